@@ -1,0 +1,126 @@
+//! The answer to one call: a permit, or a denial.
+
+use std::time::Duration;
+
+use tallygate_rules::{Role, Rule};
+
+use crate::{Kind, Policy, Rejection};
+
+/// The answer to one call.
+#[derive(Clone, Debug)]
+#[must_use = "a denied call must not go on"]
+pub enum Decision {
+    /// Every rule admits the call, and has counted it.
+    Allowed(Permit),
+    /// Some rule does not admit the call; none has counted it.
+    Denied(Denial),
+}
+
+impl Decision {
+    /// Returns whether the call was admitted.
+    #[must_use]
+    pub fn is_allowed(&self) -> bool {
+        matches!(self, Self::Allowed(_))
+    }
+
+    /// Returns the permit.
+    ///
+    /// # Errors
+    ///
+    /// Returns the denial as a [`Rejection`] when there is no permit.
+    pub fn permit(self) -> Result<Permit, Rejection> {
+        match self {
+            Self::Allowed(permit) => Ok(permit),
+            Self::Denied(denial) => Err(denial.into()),
+        }
+    }
+}
+
+/// The proof that a call was admitted.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Permit {}
+
+impl Permit {
+    pub(crate) fn new() -> Self {
+        Self {}
+    }
+}
+
+/// Why a call was not admitted: which rule, and how long until it would be.
+#[derive(Clone, Debug)]
+pub struct Denial {
+    policy: Policy,
+    rule: usize,
+    retry_after: Option<Duration>,
+}
+
+impl Denial {
+    pub(crate) fn new(policy: Policy, rule: usize, retry_after: Option<Duration>) -> Self {
+        Self { policy, rule, retry_after }
+    }
+
+    /// Returns [`Kind::Duplicate`] for a repeated call, [`Kind::Limited`] for too many.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self.rule().map(|limiting| limiting.rule.role()) {
+            Some(Role::Duplicate) => Kind::Duplicate,
+            _ => Kind::Limited,
+        }
+    }
+
+    /// Returns the policy that denied the call.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Returns the rule that denied the call: of several, a duplicate's first and then the one that denies longest.
+    #[must_use]
+    pub fn rule(&self) -> Option<LimitingRule<'_>> {
+        let rule = self.policy.rules().get(self.rule)?;
+        Some(LimitingRule { index: self.rule, rule })
+    }
+
+    /// Returns how long to wait until the same call would be admitted, other calls aside.
+    ///
+    /// It is exact to the microsecond: the longest time of all the denying rules. `None` says that the call can never be
+    /// admitted, as it weighs more than a rule's whole count.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+}
+
+/// The rule that denied a call.
+#[derive(Clone, Copy, Debug)]
+pub struct LimitingRule<'a> {
+    index: usize,
+    rule: &'a Rule,
+}
+
+impl<'a> LimitingRule<'a> {
+    /// Returns the rule's position in its policy, counted from 0.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Returns the greatest weight the rule admits in its window.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.rule.count()
+    }
+
+    /// Returns the length of the rule's window.
+    #[must_use]
+    pub fn per(&self) -> Duration {
+        self.rule.per()
+    }
+
+    /// Returns the rule itself.
+    #[must_use]
+    pub fn rule(&self) -> &'a Rule {
+        self.rule
+    }
+}

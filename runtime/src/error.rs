@@ -1,0 +1,39 @@
+//! What can be wrong with a set-up.
+
+use std::fmt;
+
+use tallygate_rules::RuleError;
+
+/// A limiter or a policy that cannot be used as it was set up.
+///
+/// The text names the setting and the remedy. It never holds a password: of a URL it shows host and port at most.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    message: String,
+}
+
+impl Error {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+
+    /// Gathers the mistakes of one policy into one error.
+    pub(crate) fn rules(policy: &str, mistakes: &[RuleError]) -> Self {
+        let texts: Vec<_> = mistakes
+            .iter()
+            .map(|mistake| match mistake.rule() {
+                Some(index) => format!("rule {index}: {mistake}"),
+                None => mistake.to_string(),
+            })
+            .collect();
+        Self::new(format!("policy `{policy}`: {}", texts.join("; ")))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,119 @@
+//! The settings of a limiter.
+
+use std::time::Duration;
+
+use super::{DEFAULT_DEADLINE, DEFAULT_PREFIX, Limiter};
+use crate::Error;
+use crate::backend::{Backend, Memory};
+use crate::key::{PREFIX_BYTES, is_plain};
+
+/// Builds a [`Limiter`] with settings other than the default ones.
+///
+/// # Examples
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use tallygate::Limiter;
+///
+/// # async fn start() -> Result<(), tallygate::Error> {
+/// Limiter::builder()
+///     .prefix("shop")
+///     .deadline(Duration::from_millis(100))
+///     .connect("redis://127.0.0.1/")
+///     .await?
+///     .install()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until it connects"]
+pub struct LimiterBuilder {
+    prefix: String,
+    deadline: Duration,
+}
+
+impl LimiterBuilder {
+    pub(super) fn new() -> Self {
+        Self { prefix: DEFAULT_PREFIX.to_owned(), deadline: DEFAULT_DEADLINE }
+    }
+
+    /// Sets what the keys of all tallies begin with: 1 to 25 of `A–Z a–z 0–9 . _ @ + ~ -`.
+    ///
+    /// Programs that share a Redis server share their tallies exactly when they share the prefix.
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Sets the longest a decision takes, connecting and queueing included.
+    ///
+    /// A call that has no answer by then is rejected with [`Kind::Unavailable`](crate::Kind::Unavailable).
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Returns a limiter whose tallies are where `url` says, once it can be reached: see [`Limiter::connect`].
+    ///
+    /// # Errors
+    ///
+    /// A setting that cannot be used, or a server that cannot be reached or that refuses the password.
+    pub async fn connect(self, url: &str) -> Result<Limiter, Error> {
+        let limiter = self.connect_lazy(url)?;
+        match &limiter.inner.backend {
+            Backend::Memory(_) => {}
+            #[cfg(feature = "redis")]
+            Backend::Redis(redis) => redis.reach().await?,
+        }
+        Ok(limiter)
+    }
+
+    /// Returns a limiter whose tallies are where `url` says, without reaching for it: the first decision connects.
+    ///
+    /// Until the server can be reached, every call is rejected with
+    /// [`Kind::Unavailable`](crate::Kind::Unavailable).
+    ///
+    /// # Errors
+    ///
+    /// A setting that cannot be used.
+    pub fn connect_lazy(self, url: &str) -> Result<Limiter, Error> {
+        self.check_prefix()?;
+        self.check_deadline()?;
+        let backend = self.backend(url)?;
+        Ok(Limiter::new(self.prefix, backend))
+    }
+
+    fn check_prefix(&self) -> Result<(), Error> {
+        let mistake = match self.prefix.len() {
+            0 => "must not be empty",
+            1..=PREFIX_BYTES if self.prefix.bytes().all(is_plain) => return Ok(()),
+            1..=PREFIX_BYTES => "may only contain letters, digits and `. _ @ + ~ -`",
+            _ => "has at most 25 bytes",
+        };
+        Err(Error::new(format!("`prefix` {mistake}, like `prefix(\"shop\")`")))
+    }
+
+    fn check_deadline(&self) -> Result<(), Error> {
+        if self.deadline.is_zero() {
+            return Err(Error::new("`deadline` must be longer than zero, like `deadline(Duration::from_millis(250))`"));
+        }
+        Ok(())
+    }
+
+    fn backend(&self, url: &str) -> Result<Backend, Error> {
+        match url.split_once("://") {
+            Some(("memory", "")) => Ok(Backend::Memory(Memory::new())),
+            Some(("memory", _)) => Err(Error::new("`url` has something behind `memory://`; write just that")),
+            #[cfg(feature = "redis")]
+            Some(("redis" | "redis+unix", _)) => Ok(Backend::Redis(crate::backend::Redis::new(url, self.deadline)?)),
+            #[cfg(not(feature = "redis"))]
+            Some(("redis" | "redis+unix", _)) => {
+                Err(Error::new("`url` names a Redis server; enable the feature `redis` of tallygate"))
+            }
+            Some((scheme, _)) => Err(Error::new(format!(
+                "`url` has the unknown scheme `{scheme}`; write `memory://`, `redis://host:port` or `redis+unix:///path`"
+            ))),
+            None => Err(Error::new("`url` has no scheme; write `memory://` or `redis://host:port`")),
+        }
+    }
+}

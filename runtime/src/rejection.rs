@@ -1,0 +1,227 @@
+//! What the caller of a limited function gets instead of its result.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tallygate_rules::format_duration;
+
+use crate::{Denial, LimitingRule};
+
+/// What a rejection means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Too many calls.
+    Limited,
+    /// The same call again, within the window of `prevent_duplicate`.
+    Duplicate,
+    /// The backend could not decide within the deadline, or answered with an error.
+    Unavailable,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Limited => "limited",
+            Self::Duplicate => "duplicate",
+            Self::Unavailable => "unavailable",
+        })
+    }
+}
+
+/// The backend could not answer in time, or answered with an error.
+///
+/// The text is for operators; it names neither subjects nor passwords.
+#[derive(Clone, Debug)]
+pub struct Outage {
+    detail: Arc<str>,
+}
+
+impl Outage {
+    pub(crate) fn new(detail: impl Into<Arc<str>>) -> Self {
+        Self { detail: detail.into() }
+    }
+}
+
+impl fmt::Display for Outage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+impl std::error::Error for Outage {}
+
+/// Why a limited function did not run.
+///
+/// Its text reads like a sentence that an end user may be shown: it names no policy and no subject.
+#[derive(Clone, Debug)]
+pub struct Rejection {
+    reason: Reason,
+}
+
+#[derive(Clone, Debug)]
+enum Reason {
+    Denied(Denial),
+    Unavailable(Arc<str>, Outage),
+}
+
+impl Rejection {
+    pub(crate) fn unavailable(policy: impl Into<Arc<str>>, outage: Outage) -> Self {
+        Self { reason: Reason::Unavailable(policy.into(), outage) }
+    }
+
+    /// Returns what the rejection means.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match &self.reason {
+            Reason::Denied(denial) => denial.kind(),
+            Reason::Unavailable(..) => Kind::Unavailable,
+        }
+    }
+
+    /// Returns the name of the policy that rejected the call.
+    #[must_use]
+    pub fn policy(&self) -> &str {
+        match &self.reason {
+            Reason::Denied(denial) => denial.policy().name(),
+            Reason::Unavailable(policy, _) => policy,
+        }
+    }
+
+    /// Returns the rule that denied the call, unless the backend was unavailable.
+    #[must_use]
+    pub fn rule(&self) -> Option<LimitingRule<'_>> {
+        match &self.reason {
+            Reason::Denied(denial) => denial.rule(),
+            Reason::Unavailable(..) => None,
+        }
+    }
+
+    /// Returns how long to wait until the same call would be admitted, other calls aside.
+    ///
+    /// `None` says that this is not known (the backend was unavailable), or that the call can never be admitted.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match &self.reason {
+            Reason::Denied(denial) => denial.retry_after(),
+            Reason::Unavailable(..) => None,
+        }
+    }
+}
+
+impl From<Denial> for Rejection {
+    fn from(denial: Denial) -> Self {
+        Self { reason: Reason::Denied(denial) }
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(limit) = self.rule() else {
+            return f.write_str("the rate limit cannot be checked right now; try again later");
+        };
+        let per = format_duration(limit.per());
+        match self.kind() {
+            Kind::Duplicate => write!(f, "duplicate request: the same was made less than {per} ago")?,
+            _ => write!(f, "too many requests: at most {} per {per}", limit.count())?,
+        }
+        match self.retry_after() {
+            Some(wait) => write!(f, "; try again in {}", Rounded(wait)),
+            None => f.write_str("; this request alone exceeds it"),
+        }
+    }
+}
+
+impl std::error::Error for Rejection {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.reason {
+            Reason::Denied(_) => None,
+            Reason::Unavailable(_, outage) => Some(outage),
+        }
+    }
+}
+
+/// A time to wait, in at most two units and rounded up: who comes back early is denied again.
+struct Rounded(Duration);
+
+impl fmt::Display for Rounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.as_secs() + u64::from(self.0.subsec_nanos() > 0);
+        let (great, small, size, within) = match seconds {
+            0..60 => return write!(f, "{seconds}s"),
+            60..3_600 => ("m", "s", 60, 1),
+            3_600..86_400 => ("h", "m", 3_600, 60),
+            _ => ("d", "h", 86_400, 3_600),
+        };
+        let total = seconds.div_ceil(within);
+        let (whole, rest) = (total / (size / within), total % (size / within));
+        match rest {
+            0 => write!(f, "{whole}{great}"),
+            _ => write!(f, "{whole}{great} {rest}{small}"),
+        }
+    }
+}
+
+/// A type that can carry a [`Rejection`] back to the caller of a limited function.
+///
+/// Every `Result<T, E>` is one when `E: From<Rejection>`, `Rejection` itself included.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot carry a rejection back to the caller",
+    label = "a limited function returns a type that is `FromRejection`",
+    note = "return `Result<T, E>` with `impl From<tallygate::Rejection> for E`",
+    note = "or say how to build `{Self}` from one: `reject = |rejection| ...`"
+)]
+pub trait FromRejection {
+    /// Turns a rejection into the value that the limited function returns.
+    fn from_rejection(rejection: Rejection) -> Self;
+}
+
+impl<T, E: From<Rejection>> FromRejection for Result<T, E> {
+    fn from_rejection(rejection: Rejection) -> Self {
+        Err(E::from(rejection))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Policy, Rule};
+
+    fn denial(rule: Rule, retry_after: Option<Duration>) -> Rejection {
+        let policy = Policy::builder("sms").rule(rule).build().unwrap();
+        Denial::new(policy, 0, retry_after).into()
+    }
+
+    #[test]
+    fn a_rejection_reads_like_a_sentence_to_show() {
+        let minute = Duration::from_secs(60);
+        let limited = denial(Rule::sliding_window(1, minute), Some(Duration::from_micros(41_000_001)));
+        assert_eq!(limited.to_string(), "too many requests: at most 1 per 1m; try again in 42s");
+        let never = denial(Rule::sliding_window(1, minute), None);
+        assert_eq!(never.to_string(), "too many requests: at most 1 per 1m; this request alone exceeds it");
+        let again = denial(Rule::duplicate(Duration::from_secs(5)), Some(Duration::from_secs(3)));
+        assert_eq!(again.to_string(), "duplicate request: the same was made less than 5s ago; try again in 3s");
+        assert_eq!(again.kind(), Kind::Duplicate);
+    }
+
+    #[test]
+    fn a_wait_is_rounded_up_to_what_it_shows() {
+        let shown = |seconds: f64| Rounded(Duration::from_secs_f64(seconds)).to_string();
+        assert_eq!(shown(0.001), "1s");
+        assert_eq!(shown(59.5), "1m");
+        assert_eq!(shown(61.0), "1m 1s");
+        assert_eq!(shown(3_599.1), "1h");
+        assert_eq!(shown(3_601.0), "1h 1m");
+        assert_eq!(shown(86_399.0), "24h");
+        assert_eq!(shown(90_001.0), "1d 2h");
+    }
+
+    #[test]
+    fn an_outage_is_told_to_operators_and_not_to_users() {
+        let rejection = Rejection::unavailable("sms", Outage::new("redis at 10.0.0.1: connection refused"));
+        assert_eq!(rejection.kind(), Kind::Unavailable);
+        assert!(!rejection.to_string().contains("10.0.0.1"));
+        assert!(std::error::Error::source(&rejection).unwrap().to_string().contains("10.0.0.1"));
+    }
+}

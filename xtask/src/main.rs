@@ -1,0 +1,3 @@
+//! Tasks of this workspace.
+
+fn main() {}

@@ -7,25 +7,88 @@
 pub const DECIDE: &str = include_str!("decide.lua");
 
 /// The version of the contract, sent as the first argument.
-pub const PROTOCOL: &str = "1";
+pub const PROTOCOL: &str = "2";
 
-/// Announces a sliding window: count and window in microseconds follow.
+/// Announces a sliding window: count and window follow.
 pub const SLIDING_WINDOW: &str = "w";
 
 /// Announces a sliding window of calls whose denial is named before all others: count and window follow.
 pub const DUPLICATE: &str = "d";
 
-/// How many integers precede the answers in a reply: the server's time in microseconds.
+/// Announces a sliding counter: count and slot follow.
+pub const SLIDING_COUNTER: &str = "c";
+
+/// Announces a fixed window: count and window follow.
+pub const FIXED_WINDOW: &str = "f";
+
+/// Announces a rule that counts between ticks: count, number of ticks and the ticks follow.
+pub const CRON: &str = "k";
+
+/// Announces a token bucket: count, per, capacity, initial and `reset_after` follow.
+pub const TOKEN_BUCKET: &str = "b";
+
+/// How many integers precede the answers in a reply: the server's time in microseconds since 1970.
 pub const REPLY_HEAD: usize = 1;
 
 /// How many integers answer one request: the rule to name and the microseconds to wait.
 pub const REPLY_FIELDS: usize = 2;
 
+/// How many integers report on one rule: what remains, and the microseconds until the rule is whole again.
+pub const REPORT_FIELDS: usize = 2;
+
 /// In the place of the rule to name: the request is admitted. Rules are counted from 1.
 pub const ADMITTED: i64 = 0;
+
+/// In the place of the rule to name: the ticks that were sent are not around the server's time.
+pub const OFF_THE_CLOCK: i64 = -1;
+
+/// In the place of the rule to name: a tally cannot be read. Nothing was charged.
+pub const UNREADABLE: i64 = -2;
 
 /// In the place of the microseconds to wait: the call can never fit.
 pub const NEVER: i64 = -1;
 
-/// How many bytes of a tally one admitted unit of weight takes.
-pub const HIT_BYTES: usize = 7;
+/// How many bytes of a tally one integer takes; the log has one for each admitted unit of weight.
+pub const INTEGER_BYTES: usize = 7;
+
+/// How many bytes of a tally a rule takes that is not a sliding window.
+pub const CELL_BYTES: usize = 3 * INTEGER_BYTES;
+
+/// Returns the script with a clock of the caller's: the last argument is the time, in microseconds since 1970.
+///
+/// It differs from [`DECIDE`] in the lines that read the clock and in nothing else. For tests that compare decisions
+/// with a model at chosen instants.
+#[cfg(feature = "__clock")]
+#[must_use]
+pub fn decide_at_callers_time() -> String {
+    DECIDE.replacen(CLOCK, "local now = table.remove(ARGV) + 0", 1)
+}
+
+/// The lines of the script that read the clock.
+#[cfg(feature = "__clock")]
+const CLOCK: &str = "local clock = call('TIME')\nlocal now = clock[1] * 1000000 + clock[2]";
+
+#[cfg(test)]
+mod tests {
+    #[cfg(feature = "__clock")]
+    #[test]
+    fn the_script_with_the_callers_clock_differs_in_the_clock_alone() {
+        assert_eq!(super::DECIDE.matches(super::CLOCK).count(), 1);
+        let patched = super::decide_at_callers_time();
+        let (before, after) = super::DECIDE.split_once(super::CLOCK).unwrap();
+        assert!(patched.starts_with(before) && patched.ends_with(after) && !patched.contains("'TIME'"));
+    }
+
+    use super::*;
+
+    #[test]
+    fn the_constants_and_the_script_agree() {
+        assert!(DECIDE.contains(&format!("if ARGV[1] ~= '{PROTOCOL}' then")));
+        assert!(DECIDE.contains(&format!("local INTEGER = {INTEGER_BYTES}\n")));
+        assert!(DECIDE.contains(&format!("local ADMITTED, OFF_THE_CLOCK, UNREADABLE = {ADMITTED}, {OFF_THE_CLOCK}, {UNREADABLE}\n")));
+        assert!(DECIDE.contains(&format!("wait == never and {NEVER} or wait")));
+        for kind in [SLIDING_WINDOW, DUPLICATE, SLIDING_COUNTER, FIXED_WINDOW, CRON, TOKEN_BUCKET] {
+            assert!(DECIDE.contains(&format!("                 {kind} count ")), "{kind} is not in the header");
+        }
+    }
+}

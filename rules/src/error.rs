@@ -12,6 +12,12 @@ pub enum Field {
     Count,
     /// Its `per`.
     Per,
+    /// Its `capacity`.
+    Capacity,
+    /// Its `initial`.
+    Initial,
+    /// Its `reset_after`.
+    ResetAfter,
 }
 
 /// A mistake in the rules of a policy: what is wrong, where, and how to mend it.

@@ -5,12 +5,18 @@
 //!
 //! Most users want the `tallygate` crate, which re-exports what they need from here.
 
+mod bucket;
+#[cfg(feature = "cron")]
+mod cron;
 mod duration;
 mod error;
 mod rule;
 mod validate;
 
+pub use bucket::TokenBucket;
+#[cfg(feature = "cron")]
+pub use cron::{CronField, Schedule, ScheduleError};
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use error::{Field, RuleError};
 pub use rule::{Algorithm, DUPLICATE_PER, Role, Rule};
-pub use validate::{MAX_PER, MAX_SLIDING_COUNT, implied_by, validate};
+pub use validate::{MAX_COUNTER_COUNT, MAX_EXACT, MAX_PER, MAX_SLIDING_COUNT, implied_by, validate};

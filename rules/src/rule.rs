@@ -1,22 +1,53 @@
 //! A rule: a limit, as an algorithm with its parameters.
 
+use std::fmt;
 use std::time::Duration;
+
+#[cfg(feature = "cron")]
+use crate::Schedule;
+use crate::{TokenBucket, format_duration};
 
 /// The window of a `prevent_duplicate` that names none: five seconds.
 pub const DUPLICATE_PER: Duration = Duration::from_secs(5);
 
 /// How a rule counts.
+///
+/// Times are whole microseconds, read once per decision from the clock of the storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// Admits a call when the weight admitted in `(now − per, now]` and its own cost are at most the rule's count.
+    /// Admits a call when the weight admitted in `(now − per, now]` and its own cost are at most the count.
     ///
-    /// This is the exact sliding window, also known as a sliding log: in no window of length `per`, wherever it starts,
-    /// is more than the count admitted.
+    /// The exact sliding window, also known as a sliding log: in no window of length `per`, wherever it starts, is more
+    /// than the count admitted. It remembers every unit of weight it admits.
     SlidingWindow {
         /// The length of the window.
         per: Duration,
     },
+    /// Admits a call when the weight of the current slot, the weight of the slot before in proportion to how much of it
+    /// the window still covers, and the call's own cost are at most the count.
+    ///
+    /// The approximate sliding window of constant memory, also known as a sliding window counter. Slots of length `per`
+    /// begin at multiples of `per` since 1970.
+    SlidingCounter {
+        /// The length of a slot, and of the window.
+        per: Duration,
+    },
+    /// Admits a call when the weight since the window opened and its own cost are at most the count.
+    ///
+    /// A window opens at the first hit and lasts `per`.
+    FixedWindow {
+        /// The length of a window.
+        per: Duration,
+    },
+    /// Admits a call when the weight since the last tick of the schedule and its own cost are at most the count.
+    #[cfg(feature = "cron")]
+    Cron {
+        /// When the rule starts counting afresh.
+        schedule: Schedule,
+    },
+    /// Admits a call when the bucket holds as many tokens as it costs.
+    TokenBucket(TokenBucket),
 }
 
 /// What the denial of a rule means.
@@ -31,7 +62,7 @@ pub enum Role {
 
 /// A limit on how much one subject may do.
 ///
-/// Building a rule checks nothing: [`validate`](crate::validate) does, for all rules of a policy at once.
+/// Building a rule checks nothing: [`validate`](crate::validate()) does, for all rules of a policy at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     role: Role,
@@ -43,7 +74,32 @@ impl Rule {
     /// At most `count` in any window of length `per`: the exact sliding window.
     #[must_use]
     pub const fn sliding_window(count: u64, per: Duration) -> Self {
-        Self { role: Role::Limit, algorithm: Algorithm::SlidingWindow { per }, count }
+        Self::limit(Algorithm::SlidingWindow { per }, count)
+    }
+
+    /// About `count` in any window of length `per`, in constant memory: for very large counts.
+    #[must_use]
+    pub const fn sliding_counter(count: u64, per: Duration) -> Self {
+        Self::limit(Algorithm::SlidingCounter { per }, count)
+    }
+
+    /// At most `count` in a window that opens at the first hit and lasts `per`.
+    #[must_use]
+    pub const fn fixed_window(count: u64, per: Duration) -> Self {
+        Self::limit(Algorithm::FixedWindow { per }, count)
+    }
+
+    /// At most `count` between two ticks of a schedule.
+    #[cfg(feature = "cron")]
+    #[must_use]
+    pub const fn cron(count: u64, schedule: Schedule) -> Self {
+        Self::limit(Algorithm::Cron { schedule }, count)
+    }
+
+    /// `count` tokens per `per`, flowing into a bucket that holds `count`: see [`TokenBucket`] for more.
+    #[must_use]
+    pub const fn token_bucket(count: u64, per: Duration) -> Self {
+        TokenBucket::new(count, per).into_rule()
     }
 
     /// One call in any window of length `per`; whatever comes earlier is a duplicate.
@@ -52,6 +108,17 @@ impl Rule {
     #[must_use]
     pub const fn duplicate(per: Duration) -> Self {
         Self { role: Role::Duplicate, algorithm: Algorithm::SlidingWindow { per }, count: 1 }
+    }
+
+    pub(crate) const fn limit(algorithm: Algorithm, count: u64) -> Self {
+        Self { role: Role::Limit, algorithm, count }
+    }
+
+    /// Returns the same rule with another count.
+    #[must_use]
+    pub fn with_count(mut self, count: u64) -> Self {
+        self.count = count;
+        self
     }
 
     /// Returns what a denial by this rule means.
@@ -66,17 +133,58 @@ impl Rule {
         &self.algorithm
     }
 
-    /// Returns the greatest weight this rule admits in its window.
+    /// Returns the greatest weight this rule admits in its window; of a token bucket, the tokens that flow in per `per`.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the length of this rule's window.
+    /// Returns the length of this rule's window, or `None` for windows that end at the ticks of a schedule.
     #[must_use]
-    pub const fn per(&self) -> Duration {
-        match self.algorithm {
-            Algorithm::SlidingWindow { per } => per,
+    pub const fn per(&self) -> Option<Duration> {
+        match &self.algorithm {
+            Algorithm::SlidingWindow { per } | Algorithm::SlidingCounter { per } | Algorithm::FixedWindow { per } => {
+                Some(*per)
+            }
+            Algorithm::TokenBucket(bucket) => Some(bucket.per()),
+            #[cfg(feature = "cron")]
+            Algorithm::Cron { .. } => None,
+        }
+    }
+
+    /// Returns the tokens that this rule's bucket holds, or `None` when it has no bucket.
+    #[must_use]
+    pub fn capacity(&self) -> Option<u64> {
+        match &self.algorithm {
+            Algorithm::TokenBucket(bucket) => Some(bucket.capacity_or(self.count)),
+            _ => None,
+        }
+    }
+
+    /// Returns the greatest cost that a call can have and still fit.
+    #[must_use]
+    pub fn greatest_cost(&self) -> u64 {
+        match self.role {
+            Role::Duplicate => u64::MAX,
+            Role::Limit => self.capacity().unwrap_or(self.count),
+        }
+    }
+}
+
+/// Writes the limit in words: `10 per 1m`.
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.count;
+        match &self.algorithm {
+            Algorithm::SlidingWindow { per } => write!(f, "{count} per {}", format_duration(*per)),
+            Algorithm::SlidingCounter { per } => write!(f, "about {count} per {}", format_duration(*per)),
+            Algorithm::FixedWindow { per } => write!(f, "{count} per fixed window of {}", format_duration(*per)),
+            #[cfg(feature = "cron")]
+            Algorithm::Cron { schedule } => write!(f, "{count} per tick of {schedule}"),
+            Algorithm::TokenBucket(bucket) => {
+                let (per, capacity) = (format_duration(bucket.per()), bucket.capacity_or(count));
+                write!(f, "{count} per {per} from a bucket of {capacity}")
+            }
         }
     }
 }

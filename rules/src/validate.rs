@@ -2,13 +2,19 @@
 
 use std::time::Duration;
 
-use crate::{Field, Role, Rule, RuleError, format_duration};
+use crate::{Algorithm, Field, Role, Rule, RuleError, TokenBucket, format_duration};
 
 /// The longest window: 3,660 days. Sums of times stay far below 2^53 microseconds, where Lua's numbers are exact.
 pub const MAX_PER: Duration = Duration::from_secs(3_660 * 86_400);
 
 /// The greatest count of an exact sliding window, which remembers every unit it admitted.
 pub const MAX_SLIDING_COUNT: u64 = 1_000_000;
+
+/// The greatest count of a sliding counter, 2^26: the product of two counts is exact.
+pub const MAX_COUNTER_COUNT: u64 = 1 << 26;
+
+/// The greatest integer that is exact in Lua, and so in every tally: 2^53 − 1.
+pub const MAX_EXACT: u64 = (1 << 53) - 1;
 
 /// Finds every mistake in the rules of one policy.
 ///
@@ -19,15 +25,35 @@ pub fn validate(rules: &[Rule]) -> Result<(), Vec<RuleError>> {
     let mut errors = Vec::new();
     errors.extend(check_any_limit(rules));
     for (index, rule) in rules.iter().enumerate() {
-        let alone = [check_count(index, rule), check_per(index, rule)];
-        let sound = alone.iter().all(Option::is_none);
-        errors.extend(alone.into_iter().flatten());
+        let mut alone = vec![check_count(rule), check_per(rule)];
+        if let Algorithm::TokenBucket(bucket) = rule.algorithm() {
+            alone.extend([
+                check_capacity(bucket, rule.count()),
+                check_initial(bucket, rule.count()),
+                check_reset_after(bucket, rule.count()),
+            ]);
+        }
+        let alone: Vec<_> = alone.into_iter().flatten().map(|mistake| mistake.at(index)).collect();
         // What is wrong by itself is not worth comparing with its neighbours.
-        if sound {
+        if alone.is_empty() {
             errors.extend(check_distinct(index, rules).or_else(|| check_can_bind(index, rules)));
         }
+        errors.extend(alone);
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// A mistake in a rule by itself.
+struct Mistake(Field, String);
+
+impl Mistake {
+    fn some(field: Field, message: impl Into<String>) -> Option<Self> {
+        Some(Self(field, message.into()))
+    }
+
+    fn at(self, index: usize) -> RuleError {
+        RuleError { rule: Some(index), field: self.0, message: self.1 }
+    }
 }
 
 fn check_any_limit(rules: &[Rule]) -> Option<RuleError> {
@@ -38,37 +64,83 @@ fn check_any_limit(rules: &[Rule]) -> Option<RuleError> {
     })
 }
 
-fn check_count(index: usize, rule: &Rule) -> Option<RuleError> {
-    let message = match rule.count() {
-        0 => "`count` must be at least 1, like `count = 10`".into(),
-        count if count > MAX_SLIDING_COUNT => {
-            format!("`count` of a sliding window is at most {MAX_SLIDING_COUNT}, as it remembers every hit")
+fn check_count(rule: &Rule) -> Option<Mistake> {
+    let (greatest, reason) = match rule.algorithm() {
+        Algorithm::SlidingWindow { .. } => {
+            (MAX_SLIDING_COUNT, "as it remembers every hit; use the algorithm `sliding_counter` for more")
         }
-        _ => return None,
+        Algorithm::SlidingCounter { .. } => (MAX_COUNTER_COUNT, "so that its arithmetic stays exact; shorten `per`"),
+        _ => (MAX_EXACT, "so that its arithmetic stays exact"),
     };
-    Some(RuleError { rule: Some(index), field: Field::Count, message })
+    match rule.count() {
+        0 => Mistake::some(Field::Count, "`count` must be at least 1, like `count = 10`"),
+        count if count > greatest => {
+            Mistake::some(Field::Count, format!("`count` of this algorithm is at most {greatest}, {reason}"))
+        }
+        _ => None,
+    }
 }
 
-fn check_per(index: usize, rule: &Rule) -> Option<RuleError> {
-    let per = rule.per();
-    let message = if per.is_zero() {
-        "`per` must be longer than zero, like `per = \"60s\"`"
-    } else if per > MAX_PER {
-        "`per` is at most 3660 days, like `per = \"24h\"`"
-    } else if !per.subsec_nanos().is_multiple_of(1_000) {
-        "`per` must be a whole number of microseconds"
+fn check_per(rule: &Rule) -> Option<Mistake> {
+    rule.per().and_then(|per| check_duration(Field::Per, "per", per))
+}
+
+fn check_duration(field: Field, name: &str, duration: Duration) -> Option<Mistake> {
+    if duration.is_zero() {
+        Mistake::some(field, format!("`{name}` must be longer than zero, like `{name} = \"60s\"`"))
+    } else if duration > MAX_PER {
+        Mistake::some(field, format!("`{name}` is at most 3660 days, like `{name} = \"24h\"`"))
+    } else if !duration.subsec_nanos().is_multiple_of(1_000) {
+        Mistake::some(field, format!("`{name}` must be a whole number of microseconds"))
     } else {
-        return None;
-    };
-    Some(RuleError { rule: Some(index), field: Field::Per, message: message.into() })
+        None
+    }
+}
+
+fn check_capacity(bucket: &TokenBucket, count: u64) -> Option<Mistake> {
+    let field = if bucket.own_capacity().is_some() { Field::Capacity } else { Field::Count };
+    let capacity = bucket.capacity_or(count);
+    if bucket.own_capacity() == Some(0) {
+        return Mistake::some(field, "`capacity` must be at least 1, like `capacity = 100`");
+    }
+    let exact = u128::from(capacity) * bucket.per().as_micros() + u128::from(count) <= u128::from(MAX_EXACT);
+    (!exact).then(|| {
+        let remedy = "say the same rate with a smaller `count` and a shorter `per`";
+        Mistake(field, format!("{capacity} tokens over this `per` are too many to count exactly; {remedy}"))
+    })
+}
+
+fn check_initial(bucket: &TokenBucket, count: u64) -> Option<Mistake> {
+    let (initial, capacity) = (bucket.own_initial()?, bucket.capacity_or(count));
+    match initial {
+        0 => Mistake::some(
+            Field::Initial,
+            "`initial` must be at least 1: tokens flow in from the first admitted call on",
+        ),
+        _ if initial > capacity => {
+            Mistake::some(Field::Initial, format!("`initial` is at most the capacity, which is {capacity}"))
+        }
+        _ => None,
+    }
+}
+
+fn check_reset_after(bucket: &TokenBucket, count: u64) -> Option<Mistake> {
+    match bucket.own_reset_after() {
+        Some(reset_after) => check_duration(Field::ResetAfter, "reset_after", reset_after),
+        None if bucket.fill_time(count) > MAX_PER => {
+            Mistake::some(Field::Per, "the bucket takes more than 3660 days to fill; let more tokens in, or hold fewer")
+        }
+        None => None,
+    }
 }
 
 fn check_distinct(index: usize, rules: &[Rule]) -> Option<RuleError> {
     let rule = &rules[index];
-    rules[..index].iter().any(|earlier| same_window(earlier, rule)).then(|| RuleError {
-        rule: Some(index),
-        field: Field::Per,
-        message: format!("two rules count the same window of {}; keep the stricter one", format_duration(rule.per())),
+    rules[..index].iter().any(|earlier| same_window(earlier, rule)).then(|| {
+        let window = rule
+            .per()
+            .map_or_else(|| "the same ticks".into(), |per| format!("the same window of {}", format_duration(per)));
+        Mistake(Field::Per, format!("two rules count {window}; keep the stricter one")).at(index)
     })
 }
 
@@ -78,31 +150,39 @@ fn check_can_bind(index: usize, rules: &[Rule]) -> Option<RuleError> {
         return None;
     }
     let stricter = rules.iter().find(|other| *other != rule && at_least_as_strict(other, rule))?;
-    Some(RuleError {
-        rule: Some(index),
-        field: Field::Rule,
-        message: format!(
-            "this rule can never bind: {} is at least as strict as {}; remove it, or raise the other's `count`",
-            words(stricter),
-            words(rule)
-        ),
-    })
+    let message = format!(
+        "this rule can never bind: {} is at least as strict as {rule}; remove it, or raise the other's `count`",
+        words(stricter),
+    );
+    Some(Mistake(Field::Rule, message).at(index))
 }
 
 fn same_window(one: &Rule, other: &Rule) -> bool {
-    one.role() == other.role() && one.algorithm() == other.algorithm()
+    let same_algorithm = match (one.algorithm(), other.algorithm()) {
+        (Algorithm::TokenBucket(one), Algorithm::TokenBucket(other)) => one.per() == other.per(),
+        (one, other) => one == other,
+    };
+    one.role() == other.role() && same_algorithm
 }
 
 /// No more in a window that is no shorter: whatever `strict` admits, `rule` admits too.
+///
+/// Only an exact window says something of every window of its length, and so of those that another rule counts.
 fn at_least_as_strict(strict: &Rule, rule: &Rule) -> bool {
-    strict.count() <= rule.count() && strict.per() >= rule.per() && !same_window(strict, rule)
+    let windows = match (strict.algorithm(), rule.algorithm()) {
+        (
+            Algorithm::SlidingWindow { per: strict },
+            Algorithm::SlidingWindow { per } | Algorithm::FixedWindow { per },
+        ) => strict >= per,
+        _ => false,
+    };
+    windows && strict.count() <= rule.count() && !same_window(strict, rule)
 }
 
 fn words(rule: &Rule) -> String {
-    let per = format_duration(rule.per());
     match rule.role() {
-        Role::Limit => format!("{} per {per}", rule.count()),
-        Role::Duplicate => format!("`prevent_duplicate` (1 per {per})"),
+        Role::Limit => rule.to_string(),
+        Role::Duplicate => format!("`prevent_duplicate` ({rule})"),
     }
 }
 
@@ -111,15 +191,12 @@ fn words(rule: &Rule) -> String {
 /// `20 per 120s` beside `10 per 60s` is such a rule: harmless and sometimes clearer, so it is allowed.
 #[must_use]
 pub fn implied_by(rules: &[Rule], index: usize) -> Option<usize> {
-    let rule = rules.get(index)?;
+    let Algorithm::SlidingWindow { per: long } = rules.get(index)?.algorithm() else { return None };
+    let count = u128::from(rules.get(index)?.count());
     rules.iter().position(|other| {
-        other.role() == Role::Limit
-            && rule.role() == Role::Limit
-            && other.per() < rule.per()
-            && !other.per().is_zero()
-            && windows(rule.per(), other.per())
-                .checked_mul(u128::from(other.count()))
-                .is_some_and(|most| most <= u128::from(rule.count()))
+        let Algorithm::SlidingWindow { per: short } = other.algorithm() else { return false };
+        let alike = other.role() == Role::Limit && rules[index].role() == Role::Limit;
+        alike && short < long && !short.is_zero() && windows(*long, *short) * u128::from(other.count()) <= count
     })
 }
 
@@ -204,4 +281,48 @@ mod tests {
     }
 
     use crate::DUPLICATE_PER;
+
+    fn bucket(count: u64, secs: u64) -> TokenBucket {
+        TokenBucket::new(count, Duration::from_secs(secs))
+    }
+
+    #[test]
+    fn a_bucket_is_checked_in_every_part() {
+        let mistaken = [bucket(5, 1).capacity(0), bucket(5, 1).initial(0), bucket(5, 1).initial(6)];
+        let fields = mistaken.map(|bucket| errors(&[bucket.into()])[0].1);
+        assert_eq!(fields, [Field::Capacity, Field::Initial, Field::Initial]);
+        let idle = bucket(5, 1).reset_after(Duration::ZERO);
+        assert!(errors(&[idle.into()])[0].2.contains("`reset_after` must be longer than zero"));
+        assert_eq!(validate(&[bucket(5, 1).capacity(100).initial(3).into()]), Ok(()));
+    }
+
+    #[test]
+    fn a_bucket_whose_arithmetic_would_leave_the_exact_integers_is_refused_with_a_remedy() {
+        let million_a_day = errors(&[Rule::token_bucket(1_000_000, Duration::from_secs(86_400))]);
+        assert!(million_a_day[0].2.contains("a smaller `count` and a shorter `per`"));
+        assert_eq!(validate(&[Rule::token_bucket(1_000_000, Duration::from_secs(3_600))]), Ok(()));
+    }
+
+    #[test]
+    fn one_window_may_be_counted_by_different_algorithms() {
+        let minute = Duration::from_secs(60);
+        let rules = [Rule::sliding_counter(10, minute), Rule::fixed_window(10, minute), Rule::token_bucket(10, minute)];
+        assert_eq!(validate(&rules), Ok(()));
+    }
+
+    #[test]
+    fn an_exact_window_keeps_a_fixed_one_from_binding_but_not_the_other_way_round() {
+        let minute = Duration::from_secs(60);
+        assert!(errors(&[sliding(10, 60), Rule::fixed_window(10, minute)])[0].2.contains("can never bind"));
+        assert_eq!(validate(&[Rule::fixed_window(10, 2 * minute), sliding(20, 60)]), Ok(()));
+    }
+
+    #[test]
+    fn each_algorithm_has_its_greatest_count() {
+        let minute = Duration::from_secs(60);
+        assert!(errors(&[Rule::sliding_counter(MAX_COUNTER_COUNT + 1, minute)])[0].2.contains("67108864"));
+        assert!(errors(&[Rule::fixed_window(MAX_EXACT + 1, minute)])[0].2.contains("9007199254740991"));
+        assert_eq!(validate(&[Rule::sliding_counter(MAX_COUNTER_COUNT, MAX_PER)]), Ok(()));
+        assert_eq!(validate(&[Rule::fixed_window(MAX_EXACT, MAX_PER)]), Ok(()));
+    }
 }

@@ -206,7 +206,7 @@ for _ = 1, requests do
           end
           stamp, amount = start, amount + cost
 
-        else
+        elseif kind == 'b' then
           local per, capacity = ARGV[arg + 2] + 0, ARGV[arg + 3] + 0
           local initial, reset_after = ARGV[arg + 4] + 0, ARGV[arg + 5] + 0
           arg = arg + 6
@@ -236,6 +236,9 @@ for _ = 1, requests do
             reset_charged = math.min(ceil((full - amount + cost * per) / count), reset_after)
           end
           stamp, amount = now, amount - cost * per
+
+        else
+          return redis.error_reply('TALLYGATE there is no algorithm ' .. kind)
         end
         next_cells[#next_cells + 1] = room <= 0 and pack('>I7I7I7', stamp, amount, before) or ''
       end
@@ -262,7 +265,7 @@ for _ = 1, requests do
   if type(fault) == 'table' and requests == 1 then return fault end
 
   -- Charge.
-  if named == ADMITTED and not fault then
+  if named == ADMITTED and not fault and cost > 0 then
     local hit = pack('>I7', now)
     local weight = cost == 1 and hit or string.rep(hit, cost)
     for subject = 1, subjects do

@@ -85,7 +85,9 @@ mod tests {
     fn the_constants_and_the_script_agree() {
         assert!(DECIDE.contains(&format!("if ARGV[1] ~= '{PROTOCOL}' then")));
         assert!(DECIDE.contains(&format!("local INTEGER = {INTEGER_BYTES}\n")));
-        assert!(DECIDE.contains(&format!("local ADMITTED, OFF_THE_CLOCK, UNREADABLE = {ADMITTED}, {OFF_THE_CLOCK}, {UNREADABLE}\n")));
+        assert!(DECIDE.contains(&format!(
+            "local ADMITTED, OFF_THE_CLOCK, UNREADABLE = {ADMITTED}, {OFF_THE_CLOCK}, {UNREADABLE}\n"
+        )));
         assert!(DECIDE.contains(&format!("wait == never and {NEVER} or wait")));
         for kind in [SLIDING_WINDOW, DUPLICATE, SLIDING_COUNTER, FIXED_WINDOW, CRON, TOKEN_BUCKET] {
             assert!(DECIDE.contains(&format!("                 {kind} count ")), "{kind} is not in the header");

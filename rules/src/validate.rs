@@ -47,8 +47,8 @@ pub fn validate(rules: &[Rule]) -> Result<(), Vec<RuleError>> {
 struct Mistake(Field, String);
 
 impl Mistake {
-    fn some(field: Field, message: impl Into<String>) -> Option<Self> {
-        Some(Self(field, message.into()))
+    fn of(field: Field, message: impl Into<String>) -> Self {
+        Self(field, message.into())
     }
 
     fn at(self, index: usize) -> RuleError {
@@ -73,9 +73,9 @@ fn check_count(rule: &Rule) -> Option<Mistake> {
         _ => (MAX_EXACT, "so that its arithmetic stays exact"),
     };
     match rule.count() {
-        0 => Mistake::some(Field::Count, "`count` must be at least 1, like `count = 10`"),
+        0 => Some(Mistake::of(Field::Count, "`count` must be at least 1, like `count = 10`")),
         count if count > greatest => {
-            Mistake::some(Field::Count, format!("`count` of this algorithm is at most {greatest}, {reason}"))
+            Some(Mistake::of(Field::Count, format!("`count` of this algorithm is at most {greatest}, {reason}")))
         }
         _ => None,
     }
@@ -87,11 +87,11 @@ fn check_per(rule: &Rule) -> Option<Mistake> {
 
 fn check_duration(field: Field, name: &str, duration: Duration) -> Option<Mistake> {
     if duration.is_zero() {
-        Mistake::some(field, format!("`{name}` must be longer than zero, like `{name} = \"60s\"`"))
+        Some(Mistake::of(field, format!("`{name}` must be longer than zero, like `{name} = \"60s\"`")))
     } else if duration > MAX_PER {
-        Mistake::some(field, format!("`{name}` is at most 3660 days, like `{name} = \"24h\"`"))
+        Some(Mistake::of(field, format!("`{name}` is at most 3660 days, like `{name} = \"24h\"`")))
     } else if !duration.subsec_nanos().is_multiple_of(1_000) {
-        Mistake::some(field, format!("`{name}` must be a whole number of microseconds"))
+        Some(Mistake::of(field, format!("`{name}` must be a whole number of microseconds")))
     } else {
         None
     }
@@ -101,7 +101,7 @@ fn check_capacity(bucket: &TokenBucket, count: u64) -> Option<Mistake> {
     let field = if bucket.own_capacity().is_some() { Field::Capacity } else { Field::Count };
     let capacity = bucket.capacity_or(count);
     if bucket.own_capacity() == Some(0) {
-        return Mistake::some(field, "`capacity` must be at least 1, like `capacity = 100`");
+        return Some(Mistake::of(field, "`capacity` must be at least 1, like `capacity = 100`"));
     }
     let exact = u128::from(capacity) * bucket.per().as_micros() + u128::from(count) <= u128::from(MAX_EXACT);
     (!exact).then(|| {
@@ -113,12 +113,12 @@ fn check_capacity(bucket: &TokenBucket, count: u64) -> Option<Mistake> {
 fn check_initial(bucket: &TokenBucket, count: u64) -> Option<Mistake> {
     let (initial, capacity) = (bucket.own_initial()?, bucket.capacity_or(count));
     match initial {
-        0 => Mistake::some(
+        0 => Some(Mistake::of(
             Field::Initial,
             "`initial` must be at least 1: tokens flow in from the first admitted call on",
-        ),
+        )),
         _ if initial > capacity => {
-            Mistake::some(Field::Initial, format!("`initial` is at most the capacity, which is {capacity}"))
+            Some(Mistake::of(Field::Initial, format!("`initial` is at most the capacity, which is {capacity}")))
         }
         _ => None,
     }
@@ -127,9 +127,10 @@ fn check_initial(bucket: &TokenBucket, count: u64) -> Option<Mistake> {
 fn check_reset_after(bucket: &TokenBucket, count: u64) -> Option<Mistake> {
     match bucket.own_reset_after() {
         Some(reset_after) => check_duration(Field::ResetAfter, "reset_after", reset_after),
-        None if bucket.fill_time(count) > MAX_PER => {
-            Mistake::some(Field::Per, "the bucket takes more than 3660 days to fill; let more tokens in, or hold fewer")
-        }
+        None if bucket.fill_time(count) > MAX_PER => Some(Mistake::of(
+            Field::Per,
+            "the bucket takes more than 3660 days to fill; let more tokens in, or hold fewer",
+        )),
         None => None,
     }
 }

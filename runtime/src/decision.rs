@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tallygate_rules::{Role, Rule};
 
+use crate::backend::Standing;
 use crate::{Kind, Policy, Rejection};
 
 /// The answer to one call.
@@ -34,16 +35,71 @@ impl Decision {
             Self::Denied(denial) => Err(denial.into()),
         }
     }
+
+    /// Returns where every rule stands after this decision, if [`Check::report`](crate::Check::report) asked for it;
+    /// else nothing.
+    #[must_use]
+    pub fn report(&self) -> &[RuleReport] {
+        match self {
+            Self::Allowed(permit) => &permit.report,
+            Self::Denied(denial) => &denial.report,
+        }
+    }
 }
 
 /// The proof that a call was admitted.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Permit {}
+pub struct Permit {
+    report: Vec<RuleReport>,
+}
 
 impl Permit {
-    pub(crate) fn new() -> Self {
-        Self {}
+    pub(crate) fn new(report: Vec<RuleReport>) -> Self {
+        Self { report }
+    }
+}
+
+/// Where one rule stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleReport {
+    index: usize,
+    rule: Rule,
+    standing: Standing,
+}
+
+impl RuleReport {
+    pub(crate) fn new(index: usize, rule: Rule, standing: Standing) -> Self {
+        Self { index, rule, standing }
+    }
+
+    /// Returns the rule's position in its policy, counted from 0.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Returns the rule.
+    #[must_use]
+    pub fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    /// Returns the greatest cost that the rule ever admits at once: its count, or its bucket's capacity.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.rule.capacity().unwrap_or(self.rule.count())
+    }
+
+    /// Returns the greatest cost that the rule would admit now.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.standing.remaining
+    }
+
+    /// Returns how long it takes, without further calls, until the rule is as if it had never counted.
+    #[must_use]
+    pub fn reset(&self) -> Duration {
+        self.standing.reset
     }
 }
 
@@ -53,11 +109,12 @@ pub struct Denial {
     policy: Policy,
     rule: usize,
     retry_after: Option<Duration>,
+    report: Vec<RuleReport>,
 }
 
 impl Denial {
-    pub(crate) fn new(policy: Policy, rule: usize, retry_after: Option<Duration>) -> Self {
-        Self { policy, rule, retry_after }
+    pub(crate) fn new(policy: Policy, rule: usize, retry_after: Option<Duration>, report: Vec<RuleReport>) -> Self {
+        Self { policy, rule, retry_after, report }
     }
 
     /// Returns [`Kind::Duplicate`] for a repeated call, [`Kind::Limited`] for too many.
@@ -112,9 +169,9 @@ impl<'a> LimitingRule<'a> {
         self.rule.count()
     }
 
-    /// Returns the length of the rule's window.
+    /// Returns the length of the rule's window, or `None` for windows that end at the ticks of a schedule.
     #[must_use]
-    pub fn per(&self) -> Duration {
+    pub fn per(&self) -> Option<Duration> {
         self.rule.per()
     }
 

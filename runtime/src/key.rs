@@ -3,21 +3,26 @@
 //! Distinct values never share a key: every byte of a value that is not in [`is_plain`] is percent-encoded, so whatever
 //! stands between two values (`:` for one) never comes from a value.
 //!
-//! A key is `{prefix}:{policy}:{subject}` and has at most [`KEY_BYTES`].
+//! A key is `{prefix}:{policy}{layout}:{subject}` and has at most [`KEY_BYTES`].
 
 use std::fmt::{self, Write as _};
 
 use arrayvec::ArrayString;
-use blake2::{Blake2s, Digest, digest::consts::U16};
+use blake2::{
+    Blake2s, Digest,
+    digest::consts::{U4, U16},
+};
 
 /// The most bytes a subject takes within a key; a longer one ends in a digest of the whole.
 const SUBJECT_BYTES: usize = 100;
 /// The most bytes the name of a policy takes within a key; a longer one ends in a digest of the whole.
-const NAME_BYTES: usize = 73;
+const NAME_BYTES: usize = 64;
+/// The bytes of a slash and a fingerprint of the tally's layout, where it has one.
+const LAYOUT_BYTES: usize = 9;
 /// The most bytes of a limiter's prefix.
 pub(crate) const PREFIX_BYTES: usize = 25;
 /// The most bytes of a key, its two colons included.
-const KEY_BYTES: usize = PREFIX_BYTES + 1 + NAME_BYTES + 1 + SUBJECT_BYTES;
+const KEY_BYTES: usize = PREFIX_BYTES + 1 + NAME_BYTES + LAYOUT_BYTES + 1 + SUBJECT_BYTES;
 /// Stands before a digest. No value and no literal can contain it, so a digest is never mistaken for a value.
 const DIGEST_MARK: char = '!';
 /// The digest's 128 bits in hexadecimal.
@@ -162,6 +167,11 @@ pub(crate) fn policy_segment(name: &str) -> String {
     if whole.len() <= NAME_BYTES { whole } else { shorten::<NAME_BYTES>(&whole).to_string() }
 }
 
+/// Thirty-two bits of a text's digest.
+pub(crate) fn digest32(text: &str) -> u32 {
+    Blake2s::<U4>::digest(text.as_bytes()).iter().fold(0, |bits, &byte| bits << 8 | u32::from(byte))
+}
+
 /// The key of a tally.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key(ArrayString<KEY_BYTES>);
@@ -179,6 +189,13 @@ impl Key {
 
     pub(crate) fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// Says nothing of the values, which may be personal.
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Key").finish_non_exhaustive()
     }
 }
 
@@ -211,8 +228,9 @@ mod tests {
     #[test]
     fn no_key_is_longer_than_200_bytes() {
         let prefix = "p".repeat(PREFIX_BYTES);
-        let key = key(&prefix, &"::".repeat(500), &Subject::of("é".repeat(10_000)));
-        assert_eq!((key.len(), KEY_BYTES), (200, 200));
+        let policy = policy_segment(&"::".repeat(500)) + "/01234567";
+        let key = Key::new(&prefix, &policy, &Subject::of("é".repeat(10_000)));
+        assert_eq!((key.as_str().len(), KEY_BYTES), (200, 200));
     }
 
     #[test]

@@ -8,16 +8,18 @@ use std::time::Duration;
 use once_cell::sync::{Lazy, OnceCell};
 
 pub use self::builder::LimiterBuilder;
-use crate::backend::Reply;
-use crate::backend::{Backend, Memory, Request};
-use crate::key::Key;
-use crate::{Decision, Denial, Error, Outage, Permit, Policy, Subject};
+use crate::backend::{Backend, Memory};
+use crate::clock::Clock;
+use crate::{Check, Error, Policy, Subject};
 
 /// The prefix of all keys when none is set.
 pub const DEFAULT_PREFIX: &str = "tallygate";
 
 /// The longest a decision takes when no deadline is set: 250 milliseconds.
 pub const DEFAULT_DEADLINE: Duration = Duration::from_millis(250);
+
+/// The most subjects whose tallies are kept in this process at once, when no other number is set: a million.
+pub const DEFAULT_MAX_SUBJECTS: usize = 1_000_000;
 
 static INSTALLED: OnceCell<Limiter> = OnceCell::new();
 
@@ -49,7 +51,7 @@ impl Limiter {
     /// Its clock is tokio's: a test that pauses time can advance it past a window instead of sleeping.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self::new(DEFAULT_PREFIX.to_owned(), Backend::Memory(Memory::new()))
+        Self::new(DEFAULT_PREFIX.to_owned(), Backend::Memory(Memory::new(Clock::tokio(), DEFAULT_MAX_SUBJECTS)))
     }
 
     /// Returns a limiter whose tallies are where `url` says, once it can be reached.
@@ -84,20 +86,42 @@ impl Limiter {
         INSTALLED.get().unwrap_or_else(|| &FALLBACK)
     }
 
-    /// Decides one call: every rule of the policy admits and counts it, or none counts it.
+    /// Decides one call of `subject`: every rule of the policy admits and counts it, or none counts it.
     ///
-    /// A call whose future is dropped may still count.
+    /// Awaiting the [`Check`] decides it; before that, its methods say more about the call.
     ///
     /// # Errors
     ///
-    /// The backend could not decide within the deadline. A call that times out may still count.
-    pub async fn check(&self, policy: &Policy, subject: &Subject) -> Result<Decision, Outage> {
-        let key = Key::new(&self.inner.prefix, policy.segment(), subject);
-        let request = Request { key: &key, rules: policy.rules(), cost: 1 };
-        Ok(match self.inner.backend.decide(request).await? {
-            Reply::Admitted => Decision::Allowed(Permit::new()),
-            Reply::Denied { rule, retry_after } => Decision::Denied(Denial::new(policy.clone(), rule, retry_after)),
-        })
+    /// An [`Outage`](crate::Outage): the storage could not decide within the deadline. A call that timed out may still
+    /// count, and so may one whose future is dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let limiter = Limiter::in_memory();
+    /// let uploads = Policy::builder("uploads").rule(Rule::sliding_window(100, Duration::from_secs(60))).build()?;
+    ///
+    /// let decision = limiter.check(&uploads, &Subject::of("alice")).cost(30).report().await?;
+    /// assert!(decision.is_allowed());
+    /// assert_eq!(decision.report()[0].remaining(), 70);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn check<'a>(&'a self, policy: &'a Policy, subject: &Subject) -> Check<'a> {
+        Check::new(self, policy, subject)
+    }
+
+    pub(crate) fn prefix(&self) -> &str {
+        &self.inner.prefix
+    }
+
+    pub(crate) fn backend(&self) -> &Backend {
+        &self.inner.backend
     }
 
     fn new(prefix: String, backend: Backend) -> Self {

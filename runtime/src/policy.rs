@@ -1,10 +1,15 @@
 //! A policy: the named, ordered rules of one function.
 
+pub(crate) mod group;
+#[cfg(feature = "cron")]
+pub(crate) mod ticks;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use tallygate_rules::{Rule, validate};
 
+use self::group::Group;
 use crate::Error;
 use crate::key::policy_segment;
 
@@ -35,6 +40,9 @@ struct Inner {
     name: Cow<'static, str>,
     segment: String,
     rules: Box<[Rule]>,
+    group: Group,
+    #[cfg(feature = "cron")]
+    ticks: ticks::Ticks,
 }
 
 impl Policy {
@@ -55,7 +63,16 @@ impl Policy {
         &self.inner.rules
     }
 
-    /// The name as it stands in keys.
+    pub(crate) fn group(&self) -> &Group {
+        &self.inner.group
+    }
+
+    #[cfg(feature = "cron")]
+    pub(crate) fn ticks(&self) -> &ticks::Ticks {
+        &self.inner.ticks
+    }
+
+    /// The name and the layout of the tallies, as they stand in keys.
     pub(crate) fn segment(&self) -> &str {
         &self.inner.segment
     }
@@ -71,8 +88,8 @@ pub struct PolicyBuilder {
 
 impl PolicyBuilder {
     /// Adds a rule.
-    pub fn rule(mut self, rule: Rule) -> Self {
-        self.rules.push(rule);
+    pub fn rule(mut self, rule: impl Into<Rule>) -> Self {
+        self.rules.push(rule.into());
         self
     }
 
@@ -92,8 +109,18 @@ impl PolicyBuilder {
             return Err(Error::new("`name` of a policy must not be empty, like `Policy::builder(\"sms\")`"));
         }
         validate(&self.rules).map_err(|mistakes| Error::rules(&self.name, &mistakes))?;
-        let segment = policy_segment(&self.name);
-        Ok(Policy { inner: Arc::new(Inner { name: self.name, segment, rules: self.rules.into() }) })
+        let group = Group::new(&self.rules);
+        let segment = policy_segment(&self.name) + &group.layout;
+        Ok(Policy {
+            inner: Arc::new(Inner {
+                name: self.name,
+                segment,
+                group,
+                #[cfg(feature = "cron")]
+                ticks: ticks::Ticks::new(&self.rules),
+                rules: self.rules.into(),
+            }),
+        })
     }
 }
 

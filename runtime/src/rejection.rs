@@ -121,11 +121,13 @@ impl fmt::Display for Rejection {
         let Some(limit) = self.rule() else {
             return f.write_str("the rate limit cannot be checked right now; try again later");
         };
-        let per = format_duration(limit.per());
-        match self.kind() {
-            Kind::Duplicate => write!(f, "duplicate request: the same was made less than {per} ago")?,
-            _ => write!(f, "too many requests: at most {} per {per}", limit.count())?,
-        }
+        match (self.kind(), limit.per()) {
+            (Kind::Duplicate, Some(per)) => {
+                write!(f, "duplicate request: the same was made less than {} ago", format_duration(per))
+            }
+            (_, Some(per)) => write!(f, "too many requests: at most {} per {}", limit.count(), format_duration(per)),
+            (_, None) => write!(f, "too many requests: at most {} for now", limit.count()),
+        }?;
         match self.retry_after() {
             Some(wait) => write!(f, "; try again in {}", Rounded(wait)),
             None => f.write_str("; this request alone exceeds it"),
@@ -190,7 +192,7 @@ mod tests {
 
     fn denial(rule: Rule, retry_after: Option<Duration>) -> Rejection {
         let policy = Policy::builder("sms").rule(rule).build().unwrap();
-        Denial::new(policy, 0, retry_after).into()
+        Denial::new(policy, 0, retry_after, Vec::new()).into()
     }
 
     #[test]

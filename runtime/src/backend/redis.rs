@@ -1,64 +1,55 @@
 //! Tallies in Redis, decided by the shared script in one round trip.
 
+mod batch;
 mod connect;
+mod server;
 mod wire;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use ::redis::RedisError;
 use tokio::time::{Instant, timeout_at};
 
-use self::connect::{Connector, Link};
-use self::wire::Script;
-use super::{Reply, Request};
+use self::batch::Batcher;
+use self::server::Server;
+use self::wire::Reply;
+use super::{Answer, Request};
+use crate::clock::Clock;
 use crate::{Error, Outage};
 
 /// Tallies in Redis.
 #[derive(Debug)]
 pub(crate) struct Redis {
-    connector: Connector,
-    script: Script,
+    server: Arc<Server>,
+    batcher: Arc<Batcher>,
     deadline: Duration,
 }
 
 impl Redis {
-    pub(crate) fn new(url: &str, deadline: Duration) -> Result<Self, Error> {
-        Ok(Self { connector: Connector::new(url)?, script: Script::new(), deadline })
+    pub(crate) fn new(url: &str, deadline: Duration, clock: Clock) -> Result<Self, Error> {
+        let server = Arc::new(Server::new(url, clock)?);
+        Ok(Self { batcher: Batcher::new(Arc::clone(&server)), server, deadline })
     }
 
     /// Connects, so that a wrong set-up is found at start-up.
     pub(crate) async fn reach(&self) -> Result<(), Error> {
-        self.connector.link().await.map(drop).map_err(|outage| Error::new(format!("`url`: {outage}")))
+        self.server.reach().await.map_err(|outage| Error::new(format!("`url`: {outage}")))
     }
 
-    pub(crate) async fn decide(&self, request: Request<'_>) -> Result<Reply, Outage> {
-        let asked = Instant::now();
-        let mut asked_on = None;
-        let answer = timeout_at(asked + self.deadline, async {
-            let link = asked_on.insert(self.connector.link().await?);
-            self.ask(link, request).await
-        });
-        if let Ok(reply) = answer.await {
-            return reply;
-        }
-        if let Some(link) = asked_on {
-            self.connector.suspect(&link, asked);
-        }
-        Err(Outage::new(format!("redis: no answer within {:?}", self.deadline)))
+    pub(crate) async fn decide(&self, request: Request<'_>) -> Result<Answer, Outage> {
+        let until = Instant::now() + self.deadline;
+        let decided = timeout_at(until, self.ask(request, until)).await;
+        decided.unwrap_or_else(|_| Err(Outage::new(format!("redis: no answer within {:?}", self.deadline))))
     }
 
-    async fn ask(&self, link: &mut Link, request: Request<'_>) -> Result<Reply, Outage> {
-        let answer = self.script.run(link.connection(), request).await;
-        link.heard();
-        let values = answer.map_err(|error| self.blame(link, &error))?;
-        wire::read_reply(&values).ok_or_else(|| Outage::new("redis: the script's reply has an unknown shape"))
-    }
-
-    /// Drops the connection where the error says that it leads nowhere, or to a server that may not write.
-    fn blame(&self, link: &Link, error: &RedisError) -> Outage {
-        if error.is_unrecoverable_error() || error.code() == Some("READONLY") {
-            self.connector.discard(link);
+    async fn ask(&self, request: Request<'_>, until: Instant) -> Result<Answer, Outage> {
+        match self.batcher.ask(request, until).await? {
+            Reply::Answer(answer) => Ok(answer),
+            // Nothing was charged in either case. Alone and by the time just learnt, the next answer is the last.
+            Reply::OffTheClock | Reply::Unreadable => match self.server.ask(&[request], until).await?.pop() {
+                Some(Reply::Answer(answer)) => Ok(answer),
+                _ => Err(Outage::new("redis: the server's clock is not where it was a moment ago")),
+            },
         }
-        connect::outage(error)
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::{DEFAULT_DEADLINE, DEFAULT_PREFIX, Limiter};
+use super::{DEFAULT_DEADLINE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Limiter};
 use crate::Error;
 use crate::backend::{Backend, Memory};
+use crate::clock::Clock;
 use crate::key::{PREFIX_BYTES, is_plain};
 
 /// Builds a [`Limiter`] with settings other than the default ones.
@@ -30,11 +31,18 @@ use crate::key::{PREFIX_BYTES, is_plain};
 pub struct LimiterBuilder {
     prefix: String,
     deadline: Duration,
+    max_subjects: usize,
+    clock: Clock,
 }
 
 impl LimiterBuilder {
     pub(super) fn new() -> Self {
-        Self { prefix: DEFAULT_PREFIX.to_owned(), deadline: DEFAULT_DEADLINE }
+        Self {
+            prefix: DEFAULT_PREFIX.to_owned(),
+            deadline: DEFAULT_DEADLINE,
+            max_subjects: DEFAULT_MAX_SUBJECTS,
+            clock: Clock::tokio(),
+        }
     }
 
     /// Sets what the keys of all tallies begin with: 1 to 25 of `A–Z a–z 0–9 . _ @ + ~ -`.
@@ -50,6 +58,24 @@ impl LimiterBuilder {
     /// A call that has no answer by then is rejected with [`Kind::Unavailable`](crate::Kind::Unavailable).
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// Sets the most subjects whose tallies are kept in this process at once, about 300 bytes each and 8 more for every
+    /// unit of weight in a sliding window.
+    ///
+    /// Beyond that a new subject replaces one that is not being denied; where all are, the call is rejected with
+    /// [`Kind::Unavailable`](crate::Kind::Unavailable). Tallies in Redis are not counted.
+    pub fn max_subjects(mut self, subjects: usize) -> Self {
+        self.max_subjects = subjects;
+        self
+    }
+
+    /// Sets the clock that decides.
+    #[cfg(feature = "__clock")]
+    #[doc(hidden)]
+    pub fn clock(mut self, clock: impl Into<Clock>) -> Self {
+        self.clock = clock.into();
         self
     }
 
@@ -79,6 +105,7 @@ impl LimiterBuilder {
     pub fn connect_lazy(self, url: &str) -> Result<Limiter, Error> {
         self.check_prefix()?;
         self.check_deadline()?;
+        self.check_max_subjects()?;
         let backend = self.backend(url)?;
         Ok(Limiter::new(self.prefix, backend))
     }
@@ -100,12 +127,21 @@ impl LimiterBuilder {
         Ok(())
     }
 
+    fn check_max_subjects(&self) -> Result<(), Error> {
+        if self.max_subjects == 0 {
+            return Err(Error::new("`max_subjects` must be at least 1, like `max_subjects(100_000)`"));
+        }
+        Ok(())
+    }
+
     fn backend(&self, url: &str) -> Result<Backend, Error> {
         match url.split_once("://") {
-            Some(("memory", "")) => Ok(Backend::Memory(Memory::new())),
+            Some(("memory", "")) => Ok(Backend::Memory(Memory::new(self.clock.clone(), self.max_subjects))),
             Some(("memory", _)) => Err(Error::new("`url` has something behind `memory://`; write just that")),
             #[cfg(feature = "redis")]
-            Some(("redis" | "redis+unix", _)) => Ok(Backend::Redis(crate::backend::Redis::new(url, self.deadline)?)),
+            Some(("redis" | "redis+unix", _)) => {
+                Ok(Backend::Redis(crate::backend::Redis::new(url, self.deadline, self.clock.clone())?))
+            }
             #[cfg(not(feature = "redis"))]
             Some(("redis" | "redis+unix", _)) => {
                 Err(Error::new("`url` names a Redis server; enable the feature `redis` of tallygate"))

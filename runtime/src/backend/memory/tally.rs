@@ -1,69 +1,29 @@
-//! The stored state of one subject, and the semantics of the rules on it.
+//! The stored state of one subject: the log of its sliding windows, and a cell for every other rule.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use tallygate_rules::{Algorithm, Role, Rule};
 
-use super::as_us;
-use crate::backend::{Reply, Request};
+use super::ballot::Ballot;
+use super::cell::Cell;
+use super::wait::Wait;
+use crate::backend::{Standing, as_us};
+use crate::policy::group::Group;
 
-/// The hits of one subject: the time of each admitted unit of weight, oldest first.
+/// What one subject has done.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
+    /// The time of each unit of weight that the sliding windows admitted, oldest first.
     hits_us: VecDeque<u64>,
-    /// When the last hit counts no more.
+    /// The state of every rule that is no sliding window, in the order of the rules.
+    cells: Box<[Cell]>,
+    /// When nothing in here counts any more.
     over_us: u64,
 }
 
-/// What speaks against a call.
-#[derive(Clone, Copy)]
-struct Objection {
-    rule: usize,
-    /// The microseconds until the rule would admit the call; `None` is never.
-    wait_us: Option<u64>,
-}
-
-impl Objection {
-    fn is_longer_than(self, other: Self) -> bool {
-        match (self.wait_us, other.wait_us) {
-            (None, other) => other.is_some(),
-            (Some(_), None) => false,
-            (Some(wait_us), Some(other_us)) => wait_us > other_us,
-        }
-    }
-}
-
-/// The longest wait is told; of the rules, a duplicate's is named first and then the one that denies longest.
-fn sum_up(objections: impl Iterator<Item = Objection>, rules: &[Rule]) -> Option<Reply> {
-    let (mut longest, mut duplicate) = (None::<Objection>, None);
-    for objection in objections {
-        if longest.is_none_or(|longest| objection.is_longer_than(longest)) {
-            longest = Some(objection);
-        }
-        if rules.get(objection.rule).is_some_and(|rule| rule.role() == Role::Duplicate) {
-            duplicate = duplicate.or(Some(objection.rule));
-        }
-    }
-    longest.map(|longest| Reply::Denied {
-        rule: duplicate.unwrap_or(longest.rule),
-        retry_after: longest.wait_us.map(Duration::from_micros),
-    })
-}
-
 impl Tally {
-    /// Charges every rule of the request, or none.
-    pub(super) fn decide(&mut self, request: Request<'_>, now_us: u64) -> Reply {
-        self.forget_future(now_us);
-        let objections = request.rules.iter().enumerate().filter_map(|(index, rule)| {
-            let wait_us = self.wait_us(rule, request.cost, now_us)?;
-            Some(Objection { rule: index, wait_us })
-        });
-        if let Some(denied) = sum_up(objections, request.rules) {
-            return denied;
-        }
-        self.charge(request, now_us);
-        Reply::Admitted
+    pub(super) fn new(group: &Group) -> Self {
+        Self { cells: vec![Cell::default(); group.cells].into(), ..Self::default() }
     }
 
     /// Whether nothing in this tally counts any more.
@@ -72,32 +32,79 @@ impl Tally {
     }
 
     /// The clock was set back: what lies in the future is forgotten, lest it block longer than its window.
-    fn forget_future(&mut self, now_us: u64) {
+    pub(super) fn forget_future(&mut self, now_us: u64) {
         while self.hits_us.back().is_some_and(|&hit| hit > now_us) {
             self.hits_us.pop_back();
         }
+        for cell in self.cells.iter_mut().filter(|cell| cell.is_after(now_us)) {
+            *cell = Cell::default();
+        }
     }
 
-    /// How long until the rule admits a call of that cost: `None` is now, `Some(None)` is never.
-    #[allow(clippy::option_option, reason = "an answer within an objection, unwrapped one line above")]
-    fn wait_us(&self, rule: &Rule, cost: u64, now_us: u64) -> Option<Option<u64>> {
-        let Algorithm::SlidingWindow { per } = rule.algorithm() else { return Some(None) };
+    /// Asks every rule; the first of them has the number `first` in its request.
+    pub(super) fn ask(&self, rules: &[Rule], first: usize, cost: u64, now_us: u64, ballot: &mut Ballot) {
+        let mut cells = self.cells.iter();
+        for (rule, index) in rules.iter().zip(first..) {
+            let wait = match rule.algorithm() {
+                Algorithm::SlidingWindow { per } => self.window_wait(rule, as_us(*per), cost, now_us),
+                _ => cells.next().map_or(Wait::NEVER, |cell| cell.at(rule, now_us).wait(rule, cost, now_us)),
+            };
+            ballot.hear(rule, index, wait);
+        }
+    }
+
+    /// Counts the call with every rule.
+    pub(super) fn charge(&mut self, group: &Group, rules: &[Rule], cost: u64, now_us: u64) {
+        let mut over_us = now_us;
+        let mut slides = false;
+        let mut cells = self.cells.iter_mut();
+        for rule in rules {
+            if let Algorithm::SlidingWindow { per } = rule.algorithm() {
+                over_us = over_us.max(now_us + as_us(*per));
+                slides = true;
+            } else if let Some(cell) = cells.next() {
+                *cell = cell.at(rule, now_us).charged(rule, cost, now_us);
+                over_us = over_us.max(cell.over_us(rule));
+            }
+        }
+        if slides {
+            self.log(group.longest_us, cost, now_us);
+        }
+        self.over_us = over_us;
+    }
+
+    /// Tells where every rule stands.
+    pub(super) fn report(&self, rules: &[Rule], now_us: u64, standings: &mut Vec<Standing>) {
+        let mut cells = self.cells.iter();
+        standings.extend(rules.iter().map(|rule| match rule.algorithm() {
+            Algorithm::SlidingWindow { per } => self.window_standing(rule, as_us(*per), now_us),
+            _ => cells.next().copied().unwrap_or_default().at(rule, now_us).standing(rule, now_us),
+        }));
+    }
+
+    fn window_wait(&self, rule: &Rule, window_us: u64, cost: u64, now_us: u64) -> Wait {
         let weight = if rule.role() == Role::Duplicate { 1 } else { cost };
-        let Some(older) = rule.count().checked_sub(weight) else { return Some(None) };
+        let Some(room) = rule.count().checked_sub(weight) else { return Wait::NEVER };
         // The call fits once the newest hit that leaves too little room for it is out of the window.
-        let newest = usize::try_from(older + 1).ok()?;
-        let hit_us = self.hits_us.get(self.hits_us.len().checked_sub(newest)?)?;
-        let free_us = hit_us + as_us(*per);
-        (free_us > now_us).then(|| Some(free_us - now_us))
+        let hit_us = usize::try_from(room)
+            .ok()
+            .and_then(|room| self.hits_us.len().checked_sub(room + 1))
+            .and_then(|index| self.hits_us.get(index));
+        hit_us.map_or(Wait::NONE, |hit_us| Wait::until(hit_us + window_us, now_us))
     }
 
-    fn charge(&mut self, request: Request<'_>, now_us: u64) {
-        let longest_us = request.rules.iter().map(|rule| as_us(rule.per())).max().unwrap_or_default();
+    fn window_standing(&self, rule: &Rule, window_us: u64, now_us: u64) -> Standing {
+        let dead = self.hits_us.partition_point(|hit| hit + window_us <= now_us);
+        let used = (self.hits_us.len() - dead) as u64;
+        let last_us = self.hits_us.back().filter(|_| used > 0);
+        Standing::of(rule.count().saturating_sub(used), last_us.map_or(0, |last| last + window_us - now_us))
+    }
+
+    fn log(&mut self, longest_us: u64, cost: u64, now_us: u64) {
         // Found by time, not by count: another version of the policy may allow more.
         while self.hits_us.front().is_some_and(|&hit| hit + longest_us <= now_us) {
             self.hits_us.pop_front();
         }
-        self.hits_us.extend((0..request.cost).map(|_| now_us));
-        self.over_us = self.over_us.max(now_us + longest_us);
+        self.hits_us.extend((0..cost).map(|_| now_us));
     }
 }

@@ -1,0 +1,36 @@
+//! The rules' voices on one call.
+
+use tallygate_rules::{Role, Rule};
+
+use super::wait::Wait;
+use crate::backend::Verdict;
+
+/// Gathers what the rules say; one that objects denies the call.
+///
+/// The longest wait is told. Of the rules, a duplicate's is named first and then the one that denies longest.
+#[derive(Debug, Default)]
+pub(super) struct Ballot {
+    longest: Option<(usize, Wait)>,
+    duplicate: Option<usize>,
+}
+
+impl Ballot {
+    pub(super) fn hear(&mut self, rule: &Rule, index: usize, wait: Wait) {
+        if wait.is_none() {
+            return;
+        }
+        if self.longest.is_none_or(|(_, longest)| wait > longest) {
+            self.longest = Some((index, wait));
+        }
+        if rule.role() == Role::Duplicate {
+            self.duplicate = self.duplicate.or(Some(index));
+        }
+    }
+
+    pub(super) fn verdict(self) -> Verdict {
+        self.longest.map_or(Verdict::Admitted, |(longest, wait)| Verdict::Denied {
+            rule: self.duplicate.unwrap_or(longest),
+            retry_after: wait.retry_after(),
+        })
+    }
+}

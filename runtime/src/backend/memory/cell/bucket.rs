@@ -1,0 +1,53 @@
+//! Token buckets, in integers: a level is tokens times `per`, so a microsecond adds exactly `count` to it.
+
+use tallygate_rules::TokenBucket;
+
+use super::Cell;
+use crate::backend::memory::wait::Wait;
+use crate::backend::{Standing, as_us};
+
+pub(super) fn at(cell: Cell, bucket: &TokenBucket, count: u64, now_us: u64) -> Cell {
+    let per_us = as_us(bucket.per());
+    let unused_us = cell.stamp_us + as_us(bucket.reset_after_or(count));
+    if unused_us <= now_us {
+        return Cell { stamp_us: now_us, amount: bucket.initial_or(count) * per_us, other: 0 };
+    }
+    let full = bucket.capacity_or(count) * per_us;
+    let flown = (now_us - cell.stamp_us).saturating_mul(count);
+    Cell { amount: cell.amount.saturating_add(flown).min(full), other: unused_us, ..cell }
+}
+
+pub(super) fn wait(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_us: u64) -> Wait {
+    if cost > bucket.capacity_or(count) {
+        return Wait::NEVER;
+    }
+    let missing = (cost * as_us(bucket.per())).saturating_sub(cell.amount);
+    if missing == 0 {
+        return Wait::NONE;
+    }
+    // Nothing flows into an unused bucket, and one that is left alone is unused in the end.
+    let flow_us = missing.div_ceil(count.max(1));
+    let unused_us = cell.other.saturating_sub(now_us);
+    if unused_us > flow_us {
+        Wait::us(flow_us)
+    } else if unused_us > 0 && bucket.initial_or(count) >= cost {
+        Wait::us(unused_us)
+    } else {
+        Wait::NEVER
+    }
+}
+
+pub(super) fn charged(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_us: u64) -> Cell {
+    Cell {
+        stamp_us: now_us,
+        amount: cell.amount - cost * as_us(bucket.per()),
+        other: now_us + as_us(bucket.reset_after_or(count)),
+    }
+}
+
+pub(super) fn standing(cell: Cell, bucket: &TokenBucket, count: u64, now_us: u64) -> Standing {
+    let per_us = as_us(bucket.per());
+    let missing = bucket.capacity_or(count) * per_us - cell.amount;
+    let fill_us = missing.div_ceil(count.max(1));
+    Standing::of(cell.amount / per_us, fill_us.min(cell.other.saturating_sub(now_us)))
+}

@@ -1,0 +1,26 @@
+//! Windows that end at the ticks of a schedule.
+
+use tallygate_rules::Schedule;
+
+use super::{Cell, wait_for_room};
+use crate::backend::Standing;
+use crate::backend::memory::wait::Wait;
+
+/// The tick to come is remembered, so the schedule is consulted once a window.
+pub(super) fn at(cell: Cell, schedule: &Schedule, now_us: u64) -> Cell {
+    if now_us < cell.other {
+        return cell;
+    }
+    // A schedule that ticks no more never starts afresh.
+    let coming = schedule.next_tick(now_us).unwrap_or(u64::MAX);
+    Cell { stamp_us: now_us, amount: 0, other: coming }
+}
+
+pub(super) fn wait(cell: Cell, count: u64, cost: u64, now_us: u64) -> Wait {
+    wait_for_room(cell.amount, count, cost, || Wait::until(cell.other, now_us))
+}
+
+pub(super) fn standing(cell: Cell, count: u64, now_us: u64) -> Standing {
+    let reset_us = if cell.amount > 0 { cell.other - now_us } else { 0 };
+    Standing::of(count.saturating_sub(cell.amount), reset_us)
+}

@@ -1,0 +1,18 @@
+//! Fixed windows, which open at the first hit.
+
+use super::{Cell, wait_for_room};
+use crate::backend::Standing;
+use crate::backend::memory::wait::Wait;
+
+pub(super) fn at(cell: Cell, window_us: u64, now_us: u64) -> Cell {
+    if cell.stamp_us + window_us <= now_us { Cell { stamp_us: now_us, ..Cell::default() } } else { cell }
+}
+
+pub(super) fn wait(cell: Cell, count: u64, window_us: u64, cost: u64, now_us: u64) -> Wait {
+    wait_for_room(cell.amount, count, cost, || Wait::until(cell.stamp_us + window_us, now_us))
+}
+
+pub(super) fn standing(cell: Cell, count: u64, window_us: u64, now_us: u64) -> Standing {
+    let reset_us = if cell.amount > 0 { cell.stamp_us + window_us - now_us } else { 0 };
+    Standing::of(count.saturating_sub(cell.amount), reset_us)
+}

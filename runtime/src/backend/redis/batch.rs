@@ -1,0 +1,153 @@
+//! Concurrent callers of one process share round trips.
+//!
+//! A lone call goes out at once. While a call is under way, those that arrive wait in a queue, and the next call takes
+//! them all. Nothing is sent for a caller that gave up while it waited.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::server::Server;
+use super::wire::Reply;
+use crate::backend::Request;
+use crate::key::Key;
+use crate::{Outage, Policy};
+
+/// The most requests in one call: the server does nothing else while it decides them, some four microseconds each.
+const MOST_REQUESTS: usize = 128;
+
+/// The most rules in one call.
+const MOST_RULES: usize = 1024;
+
+/// Gathers requests into calls.
+#[derive(Debug)]
+pub(super) struct Batcher {
+    server: Arc<Server>,
+    queue: Mutex<Queue>,
+    me: Weak<Self>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    /// Whether a call is under way.
+    busy: bool,
+    waiting: VecDeque<Waiting>,
+}
+
+/// A request that waits for the next call.
+#[derive(Debug)]
+struct Waiting {
+    policy: Policy,
+    keys: Vec<Key>,
+    cost: u64,
+    report: bool,
+    until: Instant,
+    answer: oneshot::Sender<Result<Reply, Outage>>,
+}
+
+/// The right to have a call under way; when it ends, the next call begins.
+struct Turn(Arc<Batcher>);
+
+impl Batcher {
+    pub(super) fn new(server: Arc<Server>) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self { server, queue: Mutex::default(), me: me.clone() })
+    }
+
+    pub(super) async fn ask(&self, request: Request<'_>, until: Instant) -> Result<Reply, Outage> {
+        match self.join(request, until) {
+            Err(_turn) => one(self.server.ask(&[request], until).await?),
+            Ok(answer) => answer.await.unwrap_or_else(|_| Err(Outage::new("redis: the runtime was shut down"))),
+        }
+    }
+
+    /// Queues the request, or hands out the turn when no call is under way.
+    fn join(&self, request: Request<'_>, until: Instant) -> Result<oneshot::Receiver<Result<Reply, Outage>>, Turn> {
+        let mut queue = self.lock();
+        if !queue.busy
+            && let Some(me) = self.me.upgrade()
+        {
+            queue.busy = true;
+            return Err(Turn(me));
+        }
+        let (answer, answered) = oneshot::channel();
+        queue.waiting.push_back(Waiting::new(request, until, answer));
+        Ok(answered)
+    }
+
+    /// Takes what fits into one call, or ends the turn when nobody waits.
+    fn next(&self) -> Vec<Waiting> {
+        let mut queue = self.lock();
+        let mut batch = Vec::new();
+        let mut rules = 0;
+        while batch.len() < MOST_REQUESTS
+            && rules < MOST_RULES
+            && let Some(waiting) = queue.waiting.pop_front()
+        {
+            if !waiting.answer.is_closed() {
+                rules += waiting.policy.rules().len();
+                batch.push(waiting);
+            }
+        }
+        queue.busy = !batch.is_empty();
+        batch
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let batch = self.0.next();
+        if batch.is_empty() {
+            return;
+        }
+        match Handle::try_current() {
+            Ok(runtime) => _ = runtime.spawn(call(Self(Arc::clone(&self.0)), batch)),
+            // The runtime is being shut down. Who waits on another one is told so when the senders are dropped.
+            Err(_) => *self.0.lock() = Queue::default(),
+        }
+    }
+}
+
+/// Makes one call for many, in a task of its own: none of them ends it by giving up.
+async fn call(turn: Turn, batch: Vec<Waiting>) {
+    let requests: Vec<_> = batch.iter().map(Waiting::request).collect();
+    // The last of them has waited the shortest.
+    let until = batch.iter().map(|waiting| waiting.until).max().unwrap_or_else(Instant::now);
+    let replies = turn.0.server.ask(&requests, until).await;
+    drop(requests);
+    drop(turn);
+    match replies {
+        Ok(replies) => {
+            for (waiting, reply) in batch.into_iter().zip(replies) {
+                // Whoever gave up meanwhile has no use for it.
+                let _ = waiting.answer.send(Ok(reply));
+            }
+        }
+        Err(outage) => {
+            for waiting in batch {
+                let _ = waiting.answer.send(Err(outage.clone()));
+            }
+        }
+    }
+}
+
+fn one(mut replies: Vec<Reply>) -> Result<Reply, Outage> {
+    replies.pop().ok_or_else(|| Outage::new("redis: the script's reply has an unknown shape"))
+}
+
+impl Waiting {
+    fn new(request: Request<'_>, until: Instant, answer: oneshot::Sender<Result<Reply, Outage>>) -> Self {
+        let Request { policy, keys, cost, report } = request;
+        Self { policy: policy.clone(), keys: keys.to_vec(), cost, report, until, answer }
+    }
+
+    fn request(&self) -> Request<'_> {
+        Request { policy: &self.policy, keys: &self.keys, cost: self.cost, report: self.report }
+    }
+}

@@ -7,6 +7,8 @@ mod expand;
 mod model;
 mod shape;
 mod template;
+#[cfg(test)]
+mod tests;
 mod validate;
 
 use proc_macro2::TokenStream;

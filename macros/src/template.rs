@@ -99,7 +99,9 @@ impl Placeholder {
 
     /// Returns the expression, given the identifier that its name stands for.
     pub(crate) fn expression(&self, root: &Ident, place: Place) -> TokenStream {
-        let root = Ident::new(&root.to_string(), place.first.resolved_at(root.span()));
+        // Resolved where the argument is, also when a macro puts function and template together.
+        let mut root = root.clone();
+        root.set_span(place.first.resolved_at(root.span()));
         let members = self.members.iter().map(|member| member.access(place.first));
         quote_spanned!(place.first=> #root #(#members)*)
     }

@@ -50,7 +50,7 @@ async fn a_code_sender() {
     }
 }
 
-/// Calls every two seconds.
+/// Calls twice at once, a third time too early, and then every five seconds.
 async fn a_duplicate_and_a_limit() {
     let page = Page::open("draw: 10 per 60s, 20 per 120s, and no duplicate within 5s");
     page.line("draw", &draw().await);
@@ -72,11 +72,11 @@ async fn two_subjects() {
 }
 
 async fn what_a_user_is_shown() {
-    println!("\nA rejection reads like a sentence that a user may be shown:");
-    for user in ["carol"; 3] {
-        if let Err(rejection) = search(user).await {
-            println!("  {rejection}");
-        }
+    println!("\nA rejection reads like a sentence that a user may be shown:\n");
+    advance(seconds(60)).await;
+    let answers = [search("carol").await, search("carol").await, search("carol").await, draw().await, draw().await];
+    for rejection in answers.into_iter().filter_map(Result::err) {
+        println!("  {rejection}");
     }
 }
 
@@ -88,7 +88,7 @@ struct Page {
 impl Page {
     fn open(title: &str) -> Self {
         println!("\n{title}\n");
-        println!("  {:10}{:16}{:11}{:24}wait", "clock", "call", "answer", "rule");
+        println!("  {:10}{:16}{:11}{:18}wait", "clock", "call", "answer", "rule");
         Self { opened: Instant::now() }
     }
 
@@ -102,17 +102,28 @@ impl Page {
 }
 
 fn told(rejection: &Rejection) -> String {
-    let rule = rejection
-        .rule()
-        .map(|rule| format!("#{}: {} per {}", rule.index(), rule.count(), clock(rule.per())))
-        .unwrap_or_default();
-    let wait = rejection.retry_after().map(clock).unwrap_or_default();
-    format!("{:11}{rule:24}{wait}", rejection.kind().to_string())
+    let kind = rejection.kind().to_string();
+    let rule = rejection.rule().map(|rule| format!("#{}: {} per {}", rule.index(), rule.count(), spell(rule.per())));
+    let wait = rejection.retry_after().map(spell);
+    format!("{kind:11}{:18}{}", rule.unwrap_or_default(), wait.unwrap_or_default())
 }
 
 fn clock(time: Duration) -> String {
+    let [hours, minutes, seconds] = parts(time);
+    format!("{hours:02}:{minutes:02}:{seconds:02}")
+}
+
+fn spell(time: Duration) -> String {
+    let parts = parts(time).into_iter().zip(["h", "m", "s"]);
+    let spelt: Vec<_> =
+        parts.filter(|&(number, _)| number > 0).map(|(number, unit)| format!("{number}{unit}")).collect();
+    spelt.join(" ")
+}
+
+/// Hours, minutes and seconds.
+fn parts(time: Duration) -> [u64; 3] {
     let seconds = time.as_secs();
-    format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+    [seconds / 3_600, seconds / 60 % 60, seconds % 60]
 }
 
 const fn seconds(seconds: u64) -> Duration {

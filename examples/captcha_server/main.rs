@@ -8,6 +8,7 @@ mod api_error;
 mod handlers;
 
 use std::error::Error;
+use std::time::Duration;
 use std::{env, io};
 
 use tallygate::Limiter;
@@ -18,7 +19,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tracing_subscriber::fmt().with_writer(io::stderr).init();
 
     let url = env::var("TALLYGATE_URL").unwrap_or_else(|_| "memory://".into());
-    Limiter::connect(&url).await?.install()?;
+    // Whoever waits for a code waits for two seconds, and rather that than none.
+    Limiter::builder().deadline(Duration::from_secs(2)).connect(&url).await?.install()?;
 
     let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3000".into());
     let listener = TcpListener::bind(&address).await.map_err(|error| format!("cannot listen on {address}: {error}"))?;

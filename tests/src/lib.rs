@@ -1,1 +1,18 @@
-//! The harness of the tests.
+//! The harness of the tests: real servers, a proxy that fails on purpose, a clock that can be set, and the behaviour
+//! suite that every backend passes.
+
+#![allow(
+    clippy::missing_panics_doc,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on panics"
+)]
+
+pub mod clocked;
+pub mod load;
+pub mod log;
+pub mod proxy;
+pub mod punctuality;
+pub mod server;
+pub mod stage;
+pub mod suite;

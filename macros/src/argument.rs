@@ -1,0 +1,171 @@
+//! Arguments as they are written, `name`, `name = value` or `name(arguments)`, whatever they mean.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use syn::ext::IdentExt as _;
+use syn::parse::{ParseStream, Parser as _};
+use syn::{Expr, ExprLit, Lit, LitInt, LitStr, Token, token};
+
+use crate::diagnostic::{Mistakes, Place, error, nearest};
+
+/// One argument.
+pub(crate) struct Argument {
+    name: Ident,
+    value: Value,
+}
+
+enum Value {
+    Flag,
+    Single(Expr),
+    List(Span, Arguments),
+}
+
+/// A list of arguments, which are taken out of it by their names.
+pub(crate) struct Arguments {
+    written: Vec<Argument>,
+    known: Vec<&'static str>,
+    /// Whether everything between the parentheses could be read.
+    readable: bool,
+}
+
+impl Arguments {
+    pub(crate) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> syn::Result<Self> {
+        (|input: ParseStream<'_>| Ok(Self::read(input, mistakes))).parse2(tokens)
+    }
+
+    /// Reads to the end, over whatever cannot be read.
+    fn read(input: ParseStream<'_>, mistakes: &mut Mistakes) -> Self {
+        let mut arguments = Self { written: Vec::new(), known: Vec::new(), readable: true };
+        while !input.is_empty() {
+            let read = Argument::read(input, mistakes).map(|argument| arguments.written.push(argument));
+            if let Err(mistake) = read.and_then(|()| read_separator(input)) {
+                mistakes.add(mistake);
+                arguments.readable = false;
+                skip_to_separator(input);
+            }
+        }
+        arguments
+    }
+
+    /// Takes the argument of that name, and reports it if it is repeated.
+    pub(crate) fn take(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Argument> {
+        let mut taken = self.take_all(name).into_iter();
+        let first = taken.next();
+        for repeated in taken {
+            mistakes.report(repeated.name.span(), format_args!("`{name}` is given twice; remove one"));
+        }
+        first
+    }
+
+    /// Takes all arguments of that name.
+    pub(crate) fn take_all(&mut self, name: &'static str) -> Vec<Argument> {
+        self.known.push(name);
+        self.written.extract_if(.., |argument| argument.name == name).collect()
+    }
+
+    /// Reports what was not taken. Returns whether the list was understood as a whole.
+    pub(crate) fn finish(self, mistakes: &mut Mistakes) -> bool {
+        for unknown in &self.written {
+            mistakes.report(unknown.name.span(), self.unknown(&unknown.name.to_string()));
+        }
+        self.readable && self.written.is_empty()
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        match nearest(name, self.known.iter().copied()) {
+            Some(meant) => format!("unknown argument `{name}`; did you mean `{meant}`?"),
+            None => format!("unknown argument `{name}`; there are `{}`", self.known.join("`, `")),
+        }
+    }
+}
+
+fn read_separator(input: ParseStream<'_>) -> syn::Result<()> {
+    if input.is_empty() {
+        return Ok(());
+    }
+    input.parse::<Token![,]>().map(drop).map_err(|_| input.error("expected `,` between two arguments"))
+}
+
+fn skip_to_separator(input: ParseStream<'_>) {
+    while !input.is_empty() && input.parse::<Option<Token![,]>>().is_ok_and(|comma| comma.is_none()) {
+        // One token less: it cannot fail, as there is one.
+        let _ = input.parse::<proc_macro2::TokenTree>();
+    }
+}
+
+impl Argument {
+    fn read(input: ParseStream<'_>, mistakes: &mut Mistakes) -> syn::Result<Self> {
+        let name = input.call(Ident::parse_any).map_err(|_| input.error("expected the name of an argument"))?;
+        let value = if input.peek(token::Paren) {
+            let content;
+            let parens = syn::parenthesized!(content in input);
+            Value::List(parens.span.close(), Arguments::read(&content, mistakes))
+        } else if input.parse::<Option<Token![=]>>()?.is_some() {
+            Value::Single(ungrouped(input.parse()?))
+        } else {
+            Value::Flag
+        };
+        Ok(Self { name, value })
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        let name = Place::from(self.name.span());
+        match &self.value {
+            Value::Flag => name,
+            Value::Single(value) => name.to(Place::of(value)),
+            Value::List(close, _) => name.to(*close),
+        }
+    }
+
+    /// Reads `name`.
+    pub(crate) fn flag(self) -> syn::Result<()> {
+        match self.value {
+            Value::Flag => Ok(()),
+            _ => Err(error(self.place(), format_args!("`{0}` takes no value; write just `{0}`", self.name))),
+        }
+    }
+
+    /// Reads `name = expression`.
+    pub(crate) fn expression(self, example: &str) -> syn::Result<Expr> {
+        match self.value {
+            Value::Single(value) => Ok(value),
+            _ => Err(error(self.place(), format_args!("`{}` needs a value, like `{example}`", self.name))),
+        }
+    }
+
+    /// Reads `name = "text"`.
+    pub(crate) fn text(self, example: &str) -> syn::Result<LitStr> {
+        let name = self.name.clone();
+        match self.expression(example)? {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text),
+            other => Err(error(Place::of(&other), format_args!("`{name}` is a text in quotes, like `{example}`"))),
+        }
+    }
+
+    /// Reads `name = 10`.
+    pub(crate) fn integer(self, example: &str) -> syn::Result<LitInt> {
+        let name = self.name.clone();
+        match self.expression(example)? {
+            Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => Ok(number),
+            other => Err(error(Place::of(&other), format_args!("`{name}` is a whole number, like `{example}`"))),
+        }
+    }
+
+    /// Reads `name(arguments)`.
+    pub(crate) fn list(self, example: &str) -> syn::Result<Arguments> {
+        match self.value {
+            Value::List(_, arguments) => Ok(arguments),
+            _ => {
+                let message = format_args!("`{}` needs its arguments in parentheses, like `{example}`", self.name);
+                Err(error(self.place(), message))
+            }
+        }
+    }
+}
+
+/// Takes an expression out of the invisible parentheses that `macro_rules!` puts around it.
+fn ungrouped(expression: Expr) -> Expr {
+    match expression {
+        Expr::Group(group) => ungrouped(*group.expr),
+        other => other,
+    }
+}

@@ -1,0 +1,158 @@
+//! The expansion: from the model to tokens.
+
+use std::time::Duration;
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote_spanned;
+use syn::Expr;
+use tallygate_rules::{Algorithm, Role, Rule};
+
+use crate::diagnostic::Place;
+use crate::model::Model;
+use crate::shape::Function;
+use crate::template::{Part, Template, escape};
+
+/// Quotes tokens of ours: their local names are not the user's, whatever those are called.
+macro_rules! ours {
+    ($($tokens:tt)*) => { quote_spanned!(Span::mixed_site()=> $($tokens)*) };
+}
+
+// Input:  async fn send_code(phone: &str) -> Result<(), Rejection> { body }
+// Output: async fn send_code(phone: &str) -> Result<(), Rejection> {
+//             {
+//                 let tallygate_policy = { static SITE: Site = Site::new(); … SITE.policy(|| path_of(here), RULES) };
+//                 let mut tallygate_subject = subject();
+//                 push_literal(&mut tallygate_subject, "sms:");
+//                 push_value(&mut tallygate_subject, &phone);
+//                 let tallygate_limiter = Limiter::installed();
+//                 if let Err(tallygate_rejection) = enter(tallygate_policy, tallygate_limiter, tallygate_subject).await {
+//                     return FromRejection::from_rejection(tallygate_rejection);
+//                 }
+//             }
+//             body
+//         }
+/// Returns the function with the check before its body.
+///
+/// Items of ours stand where no expression of the user's sees them. What is borrowed from the arguments is given back
+/// before the await, so that the future is `Send` whenever it was without us.
+pub(crate) fn expand(model: &Model, function: &Function) -> TokenStream {
+    let private = private();
+    let policy = policy(model);
+    let subject = subject(model.key.as_ref(), function);
+    let limiter = limiter(model.limiter.as_ref());
+    let from_rejection = from_rejection(function.returned());
+    function.prepend(&ours! {
+        {
+            let tallygate_policy = #policy;
+            #subject
+            let tallygate_limiter = #limiter;
+            if let ::core::result::Result::Err(tallygate_rejection) =
+                #private::enter(tallygate_policy, tallygate_limiter, tallygate_subject).await
+            {
+                return #from_rejection(tallygate_rejection);
+            }
+        }
+    })
+}
+
+/// The runtime, which expansions call by an absolute path.
+fn runtime(span: Span) -> TokenStream {
+    quote_spanned!(span=> ::tallygate)
+}
+
+fn private() -> TokenStream {
+    let runtime = runtime(Span::mixed_site());
+    ours!(#runtime::__private)
+}
+
+/// Builds the policy at the first call.
+fn policy(model: &Model) -> TokenStream {
+    let private = private();
+    let rules = model.rules.iter().map(|rule| self::rule(&rule.rule));
+    let (marker, name) = name(model);
+    ours!({
+        const RULES: &[#private::Rule] = &[#(#rules),*];
+        static SITE: #private::Site = #private::Site::new();
+        #marker
+        SITE.policy(|| #name, RULES)
+    })
+}
+
+/// Returns the expression of the policy's name, and the item it needs: only that knows the type that a method is of.
+fn name(model: &Model) -> (Option<TokenStream>, TokenStream) {
+    let private = private();
+    match &model.name {
+        Some(name) => {
+            let name = &name.value;
+            (None, ours!(::std::string::String::from(#name)))
+        }
+        None => (
+            Some(ours!(
+                const fn here() {}
+            )),
+            ours!(#private::path_of(here)),
+        ),
+    }
+}
+
+fn rule(rule: &Rule) -> TokenStream {
+    let private = private();
+    let (count, per) = (rule.count(), duration(rule.per()));
+    match (rule.role(), rule.algorithm()) {
+        (Role::Duplicate, _) => ours!(#private::Rule::duplicate(#per)),
+        (Role::Limit, Algorithm::SlidingWindow { .. }) => ours!(#private::Rule::sliding_window(#count, #per)),
+        _ => unreachable!("the attribute has no other rules"),
+    }
+}
+
+fn duration(duration: Duration) -> TokenStream {
+    let (seconds, nanoseconds) = (duration.as_secs(), duration.subsec_nanos());
+    ours!(::core::time::Duration::new(#seconds, #nanoseconds))
+}
+
+/// Renders the subject, which owns what it shows.
+fn subject(key: Option<&Template>, function: &Function) -> TokenStream {
+    let private = private();
+    let Some(key) = key else {
+        return ours!(let tallygate_subject = #private::subject(););
+    };
+    let parts = key.parts.iter().map(|part| match part {
+        Part::Text(text) => {
+            let text = escape(text);
+            ours!(#private::push_literal(&mut tallygate_subject, #text);)
+        }
+        Part::Value(placeholder) => {
+            let value = function.binding(&placeholder.root).map(|root| placeholder.expression(&root, key.place));
+            ours!(#private::push_value(&mut tallygate_subject, &#value);)
+        }
+    });
+    ours! {
+        let mut tallygate_subject = #private::subject();
+        #(#parts)*
+    }
+}
+
+/// Cloned in a block of its own, so that no temporary of the user's expression lives on to the await.
+fn limiter(named: Option<&Expr>) -> TokenStream {
+    let runtime = runtime(Span::mixed_site());
+    let Some(named) = named else {
+        return ours!(#runtime::Limiter::installed());
+    };
+    // By reference, so that whatever derefs to a limiter will do, and anything else is a plain type error at its place.
+    let borrowed = quote_spanned!(ours_at(Place::of(named).first)=> &(#named));
+    ours!({
+        let tallygate_limiter: &#runtime::Limiter = #borrowed;
+        ::core::clone::Clone::clone(tallygate_limiter)
+    })
+}
+
+/// Spans the return type from its first token to its last, so that one that cannot carry a rejection is underlined.
+fn from_rejection(returned: Place) -> TokenStream {
+    let runtime = runtime(ours_at(returned.first));
+    quote_spanned!(ours_at(returned.last)=> #runtime::FromRejection::from_rejection)
+}
+
+/// A place of the user's for names of ours.
+fn ours_at(place: Span) -> Span {
+    place.resolved_at(Span::mixed_site())
+}

@@ -1,0 +1,125 @@
+//! The checks that a model passes before it is expanded: one function, one check.
+
+use proc_macro2::Ident;
+use syn::ext::IdentExt as _;
+use tallygate_rules::{Field, Rule, RuleError};
+
+use crate::diagnostic::{Mistakes, Place, nearest};
+use crate::model::Model;
+use crate::shape::Function;
+use crate::template::{Part, Placeholder, Template, keeps_apart};
+
+/// Reports everything that is wrong with what could be read.
+pub(crate) fn check(model: Option<&Model>, function: Option<&Function>, mistakes: &mut Mistakes) {
+    if let Some(function) = function {
+        check_async(function, mistakes);
+    }
+    let Some(model) = model else { return };
+    check_rules(model, mistakes);
+    check_name(model, mistakes);
+    check_key(model, mistakes);
+    let Some(key) = &model.key else { return };
+    check_placeholders_apart(key, mistakes);
+    if let Some(function) = function {
+        check_placeholders_named(key, function, mistakes);
+    }
+}
+
+/// Reports every mistake in the rules.
+fn check_rules(model: &Model, mistakes: &mut Mistakes) {
+    if model.rules.is_empty() && !model.complete {
+        // There would be rules, could they be read.
+        return;
+    }
+    let rules: Vec<Rule> = model.rules.iter().map(|rule| rule.rule.clone()).collect();
+    for mistake in tallygate_rules::validate(&rules).err().into_iter().flatten() {
+        mistakes.report(place_of(&mistake, model), &mistake);
+    }
+}
+
+fn place_of(mistake: &RuleError, model: &Model) -> Place {
+    let Some(rule) = mistake.rule().and_then(|index| model.rules.get(index)) else {
+        return Place::attribute();
+    };
+    match mistake.field() {
+        Field::Count => rule.count,
+        Field::Per => rule.per,
+        _ => rule.place,
+    }
+}
+
+/// Reports a name without letters.
+fn check_name(model: &Model, mistakes: &mut Mistakes) {
+    if let Some(name) = model.name.as_ref().filter(|name| name.value.is_empty()) {
+        mistakes.report(name.place, "`name` must not be empty; leave it out to be named by module and function");
+    }
+}
+
+/// Reports a key without text.
+fn check_key(model: &Model, mistakes: &mut Mistakes) {
+    if let Some(key) = model.key.as_ref().filter(|key| key.parts.is_empty()) {
+        mistakes.report(key.place, "`key` must not be empty; leave it out for one tally of the whole function");
+    }
+}
+
+/// Reports every placeholder that names no argument.
+fn check_placeholders_named(template: &Template, function: &Function, mistakes: &mut Mistakes) {
+    for placeholder in template.placeholders() {
+        if function.binding(&placeholder.root).is_none() {
+            mistakes.report(template.place, unnamed(placeholder, &function.bindings()));
+        }
+    }
+}
+
+fn unnamed(placeholder: &Placeholder, bindings: &[Ident]) -> String {
+    let Placeholder { text, root, .. } = placeholder;
+    if root == "self" {
+        return format!("placeholder `{{{text}}}` needs a method; this function takes no `self`");
+    }
+    let names: Vec<_> = bindings.iter().map(|binding| binding.unraw().to_string()).collect();
+    let remedy = match nearest(root, names.iter().map(String::as_str)) {
+        Some(meant) => format!("did you mean `{{{}}}`?", text.replacen(root, meant, 1)),
+        None if names.is_empty() => "this function's arguments have no names".to_owned(),
+        None => format!("there are `{}`", names.join("`, `")),
+    };
+    format!("placeholder `{{{text}}}` names no argument; {remedy}")
+}
+
+/// Reports two placeholders whose values could run into each other.
+fn check_placeholders_apart(template: &Template, mistakes: &mut Mistakes) {
+    let mut open: Option<&Placeholder> = None;
+    for part in &template.parts {
+        match part {
+            Part::Text(text) if keeps_apart(text) => open = None,
+            Part::Text(_) => {}
+            Part::Value(value) => {
+                if let Some(before) = open.replace(value) {
+                    mistakes.report(template.place, touching(before, value));
+                }
+            }
+        }
+    }
+}
+
+fn touching(before: &Placeholder, behind: &Placeholder) -> String {
+    let (before, behind) = (&before.text, &behind.text);
+    format!(
+        "different values of `{{{before}}}` and `{{{behind}}}` could make the same key; \
+         put `:` between them, which no value contains: `{{{before}}}:{{{behind}}}`"
+    )
+}
+
+/// Reports a function that cannot wait for the limiter's answer.
+fn check_async(function: &Function, mistakes: &mut Mistakes) {
+    let signature = &function.signature;
+    if signature.asyncness.is_none() {
+        mistakes.report(
+            signature.fn_token.span,
+            format_args!(
+                "`{0}` must be async to wait for the limiter's answer; write `async fn {0}`, \
+                 or ask by hand where you can wait: `limiter.check(&policy, &subject).await`",
+                signature.ident
+            ),
+        );
+    }
+}

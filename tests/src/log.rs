@@ -1,0 +1,45 @@
+//! What the code under test writes into the log.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use tracing::Level;
+use tracing::subscriber::DefaultGuard;
+
+/// Everything that this thread logs, as text.
+#[derive(Clone, Default)]
+pub struct Log {
+    bytes: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Log {
+    /// Listens to this thread until the guard is dropped.
+    #[must_use]
+    pub fn listen() -> (Self, DefaultGuard) {
+        let log = Self::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(Level::TRACE)
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        (log, tracing::subscriber::set_default(subscriber))
+    }
+
+    /// Returns the lines that were logged so far.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let bytes = self.bytes.lock().expect("no panic under the lock");
+        String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.lock().expect("no panic under the lock").write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

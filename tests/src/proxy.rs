@@ -1,0 +1,162 @@
+//! A proxy in front of a server, for what a server does not do on request: hang up, fall silent, lose replies.
+
+use std::future::pending;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// What becomes of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Passes,
+    /// Both ends see the connection close.
+    IsCut,
+    /// Both ends see it open, and nothing arrives any more.
+    IsSwallowed,
+    /// The server is asked; its replies are lost.
+    LosesReplies,
+}
+
+/// Replaces a text in what clients send by another one of the same length.
+#[derive(Clone, Debug)]
+pub(crate) struct Rewrite {
+    from: String,
+    to: String,
+}
+
+/// A proxy on 127.0.0.1, which ends when dropped.
+pub struct Proxy {
+    address: SocketAddr,
+    fates: Arc<Mutex<watch::Sender<Fate>>>,
+    listening: JoinHandle<()>,
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.listening.abort();
+    }
+}
+
+impl Proxy {
+    /// Starts a proxy in front of the server on that port.
+    pub async fn start(port: u16) -> Self {
+        Self::rewriting(port, None).await
+    }
+
+    pub(crate) async fn rewriting(port: u16, rewrite: Option<Rewrite>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let fates = Arc::new(Mutex::new(watch::Sender::new(Fate::Passes)));
+        let listening = tokio::spawn(listen(listener, port, Arc::clone(&fates), rewrite));
+        Self { address, fates, listening }
+    }
+
+    /// Returns the URL to connect to.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("redis://{}/", self.address)
+    }
+
+    /// Closes the connections there are; later ones pass.
+    pub fn cut(&self) {
+        self.decree(Fate::IsCut);
+    }
+
+    /// Lets the connections there are fall silent, in both directions, but stay open; later ones pass.
+    pub fn swallow(&self) {
+        self.decree(Fate::IsSwallowed);
+    }
+
+    /// Loses every reply to the connections there are; later ones pass.
+    pub fn lose_replies(&self) {
+        self.decree(Fate::LosesReplies);
+    }
+
+    fn decree(&self, fate: Fate) {
+        let mut fates = self.fates.lock().expect("no panic under the lock");
+        fates.send_replace(fate);
+        *fates = watch::Sender::new(Fate::Passes);
+    }
+}
+
+async fn listen(listener: TcpListener, port: u16, fates: Arc<Mutex<watch::Sender<Fate>>>, rewrite: Option<Rewrite>) {
+    while let Ok((client, _)) = listener.accept().await {
+        // Subscribed before connecting on, so that no decree falls into the gap.
+        let fate = fates.lock().expect("no panic under the lock").subscribe();
+        let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else { continue };
+        for socket in [&client, &server] {
+            socket.set_nodelay(true).expect("the socket is open");
+        }
+        tokio::spawn(relay(client, server, fate, rewrite.clone()));
+    }
+}
+
+async fn relay(mut client: TcpStream, mut server: TcpStream, fate: watch::Receiver<Fate>, rewrite: Option<Rewrite>) {
+    let (from_client, to_client) = client.split();
+    let (from_server, to_server) = server.split();
+    tokio::select! {
+        () = pass_requests(from_client, to_server, fate.clone(), rewrite) => {}
+        () = pass_replies(from_server, to_client, fate.clone()) => {}
+        () = cut(fate) => {}
+    }
+}
+
+async fn pass_requests(
+    mut client: ReadHalf<'_>,
+    mut server: WriteHalf<'_>,
+    fate: watch::Receiver<Fate>,
+    rewrite: Option<Rewrite>,
+) {
+    let mut bytes = Vec::new();
+    while client.read_buf(&mut bytes).await.is_ok_and(|read| read > 0) {
+        // Every argument ends a line, so whole lines hold whole arguments.
+        let Some(end) = bytes.windows(2).rposition(|two| two == b"\r\n").map(|at| at + 2) else { continue };
+        let mut lines: Vec<u8> = bytes.drain(..end).collect();
+        if let Some(rewrite) = &rewrite {
+            rewrite.apply(&mut lines);
+        }
+        if *fate.borrow() != Fate::IsSwallowed && server.write_all(&lines).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn pass_replies(mut server: ReadHalf<'_>, mut client: WriteHalf<'_>, fate: watch::Receiver<Fate>) {
+    let mut bytes = vec![0; 16 * 1024];
+    while let Ok(read @ 1..) = server.read(&mut bytes).await {
+        if *fate.borrow() == Fate::Passes && client.write_all(&bytes[..read]).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Returns when the connection is to be cut.
+async fn cut(mut fate: watch::Receiver<Fate>) {
+    if fate.wait_for(|fate| *fate == Fate::IsCut).await.is_err() {
+        pending::<()>().await;
+    }
+}
+
+impl Rewrite {
+    pub(crate) fn new(from: String, to: String) -> Self {
+        assert_eq!(from.len(), to.len(), "a text of another length would need other framing");
+        Self { from, to }
+    }
+
+    fn apply(&self, bytes: &mut [u8]) {
+        let found: Vec<_> = bytes
+            .windows(self.from.len())
+            .enumerate()
+            .filter(|(_, text)| *text == self.from.as_bytes())
+            .map(|(at, _)| at)
+            .collect();
+        for at in found {
+            bytes[at..at + self.to.len()].copy_from_slice(self.to.as_bytes());
+        }
+    }
+}

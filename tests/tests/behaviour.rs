@@ -1,0 +1,97 @@
+//! What a limiter does, on every backend.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use std::time::Duration;
+
+use tallygate::{Decision, Limiter, Policy, Rule, Subject};
+use tallygate_lua::HIT_BYTES;
+use tallygate_tests::server::{Server, ask, now_us};
+
+tallygate_tests::every_backend!(
+    admits_exactly_count,
+    slides,
+    retry_after_is_exact_on_either_side,
+    a_later_rules_denial_leaves_the_earlier_uncharged,
+    the_rule_that_denies_longest_is_named,
+    a_denial_tells_the_rule,
+    subjects_do_not_touch_each_other,
+    a_changed_count_keeps_the_tally,
+    duplicates_are_told_from_too_many_calls,
+    a_duplicate_is_named_before_a_stricter_rule,
+    many_rules_decide_together,
+    nothing_counts_after_the_longest_window,
+    denied_calls_do_not_put_off_admission,
+);
+
+/// A limiter in a Redis server that goes by its own clock.
+async fn patient(server: &Server) -> Limiter {
+    Limiter::builder().deadline(Duration::from_secs(30)).connect(&server.url()).await.unwrap()
+}
+
+fn policy(count: u64, per: Duration) -> Policy {
+    Policy::builder("p").rule(Rule::sliding_window(count, per)).build().unwrap()
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap()
+}
+
+/// The time of the newest hit, as it is stored.
+fn newest_us(connection: &mut redis::Connection) -> u64 {
+    let tally: Vec<u8> = ask(connection, "GET tallygate:p:s");
+    tally[tally.len() - HIT_BYTES..].iter().fold(0, |time, byte| time << 8 | u64::from(*byte))
+}
+
+#[tokio::test]
+async fn retry_after_goes_by_the_servers_clock_to_the_microsecond() {
+    let (server, per) = (Server::start(), Duration::from_millis(20));
+    let (limiter, policy, subject) = (patient(&server).await, policy(1, per), Subject::of("s"));
+    let mut connection = server.connection();
+    assert!(limiter.check(&policy, &subject).await.unwrap().is_allowed());
+    let mut denials = 0;
+    while denials < 5 {
+        let free_us = newest_us(&mut connection) + micros(per);
+        let before_us = now_us(&mut connection);
+        if let Decision::Denied(denial) = limiter.check(&policy, &subject).await.unwrap() {
+            let decided_us = free_us - micros(denial.retry_after().unwrap());
+            assert!(
+                (before_us..=now_us(&mut connection)).contains(&decided_us),
+                "it is counted from the server's time"
+            );
+            denials += 1;
+        } else {
+            assert!(newest_us(&mut connection) >= free_us, "a call is admitted at its time and no earlier");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_sleeps_retry_after_is_admitted() {
+    let server = Server::start();
+    let (limiter, policy, subject) = (patient(&server).await, policy(3, Duration::from_millis(40)), Subject::of("s"));
+    let mut slept = 0;
+    while slept < 10 {
+        if let Decision::Denied(denial) = limiter.check(&policy, &subject).await.unwrap() {
+            tokio::time::sleep(denial.retry_after().unwrap()).await;
+            assert!(limiter.check(&policy, &subject).await.unwrap().is_allowed());
+            slept += 1;
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_window_of_the_servers_clock_holds_more_than_count() {
+    let (server, per, count) = (Server::start(), Duration::from_millis(50), 5);
+    let (limiter, policy, subject) = (patient(&server).await, policy(count, per), Subject::of("s"));
+    let mut connection = server.connection();
+    let mut hits_us = Vec::new();
+    while hits_us.len() < 60 {
+        if limiter.check(&policy, &subject).await.unwrap().is_allowed() {
+            hits_us.push(newest_us(&mut connection));
+        }
+    }
+    for hits in hits_us.windows(usize::try_from(count).unwrap() + 1) {
+        assert!(hits[hits.len() - 1] - hits[0] >= micros(per), "{hits:?}");
+    }
+}

@@ -97,7 +97,7 @@ fn name(model: &Model) -> (Option<TokenStream>, TokenStream) {
 
 fn rule(rule: &Rule) -> TokenStream {
     let private = private();
-    let (count, per) = (rule.count(), duration(rule.per()));
+    let (count, per) = (rule.count(), duration(rule.per().unwrap_or_default()));
     match (rule.role(), rule.algorithm()) {
         (Role::Duplicate, _) => ours!(#private::Rule::duplicate(#per)),
         (Role::Limit, Algorithm::SlidingWindow { .. }) => ours!(#private::Rule::sliding_window(#count, #per)),

@@ -103,7 +103,7 @@ impl Page {
 
 fn told(rejection: &Rejection) -> String {
     let kind = rejection.kind().to_string();
-    let rule = rejection.rule().map(|rule| format!("#{}: {} per {}", rule.index(), rule.count(), spell(rule.per())));
+    let rule = rejection.rule().map(|rule| format!("#{}: {}", rule.index(), rule.rule()));
     let wait = rejection.retry_after().map(spell);
     format!("{kind:11}{:18}{}", rule.unwrap_or_default(), wait.unwrap_or_default())
 }

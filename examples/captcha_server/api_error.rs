@@ -73,7 +73,7 @@ struct Body<'a> {
 struct Rule {
     index: usize,
     count: u64,
-    per_ms: u128,
+    per_ms: Option<u128>,
 }
 
 impl<'a> From<&'a Rejection> for Body<'a> {
@@ -85,7 +85,7 @@ impl<'a> From<&'a Rejection> for Body<'a> {
             rule: rejection.rule().map(|rule| Rule {
                 index: rule.index(),
                 count: rule.count(),
-                per_ms: millis(rule.per()),
+                per_ms: rule.per().map(millis),
             }),
             retry_after_ms: rejection.retry_after().map(millis),
         }

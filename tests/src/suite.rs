@@ -135,7 +135,7 @@ pub async fn a_denial_tells_the_rule(stage: &Stage) {
     stage.admitted(&policy, &somebody).await;
     let denial = stage.denied(&policy, &somebody).await;
     let rule = denial.rule().expect("a rule denied the call");
-    assert_eq!((rule.index(), rule.count(), rule.per()), (0, 1, secs(60)));
+    assert_eq!((rule.index(), rule.count(), rule.per()), (0, 1, Some(secs(60))));
     assert_eq!((denial.kind(), denial.policy().name()), (Kind::Limited, "limits"));
 }
 

@@ -46,7 +46,7 @@ mod policies {
         let limited = customers_line().await.unwrap_err();
         assert_eq!(limited.kind(), Kind::Limited);
         let rule = limited.rule().unwrap();
-        assert_eq!((rule.index(), rule.count(), rule.per()), (1, 10, Duration::from_secs(60)));
+        assert_eq!((rule.index(), rule.count(), rule.per()), (1, 10, Some(Duration::from_secs(60))));
         assert_eq!(limited.retry_after(), Some(Duration::from_secs(10)));
     }
 

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use tallygate::{Decision, Limiter, Policy, Rule, Subject};
-use tallygate_lua::HIT_BYTES;
+use tallygate_lua::INTEGER_BYTES;
 use tallygate_tests::server::{Server, ask, now_us};
 
 tallygate_tests::every_backend!(
@@ -40,7 +40,7 @@ fn micros(duration: Duration) -> u64 {
 /// The time of the newest hit, as it is stored.
 fn newest_us(connection: &mut redis::Connection) -> u64 {
     let tally: Vec<u8> = ask(connection, "GET tallygate:p:s");
-    tally[tally.len() - HIT_BYTES..].iter().fold(0, |time, byte| time << 8 | u64::from(*byte))
+    tally[tally.len() - INTEGER_BYTES..].iter().fold(0, |time, byte| time << 8 | u64::from(*byte))
 }
 
 #[tokio::test]

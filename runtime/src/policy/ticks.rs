@@ -22,10 +22,6 @@ impl Ticks {
         Self { rules: schedules.map(|schedule| (schedule.clone(), Mutex::default())).collect() }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rules.is_empty()
-    }
-
     /// Returns the ticks around that time of each rule that follows a schedule, in the order of the rules.
     pub(crate) fn around(&self, now_us: u64) -> impl Iterator<Item = Arc<[u64]>> {
         self.rules.iter().map(move |(schedule, known)| {

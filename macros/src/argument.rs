@@ -152,12 +152,10 @@ impl Argument {
 
     /// Reads `name(arguments)`.
     pub(crate) fn list(self, example: &str) -> syn::Result<Arguments> {
+        let message = format!("`{}` needs its arguments in parentheses, like `{example}`", self.name);
         match self.value {
             Value::List(_, arguments) => Ok(arguments),
-            _ => {
-                let message = format_args!("`{}` needs its arguments in parentheses, like `{example}`", self.name);
-                Err(error(self.place(), message))
-            }
+            _ => Err(error(self.place(), message)),
         }
     }
 }

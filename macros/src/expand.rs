@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proc_macro2::{Span, TokenStream};
-use quote::quote_spanned;
+use quote::{ToTokens, quote_spanned};
 use syn::Expr;
 use tallygate_rules::{Algorithm, Role, Rule};
 
@@ -40,7 +40,7 @@ pub(crate) fn expand(model: &Model, function: &Function) -> TokenStream {
     let policy = policy(model);
     let subject = subject(model.key.as_ref(), function);
     let limiter = limiter(model.limiter.as_ref());
-    let from_rejection = from_rejection(function.returned());
+    let carried = carried(function.returned());
     function.prepend(&ours! {
         {
             let tallygate_policy = #policy;
@@ -49,7 +49,7 @@ pub(crate) fn expand(model: &Model, function: &Function) -> TokenStream {
             if let ::core::result::Result::Err(tallygate_rejection) =
                 #private::enter(tallygate_policy, tallygate_limiter, tallygate_subject).await
             {
-                return #from_rejection(tallygate_rejection);
+                return #carried;
             }
         }
     })
@@ -123,7 +123,8 @@ fn subject(key: Option<&Template>, function: &Function) -> TokenStream {
         }
         Part::Value(placeholder) => {
             let value = function.binding(&placeholder.root).map(|root| placeholder.expression(&root, key.place));
-            ours!(#private::push_value(&mut tallygate_subject, &#value);)
+            let value = borrowed(&value, key.place);
+            ours!(#private::push_value(&mut tallygate_subject, #value);)
         }
     });
     ours! {
@@ -132,24 +133,31 @@ fn subject(key: Option<&Template>, function: &Function) -> TokenStream {
     }
 }
 
-/// Cloned in a block of its own, so that no temporary of the user's expression lives on to the await.
+/// Borrowed in a statement of its own, so that no temporary of the user's expression lives on to the await.
+///
+/// Whatever derefs to a limiter will do, and anything else is a plain type error at its place.
 fn limiter(named: Option<&Expr>) -> TokenStream {
-    let runtime = runtime(Span::mixed_site());
+    let (runtime, private) = (runtime(Span::mixed_site()), private());
     let Some(named) = named else {
         return ours!(#runtime::Limiter::installed());
     };
-    // By reference, so that whatever derefs to a limiter will do, and anything else is a plain type error at its place.
-    let borrowed = quote_spanned!(ours_at(Place::of(named).first)=> &(#named));
-    ours!({
-        let tallygate_limiter: &#runtime::Limiter = #borrowed;
-        ::core::clone::Clone::clone(tallygate_limiter)
-    })
+    let borrowed = borrowed(named, Place::of(named));
+    ours!(#private::limiter(#borrowed))
 }
 
-/// Spans the return type from its first token to its last, so that one that cannot carry a rejection is underlined.
-fn from_rejection(returned: Place) -> TokenStream {
+/// Returns the value that carries the rejection back.
+///
+/// All of it is at the return type: one that cannot carry a rejection is underlined, from its first to its last token.
+fn carried(returned: Place) -> TokenStream {
     let runtime = runtime(ours_at(returned.first));
-    quote_spanned!(ours_at(returned.last)=> #runtime::FromRejection::from_rejection)
+    quote_spanned!(ours_at(returned.last)=> #runtime::FromRejection::from_rejection(tallygate_rejection))
+}
+
+/// Borrows an expression of the user's where it is written.
+fn borrowed(expression: &impl ToTokens, place: Place) -> TokenStream {
+    let reference = quote_spanned!(ours_at(place.first)=> &);
+    let parenthesized = quote_spanned!(ours_at(place.last)=> (#expression));
+    ours!(#reference #parenthesized)
 }
 
 /// A place of the user's for names of ours.

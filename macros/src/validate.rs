@@ -18,6 +18,9 @@ pub(crate) fn check(model: Option<&Model>, function: Option<&Function>, mistakes
     check_rules(model, mistakes);
     check_name(model, mistakes);
     check_key(model, mistakes);
+    if let Some(function) = function {
+        check_alone(model, function, mistakes);
+    }
     let Some(key) = &model.key else { return };
     check_placeholders_apart(key, mistakes);
     if let Some(function) = function {
@@ -52,6 +55,16 @@ fn place_of(mistake: &RuleError, model: &Model) -> Place {
 fn check_name(model: &Model, mistakes: &mut Mistakes) {
     if let Some(name) = model.name.as_ref().filter(|name| name.value.is_empty()) {
         mistakes.report(name.place, "`name` must not be empty; leave it out to be named by module and function");
+    }
+}
+
+/// Reports a second attribute on the function, which would take the same name and so mix up the tallies of both.
+fn check_alone(model: &Model, function: &Function, mistakes: &mut Mistakes) {
+    if model.name.is_none() && function.has_attribute("rate_limit") {
+        mistakes.report(
+            Place::attribute(),
+            "two `#[rate_limit]` of one function need a `name` each; name this one, or put the rules of both into one",
+        );
     }
 }
 

@@ -63,6 +63,12 @@ pub fn push_value(subject: &mut Subject, value: &(impl Display + ?Sized)) {
     subject.push_value(value);
 }
 
+/// Returns the limiter that the user named, in our own hands.
+#[must_use]
+pub fn limiter(named: &Limiter) -> Limiter {
+    named.clone()
+}
+
 /// Decides one call of an annotated function.
 ///
 /// # Errors

@@ -1,8 +1,8 @@
 //! The `#[rate_limit]` attribute of [Tallygate](https://docs.rs/tallygate), which re-exports it beside the runtime that its
 //! expansions call.
 //!
-//! One direction: tokens are read to [arguments](argument) and [options](attr), these to a [model], which is
-//! [validated](validate) and [expanded](expand). Every stage reports all the mistakes it finds.
+//! One direction: tokens become arguments and options (`argument`, `attr`), these a model (`model`), which is validated
+//! (`validate`) and expanded (`expand`). Every stage reports all the mistakes it finds.
 
 mod argument;
 mod attr;
@@ -79,8 +79,6 @@ use crate::shape::Function;
 /// It is an `async fn`, free or a method, whose return type is `FromRejection`: every `Result<T, E>` with
 /// `E: From<Rejection>` is, `Rejection` itself included. Everything else about it stays as it is: its body, its attributes, and
 /// whether its future is `Send`.
-///
-/// Put it below attributes that rewrite the function, and above those that should only see admitted calls.
 ///
 /// # Errors
 ///

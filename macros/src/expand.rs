@@ -79,14 +79,14 @@ fn policy(model: &Model) -> TokenStream {
 
 /// Without a name, an item within the function tells: only that knows the type that a method is of.
 fn name(model: &Model) -> TokenStream {
-    let private = private(Span::mixed_site());
-    match &model.name {
-        Some(Spanned { value, .. }) => ours!(::std::string::String::from(#value)),
-        None => ours!({
-            const fn here() {}
-            #private::path_of(here)
-        }),
+    if let Some(Spanned { value, .. }) = &model.name {
+        return ours!(::std::string::String::from(#value));
     }
+    let private = private(Span::mixed_site());
+    ours!({
+        const fn here() {}
+        #private::path_of(here)
+    })
 }
 
 fn rule(rule: &Rule) -> TokenStream {

@@ -100,10 +100,14 @@ fn limit(attribute: TokenStream, item: &TokenStream) -> TokenStream {
 
 fn try_limit(attribute: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
     let mut mistakes = Mistakes::default();
-    let function = mistakes.keep(Function::parse(item));
     let options = Options::parse(attribute, &mut mistakes);
-    let model = options.map(|options| Model::from_syn(options, &mut mistakes));
-    validate::check(model.as_ref(), function.as_ref(), &mut mistakes);
+    let model = Model::from_syn(options, &mut mistakes);
+    validate::check(&model, &mut mistakes);
+    let function = match Function::parse(item) {
+        Ok(function) => function,
+        Err(mistake) => return Err(mistakes.and(mistake)),
+    };
+    validate::check_function(&model, &function, &mut mistakes);
     mistakes.finish()?;
-    Ok(model.zip(function).map(|(model, function)| expand::expand(&model, &function)).unwrap_or_default())
+    Ok(expand::expand(&model, &function))
 }

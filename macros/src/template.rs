@@ -109,10 +109,14 @@ impl Placeholder {
 
 impl Member {
     fn parse(text: &str) -> Option<Self> {
-        if let Some(method) = text.strip_suffix("()") {
-            return name(method).map(Self::Method);
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return text.parse().map(Self::Index).ok();
         }
-        text.parse().map(Self::Index).ok().or_else(|| name(text).map(Self::Field))
+        let (text, kind): (_, fn(String) -> Self) = match text.strip_suffix("()") {
+            Some(method) => (method, Self::Method),
+            None => (text, Self::Field),
+        };
+        name(text).filter(|name| !matches!(name.as_str(), "self" | "Self" | "super" | "crate")).map(kind)
     }
 
     fn access(&self, span: Span) -> TokenStream {
@@ -127,9 +131,9 @@ impl Member {
 
 /// Returns the text if it is a name, without the `r#` of a raw identifier.
 fn name(text: &str) -> Option<String> {
-    let text = text.strip_prefix("r#").unwrap_or(text);
-    let wordy = text.chars().all(|c| c == '_' || c.is_alphanumeric());
-    (wordy && Ident::parse_any.parse_str(text).is_ok()).then(|| text.to_owned())
+    let wordy = text.trim_start_matches("r#").chars().all(|c| c == '_' || c.is_alphanumeric());
+    let name = wordy.then(|| Ident::parse_any.parse_str(text).ok()).flatten()?.unraw().to_string();
+    (name != "_").then_some(name)
 }
 
 /// Makes an identifier of a name, raw if it is a keyword.
@@ -195,9 +199,31 @@ mod tests {
 
     #[test]
     fn only_arguments_fields_and_methods_are_placeholders() {
-        for mistaken in
-            ["", " ", ".", "a.", ".a", "a..b", "1", "a b", "a+b", "a()", "a.b(c)", "a[0]", "a::b", "&a", "*a", "a:?"]
-        {
+        for mistaken in [
+            "",
+            " ",
+            ".",
+            "a.",
+            ".a",
+            "a..b",
+            "1",
+            "a b",
+            "a+b",
+            "a()",
+            "a.b(c)",
+            "a[0]",
+            "a::b",
+            "_",
+            "a._",
+            "a.self",
+            "a.super()",
+            "a.+1",
+            "a.1b",
+            "a.()",
+            "&a",
+            "*a",
+            "a:?",
+        ] {
             assert!(parts(&format!("{{{mistaken}}}")).is_err(), "{mistaken}");
         }
     }

@@ -82,9 +82,10 @@ fn check_can_bind(index: usize, rules: &[Rule]) -> Option<RuleError> {
         rule: Some(index),
         field: Field::Rule,
         message: format!(
-            "this rule can never bind: {} is at least as strict as {}; remove it, or raise the other's `count`",
+            "this rule can never bind: {} is at least as strict as {}; remove it, or {}",
             words(stricter),
-            words(rule)
+            words(rule),
+            loosen(stricter)
         ),
     })
 }
@@ -96,6 +97,13 @@ fn same_window(one: &Rule, other: &Rule) -> bool {
 /// No more in a window that is no shorter: whatever `strict` admits, `rule` admits too.
 fn at_least_as_strict(strict: &Rule, rule: &Rule) -> bool {
     strict.count() <= rule.count() && strict.per() >= rule.per() && !same_window(strict, rule)
+}
+
+fn loosen(stricter: &Rule) -> &'static str {
+    match stricter.role() {
+        Role::Limit => "raise the other's `count`",
+        Role::Duplicate => "that",
+    }
 }
 
 fn words(rule: &Rule) -> String {
@@ -188,6 +196,7 @@ mod tests {
     fn a_rule_within_the_duplicate_window_can_never_bind() {
         let found = errors(&[Rule::duplicate(DUPLICATE_PER), sliding(1, 3)]);
         assert!(found[0].2.contains("`prevent_duplicate` (1 per 5s) is at least as strict"));
+        assert!(found[0].2.ends_with("remove it, or that"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Arguments as they are written, `name`, `name = value` or `name(arguments)`, whatever they mean.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Expr, ExprLit, Lit, LitInt, LitStr, Token, token};
@@ -20,26 +20,36 @@ enum Value {
 }
 
 /// A list of arguments, which are taken out of it by their names.
+#[derive(Default)]
 pub(crate) struct Arguments {
     written: Vec<Argument>,
     known: Vec<&'static str>,
-    /// Whether everything between the parentheses could be read.
-    readable: bool,
+    missing: Vec<syn::Error>,
+    /// Whether something between the parentheses could not be read.
+    broken: bool,
 }
 
 impl Arguments {
-    pub(crate) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> syn::Result<Self> {
-        (|input: ParseStream<'_>| Ok(Self::read(input, mistakes))).parse2(tokens)
+    pub(crate) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> Self {
+        let mut arguments = Self::default();
+        let read = |input: ParseStream<'_>| {
+            arguments = Self::read(input, mistakes);
+            Ok(())
+        };
+        if let Err(mistake) = read.parse2(tokens) {
+            mistakes.add(mistake);
+        }
+        arguments
     }
 
     /// Reads to the end, over whatever cannot be read.
     fn read(input: ParseStream<'_>, mistakes: &mut Mistakes) -> Self {
-        let mut arguments = Self { written: Vec::new(), known: Vec::new(), readable: true };
+        let mut arguments = Self::default();
         while !input.is_empty() {
             let read = Argument::read(input, mistakes).map(|argument| arguments.written.push(argument));
             if let Err(mistake) = read.and_then(|()| read_separator(input)) {
                 mistakes.add(mistake);
-                arguments.readable = false;
+                arguments.broken = true;
                 skip_to_separator(input);
             }
         }
@@ -47,7 +57,7 @@ impl Arguments {
     }
 
     /// Takes the argument of that name, and reports it if it is repeated.
-    pub(crate) fn take(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Argument> {
+    fn take(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Argument> {
         let mut taken = self.take_all(name).into_iter();
         let first = taken.next();
         for repeated in taken {
@@ -62,12 +72,49 @@ impl Arguments {
         self.written.extract_if(.., |argument| argument.name == name).collect()
     }
 
-    /// Reports what was not taken. Returns whether the list was understood as a whole.
+    /// Takes `name = "text"`.
+    pub(crate) fn text(&mut self, name: &'static str, example: &str, mistakes: &mut Mistakes) -> Option<LitStr> {
+        self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.text(example)))
+    }
+
+    /// Takes `name = 10`.
+    pub(crate) fn integer(&mut self, name: &'static str, example: &str, mistakes: &mut Mistakes) -> Option<LitInt> {
+        self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.integer(example)))
+    }
+
+    /// Takes `name = expression`.
+    pub(crate) fn expression(&mut self, name: &'static str, example: &str, mistakes: &mut Mistakes) -> Option<Expr> {
+        self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.expression(example)))
+    }
+
+    /// Takes `name`. Returns where it is.
+    pub(crate) fn flag(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Place> {
+        let argument = self.take(name, mistakes)?;
+        let place = argument.place();
+        mistakes.keep(argument.flag());
+        Some(place)
+    }
+
+    /// Demands an argument that is not taken yet.
+    pub(crate) fn require(&mut self, name: &str, example: &str, place: Place) {
+        if self.written.iter().all(|argument| argument.name != name) {
+            self.missing.push(error(place, format_args!("`{name}` is missing; write it, like `{example}`")));
+        }
+    }
+
+    /// Reports what was not taken, or what is missing. Returns whether the list was understood as a whole.
     pub(crate) fn finish(self, mistakes: &mut Mistakes) -> bool {
         for unknown in &self.written {
             mistakes.report(unknown.name.span(), self.unknown(&unknown.name.to_string()));
         }
-        self.readable && self.written.is_empty()
+        let understood = !self.broken && self.written.is_empty();
+        // What is missing may be what was not understood.
+        if understood {
+            for missing in self.missing {
+                mistakes.add(missing);
+            }
+        }
+        understood
     }
 
     fn unknown(&self, name: &str) -> String {
@@ -88,7 +135,7 @@ fn read_separator(input: ParseStream<'_>) -> syn::Result<()> {
 fn skip_to_separator(input: ParseStream<'_>) {
     while !input.is_empty() && input.parse::<Option<Token![,]>>().is_ok_and(|comma| comma.is_none()) {
         // One token less: it cannot fail, as there is one.
-        let _ = input.parse::<proc_macro2::TokenTree>();
+        let _ = input.parse::<TokenTree>();
     }
 }
 
@@ -100,7 +147,7 @@ impl Argument {
             let parens = syn::parenthesized!(content in input);
             Value::List(parens.span.close(), Arguments::read(&content, mistakes))
         } else if input.parse::<Option<Token![=]>>()?.is_some() {
-            Value::Single(ungrouped(input.parse()?))
+            Value::Single(read_value(&name, input)?)
         } else {
             Value::Flag
         };
@@ -117,7 +164,7 @@ impl Argument {
     }
 
     /// Reads `name`.
-    pub(crate) fn flag(self) -> syn::Result<()> {
+    fn flag(self) -> syn::Result<()> {
         match self.value {
             Value::Flag => Ok(()),
             _ => Err(error(self.place(), format_args!("`{0}` takes no value; write just `{0}`", self.name))),
@@ -125,7 +172,7 @@ impl Argument {
     }
 
     /// Reads `name = expression`.
-    pub(crate) fn expression(self, example: &str) -> syn::Result<Expr> {
+    fn expression(self, example: &str) -> syn::Result<Expr> {
         match self.value {
             Value::Single(value) => Ok(value),
             _ => Err(error(self.place(), format_args!("`{}` needs a value, like `{example}`", self.name))),
@@ -133,7 +180,7 @@ impl Argument {
     }
 
     /// Reads `name = "text"`.
-    pub(crate) fn text(self, example: &str) -> syn::Result<LitStr> {
+    fn text(self, example: &str) -> syn::Result<LitStr> {
         let name = self.name.clone();
         match self.expression(example)? {
             Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text),
@@ -142,7 +189,7 @@ impl Argument {
     }
 
     /// Reads `name = 10`.
-    pub(crate) fn integer(self, example: &str) -> syn::Result<LitInt> {
+    fn integer(self, example: &str) -> syn::Result<LitInt> {
         let name = self.name.clone();
         match self.expression(example)? {
             Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => Ok(number),
@@ -152,14 +199,19 @@ impl Argument {
 
     /// Reads `name(arguments)`.
     pub(crate) fn list(self, example: &str) -> syn::Result<Arguments> {
+        let message = format!("`{}` needs its arguments in parentheses, like `{example}`", self.name);
         match self.value {
             Value::List(_, arguments) => Ok(arguments),
-            _ => {
-                let message = format_args!("`{}` needs its arguments in parentheses, like `{example}`", self.name);
-                Err(error(self.place(), message))
-            }
+            _ => Err(error(self.place(), message)),
         }
     }
+}
+
+fn read_value(name: &Ident, input: ParseStream<'_>) -> syn::Result<Expr> {
+    if input.is_empty() || input.peek(Token![,]) {
+        return Err(error(name.span(), format_args!("`{name}` needs a value behind its `=`")));
+    }
+    input.parse().map(ungrouped)
 }
 
 /// Takes an expression out of the invisible parentheses that `macro_rules!` puts around it.

@@ -6,66 +6,54 @@ use syn::{Expr, LitInt, LitStr};
 use crate::argument::{Argument, Arguments};
 use crate::diagnostic::{Mistakes, Place};
 
-/// Everything the attribute says.
+const COUNT: &str = "count = 10";
+const PER: &str = r#"per = "60s""#;
+
+/// Everything the attribute says, as far as it could be read.
 pub(crate) struct Options {
     pub(crate) rules: Vec<RuleOptions>,
     pub(crate) prevent_duplicate: Option<Place>,
     pub(crate) name: Option<LitStr>,
     pub(crate) key: Option<LitStr>,
     pub(crate) limiter: Option<Expr>,
-    /// Whether all of it could be read.
+    /// Whether there is nothing else that could not be read.
     pub(crate) complete: bool,
 }
 
-/// One `rule(...)`.
+/// One `rule(...)`, as far as it could be read.
 pub(crate) struct RuleOptions {
     pub(crate) place: Place,
-    pub(crate) count: LitInt,
-    pub(crate) per: LitStr,
+    pub(crate) count: Option<LitInt>,
+    pub(crate) per: Option<LitStr>,
 }
 
 impl Options {
-    pub(crate) fn parse(attribute: TokenStream, mistakes: &mut Mistakes) -> Option<Self> {
-        let read = Arguments::parse(attribute, mistakes);
-        let mut arguments = mistakes.keep(read)?;
+    pub(crate) fn parse(attribute: TokenStream, mistakes: &mut Mistakes) -> Self {
+        let mut arguments = Arguments::parse(attribute, mistakes);
         let rules = arguments.take_all("rule");
-        let written = rules.len();
-        let rules: Vec<_> = rules.into_iter().filter_map(|rule| RuleOptions::read(rule, mistakes)).collect();
-        let prevent_duplicate = arguments.take("prevent_duplicate", mistakes).map(|flag| {
-            let place = flag.place();
-            mistakes.keep(flag.flag());
-            place
-        });
-        let name = arguments.take("name", mistakes).and_then(|name| mistakes.keep(name.text(r#"name = "sms.send""#)));
-        let key = arguments.take("key", mistakes).and_then(|key| mistakes.keep(key.text(r#"key = "sms:{phone}""#)));
-        let limiter = arguments
-            .take("limiter", mistakes)
-            .and_then(|limiter| mistakes.keep(limiter.expression("limiter = self.limiter")));
-        let complete = rules.len() == written && arguments.finish(mistakes);
-        Some(Self { rules, prevent_duplicate, name, key, limiter, complete })
+        Self {
+            rules: rules.into_iter().map(|rule| RuleOptions::read(rule, mistakes)).collect(),
+            prevent_duplicate: arguments.flag("prevent_duplicate", mistakes),
+            name: arguments.text("name", r#"name = "sms.send""#, mistakes),
+            key: arguments.text("key", r#"key = "sms:{phone}""#, mistakes),
+            limiter: arguments.expression("limiter", "limiter = self.limiter", mistakes),
+            complete: arguments.finish(mistakes),
+        }
     }
 }
 
 impl RuleOptions {
-    fn read(rule: Argument, mistakes: &mut Mistakes) -> Option<Self> {
+    fn read(rule: Argument, mistakes: &mut Mistakes) -> Self {
         let place = rule.place();
         let list = rule.list(r#"rule(count = 10, per = "60s")"#);
-        let mut list = mistakes.keep(list)?;
-        let count = list.take("count", mistakes);
-        let per = list.take("per", mistakes);
-        // What is missing may be what was not understood.
-        if list.finish(mistakes) {
-            require(count.as_ref(), place, "count", "count = 10", mistakes);
-            require(per.as_ref(), place, "per", r#"per = "60s""#, mistakes);
-        }
-        let count = count.and_then(|count| mistakes.keep(count.integer("count = 10")));
-        let per = per.and_then(|per| mistakes.keep(per.text(r#"per = "60s""#)));
-        Some(Self { place, count: count?, per: per? })
-    }
-}
-
-fn require(argument: Option<&Argument>, place: Place, name: &str, example: &str, mistakes: &mut Mistakes) {
-    if argument.is_none() {
-        mistakes.report(place, format_args!("`{name}` is missing; write it, like `{example}`"));
+        let Some(mut list) = mistakes.keep(list) else {
+            return Self { place, count: None, per: None };
+        };
+        list.require("count", COUNT, place);
+        list.require("per", PER, place);
+        let count = list.integer("count", COUNT, mistakes);
+        let per = list.text("per", PER, mistakes);
+        list.finish(mistakes);
+        Self { place, count, per }
     }
 }

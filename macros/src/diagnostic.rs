@@ -59,13 +59,21 @@ pub(crate) struct Mistakes {
 
 impl Mistakes {
     pub(crate) fn report(&mut self, place: impl Into<Place>, message: impl Display) {
-        self.add(syn::Error::new_spanned(place.into(), message));
+        self.add(error(place, message));
     }
 
     pub(crate) fn add(&mut self, mistake: syn::Error) {
-        match &mut self.found {
-            Some(found) => found.combine(mistake),
-            None => self.found = Some(mistake),
+        self.found = Some(std::mem::take(self).and(mistake));
+    }
+
+    /// Ends with a mistake that leaves nothing to go on with.
+    pub(crate) fn and(self, last: syn::Error) -> syn::Error {
+        match self.found {
+            Some(mut found) => {
+                found.combine(last);
+                found
+            }
+            None => last,
         }
     }
 

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use proc_macro2::{Span, TokenStream};
-use quote::quote_spanned;
+use quote::{ToTokens, quote_spanned};
 use syn::Expr;
 use tallygate_rules::{Algorithm, Role, Rule};
 
-use crate::diagnostic::Place;
+use crate::diagnostic::{Place, Spanned};
 use crate::model::Model;
 use crate::shape::Function;
-use crate::template::{Part, Template, escape};
+use crate::template::{Part, Placeholder, Template, escape};
 
 /// Quotes tokens of ours: their local names are not the user's, whatever those are called.
 macro_rules! ours {
@@ -36,11 +36,11 @@ macro_rules! ours {
 /// Items of ours stand where no expression of the user's sees them. What is borrowed from the arguments is given back
 /// before the await, so that the future is `Send` whenever it was without us.
 pub(crate) fn expand(model: &Model, function: &Function) -> TokenStream {
-    let private = private();
+    let private = private(Span::mixed_site());
     let policy = policy(model);
     let subject = subject(model.key.as_ref(), function);
     let limiter = limiter(model.limiter.as_ref());
-    let from_rejection = from_rejection(function.returned());
+    let carried = carried(function.returned());
     function.prepend(&ours! {
         {
             let tallygate_policy = #policy;
@@ -49,54 +49,48 @@ pub(crate) fn expand(model: &Model, function: &Function) -> TokenStream {
             if let ::core::result::Result::Err(tallygate_rejection) =
                 #private::enter(tallygate_policy, tallygate_limiter, tallygate_subject).await
             {
-                return #from_rejection(tallygate_rejection);
+                return #carried;
             }
         }
     })
 }
 
 /// The runtime, which expansions call by an absolute path.
-fn runtime(span: Span) -> TokenStream {
-    quote_spanned!(span=> ::tallygate)
+fn runtime(place: Span) -> TokenStream {
+    quote_spanned!(place=> ::tallygate)
 }
 
-fn private() -> TokenStream {
-    let runtime = runtime(Span::mixed_site());
-    ours!(#runtime::__private)
+fn private(place: Span) -> TokenStream {
+    let runtime = runtime(place);
+    quote_spanned!(place=> #runtime::__private)
 }
 
 /// Builds the policy at the first call.
 fn policy(model: &Model) -> TokenStream {
-    let private = private();
+    let private = private(Span::mixed_site());
     let rules = model.rules.iter().map(|rule| self::rule(&rule.rule));
-    let (marker, name) = name(model);
+    let name = name(model);
     ours!({
         const RULES: &[#private::Rule] = &[#(#rules),*];
         static SITE: #private::Site = #private::Site::new();
-        #marker
         SITE.policy(|| #name, RULES)
     })
 }
 
-/// Returns the expression of the policy's name, and the item it needs: only that knows the type that a method is of.
-fn name(model: &Model) -> (Option<TokenStream>, TokenStream) {
-    let private = private();
-    match &model.name {
-        Some(name) => {
-            let name = &name.value;
-            (None, ours!(::std::string::String::from(#name)))
-        }
-        None => (
-            Some(ours!(
-                const fn here() {}
-            )),
-            ours!(#private::path_of(here)),
-        ),
+/// Without a name, an item within the function tells: only that knows the type that a method is of.
+fn name(model: &Model) -> TokenStream {
+    if let Some(Spanned { value, .. }) = &model.name {
+        return ours!(::std::string::String::from(#value));
     }
+    let private = private(Span::mixed_site());
+    ours!({
+        const fn here() {}
+        #private::path_of(here)
+    })
 }
 
 fn rule(rule: &Rule) -> TokenStream {
-    let private = private();
+    let private = private(Span::mixed_site());
     let (count, per) = (rule.count(), duration(rule.per().unwrap_or_default()));
     match (rule.role(), rule.algorithm()) {
         (Role::Duplicate, _) => ours!(#private::Rule::duplicate(#per)),
@@ -112,7 +106,7 @@ fn duration(duration: Duration) -> TokenStream {
 
 /// Renders the subject, which owns what it shows.
 fn subject(key: Option<&Template>, function: &Function) -> TokenStream {
-    let private = private();
+    let private = private(Span::mixed_site());
     let Some(key) = key else {
         return ours!(let tallygate_subject = #private::subject(););
     };
@@ -121,10 +115,7 @@ fn subject(key: Option<&Template>, function: &Function) -> TokenStream {
             let text = escape(text);
             ours!(#private::push_literal(&mut tallygate_subject, #text);)
         }
-        Part::Value(placeholder) => {
-            let value = function.binding(&placeholder.root).map(|root| placeholder.expression(&root, key.place));
-            ours!(#private::push_value(&mut tallygate_subject, &#value);)
-        }
+        Part::Value(placeholder) => value(placeholder, key.place, function),
     });
     ours! {
         let mut tallygate_subject = #private::subject();
@@ -132,24 +123,39 @@ fn subject(key: Option<&Template>, function: &Function) -> TokenStream {
     }
 }
 
-/// Cloned in a block of its own, so that no temporary of the user's expression lives on to the await.
-fn limiter(named: Option<&Expr>) -> TokenStream {
-    let runtime = runtime(Span::mixed_site());
-    let Some(named) = named else {
-        return ours!(#runtime::Limiter::installed());
-    };
-    // By reference, so that whatever derefs to a limiter will do, and anything else is a plain type error at its place.
-    let borrowed = quote_spanned!(ours_at(Place::of(named).first)=> &(#named));
-    ours!({
-        let tallygate_limiter: &#runtime::Limiter = #borrowed;
-        ::core::clone::Clone::clone(tallygate_limiter)
-    })
+/// Adds a value, at the place of its template: an error about its type is one about the template.
+fn value(placeholder: &Placeholder, place: Place, function: &Function) -> TokenStream {
+    let value = function.binding(&placeholder.root).map(|root| placeholder.expression(&root, place));
+    let (private, borrowed) = (private(ours_at(place.first)), borrowed(&value, place));
+    quote_spanned!(ours_at(place.last)=> #private::push_value(&mut tallygate_subject, #borrowed);)
 }
 
-/// Spans the return type from its first token to its last, so that one that cannot carry a rejection is underlined.
-fn from_rejection(returned: Place) -> TokenStream {
+/// Borrows the named limiter in a statement of its own: no temporary of the user's expression lives on to the await.
+///
+/// Whatever derefs to a limiter will do, and anything else is a plain type error at its place.
+fn limiter(named: Option<&Expr>) -> TokenStream {
+    let Some(named) = named else {
+        let runtime = runtime(Span::mixed_site());
+        return ours!(#runtime::Limiter::installed());
+    };
+    let place = Place::of(named);
+    let (private, borrowed) = (private(ours_at(place.first)), borrowed(named, place));
+    quote_spanned!(ours_at(place.last)=> #private::limiter(#borrowed))
+}
+
+/// Returns the value that carries the rejection back.
+///
+/// All of it is at the return type: one that cannot carry a rejection is underlined, from its first to its last token.
+fn carried(returned: Place) -> TokenStream {
     let runtime = runtime(ours_at(returned.first));
-    quote_spanned!(ours_at(returned.last)=> #runtime::FromRejection::from_rejection)
+    quote_spanned!(ours_at(returned.last)=> #runtime::FromRejection::from_rejection(tallygate_rejection))
+}
+
+/// Borrows an expression of the user's where it is written.
+fn borrowed(expression: &impl ToTokens, place: Place) -> TokenStream {
+    let reference = quote_spanned!(ours_at(place.first)=> &);
+    let parenthesized = quote_spanned!(ours_at(place.last)=> (#expression));
+    ours!(#reference #parenthesized)
 }
 
 /// A place of the user's for names of ours.

@@ -1,6 +1,8 @@
 //! What the attribute means: a policy, whom it counts, and who decides.
 
-use syn::{Expr, LitStr};
+use std::time::Duration;
+
+use syn::{Expr, LitInt, LitStr};
 use tallygate_rules::{DUPLICATE_PER, Rule, parse_duration};
 
 use crate::attr::{Options, RuleOptions};
@@ -14,13 +16,15 @@ pub(crate) struct Model {
     pub(crate) rules: Vec<RuleModel>,
     pub(crate) key: Option<Template>,
     pub(crate) limiter: Option<Expr>,
-    /// Whether all of the attribute could be read.
+    /// Whether nothing was written that could not be read, and might have been a rule.
     pub(crate) complete: bool,
 }
 
 /// A rule, and where its parts are written.
 pub(crate) struct RuleModel {
     pub(crate) rule: Rule,
+    /// Whether all its parts could be read. In place of the others stand ones that are sound.
+    pub(crate) complete: bool,
     pub(crate) place: Place,
     pub(crate) count: Place,
     pub(crate) per: Place,
@@ -29,32 +33,44 @@ pub(crate) struct RuleModel {
 impl Model {
     pub(crate) fn from_syn(options: Options, mistakes: &mut Mistakes) -> Self {
         let duplicate = options.prevent_duplicate.map(RuleModel::duplicate);
-        let limits = options.rules.iter().filter_map(|rule| mistakes.keep(RuleModel::from_syn(rule)));
-        let rules: Vec<_> = duplicate.into_iter().chain(limits).collect();
-        let written = options.rules.len() + usize::from(options.prevent_duplicate.is_some());
+        let limits = options.rules.iter().map(|rule| RuleModel::from_syn(rule, mistakes));
         Self {
-            complete: options.complete && rules.len() == written,
-            rules,
+            rules: duplicate.into_iter().chain(limits).collect(),
             name: options.name.as_ref().map(spanned),
             key: options.key.and_then(|key| mistakes.keep(Template::from_syn(&key))),
             limiter: options.limiter,
+            complete: options.complete,
         }
     }
 }
 
 impl RuleModel {
     fn duplicate(place: Place) -> Self {
-        Self { rule: Rule::duplicate(DUPLICATE_PER), place, count: place, per: place }
+        Self { rule: Rule::duplicate(DUPLICATE_PER), complete: true, place, count: place, per: place }
     }
 
-    fn from_syn(options: &RuleOptions) -> syn::Result<Self> {
-        let per = Place::from(options.per.span());
-        let duration = parse_duration(&options.per.value()).map_err(|why| error(per, format_args!("`per` {why}")))?;
-        // A number that is too large for the type is too large for a rule, which says so better.
-        let count = options.count.base10_parse().unwrap_or(u64::MAX);
-        let rule = Rule::sliding_window(count, duration);
-        Ok(Self { rule, place: options.place, count: Place::from(options.count.span()), per })
+    fn from_syn(options: &RuleOptions, mistakes: &mut Mistakes) -> Self {
+        let place = options.place;
+        let count = options.count.as_ref().map(number);
+        let per = options.per.as_ref().and_then(|per| mistakes.keep(duration(per)));
+        Self {
+            rule: Rule::sliding_window(count.unwrap_or(1), per.unwrap_or(Duration::from_secs(1))),
+            complete: count.is_some() && per.is_some(),
+            place,
+            count: options.count.as_ref().map_or(place, |count| Place::from(count.span())),
+            per: options.per.as_ref().map_or(place, |per| Place::from(per.span())),
+        }
     }
+}
+
+/// One that is too large for the type is too large for a rule, which says so better.
+fn number(literal: &LitInt) -> u64 {
+    literal.base10_parse().unwrap_or(u64::MAX)
+}
+
+fn duration(literal: &LitStr) -> syn::Result<Duration> {
+    let read = parse_duration(&literal.value());
+    read.map_err(|why| error(literal.span(), format_args!("`per` {why}")))
 }
 
 fn spanned(text: &LitStr) -> Spanned<String> {

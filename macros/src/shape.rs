@@ -15,6 +15,7 @@ use crate::diagnostic::{Place, error};
 /// The body stays tokens: it need not parse, and its errors keep their places.
 pub(crate) struct Function {
     head: TokenStream,
+    attributes: Vec<Attribute>,
     pub(crate) signature: Signature,
     body: Group,
 }
@@ -29,7 +30,13 @@ impl Function {
         let head: TokenStream = head.into_iter().collect();
         let function: ItemFn = syn::parse2(quote!(#head {}))
             .map_err(|_| error(place, "`#[rate_limit]` limits functions; put it on an `async fn`"))?;
-        Ok(Self { head, signature: function.sig, body })
+        Ok(Self { head, attributes: function.attrs, signature: function.sig, body })
+    }
+
+    /// Returns whether an attribute of that name is still to come.
+    pub(crate) fn has_attribute(&self, name: &str) -> bool {
+        let last = |attribute: &Attribute| attribute.path().segments.last().map(|segment| segment.ident == name);
+        self.attributes.iter().filter_map(last).any(|same| same)
     }
 
     /// Returns the name that an argument has under this text: `self` too, for a method.
@@ -59,16 +66,15 @@ impl Function {
 
     /// Returns the function with something to do before anything else.
     ///
-    /// It goes behind the items and inner attributes that the body starts with. They do nothing, and would no longer be
-    /// the start of the body: inner attributes must be that, and items after statements are a matter of taste.
+    /// It goes behind the inner attributes and the items that the body starts with. They do nothing, and behind a statement
+    /// the former would be errors and the latter a lint's.
     pub(crate) fn prepend(&self, check: &TokenStream) -> TokenStream {
         let Self { head, body, .. } = self;
-        let body_trees: Vec<_> = body.stream().into_iter().collect();
-        let (declarations, statements) = body_trees.split_at(declarations(body.stream()).min(body_trees.len()));
-        let stream = quote!(#(#declarations)* #check #(#statements)*);
-        let mut group = Group::new(Delimiter::Brace, stream);
-        group.set_span(body.span());
-        quote!(#head #group)
+        let mut trees: Vec<_> = body.stream().into_iter().collect();
+        let statements = trees.split_off(declarations(body.stream()));
+        let mut checked = Group::new(Delimiter::Brace, quote!(#(#trees)* #check #(#statements)*));
+        checked.set_span(body.span());
+        quote!(#head #checked)
     }
 }
 
@@ -79,18 +85,18 @@ fn is_block(tree: &TokenTree) -> bool {
 /// Counts the tokens of the inner attributes and items at the start of a body.
 fn declarations(body: TokenStream) -> usize {
     let all = body.clone().into_iter().count();
-    let skip = |input: ParseStream<'_>| {
-        let _ = Attribute::parse_inner(input);
+    let statements = |input: ParseStream<'_>| {
+        Attribute::parse_inner(input)?;
         while let Some(behind) = behind_item(input) {
             input.advance_to(&behind);
         }
         input.parse::<TokenStream>()
     };
-    skip.parse2(body).map_or(0, |statements| all - statements.into_iter().count())
+    statements.parse2(body).map_or(0, |statements| all.saturating_sub(statements.into_iter().count()))
 }
 
 /// Returns the input behind the item that it starts with.
-fn behind_item<'a>(input: ParseStream<'a>) -> Option<ParseBuffer<'a>> {
+fn behind_item(input: ParseStream<'_>) -> Option<ParseBuffer<'_>> {
     let ahead = input.fork();
     match ahead.parse::<Item>() {
         // A macro call may do something.

@@ -109,10 +109,14 @@ impl Placeholder {
 
 impl Member {
     fn parse(text: &str) -> Option<Self> {
-        if let Some(method) = text.strip_suffix("()") {
-            return name(method).map(Self::Method);
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return text.parse().map(Self::Index).ok();
         }
-        text.parse().map(Self::Index).ok().or_else(|| name(text).map(Self::Field))
+        let (text, kind): (_, fn(String) -> Self) = match text.strip_suffix("()") {
+            Some(method) => (method, Self::Method),
+            None => (text, Self::Field),
+        };
+        name(text).filter(|name| !matches!(name.as_str(), "self" | "Self" | "super" | "crate")).map(kind)
     }
 
     fn access(&self, span: Span) -> TokenStream {
@@ -127,9 +131,9 @@ impl Member {
 
 /// Returns the text if it is a name, without the `r#` of a raw identifier.
 fn name(text: &str) -> Option<String> {
-    let text = text.strip_prefix("r#").unwrap_or(text);
-    let wordy = text.chars().all(|c| c == '_' || c.is_alphanumeric());
-    (wordy && Ident::parse_any.parse_str(text).is_ok()).then(|| text.to_owned())
+    let wordy = text.trim_start_matches("r#").chars().all(|c| c == '_' || c.is_alphanumeric());
+    let name = wordy.then(|| Ident::parse_any.parse_str(text).ok()).flatten()?.unraw().to_string();
+    (name != "_").then_some(name)
 }
 
 /// Makes an identifier of a name, raw if it is a keyword.
@@ -150,18 +154,98 @@ pub(crate) fn keeps_apart(text: &str) -> bool {
 
 /// Escapes text as it stands within a subject.
 pub(crate) fn escape(text: &str) -> String {
-    let mut escaped = String::new();
-    for byte in text.bytes() {
-        if is_printed(byte) {
-            escaped.push(char::from(byte));
-        } else {
-            escaped.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    escaped
+    let escape = |byte| if is_printed(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(escape).collect()
 }
 
 /// Whether a byte of text stands for itself: `%` is left to escapes, and `!` to digests.
 fn is_printed(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && !matches!(byte, b'%' | b'!')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shows the parts of a template, placeholders in brackets.
+    fn parts(template: &str) -> Result<Vec<String>, String> {
+        let show = |part| match part {
+            Part::Text(text) => text,
+            Part::Value(Placeholder { root, members, .. }) => format!("[{root}{}]", ".".repeat(members.len())),
+        };
+        Ok(scan(template)?.into_iter().map(show).collect())
+    }
+
+    #[test]
+    fn text_and_placeholders_come_in_their_order() {
+        assert_eq!(parts("sms:{phone}").unwrap(), ["sms:", "[phone]"]);
+        assert_eq!(parts("{a}:{b.c.0}/{ d.e() }").unwrap(), ["[a]", ":", "[b..]", "/", "[d.]"]);
+        assert_eq!(parts("").unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn doubled_braces_are_braces() {
+        assert_eq!(parts("{{a}}").unwrap(), ["{a}"]);
+        assert_eq!(parts("{{{a}}}").unwrap(), ["{", "[a]", "}"]);
+        assert_eq!(parts("}}{{").unwrap(), ["}{"]);
+    }
+
+    #[test]
+    fn single_braces_are_refused() {
+        for mistaken in ["{", "}", "a{b", "a}b", "{a}}", "{{a}", "{a{b}}"] {
+            assert!(parts(mistaken).is_err(), "{mistaken}");
+        }
+    }
+
+    #[test]
+    fn only_arguments_fields_and_methods_are_placeholders() {
+        for mistaken in [
+            "",
+            " ",
+            ".",
+            "a.",
+            ".a",
+            "a..b",
+            "1",
+            "a b",
+            "a+b",
+            "a()",
+            "a.b(c)",
+            "a[0]",
+            "a::b",
+            "_",
+            "a._",
+            "a.self",
+            "a.super()",
+            "a.+1",
+            "a.1b",
+            "a.()",
+            "&a",
+            "*a",
+            "a:?",
+        ] {
+            assert!(parts(&format!("{{{mistaken}}}")).is_err(), "{mistaken}");
+        }
+    }
+
+    #[test]
+    fn an_identifier_may_be_raw_or_of_any_script() {
+        assert_eq!(parts("{r#type}{type}{größe}{self}").unwrap(), ["[type]", "[type]", "[größe]", "[self]"]);
+    }
+
+    #[test]
+    fn text_is_escaped_so_that_it_is_never_taken_for_an_escape_or_a_digest() {
+        assert_eq!(escape("a:/ {b}"), "a:/ {b}");
+        assert_eq!(escape("%!é\n\u{7f}"), "%25%21%C3%A9%0A%7F");
+    }
+
+    #[test]
+    fn only_what_no_value_contains_keeps_values_apart() {
+        for text in [":", "/", "-:", " ", "{", "a=b", "é:"] {
+            assert!(keeps_apart(text), "{text}");
+        }
+        for text in ["", "a", "0", ".", "_", "@", "+", "~", "-", "%", "!", "é", "\n"] {
+            assert!(!keeps_apart(text), "{text}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 /// Prints an expansion as it would be written by hand.
-fn expansion(attribute: TokenStream, item: TokenStream) -> String {
+fn expansion(attribute: TokenStream, item: &TokenStream) -> String {
     let file = syn::parse2(crate::limit(attribute, item)).expect("an expansion is a file of items");
     prettyplease::unparse(&file)
 }
@@ -19,7 +19,7 @@ fn a_function_is_checked_before_its_body() {
             send(phone, LENGTH).await
         }
     };
-    insta::assert_snapshot!(expansion(attribute, item));
+    insta::assert_snapshot!(expansion(attribute, &item));
 }
 
 #[test]
@@ -37,5 +37,73 @@ fn a_method_may_name_everything() {
             Ok(Receipt)
         }
     };
-    insta::assert_snapshot!(expansion(attribute, item));
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
+fn a_mistaken_attribute_leaves_the_function_as_it_is() {
+    let item = quote! {
+        /// Sends a code.
+        #[must_use]
+        pub async fn send_code(phone: &str) -> Result<(), Rejection> {
+            send(phone).await
+        }
+    };
+    let expanded = crate::limit(quote!(rule(count = 0, per = "0s")), &item).to_string();
+    assert!(expanded.starts_with(&item.to_string()));
+    assert_eq!(expanded.matches("compile_error").count(), 2);
+}
+
+#[test]
+fn a_body_that_does_not_parse_yet_is_limited_all_the_same() {
+    let item = quote! {
+        async fn send_code(phone: &str) -> Result<(), Rejection> {
+            let code = phone.
+        }
+    };
+    let expanded = crate::limit(quote!(rule(count = 1, per = "60s")), &item).to_string();
+    assert!(expanded.contains("let code = phone ."), "{expanded}");
+    assert!(expanded.contains("enter") && !expanded.contains("compile_error"), "{expanded}");
+}
+
+#[test]
+fn what_a_body_starts_with_stays_in_front() {
+    let item = quote! {
+        async fn send_code() -> Result<(), Rejection> {
+            #![allow(unused)]
+            use std::mem;
+            macro_rules! nothing { () => {} }
+            nothing!();
+            const LATE: u8 = 1;
+        }
+    };
+    let expanded = crate::limit(quote!(rule(count = 1, per = "60s")), &item).to_string();
+    let at = |text: &str| expanded.find(text).unwrap_or_else(|| panic!("no {text} in {expanded}"));
+    assert!(at("allow") < at("use std :: mem") && at("macro_rules") < at("enter"));
+    assert!(at("enter") < at("nothing ! () ;") && at("nothing ! () ;") < at("LATE"));
+}
+
+#[test]
+fn whatever_is_written_in_the_attribute_is_answered() {
+    let item = quote! { async fn send_code(phone: &str) -> Result<(), Rejection> { Ok(()) } };
+    for attribute in [
+        quote!(,),
+        quote!(= 1),
+        quote!(rule = ),
+        quote!(rule(count = , per = )),
+        quote!(rule(count = 1, per = "1s") rule(count = 2, per = "2s")),
+        quote!(rule(rule(rule()))),
+        quote!(rule[count = 1]),
+        quote!(limiter = |a, b| a, limiter),
+        quote!(key = "{"),
+        quote!(key = "{'}"),
+        quote!(key = "{\"}"),
+        quote!(key = "{1a}"),
+        quote!(key = b"sms"),
+        quote!(::tallygate),
+        quote!({ rule(count = 1, per = "1s") }),
+    ] {
+        let expanded = crate::limit(attribute.clone(), &item).to_string();
+        assert!(expanded.starts_with(&item.to_string()) && expanded.contains("compile_error"), "{attribute}");
+    }
 }

@@ -5,40 +5,49 @@ use syn::ext::IdentExt as _;
 use tallygate_rules::{Field, Rule, RuleError};
 
 use crate::diagnostic::{Mistakes, Place, nearest};
-use crate::model::Model;
+use crate::model::{Model, RuleModel};
 use crate::shape::Function;
 use crate::template::{Part, Placeholder, Template, keeps_apart};
 
-/// Reports everything that is wrong with what could be read.
-pub(crate) fn check(model: Option<&Model>, function: Option<&Function>, mistakes: &mut Mistakes) {
-    if let Some(function) = function {
-        check_async(function, mistakes);
-    }
-    let Some(model) = model else { return };
+/// Reports what is wrong with the model by itself.
+pub(crate) fn check(model: &Model, mistakes: &mut Mistakes) {
     check_rules(model, mistakes);
     check_name(model, mistakes);
     check_key(model, mistakes);
-    let Some(key) = &model.key else { return };
-    check_placeholders_apart(key, mistakes);
-    if let Some(function) = function {
+    if let Some(key) = &model.key {
+        check_placeholders_apart(key, mistakes);
+    }
+}
+
+/// Reports what is wrong with the function, and with the model of it.
+pub(crate) fn check_function(model: &Model, function: &Function, mistakes: &mut Mistakes) {
+    check_async(function, mistakes);
+    check_alone(model, function, mistakes);
+    if let Some(key) = &model.key {
         check_placeholders_named(key, function, mistakes);
     }
 }
 
-/// Reports every mistake in the rules.
+/// Reports every mistake in the rules, also in what could be read of a rule that could not be read as a whole.
 fn check_rules(model: &Model, mistakes: &mut Mistakes) {
-    if model.rules.is_empty() && !model.complete {
-        // There would be rules, could they be read.
-        return;
+    let (whole, parts): (Vec<_>, Vec<_>) = model.rules.iter().partition(|rule| rule.complete);
+    if !whole.is_empty() || (parts.is_empty() && model.complete) {
+        check_together(&whole, mistakes);
     }
-    let rules: Vec<Rule> = model.rules.iter().map(|rule| rule.rule.clone()).collect();
-    for mistake in tallygate_rules::validate(&rules).err().into_iter().flatten() {
-        mistakes.report(place_of(&mistake, model), &mistake);
+    for part in parts {
+        check_together(&[part], mistakes);
     }
 }
 
-fn place_of(mistake: &RuleError, model: &Model) -> Place {
-    let Some(rule) = mistake.rule().and_then(|index| model.rules.get(index)) else {
+fn check_together(models: &[&RuleModel], mistakes: &mut Mistakes) {
+    let rules: Vec<Rule> = models.iter().map(|model| model.rule.clone()).collect();
+    for mistake in tallygate_rules::validate(&rules).err().into_iter().flatten() {
+        mistakes.report(place_of(&mistake, models), &mistake);
+    }
+}
+
+fn place_of(mistake: &RuleError, models: &[&RuleModel]) -> Place {
+    let Some(rule) = mistake.rule().and_then(|index| models.get(index)) else {
         return Place::attribute();
     };
     match mistake.field() {
@@ -52,6 +61,16 @@ fn place_of(mistake: &RuleError, model: &Model) -> Place {
 fn check_name(model: &Model, mistakes: &mut Mistakes) {
     if let Some(name) = model.name.as_ref().filter(|name| name.value.is_empty()) {
         mistakes.report(name.place, "`name` must not be empty; leave it out to be named by module and function");
+    }
+}
+
+/// Reports a second attribute on the function, which would take the same name and so mix up the tallies of both.
+fn check_alone(model: &Model, function: &Function, mistakes: &mut Mistakes) {
+    if model.name.is_none() && function.has_attribute("rate_limit") {
+        mistakes.report(
+            Place::attribute(),
+            "two `#[rate_limit]` of one function need a `name` each; name this one, or put the rules of both into one",
+        );
     }
 }
 

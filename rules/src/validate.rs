@@ -152,8 +152,9 @@ fn check_can_bind(index: usize, rules: &[Rule]) -> Option<RuleError> {
     }
     let stricter = rules.iter().find(|other| *other != rule && at_least_as_strict(other, rule))?;
     let message = format!(
-        "this rule can never bind: {} is at least as strict as {rule}; remove it, or raise the other's `count`",
+        "this rule can never bind: {} is at least as strict as {rule}; remove it, or {}",
         words(stricter),
+        loosen(stricter),
     );
     Some(Mistake(Field::Rule, message).at(index))
 }
@@ -178,6 +179,13 @@ fn at_least_as_strict(strict: &Rule, rule: &Rule) -> bool {
         _ => false,
     };
     windows && strict.count() <= rule.count() && !same_window(strict, rule)
+}
+
+fn loosen(stricter: &Rule) -> &'static str {
+    match stricter.role() {
+        Role::Limit => "raise the other's `count`",
+        Role::Duplicate => "that",
+    }
 }
 
 fn words(rule: &Rule) -> String {
@@ -266,6 +274,7 @@ mod tests {
     fn a_rule_within_the_duplicate_window_can_never_bind() {
         let found = errors(&[Rule::duplicate(DUPLICATE_PER), sliding(1, 3)]);
         assert!(found[0].2.contains("`prevent_duplicate` (1 per 5s) is at least as strict"));
+        assert!(found[0].2.ends_with("remove it, or that"));
     }
 
     #[test]

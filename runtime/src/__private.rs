@@ -58,9 +58,26 @@ pub fn push_literal(subject: &mut Subject, text: &'static str) {
     subject.push_literal(text);
 }
 
+/// A value that a placeholder can show.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be shown in a key",
+    label = "a placeholder's value is `Display`",
+    note = "name a field or a method of it that is, like `{{user.id}}` or `{{user.name()}}`"
+)]
+pub trait Value: Display {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Display + ?Sized> Value for T {}
+
 /// Adds the value of a placeholder.
-pub fn push_value(subject: &mut Subject, value: &(impl Display + ?Sized)) {
+pub fn push_value(subject: &mut Subject, value: &(impl Value + ?Sized)) {
     subject.push_value(value);
+}
+
+/// Returns the limiter that the user named, in our own hands.
+#[must_use]
+pub fn limiter(named: &Limiter) -> Limiter {
+    named.clone()
 }
 
 /// Decides one call of an annotated function.

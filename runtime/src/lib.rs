@@ -1,4 +1,93 @@
 //! Exact, multi-rule, distributed rate limits on a function, with one attribute.
+//!
+//! ```
+//! use tallygate::{Kind, Rejection, rate_limit};
+//!
+//! #[rate_limit(
+//!     key = "sms:{phone}",
+//!     rule(count = 1, per = "60s"),
+//!     rule(count = 5, per = "1h"),
+//!     rule(count = 10, per = "24h")
+//! )]
+//! async fn send_code(phone: &str) -> Result<(), Rejection> {
+//!     println!("a code for {phone}");
+//!     Ok(())
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() {
+//!     assert!(send_code("13800000000").await.is_ok());
+//!     assert!(send_code("13900000000").await.is_ok());
+//!
+//!     let rejection = send_code("13800000000").await.unwrap_err();
+//!     assert_eq!(rejection.kind(), Kind::Limited);
+//!     assert_eq!(rejection.to_string(), "too many requests: at most 1 per 1m; try again in 1m");
+//! }
+//! ```
+//!
+//! Every call is decided by all its rules at once: it is admitted and counted by every one of them, or rejected and
+//! counted by none. The decision is made before anything of the body runs. Windows slide: in no 60 seconds, wherever they
+//! start, is a second code sent.
+//!
+//! # Where the tallies are
+//!
+//! With nothing set up, they are in this process. To share them between processes, [connect](Limiter::connect) to Redis
+//! and [install](Limiter::install) the limiter at start-up; each decision is then one script call in one round trip:
+//!
+//! ```no_run
+//! # async fn start() -> Result<(), tallygate::Error> {
+//! tallygate::Limiter::connect("redis://127.0.0.1/").await?.install()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What a rejection says
+//!
+//! A limited function returns `Result<T, E>` with any `E: From<Rejection>`, and a [`Rejection`] says what to answer:
+//!
+//! | [`kind()`](Rejection::kind) | meaning | on the web |
+//! | --- | --- | --- |
+//! | [`Kind::Limited`] | too many calls | 429, with [`retry_after()`](Rejection::retry_after) |
+//! | [`Kind::Duplicate`] | the same call again, within the five seconds of `prevent_duplicate` | 409, likewise |
+//! | [`Kind::Unavailable`] | Redis did not decide within the deadline, or answered with an error | 503 |
+//!
+//! # By hand
+//!
+//! What the attribute does can be done without it, where a function cannot be annotated:
+//!
+//! ```
+//! use std::time::Duration;
+//! use tallygate::{Decision, Limiter, Policy, Rule, Subject};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let limiter = Limiter::in_memory();
+//! let policy = Policy::builder("export").rule(Rule::sliding_window(2, Duration::from_secs(3600))).build()?;
+//! match limiter.check(&policy, &Subject::of("alice")).await? {
+//!     Decision::Allowed(_) => println!("go on"),
+//!     Decision::Denied(denial) => println!("come back in {:?}", denial.retry_after()),
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # In tests
+//!
+//! The clock of the tallies in this process is tokio's. A test that pauses it (`#[tokio::test(start_paused = true)]`, with
+//! tokio's feature `test-util`) gets past a window with `tokio::time::advance` instead of sleeping.
+//!
+//! # Features
+//!
+//! | feature | by default | what it brings |
+//! | --- | --- | --- |
+//! | `redis` | yes | tallies in Redis, by the crate of that name |
+//!
+//! # Read more
+//!
+//! * [Semantics](https://github.com/tallygate/tallygate/blob/main/docs/semantics.md): what a limited function does, exactly
+//! * [Keys](https://github.com/tallygate/tallygate/blob/main/docs/keys.md): where a tally is kept, and who shares it
+//! * [Operations](https://github.com/tallygate/tallygate/blob/main/docs/operations.md): running it on Redis
+//! * [Limitations](https://github.com/tallygate/tallygate/blob/main/docs/limitations.md)
 
 mod backend;
 mod check;

@@ -172,13 +172,15 @@ impl fmt::Display for Rounded {
     message = "`{Self}` cannot carry a rejection back to the caller",
     label = "a limited function returns a type that is `FromRejection`",
     note = "return `Result<T, E>` with `impl From<tallygate::Rejection> for E`",
-    note = "or say how to build `{Self}` from one: `reject = |rejection| ...`"
+    note = "or, if `{Self}` is a type of your own, `impl tallygate::FromRejection` for it"
 )]
 pub trait FromRejection {
     /// Turns a rejection into the value that the limited function returns.
     fn from_rejection(rejection: Rejection) -> Self;
 }
 
+// Of a `Result` that is none, the notes above say more than that its error lacks a `From`.
+#[diagnostic::do_not_recommend]
 impl<T, E: From<Rejection>> FromRejection for Result<T, E> {
     fn from_rejection(rejection: Rejection) -> Self {
         Err(E::from(rejection))

@@ -16,3 +16,8 @@ pub mod punctuality;
 pub mod server;
 pub mod stage;
 pub mod suite;
+
+/// Every snippet of the README is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

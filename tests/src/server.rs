@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use redis::{Connection, FromRedisValue};
 use rustix::process::{Pid, Signal, kill_process};
+use tallygate::Limiter;
 use tempfile::TempDir;
 
 /// Names the server binary to test against; without it, `redis-server` of the `PATH`.
@@ -91,6 +92,11 @@ impl Server {
         format!("redis://127.0.0.1:{}/", self.port)
     }
 
+    /// Returns a limiter that keeps its tallies here, and waits for a busy machine.
+    pub async fn limiter(&self) -> Limiter {
+        patient_limiter(&self.url()).await
+    }
+
     /// Returns a connection for the test's own commands.
     #[must_use]
     pub fn connection(&self) -> Connection {
@@ -98,7 +104,7 @@ impl Server {
     }
 
     /// Sends one command, written as in `redis-cli`, and returns its answer.
-    #[must_use]
+    #[allow(clippy::must_use_candidate, reason = "some commands are sent for what they do")]
     pub fn ask<T: FromRedisValue>(&self, command: &str) -> T {
         ask(&mut self.connection(), command)
     }
@@ -138,6 +144,11 @@ pub fn free_port() -> u16 {
             return port;
         }
     }
+}
+
+/// Nothing but a test of the deadline is about the deadline.
+pub(crate) async fn patient_limiter(url: &str) -> Limiter {
+    Limiter::builder().deadline(Duration::from_secs(30)).connect(url).await.expect("the server answers")
 }
 
 /// Sends one command, written as in `redis-cli`, and returns its answer.

@@ -23,10 +23,7 @@ impl Stage {
     /// A limiter in a Redis server of its own.
     pub async fn in_redis() -> Self {
         let clocked = Clocked::start().await;
-        // Nothing here is about the deadline, and the machine may be busy.
-        let builder = Limiter::builder().deadline(Duration::from_secs(30));
-        let limiter = builder.connect(&clocked.url()).await.expect("the server answers");
-        Self { limiter, clocked: Some(clocked) }
+        Self { limiter: clocked.limiter().await, clocked: Some(clocked) }
     }
 
     /// Returns the limiter.

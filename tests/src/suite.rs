@@ -8,11 +8,7 @@ use crate::stage::Stage;
 
 const MICROSECOND: Duration = Duration::from_micros(1);
 
-/// Makes a test of each behaviour on each backend.
-///
-/// ```ignore
-/// tallygate_tests::every_backend!(admits_exactly_count, slides);
-/// ```
+/// Makes a test of each behaviour on each backend, as in `every_backend!(admits_exactly_count, slides)`.
 #[macro_export]
 macro_rules! every_backend {
     ($($behaviour:ident),* $(,)?) => {

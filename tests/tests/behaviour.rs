@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tallygate::{Decision, Limiter, Policy, Rule, Subject};
+use tallygate::{Decision, Policy, Rule, Subject};
 use tallygate_lua::INTEGER_BYTES;
 use tallygate_tests::server::{Server, ask, now_us};
 
@@ -24,11 +24,6 @@ tallygate_tests::every_backend!(
     denied_calls_do_not_put_off_admission,
 );
 
-/// A limiter in a Redis server that goes by its own clock.
-async fn patient(server: &Server) -> Limiter {
-    Limiter::builder().deadline(Duration::from_secs(30)).connect(&server.url()).await.unwrap()
-}
-
 fn policy(count: u64, per: Duration) -> Policy {
     Policy::builder("p").rule(Rule::sliding_window(count, per)).build().unwrap()
 }
@@ -46,7 +41,7 @@ fn newest_us(connection: &mut redis::Connection) -> u64 {
 #[tokio::test]
 async fn retry_after_goes_by_the_servers_clock_to_the_microsecond() {
     let (server, per) = (Server::start(), Duration::from_millis(20));
-    let (limiter, policy, subject) = (patient(&server).await, policy(1, per), Subject::of("s"));
+    let (limiter, policy, subject) = (server.limiter().await, policy(1, per), Subject::of("s"));
     let mut connection = server.connection();
     assert!(limiter.check(&policy, &subject).await.unwrap().is_allowed());
     let mut denials = 0;
@@ -69,7 +64,7 @@ async fn retry_after_goes_by_the_servers_clock_to_the_microsecond() {
 #[tokio::test]
 async fn a_caller_that_sleeps_retry_after_is_admitted() {
     let server = Server::start();
-    let (limiter, policy, subject) = (patient(&server).await, policy(3, Duration::from_millis(40)), Subject::of("s"));
+    let (limiter, policy, subject) = (server.limiter().await, policy(3, Duration::from_millis(40)), Subject::of("s"));
     let mut slept = 0;
     while slept < 10 {
         if let Decision::Denied(denial) = limiter.check(&policy, &subject).await.unwrap() {
@@ -83,7 +78,7 @@ async fn a_caller_that_sleeps_retry_after_is_admitted() {
 #[tokio::test]
 async fn no_window_of_the_servers_clock_holds_more_than_count() {
     let (server, per, count) = (Server::start(), Duration::from_millis(50), 5);
-    let (limiter, policy, subject) = (patient(&server).await, policy(count, per), Subject::of("s"));
+    let (limiter, policy, subject) = (server.limiter().await, policy(count, per), Subject::of("s"));
     let mut connection = server.connection();
     let mut hits_us = Vec::new();
     while hits_us.len() < 60 {

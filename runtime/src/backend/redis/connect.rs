@@ -201,7 +201,8 @@ fn pause(failures: u32) -> Duration {
 async fn connect(client: &Client) -> Result<Link, Outage> {
     let (pushes, received) = mpsc::unbounded_channel();
     let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(CONNECT_TIMEOUT))
+        // The timeout below covers the greeting too.
+        .set_connection_timeout(None)
         // The caller's deadline covers the response too.
         .set_response_timeout(None)
         .set_push_sender(pushes.clone());
@@ -227,6 +228,7 @@ async fn watch_for_the_end(mut pushes: mpsc::UnboundedReceiver<PushInfo>) {
 pub(super) fn outage(error: &RedisError) -> Outage {
     let advice = match error.kind() {
         ErrorKind::AuthenticationFailed => "; check user and password in the url",
+        _ if error.code() == Some("NOAUTH") => "; put user and password into the url",
         _ => "",
     };
     Outage::new(format!("redis: {error}{advice}"))

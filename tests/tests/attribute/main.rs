@@ -1,0 +1,30 @@
+//! The attribute on real functions: whatever their shape, they run when admitted and only then.
+
+mod arguments;
+mod bodies;
+mod futures;
+mod hygiene;
+mod keys;
+mod limiters;
+mod methods;
+mod names;
+mod policies;
+
+use tallygate::{Kind, Rejection};
+
+/// A call was rejected by a limit, not by an outage.
+#[track_caller]
+fn assert_limited<T>(result: Result<T, impl Into<Failure>>) {
+    let failure = result.err().map(Into::into);
+    assert_eq!(failure.map(|Failure(rejection)| rejection.kind()), Some(Kind::Limited));
+}
+
+/// An error of the user's own.
+#[derive(Debug)]
+struct Failure(Rejection);
+
+impl From<Rejection> for Failure {
+    fn from(rejection: Rejection) -> Self {
+        Self(rejection)
+    }
+}

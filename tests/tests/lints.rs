@@ -1,0 +1,91 @@
+//! Expansions are silent under the strictest lints that a user may deny.
+
+#![deny(warnings, future_incompatible, let_underscore, nonstandard_style, rust_2018_idioms, rust_2024_compatibility)]
+#![deny(clippy::all, clippy::pedantic, clippy::nursery, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![deny(
+    missing_debug_implementations,
+    missing_docs,
+    redundant_lifetimes,
+    single_use_lifetimes,
+    trivial_casts,
+    trivial_numeric_casts,
+    unit_bindings,
+    unreachable_pub,
+    unsafe_code,
+    unused,
+    unused_import_braces,
+    unused_lifetimes,
+    unused_qualifications,
+    unused_results,
+    variant_size_differences
+)]
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use tallygate::{FromRejection, Limiter, Rejection, rate_limit};
+
+/// A service with a limiter of its own.
+#[derive(Debug)]
+pub struct Service {
+    limiter: Arc<Limiter>,
+    tenant: String,
+    calls: u32,
+}
+
+impl Service {
+    /// Counts the calls.
+    ///
+    /// # Errors
+    ///
+    /// There are too many.
+    #[rate_limit(key = "{self.tenant}", rule(count = 1, per = "60s"), limiter = self.limiter)]
+    pub async fn count(&mut self) -> Result<u32, Rejection> {
+        self.calls += 1;
+        Ok(self.calls)
+    }
+}
+
+/// Shows its arguments, some of which have names that are much like ours.
+#[rate_limit(key = "{text}/{subjects}/{number}/{limiters.len()}", rule(count = 1, per = "60s"), prevent_duplicate)]
+async fn show<T: Display + Sync + Send>(
+    text: &str,
+    subjects: String,
+    number: T,
+    limiters: Vec<u8>,
+) -> Result<String, Rejection> {
+    const SEPARATOR: &str = ", ";
+    fn join(one: &str, other: &str) -> String {
+        format!("{one}{SEPARATOR}{other}")
+    }
+    let policies = join(text, &subjects);
+    drop((subjects, limiters));
+    Ok(join(&policies, &number.to_string()))
+}
+
+/// Returns something else than a `Result`.
+#[rate_limit(rule(count = 1, per = "60s"))]
+async fn text() -> Text {
+    Text("admitted")
+}
+
+/// A type of the user's own that carries rejections.
+#[derive(Debug, PartialEq, Eq)]
+struct Text(&'static str);
+
+impl FromRejection for Text {
+    fn from_rejection(_: Rejection) -> Self {
+        Self("rejected")
+    }
+}
+
+#[tokio::test]
+async fn functions_under_strict_lints_are_limited_all_the_same() {
+    let mut service = Service { limiter: Arc::new(Limiter::in_memory()), tenant: "acme".to_owned(), calls: 0 };
+    assert_eq!(service.count().await.ok(), Some(1));
+    assert_eq!(service.count().await.ok(), None);
+    assert_eq!(show("a", "b".to_owned(), 1, Vec::new()).await.ok().as_deref(), Some("a, b, 1"));
+    assert_eq!(show("a", "b".to_owned(), 1, Vec::new()).await.ok(), None);
+    assert_eq!(text().await, Text("admitted"));
+    assert_eq!(text().await, Text("rejected"));
+}

@@ -1,0 +1,239 @@
+//! Redis fails in every way that a test can make it fail: each call is answered in time, and the limiter recovers by
+//! itself.
+//!
+//! What bounds the time of a call is the deadline and [`GRACE`]. A busy machine adds to it what it lets a thread oversleep
+//! meanwhile; so do tests beside each other, and these run one at a time.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+
+use std::time::{Duration, Instant};
+
+use tallygate::{Kind, Limiter, Rejection, rate_limit};
+use tallygate_lua::INTEGER_BYTES;
+use tallygate_tests::proxy::Proxy;
+use tallygate_tests::punctuality::Punctuality;
+use tallygate_tests::server::{Server, free_port};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+const DEADLINE: Duration = Duration::from_millis(250);
+const GRACE: Duration = Duration::from_millis(50);
+/// Recovery takes half a second at worst; a busy machine may need more.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+async fn alone() -> MutexGuard<'static, ()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+    ONE_AT_A_TIME.lock().await
+}
+
+fn limiter(url: &str) -> Limiter {
+    Limiter::builder().deadline(DEADLINE).connect_lazy(url).unwrap()
+}
+
+#[rate_limit(name = "outage", key = "s", limiter = limiter, rule(count = 1_000_000, per = "1h"))]
+async fn limited(limiter: &Limiter) -> Result<(), Rejection> {
+    Ok(())
+}
+
+/// Calls once; the answer has to come in time.
+async fn call(limiter: &Limiter) -> Result<(), Rejection> {
+    let machine = Punctuality::watch();
+    let asked = Instant::now();
+    let answer = limited(limiter).await;
+    assert_in_time(asked.elapsed(), machine.latest());
+    answer
+}
+
+fn assert_in_time(took: Duration, machine_late: Duration) {
+    assert!(took <= DEADLINE + GRACE + machine_late, "a call took {took:?}; the machine was late by {machine_late:?}");
+}
+
+async fn rejected(limiter: &Limiter) {
+    let rejection = call(limiter).await.expect_err("nobody can decide this call");
+    assert_eq!(rejection.kind(), Kind::Unavailable);
+    assert_eq!((rejection.policy(), rejection.retry_after()), ("outage", None));
+}
+
+/// Calls until a call is admitted, and returns how many were not. They are answered in time, too.
+async fn recovered(limiter: &Limiter) -> usize {
+    let recovery = async {
+        let mut rejections = 0;
+        while let Err(rejection) = call(limiter).await {
+            assert_eq!(rejection.kind(), Kind::Unavailable);
+            rejections += 1;
+            sleep(Duration::from_millis(5)).await;
+        }
+        rejections
+    };
+    timeout(PATIENCE, recovery).await.expect("the limiter recovers by itself")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_down_at_start_is_found_once_it_is_up() {
+    let _alone = alone().await;
+    let port = free_port();
+    let limiter = limiter(&format!("redis://127.0.0.1:{port}/"));
+    for _ in 0..20 {
+        rejected(&limiter).await;
+    }
+    let _server = Server::start_on(port);
+    recovered(&limiter).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_killed_is_found_again_once_it_is_back() {
+    let _alone = alone().await;
+    let mut server = Server::start();
+    let limiter = limiter(&server.url());
+    for _ in 0..3 {
+        recovered(&limiter).await;
+        server.kill();
+        for _ in 0..10 {
+            rejected(&limiter).await;
+        }
+        server.restart();
+    }
+    recovered(&limiter).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_stops_answering_is_asked_again_once_it_goes_on() {
+    let _alone = alone().await;
+    let server = Server::start();
+    let limiter = limiter(&server.url());
+    for _ in 0..2 {
+        recovered(&limiter).await;
+        server.pause();
+        for _ in 0..6 {
+            rejected(&limiter).await;
+        }
+        server.resume();
+    }
+    recovered(&limiter).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_does_not_answer_at_start_is_found_once_it_does() {
+    let _alone = alone().await;
+    let server = Server::start();
+    server.pause();
+    let limiter = limiter(&server.url());
+    for _ in 0..6 {
+        rejected(&limiter).await;
+    }
+    server.resume();
+    recovered(&limiter).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_callers_at_once_are_all_answered_in_time() {
+    let _alone = alone().await;
+    let server = Server::start();
+    let limiter = limiter(&server.url());
+    recovered(&limiter).await;
+    server.pause();
+    let machine = Punctuality::watch();
+    let mut calls = JoinSet::new();
+    for _ in 0..1_000 {
+        let limiter = limiter.clone();
+        calls.spawn(async move {
+            let asked = Instant::now();
+            let answer = limited(&limiter).await;
+            (asked.elapsed(), answer)
+        });
+    }
+    let answers = calls.join_all().await;
+    let machine_late = machine.latest();
+    for (took, answer) in answers {
+        assert_in_time(took, machine_late);
+        assert_eq!(answer.unwrap_err().kind(), Kind::Unavailable);
+    }
+    server.resume();
+    recovered(&limiter).await;
+    let stats: String = server.ask("INFO stats");
+    let connections = stats.lines().find_map(|line| line.strip_prefix("total_connections_received:")).unwrap();
+    assert!(connections.parse::<u32>().unwrap() < 20, "callers share their attempts to connect: {connections}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_fell_silent_is_replaced() {
+    let _alone = alone().await;
+    let server = Server::start();
+    let proxy = Proxy::start(server.port()).await;
+    let limiter = limiter(&proxy.url());
+    recovered(&limiter).await;
+    for _ in 0..3 {
+        proxy.swallow();
+        rejected(&limiter).await;
+        recovered(&limiter).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_was_cut_is_replaced() {
+    let _alone = alone().await;
+    let server = Server::start();
+    let proxy = Proxy::start(server.port()).await;
+    let limiter = limiter(&proxy.url());
+    recovered(&limiter).await;
+    for _ in 0..20 {
+        proxy.cut();
+        recovered(&limiter).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_reply_is_lost_counts_once() {
+    let _alone = alone().await;
+    let server = Server::start();
+    let proxy = Proxy::start(server.port()).await;
+    let limiter = limiter(&proxy.url());
+    let (mut calls, mut admitted) = (0, 0);
+    for _ in 0..5 {
+        calls += recovered(&limiter).await + 1;
+        admitted += 1;
+        proxy.lose_replies();
+        rejected(&limiter).await;
+        calls += 1;
+    }
+    let counted = server.ask::<usize>("STRLEN tallygate:outage:s") / INTEGER_BYTES;
+    assert!(admitted < counted && counted <= calls, "{admitted} admitted, {counted} counted, {calls} calls");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_was_demoted_is_left_and_found_again() {
+    let _alone = alone().await;
+    let server = Server::start();
+    let limiter = limiter(&server.url());
+    recovered(&limiter).await;
+    server.ask::<()>(&format!("REPLICAOF 127.0.0.1 {}", free_port()));
+    rejected(&limiter).await;
+    server.ask::<()>("REPLICAOF NO ONE");
+    recovered(&limiter).await;
+}
+
+#[test]
+fn a_connection_of_a_runtime_that_is_gone_is_replaced_on_the_next() {
+    let server = Server::start();
+    let limiter = limiter(&server.url());
+    for builder in [Builder::new_multi_thread, Builder::new_current_thread, Builder::new_multi_thread] {
+        let runtime = builder().enable_all().build().unwrap();
+        let _alone = runtime.block_on(alone());
+        assert!(runtime.block_on(call(&limiter)).is_ok(), "the first call on a new runtime is decided");
+    }
+}
+
+#[test]
+fn a_runtime_that_goes_while_it_connects_holds_nobody_up() {
+    let server = Server::start();
+    let limiter = limiter(&server.url());
+    let (first, second) = (Runtime::new().unwrap(), Runtime::new().unwrap());
+    let _alone = second.block_on(alone());
+    server.pause();
+    first.block_on(rejected(&limiter));
+    server.resume();
+    drop(first);
+    second.block_on(recovered(&limiter));
+}

@@ -1,0 +1,233 @@
+//! What the script is asked and what it answers, down to the words of its header.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use redis::Connection;
+use tallygate::{Limiter, Outage, Policy, Rule, Subject};
+use tallygate_lua::{
+    ADMITTED, DECIDE, DUPLICATE, INTEGER_BYTES, NEVER, PROTOCOL, REPLY_FIELDS, REPLY_HEAD, SLIDING_WINDOW,
+};
+use tallygate_tests::clocked::{self, Clocked, START_US};
+use tallygate_tests::server::{Server, ask};
+
+const KEY: &str = "tallygate:p:s";
+
+fn policy<const N: usize>(rules: [(u64, u64); N]) -> Policy {
+    let rules = rules.map(|(count, per)| Rule::sliding_window(count, Duration::from_secs(per)));
+    Policy::builder("p").rules(rules).build().unwrap()
+}
+
+async fn call(limiter: &Limiter, policy: &Policy) -> Result<bool, Outage> {
+    limiter.check(policy, &Subject::of("s")).await.map(|decision| decision.is_allowed())
+}
+
+/// Changes with every byte of the value, and of nothing else.
+fn digest(connection: &mut Connection) -> String {
+    let digests: Vec<String> = ask(connection, &format!("DEBUG DIGEST-VALUE {KEY}"));
+    digests.concat()
+}
+
+/// Says what clients asked a server, from one marker to the next.
+struct Monitor(BufReader<TcpStream>);
+
+impl Monitor {
+    fn start(server: &Server) -> Self {
+        let mut socket = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+        socket.write_all(b"MONITOR\r\n").unwrap();
+        let mut monitor = Self(BufReader::new(socket));
+        assert_eq!(monitor.line(), "+OK");
+        monitor
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// The commands that clients sent since the last time, without those of scripts.
+    fn commands(&mut self, connection: &mut Connection) -> Vec<String> {
+        let _: () = ask(connection, "ECHO marker");
+        let mut commands = Vec::new();
+        loop {
+            let line = self.line();
+            if line.contains("\"ECHO\" \"marker\"") {
+                return commands;
+            }
+            if !line.contains(" lua] ") {
+                commands.push(line.split_once("] ").unwrap().1.to_owned());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_one_command() {
+    let server = Server::start();
+    let (limiter, mut connection) = (server.limiter().await, server.connection());
+    let policy = policy([(2, 60), (3, 3_600)]);
+    let mut monitor = Monitor::start(&server);
+    assert!(call(&limiter, &policy).await.unwrap());
+    let first = monitor.commands(&mut connection);
+    assert!(first.len() == 2 && first[0].starts_with("\"EVALSHA\"") && first[1].starts_with("\"EVAL\""), "{first:?}");
+    for _ in 0..5 {
+        let _ = call(&limiter, &policy).await.unwrap();
+        let commands = monitor.commands(&mut connection);
+        assert_eq!(commands.len(), 1, "{commands:?}");
+        let told = r#""1" "tallygate:p:s" "1" "1" "1" "2" "3" "3600000000" "w" "2" "60000000" "w" "3" "3600000000""#;
+        assert!(commands[0].starts_with("\"EVALSHA\"") && commands[0].ends_with(told), "{commands:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_foreign_value_under_the_key_is_an_outage_and_stays_as_it_was() {
+    let server = Server::start();
+    let (limiter, mut connection) = (server.limiter().await, server.connection());
+    let _: () = ask(&mut connection, &format!("LPUSH {KEY} foreign"));
+    let before = digest(&mut connection);
+    let outage = call(&limiter, &policy([(1, 60)])).await.unwrap_err();
+    assert!(outage.to_string().contains("WRONGTYPE"), "{outage}");
+    assert_eq!(digest(&mut connection), before);
+}
+
+#[tokio::test]
+async fn a_server_out_of_memory_admits_nothing_and_stores_nothing() {
+    let server = Server::start();
+    let (limiter, mut connection) = (server.limiter().await, server.connection());
+    let policy = policy([(10, 60)]);
+    assert!(call(&limiter, &policy).await.unwrap());
+    let before = digest(&mut connection);
+    let _: () = ask(&mut connection, "CONFIG SET maxmemory 1");
+    for subject in ["s", "new"] {
+        let outage = limiter.check(&policy, &Subject::of(subject)).await.unwrap_err();
+        assert!(outage.to_string().contains("OOM"), "{outage}");
+    }
+    assert_eq!(digest(&mut connection), before);
+    assert_eq!(ask::<u64>(&mut connection, "DBSIZE"), 1);
+    let _: () = ask(&mut connection, "CONFIG SET maxmemory 0");
+    assert!(call(&limiter, &policy).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_user_who_may_not_write_is_not_admitted() {
+    let server = Server::start();
+    let mut connection = server.connection();
+    let _: () = ask(&mut connection, "ACL SETUSER reader on >pass ~* +@all -append");
+    let url = format!("redis://reader:pass@127.0.0.1:{}/", server.port());
+    let limiter = Limiter::connect(&url).await.unwrap();
+    assert!(call(&limiter, &policy([(1, 60)])).await.is_err());
+    assert_eq!(ask::<u64>(&mut connection, "DBSIZE"), 0);
+}
+
+const MINUTE: i64 = 60_000_000;
+
+/// A server that the script is asked on directly, as its header says.
+struct Asked {
+    connection: Connection,
+    text: String,
+    _clocked: Clocked,
+}
+
+impl Asked {
+    async fn start() -> Self {
+        let clocked = Clocked::start().await;
+        Self { connection: clocked.server().connection(), text: clocked::script(), _clocked: clocked }
+    }
+
+    fn ask(&mut self, keys: &[&str], arguments: &str) -> redis::RedisResult<Vec<i64>> {
+        let mut command = redis::cmd("EVAL");
+        command.arg(&self.text).arg(keys.len()).arg(keys);
+        arguments.split_whitespace().for_each(|argument| _ = command.arg(argument));
+        command.query(&mut self.connection)
+    }
+
+    /// The answers, without what precedes them.
+    fn answers(&mut self, keys: &[&str], arguments: &str) -> Vec<(i64, i64)> {
+        let reply = self.ask(keys, arguments).unwrap();
+        assert_eq!(reply[..REPLY_HEAD], [i64::try_from(START_US).unwrap()]);
+        let answers = reply[REPLY_HEAD..].chunks_exact(REPLY_FIELDS);
+        assert!(answers.remainder().is_empty(), "{reply:?}");
+        answers.map(|answer| (answer[0], answer[1])).collect()
+    }
+
+    fn hits(&mut self, key: &str) -> usize {
+        ask::<usize>(&mut self.connection, &format!("STRLEN {key}")) / INTEGER_BYTES
+    }
+}
+
+/// One subject with one rule.
+fn one(kind: &str, count: u64, window_us: i64) -> String {
+    format!("1 {count} {window_us} {kind} {count} {window_us}")
+}
+
+#[tokio::test]
+async fn a_request_of_another_version_is_refused_by_name() {
+    let mut script = Asked::start().await;
+    let request = format!("1 1 {}", one(SLIDING_WINDOW, 1, MINUTE));
+    for version in ["0", "2", "x"] {
+        let error = script.ask(&["k"], &format!("{version} {request}")).unwrap_err();
+        assert_eq!(error.code(), Some("TALLYGATE"), "{error}");
+        assert!(error.to_string().contains(&format!("not {version}")), "{error}");
+    }
+    assert_eq!(script.hits("k"), 0);
+    assert_eq!(script.answers(&["k"], &format!("{PROTOCOL} {request}")), [(ADMITTED, 0)]);
+}
+
+#[tokio::test]
+async fn a_cost_weighs_as_many_hits() {
+    let mut script = Asked::start().await;
+    let limit = one(SLIDING_WINDOW, 10, MINUTE);
+    assert_eq!(script.answers(&["k"], &format!("{PROTOCOL} 1 7 {limit}")), [(ADMITTED, 0)]);
+    assert_eq!(script.answers(&["k"], &format!("{PROTOCOL} 1 4 {limit}")), [(1, MINUTE)]);
+    assert_eq!(script.answers(&["k"], &format!("{PROTOCOL} 1 11 {limit}")), [(1, NEVER)]);
+    assert_eq!(script.answers(&["k"], &format!("{PROTOCOL} 1 3 {limit}")), [(ADMITTED, 0)]);
+    assert_eq!(script.hits("k"), 10);
+}
+
+#[tokio::test]
+async fn a_duplicate_weighs_calls_and_not_their_cost() {
+    let mut script = Asked::start().await;
+    let request = format!("{PROTOCOL} 1 5 2 10 {MINUTE} {DUPLICATE} 1 5000000 {SLIDING_WINDOW} 10 {MINUTE}");
+    assert_eq!(script.answers(&["k"], &request), [(ADMITTED, 0)]);
+    assert_eq!(script.answers(&["k"], &request), [(1, 5_000_000)]);
+}
+
+#[tokio::test]
+async fn subjects_of_one_request_are_charged_together_or_not_at_all() {
+    let mut script = Asked::start().await;
+    let both = format!("{PROTOCOL} 2 1 {} {}", one(SLIDING_WINDOW, 5, MINUTE), one(SLIDING_WINDOW, 2, 2 * MINUTE));
+    assert_eq!(script.answers(&["a", "b"], &both), [(ADMITTED, 0)]);
+    assert_eq!(script.answers(&["c", "b"], &both), [(ADMITTED, 0)]);
+    // Rules are counted across the subjects.
+    assert_eq!(script.answers(&["a", "b"], &both), [(2, 2 * MINUTE)]);
+    assert_eq!((script.hits("a"), script.hits("b"), script.hits("c")), (1, 2, 1));
+}
+
+#[tokio::test]
+async fn a_subject_that_cannot_be_read_leaves_the_others_uncharged() {
+    let mut script = Asked::start().await;
+    let _: () = ask(&mut script.connection, "LPUSH b foreign");
+    let both = format!("{PROTOCOL} 2 1 {0} {0}", one(SLIDING_WINDOW, 5, MINUTE));
+    assert!(script.ask(&["a", "b"], &both).is_err());
+    assert_eq!(script.hits("a"), 0);
+}
+
+#[tokio::test]
+async fn requests_of_one_call_are_decided_in_turn_and_apart() {
+    let mut script = Asked::start().await;
+    let limit = format!("1 1 {}", one(SLIDING_WINDOW, 1, MINUTE));
+    let answers = script.answers(&["a", "a", "b"], &format!("{PROTOCOL} {limit} {limit} {limit}"));
+    assert_eq!(answers, [(ADMITTED, 0), (1, MINUTE), (ADMITTED, 0)]);
+}
+
+#[test]
+fn the_clocked_script_is_the_shipped_one_but_for_its_clock() {
+    let clocked = clocked::script();
+    let differing: Vec<_> = DECIDE.lines().zip(clocked.lines()).filter(|(a, b)| a != b).collect();
+    assert_eq!(differing.len(), 1);
+    assert!(differing[0].0.starts_with("local clock = ") && differing[0].1.starts_with("local clock = "));
+}

@@ -1,0 +1,139 @@
+//! A wrong set-up is an error that names the setting, and shows no password.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use tallygate::{Error, Limiter, LimiterBuilder, Policy, Rule, Subject};
+use tallygate_tests::load::admitted_at_once;
+use tallygate_tests::log::Log;
+use tallygate_tests::server::{Server, free_port};
+
+const PASSWORD: &str = "s3cret-and-odd";
+
+async fn refused(url: &str) -> String {
+    refusal(Limiter::connect(url).await)
+}
+
+fn refused_setting(builder: LimiterBuilder) -> String {
+    refusal(builder.connect_lazy("memory://"))
+}
+
+fn refusal(outcome: Result<Limiter, Error>) -> String {
+    let error = outcome.expect_err("the set-up is wrong");
+    for text in [error.to_string(), format!("{error:?}")] {
+        assert!(!text.contains(PASSWORD), "{text}");
+    }
+    error.to_string()
+}
+
+fn assert_says(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "`{word}` is missing in: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_url_that_names_no_known_storage_is_refused() {
+    assert_says(&refused("reddis://x").await, &["`url`", "unknown scheme `reddis`", "redis://"]);
+    assert_says(&refused("127.0.0.1:6379").await, &["`url`", "no scheme", "redis://"]);
+    assert_says(&refused("").await, &["`url`", "redis://"]);
+    assert_says(&refused("memory://x").await, &["`url`", "memory://"]);
+    assert_says(&refused(&format!("reddis://me:{PASSWORD}@x")).await, &["`url`", "reddis"]);
+}
+
+#[tokio::test]
+async fn a_redis_url_that_cannot_be_read_is_refused() {
+    for url in ["redis://", "redis://:0:1/", "redis://127.0.0.1:70000/", "redis://127.0.0.1/zero"] {
+        assert_says(&refused(url).await, &["`url`"]);
+    }
+    assert_says(&refused(&format!("redis://me:{PASSWORD}@127.0.0.1:70000/")).await, &["`url`"]);
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_reached_is_an_error_at_start_up() {
+    assert_says(&refused(&format!("redis://127.0.0.1:{}/", free_port())).await, &["`url`", "refused"]);
+    assert_says(&refused(&format!("redis://:{PASSWORD}@127.0.0.1:{}/", free_port())).await, &["`url`", "refused"]);
+    assert_says(&refused("redis+unix:///no/such/socket").await, &["`url`"]);
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_is_an_error_at_start_up() {
+    // The system accepts connections on its behalf.
+    let deaf = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://:{PASSWORD}@{}/", deaf.local_addr().unwrap());
+    assert_says(&refused(&url).await, &["`url`", "no connection within"]);
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_an_error_that_does_not_show_it() {
+    let server = Server::start_with(&["--requirepass", "the-right-one"]);
+    let address = format!("127.0.0.1:{}", server.port());
+    let (log, _guard) = Log::listen();
+    for login in [format!(":{PASSWORD}@"), format!("default:{PASSWORD}@"), format!("nobody:{PASSWORD}@")] {
+        assert_says(&refused(&format!("redis://{login}{address}/")).await, &["`url`", "password"]);
+    }
+    assert_says(&refused(&format!("redis://{address}/")).await, &["`url`", "password"]);
+    let limiter = Limiter::connect(&format!("redis://:the-right-one@{address}/")).await.unwrap();
+    assert!(!format!("{limiter:?}").contains("the-right-one"));
+    let logged = log.lines().join("\n");
+    assert!(!logged.is_empty() && !logged.contains(PASSWORD) && !logged.contains("the-right-one"), "{logged}");
+}
+
+#[tokio::test]
+async fn a_database_that_does_not_exist_is_an_error_at_start_up() {
+    let server = Server::start();
+    assert_says(&refused(&format!("redis://127.0.0.1:{}/99", server.port())).await, &["`url`"]);
+}
+
+#[test]
+fn a_prefix_is_short_plain_and_not_empty() {
+    let with = |prefix: &str| Limiter::builder().prefix(prefix);
+    assert_says(&refused_setting(with("")), &["`prefix`", "empty", "prefix(\"shop\")"]);
+    assert_says(&refused_setting(with(&"p".repeat(26))), &["`prefix`", "at most 25"]);
+    for odd in ["shop:eu", "{shop}", "shop 1", "shöp", "shop%", "shop!", "shop\n"] {
+        assert_says(&refused_setting(with(odd)), &["`prefix`", "letters, digits"]);
+    }
+    for plain in ["s", "Shop.eu_1@a+b~c-d", &"p".repeat(25)] {
+        assert!(with(plain).connect_lazy("memory://").is_ok(), "{plain}");
+    }
+}
+
+#[test]
+fn a_deadline_of_no_time_is_refused() {
+    let builder = Limiter::builder().deadline(Duration::ZERO);
+    assert_says(&refused_setting(builder), &["`deadline`", "longer than zero", "from_millis"]);
+}
+
+#[tokio::test]
+async fn limiters_of_different_prefixes_share_a_server_and_no_tally() {
+    let server = Server::start();
+    let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
+    for prefix in ["shop", "bank"] {
+        let builder = Limiter::builder().prefix(prefix).deadline(Duration::from_secs(30));
+        let limiter = builder.connect(&server.url()).await.unwrap();
+        assert!(limiter.check(&policy, &Subject::of("s")).await.unwrap().is_allowed());
+    }
+    let mut keys: Vec<String> = server.ask("KEYS *");
+    keys.sort();
+    assert_eq!(keys, ["bank:p:s", "shop:p:s"]);
+}
+
+/// The one test in this process that asks for the installed limiter.
+#[tokio::test]
+async fn without_an_installed_limiter_memory_decides_and_says_so_once() {
+    let (log, _guard) = Log::listen();
+    let policy = Policy::builder("p").rule(Rule::sliding_window(5, Duration::from_secs(3_600))).build().unwrap();
+    let subject = Subject::of("s");
+    assert_eq!(admitted_at_once(Limiter::installed(), &policy, &subject, 1).await, 5);
+    assert!(!Limiter::installed().check(&policy, &subject).await.unwrap().is_allowed());
+    let said: Vec<_> = log.lines().into_iter().filter(|line| line.contains("no limiter is installed")).collect();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert_says(&said[0], &["INFO", "this process only", "Limiter::connect(url).await?.install()?"]);
+
+    Limiter::in_memory().install().unwrap();
+    assert!(Limiter::installed().check(&policy, &subject).await.unwrap().is_allowed(), "the installed one decides now");
+    let error = Limiter::in_memory().install().unwrap_err().to_string();
+    assert_says(&error, &["installed already", "once"]);
+}

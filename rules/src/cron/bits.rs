@@ -1,0 +1,93 @@
+//! A set of small numbers: the values of a cron field, the days of a month.
+
+use std::ops::{BitAnd, BitOr};
+
+use super::toward::Toward;
+
+/// A set of numbers from 0 to 62.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Bits(u64);
+
+impl Bits {
+    pub(super) fn one(bit: i8) -> Self {
+        Self(1 << bit)
+    }
+
+    pub(super) fn range(from: i8, to: i8) -> Self {
+        Self(u64::MAX).since(from, Toward::Later).since(to, Toward::Earlier)
+    }
+
+    pub(super) fn has(self, bit: i8) -> bool {
+        self.0 >> bit & 1 == 1
+    }
+
+    /// The first number of the set when going `toward`.
+    pub(super) fn first(self, toward: Toward) -> Option<i8> {
+        let bit = match toward {
+            Toward::Earlier => 63_u32.checked_sub(self.0.leading_zeros())?,
+            Toward::Later => self.0.trailing_zeros(),
+        };
+        i8::try_from(bit).ok().filter(|&bit| bit < 64)
+    }
+
+    /// The numbers of the set at `at` and beyond it.
+    pub(super) fn since(self, at: i8, toward: Toward) -> Self {
+        Self(match toward {
+            Toward::Earlier => self.0 & !(u64::MAX << (at + 1)),
+            Toward::Later => self.0 & u64::MAX << at,
+        })
+    }
+
+    /// The numbers of the set beyond `at`.
+    pub(super) fn beyond(self, at: i8, toward: Toward) -> Self {
+        self.since(at + toward.step(), toward)
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = i8> {
+        (0..64).filter(move |&bit| self.has(bit))
+    }
+}
+
+impl FromIterator<i8> for Bits {
+    fn from_iter<I: IntoIterator<Item = i8>>(bits: I) -> Self {
+        bits.into_iter().fold(Self::default(), |set, bit| set | Self::one(bit))
+    }
+}
+
+impl BitOr for Bits {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitAnd for Bits {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Toward::{Earlier, Later};
+    use super::*;
+
+    #[test]
+    fn a_set_is_walked_from_either_end() {
+        let set: Bits = [0, 5, 59].into_iter().collect();
+        assert_eq!((set.first(Later), set.first(Earlier)), (Some(0), Some(59)));
+        assert_eq!((set.since(5, Later).first(Later), set.beyond(5, Later).first(Later)), (Some(5), Some(59)));
+        assert_eq!((set.since(5, Earlier).first(Earlier), set.beyond(5, Earlier).first(Earlier)), (Some(5), Some(0)));
+        assert_eq!((set.beyond(59, Later).first(Later), set.beyond(0, Earlier).first(Earlier)), (None, None));
+        assert_eq!(set.iter().collect::<Vec<_>>(), [0, 5, 59]);
+    }
+
+    #[test]
+    fn an_empty_set_has_no_end() {
+        assert_eq!((Bits::default().first(Later), Bits::default().first(Earlier)), (None, None));
+        assert_eq!(Bits::range(5, 4), Bits::default());
+    }
+}

@@ -1,0 +1,144 @@
+//! The days of a month, by their date and by their weekday.
+
+use jiff::civil::Date;
+
+use super::bits::Bits;
+use super::error::ScheduleError;
+use super::field::{CronField, parse_number};
+
+const DAYS_A_WEEK: i8 = 7;
+const SUNDAY: i8 = 0;
+const SATURDAY: i8 = 6;
+
+/// The shape of a month: how long it is, and on which weekday it starts (Sunday is 0).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Month {
+    length: i8,
+    starts_on: i8,
+}
+
+impl Month {
+    pub(super) fn of(date: Date) -> Self {
+        Self { length: date.days_in_month(), starts_on: date.first_of_month().weekday().to_sunday_zero_offset() }
+    }
+
+    fn weekday(self, day: i8) -> i8 {
+        (self.starts_on + day - 1) % DAYS_A_WEEK
+    }
+
+    /// The day from Monday to Friday of this month that is nearest to `day`.
+    fn workday_nearest_to(self, day: i8) -> i8 {
+        match self.weekday(day) {
+            SATURDAY if day == 1 => day + 2,
+            SATURDAY => day - 1,
+            SUNDAY if day == self.length => day - 2,
+            SUNDAY => day + 1,
+            _ => day,
+        }
+    }
+}
+
+/// The field day-of-month.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct DaysOfMonth {
+    dates: Bits,
+    /// `L` is 0, `L-3` is 3.
+    before_last: Bits,
+    /// `15W` is 15.
+    workdays: Bits,
+    /// `LW`
+    last_workday: bool,
+}
+
+impl DaysOfMonth {
+    pub(super) fn parse(text: &str) -> Result<Self, ScheduleError> {
+        let mut days = Self::default();
+        for entry in CronField::DayOfMonth.entries(text)? {
+            days.add(entry)?;
+        }
+        Ok(days)
+    }
+
+    fn add(&mut self, entry: &str) -> Result<(), ScheduleError> {
+        if let Some(rest) = entry.strip_prefix(['L', 'l']) {
+            self.add_last(rest).ok_or_else(|| CronField::DayOfMonth.unknown(entry))?;
+        } else if let Some(day) = entry.strip_suffix(['W', 'w']) {
+            let day = CronField::DayOfMonth.parse_value(day).map_err(|_| CronField::DayOfMonth.unknown(entry))?;
+            self.workdays = self.workdays | Bits::one(day);
+        } else {
+            self.dates = self.dates | CronField::DayOfMonth.parse_entry(entry)?;
+        }
+        Ok(())
+    }
+
+    fn add_last(&mut self, rest: &str) -> Option<()> {
+        if rest.eq_ignore_ascii_case("W") {
+            self.last_workday = true;
+        } else if rest.is_empty() {
+            self.before_last = self.before_last | Bits::one(0);
+        } else {
+            let days = parse_number(rest.strip_prefix('-')?).filter(|days| (1..=30).contains(days))?;
+            self.before_last = self.before_last | Bits::one(days);
+        }
+        Some(())
+    }
+
+    pub(super) fn in_month(&self, month: Month) -> Bits {
+        let dates = Bits::range(1, month.length);
+        let from_end = self.before_last.iter().map(|days| month.length - days).filter(|&day| day >= 1);
+        let last = self.last_workday.then_some(month.length);
+        let workdays = (self.workdays & dates).iter().chain(last).map(|day| month.workday_nearest_to(day));
+        self.dates & dates | from_end.collect() | workdays.collect()
+    }
+}
+
+/// The field day-of-week, with Sunday as 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct DaysOfWeek {
+    every: Bits,
+    /// `FRIL` is 5.
+    last: Bits,
+    /// `FRI#2` is 12: the weekday, and seven for each week before.
+    nth: Bits,
+}
+
+impl DaysOfWeek {
+    pub(super) fn parse(text: &str) -> Result<Self, ScheduleError> {
+        let mut days = Self::default();
+        for entry in CronField::DayOfWeek.entries(text)? {
+            days.add(entry)?;
+        }
+        Ok(days)
+    }
+
+    fn add(&mut self, entry: &str) -> Result<(), ScheduleError> {
+        if let Some(day) = entry.strip_suffix(['L', 'l']) {
+            self.last = self.last | Bits::one(parse_weekday(day, entry)?);
+        } else if let Some((day, nth)) = entry.split_once('#') {
+            let nth: Option<i8> = parse_number(nth).filter(|nth| (1..=5).contains(nth));
+            let nth = nth.ok_or_else(|| CronField::DayOfWeek.unknown(entry))?;
+            self.nth = self.nth | Bits::one(parse_weekday(day, entry)? + DAYS_A_WEEK * (nth - 1));
+        } else {
+            let days = CronField::DayOfWeek.parse_entry(entry)?;
+            self.every = self.every | days.iter().map(|day| day % DAYS_A_WEEK).collect();
+        }
+        Ok(())
+    }
+
+    pub(super) fn in_month(&self, month: Month) -> Bits {
+        (1..=month.length).filter(|&day| self.has(day, month)).collect()
+    }
+
+    fn has(&self, day: i8, month: Month) -> bool {
+        let weekday = month.weekday(day);
+        let weeks_before = (day - 1) / DAYS_A_WEEK;
+        self.every.has(weekday)
+            || self.nth.has(weekday + DAYS_A_WEEK * weeks_before)
+            || self.last.has(weekday) && day + DAYS_A_WEEK > month.length
+    }
+}
+
+fn parse_weekday(day: &str, entry: &str) -> Result<i8, ScheduleError> {
+    let day = CronField::DayOfWeek.parse_value(day).map_err(|_| CronField::DayOfWeek.unknown(entry))?;
+    Ok(day % DAYS_A_WEEK)
+}

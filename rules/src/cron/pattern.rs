@@ -1,0 +1,113 @@
+//! The civil times that a cron expression names, before any time zone.
+
+use jiff::civil::{Date, DateTime, Time};
+
+use super::bits::Bits;
+use super::clock::Clock;
+use super::day::{DaysOfMonth, DaysOfWeek, Month};
+use super::error::ScheduleError;
+use super::field::CronField;
+use super::toward::Toward;
+
+const MACROS: [(&str, &str); 7] = [
+    ("@yearly", "0 0 0 1 1 *"),
+    ("@annually", "0 0 0 1 1 *"),
+    ("@monthly", "0 0 0 1 * *"),
+    ("@weekly", "0 0 0 * * 0"),
+    ("@daily", "0 0 0 * * *"),
+    ("@midnight", "0 0 0 * * *"),
+    ("@hourly", "0 0 * * * *"),
+];
+
+/// A parsed cron expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pattern {
+    clock: Clock,
+    days_of_month: DaysOfMonth,
+    months: Bits,
+    days_of_week: DaysOfWeek,
+}
+
+impl Pattern {
+    pub(super) fn parse(expression: &str) -> Result<Self, ScheduleError> {
+        let expression = expand(expression.trim())?;
+        let fields: Vec<&str> = expression.split_whitespace().collect();
+        let &[second, minute, hour, day_of_month, month, day_of_week] = fields.as_slice() else {
+            return Err(ScheduleError::Fields { expression: expression.to_owned(), found: fields.len() });
+        };
+        let pattern = Self {
+            clock: Clock {
+                seconds: CronField::Second.parse(second)?,
+                minutes: CronField::Minute.parse(minute)?,
+                hours: CronField::Hour.parse(hour)?,
+            },
+            days_of_month: DaysOfMonth::parse(day_of_month)?,
+            months: CronField::Month.parse(month)?,
+            days_of_week: DaysOfWeek::parse(day_of_week)?,
+        };
+        if pattern.ever_ticks() { Ok(pattern) } else { Err(ScheduleError::Never(expression.to_owned())) }
+    }
+
+    /// The calendar repeats itself every 400 years, weekdays included, so what does not tick in them never ticks.
+    fn ever_ticks(&self) -> bool {
+        let (first, last) = (Date::constant(2000, 1, 1), Date::constant(2399, 12, 31));
+        self.seek(first.to_datetime(Time::MIN), last.to_datetime(Time::MAX), Toward::Later).is_some()
+    }
+
+    pub(super) fn is_every_hour(&self) -> bool {
+        self.clock.is_every_hour()
+    }
+
+    /// The first of these times on the way from `at` to `bound`, both included.
+    pub(super) fn seek(&self, at: DateTime, bound: DateTime, toward: Toward) -> Option<DateTime> {
+        let days = self.days(at.date());
+        let time = if days.has(at.day()) { self.clock.seek(at.time(), toward) } else { None };
+        let found = match time {
+            Some(time) => at.date().to_datetime(time),
+            None => self.seek_date(at.date(), days, bound.date(), toward)?.to_datetime(self.clock.first(toward)?),
+        };
+        (!toward.is_past(found, bound)).then_some(found)
+    }
+
+    /// The first matching date beyond `date`, given the days of its month; none in a month beyond `bound`.
+    fn seek_date(&self, date: Date, days: Bits, bound: Date, toward: Toward) -> Option<Date> {
+        let mut month = date.first_of_month();
+        let mut days = days.beyond(date.day(), toward);
+        loop {
+            if let Some(day) = days.first(toward) {
+                return Date::new(month.year(), month.month(), day).ok();
+            }
+            month = self.month_beyond(month, toward)?;
+            if toward.is_past(month, bound.first_of_month()) {
+                return None;
+            }
+            days = self.days(month);
+        }
+    }
+
+    /// The first day of the first matching month beyond `month`.
+    fn month_beyond(&self, month: Date, toward: Toward) -> Option<Date> {
+        match self.months.beyond(month.month(), toward).first(toward) {
+            Some(number) => Date::new(month.year(), number, 1).ok(),
+            None => Date::new(month.year() + i16::from(toward.step()), self.months.first(toward)?, 1).ok(),
+        }
+    }
+
+    /// The matching days in the month of `date`.
+    fn days(&self, date: Date) -> Bits {
+        if !self.months.has(date.month()) {
+            return Bits::default();
+        }
+        let month = Month::of(date);
+        self.days_of_month.in_month(month) & self.days_of_week.in_month(month)
+    }
+}
+
+/// Replaces a macro by the six fields it stands for.
+fn expand(expression: &str) -> Result<&str, ScheduleError> {
+    if !expression.starts_with('@') {
+        return Ok(expression);
+    }
+    let found = MACROS.iter().find(|(name, _)| name.eq_ignore_ascii_case(expression));
+    found.map(|&(_, fields)| fields).ok_or_else(|| ScheduleError::Macro(expression.to_owned()))
+}

@@ -50,6 +50,8 @@ fn ticks_that_fall_on_one_moment_are_one() {
 fn what_follows_a_skipped_tick_keeps_its_own_time() {
     let berlin = ["2024-03-31 03:00:00 +02:00", "2024-03-31 03:30:00 +02:00", "2024-04-01 02:30:00 +02:00"];
     assert_ticks("0 30 2,3 * * *", "Europe/Berlin", "2024-03-31T00:00:00Z", &berlin);
+    let hourly = ["2024-03-31 01:30:00 +01:00", "2024-03-31 03:00:00 +02:00", "2024-03-31 03:30:00 +02:00"];
+    assert_ticks("0 30 * * * *", "Europe/Berlin", "2024-03-31T00:00:00Z", &hourly);
 }
 
 #[test]

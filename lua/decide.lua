@@ -3,16 +3,18 @@
   KEYS[i]  the tally of one subject, in the order of the requests. A string of integers of 7 bytes, big endian: first
            three of them for every rule that is not a sliding window (its cell), then the log, which is the time of each
            unit of weight that the sliding windows admitted, oldest first
-  ARGV     protocol version, number of requests, then per request
-             number of its subjects, its cost, 1 to report on every rule or 0, then per subject
-               number of its rules, number of its cells, the largest count of its sliding windows or 0, the longest time
-               in microseconds for which one of its rules remembers a hit, then per rule, each with its cell
-                 w count window                                  sliding window                 (no cell)
-                 d count window                                  the same, of calls, named first (no cell)
-                 c count slot                                    sliding counter: start of slot, weight, weight before
-                 f count window                                  fixed window: opened, weight, -
-                 k count n tick1 ... tickn                       cron, with ticks around now: last hit, weight, -
-                 b count per capacity initial reset_after        token bucket: last hit, level in tokens * per, -
+  ARGV     protocol version, then per request a string of packed fields, integers of 7 bytes unless said otherwise
+             number of its subjects (1 byte), 1 to report on every rule or 0 (1 byte), its cost, then per subject
+               number of its rules (1 byte), number of its cells (2 bytes), the largest count of its sliding windows or
+               0, the longest time for which one of its rules remembers a hit, how many integers to read from the end of
+               its tally (2 bytes), where these begin (text, ended by a zero byte), the milliseconds it is to live
+               (likewise), then per rule its kind (1 byte), its count, and by its kind, each with its cell
+                 w window                                  sliding window                 (no cell)
+                 d window                                  the same, of calls, named first (no cell)
+                 c slot                                    sliding counter: start of slot, weight, weight before
+                 f window                                  fixed window: opened, weight, -
+                 k n tick1 ... tickn                       cron, with ticks around now: last hit, weight, -
+                 b per capacity initial reset_after        token bucket: last hit, level in tokens * per, -
   Returns  { now, then per request: rule, retry_after, then if asked per rule: remaining, reset }
              rule         0 when admitted, else the rule to name, counted from 1 across the request's subjects;
                           -1 when the ticks are not around now: ask again; -2 when a tally cannot be read: ask it alone
@@ -29,45 +31,41 @@ if ARGV[1] ~= '2' then
   return redis.error_reply('TALLYGATE this script speaks protocol 2, not ' .. tostring(ARGV[1]))
 end
 
-local call, pcall = redis.call, redis.pcall
-local pack, unpack = struct.pack, struct.unpack
-local floor, ceil, never = math.floor, math.ceil, math.huge
+local call, unpack = redis.call, struct.unpack
+local never = math.huge
 
 local INTEGER = 7
 local CELL = 3 * INTEGER
 local ADMITTED, OFF_THE_CLOCK, UNREADABLE = 0, -1, -2
--- A log of up to this many hits is read with one command; of a longer one, only the hits that matter.
-local TAIL_HITS = 256
 
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 
-local reply, requests, key, arg = { now }, ARGV[2] + 0, 0, 3
+local alone = not ARGV[3]
+local read = alone and call or redis.pcall
+local reply, key, arg = { now }, 0, 2
 
-for _ = 1, requests do
-  local subjects, cost, report = ARGV[arg] + 0, ARGV[arg + 1] + 0, ARGV[arg + 2] == '1'
-  arg = arg + 3
+while ARGV[arg] do
+  local request = ARGV[arg]
+  local subjects, report, cost, at = unpack('>BBI7', request)
+  arg, report = arg + 1, report == 1
   local rule, named, duplicate, wait, fault = 0, ADMITTED, false, 0, nil
   local charges, reports = subjects > 1 and {}, report and {}
-  local name, head, largest, longest, last, fresh
+  local name, head, largest, longest, ttl, last, fresh
 
   for subject = 1, subjects do
     key = key + 1
     name = KEYS[key]
-    local rules, cells = ARGV[arg] + 0, ARGV[arg + 1] + 0
-    largest, longest = ARGV[arg + 2] + 0, ARGV[arg + 3] + 0
-    arg = arg + 4
+    local rules, cells, want, from
+    rules, cells, largest, longest, want, from, ttl, at = unpack('>BI2I7I7I2ss', request, at)
 
     -- Read: the cells, the end of the log, how many hits the log has (or may have), and the time of the last one.
     local tail, hits = '', 0
     head = ''
     local head_bytes = cells * CELL
-    local want = largest
-    if cells > 0 and largest > 0 then want = 2 * largest + 1 + 3 * cells elseif cells > 0 then want = 3 * cells end
-    if want > TAIL_HITS then want = 3 * cells + 1 end
-    local value = pcall('GETRANGE', name, -INTEGER * want, -1)
-    if type(value) == 'table' then
-      fault, value = value, ''
+    local value = read('GETRANGE', name, from, '-1')
+    if value.err then
+      fault, value = UNREADABLE, ''
     end
     if cells == 0 then
       tail = value
@@ -99,33 +97,32 @@ for _ = 1, requests do
       head, tail = table.concat(kept), string.sub(value, head_bytes + 1, bytes)
       hits = #tail / INTEGER
       last = hits > 0 and unpack('>I7', tail, #tail - INTEGER + 1) or nil
-      call('SET', name, head .. tail, 'PX', ceil((longest + longest / 8) / 1000))
+      call('SET', name, head .. tail, 'PX', ttl)
     end
 
     -- Decide.
     local cell, next_cells = 1, cells > 0 and {}
     for _ = 1, rules do
       rule = rule + 1
-      local kind, count = ARGV[arg], ARGV[arg + 1] + 0
+      local kind, count, span
+      kind, count, span, at = unpack('>c1I7I7', request, at)
       -- What this rule has to say: how long to wait, and what to report before and after the charge.
       local room, remaining, reset, reset_charged = 0, 0, 0, 0
 
       if kind == 'w' or kind == 'd' then
-        local window = ARGV[arg + 2] + 0
-        arg = arg + 3
         local weight = kind == 'd' and 1 or cost
         if weight > count then
           room = never
         else
           -- The newest hit that leaves too little room for this call.
           local nth = count - weight + 1
-          local at = #tail - INTEGER * nth
-          if at >= 0 then
-            room = unpack('>I7', tail, at + 1) + window - now
+          local before = #tail - INTEGER * nth
+          if before >= 0 then
+            room = unpack('>I7', tail, before + 1) + span - now
           elseif nth <= hits and #tail < INTEGER * hits then
             local hit = call('GETRANGE', name, -INTEGER * nth, -INTEGER * nth + INTEGER - 1)
             -- A range that begins before the string is cut short.
-            if #hit == INTEGER then room = unpack('>I7', hit) + window - now end
+            if #hit == INTEGER then room = unpack('>I7', hit) + span - now end
           end
         end
         if report then
@@ -133,13 +130,13 @@ for _ = 1, requests do
           -- The first hit inside the window.
           local low, high = 0, total
           while low < high do
-            local middle = floor((low + high) / 2)
-            local at = head_bytes + INTEGER * middle
-            local hit = unpack('>I7', call('GETRANGE', name, at, at + INTEGER - 1))
-            if hit + window <= now then low = middle + 1 else high = middle end
+            local middle = math.floor((low + high) / 2)
+            local first = head_bytes + INTEGER * middle
+            local hit = unpack('>I7', call('GETRANGE', name, first, first + INTEGER - 1))
+            if hit + span <= now then low = middle + 1 else high = middle end
           end
           remaining = count - (total - low)
-          reset, reset_charged = total > low and last + window - now or 0, window
+          reset, reset_charged = total > low and last + span - now or 0, span
         end
       else
         local has = #head > 0
@@ -148,34 +145,29 @@ for _ = 1, requests do
         cell = cell + CELL
 
         if kind == 'f' then
-          local window = ARGV[arg + 2] + 0
-          arg = arg + 3
-          if stamp + window <= now then stamp, amount = now, 0 end
-          if amount + cost > count then room = cost > count and never or stamp + window - now end
-          remaining, reset, reset_charged = count - amount, amount > 0 and stamp + window - now or 0, stamp + window - now
+          if stamp + span <= now then stamp, amount = now, 0 end
+          local closes = stamp + span - now
+          if amount + cost > count then room = cost > count and never or closes end
+          remaining, reset, reset_charged = count - amount, amount > 0 and closes or 0, closes
           amount = amount + cost
 
         elseif kind == 'k' then
-          local ticks = ARGV[arg + 2] + 0
-          local past, coming = nil, nil
-          for tick = arg + 3, arg + 2 + ticks do
-            local at = ARGV[tick] + 0
-            if at <= now then past = at elseif not coming then coming = at end
+          local past, coming, tick
+          for _ = 1, span do
+            tick, at = unpack('>I7', request, at)
+            if tick <= now then past = tick elseif not coming then coming = tick end
           end
-          arg = arg + 3 + ticks
           if past and coming then
             if stamp < past then amount = 0 end
             if amount + cost > count then room = cost > count and never or coming - now end
             remaining, reset, reset_charged = count - amount, amount > 0 and coming - now or 0, coming - now
-            if coming - now > longest then longest = coming - now end
             stamp, amount = now, amount + cost
           else
             fault = fault or OFF_THE_CLOCK
           end
 
         elseif kind == 'c' then
-          local slot = ARGV[arg + 2] + 0
-          arg = arg + 3
+          local slot = span
           local start = now - now % slot
           if stamp == start - slot then amount, before = 0, amount elseif stamp ~= start then amount, before = 0, 0 end
           -- Of the slot before, this much of its time still counts.
@@ -186,18 +178,18 @@ for _ = 1, requests do
           elseif free < 0 then
             -- Not in this slot. In the next one its own weight fades: the fade must leave `count - cost` of it.
             local allowed = count - cost
-            room = left + slot - (allowed * floor(slot / amount) + floor(allowed * (slot % amount) / amount))
+            room = left + slot - (allowed * math.floor(slot / amount) + math.floor(allowed * (slot % amount) / amount))
           elseif free < before then
             -- before * left <= free * slot, with no product beyond 2^53.
-            room = left - (free * floor(slot / before) + floor(free * (slot % before) / before))
+            room = left - (free * math.floor(slot / before) + math.floor(free * (slot % before) / before))
           end
           if report then
-            local faded = ceil(before * (left / slot))
+            local faded = math.ceil(before * (left / slot))
             -- The quotient is a hair off at most: step to the least that covers.
-            while faded < before and left > faded * floor(slot / before) + floor(faded * (slot % before) / before) do
+            while faded < before and left > faded * math.floor(slot / before) + math.floor(faded * (slot % before) / before) do
               faded = faded + 1
             end
-            while faded > 0 and left <= (faded - 1) * floor(slot / before) + floor((faded - 1) * (slot % before) / before) do
+            while faded > 0 and left <= (faded - 1) * math.floor(slot / before) + math.floor((faded - 1) * (slot % before) / before) do
               faded = faded - 1
             end
             remaining = count - amount - faded
@@ -207,14 +199,13 @@ for _ = 1, requests do
           stamp, amount = start, amount + cost
 
         elseif kind == 'b' then
-          local per, capacity = ARGV[arg + 2] + 0, ARGV[arg + 3] + 0
-          local initial, reset_after = ARGV[arg + 4] + 0, ARGV[arg + 5] + 0
-          arg = arg + 6
+          local per, capacity, initial, reset_after = span, nil, nil, nil
+          capacity, initial, reset_after, at = unpack('>I7I7I7', request, at)
           local full = capacity * per
           local unused = stamp + reset_after <= now
           if unused then
             amount = initial * per
-          elseif amount < full and now - stamp < ceil((full - amount) / count) then
+          elseif amount < full and now - stamp < math.ceil((full - amount) / count) then
             amount = amount + (now - stamp) * count
           else
             amount = full
@@ -222,7 +213,7 @@ for _ = 1, requests do
           if cost > capacity then
             room = never
           elseif cost * per > amount then
-            room = ceil((cost * per - amount) / count)
+            room = math.ceil((cost * per - amount) / count)
             -- Nothing flows into an unused bucket, and one that is left alone is unused in the end.
             if unused then
               room = never
@@ -231,16 +222,16 @@ for _ = 1, requests do
             end
           end
           if report then
-            remaining = floor(amount / per)
-            reset = unused and 0 or math.min(ceil((full - amount) / count), stamp + reset_after - now)
-            reset_charged = math.min(ceil((full - amount + cost * per) / count), reset_after)
+            remaining = math.floor(amount / per)
+            reset = unused and 0 or math.min(math.ceil((full - amount) / count), stamp + reset_after - now)
+            reset_charged = math.min(math.ceil((full - amount + cost * per) / count), reset_after)
           end
           stamp, amount = now, amount - cost * per
 
         else
           return redis.error_reply('TALLYGATE there is no algorithm ' .. kind)
         end
-        next_cells[#next_cells + 1] = room <= 0 and pack('>I7I7I7', stamp, amount, before) or ''
+        next_cells[#next_cells + 1] = room <= 0 and struct.pack('>I7I7I7', stamp, amount, before) or ''
       end
 
       if room > 0 then
@@ -259,21 +250,19 @@ for _ = 1, requests do
 
     fresh = #head + #tail == 0
     if next_cells then head = table.concat(next_cells) end
-    if charges then charges[subject] = { name, head, largest, longest, last, fresh } end
+    if charges then charges[subject] = { name, head, largest, longest, ttl, last, fresh } end
   end
-
-  if type(fault) == 'table' and requests == 1 then return fault end
 
   -- Charge.
   if named == ADMITTED and not fault and cost > 0 then
-    local hit = pack('>I7', now)
+    local hit = struct.pack('>I7', now)
     local weight = cost == 1 and hit or string.rep(hit, cost)
     for subject = 1, subjects do
       if charges then
         local charge = charges[subject]
-        name, head, largest, longest, last, fresh = charge[1], charge[2], charge[3], charge[4], charge[5], charge[6]
+        name, head, largest, longest = charge[1], charge[2], charge[3], charge[4]
+        ttl, last, fresh = charge[5], charge[6], charge[7]
       end
-      local ttl = ceil((longest + longest / 8) / 1000)
       if largest == 0 then
         call('SET', name, head, 'PX', ttl)
       elseif fresh and #head > 0 then
@@ -283,7 +272,7 @@ for _ = 1, requests do
         local bytes = call('APPEND', name, weight)
         -- The TTL has an eighth of the longest time to spare, so the first hit of each eighth renews it.
         local eighth = longest / 8
-        if #head > 0 or not last or floor(last / eighth) ~= floor(now / eighth) then
+        if #head > 0 or not last or last - last % eighth ~= now - now % eighth then
           call('PEXPIRE', name, ttl)
         end
         if bytes - #head > 2 * INTEGER * largest then
@@ -291,9 +280,9 @@ for _ = 1, requests do
           -- version of the policy may allow more.
           local low, high = 0, (bytes - #head) / INTEGER
           while low < high do
-            local middle = floor((low + high) / 2)
-            local at = #head + INTEGER * middle
-            if unpack('>I7', call('GETRANGE', name, at, at + INTEGER - 1)) + longest <= now then
+            local middle = math.floor((low + high) / 2)
+            local first = #head + INTEGER * middle
+            if unpack('>I7', call('GETRANGE', name, first, first + INTEGER - 1)) + longest <= now then
               low = middle + 1
             else
               high = middle
@@ -309,7 +298,7 @@ for _ = 1, requests do
 
   -- Answer.
   if fault then
-    named, wait = type(fault) == 'table' and UNREADABLE or fault, 0
+    named, wait = fault, 0
   end
   reply[#reply + 1] = named
   reply[#reply + 1] = wait == never and -1 or wait

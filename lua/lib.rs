@@ -9,23 +9,23 @@ pub const DECIDE: &str = include_str!("decide.lua");
 /// The version of the contract, sent as the first argument.
 pub const PROTOCOL: &str = "2";
 
-/// Announces a sliding window: count and window follow.
-pub const SLIDING_WINDOW: &str = "w";
+/// Announces a sliding window: window follows.
+pub const SLIDING_WINDOW: u8 = b'w';
 
-/// Announces a sliding window of calls whose denial is named before all others: count and window follow.
-pub const DUPLICATE: &str = "d";
+/// Announces a sliding window of calls whose denial is named before all others: window follows.
+pub const DUPLICATE: u8 = b'd';
 
-/// Announces a sliding counter: count and slot follow.
-pub const SLIDING_COUNTER: &str = "c";
+/// Announces a sliding counter: slot follows.
+pub const SLIDING_COUNTER: u8 = b'c';
 
-/// Announces a fixed window: count and window follow.
-pub const FIXED_WINDOW: &str = "f";
+/// Announces a fixed window: window follows.
+pub const FIXED_WINDOW: u8 = b'f';
 
-/// Announces a rule that counts between ticks: count, number of ticks and the ticks follow.
-pub const CRON: &str = "k";
+/// Announces a rule that counts between ticks: the number of ticks and the ticks follow.
+pub const CRON: u8 = b'k';
 
-/// Announces a token bucket: count, per, capacity, initial and `reset_after` follow.
-pub const TOKEN_BUCKET: &str = "b";
+/// Announces a token bucket: per, capacity, initial and `reset_after` follow.
+pub const TOKEN_BUCKET: u8 = b'b';
 
 /// How many integers precede the answers in a reply: the server's time in microseconds since 1970.
 pub const REPLY_HEAD: usize = 1;
@@ -90,7 +90,9 @@ mod tests {
         )));
         assert!(DECIDE.contains(&format!("wait == never and {NEVER} or wait")));
         for kind in [SLIDING_WINDOW, DUPLICATE, SLIDING_COUNTER, FIXED_WINDOW, CRON, TOKEN_BUCKET] {
-            assert!(DECIDE.contains(&format!("                 {kind} count ")), "{kind} is not in the header");
+            let kind = char::from(kind);
+            assert!(DECIDE.contains(&format!("\n                 {kind} ")), "{kind} is not in the header");
+            assert!(DECIDE.contains(&format!("kind == '{kind}'")), "{kind} is not in the script");
         }
     }
 }

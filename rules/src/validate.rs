@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::{Algorithm, Field, Role, Rule, RuleError, TokenBucket, format_duration};
 
+/// The most rules of one policy.
+pub const MAX_RULES: usize = 64;
+
 /// The longest window: 3,660 days. Sums of times stay far below 2^53 microseconds, where Lua's numbers are exact.
 pub const MAX_PER: Duration = Duration::from_secs(3_660 * 86_400);
 
@@ -23,7 +26,7 @@ pub const MAX_EXACT: u64 = (1 << 53) - 1;
 /// Returns all the mistakes, those about the policy first and the others in the order of the rules.
 pub fn validate(rules: &[Rule]) -> Result<(), Vec<RuleError>> {
     let mut errors = Vec::new();
-    errors.extend(check_any_limit(rules));
+    errors.extend(check_number(rules));
     for (index, rule) in rules.iter().enumerate() {
         let mut alone = vec![check_count(rule), check_per(rule)];
         if let Algorithm::TokenBucket(bucket) = rule.algorithm() {
@@ -56,12 +59,13 @@ impl Mistake {
     }
 }
 
-fn check_any_limit(rules: &[Rule]) -> Option<RuleError> {
-    rules.is_empty().then(|| RuleError {
-        rule: None,
-        field: Field::Rule,
-        message: "a policy needs at least one rule, like `rule(count = 10, per = \"60s\")`".into(),
-    })
+fn check_number(rules: &[Rule]) -> Option<RuleError> {
+    let message = match rules.len() {
+        0 => "a policy needs at least one rule, like `rule(count = 10, per = \"60s\")`".into(),
+        1..=MAX_RULES => return None,
+        number => format!("a policy has at most {MAX_RULES} rules, and this has {number}; split it up"),
+    };
+    Some(RuleError { rule: None, field: Field::Rule, message })
 }
 
 fn check_count(rule: &Rule) -> Option<Mistake> {
@@ -238,6 +242,13 @@ mod tests {
         let found = errors(&[]);
         assert_eq!((found[0].0, found.len()), (None, 1));
         assert!(found[0].2.contains("at least one rule"));
+    }
+
+    #[test]
+    fn a_policy_has_a_bounded_number_of_rules() {
+        let rules: Vec<_> = (1..=65).map(|n| sliding(n, n)).collect();
+        assert!(errors(&rules)[0].2.contains("at most 64 rules"));
+        assert_eq!(validate(&rules[..64]), Ok(()));
     }
 
     #[test]

@@ -17,8 +17,8 @@ use blake2::{
 const SUBJECT_BYTES: usize = 100;
 /// The most bytes the name of a policy takes within a key; a longer one ends in a digest of the whole.
 const NAME_BYTES: usize = 64;
-/// The bytes of a slash and a fingerprint of the tally's layout, where it has one.
-const LAYOUT_BYTES: usize = 9;
+/// The most bytes of a slash and the name of the tally's layout.
+pub(crate) const LAYOUT_BYTES: usize = 9;
 /// The most bytes of a limiter's prefix.
 pub(crate) const PREFIX_BYTES: usize = 25;
 /// The most bytes of a key, its two colons included.

@@ -2,6 +2,7 @@
 
 mod batch;
 mod connect;
+mod pack;
 mod server;
 mod wire;
 

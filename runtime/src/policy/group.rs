@@ -1,12 +1,11 @@
 //! The rules of a policy that count one subject, and what their tally needs to know of them.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
-use tallygate_rules::{Algorithm, Rule};
+use tallygate_rules::{Algorithm, Rule, format_duration};
 
 use crate::backend::as_us;
-use crate::key::digest32;
+use crate::key::{LAYOUT_BYTES, digest32};
 
 /// What the tally of one subject needs to know of the rules that count it.
 #[derive(Debug)]
@@ -15,7 +14,7 @@ pub(crate) struct Group {
     pub(crate) cells: usize,
     /// The longest time for which one of the rules remembers a hit, schedules aside.
     pub(crate) longest_us: u64,
-    /// Names the layout of the cells; empty where there are none.
+    /// Names the layout of the tally.
     pub(crate) layout: String,
 }
 
@@ -54,14 +53,18 @@ fn cell_tag(rule: &Rule) -> Option<String> {
     }
 }
 
+/// Names how long the log of a tally reaches back, as in `/1d`; where there are cells, a digest names that and these.
+///
+/// Policies of one name but another layout have tallies of their own: one that remembers a shorter time would drop what
+/// the other still counts.
 fn layout(rules: &[Rule]) -> String {
-    let mut layout = String::new();
-    let tags: Vec<_> = rules.iter().filter_map(cell_tag).collect();
-    if !tags.is_empty() {
-        // Writing to a string cannot fail.
-        let _ = write!(layout, "/{:08x}", digest32(&tags.join(";")));
+    let windows = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
+    let reach = format_duration(windows.filter_map(Rule::per).max().unwrap_or_default());
+    let cells: Vec<_> = rules.iter().filter_map(cell_tag).collect();
+    if cells.is_empty() && reach.len() < LAYOUT_BYTES {
+        return format!("/{reach}");
     }
-    layout
+    format!("/{:08x}", digest32(&format!("{reach};{}", cells.join(";"))))
 }
 
 #[cfg(test)]
@@ -71,16 +74,21 @@ mod tests {
     const MINUTE: Duration = Duration::from_secs(60);
 
     #[test]
-    fn sliding_windows_share_one_layout_whatever_their_windows() {
-        assert_eq!(layout(&[Rule::sliding_window(1, MINUTE), Rule::duplicate(MINUTE)]), "");
+    fn a_layout_depends_on_the_longest_window_of_the_log() {
+        let hour = 60 * MINUTE;
+        let one = layout(&[Rule::sliding_window(1, MINUTE), Rule::sliding_window(9, hour)]);
+        assert_eq!(one, "/1h");
+        assert_eq!(one, layout(&[Rule::sliding_window(5, hour), Rule::duplicate(MINUTE)]));
+        assert_ne!(one, layout(&[Rule::sliding_window(1, MINUTE)]));
     }
 
     #[test]
-    fn a_layout_depends_on_algorithm_and_window_but_not_on_the_count() {
+    fn a_layout_depends_on_the_algorithm_and_window_of_each_cell_but_on_no_count() {
         let one = layout(&[Rule::fixed_window(1, MINUTE)]);
-        assert_eq!(one.len(), 9);
-        assert_eq!(one, layout(&[Rule::fixed_window(2, MINUTE), Rule::sliding_window(1, MINUTE)]));
+        assert_eq!(one.len(), LAYOUT_BYTES);
+        assert_eq!(one, layout(&[Rule::fixed_window(2, MINUTE)]));
         assert_ne!(one, layout(&[Rule::fixed_window(1, 2 * MINUTE)]));
         assert_ne!(one, layout(&[Rule::sliding_counter(1, MINUTE)]));
+        assert_ne!(one, layout(&[Rule::fixed_window(1, MINUTE), Rule::sliding_window(1, MINUTE)]));
     }
 }

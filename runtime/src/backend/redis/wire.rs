@@ -5,9 +5,9 @@ use std::time::Duration;
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{Cmd, RedisError, ServerErrorKind};
 use tallygate_lua as lua;
-use tallygate_rules::{Algorithm, Role, Rule};
 
-use crate::backend::{Answer, Request, Standing, Verdict, as_us};
+use super::pack;
+use crate::backend::{Answer, Request, Standing, Verdict};
 use crate::clock::Clock;
 
 /// The one script, and the name that a server knows it by once it has seen it.
@@ -61,9 +61,9 @@ impl Script {
         for key in requests.iter().flat_map(|request| request.keys) {
             command.arg(key.as_str());
         }
-        command.arg(lua::PROTOCOL).arg(requests.len());
+        command.arg(lua::PROTOCOL);
         for request in requests {
-            push_request(&mut command, request, now_us);
+            command.arg(pack::request(request, now_us));
         }
         #[cfg(feature = "__clock")]
         if let Some(us) = self.clock.manual_us() {
@@ -83,53 +83,6 @@ fn text(clock: &Clock) -> String {
 #[cfg(not(feature = "__clock"))]
 fn text(_clock: &Clock) -> String {
     lua::DECIDE.to_owned()
-}
-
-fn push_request(command: &mut Cmd, request: &Request<'_>, now_us: u64) {
-    let (rules, group) = (request.policy.rules(), request.policy.group());
-    let sliding = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
-    let largest = sliding.map(Rule::count).max().unwrap_or_default();
-    #[cfg(feature = "cron")]
-    let mut ticks: Vec<_> = request.policy.ticks().around(now_us).collect();
-    #[cfg(feature = "cron")]
-    let longest_us = group.longest_us.max(ticks.iter().map(|ticks| longest_gap(ticks)).max().unwrap_or_default());
-    #[cfg(not(feature = "cron"))]
-    let (longest_us, _) = (group.longest_us, now_us);
-    command.arg(request.keys.len()).arg(request.cost).arg(u8::from(request.report));
-    command.arg(rules.len()).arg(group.cells).arg(largest).arg(longest_us);
-    #[cfg(feature = "cron")]
-    let mut ticks = ticks.drain(..);
-    for rule in rules {
-        let count = rule.count();
-        match rule.algorithm() {
-            Algorithm::SlidingWindow { per } if rule.role() == Role::Duplicate => {
-                command.arg(lua::DUPLICATE).arg(count).arg(as_us(*per));
-            }
-            Algorithm::SlidingWindow { per } => _ = command.arg(lua::SLIDING_WINDOW).arg(count).arg(as_us(*per)),
-            Algorithm::SlidingCounter { per } => _ = command.arg(lua::SLIDING_COUNTER).arg(count).arg(as_us(*per)),
-            Algorithm::FixedWindow { per } => _ = command.arg(lua::FIXED_WINDOW).arg(count).arg(as_us(*per)),
-            Algorithm::TokenBucket(bucket) => {
-                command.arg(lua::TOKEN_BUCKET).arg(count).arg(as_us(bucket.per()));
-                command.arg(bucket.capacity_or(count)).arg(bucket.initial_or(count));
-                command.arg(as_us(bucket.reset_after_or(count)));
-            }
-            #[cfg(feature = "cron")]
-            Algorithm::Cron { .. } => {
-                let ticks = ticks.next().unwrap_or_default();
-                command.arg(lua::CRON).arg(count).arg(ticks.len());
-                for tick in ticks.iter() {
-                    command.arg(tick);
-                }
-            }
-            // An algorithm that this version of the crate does not know: the script refuses it.
-            _ => _ = command.arg("?").arg(count),
-        }
-    }
-}
-
-#[cfg(feature = "cron")]
-fn longest_gap(ticks: &[u64]) -> u64 {
-    ticks.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default()
 }
 
 /// Reads the replies to these requests, or `None` where they have not the shape of some.
@@ -179,7 +132,7 @@ fn micros(us: i64) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Policy;
+    use crate::{Policy, Rule};
 
     fn read(values: &[i64], report: bool) -> Option<Vec<Reply>> {
         let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(1))).build().unwrap();
@@ -194,7 +147,10 @@ mod tests {
     fn a_reply_is_read_whole() {
         let second = Some(Duration::from_secs(1));
         assert_eq!(read(&[7, 0, 0], false).unwrap(), answer(Verdict::Admitted, vec![]));
-        assert_eq!(read(&[7, 2, 1_000_000], false).unwrap(), answer(Verdict::Denied { rule: 1, retry_after: second }, vec![]));
+        assert_eq!(
+            read(&[7, 2, 1_000_000], false).unwrap(),
+            answer(Verdict::Denied { rule: 1, retry_after: second }, vec![])
+        );
         assert_eq!(read(&[7, 1, -1], false).unwrap(), answer(Verdict::Denied { rule: 0, retry_after: None }, vec![]));
         assert_eq!(read(&[7, 0, 0, 3, 5], true).unwrap(), answer(Verdict::Admitted, vec![Standing::of(3, 5)]));
         assert_eq!(read(&[7, -1, 0], false), Some(vec![Reply::OffTheClock]));

@@ -203,3 +203,15 @@ fn answers(port: u16, pid: u32, options: &[String]) -> bool {
 fn connect(url: &str) -> redis::RedisResult<Connection> {
     redis::Client::open(url)?.get_connection_with_timeout(Duration::from_secs(5))
 }
+
+/// Returns the key of a subject's tally, whatever its layout.
+///
+/// # Panics
+///
+/// There is none, or more than one.
+#[must_use]
+pub fn key_of(connection: &mut Connection, policy: &str, subject: &str) -> String {
+    let mut keys: Vec<String> = ask(connection, &format!("KEYS tallygate:{policy}/*:{subject}"));
+    assert_eq!(keys.len(), 1, "{keys:?}");
+    keys.remove(0)
+}

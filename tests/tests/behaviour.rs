@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tallygate::{Decision, Policy, Rule, Subject};
 use tallygate_lua::INTEGER_BYTES;
-use tallygate_tests::server::{Server, ask, now_us};
+use tallygate_tests::server::{Server, ask, key_of, now_us};
 
 tallygate_tests::every_backend!(
     admits_exactly_count,
@@ -34,7 +34,8 @@ fn micros(duration: Duration) -> u64 {
 
 /// The time of the newest hit, as it is stored.
 fn newest_us(connection: &mut redis::Connection) -> u64 {
-    let tally: Vec<u8> = ask(connection, "GET tallygate:p:s");
+    let key = key_of(connection, "p", "s");
+    let tally: Vec<u8> = ask(connection, &format!("GET {key}"));
     tally[tally.len() - INTEGER_BYTES..].iter().fold(0, |time, byte| time << 8 | u64::from(*byte))
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tallygate::{Limiter, Policy, Rule, Subject};
 use tallygate_lua::INTEGER_BYTES;
 use tallygate_tests::load::{TASKS, admitted_at_once};
-use tallygate_tests::server::{Server, ask};
+use tallygate_tests::server::{Server, ask, key_of};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -84,7 +84,8 @@ async fn calls_that_are_given_up_disturb_no_other() {
     }
     let mut connection = server.connection();
     for (subject, admitted, given_up) in tasks.join_all().await {
-        let bytes: usize = ask(&mut connection, &format!("STRLEN tallygate:open:{subject}"));
+        let key = key_of(&mut connection, "open", &subject.to_string());
+        let bytes: usize = ask(&mut connection, &format!("STRLEN {key}"));
         let counted = bytes / INTEGER_BYTES;
         assert!(admitted <= counted && counted <= admitted + given_up, "{admitted} <= {counted}, +{given_up}");
     }

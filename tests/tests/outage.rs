@@ -12,7 +12,7 @@ use tallygate::{Kind, Limiter, Rejection, rate_limit};
 use tallygate_lua::INTEGER_BYTES;
 use tallygate_tests::proxy::Proxy;
 use tallygate_tests::punctuality::Punctuality;
-use tallygate_tests::server::{Server, free_port};
+use tallygate_tests::server::{Server, free_port, key_of};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::task::JoinSet;
@@ -198,7 +198,8 @@ async fn a_call_whose_reply_is_lost_counts_once() {
         rejected(&limiter).await;
         calls += 1;
     }
-    let counted = server.ask::<usize>("STRLEN tallygate:outage:s") / INTEGER_BYTES;
+    let key = key_of(&mut server.connection(), "outage", "s");
+    let counted = server.ask::<usize>(&format!("STRLEN {key}")) / INTEGER_BYTES;
     assert!(admitted < counted && counted <= calls, "{admitted} admitted, {counted} counted, {calls} calls");
 }
 

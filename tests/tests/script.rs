@@ -9,12 +9,12 @@ use std::time::Duration;
 use redis::Connection;
 use tallygate::{Limiter, Outage, Policy, Rule, Subject};
 use tallygate_lua::{
-    ADMITTED, DECIDE, DUPLICATE, INTEGER_BYTES, NEVER, PROTOCOL, REPLY_FIELDS, REPLY_HEAD, SLIDING_WINDOW,
+    ADMITTED, DECIDE, DUPLICATE, INTEGER_BYTES, NEVER, PROTOCOL, REPLY_FIELDS, REPLY_HEAD, SLIDING_WINDOW, UNREADABLE,
 };
 use tallygate_tests::clocked::{self, Clocked, START_US};
 use tallygate_tests::server::{Server, ask};
 
-const KEY: &str = "tallygate:p:s";
+const KEY: &str = "tallygate:p/1m:s";
 
 fn policy<const N: usize>(rules: [(u64, u64); N]) -> Policy {
     let rules = rules.map(|(count, per)| Rule::sliding_window(count, Duration::from_secs(per)));
@@ -78,8 +78,9 @@ async fn a_call_is_one_command() {
         let _ = call(&limiter, &policy).await.unwrap();
         let commands = monitor.commands(&mut connection);
         assert_eq!(commands.len(), 1, "{commands:?}");
-        let told = r#""1" "tallygate:p:s" "1" "1" "1" "2" "3" "3600000000" "w" "2" "60000000" "w" "3" "3600000000""#;
-        assert!(commands[0].starts_with("\"EVALSHA\"") && commands[0].ends_with(told), "{commands:?}");
+        let words: Vec<_> = commands[0].split(' ').collect();
+        assert_eq!(words.len(), 6, "{words:?}");
+        assert_eq!((words[0], &words[2..5]), ("\"EVALSHA\"", &["\"1\"", "\"tallygate:p/1h:s\"", "\"2\""][..]));
     }
 }
 
@@ -138,16 +139,16 @@ impl Asked {
         Self { connection: clocked.server().connection(), text: clocked::script(), _clocked: clocked }
     }
 
-    fn ask(&mut self, keys: &[&str], arguments: &str) -> redis::RedisResult<Vec<i64>> {
+    fn ask(&mut self, keys: &[&str], version: &str, requests: &[Vec<u8>]) -> redis::RedisResult<Vec<i64>> {
         let mut command = redis::cmd("EVAL");
-        command.arg(&self.text).arg(keys.len()).arg(keys);
-        arguments.split_whitespace().for_each(|argument| _ = command.arg(argument));
+        command.arg(&self.text).arg(keys.len()).arg(keys).arg(version);
+        requests.iter().for_each(|request| _ = command.arg(request));
         command.query(&mut self.connection)
     }
 
     /// The answers, without what precedes them.
-    fn answers(&mut self, keys: &[&str], arguments: &str) -> Vec<(i64, i64)> {
-        let reply = self.ask(keys, arguments).unwrap();
+    fn answers(&mut self, keys: &[&str], requests: &[Vec<u8>]) -> Vec<(i64, i64)> {
+        let reply = self.ask(keys, PROTOCOL, requests).unwrap();
         assert_eq!(reply[..REPLY_HEAD], [i64::try_from(START_US).unwrap()]);
         let answers = reply[REPLY_HEAD..].chunks_exact(REPLY_FIELDS);
         assert!(answers.remainder().is_empty(), "{reply:?}");
@@ -159,39 +160,69 @@ impl Asked {
     }
 }
 
-/// One subject with one rule.
-fn one(kind: &str, count: u64, window_us: i64) -> String {
-    format!("1 {count} {window_us} {kind} {count} {window_us}")
+type Rule3 = (u8, u64, i64);
+
+/// Seven bytes, big endian.
+fn integer(number: impl TryInto<u64>) -> Vec<u8> {
+    number.try_into().ok().unwrap().to_be_bytes()[1..].to_vec()
+}
+
+/// Packs a request as the script's header says, for subjects that only sliding windows count.
+fn request(cost: u64, subjects: &[&[Rule3]]) -> Vec<u8> {
+    let mut packed = vec![u8::try_from(subjects.len()).unwrap(), 0];
+    packed.extend(integer(cost));
+    for rules in subjects {
+        let (largest, longest) = (rules.iter().map(|rule| rule.1).max(), rules.iter().map(|rule| rule.2).max());
+        packed.extend([u8::try_from(rules.len()).unwrap(), 0, 0]);
+        packed.extend(integer(largest.unwrap()));
+        packed.extend(integer(longest.unwrap()));
+        packed.extend(u16::try_from(largest.unwrap()).unwrap().to_be_bytes());
+        let (from, ttl_ms) = (7 * largest.unwrap(), longest.unwrap() * 9 / 8 / 1_000);
+        packed.extend(format!("-{from}\0{ttl_ms}\0").as_bytes());
+        for &(kind, count, window_us) in *rules {
+            packed.push(kind);
+            packed.extend(integer(count));
+            packed.extend(integer(window_us));
+        }
+    }
+    packed
 }
 
 #[tokio::test]
 async fn a_request_of_another_version_is_refused_by_name() {
     let mut script = Asked::start().await;
-    let request = format!("1 1 {}", one(SLIDING_WINDOW, 1, MINUTE));
-    for version in ["0", "2", "x"] {
-        let error = script.ask(&["k"], &format!("{version} {request}")).unwrap_err();
+    let request = request(1, &[&[(SLIDING_WINDOW, 1, MINUTE)]]);
+    for version in ["0", "1", "3", "x"] {
+        let error = script.ask(&["k"], version, std::slice::from_ref(&request)).unwrap_err();
         assert_eq!(error.code(), Some("TALLYGATE"), "{error}");
         assert!(error.to_string().contains(&format!("not {version}")), "{error}");
     }
     assert_eq!(script.hits("k"), 0);
-    assert_eq!(script.answers(&["k"], &format!("{PROTOCOL} {request}")), [(ADMITTED, 0)]);
+    assert_eq!(script.answers(&["k"], &[request]), [(ADMITTED, 0)]);
+}
+
+#[tokio::test]
+async fn an_unknown_algorithm_is_refused_by_name() {
+    let mut script = Asked::start().await;
+    let error = script.ask(&["k"], PROTOCOL, &[request(1, &[&[(b'?', 1, MINUTE)]])]).unwrap_err();
+    assert!(error.to_string().contains("no algorithm ?"), "{error}");
 }
 
 #[tokio::test]
 async fn a_cost_weighs_as_many_hits() {
     let mut script = Asked::start().await;
-    let limit = one(SLIDING_WINDOW, 10, MINUTE);
-    assert_eq!(script.answers(&["k"], &format!("{PROTOCOL} 1 7 {limit}")), [(ADMITTED, 0)]);
-    assert_eq!(script.answers(&["k"], &format!("{PROTOCOL} 1 4 {limit}")), [(1, MINUTE)]);
-    assert_eq!(script.answers(&["k"], &format!("{PROTOCOL} 1 11 {limit}")), [(1, NEVER)]);
-    assert_eq!(script.answers(&["k"], &format!("{PROTOCOL} 1 3 {limit}")), [(ADMITTED, 0)]);
+    let limit = |cost| [request(cost, &[&[(SLIDING_WINDOW, 10, MINUTE)]])];
+    assert_eq!(script.answers(&["k"], &limit(7)), [(ADMITTED, 0)]);
+    assert_eq!(script.answers(&["k"], &limit(4)), [(1, MINUTE)]);
+    assert_eq!(script.answers(&["k"], &limit(11)), [(1, NEVER)]);
+    assert_eq!(script.answers(&["k"], &limit(3)), [(ADMITTED, 0)]);
     assert_eq!(script.hits("k"), 10);
 }
 
 #[tokio::test]
 async fn a_duplicate_weighs_calls_and_not_their_cost() {
     let mut script = Asked::start().await;
-    let request = format!("{PROTOCOL} 1 5 2 10 {MINUTE} {DUPLICATE} 1 5000000 {SLIDING_WINDOW} 10 {MINUTE}");
+    let request = [request(5, &[&[(DUPLICATE, 1, 5_000_000), (SLIDING_WINDOW, 10, MINUTE)]])];
     assert_eq!(script.answers(&["k"], &request), [(ADMITTED, 0)]);
     assert_eq!(script.answers(&["k"], &request), [(1, 5_000_000)]);
 }
@@ -199,7 +230,7 @@ async fn a_duplicate_weighs_calls_and_not_their_cost() {
 #[tokio::test]
 async fn subjects_of_one_request_are_charged_together_or_not_at_all() {
     let mut script = Asked::start().await;
-    let both = format!("{PROTOCOL} 2 1 {} {}", one(SLIDING_WINDOW, 5, MINUTE), one(SLIDING_WINDOW, 2, 2 * MINUTE));
+    let both = [request(1, &[&[(SLIDING_WINDOW, 5, MINUTE)], &[(SLIDING_WINDOW, 2, 2 * MINUTE)]])];
     assert_eq!(script.answers(&["a", "b"], &both), [(ADMITTED, 0)]);
     assert_eq!(script.answers(&["c", "b"], &both), [(ADMITTED, 0)]);
     // Rules are counted across the subjects.
@@ -211,16 +242,25 @@ async fn subjects_of_one_request_are_charged_together_or_not_at_all() {
 async fn a_subject_that_cannot_be_read_leaves_the_others_uncharged() {
     let mut script = Asked::start().await;
     let _: () = ask(&mut script.connection, "LPUSH b foreign");
-    let both = format!("{PROTOCOL} 2 1 {0} {0}", one(SLIDING_WINDOW, 5, MINUTE));
-    assert!(script.ask(&["a", "b"], &both).is_err());
+    let rule: &[Rule3] = &[(SLIDING_WINDOW, 5, MINUTE)];
+    assert!(script.ask(&["a", "b"], PROTOCOL, &[request(1, &[rule, rule])]).is_err());
     assert_eq!(script.hits("a"), 0);
+}
+
+#[tokio::test]
+async fn a_tally_that_cannot_be_read_fails_its_own_request_alone() {
+    let mut script = Asked::start().await;
+    let _: () = ask(&mut script.connection, "LPUSH b foreign");
+    let limit = request(1, &[&[(SLIDING_WINDOW, 1, MINUTE)]]);
+    let answers = script.answers(&["a", "b", "a"], &[limit.clone(), limit.clone(), limit]);
+    assert_eq!(answers, [(ADMITTED, 0), (UNREADABLE, 0), (1, MINUTE)]);
 }
 
 #[tokio::test]
 async fn requests_of_one_call_are_decided_in_turn_and_apart() {
     let mut script = Asked::start().await;
-    let limit = format!("1 1 {}", one(SLIDING_WINDOW, 1, MINUTE));
-    let answers = script.answers(&["a", "a", "b"], &format!("{PROTOCOL} {limit} {limit} {limit}"));
+    let limit = request(1, &[&[(SLIDING_WINDOW, 1, MINUTE)]]);
+    let answers = script.answers(&["a", "a", "b"], &[limit.clone(), limit.clone(), limit]);
     assert_eq!(answers, [(ADMITTED, 0), (1, MINUTE), (ADMITTED, 0)]);
 }
 

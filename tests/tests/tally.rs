@@ -8,9 +8,7 @@ use redis::Connection;
 use tallygate::{Decision, Limiter, Policy, Rule, Subject};
 use tallygate_lua::INTEGER_BYTES;
 use tallygate_tests::clocked::{Clocked, START_US};
-use tallygate_tests::server::{Server, ask, now_us};
-
-const KEY: &str = "tallygate:p:s";
+use tallygate_tests::server::{Server, ask, key_of, now_us};
 
 fn policy<const N: usize>(rules: [(u64, Duration); N]) -> Policy {
     Policy::builder("p").rules(rules.map(|(count, per)| Rule::sliding_window(count, per))).build().unwrap()
@@ -37,21 +35,34 @@ fn tally(hits_us: &[u64]) -> Vec<u8> {
     hits_us.iter().flat_map(|hit| hit.to_be_bytes()[1..].to_vec()).collect()
 }
 
-fn store(connection: &mut Connection, hits_us: &[u64]) {
-    redis::cmd("SET").arg(KEY).arg(tally(hits_us)).exec(connection).unwrap();
+fn store(connection: &mut Connection, reach: &str, hits_us: &[u64]) {
+    redis::cmd("SET").arg(format!("tallygate:p/{reach}:s")).arg(tally(hits_us)).exec(connection).unwrap();
+}
+
+fn key(connection: &mut Connection) -> String {
+    key_of(connection, "p", "s")
 }
 
 fn stored(connection: &mut Connection) -> Vec<u8> {
-    ask(connection, &format!("GET {KEY}"))
+    {
+        let key = key(connection);
+        ask(connection, &format!("GET {key}"))
+    }
 }
 
 fn ttl_ms(connection: &mut Connection) -> i64 {
-    ask(connection, &format!("PTTL {KEY}"))
+    {
+        let key = key(connection);
+        ask(connection, &format!("PTTL {key}"))
+    }
 }
 
 /// Changes with every byte of the value, and of nothing else.
 fn digest(connection: &mut Connection) -> String {
-    let digests: Vec<String> = ask(connection, &format!("DEBUG DIGEST-VALUE {KEY}"));
+    let digests: Vec<String> = {
+        let key = key(connection);
+        ask(connection, &format!("DEBUG DIGEST-VALUE {key}"))
+    };
     digests.concat()
 }
 
@@ -68,7 +79,7 @@ async fn a_tally_is_the_times_of_its_hits_in_seven_bytes_each() {
     assert_eq!(stored(&mut connection), tally(&[START_US, START_US + 40_000_000, START_US + 80_000_000]));
     assert_eq!(stored(&mut connection)[..7], [0x06, 0x65, 0x17, 0x28, 0x98, 0x7f, 0xf9]);
     let keys: Vec<String> = ask(&mut connection, "KEYS tallygate*");
-    assert_eq!(keys, [KEY]);
+    assert_eq!(keys, ["tallygate:p/1h:s"]);
 }
 
 #[tokio::test]
@@ -77,7 +88,7 @@ async fn times_keep_their_microseconds_far_in_the_future() {
     let (limiter, policy) = (clocked.limiter().await, policy([(1, secs(3_660 * 86_400))]));
     // 2^31 seconds, 2^32 seconds, and the year 2200.
     for now_us in [2_147_483_648_000_000, 4_294_967_296_000_001, 7_258_118_400_999_999] {
-        clocked.server().ask::<()>(&format!("DEL {KEY}"));
+        clocked.server().ask::<()>("FLUSHALL");
         clocked.set(now_us);
         assert!(call(&limiter, &policy).await.is_allowed());
         clocked.advance(Duration::from_micros(1));
@@ -122,7 +133,7 @@ async fn every_write_leaves_a_ttl_within_its_bounds() {
             // Redis counts whole milliseconds.
             assert!(left_us + since_us + 2_000 >= per_us, "{left_us} of {per_us}: while the hit counts");
         }
-        server.ask::<()>(&format!("DEL {KEY}"));
+        server.ask::<()>("FLUSHALL");
     }
 }
 
@@ -139,7 +150,7 @@ async fn nothing_is_left_after_the_longest_window() {
     loop {
         let asked_us = now_us(&mut connection);
         // Unlike `DBSIZE`, which also counts what has expired and is yet to be cleared away.
-        if ask::<u64>(&mut connection, &format!("EXISTS {KEY} tallygate:p:other")) == 0 {
+        if ask::<u64>(&mut connection, "EXISTS tallygate:p/200ms:s tallygate:p/40ms:other") == 0 {
             break;
         }
         assert!(asked_us <= called_us + us(longest) * 5 / 4 + 1_000, "a tally outlives its window");
@@ -154,7 +165,8 @@ async fn a_tally_that_lost_its_ttl_gets_another_with_a_later_hit() {
     let mut connection = clocked.server().connection();
     assert!(call(&limiter, &policy).await.is_allowed());
     for _ in 0..20 {
-        let _: () = ask(&mut connection, &format!("PERSIST {KEY}"));
+        let key = key(&mut connection);
+        let _: () = ask(&mut connection, &format!("PERSIST {key}"));
         clocked.advance(secs(10));
         assert!(call(&limiter, &policy).await.is_allowed());
         assert!((1..=100_000).contains(&ttl_ms(&mut connection)));
@@ -182,7 +194,8 @@ async fn a_denial_changes_no_byte_and_no_ttl() {
     assert!(call(&limiter, &policy).await.is_allowed());
     assert_ne!(digest(&mut connection), before);
     assert!(!call(&limiter, &policy).await.is_allowed());
-    let _: () = ask(&mut connection, &format!("PERSIST {KEY}"));
+    let key = key(&mut connection);
+    let _: () = ask(&mut connection, &format!("PERSIST {key}"));
     assert!(!call(&limiter, &policy).await.is_allowed());
     assert_eq!(ttl_ms(&mut connection), -1, "a denial heals nothing either");
 }
@@ -210,7 +223,7 @@ async fn hits_from_the_future_are_forgotten() {
     let (limiter, policy, mut connection) = (server.limiter().await, policy([(3, secs(60))]), server.connection());
     let now_us = now_us(&mut connection);
     let hour_us = us(secs(3_600));
-    store(&mut connection, &[now_us + hour_us, now_us + hour_us, now_us + 2 * hour_us]);
+    store(&mut connection, "1m", &[now_us + hour_us, now_us + hour_us, now_us + 2 * hour_us]);
     for _ in 0..3 {
         assert!(call(&limiter, &policy).await.is_allowed());
     }

@@ -256,13 +256,14 @@ while ARGV[arg] do
   -- Charge.
   if named == ADMITTED and not fault and cost > 0 then
     local hit = struct.pack('>I7', now)
-    local weight = cost == 1 and hit or string.rep(hit, cost)
     for subject = 1, subjects do
       if charges then
         local charge = charges[subject]
         name, head, largest, longest = charge[1], charge[2], charge[3], charge[4]
         ttl, last, fresh = charge[5], charge[6], charge[7]
       end
+      -- A call that costs more than every window counts is here because they all weigh calls: one unit tells them enough.
+      local weight = cost == 1 and hit or string.rep(hit, math.min(cost, largest))
       if largest == 0 then
         call('SET', name, head, 'PX', ttl)
       elseif fresh and #head > 0 then

@@ -12,6 +12,8 @@ use crate::key::{LAYOUT_BYTES, digest32};
 pub(crate) struct Group {
     /// How many of the rules are no sliding windows: each has a cell of its own.
     pub(crate) cells: usize,
+    /// The largest count of a sliding window, or 0: more units than that are never logged of one call.
+    pub(crate) largest: u64,
     /// The longest time for which one of the rules remembers a hit, schedules aside.
     pub(crate) longest_us: u64,
     /// Names the layout of the tally.
@@ -22,7 +24,9 @@ impl Group {
     pub(crate) fn new(rules: &[Rule]) -> Self {
         let longest = rules.iter().map(memory_of).max().unwrap_or_default();
         let cells = rules.iter().filter(|rule| cell_tag(rule).is_some()).count();
-        Self { cells, longest_us: as_us(longest), layout: layout(rules) }
+        let sliding = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
+        let largest = sliding.map(Rule::count).max().unwrap_or_default();
+        Self { cells, largest, longest_us: as_us(longest), layout: layout(rules) }
     }
 }
 

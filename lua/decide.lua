@@ -306,7 +306,7 @@ while ARGV[arg] do
   if report then
     for i = 1, rule do
       local weight, remaining, reset, reset_charged = reports[i][1], reports[i][2], reports[i][3], reports[i][4]
-      if named == ADMITTED then remaining, reset = remaining - weight, reset_charged end
+      if named == ADMITTED and cost > 0 then remaining, reset = remaining - weight, reset_charged end
       reply[#reply + 1] = remaining > 0 and remaining or 0
       reply[#reply + 1] = reset
     end

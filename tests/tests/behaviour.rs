@@ -23,6 +23,7 @@ tallygate_tests::every_backend!(
     nothing_counts_after_the_longest_window,
     denied_calls_do_not_put_off_admission,
     a_great_cost_takes_no_more_room_than_the_windows_need,
+    a_call_that_costs_nothing_leaves_every_rule_whole,
 );
 
 fn policy(count: u64, per: Duration) -> Policy {

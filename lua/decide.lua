@@ -49,7 +49,7 @@ while ARGV[arg] do
   local request = ARGV[arg]
   local subjects, report, cost, at = unpack('>BBI7', request)
   arg, report = arg + 1, report == 1
-  local rule, named, duplicate, wait, fault = 0, ADMITTED, false, 0, nil
+  local rule, named, duplicate, wait, lapse, fault = 0, ADMITTED, false, 0, never, nil
   local charges, reports = subjects > 1 and {}, report and {}
   local name, head, largest, longest, ttl, last, fresh
 
@@ -210,6 +210,10 @@ while ARGV[arg] do
           else
             amount = full
           end
+          if not unused and initial < cost then
+            -- What flows in is lost once the bucket is unused. A call that waits for longer never fits.
+            lapse = math.min(lapse, stamp + reset_after - now)
+          end
           if cost > capacity then
             room = never
           elseif cost * per > amount then
@@ -298,6 +302,7 @@ while ARGV[arg] do
   end
 
   -- Answer.
+  if wait >= lapse then wait = never end
   if fault then
     named, wait = fault, 0
   end

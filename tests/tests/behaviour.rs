@@ -24,6 +24,7 @@ tallygate_tests::every_backend!(
     denied_calls_do_not_put_off_admission,
     a_great_cost_takes_no_more_room_than_the_windows_need,
     a_call_that_costs_nothing_leaves_every_rule_whole,
+    a_wait_that_outlasts_a_bucket_is_for_ever,
 );
 
 fn policy(count: u64, per: Duration) -> Policy {

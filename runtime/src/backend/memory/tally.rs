@@ -47,7 +47,13 @@ impl Tally {
         for (rule, index) in rules.iter().zip(first..) {
             let wait = match rule.algorithm() {
                 Algorithm::SlidingWindow { per } => self.window_wait(rule, as_us(*per), cost, now_us),
-                _ => cells.next().map_or(Wait::NEVER, |cell| cell.at(rule, now_us).wait(rule, cost, now_us)),
+                _ => cells.next().map_or(Wait::NEVER, |cell| {
+                    let cell = cell.at(rule, now_us);
+                    if let Some(lapse) = cell.lapse(rule, cost, now_us) {
+                        ballot.hear_lapse(lapse);
+                    }
+                    cell.wait(rule, cost, now_us)
+                }),
             };
             ballot.hear(rule, index, wait);
         }

@@ -6,9 +6,9 @@
   ARGV     protocol version, then per request a string of packed fields, integers of 7 bytes unless said otherwise
              number of its subjects (1 byte), 1 to report on every rule or 0 (1 byte), its cost, then per subject
                number of its rules (1 byte), number of its cells (2 bytes), the largest count of its sliding windows or
-               0, the longest time for which one of its rules remembers a hit, how many integers to read from the end of
-               its tally (2 bytes), where these begin (text, ended by a zero byte), the milliseconds it is to live
-               (likewise), then per rule its kind (1 byte), its count, and by its kind, each with its cell
+               0, the longest of these windows or 0, how many integers to read from the end of its tally (2 bytes), where
+               these begin (text, ended by a zero byte), the milliseconds it is to live (likewise), then per rule its
+               kind (1 byte), its count, and by its kind, each with its cell
                  w window                                  sliding window                 (no cell)
                  d window                                  the same, of calls, named first (no cell)
                  c slot                                    sliding counter: start of slot, weight, weight before
@@ -51,13 +51,13 @@ while ARGV[arg] do
   arg, report = arg + 1, report == 1
   local rule, named, duplicate, wait, lapse, fault = 0, ADMITTED, false, 0, never, nil
   local charges, reports = subjects > 1 and {}, report and {}
-  local name, head, largest, longest, ttl, last, fresh
+  local name, head, largest, reach, ttl, last, fresh
 
   for subject = 1, subjects do
     key = key + 1
     name = KEYS[key]
     local rules, cells, want, from
-    rules, cells, largest, longest, want, from, ttl, at = unpack('>BI2I7I7I2ss', request, at)
+    rules, cells, largest, reach, want, from, ttl, at = unpack('>BI2I7I7I2ss', request, at)
 
     -- Read: the cells, the end of the log, how many hits the log has (or may have), and the time of the last one.
     local tail, hits = '', 0
@@ -90,11 +90,16 @@ while ARGV[arg] do
       while bytes > head_bytes and unpack('>I7', value, bytes - INTEGER + 1) > now do
         bytes = bytes - INTEGER
       end
+      -- So is what was in no window any more when the last hit came, whether or not it has been dropped since.
+      local first = head_bytes
+      while first < bytes and unpack('>I7', value, first + 1) + reach <= last do
+        first = first + INTEGER
+      end
       for cell = 1, head_bytes, CELL do
         local past = unpack('>I7', value, cell) <= now
         kept[#kept + 1] = past and string.sub(value, cell, cell + CELL - 1) or string.rep('\0', CELL)
       end
-      head, tail = table.concat(kept), string.sub(value, head_bytes + 1, bytes)
+      head, tail = table.concat(kept), string.sub(value, first + 1, bytes)
       hits = #tail / INTEGER
       last = hits > 0 and unpack('>I7', tail, #tail - INTEGER + 1) or nil
       call('SET', name, head .. tail, 'PX', ttl)
@@ -254,7 +259,7 @@ while ARGV[arg] do
 
     fresh = #head + #tail == 0
     if next_cells then head = table.concat(next_cells) end
-    if charges then charges[subject] = { name, head, largest, longest, ttl, last, fresh } end
+    if charges then charges[subject] = { name, head, largest, reach, ttl, last, fresh } end
   end
 
   -- Charge.
@@ -263,7 +268,7 @@ while ARGV[arg] do
     for subject = 1, subjects do
       if charges then
         local charge = charges[subject]
-        name, head, largest, longest = charge[1], charge[2], charge[3], charge[4]
+        name, head, largest, reach = charge[1], charge[2], charge[3], charge[4]
         ttl, last, fresh = charge[5], charge[6], charge[7]
       end
       -- A call that costs more than every window counts is here because they all weigh calls: one unit tells them enough.
@@ -275,8 +280,8 @@ while ARGV[arg] do
       else
         if #head > 0 then call('SETRANGE', name, 0, head) end
         local bytes = call('APPEND', name, weight)
-        -- The TTL has an eighth of the longest time to spare, so the first hit of each eighth renews it.
-        local eighth = longest / 8
+        -- The TTL has an eighth of the longest window to spare, so the first hit of each eighth renews it.
+        local eighth = reach / 8
         if #head > 0 or not last or last - last % eighth ~= now - now % eighth then
           call('PEXPIRE', name, ttl)
         end
@@ -287,7 +292,7 @@ while ARGV[arg] do
           while low < high do
             local middle = math.floor((low + high) / 2)
             local first = #head + INTEGER * middle
-            if unpack('>I7', call('GETRANGE', name, first, first + INTEGER - 1)) + longest <= now then
+            if unpack('>I7', call('GETRANGE', name, first, first + INTEGER - 1)) + reach <= now then
               low = middle + 1
             else
               high = middle

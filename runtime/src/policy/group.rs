@@ -14,6 +14,8 @@ pub(crate) struct Group {
     pub(crate) cells: usize,
     /// The largest count of a sliding window, or 0: more units than that are never logged of one call.
     pub(crate) largest: u64,
+    /// The longest sliding window, or 0: how far the log reaches back.
+    pub(crate) reach_us: u64,
     /// The longest time for which one of the rules remembers a hit, schedules aside.
     pub(crate) longest_us: u64,
     /// Names the layout of the tally.
@@ -24,10 +26,17 @@ impl Group {
     pub(crate) fn new(rules: &[Rule]) -> Self {
         let longest = rules.iter().map(memory_of).max().unwrap_or_default();
         let cells = rules.iter().filter(|rule| cell_tag(rule).is_some()).count();
-        let sliding = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
-        let largest = sliding.map(Rule::count).max().unwrap_or_default();
-        Self { cells, largest, longest_us: as_us(longest), layout: layout(rules) }
+        let largest = sliding(rules).map(Rule::count).max().unwrap_or_default();
+        Self { cells, largest, reach_us: as_us(reach(rules)), longest_us: as_us(longest), layout: layout(rules) }
     }
+}
+
+fn sliding(rules: &[Rule]) -> impl Iterator<Item = &Rule> {
+    rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }))
+}
+
+fn reach(rules: &[Rule]) -> Duration {
+    sliding(rules).filter_map(Rule::per).max().unwrap_or_default()
 }
 
 /// How long a rule remembers a hit.
@@ -62,8 +71,7 @@ fn cell_tag(rule: &Rule) -> Option<String> {
 /// Policies of one name but another layout have tallies of their own: one that remembers a shorter time would drop what
 /// the other still counts.
 fn layout(rules: &[Rule]) -> String {
-    let windows = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
-    let reach = format_duration(windows.filter_map(Rule::per).max().unwrap_or_default());
+    let reach = format_duration(reach(rules));
     let cells: Vec<_> = rules.iter().filter_map(cell_tag).collect();
     if cells.is_empty() && reach.len() < LAYOUT_BYTES {
         return format!("/{reach}");

@@ -76,7 +76,7 @@ impl Tally {
         if slides {
             // A call that costs more than every window counts is here because they all weigh calls: one unit tells them
             // enough.
-            self.log(group.longest_us, cost.min(group.largest), now_us);
+            self.log(group.reach_us, cost.min(group.largest), now_us);
         }
         self.over_us = over_us;
     }
@@ -108,9 +108,9 @@ impl Tally {
         Standing::of(rule.count().saturating_sub(used), last_us.map_or(0, |last| last + window_us - now_us))
     }
 
-    fn log(&mut self, longest_us: u64, units: u64, now_us: u64) {
+    fn log(&mut self, reach_us: u64, units: u64, now_us: u64) {
         // Found by time, not by count: another version of the policy may allow more.
-        while self.hits_us.front().is_some_and(|&hit| hit + longest_us <= now_us) {
+        while self.hits_us.front().is_some_and(|&hit| hit + reach_us <= now_us) {
             self.hits_us.pop_front();
         }
         self.hits_us.extend((0..units).map(|_| now_us));

@@ -46,7 +46,7 @@ fn subject(packed: &mut Vec<u8>, rules: &[Rule], group: &Group, ticks: &[std::sy
     packed.push(byte(rules.len()));
     short(packed, group.cells);
     integer(packed, group.largest);
-    integer(packed, longest_us);
+    integer(packed, group.reach_us);
     short(packed, want);
     // Writing to memory cannot fail. An eighth more than the longest time, which hits may save renewing it for.
     let _ =

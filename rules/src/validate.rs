@@ -46,12 +46,42 @@ pub fn validate(rules: &[Rule]) -> Result<(), Vec<RuleError>> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
+/// Finds every mistake in the rules of a policy that counts several subjects: only rules of one subject are compared.
+///
+/// # Errors
+///
+/// As of [`validate`].
+pub fn validate_by_subject<S: PartialEq>(rules: &[(S, Rule)]) -> Result<(), Vec<RuleError>> {
+    let all: Vec<_> = rules.iter().map(|(_, rule)| rule.clone()).collect();
+    if let Some(mistake) = check_number(&all) {
+        return Err(vec![mistake]);
+    }
+    let mut errors = Vec::new();
+    for (first, (subject, _)) in rules.iter().enumerate() {
+        if rules[..first].iter().any(|(earlier, _)| earlier == subject) {
+            continue;
+        }
+        let positions: Vec<_> = (first..rules.len()).filter(|&at| rules[at].0 == *subject).collect();
+        let own: Vec<_> = positions.iter().map(|&at| all[at].clone()).collect();
+        for mistake in validate(&own).err().into_iter().flatten() {
+            let rule = mistake.rule.and_then(|at| positions.get(at).copied());
+            errors.push(RuleError { rule, ..mistake });
+        }
+    }
+    errors.sort_by_key(RuleError::rule);
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
 /// A mistake in a rule by itself.
-struct Mistake(Field, String);
+pub(crate) struct Mistake(Field, String);
 
 impl Mistake {
-    fn of(field: Field, message: impl Into<String>) -> Self {
+    pub(crate) fn of(field: Field, message: impl Into<String>) -> Self {
         Self(field, message.into())
+    }
+
+    pub(crate) fn of_the_policy(self) -> RuleError {
+        RuleError { rule: None, field: self.0, message: self.1 }
     }
 
     fn at(self, index: usize) -> RuleError {
@@ -89,7 +119,7 @@ fn check_per(rule: &Rule) -> Option<Mistake> {
     rule.per().and_then(|per| check_duration(Field::Per, "per", per))
 }
 
-fn check_duration(field: Field, name: &str, duration: Duration) -> Option<Mistake> {
+pub(crate) fn check_duration(field: Field, name: &str, duration: Duration) -> Option<Mistake> {
     if duration.is_zero() {
         Some(Mistake::of(field, format!("`{name}` must be longer than zero, like `{name} = \"60s\"`")))
     } else if duration > MAX_PER {
@@ -336,6 +366,16 @@ mod tests {
         let minute = Duration::from_secs(60);
         assert!(errors(&[sliding(10, 60), Rule::fixed_window(10, minute)])[0].2.contains("can never bind"));
         assert_eq!(validate(&[Rule::fixed_window(10, 2 * minute), sliding(20, 60)]), Ok(()));
+    }
+
+    #[test]
+    fn only_rules_of_one_subject_are_compared() {
+        let by = |subject, count, secs| (subject, sliding(count, secs));
+        assert_eq!(validate_by_subject(&[by("phone", 10, 60), by("network", 10, 60), by("network", 5, 30)]), Ok(()));
+        let mistaken = [by("phone", 10, 60), by("network", 0, 60), by("phone", 20, 60), by("network", 5, 30)];
+        let places: Vec<_> = validate_by_subject(&mistaken).unwrap_err().iter().map(RuleError::rule).collect();
+        assert_eq!(places, [Some(1), Some(2)]);
+        assert_eq!(validate_by_subject::<()>(&[]).unwrap_err()[0].rule(), None);
     }
 
     #[test]

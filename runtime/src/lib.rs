@@ -113,6 +113,6 @@ pub use limiter::{DEFAULT_DEADLINE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Limite
 pub use policy::{Policy, PolicyBuilder};
 pub use rejection::{FromRejection, Kind, Outage, Rejection};
 pub use tallygate_macros::rate_limit;
-pub use tallygate_rules::{Algorithm, Role, Rule, RuleError, TokenBucket};
+pub use tallygate_rules::{Algorithm, Ban, Role, Rule, RuleError, TokenBucket};
 #[cfg(feature = "cron")]
 pub use tallygate_rules::{Schedule, ScheduleError};

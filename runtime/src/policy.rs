@@ -7,11 +7,10 @@ pub(crate) mod ticks;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use tallygate_rules::{Rule, validate};
+use tallygate_rules::{Ban, Rule, validate_by_subject};
 
 use self::group::Group;
 use crate::Error;
-use crate::key::policy_segment;
 
 /// A named, ordered list of rules that decide a call together.
 ///
@@ -38,17 +37,15 @@ pub struct Policy {
 #[derive(Debug)]
 struct Inner {
     name: Cow<'static, str>,
-    segment: String,
     rules: Box<[Rule]>,
-    group: Group,
-    #[cfg(feature = "cron")]
-    ticks: ticks::Ticks,
+    ban: Option<Ban>,
+    groups: Box<[Group]>,
 }
 
 impl Policy {
     /// Starts a policy of that name. Policies of one name share their tallies.
     pub fn builder(name: impl Into<Cow<'static, str>>) -> PolicyBuilder {
-        PolicyBuilder { name: name.into(), rules: Vec::new() }
+        PolicyBuilder { name: name.into(), rules: Vec::new(), ban: None }
     }
 
     /// Returns the name.
@@ -63,18 +60,21 @@ impl Policy {
         &self.inner.rules
     }
 
-    pub(crate) fn group(&self) -> &Group {
-        &self.inner.group
+    /// Returns what becomes of a subject that goes on being denied.
+    #[must_use]
+    pub fn ban(&self) -> Option<Ban> {
+        self.inner.ban
     }
 
-    #[cfg(feature = "cron")]
-    pub(crate) fn ticks(&self) -> &ticks::Ticks {
-        &self.inner.ticks
+    /// The rules by the subject that they count: one tally each.
+    pub(crate) fn groups(&self) -> &[Group] {
+        &self.inner.groups
     }
 
-    /// The name and the layout of the tallies, as they stand in keys.
-    pub(crate) fn segment(&self) -> &str {
-        &self.inner.segment
+    /// The position of a rule, given its number across the groups.
+    pub(crate) fn position(&self, number: usize) -> usize {
+        let positions = self.inner.groups.iter().flat_map(|group| &group.positions);
+        positions.copied().nth(number).unwrap_or(number)
     }
 }
 
@@ -83,19 +83,53 @@ impl Policy {
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct PolicyBuilder {
     name: Cow<'static, str>,
-    rules: Vec<Rule>,
+    /// Each with the label of the subject it counts, unless that is the main one.
+    rules: Vec<(Option<String>, Rule)>,
+    ban: Option<Ban>,
 }
 
 impl PolicyBuilder {
-    /// Adds a rule.
+    /// Adds a rule on the subject of the call.
     pub fn rule(mut self, rule: impl Into<Rule>) -> Self {
-        self.rules.push(rule.into());
+        self.rules.push((None, rule.into()));
         self
     }
 
-    /// Adds the given rules.
+    /// Adds the given rules on the subject of the call.
     pub fn rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
-        self.rules.extend(rules);
+        self.rules.extend(rules.into_iter().map(|rule| (None, rule)));
+        self
+    }
+
+    /// Adds a rule on another subject of the call, which [`Check::subject`](crate::Check::subject) names by the label.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let hour = Duration::from_secs(3_600);
+    /// let policy = Policy::builder("sms")
+    ///     .rule(Rule::sliding_window(5, hour))
+    ///     .rule_on("network", Rule::sliding_window(20, hour))
+    ///     .build()?;
+    ///
+    /// let (limiter, phone, network) = (Limiter::in_memory(), Subject::of("138"), Subject::of("10.0.0.0/24"));
+    /// assert!(limiter.check(&policy, &phone).subject("network", &network).await?.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn rule_on(mut self, label: impl Into<String>, rule: impl Into<Rule>) -> Self {
+        self.rules.push((Some(label.into()), rule.into()));
+        self
+    }
+
+    /// Bans a subject that goes on being denied; see [`Ban`].
+    pub fn ban(mut self, ban: Ban) -> Self {
+        self.ban = Some(ban);
         self
     }
 
@@ -108,19 +142,15 @@ impl PolicyBuilder {
         if self.name.is_empty() {
             return Err(Error::new("`name` of a policy must not be empty, like `Policy::builder(\"sms\")`"));
         }
-        validate(&self.rules).map_err(|mistakes| Error::rules(&self.name, &mistakes))?;
-        let group = Group::new(&self.rules);
-        let segment = policy_segment(&self.name) + &group.layout;
-        Ok(Policy {
-            inner: Arc::new(Inner {
-                name: self.name,
-                segment,
-                group,
-                #[cfg(feature = "cron")]
-                ticks: ticks::Ticks::new(&self.rules),
-                rules: self.rules.into(),
-            }),
-        })
+        let rules = validate_by_subject(&self.rules).err();
+        let ban = self.ban.and_then(|ban| ban.validate().err());
+        let mistakes: Vec<_> = rules.into_iter().chain(ban).flatten().collect();
+        if !mistakes.is_empty() {
+            return Err(Error::rules(&self.name, &mistakes));
+        }
+        let groups = Group::gather(&self.name, &self.rules, self.ban).into();
+        let rules = self.rules.into_iter().map(|(_, rule)| rule).collect();
+        Ok(Policy { inner: Arc::new(Inner { name: self.name, rules, ban: self.ban, groups }) })
     }
 }
 

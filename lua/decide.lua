@@ -49,7 +49,7 @@ while ARGV[arg] do
   local request = ARGV[arg]
   local subjects, report, cost, at = unpack('>BBI7', request)
   arg, report = arg + 1, report == 1
-  local rule, named, duplicate, wait, fault = 0, ADMITTED, false, 0, nil
+  local rule, named, duplicate, wait, lapse, fault = 0, ADMITTED, false, 0, never, nil
   local charges, reports = subjects > 1 and {}, report and {}
   local name, head, largest, longest, ttl, last, fresh
 
@@ -210,6 +210,10 @@ while ARGV[arg] do
           else
             amount = full
           end
+          if not unused and initial < cost then
+            -- What flows in is lost once the bucket is unused. A call that waits for longer never fits.
+            lapse = math.min(lapse, stamp + reset_after - now)
+          end
           if cost > capacity then
             room = never
           elseif cost * per > amount then
@@ -256,13 +260,14 @@ while ARGV[arg] do
   -- Charge.
   if named == ADMITTED and not fault and cost > 0 then
     local hit = struct.pack('>I7', now)
-    local weight = cost == 1 and hit or string.rep(hit, cost)
     for subject = 1, subjects do
       if charges then
         local charge = charges[subject]
         name, head, largest, longest = charge[1], charge[2], charge[3], charge[4]
         ttl, last, fresh = charge[5], charge[6], charge[7]
       end
+      -- A call that costs more than every window counts is here because they all weigh calls: one unit tells them enough.
+      local weight = cost == 1 and hit or string.rep(hit, math.min(cost, largest))
       if largest == 0 then
         call('SET', name, head, 'PX', ttl)
       elseif fresh and #head > 0 then
@@ -297,6 +302,7 @@ while ARGV[arg] do
   end
 
   -- Answer.
+  if wait >= lapse then wait = never end
   if fault then
     named, wait = fault, 0
   end
@@ -305,7 +311,7 @@ while ARGV[arg] do
   if report then
     for i = 1, rule do
       local weight, remaining, reset, reset_charged = reports[i][1], reports[i][2], reports[i][3], reports[i][4]
-      if named == ADMITTED then remaining, reset = remaining - weight, reset_charged end
+      if named == ADMITTED and cost > 0 then remaining, reset = remaining - weight, reset_charged end
       reply[#reply + 1] = remaining > 0 and remaining or 0
       reply[#reply + 1] = reset
     end

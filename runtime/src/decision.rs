@@ -142,7 +142,7 @@ impl Denial {
     /// Returns how long to wait until the same call would be admitted, other calls aside.
     ///
     /// It is exact to the microsecond: the longest time of all the denying rules. `None` says that the call can never be
-    /// admitted, as it weighs more than a rule's whole count.
+    /// admitted: it weighs more than a rule's whole count, or than a token bucket will still hold by then.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after

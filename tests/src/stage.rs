@@ -45,6 +45,11 @@ impl Stage {
         self.limiter.check(policy, subject).await.expect("the backend answers")
     }
 
+    /// Decides one call of that cost, and has every rule reported.
+    pub async fn costly(&self, policy: &Policy, subject: &Subject, cost: u64) -> Decision {
+        self.limiter.check(policy, subject).cost(cost).report().await.expect("the backend answers")
+    }
+
     /// Decides one call, which has to be admitted.
     pub async fn admitted(&self, policy: &Policy, subject: &Subject) {
         let decision = self.call(policy, subject).await;

@@ -1,9 +1,12 @@
 //! What every backend does, played on a [`Stage`]: one function, one behaviour.
 
+mod algorithms;
+
 use std::time::Duration;
 
 use tallygate::{Decision, Denial, Kind, Policy, Rule, Subject};
 
+pub use self::algorithms::*;
 use crate::stage::Stage;
 
 const MICROSECOND: Duration = Duration::from_micros(1);

@@ -22,6 +22,9 @@ tallygate_tests::every_backend!(
     many_rules_decide_together,
     nothing_counts_after_the_longest_window,
     denied_calls_do_not_put_off_admission,
+    a_great_cost_takes_no_more_room_than_the_windows_need,
+    a_call_that_costs_nothing_leaves_every_rule_whole,
+    a_wait_that_outlasts_a_bucket_is_for_ever,
 );
 
 fn policy(count: u64, per: Duration) -> Policy {

@@ -22,6 +22,8 @@ pub(crate) struct Group {
     pub(crate) ban: Option<Ban>,
     /// How many of the rules are no sliding windows: each has a cell of its own.
     pub(crate) cells: usize,
+    /// The largest count of a sliding window, or 0: more units than that are never logged of one call.
+    pub(crate) largest: u64,
     /// The longest time for which a hit or a denial is remembered, schedules aside.
     pub(crate) longest_us: u64,
     /// Policy, subject and layout, as they stand in keys.
@@ -46,11 +48,14 @@ impl Group {
     fn new(name: &str, label: Option<&String>, all: &[(Option<String>, Rule)], ban: Option<Ban>) -> Self {
         let mine = all.iter().enumerate().filter(|(_, (of, _))| of.as_ref() == label);
         let (positions, rules): (Vec<_>, Vec<_>) = mine.map(|(at, (_, rule))| (at, rule.clone())).unzip();
+        let sliding = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
+        let largest = sliding.map(Rule::count).max().unwrap_or_default();
         let banned = ban.map(|ban| ban.within().max(ban.duration())).unwrap_or_default();
         let longest = rules.iter().map(memory_of).max().unwrap_or_default().max(banned);
         Self {
             label: label.cloned(),
             cells: rules.iter().filter(|rule| cell_tag(rule).is_some()).count(),
+            largest,
             longest_us: as_us(longest),
             segment: policy_segment(name) + &subject_segment(label) + &layout(&rules, ban),
             #[cfg(feature = "cron")]

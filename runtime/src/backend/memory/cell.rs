@@ -56,6 +56,14 @@ impl Cell {
         }
     }
 
+    /// Tells after what time a call, even if it fits until then, never fits again.
+    pub(super) fn lapse(self, rule: &Rule, cost: u64, now_us: u64) -> Option<Wait> {
+        match rule.algorithm() {
+            Algorithm::TokenBucket(bucket) => bucket::lapse(self, bucket, rule.count(), cost, now_us),
+            _ => None,
+        }
+    }
+
     /// Returns a cell of that time with the call counted.
     pub(super) fn charged(self, rule: &Rule, cost: u64, now_us: u64) -> Self {
         match rule.algorithm() {

@@ -47,7 +47,13 @@ impl Tally {
         for (rule, index) in rules.iter().zip(first..) {
             let wait = match rule.algorithm() {
                 Algorithm::SlidingWindow { per } => self.window_wait(rule, as_us(*per), cost, now_us),
-                _ => cells.next().map_or(Wait::NEVER, |cell| cell.at(rule, now_us).wait(rule, cost, now_us)),
+                _ => cells.next().map_or(Wait::NEVER, |cell| {
+                    let cell = cell.at(rule, now_us);
+                    if let Some(lapse) = cell.lapse(rule, cost, now_us) {
+                        ballot.hear_lapse(lapse);
+                    }
+                    cell.wait(rule, cost, now_us)
+                }),
             };
             ballot.hear(rule, index, wait);
         }
@@ -68,7 +74,9 @@ impl Tally {
             }
         }
         if slides {
-            self.log(group.longest_us, cost, now_us);
+            // A call that costs more than every window counts is here because they all weigh calls: one unit tells them
+            // enough.
+            self.log(group.longest_us, cost.min(group.largest), now_us);
         }
         self.over_us = over_us;
     }
@@ -100,11 +108,11 @@ impl Tally {
         Standing::of(rule.count().saturating_sub(used), last_us.map_or(0, |last| last + window_us - now_us))
     }
 
-    fn log(&mut self, longest_us: u64, cost: u64, now_us: u64) {
+    fn log(&mut self, longest_us: u64, units: u64, now_us: u64) {
         // Found by time, not by count: another version of the policy may allow more.
         while self.hits_us.front().is_some_and(|&hit| hit + longest_us <= now_us) {
             self.hits_us.pop_front();
         }
-        self.hits_us.extend((0..cost).map(|_| now_us));
+        self.hits_us.extend((0..units).map(|_| now_us));
     }
 }

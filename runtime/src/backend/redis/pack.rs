@@ -39,15 +39,13 @@ fn ticks(_request: &Request<'_>, _now_us: u64) -> Ticks {
 }
 
 fn subject(packed: &mut Vec<u8>, rules: &[Rule], group: &Group, ticks: &[std::sync::Arc<[u64]>]) {
-    let sliding = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
-    let largest = sliding.map(Rule::count).max().unwrap_or_default();
     let gaps = ticks.iter().flat_map(|ticks| ticks.windows(2)).map(|pair| pair[1] - pair[0]);
     let longest_us = gaps.fold(group.longest_us, u64::max);
-    let want = integers_to_read(group.cells, largest);
+    let want = integers_to_read(group.cells, group.largest);
 
     packed.push(byte(rules.len()));
     short(packed, group.cells);
-    integer(packed, largest);
+    integer(packed, group.largest);
     integer(packed, longest_us);
     short(packed, want);
     // Writing to memory cannot fail. An eighth more than the longest time, which hits may save renewing it for.

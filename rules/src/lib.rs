@@ -22,4 +22,6 @@ pub use cron::{CronField, Schedule, ScheduleError};
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use error::{Field, RuleError};
 pub use rule::{Algorithm, DUPLICATE_PER, Role, Rule};
-pub use validate::{MAX_COUNTER_COUNT, MAX_EXACT, MAX_PER, MAX_RULES, MAX_SLIDING_COUNT, implied_by, validate, validate_by_subject};
+pub use validate::{
+    MAX_COUNTER_COUNT, MAX_EXACT, MAX_PER, MAX_RULES, MAX_SLIDING_COUNT, implied_by, validate, validate_by_subject,
+};

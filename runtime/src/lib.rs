@@ -96,6 +96,7 @@ mod decision;
 mod error;
 mod key;
 mod limiter;
+mod permit;
 mod policy;
 mod rejection;
 
@@ -106,10 +107,11 @@ pub use check::{Check, Deciding};
 #[cfg(feature = "__clock")]
 #[doc(hidden)]
 pub use clock::Clock;
-pub use decision::{Decision, Denial, LimitingRule, Permit, RuleReport};
+pub use decision::{Decision, Denial, LimitingRule, RuleReport};
 pub use error::Error;
 pub use key::Subject;
 pub use limiter::{DEFAULT_DEADLINE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Limiter, LimiterBuilder};
+pub use permit::Permit;
 pub use policy::{Policy, PolicyBuilder};
 pub use rejection::{FromRejection, Kind, Outage, Rejection};
 pub use tallygate_macros::rate_limit;

@@ -116,6 +116,12 @@ impl Limiter {
         Check::new(self, policy, subject)
     }
 
+    /// Tells where `subject` stands and whether a call would be admitted, and counts nothing: [`check`](Self::check) with
+    /// [`peek`](Check::peek) and [`report`](Check::report).
+    pub fn peek<'a>(&'a self, policy: &'a Policy, subject: &Subject) -> Check<'a> {
+        self.check(policy, subject).peek().report()
+    }
+
     pub(crate) fn prefix(&self) -> &str {
         &self.inner.prefix
     }

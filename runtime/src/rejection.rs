@@ -16,6 +16,8 @@ pub enum Kind {
     Limited,
     /// The same call again, within the window of `prevent_duplicate`.
     Duplicate,
+    /// A call of a subject that is banned.
+    Banned,
     /// The backend could not decide within the deadline, or answered with an error.
     Unavailable,
 }
@@ -25,6 +27,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Self::Limited => "limited",
             Self::Duplicate => "duplicate",
+            Self::Banned => "banned",
             Self::Unavailable => "unavailable",
         })
     }
@@ -118,15 +121,17 @@ impl From<Denial> for Rejection {
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(limit) = self.rule() else {
+        if self.kind() == Kind::Unavailable {
             return f.write_str("the rate limit cannot be checked right now; try again later");
-        };
-        match (self.kind(), limit.per()) {
+        }
+        let count = self.rule().map(|limit| limit.count()).unwrap_or_default();
+        match (self.kind(), self.rule().and_then(|limit| limit.per())) {
+            (Kind::Banned, _) => f.write_str("too many denied requests"),
             (Kind::Duplicate, Some(per)) => {
                 write!(f, "duplicate request: the same was made less than {} ago", format_duration(per))
             }
-            (_, Some(per)) => write!(f, "too many requests: at most {} per {}", limit.count(), format_duration(per)),
-            (_, None) => write!(f, "too many requests: at most {} for now", limit.count()),
+            (_, Some(per)) => write!(f, "too many requests: at most {count} per {}", format_duration(per)),
+            (_, None) => write!(f, "too many requests: at most {count} for now"),
         }?;
         match self.retry_after() {
             Some(wait) => write!(f, "; try again in {}", Rounded(wait)),
@@ -194,7 +199,7 @@ mod tests {
 
     fn denial(rule: Rule, retry_after: Option<Duration>) -> Rejection {
         let policy = Policy::builder("sms").rule(rule).build().unwrap();
-        Denial::new(policy, 0, retry_after, Vec::new()).into()
+        Denial::new(policy, Some(0), retry_after, Vec::new()).into()
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! What every backend does, played on a [`Stage`]: one function, one behaviour.
 
 mod algorithms;
+mod around;
 
 use std::time::Duration;
 
 use tallygate::{Decision, Denial, Kind, Policy, Rule, Subject};
 
 pub use self::algorithms::*;
+pub use self::around::*;
 use crate::stage::Stage;
 
 const MICROSECOND: Duration = Duration::from_micros(1);

@@ -25,6 +25,17 @@ tallygate_tests::every_backend!(
     a_great_cost_takes_no_more_room_than_the_windows_need,
     a_call_that_costs_nothing_leaves_every_rule_whole,
     a_wait_that_outlasts_a_bucket_is_for_ever,
+    subjects_are_charged_together_or_not_at_all,
+    a_call_names_every_subject_and_no_other,
+    a_refund_takes_back_its_own_call_alone,
+    a_refund_that_comes_too_late_gives_nothing,
+    a_refund_leaves_another_call_of_the_same_instant,
+    only_a_refundable_permit_can_be_given_back,
+    denials_lead_to_a_ban,
+    denials_far_apart_lead_to_no_ban,
+    a_peek_counts_nothing,
+    a_reset_forgets_everything,
+    a_subject_can_be_banned_and_unbanned_by_hand,
 );
 
 fn policy(count: u64, per: Duration) -> Policy {

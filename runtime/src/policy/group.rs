@@ -24,6 +24,8 @@ pub(crate) struct Group {
     pub(crate) cells: usize,
     /// The largest count of a sliding window, or 0: more units than that are never logged of one call.
     pub(crate) largest: u64,
+    /// The longest sliding window: how long the log reaches back.
+    pub(crate) reach_us: u64,
     /// The longest time for which a hit or a denial is remembered, schedules aside.
     pub(crate) longest_us: u64,
     /// Policy, subject and layout, as they stand in keys.
@@ -56,6 +58,7 @@ impl Group {
             label: label.cloned(),
             cells: rules.iter().filter(|rule| cell_tag(rule).is_some()).count(),
             largest,
+            reach_us: as_us(reach(&rules)),
             longest_us: as_us(longest),
             segment: policy_segment(name) + &subject_segment(label) + &layout(&rules, ban),
             #[cfg(feature = "cron")]
@@ -70,6 +73,11 @@ impl Group {
 /// Keeps the subjects of one policy apart, whatever their values.
 fn subject_segment(label: Option<&String>) -> String {
     label.map_or_else(String::new, |label| format!("={:08x}", digest32(label)))
+}
+
+fn reach(rules: &[Rule]) -> Duration {
+    let windows = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
+    windows.filter_map(Rule::per).max().unwrap_or_default()
 }
 
 /// How long a rule remembers a hit.
@@ -104,8 +112,7 @@ fn cell_tag(rule: &Rule) -> Option<String> {
 /// Policies of one name but another layout have tallies of their own: one that remembers a shorter time would drop what
 /// the other still counts.
 fn layout(rules: &[Rule], ban: Option<Ban>) -> String {
-    let windows = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
-    let reach = format_duration(windows.filter_map(Rule::per).max().unwrap_or_default());
+    let reach = format_duration(reach(rules));
     // The duration of a ban may change: what is stored is when it ends.
     let banned = ban.map(|ban| format!("!{};{}", ban.denials(), ban.within().as_micros()));
     let cells: Vec<_> = rules.iter().filter_map(cell_tag).chain(banned).collect();
@@ -147,7 +154,7 @@ mod tests {
     #[test]
     fn a_layout_depends_on_what_a_ban_remembers_and_not_on_how_long_it_lasts() {
         let rules = [Rule::sliding_window(1, MINUTE)];
-        let ban = |denials, hours| super::layout(&rules, Some(Ban::new(denials, MINUTE, hours * 60 * MINUTE)));
+        let ban = |denials, hours: u32| super::layout(&rules, Some(Ban::new(denials, MINUTE, hours * 60 * MINUTE)));
         assert_ne!(ban(20, 1), layout(&rules));
         assert_eq!(ban(20, 1), ban(20, 2));
         assert_ne!(ban(20, 1), ban(21, 1));

@@ -203,14 +203,16 @@ async fn a_call_whose_reply_is_lost_counts_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_was_demoted_is_left_and_found_again() {
+async fn a_server_that_was_demoted_is_left_for_its_successor() {
     let _alone = alone().await;
-    let server = Server::start();
-    let limiter = limiter(&server.url());
+    let (old, new) = (Server::start(), Server::start());
+    let proxy = Proxy::start(old.port()).await;
+    let limiter = limiter(&proxy.url());
     recovered(&limiter).await;
-    server.ask::<()>(&format!("REPLICAOF 127.0.0.1 {}", free_port()));
+    // The old server keeps its connections, and refuses to write.
+    old.ask::<()>(&format!("REPLICAOF 127.0.0.1 {}", new.port()));
+    proxy.lead_to(new.port());
     rejected(&limiter).await;
-    server.ask::<()>("REPLICAOF NO ONE");
     recovered(&limiter).await;
 }
 

@@ -6,6 +6,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use tallygate::{Kind, Limiter, Rejection, rate_limit};
@@ -13,6 +15,7 @@ use tallygate_lua::HIT_BYTES;
 use tallygate_tests::proxy::Proxy;
 use tallygate_tests::punctuality::Punctuality;
 use tallygate_tests::server::{Server, free_port};
+use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::task::JoinSet;
@@ -155,6 +158,30 @@ async fn many_callers_at_once_are_all_answered_in_time() {
     let stats: String = server.ask("INFO stats");
     let connections = stats.lines().find_map(|line| line.strip_prefix("total_connections_received:")).unwrap();
     assert!(connections.parse::<u32>().unwrap() < 20, "callers share their attempts to connect: {connections}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_hangs_up_on_everybody_is_not_stormed() {
+    let _alone = alone().await;
+    let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let limiter = limiter(&format!("redis://{}/", door.local_addr().unwrap()));
+    let attempts = Arc::new(AtomicU32::new(0));
+    tokio::spawn({
+        let attempts = Arc::clone(&attempts);
+        async move {
+            while let Ok((socket, _)) = door.accept().await {
+                drop(socket);
+                attempts.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    });
+    let started = Instant::now();
+    for _ in 0..5_000 {
+        assert_eq!(limited(&limiter).await.unwrap_err().kind(), Kind::Unavailable);
+    }
+    // The shortest pause between two attempts is ten milliseconds, and the pauses grow.
+    let most = started.elapsed().as_millis() / 10 + 2;
+    assert!((1..=most).contains(&attempts.load(Ordering::Relaxed).into()), "{attempts:?} attempts");
 }
 
 #[tokio::test(flavor = "multi_thread")]

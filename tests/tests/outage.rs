@@ -1,8 +1,8 @@
 //! Redis fails in every way that a test can make it fail: each call is answered in time, and the limiter recovers by
 //! itself.
 //!
-//! What bounds the time of a call is the deadline and [`GRACE`]. A busy machine adds to it what it lets a thread oversleep
-//! meanwhile; so do tests beside each other, and these run one at a time.
+//! What bounds the time of a call is the deadline and [`GRACE`]. A busy machine adds to it what it makes a thread oversleep
+//! meanwhile; so would tests beside each other, and these run one at a time.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
@@ -45,7 +45,7 @@ async fn call(limiter: &Limiter) -> Result<(), Rejection> {
     let machine = Punctuality::watch();
     let asked = Instant::now();
     let answer = limited(limiter).await;
-    assert_in_time(asked.elapsed(), machine.latest());
+    assert_in_time(asked.elapsed(), machine.lateness());
     answer
 }
 
@@ -148,7 +148,7 @@ async fn many_callers_at_once_are_all_answered_in_time() {
         });
     }
     let answers = calls.join_all().await;
-    let machine_late = machine.latest();
+    let machine_late = machine.lateness();
     for (took, answer) in answers {
         assert_in_time(took, machine_late);
         assert_eq!(answer.unwrap_err().kind(), Kind::Unavailable);

@@ -56,9 +56,14 @@ impl Redis {
 
     /// Drops the connection where the error says that it leads nowhere, or to a server that may not write.
     fn blame(&self, link: &Link, error: &RedisError) -> Outage {
-        if error.is_unrecoverable_error() || error.code() == Some("READONLY") {
+        if error.is_unrecoverable_error() || is_read_only(error) {
             self.connector.discard(link);
         }
         connect::outage(error)
     }
+}
+
+/// Whether the server has become a replica, which Redis 6 says within an error of the script.
+fn is_read_only(error: &RedisError) -> bool {
+    error.code() == Some("READONLY") || error.detail().is_some_and(|detail| detail.contains("-READONLY"))
 }

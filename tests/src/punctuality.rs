@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-const NAP: Duration = Duration::from_millis(2);
+/// Short enough to notice every wait. At rest, all the naps of a call together oversleep by a few milliseconds.
+const NAP: Duration = Duration::from_millis(5);
 
 /// A thread that does nothing but sleep and look at the clock.
 ///
@@ -28,16 +29,18 @@ impl Punctuality {
                     let asleep = Instant::now();
                     thread::sleep(NAP);
                     let late = asleep.elapsed().saturating_sub(NAP);
-                    late_us.fetch_max(u64::try_from(late.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+                    late_us.fetch_add(u64::try_from(late.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
                 }
             }
         });
         Self { late_us, over, thread: Some(thread) }
     }
 
-    /// Ends the watch, and returns the latest that the machine woke the thread.
+    /// Ends the watch, and returns by how much the machine overslept in all.
+    ///
+    /// In all and not at worst: a call is carried on by one thread after the other, and each has to wait for the machine.
     #[must_use]
-    pub fn latest(mut self) -> Duration {
+    pub fn lateness(mut self) -> Duration {
         self.end();
         Duration::from_micros(self.late_us.load(Ordering::Relaxed))
     }

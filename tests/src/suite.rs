@@ -153,6 +153,22 @@ pub async fn subjects_do_not_touch_each_other(stage: &Stage) {
     }
 }
 
+/// However many other subjects come and go, a full tally stays full.
+pub async fn a_flood_of_other_subjects_takes_nothing_from_a_subject(stage: &Stage) {
+    let policy = limits([(1, 60)]);
+    let victims: Vec<_> = (0..100).map(|victim| Subject::of("victim").and(victim)).collect();
+    for victim in &victims {
+        stage.admitted(&policy, victim).await;
+    }
+    for other in 0..1_000 {
+        stage.admitted(&policy, &Subject::of("other").and(other)).await;
+    }
+    stage.pass(secs(59)).await;
+    for victim in &victims {
+        assert_eq!(stage.denied(&policy, victim).await.retry_after(), Some(secs(1)));
+    }
+}
+
 /// Policies of one name share their tallies, so a changed count does not start anew.
 pub async fn a_changed_count_keeps_the_tally(stage: &Stage) {
     let (ten, five, twenty) = (limits([(10, 60)]), limits([(5, 60)]), limits([(20, 60)]));

@@ -37,8 +37,8 @@ pub(crate) fn find_or_install() -> Result<PathBuf, String> {
     if let Some(found) = find(BINARY) {
         return Ok(found);
     }
-    install()?;
-    find(BINARY).ok_or_else(|| format!("installed, but `{BINARY}` is not on the PATH\n{REMEDY}"))
+    let found = install().and_then(|()| find(BINARY).ok_or("it is installed, and not on the PATH".to_owned()));
+    found.map_err(|mistake| format!("no `{BINARY}`: {mistake}\n\n{REMEDY}"))
 }
 
 fn find(program: &str) -> Option<PathBuf> {
@@ -51,20 +51,18 @@ fn find(program: &str) -> Option<PathBuf> {
 /// Installs Debian's package, as root or by `sudo`.
 fn install() -> Outcome {
     let (Some(apt), true) = (find("apt-get"), Path::new("/etc/debian_version").exists()) else {
-        return Err(format!("`{BINARY}` is not on the PATH\n{REMEDY}"));
+        return Err("it is not on the PATH".to_owned());
     };
-    let apt = |words: &str| -> Result<Command, String> {
-        let mut command = Command::new(if is_root()? { "env" } else { "sudo" });
-        command.args((!is_root()?).then_some("env"));
-        command.arg("DEBIAN_FRONTEND=noninteractive").arg(&apt).args(words.split_whitespace());
-        Ok(command)
+    let root = is_root()?;
+    let command = |words: &str| {
+        let mut command = Command::new(if root { "env" } else { "sudo" });
+        command.args((!root).then_some("env")).arg("DEBIAN_FRONTEND=noninteractive").arg(&apt);
+        command.args(words.split_whitespace());
+        command
     };
-    step::run("update the list of packages", &mut apt("update")?)?;
-    step::run(
-        "install the server that the tests start",
-        &mut apt("install --yes --no-install-recommends redis-server")?,
-    )
-    .map_err(|mistake| format!("{mistake}\n{REMEDY}"))
+    step::run("update the list of packages", &mut command("update"))?;
+    let install = "install --yes --no-install-recommends redis-server";
+    step::run("install the server that the tests start", &mut command(install))
 }
 
 fn is_root() -> Result<bool, String> {

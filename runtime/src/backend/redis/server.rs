@@ -107,7 +107,7 @@ impl Server {
 
     /// Drops the connection where the error says that it leads nowhere, or to a server that may not write.
     fn blame(&self, link: &Link, error: &RedisError) -> Outage {
-        if error.is_unrecoverable_error() || error.code() == Some("READONLY") {
+        if error.is_unrecoverable_error() || is_read_only(error) {
             self.connector.discard(link);
         }
         connect::outage(error)
@@ -124,6 +124,11 @@ impl Server {
             self.ahead_us.store(ahead_us, Ordering::Relaxed);
         }
     }
+}
+
+/// Whether the server has become a replica, which Redis 6 says within an error of the script.
+fn is_read_only(error: &RedisError) -> bool {
+    error.code() == Some("READONLY") || error.detail().is_some_and(|detail| detail.contains("-READONLY"))
 }
 
 fn unknown_shape() -> Outage {

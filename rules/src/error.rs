@@ -18,6 +18,8 @@ pub enum Field {
     Initial,
     /// Its `reset_after`.
     ResetAfter,
+    /// Its `name`.
+    Name,
 }
 
 /// A mistake in the rules of a policy: what is wrong, where, and how to mend it.

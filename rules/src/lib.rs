@@ -5,6 +5,7 @@
 //!
 //! Most users want the `tallygate` crate, which re-exports what they need from here.
 
+mod alphabet;
 mod bucket;
 #[cfg(feature = "cron")]
 mod cron;
@@ -13,6 +14,7 @@ mod error;
 mod rule;
 mod validate;
 
+pub use alphabet::{is_plain, is_printed};
 pub use bucket::TokenBucket;
 #[cfg(feature = "cron")]
 pub use cron::{CronField, Schedule, ScheduleError};

@@ -9,7 +9,7 @@ use tallygate_rules::{Algorithm, Role, Rule};
 
 use crate::diagnostic::{Place, Spanned};
 use crate::model::Model;
-use crate::shape::Function;
+use crate::shape::{Additions, Function};
 use crate::template::{Part, Placeholder, Template, escape};
 
 /// Quotes tokens of ours: their local names are not the user's, whatever those are called.
@@ -20,10 +20,8 @@ macro_rules! ours {
 // Input:  async fn send_code(phone: &str) -> Result<(), Rejection> { body }
 // Output: async fn send_code(phone: &str) -> Result<(), Rejection> {
 //             {
+//                 let tallygate_subject = { …; push_literal(&mut …, "sms:"); push_value(&mut …, &phone); … };
 //                 let tallygate_policy = { static SITE: Site = Site::new(); … SITE.policy(|| path_of(here), RULES) };
-//                 let mut tallygate_subject = subject();
-//                 push_literal(&mut tallygate_subject, "sms:");
-//                 push_value(&mut tallygate_subject, &phone);
 //                 let tallygate_limiter = Limiter::installed();
 //                 if let Err(tallygate_rejection) = enter(tallygate_policy, tallygate_limiter, tallygate_subject).await {
 //                     return FromRejection::from_rejection(tallygate_rejection);
@@ -31,28 +29,38 @@ macro_rules! ours {
 //             }
 //             body
 //         }
-/// Returns the function with the check before its body.
+/// Returns the function with the check before its body, or before the async block that its body ends with.
 ///
 /// Items of ours stand where no expression of the user's sees them. What is borrowed from the arguments is given back
 /// before the await, so that the future is `Send` whenever it was without us.
 pub(crate) fn expand(model: &Model, function: &Function) -> TokenStream {
-    let private = private(Span::mixed_site());
-    let policy = policy(model);
-    let subject = subject(model.key.as_ref(), function);
-    let limiter = limiter(model.limiter.as_ref());
-    let carried = carried(function.returned());
-    function.prepend(&ours! {
-        {
-            let tallygate_policy = #policy;
-            #subject
-            let tallygate_limiter = #limiter;
-            if let ::core::result::Result::Err(tallygate_rejection) =
-                #private::enter(tallygate_policy, tallygate_limiter, tallygate_subject).await
-            {
-                return #carried;
-            }
-        }
+    function.with(&Additions {
+        attributes: TokenStream::new(),
+        before: before(model, function),
+        check: check(model, function),
     })
+}
+
+/// What names arguments.
+fn before(model: &Model, function: &Function) -> TokenStream {
+    let subject = subject(model.key.as_ref(), function);
+    let limiter = model.limiter.as_ref().map(|named| limiter(named, function));
+    ours!(#subject #limiter)
+}
+
+fn check(model: &Model, function: &Function) -> TokenStream {
+    let (private, policy) = (private(Span::mixed_site()), policy(model));
+    let limiter = model.limiter.is_none().then(installed);
+    let carried = carried(function.returned());
+    ours! {
+        let tallygate_policy = #policy;
+        #limiter
+        if let ::core::result::Result::Err(tallygate_rejection) =
+            #private::enter(tallygate_policy, tallygate_limiter, tallygate_subject).await
+        {
+            return #carried;
+        }
+    }
 }
 
 /// The runtime, which expansions call by an absolute path.
@@ -118,8 +126,11 @@ fn subject(key: Option<&Template>, function: &Function) -> TokenStream {
         Part::Value(placeholder) => value(placeholder, key.place, function),
     });
     ours! {
-        let mut tallygate_subject = #private::subject();
-        #(#parts)*
+        let tallygate_subject = {
+            let mut tallygate_subject = #private::subject();
+            #(#parts)*
+            tallygate_subject
+        };
     }
 }
 
@@ -133,14 +144,17 @@ fn value(placeholder: &Placeholder, place: Place, function: &Function) -> TokenS
 /// Borrows the named limiter in a statement of its own: no temporary of the user's expression lives on to the await.
 ///
 /// Whatever derefs to a limiter will do, and anything else is a plain type error at its place.
-fn limiter(named: Option<&Expr>) -> TokenStream {
-    let Some(named) = named else {
-        let runtime = runtime(Span::mixed_site());
-        return ours!(#runtime::Limiter::installed());
-    };
+fn limiter(named: &Expr, function: &Function) -> TokenStream {
     let place = Place::of(named);
-    let (private, borrowed) = (private(ours_at(place.first)), borrowed(named, place));
-    quote_spanned!(ours_at(place.last)=> #private::limiter(#borrowed))
+    let (private, borrowed) = (private(ours_at(place.first)), borrowed(&function.in_scope(named), place));
+    let limiter = quote_spanned!(ours_at(place.last)=> #private::limiter(#borrowed));
+    ours!(let tallygate_limiter = #limiter;)
+}
+
+/// The limiter that is installed when the check is made.
+fn installed() -> TokenStream {
+    let runtime = runtime(Span::mixed_site());
+    ours!(let tallygate_limiter = #runtime::Limiter::installed();)
 }
 
 /// Returns the value that carries the rejection back.

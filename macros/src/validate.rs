@@ -130,15 +130,23 @@ fn touching(before: &Placeholder, behind: &Placeholder) -> String {
 
 /// Reports a function that cannot wait for the limiter's answer.
 fn check_async(function: &Function, mistakes: &mut Mistakes) {
-    let signature = &function.signature;
-    if signature.asyncness.is_none() {
-        mistakes.report(
-            signature.fn_token.span,
-            format_args!(
-                "`{0}` must be async to wait for the limiter's answer; write `async fn {0}`, \
-                 or ask by hand where you can wait: `limiter.check(&policy, &subject).await`",
-                signature.ident
-            ),
-        );
+    let name = &function.signature.ident;
+    if let Some(place) = function.early_return() {
+        mistakes.report(place, "this `return` would pass the limit by; move it into the async block at the end");
     }
+    if function.can_wait() {
+        return;
+    }
+    let message = if function.returns_future() {
+        format!(
+            "`{name}` has no async block to check the limit in; end it with `async move {{ … }}` or \
+             `Box::pin(async move {{ … }})`, or write `async fn {name}`"
+        )
+    } else {
+        format!(
+            "`{name}` must be async to wait for the limiter's answer; write `async fn {name}`, \
+             or ask by hand where you can wait: `limiter.check(&policy, &subject).await`"
+        )
+    };
+    mistakes.report(function.signature.fn_token.span, message);
 }

@@ -9,6 +9,7 @@ mod attr;
 mod diagnostic;
 mod expand;
 mod model;
+mod rule;
 mod shape;
 mod template;
 #[cfg(test)]

@@ -56,6 +56,11 @@ impl Function {
         self.body.can_wait()
     }
 
+    /// Returns whether the check waits in a future of the user's own, which must not capture more for it.
+    pub(crate) fn is_split(&self) -> bool {
+        self.body.is_split()
+    }
+
     /// Returns whether the function returns what looks like a future, without being async.
     pub(crate) fn returns_future(&self) -> bool {
         self.signature.asyncness.is_none() && returned::is_future(&self.signature.output)

@@ -107,16 +107,22 @@ impl TokenBucket {
         u64::try_from(greatest).unwrap_or(MAX_EXACT)
     }
 
-    pub(crate) const fn own_reset_after(&self) -> Option<Duration> {
-        self.reset_after
+    /// Returns the capacity if it was set.
+    #[must_use]
+    pub const fn capacity_set(&self) -> Option<u64> {
+        self.capacity
     }
 
-    pub(crate) const fn own_initial(&self) -> Option<u64> {
+    /// Returns how many tokens an unused bucket holds, if it was set.
+    #[must_use]
+    pub const fn initial_set(&self) -> Option<u64> {
         self.initial
     }
 
-    pub(crate) const fn own_capacity(&self) -> Option<u64> {
-        self.capacity
+    /// Returns after how long without an admitted call the bucket is unused again, if it was set.
+    #[must_use]
+    pub const fn reset_after_set(&self) -> Option<Duration> {
+        self.reset_after
     }
 }
 

@@ -225,7 +225,7 @@ impl fmt::Display for Rule {
             Algorithm::Cron { schedule } => write!(f, "{count} per tick of {schedule}"),
             Algorithm::TokenBucket(bucket) => {
                 write!(f, "{count} per {} from a bucket of ", format_duration(bucket.per()))?;
-                match bucket.own_capacity() {
+                match bucket.capacity_set() {
                     Some(capacity) => write!(f, "{capacity}"),
                     None => f.write_str(&count),
                 }

@@ -109,8 +109,8 @@ fn check_duration(field: Field, name: &str, duration: Duration) -> Option<Mistak
 }
 
 fn check_capacity(bucket: &TokenBucket, rule: &Rule) -> Option<Mistake> {
-    let field = if bucket.own_capacity().is_some() { Field::Capacity } else { Field::Count };
-    if bucket.own_capacity() == Some(0) {
+    let field = if bucket.capacity_set().is_some() { Field::Capacity } else { Field::Count };
+    if bucket.capacity_set() == Some(0) {
         return Some(Mistake::of(field, "`capacity` must be at least 1, like `capacity = 100`"));
     }
     // A count that varies is clamped to what is exact; there has to be something left.
@@ -123,8 +123,8 @@ fn check_capacity(bucket: &TokenBucket, rule: &Rule) -> Option<Mistake> {
 }
 
 fn check_initial(bucket: &TokenBucket, rule: &Rule) -> Option<Mistake> {
-    let capacity = bucket.own_capacity().or((rule.count() > 0).then_some(rule.count()));
-    match (bucket.own_initial()?, capacity) {
+    let capacity = bucket.capacity_set().or((rule.count() > 0).then_some(rule.count()));
+    match (bucket.initial_set()?, capacity) {
         (0, _) => Some(Mistake::of(
             Field::Initial,
             "`initial` must be at least 1: tokens flow in from the first admitted call on",
@@ -137,7 +137,7 @@ fn check_initial(bucket: &TokenBucket, rule: &Rule) -> Option<Mistake> {
 }
 
 fn check_reset_after(bucket: &TokenBucket, rule: &Rule) -> Option<Mistake> {
-    match bucket.own_reset_after() {
+    match bucket.reset_after_set() {
         Some(reset_after) => check_duration(Field::ResetAfter, "reset_after", reset_after),
         None if bucket.fill_time(rule.count()) > MAX_PER => Some(Mistake::of(
             Field::Per,

@@ -37,10 +37,16 @@ pub struct Policy {
 
 #[derive(Debug)]
 struct Inner {
-    name: Cow<'static, str>,
-    segment: String,
+    identity: Arc<Identity>,
     rules: Box<[Rule]>,
     group: Group,
+}
+
+/// What does not change with the counts.
+#[derive(Debug)]
+struct Identity {
+    name: Cow<'static, str>,
+    segment: String,
     #[cfg(feature = "cron")]
     ticks: ticks::Ticks,
 }
@@ -54,7 +60,7 @@ impl Policy {
     /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.inner.name
+        &self.inner.identity.name
     }
 
     /// Returns the rules, in the order they were given.
@@ -63,18 +69,56 @@ impl Policy {
         &self.inner.rules
     }
 
+    /// Returns the same policy with other counts: the first for its first rule, and so on; rules beyond keep theirs.
+    ///
+    /// It has the name and the tallies of this one, so each call may have the counts that its caller has paid for. A count of
+    /// 0 closes the door: every call is denied, and none can ever be admitted. A count that is too great for its algorithm is
+    /// the greatest that is not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    /// let free = Policy::builder("api").rule(Rule::sliding_window(1, Duration::from_secs(3600))).build()?;
+    /// assert!(limiter.check(&free, &alice).await?.is_allowed());
+    /// assert!(!limiter.check(&free, &alice).await?.is_allowed());
+    ///
+    /// let paid = free.with_counts([100]);
+    /// assert!(limiter.check(&paid, &alice).report().await?.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_counts(&self, counts: impl IntoIterator<Item = u64>) -> Self {
+        let mut rules: Box<[Rule]> = self.rules().into();
+        for (rule, count) in rules.iter_mut().zip(counts) {
+            *rule = rule.clone().with_count(count.min(rule.greatest_count()));
+        }
+        let group = self.group().with_counts(&rules);
+        Self::of(Arc::clone(&self.inner.identity), rules, group)
+    }
+
+    fn of(identity: Arc<Identity>, rules: Box<[Rule]>, group: Group) -> Self {
+        Self { inner: Arc::new(Inner { identity, rules, group }) }
+    }
+
     pub(crate) fn group(&self) -> &Group {
         &self.inner.group
     }
 
     #[cfg(feature = "cron")]
     pub(crate) fn ticks(&self) -> &ticks::Ticks {
-        &self.inner.ticks
+        &self.inner.identity.ticks
     }
 
     /// The name and the layout of the tallies, as they stand in keys.
     pub(crate) fn segment(&self) -> &str {
-        &self.inner.segment
+        &self.inner.identity.segment
     }
 }
 
@@ -110,17 +154,13 @@ impl PolicyBuilder {
         }
         validate(&self.rules).map_err(|mistakes| Error::rules(&self.name, &mistakes))?;
         let group = Group::new(&self.rules);
-        let segment = policy_segment(&self.name) + &group.layout;
-        Ok(Policy {
-            inner: Arc::new(Inner {
-                name: self.name,
-                segment,
-                group,
-                #[cfg(feature = "cron")]
-                ticks: ticks::Ticks::new(&self.rules),
-                rules: self.rules.into(),
-            }),
-        })
+        let identity = Arc::new(Identity {
+            segment: policy_segment(&self.name) + &group.layout,
+            name: self.name,
+            #[cfg(feature = "cron")]
+            ticks: ticks::Ticks::new(&self.rules),
+        });
+        Ok(Policy::of(identity, self.rules.into(), group))
     }
 }
 
@@ -137,6 +177,27 @@ mod tests {
         let text = mistaken.build().unwrap_err().to_string();
         assert!(text.starts_with("policy `sms`: rule 0: `count` must be at least 1"), "{text}");
         assert!(text.contains("rule 1: `per` must be longer than zero"), "{text}");
+    }
+
+    #[test]
+    fn other_counts_change_neither_name_nor_tallies() {
+        let minute = Duration::from_secs(60);
+        let rules = [Rule::sliding_window(1, minute), Rule::sliding_counter(1, minute), Rule::token_bucket(1, minute)];
+        let policy = Policy::builder("sms").rules(rules).build().unwrap();
+        let other = policy.with_counts([u64::MAX, u64::MAX]);
+        assert_eq!((other.name(), other.segment()), (policy.name(), policy.segment()));
+        assert_eq!(other.rules().iter().map(Rule::count).collect::<Vec<_>>(), [1_000_000, 1 << 26, 1]);
+    }
+
+    #[test]
+    fn any_counts_leave_a_policy_sound() {
+        let minute = Duration::from_secs(60);
+        let bucket = || tallygate_rules::TokenBucket::new(1, minute);
+        for rule in [bucket(), bucket().capacity(9), bucket().capacity(9).initial(9)].map(Rule::from) {
+            let policy = Policy::builder("sms").rule(rule).build().unwrap();
+            assert!(validate(policy.with_counts([u64::MAX]).rules()).is_ok());
+            assert_eq!(policy.with_counts([0]).rules()[0].capacity(), Some(0));
+        }
     }
 
     #[test]

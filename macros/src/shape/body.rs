@@ -50,6 +50,11 @@ impl Body {
         !matches!(self.kind, Kind::Plain)
     }
 
+    /// Returns whether what names arguments and what waits stand apart.
+    pub(super) fn is_split(&self) -> bool {
+        matches!(self.kind, Kind::Future(_))
+    }
+
     /// Returns whether a future is what the function returns.
     pub(super) fn is_future(&self) -> bool {
         matches!(self.kind, Kind::Future(_) | Kind::AsyncTrait(..))

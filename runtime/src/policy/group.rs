@@ -21,10 +21,18 @@ pub(crate) struct Group {
 
 impl Group {
     pub(crate) fn new(rules: &[Rule]) -> Self {
-        let longest = rules.iter().map(memory_of).max().unwrap_or_default();
         let cells = rules.iter().filter(|rule| cell_tag(rule).is_some()).count();
-        Self { cells, longest_us: as_us(longest), layout: layout(rules) }
+        Self { cells, longest_us: longest_us(rules), layout: layout(rules) }
     }
+
+    /// Returns what is to be known of the same rules with other counts.
+    pub(crate) fn with_counts(&self, rules: &[Rule]) -> Self {
+        Self { longest_us: longest_us(rules), layout: self.layout.clone(), ..*self }
+    }
+}
+
+fn longest_us(rules: &[Rule]) -> u64 {
+    as_us(rules.iter().map(memory_of).max().unwrap_or_default())
 }
 
 /// How long a rule remembers a hit.
@@ -33,7 +41,9 @@ fn memory_of(rule: &Rule) -> Duration {
         Algorithm::SlidingWindow { per } | Algorithm::FixedWindow { per } => *per,
         Algorithm::SlidingCounter { per } => 2 * *per,
         Algorithm::TokenBucket(bucket) => {
-            let (count, capacity) = (rule.count(), bucket.capacity_or(rule.count()));
+            // A rule that admits nothing remembers what it admitted while it did.
+            let count = rule.count().max(1);
+            let capacity = bucket.capacity_or(count);
             let reset_after = bucket.reset_after_or(count);
             // A full bucket is like an unused one, unless that begins with less.
             if bucket.initial_or(count) == capacity { reset_after.min(bucket.fill_time(count)) } else { reset_after }

@@ -194,7 +194,10 @@ mod tests {
     fn a_reply_is_read_whole() {
         let second = Some(Duration::from_secs(1));
         assert_eq!(read(&[7, 0, 0], false).unwrap(), answer(Verdict::Admitted, vec![]));
-        assert_eq!(read(&[7, 2, 1_000_000], false).unwrap(), answer(Verdict::Denied { rule: 1, retry_after: second }, vec![]));
+        assert_eq!(
+            read(&[7, 2, 1_000_000], false).unwrap(),
+            answer(Verdict::Denied { rule: 1, retry_after: second }, vec![])
+        );
         assert_eq!(read(&[7, 1, -1], false).unwrap(), answer(Verdict::Denied { rule: 0, retry_after: None }, vec![]));
         assert_eq!(read(&[7, 0, 0, 3, 5], true).unwrap(), answer(Verdict::Admitted, vec![Standing::of(3, 5)]));
         assert_eq!(read(&[7, -1, 0], false), Some(vec![Reply::OffTheClock]));

@@ -92,12 +92,12 @@ pub fn limiter(named: &Limiter) -> Limiter {
 /// Returns why the function must not run.
 pub async fn enter(
     policy: Result<impl Borrow<Policy> + Send, Rejection>,
-    limiter: &Limiter,
+    limiter: impl Borrow<Limiter> + Send,
     subject: Subject,
 ) -> Result<Permit, Rejection> {
     let policy = policy?;
     let policy = policy.borrow();
-    let decided = limiter.check(policy, &subject).await;
+    let decided = limiter.borrow().check(policy, &subject).await;
     decided.map_err(|outage| Rejection::unavailable(policy.name().to_owned(), outage))?.permit()
 }
 

@@ -17,7 +17,7 @@ impl Expansion<'_> {
         let name = self.name();
         let policy = ours!({
             static SITE: #private::Site = #private::Site::new();
-            SITE.policy(|| #name, |policy| ::core::result::Result::Ok(policy #(.rule(#rules))*))
+            SITE.policy(|| #name, |tallygate_builder| ::core::result::Result::Ok(tallygate_builder #(.rule(#rules))*))
         });
         if self.varies() { ours!(#private::with_counts(#policy, tallygate_counts)) } else { policy }
     }

@@ -20,14 +20,16 @@ pub(super) struct AsyncBlock {
 impl AsyncBlock {
     /// Finds `async move { … }` or `Box::pin(async move { … })` as the last expression of a body.
     pub(super) fn at_end(body: &[TokenTree]) -> Option<Self> {
-        let found = Self::ending(body)?;
-        let mut before = &body[..found.start];
-        before = strip_word(before, "return").unwrap_or(before);
-        let begins_there = match before.last() {
-            None => true,
-            Some(last) => is_punct(last, ';') || is_group(last, Delimiter::Brace),
+        let (last, ended) = match body.split_last()? {
+            (semicolon, before) if is_punct(semicolon, ';') => (before, true),
+            _ => (body, false),
         };
-        begins_there.then_some(Self { start: before.len(), ..found })
+        let found = Self::ending(last)?;
+        let before = &last[..found.start];
+        let returned = strip_word(before, "return");
+        let before = returned.unwrap_or(before);
+        let found = Self { start: before.len(), ..found };
+        (ends_statement(before) && (!ended || returned.is_some())).then_some(found)
     }
 
     /// Finds `let body = async { … };` as the first statement of a body that blocks on it.
@@ -62,6 +64,15 @@ impl AsyncBlock {
         let mut argument = trees_of(&arguments.stream());
         argument.pop_if(|last| is_punct(last, ','));
         Self::ending(&argument).filter(|found| found.start == 0)
+    }
+}
+
+/// Whether a statement can start behind these tokens.
+fn ends_statement(trees: &[TokenTree]) -> bool {
+    match trees {
+        [] => true,
+        [.., bang, attribute] if is_punct(bang, '!') && is_group(attribute, Delimiter::Bracket) => true,
+        [.., last] => is_punct(last, ';') || is_group(last, Delimiter::Brace),
     }
 }
 

@@ -9,6 +9,7 @@ use quote::{ToTokens, quote_spanned};
 use syn::Expr;
 
 use crate::diagnostic::Place;
+use crate::document;
 use crate::model::Model;
 use crate::shape::{Additions, Function};
 
@@ -37,7 +38,8 @@ use ours;
 /// before the await, so that the future is `Send` whenever it was without us.
 pub(crate) fn expand(model: &Model, function: &Function) -> TokenStream {
     let expansion = Expansion { model, function };
-    function.with(&Additions { attributes: TokenStream::new(), before: expansion.before(), check: expansion.check() })
+    let attributes = document::attributes(model, function);
+    function.with(&Additions { attributes, before: expansion.before(), check: expansion.check() })
 }
 
 /// What is expanded.

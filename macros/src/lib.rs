@@ -2,27 +2,22 @@
 //! expansions call.
 //!
 //! One direction: tokens become arguments and options (`argument`, `attr`), these a model (`model`), which is validated
-//! (`validate`) and expanded (`expand`). Every stage reports all the mistakes it finds.
+//! (`validate`) and expanded (`expand`, `document`). Every stage reports all the mistakes it finds.
 
 mod argument;
 mod attr;
+mod debug;
 mod diagnostic;
+mod document;
 mod expand;
 mod model;
+mod pipeline;
 mod rule;
 mod shape;
 mod template;
 #[cfg(test)]
 mod tests;
 mod validate;
-
-use proc_macro2::TokenStream;
-use quote::quote;
-
-use crate::attr::Options;
-use crate::diagnostic::Mistakes;
-use crate::model::Model;
-use crate::shape::Function;
 
 /// Limits an async function: it runs when every rule admits the call, and else returns a `Rejection`.
 ///
@@ -88,27 +83,7 @@ use crate::shape::Function;
 /// the mistakes are reported at once, and the function is left as it is.
 #[proc_macro_attribute]
 pub fn rate_limit(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    limit(attribute.into(), &item.into()).into()
-}
-
-/// Returns the limited function, or the function as it is beside all the mistakes.
-fn limit(attribute: TokenStream, item: &TokenStream) -> TokenStream {
-    try_limit(attribute, item.clone()).unwrap_or_else(|mistakes| {
-        let mistakes = mistakes.into_compile_error();
-        quote!(#item #mistakes)
-    })
-}
-
-fn try_limit(attribute: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
-    let mut mistakes = Mistakes::default();
-    let options = Options::parse(attribute, &mut mistakes);
-    let model = Model::from_syn(options, &mut mistakes);
-    validate::check(&model, &mut mistakes);
-    let function = match Function::parse(item) {
-        Ok(function) => function,
-        Err(mistake) => return Err(mistakes.and(mistake)),
-    };
-    validate::check_function(&model, &function, &mut mistakes);
-    mistakes.finish()?;
-    Ok(expand::expand(&model, &function))
+    let limited = pipeline::limit(attribute.into(), &item.into());
+    debug::show(&limited);
+    limited.into()
 }

@@ -11,6 +11,8 @@ use crate::diagnostic::{Mistakes, Place, nearest};
 
 /// A template, in the order it is written.
 pub(crate) struct Template {
+    /// As it is written.
+    pub(crate) text: String,
     pub(crate) parts: Vec<Part>,
     pub(crate) place: Place,
 }
@@ -85,9 +87,10 @@ impl Template {
     /// Reads a template, or reports every mistake in it.
     pub(crate) fn from_syn(literal: &LitStr, purpose: Purpose, mistakes: &mut Mistakes) -> Option<Self> {
         let place = Place::from(literal.span());
-        let parts = read(&literal.value(), purpose);
+        let text = literal.value();
+        let parts = read(&text, purpose);
         let parts = parts.map_err(|found| found.iter().for_each(|mistake| mistakes.report(place, mistake)));
-        parts.ok().map(|parts| Self { parts, place })
+        parts.ok().map(|parts| Self { text, parts, place })
     }
 
     pub(crate) fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {

@@ -3,9 +3,11 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use crate::pipeline::limit;
+
 /// Prints an expansion as it would be written by hand.
 fn expansion(attribute: TokenStream, item: &TokenStream) -> String {
-    let file = syn::parse2(crate::limit(attribute, item)).expect("an expansion is a file of items");
+    let file = syn::parse2(limit(attribute, item)).expect("an expansion is a file of items");
     prettyplease::unparse(&file)
 }
 
@@ -64,7 +66,7 @@ fn a_schedule_is_read_again_at_the_first_call() {
 #[test]
 fn a_schedule_without_its_feature_says_which_it_is() {
     let item = quote! { async fn draw() -> Result<(), Rejection> { Ok(()) } };
-    let expanded = crate::limit(quote!(rule(count = 10, cron = "0 0 6 * * *")), &item).to_string();
+    let expanded = limit(quote!(rule(count = 10, cron = "0 0 6 * * *")), &item).to_string();
     assert!(expanded.contains("`cron` needs the feature `cron` of tallygate"), "{expanded}");
     assert_eq!(expanded.matches("compile_error").count(), 1);
 }
@@ -103,7 +105,7 @@ fn a_mistaken_attribute_leaves_the_function_as_it_is() {
             send(phone).await
         }
     };
-    let expanded = crate::limit(quote!(rule(count = 0, per = "0s")), &item).to_string();
+    let expanded = limit(quote!(rule(count = 0, per = "0s")), &item).to_string();
     assert!(expanded.starts_with(&item.to_string()));
     assert_eq!(expanded.matches("compile_error").count(), 2);
 }
@@ -115,7 +117,7 @@ fn a_body_that_does_not_parse_yet_is_limited_all_the_same() {
             let code = phone.
         }
     };
-    let expanded = crate::limit(quote!(rule(count = 1, per = "60s")), &item).to_string();
+    let expanded = limit(quote!(rule(count = 1, per = "60s")), &item).to_string();
     assert!(expanded.contains("let code = phone ."), "{expanded}");
     assert!(expanded.contains("enter") && !expanded.contains("compile_error"), "{expanded}");
 }
@@ -131,7 +133,7 @@ fn what_a_body_starts_with_stays_in_front() {
             const LATE: u8 = 1;
         }
     };
-    let expanded = crate::limit(quote!(rule(count = 1, per = "60s")), &item).to_string();
+    let expanded = limit(quote!(rule(count = 1, per = "60s")), &item).to_string();
     let at = |text: &str| expanded.find(text).unwrap_or_else(|| panic!("no {text} in {expanded}"));
     assert!(at("allow") < at("use std :: mem") && at("macro_rules") < at("enter"));
     assert!(at("enter") < at("nothing ! () ;") && at("nothing ! () ;") < at("LATE"));
@@ -157,7 +159,7 @@ fn whatever_is_written_in_the_attribute_is_answered() {
         quote!(::tallygate),
         quote!({ rule(count = 1, per = "1s") }),
     ] {
-        let expanded = crate::limit(attribute.clone(), &item).to_string();
+        let expanded = limit(attribute.clone(), &item).to_string();
         assert!(expanded.starts_with(&item.to_string()) && expanded.contains("compile_error"), "{attribute}");
     }
 }

@@ -7,6 +7,7 @@ use quote::ToTokens;
 use tallygate_rules::{Algorithm, Role, Rule, TokenBucket};
 
 use super::{Expansion, ours};
+use crate::debug;
 use crate::diagnostic::Spanned;
 use crate::rule::RuleModel;
 
@@ -14,8 +15,10 @@ impl Expansion<'_> {
     pub(super) fn policy(self) -> TokenStream {
         let private = self.private(Span::mixed_site());
         let rules = self.model.rules.iter().map(|rule| self.rule(&rule.rule));
-        let name = self.name();
+        let (name, debug) = (self.name(), debug::VARIABLE);
+        // The variable is named, so that who sets it has the function compiled anew and sees its expansion.
         let policy = ours!({
+            const _: ::core::option::Option<&::core::primitive::str> = ::core::option_env!(#debug);
             static SITE: #private::Site = #private::Site::new();
             SITE.policy(|| #name, |tallygate_builder| ::core::result::Result::Ok(tallygate_builder #(.rule(#rules))*))
         });

@@ -92,6 +92,16 @@ impl Arguments {
         self.written.iter().any(|argument| argument.name == name)
     }
 
+    /// Reports arguments that belong elsewhere. Returns whether there are none.
+    pub(crate) fn refuse(&mut self, names: &[&str], belongs: &str, mistakes: &mut Mistakes) -> bool {
+        let refused: Vec<_> =
+            self.written.extract_if(.., |argument| names.iter().any(|name| argument.name == name)).collect();
+        for argument in &refused {
+            mistakes.report(argument.name.span(), format_args!("`{}` {belongs}", argument.name));
+        }
+        refused.is_empty()
+    }
+
     /// Demands an argument that is not taken yet.
     pub(crate) fn require(&mut self, name: &str, example: &str, place: Place) {
         if !self.has(name) {

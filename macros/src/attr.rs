@@ -10,6 +10,9 @@ const COUNT: &str = "count = 10";
 const PER: &str = r#"per = "60s""#;
 const MESSAGE: &str = r#"message = "try again in {@retry_after}""#;
 
+/// What only rules have.
+const OF_RULES: [&str; 8] = ["count", "per", "algorithm", "capacity", "initial", "reset_after", "cron", "tz"];
+
 /// Everything the attribute says, as far as it could be read.
 pub(crate) struct Options {
     pub(crate) rules: Vec<RuleOptions>,
@@ -64,6 +67,8 @@ impl Options {
     pub(crate) fn parse(attribute: TokenStream, mistakes: &mut Mistakes) -> Self {
         let mut arguments = Arguments::parse(attribute, mistakes);
         let rules = arguments.take_all("rule");
+        let belongs = r#"belongs into a rule, like `rule(count = 10, per = "60s")`"#;
+        let in_place = arguments.refuse(&OF_RULES, belongs, mistakes);
         Self {
             rules: rules.into_iter().map(|rule| RuleOptions::read(rule, mistakes)).collect(),
             prevent_duplicate: DuplicateOptions::take(&mut arguments, mistakes),
@@ -73,7 +78,7 @@ impl Options {
             reject: arguments.expression("reject", "reject = ApiError::limited", mistakes),
             limiter: arguments.expression("limiter", "limiter = self.limiter", mistakes),
             runtime: runtime(&mut arguments, mistakes),
-            complete: arguments.finish(mistakes),
+            complete: arguments.finish(mistakes) && in_place,
         }
     }
 }

@@ -41,22 +41,22 @@ fn limits(model: &Model) -> String {
 
 fn words(model: &RuleModel, index: usize, rules: &[Rule]) -> String {
     let rule = &model.rule;
-    let mut words = match (rule.role(), rule.per()) {
+    let limited = match (rule.role(), rule.per()) {
         (Role::Duplicate, Some(per)) => {
             format!("not again within {}, which is a duplicate", code(&format_duration(per)))
         }
-        _ => format!("at most {}", code(&rule.to_string())),
+        _ => format!("at most {}", limit(rule)),
     };
-    if let Some(count) = &model.count {
-        words += &format!(", where {} is {}", code("n"), code(&compact(count)));
-    }
-    if let Some(stricter) = implied_by(rules, index).and_then(|stricter| rules.get(stricter)) {
-        words += &format!(", which at most {} already ensures", code(&stricter.to_string()));
-    }
-    if let Some(name) = rule.name() {
-        words += &format!(" ({})", code(name));
-    }
-    words
+    let count = model.count.as_ref().map(|count| format!(", where {} is {}", code("n"), code(&compact(count))));
+    let stricter = implied_by(rules, index).and_then(|stricter| rules.get(stricter));
+    let redundant = stricter.map(|stricter| format!(", which at most {} already ensures", limit(stricter)));
+    let name = rule.name().map(|name| format!(" ({})", code(name)));
+    [Some(limited), count, redundant, name].into_iter().flatten().collect()
+}
+
+/// Schedules are spans of code already, and nothing else of a rule has backticks.
+fn limit(rule: &Rule) -> String {
+    code(&rule.to_string().replace('`', ""))
 }
 
 /// Makes a span of code, whatever backticks there are in it.

@@ -4,7 +4,7 @@ mod message;
 mod policy;
 mod subject;
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
 use syn::Expr;
 
@@ -58,7 +58,7 @@ impl Expansion<'_> {
     }
 
     fn check(self) -> TokenStream {
-        let (private, policy) = (self.private(Span::mixed_site()), self.policy());
+        let (private, policy) = (self.private(), self.policy());
         let limiter = match self.model.limiter {
             Some(_) => ours!(tallygate_limiter),
             None => self.installed(),
@@ -75,18 +75,27 @@ impl Expansion<'_> {
         }
     }
 
-    /// The runtime, which expansions call by an absolute path.
-    fn runtime(self, place: Span) -> TokenStream {
-        let Some(path) = &self.model.runtime else { return quote_spanned!(place=> ::tallygate) };
-        let at_place = |mut tree: proc_macro2::TokenTree| {
+    /// The runtime, which expansions call by an absolute path; where the user wrote it, that is its place.
+    fn runtime(self) -> TokenStream {
+        self.model.runtime.as_ref().map_or_else(|| ours!(::tallygate), ToTokens::to_token_stream)
+    }
+
+    fn private(self) -> TokenStream {
+        let runtime = self.runtime();
+        ours!(#runtime::__private)
+    }
+
+    /// The same at a place of the user's: an error about what is called there is one about that place.
+    fn runtime_at(self, place: Span) -> TokenStream {
+        let at_place = |mut tree: TokenTree| {
             tree.set_span(place.resolved_at(tree.span()));
             tree
         };
-        path.to_token_stream().into_iter().map(at_place).collect()
+        self.runtime().into_iter().map(at_place).collect()
     }
 
-    fn private(self, place: Span) -> TokenStream {
-        let runtime = self.runtime(place);
+    fn private_at(self, place: Span) -> TokenStream {
+        let runtime = self.runtime_at(place);
         quote_spanned!(place=> #runtime::__private)
     }
 
@@ -95,14 +104,15 @@ impl Expansion<'_> {
     /// Whatever derefs to a limiter will do, and anything else is a plain type error at its place.
     fn limiter(self, named: &Expr) -> TokenStream {
         let place = Place::of(named);
-        let (private, borrowed) = (self.private(ours_at(place.first)), borrowed(&self.function.in_scope(named), place));
+        let (private, borrowed) =
+            (self.private_at(ours_at(place.first)), borrowed(&self.function.in_scope(named), place));
         let limiter = quote_spanned!(ours_at(place.last)=> #private::limiter(#borrowed));
         ours!(let tallygate_limiter = #limiter;)
     }
 
     /// The limiter that is installed at that moment.
     fn installed(self) -> TokenStream {
-        let runtime = self.runtime(Span::mixed_site());
+        let runtime = self.runtime();
         ours!(#runtime::Limiter::installed())
     }
 
@@ -114,14 +124,14 @@ impl Expansion<'_> {
             return self.rejected(reject);
         }
         let returned = self.function.returned();
-        let runtime = self.runtime(ours_at(returned.first));
+        let runtime = self.runtime_at(ours_at(returned.first));
         quote_spanned!(ours_at(returned.last)=> #runtime::FromRejection::from_rejection(tallygate_rejection))
     }
 
     /// Makes that value as the user says, all of it at the place where that is said.
     fn rejected(self, reject: &Expr) -> TokenStream {
         let (place, reject) = (Place::of(reject), self.function.in_scope(reject));
-        let private = self.private(ours_at(place.first));
+        let private = self.private_at(ours_at(place.first));
         quote_spanned!(ours_at(place.last)=> #private::reject(tallygate_rejection, #reject))
     }
 }

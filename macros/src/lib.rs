@@ -12,11 +12,15 @@ mod document;
 mod expand;
 mod model;
 mod pipeline;
+#[cfg(test)]
+mod random;
 mod rule;
 mod shape;
 mod template;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trial;
 mod validate;
 
 /// Limits an async function: it runs when every rule admits the call, and else returns a `Rejection`.

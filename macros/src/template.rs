@@ -202,8 +202,7 @@ impl Placeholder {
         }
         let filters: Vec<_> = filters.collect();
         let members: Option<Vec<_>> = names.map(Member::parse).collect();
-        let readable = name(root).zip(members).filter(|_| !filters.contains(&""));
-        let (root, members) = readable.ok_or_else(|| {
+        let (root, members) = name(root).zip(members).ok_or_else(|| {
             format!("`{{{text}}}` is no placeholder; write an argument, its fields and methods, like `{{user.id()}}`")
         })?;
         let filters = filters.into_iter().map(|name| filter(name, text)).collect::<Result<_, _>>()?;
@@ -228,7 +227,10 @@ fn filter(name: &str, placeholder: &str) -> Result<Filter, String> {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => format!("there are `{}`", known.join("`, `")),
         };
-        format!("`{{{placeholder}}}` has the unknown filter `{name}`; {remedy}")
+        match name {
+            "" => format!("`{{{placeholder}}}` lacks a filter behind its `:`; {remedy}"),
+            _ => format!("`{{{placeholder}}}` has the unknown filter `{name}`; {remedy}"),
+        }
     })
 }
 

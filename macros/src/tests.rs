@@ -1,5 +1,7 @@
 //! What expansions look like, and what the pipeline survives.
 
+mod shapes;
+
 use proc_macro2::TokenStream;
 use quote::quote;
 

@@ -11,7 +11,7 @@ impl Expansion<'_> {
     ///
     /// Only a denial has one: an outage is neither the rule's doing nor the caller's.
     pub(super) fn told(self) -> TokenStream {
-        let private = self.private(Span::mixed_site());
+        let private = self.private();
         let arms: Vec<_> = self.model.messages().map(|(rule, message)| self.arm(rule, message)).collect();
         if arms.is_empty() {
             return TokenStream::new();
@@ -40,7 +40,7 @@ impl Expansion<'_> {
     }
 
     fn part(self, message: &Template, rule: Option<usize>, part: usize, what: &Part) -> TokenStream {
-        let private = self.private(Span::mixed_site());
+        let private = self.private();
         let target = ours!(&mut tallygate_message);
         match what {
             Part::Text(text) => ours!(#private::push_text(#target, #text);),

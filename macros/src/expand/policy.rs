@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::ToTokens;
 use tallygate_rules::{Algorithm, Role, Rule, TokenBucket};
 
@@ -13,7 +13,7 @@ use crate::rule::RuleModel;
 
 impl Expansion<'_> {
     pub(super) fn policy(self) -> TokenStream {
-        let private = self.private(Span::mixed_site());
+        let private = self.private();
         let rules = self.model.rules.iter().map(|rule| self.rule(&rule.rule));
         let (name, debug) = (self.name(), debug::VARIABLE);
         // The variable is named, so that who sets it has the function compiled anew and sees its expansion.
@@ -47,7 +47,7 @@ impl Expansion<'_> {
         if let Some(Spanned { value, .. }) = &self.model.name {
             return ours!(::std::string::String::from(#value));
         }
-        let private = self.private(Span::mixed_site());
+        let private = self.private();
         ours!({
             const fn here() {}
             #private::path_of(here)
@@ -62,7 +62,7 @@ impl Expansion<'_> {
     }
 
     fn limit(self, rule: &Rule) -> TokenStream {
-        let private = self.private(Span::mixed_site());
+        let private = self.private();
         let count = rule.count();
         match (rule.role(), rule.algorithm()) {
             (Role::Duplicate, Algorithm::SlidingWindow { per }) => {
@@ -92,7 +92,7 @@ impl Expansion<'_> {
     }
 
     fn bucket(self, bucket: &TokenBucket, count: u64) -> TokenStream {
-        let private = self.private(Span::mixed_site());
+        let private = self.private();
         let per = duration(bucket.per());
         let capacity = bucket.capacity_set().map(|tokens| ours!(.capacity(#tokens)));
         let initial = bucket.initial_set().map(|tokens| ours!(.initial(#tokens)));

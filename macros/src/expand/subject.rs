@@ -1,6 +1,6 @@
 //! The subject, which owns what it shows, and the values of placeholders.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 
 use super::{Expansion, borrowed, ours, ours_at};
@@ -10,7 +10,7 @@ use crate::template::{Filter, Part, Placeholder, escape};
 impl Expansion<'_> {
     /// Renders the subject.
     pub(super) fn subject(self) -> TokenStream {
-        let private = self.private(Span::mixed_site());
+        let private = self.private();
         let Some(key) = &self.model.key else {
             return ours!(let tallygate_subject = #private::subject(););
         };
@@ -43,7 +43,7 @@ impl Expansion<'_> {
         place: Place,
     ) -> TokenStream {
         let push = proc_macro2::Ident::new(push, ours_at(place.last));
-        let (private, value) = (self.private(ours_at(place.first)), self.value(placeholder, place));
+        let (private, value) = (self.private_at(ours_at(place.first)), self.value(placeholder, place));
         quote_spanned!(ours_at(place.last)=> #private::#push(#target, #value);)
     }
 
@@ -58,7 +58,7 @@ impl Expansion<'_> {
     }
 
     fn filtered(self, filter: Filter, value: &TokenStream, place: Place) -> TokenStream {
-        let private = self.private(ours_at(place.first));
+        let private = self.private_at(ours_at(place.first));
         let limiter = match self.model.limiter {
             Some(_) => ours!(&tallygate_limiter),
             None => self.installed(),

@@ -83,7 +83,9 @@ impl Body {
         let statements = self.block.stream().into_iter().take(future.start).collect();
         let statements = Block::parse_within.parse2(statements).ok()?;
         let mut returns = Returns(None);
-        statements.iter().for_each(|statement| returns.visit_stmt(statement));
+        for statement in &statements {
+            returns.visit_stmt(statement);
+        }
         returns.0
     }
 
@@ -191,7 +193,7 @@ fn count_first<T: Parse>(
     read.parse2(body).map_or(0, |rest| all.saturating_sub(rest.into_iter().count()))
 }
 
-fn behind_one<'a, T: Parse>(input: ParseStream<'a>, alike: fn(&T) -> bool) -> Option<ParseBuffer<'a>> {
+fn behind_one<T: Parse>(input: ParseStream<'_>, alike: fn(&T) -> bool) -> Option<ParseBuffer<'_>> {
     let ahead = input.fork();
     ahead.parse::<T>().is_ok_and(|read| alike(&read)).then_some(ahead)
 }

@@ -1,7 +1,7 @@
 //! What a function returns.
 
-use syn::visit::{Visit, visit_assoc_type};
-use syn::{AssocType, GenericArgument, PathArguments, PathSegment, ReturnType, Type, TypeParamBound};
+use syn::visit::{Visit, visit_assoc_type, visit_path_segment};
+use syn::{AssocType, GenericArgument, PathArguments, PathSegment, ReturnType, Type};
 
 /// Returns the whole return type.
 pub(super) fn whole(returned: &ReturnType) -> Option<&Type> {
@@ -53,13 +53,9 @@ struct Futures(bool);
 impl<'a> Visit<'a> for Futures {
     fn visit_path_segment(&mut self, segment: &'a PathSegment) {
         self.0 |= segment.ident.to_string().ends_with("Future");
-        syn::visit::visit_path_segment(self, segment);
+        visit_path_segment(self, segment);
     }
 
     // What results from the future is none.
     fn visit_assoc_type(&mut self, _: &'a AssocType) {}
-
-    fn visit_type_param_bound(&mut self, bound: &'a TypeParamBound) {
-        syn::visit::visit_type_param_bound(self, bound);
-    }
 }

@@ -141,7 +141,7 @@ fn check_reset_after(bucket: &TokenBucket, rule: &Rule) -> Option<Mistake> {
         Some(reset_after) => check_duration(Field::ResetAfter, "reset_after", reset_after),
         None if bucket.fill_time(rule.count()) > MAX_PER => Some(Mistake::of(
             Field::Per,
-            "the bucket takes more than 3660 days to fill; let more tokens in, or hold fewer",
+            "the bucket takes more than 3660 days to fill; let more tokens in, hold fewer, or say `reset_after`",
         )),
         None => None,
     }

@@ -1,7 +1,7 @@
 //! What the caller of a rejected call is told.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::format_ident;
+use quote::{ToTokens, format_ident};
 
 use super::{Expansion, ours};
 use crate::template::{Filter, Part, Placeholder, Template, Told};
@@ -25,10 +25,7 @@ impl Expansion<'_> {
     }
 
     fn arm(self, rule: Option<usize>, message: &Template) -> TokenStream {
-        let denied_by = match rule {
-            Some(index) => ours!(#index),
-            None => ours!(_),
-        };
+        let denied_by = rule.map_or_else(|| ours!(_), ToTokens::into_token_stream);
         let parts = message.parts.iter().enumerate().map(|(part, what)| self.part(message, rule, part, what));
         ours! {
             ::core::option::Option::Some(#denied_by) => {

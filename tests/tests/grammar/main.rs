@@ -1,5 +1,7 @@
 //! The grammar of the attribute, argument by argument, on functions that run.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 mod algorithms;
 mod counts;
 mod duplicates;
@@ -22,9 +24,9 @@ const TICK: Duration = Duration::from_micros(1);
 struct Runs(Cell<u32>);
 
 impl Runs {
-    fn count(&self) -> Result<u32, Rejection> {
+    fn count(&self) -> u32 {
         self.0.set(self.0.get() + 1);
-        Ok(self.0.get())
+        self.0.get()
     }
 }
 

@@ -24,6 +24,8 @@ pub enum Field {
     Within,
     /// A ban's `duration`.
     Duration,
+    /// Its `name`.
+    Name,
 }
 
 /// A mistake in the rules of a policy: what is wrong, where, and how to mend it.

@@ -6,6 +6,7 @@
 //!
 //! Most users want the `tallygate` crate, which re-exports what they need from here.
 
+mod alphabet;
 mod ban;
 mod bucket;
 #[cfg(feature = "cron")]
@@ -15,6 +16,7 @@ mod error;
 mod rule;
 mod validate;
 
+pub use alphabet::{is_plain, is_printed};
 pub use ban::{Ban, MAX_DENIALS};
 pub use bucket::TokenBucket;
 #[cfg(feature = "cron")]

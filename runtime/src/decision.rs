@@ -161,6 +161,12 @@ impl<'a> LimitingRule<'a> {
         self.index
     }
 
+    /// Returns the name that the rule was given, if it was.
+    #[must_use]
+    pub fn name(&self) -> Option<&'a str> {
+        self.rule.name()
+    }
+
     /// Returns the greatest weight the rule admits in its window.
     #[must_use]
     pub fn count(&self) -> u64 {

@@ -12,6 +12,7 @@ use blake2::{
     Blake2s, Digest,
     digest::consts::{U4, U16},
 };
+use tallygate_rules::is_plain;
 
 /// The most bytes a subject takes within a key; a longer one ends in a digest of the whole.
 const SUBJECT_BYTES: usize = 100;
@@ -29,11 +30,6 @@ const KEY_BYTES: usize = PREFIX_BYTES + 1 + NAME_BYTES + LABEL_BYTES + LAYOUT_BY
 const DIGEST_MARK: char = '!';
 /// The digest's 128 bits in hexadecimal.
 const DIGEST_BYTES: usize = 32;
-
-/// Whether a byte of a value stands for itself within a key.
-pub(crate) const fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'@' | b'+' | b'~' | b'-')
-}
 
 /// Whom a rule counts: the rendered key, like `sms:13800000000`.
 ///

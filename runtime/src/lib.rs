@@ -81,6 +81,7 @@
 //! | feature | by default | what it brings |
 //! | --- | --- | --- |
 //! | `redis` | yes | tallies in Redis, by the crate of that name |
+//! | `cron` | no | rules that count from the ticks of a cron expression, with the rules of all time zones |
 //!
 //! # Read more
 //!
@@ -94,6 +95,7 @@ mod check;
 mod clock;
 mod decision;
 mod error;
+mod filter;
 mod key;
 mod limiter;
 mod permit;

@@ -60,6 +60,42 @@ impl Policy {
         &self.inner.rules
     }
 
+    /// Returns the same policy with other counts: the first for its first rule, and so on; rules beyond keep theirs.
+    ///
+    /// It has the name and the tallies of this one, so each call may have the counts that its caller has paid for. A count of
+    /// 0 closes the door: every call is denied, and none can ever be admitted. A count that is too great for its algorithm is
+    /// the greatest that is not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    /// let free = Policy::builder("api").rule(Rule::sliding_window(1, Duration::from_secs(3600))).build()?;
+    /// assert!(limiter.check(&free, &alice).await?.is_allowed());
+    /// assert!(!limiter.check(&free, &alice).await?.is_allowed());
+    ///
+    /// let paid = free.with_counts([100]);
+    /// assert!(limiter.check(&paid, &alice).report().await?.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_counts(&self, counts: impl IntoIterator<Item = u64>) -> Self {
+        let mut rules: Box<[Rule]> = self.rules().into();
+        for (rule, count) in rules.iter_mut().zip(counts) {
+            *rule = rule.clone().with_count(count.min(rule.greatest_count()));
+        }
+        let regroup = |group: &Group| group.with_rules(group.positions.iter().map(|&at| rules[at].clone()).collect());
+        let groups = self.groups().iter().map(regroup).collect();
+        let Inner { name, ban, .. } = &*self.inner;
+        Self { inner: Arc::new(Inner { name: name.clone(), rules, ban: *ban, groups }) }
+    }
+
     /// Returns what becomes of a subject that goes on being denied.
     #[must_use]
     pub fn ban(&self) -> Option<Ban> {
@@ -73,7 +109,7 @@ impl Policy {
 
     /// The position of a rule, given its number across the groups.
     pub(crate) fn position(&self, number: usize) -> usize {
-        let positions = self.inner.groups.iter().flat_map(|group| &group.positions);
+        let positions = self.inner.groups.iter().flat_map(|group| group.positions.iter());
         positions.copied().nth(number).unwrap_or(number)
     }
 }
@@ -167,6 +203,27 @@ mod tests {
         let text = mistaken.build().unwrap_err().to_string();
         assert!(text.starts_with("policy `sms`: rule 0: `count` must be at least 1"), "{text}");
         assert!(text.contains("rule 1: `per` must be longer than zero"), "{text}");
+    }
+
+    #[test]
+    fn other_counts_change_neither_name_nor_tallies() {
+        let minute = Duration::from_secs(60);
+        let rules = [Rule::sliding_window(1, minute), Rule::sliding_counter(1, minute), Rule::token_bucket(1, minute)];
+        let policy = Policy::builder("sms").rules(rules).build().unwrap();
+        let other = policy.with_counts([u64::MAX, u64::MAX]);
+        assert_eq!((other.name(), &other.groups()[0].segment), (policy.name(), &policy.groups()[0].segment));
+        assert_eq!(other.rules().iter().map(Rule::count).collect::<Vec<_>>(), [1_000_000, 1 << 26, 1]);
+    }
+
+    #[test]
+    fn any_counts_leave_a_policy_sound() {
+        let minute = Duration::from_secs(60);
+        let bucket = || tallygate_rules::TokenBucket::new(1, minute);
+        for rule in [bucket(), bucket().capacity(9), bucket().capacity(9).initial(9)].map(Rule::from) {
+            let policy = Policy::builder("sms").rule(rule).build().unwrap();
+            assert!(tallygate_rules::validate(policy.with_counts([u64::MAX]).rules()).is_ok());
+            assert_eq!(policy.with_counts([0]).rules()[0].capacity(), Some(0));
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The rules of a policy that count one subject, and what their tally needs to know of them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tallygate_rules::{Algorithm, Ban, Rule, format_duration};
@@ -10,14 +11,14 @@ use crate::backend::as_us;
 use crate::key::{LAYOUT_BYTES, digest32, policy_segment};
 
 /// The rules that count one subject, in one tally.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Group {
     /// Says which of the policy's subjects; `None` is the one that every call has.
-    pub(crate) label: Option<String>,
+    pub(crate) label: Option<Arc<str>>,
     /// The rules, in their order.
     pub(crate) rules: Vec<Rule>,
     /// The positions of these rules in the policy.
-    pub(crate) positions: Vec<usize>,
+    pub(crate) positions: Arc<[usize]>,
     /// What becomes of this subject when it goes on being denied.
     pub(crate) ban: Option<Ban>,
     /// How many of the rules are no sliding windows: each has a cell of its own.
@@ -29,9 +30,9 @@ pub(crate) struct Group {
     /// The longest time for which a hit or a denial is remembered, schedules aside.
     pub(crate) longest_us: u64,
     /// Policy, subject and layout, as they stand in keys.
-    pub(crate) segment: String,
+    pub(crate) segment: Arc<str>,
     #[cfg(feature = "cron")]
-    pub(crate) ticks: Ticks,
+    pub(crate) ticks: Arc<Ticks>,
 }
 
 impl Group {
@@ -50,24 +51,38 @@ impl Group {
     fn new(name: &str, label: Option<&String>, all: &[(Option<String>, Rule)], ban: Option<Ban>) -> Self {
         let mine = all.iter().enumerate().filter(|(_, (of, _))| of.as_ref() == label);
         let (positions, rules): (Vec<_>, Vec<_>) = mine.map(|(at, (_, rule))| (at, rule.clone())).unzip();
-        let sliding = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
-        let largest = sliding.map(Rule::count).max().unwrap_or_default();
-        let banned = ban.map(|ban| ban.within().max(ban.duration())).unwrap_or_default();
+        let group = Self {
+            label: label.map(|label| label.as_str().into()),
+            cells: rules.iter().filter(|rule| cell_tag(rule).is_some()).count(),
+            segment: (policy_segment(name) + &subject_segment(label) + &layout(&rules, ban)).into(),
+            #[cfg(feature = "cron")]
+            ticks: Arc::new(Ticks::new(&rules)),
+            positions: positions.into(),
+            ban,
+            rules: Vec::new(),
+            largest: 0,
+            reach_us: 0,
+            longest_us: 0,
+        };
+        group.with_rules(rules)
+    }
+
+    /// Returns the same group with other counts in its rules.
+    pub(crate) fn with_rules(&self, rules: Vec<Rule>) -> Self {
+        let banned = self.ban.map(|ban| ban.within().max(ban.duration())).unwrap_or_default();
         let longest = rules.iter().map(memory_of).max().unwrap_or_default().max(banned);
         Self {
-            label: label.cloned(),
-            cells: rules.iter().filter(|rule| cell_tag(rule).is_some()).count(),
-            largest,
+            largest: sliding(&rules).map(Rule::count).max().unwrap_or_default(),
             reach_us: as_us(reach(&rules)),
             longest_us: as_us(longest),
-            segment: policy_segment(name) + &subject_segment(label) + &layout(&rules, ban),
-            #[cfg(feature = "cron")]
-            ticks: Ticks::new(&rules),
             rules,
-            positions,
-            ban,
+            ..self.clone()
         }
     }
+}
+
+fn sliding(rules: &[Rule]) -> impl Iterator<Item = &Rule> {
+    rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }))
 }
 
 /// Keeps the subjects of one policy apart, whatever their values.
@@ -76,8 +91,7 @@ fn subject_segment(label: Option<&String>) -> String {
 }
 
 fn reach(rules: &[Rule]) -> Duration {
-    let windows = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
-    windows.filter_map(Rule::per).max().unwrap_or_default()
+    sliding(rules).filter_map(Rule::per).max().unwrap_or_default()
 }
 
 /// How long a rule remembers a hit.
@@ -86,7 +100,9 @@ fn memory_of(rule: &Rule) -> Duration {
         Algorithm::SlidingWindow { per } | Algorithm::FixedWindow { per } => *per,
         Algorithm::SlidingCounter { per } => 2 * *per,
         Algorithm::TokenBucket(bucket) => {
-            let (count, capacity) = (rule.count(), bucket.capacity_or(rule.count()));
+            // A rule that admits nothing remembers what it admitted while it did.
+            let count = rule.count().max(1);
+            let capacity = bucket.capacity_or(count);
             let reset_after = bucket.reset_after_or(count);
             // A full bucket is like an unused one, unless that begins with less.
             if bucket.initial_or(count) == capacity { reset_after.min(bucket.fill_time(count)) } else { reset_after }
@@ -168,7 +184,7 @@ mod tests {
         let groups = Group::gather("p", &rules, None);
         let shape: Vec<_> = groups.iter().map(|group| (group.label.as_deref(), &group.positions[..])).collect();
         assert_eq!(shape, [(None, &[1][..]), (Some("ip"), &[0, 3]), (Some("all"), &[2])]);
-        assert_eq!(groups[0].segment, "p/1m");
+        assert_eq!(&*groups[0].segment, "p/1m");
         assert!(groups[1].segment.starts_with("p=") && groups[1].segment.ends_with("/1m"));
         assert_ne!(groups[1].segment, groups[2].segment);
     }

@@ -10,6 +10,7 @@ use once_cell::sync::{Lazy, OnceCell};
 pub use self::builder::LimiterBuilder;
 use crate::backend::{Backend, Memory};
 use crate::clock::Clock;
+use crate::filter::Secret;
 use crate::{Check, Error, Policy, Subject};
 
 /// The prefix of all keys when none is set.
@@ -42,6 +43,7 @@ pub struct Limiter {
 #[derive(Debug)]
 struct Inner {
     prefix: String,
+    secret: Secret,
     backend: Backend,
 }
 
@@ -51,7 +53,8 @@ impl Limiter {
     /// Its clock is tokio's: a test that pauses time can advance it past a window instead of sleeping.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self::new(DEFAULT_PREFIX.to_owned(), Backend::Memory(Memory::new(Clock::tokio(), DEFAULT_MAX_SUBJECTS)))
+        let memory = Memory::new(Clock::tokio(), DEFAULT_MAX_SUBJECTS);
+        Self::new(DEFAULT_PREFIX.to_owned(), Secret::public(), Backend::Memory(memory))
     }
 
     /// Returns a limiter whose tallies are where `url` says, once it can be reached.
@@ -116,15 +119,25 @@ impl Limiter {
         Check::new(self, policy, subject)
     }
 
+    /// Tells where `subject` stands and whether a call would be admitted, and counts nothing: [`check`](Self::check) with
+    /// [`peek`](Check::peek) and [`report`](Check::report).
+    pub fn peek<'a>(&'a self, policy: &'a Policy, subject: &Subject) -> Check<'a> {
+        self.check(policy, subject).peek().report()
+    }
+
     pub(crate) fn prefix(&self) -> &str {
         &self.inner.prefix
+    }
+
+    pub(crate) fn secret(&self) -> &Secret {
+        &self.inner.secret
     }
 
     pub(crate) fn backend(&self) -> &Backend {
         &self.inner.backend
     }
 
-    fn new(prefix: String, backend: Backend) -> Self {
-        Self { inner: Arc::new(Inner { prefix, backend }) }
+    fn new(prefix: String, secret: Secret, backend: Backend) -> Self {
+        Self { inner: Arc::new(Inner { prefix, secret, backend }) }
     }
 }

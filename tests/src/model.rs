@@ -54,7 +54,8 @@ impl Tally {
         let latest = *first_fits.iter().max()?;
         let duplicate = rules.iter().zip(&first_fits).position(|(rule, &first)| is_duplicate(rule) && first > now);
         let named = duplicate.or_else(|| first_fits.iter().position(|&first| first == latest))?;
-        let all_fit = latest < u128::MAX && self.histories(rules).all(|(history, rule)| history.fits(rule, cost, latest));
+        let all_fit =
+            latest < u128::MAX && self.histories(rules).all(|(history, rule)| history.fits(rule, cost, latest));
         (latest > now).then(|| (named, all_fit.then(|| latest - now)))
     }
 

@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -25,6 +26,7 @@ enum Fate {
 /// A proxy on 127.0.0.1, which ends when dropped.
 pub struct Proxy {
     address: SocketAddr,
+    port: Arc<AtomicU16>,
     fates: Arc<Mutex<watch::Sender<Fate>>>,
     listening: JoinHandle<()>,
 }
@@ -41,14 +43,20 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let fates = Arc::new(Mutex::new(watch::Sender::new(Fate::Passes)));
-        let listening = tokio::spawn(listen(listener, port, Arc::clone(&fates)));
-        Self { address, fates, listening }
+        let port = Arc::new(AtomicU16::new(port));
+        let listening = tokio::spawn(listen(listener, Arc::clone(&port), Arc::clone(&fates)));
+        Self { address, port, fates, listening }
     }
 
     /// Returns the URL to connect to.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://{}/", self.address)
+    }
+
+    /// Leads later connections to the server on that port; those there are stay with theirs.
+    pub fn lead_to(&self, port: u16) {
+        self.port.store(port, Ordering::Relaxed);
     }
 
     /// Closes the connections there are; later ones pass.
@@ -73,11 +81,15 @@ impl Proxy {
     }
 }
 
-async fn listen(listener: TcpListener, port: u16, fates: Arc<Mutex<watch::Sender<Fate>>>) {
+async fn listen(
+    listener: TcpListener,
+    port: Arc<AtomicU16>,
+    fates: Arc<Mutex<watch::Sender<Fate>>>,
+) {
     while let Ok((client, _)) = listener.accept().await {
         // Subscribed before connecting on, so that no decree falls into the gap.
         let fate = fates.lock().expect("no panic under the lock").subscribe();
-        let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else { continue };
+        let Ok(server) = TcpStream::connect(("127.0.0.1", port.load(Ordering::Relaxed))).await else { continue };
         for socket in [&client, &server] {
             socket.set_nodelay(true).expect("the socket is open");
         }

@@ -117,7 +117,7 @@ async fn limiters_of_different_prefixes_share_a_server_and_no_tally() {
     }
     let mut keys: Vec<String> = server.ask("KEYS *");
     keys.sort();
-    assert_eq!(keys, ["bank:p:s", "shop:p:s"]);
+    assert_eq!(keys, ["bank:p/1m:s", "shop:p/1m:s"]);
 }
 
 /// The one test in this process that asks for the installed limiter.

@@ -51,7 +51,9 @@ pub async fn a_wait_that_outlasts_a_bucket_is_for_ever(stage: &Stage) {
         assert!(stage.costly(&policy, &somebody(), 2).await.is_allowed());
         stage.pass(secs(10)).await;
         // Ten tokens have come. The window has room for four.
-        let Decision::Denied(denial) = stage.costly(&policy, &somebody(), 5).await else { panic!("the window is full") };
+        let Decision::Denied(denial) = stage.costly(&policy, &somebody(), 5).await else {
+            panic!("the window is full")
+        };
         assert_eq!(named(&denial), (Some(0), wait));
         stage.pass(secs(10) - MICROSECOND).await;
         assert!(!stage.costly(&policy, &somebody(), 5).await.is_allowed());

@@ -38,20 +38,26 @@ fn redis_equals_the_model() {
 }
 
 /// Plays sequences on several threads, until there were so many decisions.
-fn equals_the_model(decisions: u64, shortest: Duration, connect: impl Fn(LimiterBuilder) -> Limiter + Sync) -> Coverage {
+fn equals_the_model(
+    decisions: u64,
+    shortest: Duration,
+    connect: impl Fn(LimiterBuilder) -> Limiter + Sync,
+) -> Coverage {
     let (seed, connect) = (seed(), &connect);
-    let plays = |thread: u64| move || {
-        let clock = Arc::new(AtomicU64::new(START_US));
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        let mut coverage = Coverage::default();
-        runtime.block_on(async {
-            let stage = Stage { limiter: connect(patient().clock(Arc::clone(&clock))), clock };
-            let mut seeds = (0..).map(|sequence: u64| seed.wrapping_add(sequence * THREADS + thread));
-            while coverage.decisions < decisions / THREADS {
-                play(&stage, seeds.next().unwrap(), shortest, &mut coverage).await;
-            }
-        });
-        coverage
+    let plays = |thread: u64| {
+        move || {
+            let clock = Arc::new(AtomicU64::new(START_US));
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            let mut coverage = Coverage::default();
+            runtime.block_on(async {
+                let stage = Stage { limiter: connect(patient().clock(Arc::clone(&clock))), clock };
+                let mut seeds = (0..).map(|sequence: u64| seed.wrapping_add(sequence * THREADS + thread));
+                while coverage.decisions < decisions / THREADS {
+                    play(&stage, seeds.next().unwrap(), shortest, &mut coverage).await;
+                }
+            });
+            coverage
+        }
     };
     thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(plays(thread))).collect();

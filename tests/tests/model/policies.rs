@@ -39,7 +39,8 @@ fn rules(random: &mut Rng, shortest: Duration) -> Vec<Rule> {
     // Windows of one order of magnitude, so that they matter to each other.
     let scale = if shortest.is_zero() { 10_u64.pow(random.u32(0..11)) } else { us(shortest) };
     let duplicate = random.bool().then(|| Rule::duplicate(per(random, scale)));
-    let limits: Vec<_> = (0..random.usize(1..=5 - usize::from(duplicate.is_some()))).map(|_| limit(random, scale)).collect();
+    let limits: Vec<_> =
+        (0..random.usize(1..=5 - usize::from(duplicate.is_some()))).map(|_| limit(random, scale)).collect();
     let mut rules: Vec<_> = duplicate.into_iter().chain(limits).collect();
     random.shuffle(&mut rules);
     rules

@@ -58,7 +58,8 @@ pub(crate) async fn play(stage: &Stage, seed: u64, shortest: Duration, coverage:
     let mut random = Rng::with_seed(seed);
     let versions = policies::versions(&mut random, shortest);
     let tallies = std::array::from_fn(|_| Tally::default());
-    let mut sequence = Sequence { stage, random, seed, versions, tallies, now_us: START_US, wait_us: 0, calls: Vec::new() };
+    let mut sequence =
+        Sequence { stage, random, seed, versions, tallies, now_us: START_US, wait_us: 0, calls: Vec::new() };
     sequence.introduce_everybody(coverage).await;
     for _ in 0..STEPS {
         sequence.step(coverage).await;
@@ -99,12 +100,23 @@ impl Sequence<'_> {
                 self.wait_us = u64::try_from(wait).unwrap();
             }
             self.calls.push(Call { now_us: self.now_us, subject, version, cost, report, expected });
-            answers.spawn(answer(self.stage.limiter.clone(), policy.clone(), self.subject(subject), cost, report, index));
+            answers.spawn(answer(
+                self.stage.limiter.clone(),
+                policy.clone(),
+                self.subject(subject),
+                cost,
+                report,
+                index,
+            ));
         }
         while let Some(answered) = answers.join_next().await {
             let (index, answer) = answered.unwrap();
             let expected = &self.calls[first + index].expected;
-            assert!(answer == *expected, "the model says {expected:?} and the limiter {answer:?}\n{}", self.told(first + index));
+            assert!(
+                answer == *expected,
+                "the model says {expected:?} and the limiter {answer:?}\n{}",
+                self.told(first + index)
+            );
         }
     }
 
@@ -178,7 +190,14 @@ impl Sequence<'_> {
     }
 }
 
-async fn answer(limiter: Limiter, policy: Policy, subject: Subject, cost: u64, report: bool, index: usize) -> (usize, Answer) {
+async fn answer(
+    limiter: Limiter,
+    policy: Policy,
+    subject: Subject,
+    cost: u64,
+    report: bool,
+    index: usize,
+) -> (usize, Answer) {
     let check = limiter.check(&policy, &subject).cost(cost);
     let decision = if report { check.report().await } else { check.await }.expect("the backend answers");
     let standings = decision.report().iter().map(|rule| (rule.remaining().into(), rule.reset().as_micros())).collect();

@@ -14,6 +14,7 @@ pub(super) struct Ballot {
     longest: Option<(usize, Wait)>,
     duplicate: Option<usize>,
     lapse: Option<Wait>,
+    ban: Option<Wait>,
 }
 
 impl Ballot {
@@ -34,7 +35,19 @@ impl Ballot {
         self.lapse = Some(self.lapse.map_or(lapse, |earlier| earlier.min(lapse)));
     }
 
+    /// Hears that a subject is banned.
+    pub(super) fn hear_ban(&mut self, wait: Wait) {
+        self.ban = Some(wait);
+    }
+
+    pub(super) fn is_banned(&self) -> bool {
+        self.ban.is_some()
+    }
+
     pub(super) fn verdict(self) -> Verdict {
+        if let Some(wait) = self.ban {
+            return Verdict::Banned { retry_after: wait.retry_after().unwrap_or_default() };
+        }
         self.longest.map_or(Verdict::Admitted, |(longest, wait)| Verdict::Denied {
             rule: self.duplicate.unwrap_or(longest),
             retry_after: wait.retry_after().filter(|_| self.lapse.is_none_or(|lapse| wait < lapse)),

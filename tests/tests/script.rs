@@ -9,8 +9,8 @@ use std::time::Duration;
 use redis::Connection;
 use tallygate::{Limiter, Outage, Policy, Rule, Subject};
 use tallygate_lua::{
-    ADMITTED, DUPLICATE, INTEGER_BYTES, NEVER, PROTOCOL, REPLY_FIELDS, REPLY_HEAD, SLIDING_WINDOW, UNREADABLE,
-    decide_at_callers_time,
+    ADMITTED, DECIDE, DUPLICATE, INTEGER_BYTES, NEVER, PROTOCOL, REPLY_FIELDS, REPLY_HEAD, SLIDING_WINDOW, UNREADABLE,
+    at_callers_time,
 };
 use tallygate_tests::clocked::START_US;
 use tallygate_tests::server::{Server, ask};
@@ -137,7 +137,7 @@ struct Asked {
 impl Asked {
     fn start() -> Self {
         let server = Server::start();
-        Self { connection: server.connection(), text: decide_at_callers_time(), _server: server }
+        Self { connection: server.connection(), text: at_callers_time(DECIDE), _server: server }
     }
 
     fn ask(&mut self, keys: &[&str], version: &str, requests: &[Vec<u8>]) -> redis::RedisResult<Vec<i64>> {

@@ -91,7 +91,8 @@ fn rule<'a>(packed: &mut Vec<u8>, rule: &Rule, ticks: &mut impl Iterator<Item = 
     let count = rule.count();
     let mut plain = |kind, span| {
         packed.push(kind);
-        integer(packed, count);
+        // The script divides by a bucket's count. Where it is 0 there is no room for what flows in at any rate.
+        integer(packed, if kind == lua::TOKEN_BUCKET { count.max(1) } else { count });
         integer(packed, span);
     };
     match rule.algorithm() {

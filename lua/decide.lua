@@ -236,7 +236,7 @@ while ARGV[arg] do
             -- What flows in is lost once the bucket is unused. A call that waits for longer never fits.
             lapse = math.min(lapse, stamp + reset_after - now)
           end
-          if cost > capacity then
+          if cost > capacity or count == 0 then
             room = never
           elseif cost * per > amount then
             room = math.ceil((cost * per - amount) / count)
@@ -248,9 +248,10 @@ while ARGV[arg] do
             end
           end
           if report then
+            local flow = math.max(count, 1)
             remaining = math.floor(amount / per)
-            reset = unused and 0 or math.min(math.ceil((full - amount) / count), stamp + reset_after - now)
-            reset_charged = math.min(math.ceil((full - amount + cost * per) / count), reset_after)
+            reset = unused and 0 or math.min(math.ceil((full - amount) / flow), stamp + reset_after - now)
+            reset_charged = math.min(math.ceil((full - amount + cost * per) / flow), reset_after)
           end
           stamp, amount = now, amount - cost * per
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use redis::{Connection, FromRedisValue};
 use rustix::process::{Pid, Signal, kill_process};
-use tallygate::Limiter;
+use tallygate::{Limiter, LimiterBuilder};
 use tempfile::TempDir;
 
 /// Names the server binary to test against; without it, `redis-server` of the `PATH`.
@@ -94,7 +94,7 @@ impl Server {
 
     /// Returns a limiter that keeps its tallies here, and waits for a busy machine.
     pub async fn limiter(&self) -> Limiter {
-        patient_limiter(&self.url()).await
+        patient().connect(&self.url()).await.expect("the server answers")
     }
 
     /// Returns a connection for the test's own commands.
@@ -146,9 +146,9 @@ pub fn free_port() -> u16 {
     }
 }
 
-/// Nothing but a test of the deadline is about the deadline.
-pub(crate) async fn patient_limiter(url: &str) -> Limiter {
-    Limiter::builder().deadline(Duration::from_secs(30)).connect(url).await.expect("the server answers")
+/// Starts a limiter that waits for a busy machine: nothing but a test of the deadline is about the deadline.
+pub fn patient() -> LimiterBuilder {
+    Limiter::builder().deadline(Duration::from_secs(30))
 }
 
 /// Sends one command, written as in `redis-cli`, and returns its answer.

@@ -22,7 +22,7 @@ impl Stage {
 
     /// A limiter in a Redis server of its own.
     pub async fn in_redis() -> Self {
-        let clocked = Clocked::start().await;
+        let clocked = Clocked::start();
         Self { limiter: clocked.limiter().await, clocked: Some(clocked) }
     }
 

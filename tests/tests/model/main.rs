@@ -12,18 +12,19 @@ use std::thread;
 use std::time::Duration;
 
 use tallygate::{Limiter, LimiterBuilder};
+use tallygate_tests::clocked::START_US;
 use tallygate_tests::seed::seed;
-use tallygate_tests::server::Server;
+use tallygate_tests::server::{Server, patient};
 use tokio::runtime::Builder;
 
 use crate::coverage::Coverage;
-use crate::sequence::{START_US, Stage, play};
+use crate::sequence::{Stage, play};
 
 const THREADS: u64 = 4;
 
 #[test]
 fn memory_equals_the_model() {
-    let coverage = equals_the_model(2_000_000, Duration::ZERO, |limiter| limiter.connect_lazy("memory://").unwrap());
+    let coverage = equals_the_model(100_000, Duration::ZERO, |limiter| limiter.connect_lazy("memory://").unwrap());
     coverage.assert_wide();
 }
 
@@ -32,9 +33,7 @@ fn redis_equals_the_model() {
     let server = Server::start();
     // Keys expire by the real clock: their rules remember for longer than a sequence takes.
     let shortest = Duration::from_secs(30);
-    let coverage = equals_the_model(200_000, shortest, |limiter| {
-        limiter.deadline(Duration::from_secs(30)).connect_lazy(&server.url()).unwrap()
-    });
+    let coverage = equals_the_model(200_000, shortest, |limiter| limiter.connect_lazy(&server.url()).unwrap());
     coverage.assert_wide();
 }
 
@@ -51,7 +50,7 @@ fn equals_the_model(
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();
             let mut coverage = Coverage::default();
             runtime.block_on(async {
-                let stage = Stage { limiter: connect(Limiter::builder().clock(Arc::clone(&clock))), clock };
+                let stage = Stage { limiter: connect(patient().clock(Arc::clone(&clock))), clock };
                 let mut seeds = (0..).map(|sequence: u64| seed.wrapping_add(sequence * THREADS + thread));
                 while coverage.decisions < decisions / THREADS {
                     play(&stage, seeds.next().unwrap(), shortest, &mut coverage).await;

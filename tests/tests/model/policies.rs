@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use tallygate::{Policy, Role, Rule, Schedule, TokenBucket};
+use tallygate_tests::clocked::START_US;
 use tallygate_tests::lifetime::lifetime;
-
-use crate::sequence::START_US;
 
 const SCHEDULES: [(&str, &str); 7] = [
     ("* * * * * *", "UTC"),

@@ -7,14 +7,12 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use tallygate::{Algorithm, Decision, Limiter, Policy, Rule, Schedule, Subject};
+use tallygate_tests::clocked::START_US;
 use tallygate_tests::model::{Answer, Tally};
 use tokio::task::JoinSet;
 
 use crate::coverage::Coverage;
 use crate::policies;
-
-/// When sequences begin: in 2027, a few microseconds before a full second.
-pub(crate) const START_US: u64 = 1_800_000_000_000_000 - 7;
 
 const STEPS: usize = 80;
 const SUBJECTS: usize = 4;

@@ -1,3 +1,42 @@
-//! Tasks of this workspace.
+//! Tasks of this workspace, for a machine with nothing but Rust: see [`USAGE`].
 
-fn main() {}
+#![allow(clippy::print_stdout, reason = "this is a command-line program")]
+
+mod ci;
+mod package;
+mod server;
+mod step;
+mod test;
+
+use std::env;
+use std::process::ExitCode;
+
+/// What to type.
+const USAGE: &str = "\
+usage: cargo xtask <task>
+
+  test      find or install the server that the tests need, and run every test
+  ci        everything that has to pass: formatting, lints, tests, documentation, packages, examples
+  servers   find or install the server that the tests need, and say which it is";
+
+/// How a task ends: with nothing to say, or with what went wrong and the remedy.
+type Outcome = Result<(), String>;
+
+fn main() -> ExitCode {
+    let words: Vec<_> = env::args().skip(1).collect();
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let outcome = match words[..] {
+        ["test"] => test::run(),
+        ["ci"] => ci::run(),
+        ["servers"] => server::run(),
+        [] => Err(USAGE.to_owned()),
+        _ => Err(format!("unknown task `{}`\n\n{USAGE}", words.join(" "))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(mistake) => {
+            eprintln!("\n{mistake}");
+            ExitCode::FAILURE
+        }
+    }
+}

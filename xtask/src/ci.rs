@@ -1,0 +1,24 @@
+//! Everything that has to pass, cheapest first.
+
+use std::time::Instant;
+
+use crate::step::{cargo, run as step};
+use crate::{Outcome, package, test};
+
+/// Runs all checks, up to the first that fails.
+pub(crate) fn run() -> Outcome {
+    let started = Instant::now();
+    step("formatting", &mut cargo("fmt --all --check"))?;
+    step("lints", &mut cargo("clippy --workspace --all-targets -- -D warnings"))?;
+    step(
+        "lints without default features",
+        &mut cargo("clippy -p tallygate --no-default-features --all-targets -- -D warnings"),
+    )?;
+    test::run()?;
+    step("documentation", cargo("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))?;
+    package::run()?;
+    // The other example, the server, is run by its own test.
+    step("the example", &mut cargo("run --example quickstart"))?;
+    println!("\n=== all of it: {:.0} s", started.elapsed().as_secs_f64());
+    Ok(())
+}

@@ -1,0 +1,26 @@
+//! The packages that are published: each is built from what it holds, and holds what it needs.
+
+use crate::{Outcome, step};
+
+/// In the order in which they depend on each other.
+const PUBLISHED: [&str; 4] = ["tallygate-rules", "tallygate-lua", "tallygate-macros", "tallygate"];
+
+/// What every package holds, beside its code.
+const IN_EACH: [&str; 4] = ["Cargo.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE"];
+
+/// Packs all at once, as they depend on each other in versions that no registry has yet, and builds what was packed.
+pub(crate) fn run() -> Outcome {
+    let mut together = step::cargo("package --allow-dirty");
+    step::run("package what is published", together.args(PUBLISHED.iter().flat_map(|package| ["-p", package])))?;
+    PUBLISHED.into_iter().try_for_each(check_contents)
+}
+
+fn check_contents(package: &str) -> Outcome {
+    let list = step::output(&mut step::cargo(&format!("package --allow-dirty --list -p {package}")))?;
+    let holds = |file: &str| list.lines().any(|line| line == file);
+    let script = (package == "tallygate-lua").then_some("decide.lua");
+    match IN_EACH.into_iter().chain(script).find(|file| !holds(file)) {
+        None => Ok(()),
+        Some(missing) => Err(format!("the package `{package}` does not hold `{missing}`; it holds:\n{list}")),
+    }
+}

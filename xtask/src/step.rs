@@ -1,0 +1,56 @@
+//! One step of a task: a command, announced before and timed after.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use crate::Outcome;
+
+/// Returns the folder of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let xtask = env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
+    Path::new(&xtask).join("..")
+}
+
+/// Returns a command of the cargo that runs this program, written as in a shell.
+pub(crate) fn cargo(words: &str) -> Command {
+    let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let mut command = Command::new(cargo);
+    command.args(words.split_whitespace()).current_dir(root());
+    command
+}
+
+/// Says what is about to happen.
+pub(crate) fn announce(title: &str) {
+    println!("\n=== {title}");
+}
+
+/// Runs a command under a heading, and says how long it took.
+pub(crate) fn run(title: &str, command: &mut Command) -> Outcome {
+    announce(title);
+    println!("    {}", words(command));
+    let started = Instant::now();
+    let ended = command.status().map_err(|error| format!("cannot run `{}`: {error}", words(command)))?;
+    println!("=== {title}: {:.1} s", started.elapsed().as_secs_f64());
+    if ended.success() { Ok(()) } else { Err(format!("failed: {title} ({ended}); again by: {}", words(command))) }
+}
+
+/// Returns what a command prints.
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| format!("cannot run `{}`: {error}", words(command)))?;
+    if !output.status.success() {
+        return Err(format!("`{}` failed: {}", words(command), String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Writes a command as one would type it.
+fn words(command: &Command) -> String {
+    let settings = command
+        .get_envs()
+        .filter_map(|(name, value)| Some(format!("{}='{}'", name.to_string_lossy(), value?.to_string_lossy())));
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let words = [program].into_iter().chain(command.get_args()).map(|word| word.to_string_lossy().into_owned());
+    settings.chain(words).collect::<Vec<_>>().join(" ")
+}

@@ -18,19 +18,15 @@ pub(crate) struct Spread {
 impl Duel {
     /// Measures both in every round, so that whatever else the machine does meets them alike. Who comes first changes
     /// from round to round. A round before the first warms up.
-    pub(crate) async fn of(
-        rounds: usize,
-        mut ours: impl AsyncFnMut() -> f64,
-        mut peer: impl AsyncFnMut() -> f64,
-    ) -> Self {
+    pub(crate) fn of(rounds: usize, mut ours: impl FnMut() -> f64, mut peer: impl FnMut() -> f64) -> Self {
         let mut played = Vec::with_capacity(rounds);
         for round in 0..=rounds {
             let pair = if round % 2 == 0 {
-                let ours = ours().await;
-                [ours, peer().await]
+                let ours = ours();
+                [ours, peer()]
             } else {
-                let peer = peer().await;
-                [ours().await, peer]
+                let peer = peer();
+                [ours(), peer]
             };
             if round > 0 {
                 played.push(pair);

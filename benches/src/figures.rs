@@ -13,6 +13,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tallygate::{Policy, Rule};
+use tokio::runtime::{self, Runtime};
 
 /// The name of the peer in many lines.
 const SORTED_SET: &str = "sorted set";
@@ -23,9 +24,14 @@ fn sliding(name: &'static str, rules: &[(u64, Duration)]) -> Policy {
     Policy::builder(name).rules(rules).build().expect("a valid policy")
 }
 
-/// Returns what a future is ready with when it is first polled: the allocations of a runtime are not ours.
-fn at_once<T>(future: impl Future<Output = T>) -> T {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+/// Returns a runtime for calls to a server.
+fn runtime(workers: usize) -> Runtime {
+    runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build().expect("a runtime")
+}
+
+/// Returns what a future is ready with when it is first polled: what a runtime costs is not measured.
+fn at_once<F: IntoFuture>(future: F) -> F::Output {
+    match pin!(future.into_future()).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
         Poll::Pending => panic!("memory never waits"),
     }

@@ -69,8 +69,3 @@ pub(crate) async fn drive<C: Caller>(callers: &[C], subjects: Arc<[usize]>) -> O
     let admitted = tasks.join_all().await.into_iter().sum();
     Outcome { admitted, seconds: started.elapsed().as_secs_f64() }
 }
-
-/// Returns so many calls that go round the first `subjects` subjects.
-pub(crate) fn round(calls: usize, subjects: usize) -> Arc<[usize]> {
-    (0..calls).map(|call| call % subjects).collect()
-}

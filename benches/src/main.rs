@@ -17,11 +17,10 @@ mod load;
 mod peer;
 mod report;
 mod server;
+mod stopwatch;
 
 use std::env;
 use std::path::Path;
-
-use tokio::runtime::Runtime;
 
 use crate::figure::Figure;
 use crate::figures::{attribute, decision, latency, server_time, storage, threads, throughput};
@@ -35,10 +34,6 @@ const GROUPS: [&str; 7] = ["server-time", "storage", "throughput", "latency", "d
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/bench");
 
 fn main() {
-    Runtime::new().expect("a runtime").block_on(run());
-}
-
-async fn run() {
     let chosen: Vec<String> = env::args().skip(1).collect();
     let unknown: Vec<_> = chosen.iter().filter(|word| !GROUPS.contains(&word.as_str())).collect();
     assert!(unknown.is_empty(), "unknown group {unknown:?}; there are {GROUPS:?}");
@@ -46,20 +41,20 @@ async fn run() {
     let mut report = Report::begin(server.version());
     for group in GROUPS.into_iter().filter(|group| chosen.is_empty() || chosen.iter().any(|word| word == group)) {
         eprintln!("measuring {group} …");
-        report.add(measure(group, &server).await);
+        report.add(measure(group, &server));
     }
-    println!("{}", report.markdown());
+    println!("\n{}", report.markdown());
     report.write(Path::new(FOLDER)).expect("the report can be written");
 }
 
-async fn measure(group: &str, server: &Server) -> Vec<Figure> {
+fn measure(group: &str, server: &Server) -> Vec<Figure> {
     match group {
-        "server-time" => server_time::figures(server).await,
-        "storage" => storage::figures(server).await,
-        "throughput" => throughput::figures(server).await,
-        "latency" => latency::figures(server).await,
-        "decision" => decision::figures().await,
-        "attribute" => attribute::figures().await,
-        _ => threads::figures().await,
+        "server-time" => server_time::figures(server),
+        "storage" => storage::figures(server),
+        "throughput" => throughput::figures(server),
+        "latency" => latency::figures(server),
+        "decision" => decision::figures(),
+        "attribute" => attribute::figures(),
+        _ => threads::figures(),
     }
 }

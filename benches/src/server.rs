@@ -1,5 +1,6 @@
 //! A Redis server of the measurement's own.
 
+use std::cell::RefCell;
 use std::env;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -13,8 +14,9 @@ const START_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A server process on a free port, which keeps everything in memory. It is killed when dropped.
 pub(crate) struct Server {
-    process: Child,
+    _process: Process,
     port: u16,
+    connection: RefCell<Connection>,
     _folder: TempDir,
 }
 
@@ -23,7 +25,7 @@ impl Server {
         let binary = env::var("TALLYGATE_TEST_SERVER").unwrap_or_else(|_| "redis-server".to_owned());
         let folder = tempfile::tempdir().expect("a temporary folder");
         let port = free_port();
-        let process = Command::new(&binary)
+        let child = Command::new(&binary)
             .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port.to_string()])
             .current_dir(folder.path())
             .stdin(Stdio::null())
@@ -32,13 +34,12 @@ impl Server {
             .unwrap_or_else(|error| {
                 panic!("cannot run `{binary}`: {error}; `cargo xtask servers` finds or installs it")
             });
-        let server = Self { process, port, _folder: folder };
-        server.wait_until_it_answers();
-        server
+        let process = Process(child);
+        Self { connection: RefCell::new(connect(port)), _process: process, port, _folder: folder }
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}/", self.port)
+        url(self.port)
     }
 
     pub(crate) fn version(&self) -> String {
@@ -50,7 +51,7 @@ impl Server {
     pub(crate) fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
         let mut command = redis::cmd(words[0]);
         words[1..].iter().for_each(|word| _ = command.arg(word));
-        command.query(&mut self.connect().expect("the server answers")).expect("the server knows the command")
+        command.query(&mut *self.connection.borrow_mut()).expect("the server knows the command")
     }
 
     /// Forgets all keys.
@@ -69,24 +70,32 @@ impl Server {
         let line = info.lines().find(|line| line.starts_with("cmdstat_evalsha:")).expect("scripts were called");
         field(line, ",usec=", ',').expect("a known field").parse().expect("a number")
     }
+}
 
-    fn connect(&self) -> redis::RedisResult<Connection> {
-        redis::Client::open(self.url())?.get_connection_with_timeout(START_TIMEOUT)
-    }
+/// Kills the process when dropped.
+struct Process(Child);
 
-    fn wait_until_it_answers(&self) {
-        let started = Instant::now();
-        while self.connect().is_err() {
-            assert!(started.elapsed() < START_TIMEOUT, "no answer on port {} after {START_TIMEOUT:?}", self.port);
-            sleep(Duration::from_millis(2));
-        }
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+fn url(port: u16) -> String {
+    format!("redis://127.0.0.1:{port}/")
+}
+
+/// Connects as soon as the server answers.
+fn connect(port: u16) -> Connection {
+    let client = redis::Client::open(url(port)).expect("a url");
+    let started = Instant::now();
+    loop {
+        match client.get_connection_with_timeout(START_TIMEOUT) {
+            Ok(connection) => return connection,
+            Err(error) => assert!(started.elapsed() < START_TIMEOUT, "no answer on port {port}: {error}"),
+        }
+        sleep(Duration::from_millis(2));
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the attribute adds to a decision in this process.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use allocation_counter::measure;
 use tallygate::{Limiter, Policy, Rejection, Subject, rate_limit};
@@ -9,6 +9,7 @@ use tallygate::{Limiter, Policy, Rejection, Subject, rate_limit};
 use super::{at_once, sliding};
 use crate::duel::Duel;
 use crate::figure::Figure;
+use crate::stopwatch::Stopwatch;
 
 const ROUNDS: usize = 301;
 const CALLS: usize = 10_000;
@@ -20,10 +21,10 @@ async fn annotated(phone: &str) -> Result<(), Rejection> {
     Ok(())
 }
 
-pub(crate) async fn figures() -> Vec<Figure> {
+pub(crate) fn figures() -> Vec<Figure> {
     let bench = Bench::new();
-    let duel = Duel::of(ROUNDS, async || bench.annotated_ns().await, async || bench.direct_ns().await).await;
-    let allocations = Duel::of(1, async || bench.annotated_allocations(), async || bench.direct_allocations()).await;
+    let duel = Duel::of(ROUNDS, || bench.annotated_ns(), || bench.direct_ns());
+    let allocations = Duel::of(1, || bench.annotated_allocations(), || bench.direct_allocations());
     vec![
         Figure::difference("the attribute, beside a direct call", "ns", "direct call", &duel).at_most(60.0),
         Figure::difference("— the same", "allocations", "direct call", &allocations).at_most(0.0),
@@ -46,21 +47,21 @@ impl Bench {
         Self { limiter: Limiter::installed(), policy, phones, subjects }
     }
 
-    async fn annotated_ns(&self) -> f64 {
-        let started = Instant::now();
+    fn annotated_ns(&self) -> f64 {
+        let started = Stopwatch::start();
         for phone in self.phones.iter().cycle().take(CALLS) {
-            black_box(annotated(black_box(phone)).await).expect("there is room");
+            black_box(at_once(annotated(black_box(phone)))).expect("there is room");
         }
-        ns_of_a_call(started)
+        started.ns_each(CALLS)
     }
 
-    async fn direct_ns(&self) -> f64 {
-        let started = Instant::now();
+    fn direct_ns(&self) -> f64 {
+        let started = Stopwatch::start();
         for subject in self.subjects.iter().cycle().take(CALLS) {
-            let decision = self.limiter.check(black_box(&self.policy), black_box(subject)).await;
+            let decision = at_once(self.limiter.check(black_box(&self.policy), black_box(subject)));
             assert!(black_box(decision).expect("memory answers").is_allowed());
         }
-        ns_of_a_call(started)
+        started.ns_each(CALLS)
     }
 
     fn annotated_allocations(&self) -> f64 {
@@ -70,12 +71,7 @@ impl Bench {
     }
 
     fn direct_allocations(&self) -> f64 {
-        let decide = |subject| drop(at_once(self.limiter.check(&self.policy, subject).into_future()));
+        let decide = |subject| drop(at_once(self.limiter.check(&self.policy, subject)));
         measure(|| self.subjects.iter().for_each(decide)).count_total as f64
     }
-}
-
-/// Returns the nanoseconds that one of some calls took.
-fn ns_of_a_call(started: Instant) -> f64 {
-    started.elapsed().as_secs_f64() * 1e9 / CALLS as f64
 }

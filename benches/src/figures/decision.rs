@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::num::NonZeroU32;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use governor::{DefaultKeyedRateLimiter, Quota};
 use limitador::limit::{Context, Limit};
 use tallygate::{Limiter, Policy, Subject};
 
-use super::sliding;
+use super::{at_once, sliding};
 use crate::duel::Duel;
 use crate::figure::Figure;
+use crate::stopwatch::Stopwatch;
 
 const ROUNDS: usize = 301;
 const CALLS: usize = 10_000;
@@ -19,15 +20,15 @@ const SUBJECTS: usize = 64;
 
 const GOVERNOR: &str = "governor, keyed, one quota";
 
-pub(crate) async fn figures() -> Vec<Figure> {
+pub(crate) fn figures() -> Vec<Figure> {
     let (admits, denies) = (Governor::that_admits(), Governor::that_denies());
     let limitador = Limitador::that_admits();
     vec![
-        against_governor("memory, one rule, admitted", one_rule_that_admits(), &admits).await.at_most(1.0),
-        against_governor("memory, one rule, denied", one_rule_that_denies(), &denies).await.at_most(1.0),
-        against_governor("memory, two rules, admitted", two_rules_that_admit(), &admits).await.at_most(1.5),
-        against_governor("memory, two rules, denied", two_rules_that_deny(), &denies).await.at_most(1.5),
-        against_limitador("memory, one rule, admitted", one_rule_that_admits(), &limitador).await,
+        against_governor("memory, one rule, admitted", one_rule_that_admits(), &admits).at_most(1.0),
+        against_governor("memory, one rule, denied", one_rule_that_denies(), &denies).at_most(1.0),
+        against_governor("memory, two rules, admitted", two_rules_that_admit(), &admits).at_most(1.5),
+        against_governor("memory, two rules, denied", two_rules_that_deny(), &denies).at_most(1.5),
+        against_limitador("memory, one rule, admitted", one_rule_that_admits(), &limitador),
     ]
 }
 
@@ -51,24 +52,19 @@ fn two_rules_that_deny() -> Policy {
     sliding("bench.denies", &[(10, HOUR), (20, 2 * HOUR)])
 }
 
-async fn against_governor(what: &'static str, policy: Policy, peer: &Governor) -> Figure {
+fn against_governor(what: &'static str, policy: Policy, peer: &Governor) -> Figure {
     let ours = Ours::new(policy);
-    Figure::ratio(what, "ns", GOVERNOR, &Duel::of(ROUNDS, async || ours.ns().await, async || peer.ns()).await)
+    Figure::ratio(what, "ns", GOVERNOR, &Duel::of(ROUNDS, || ours.ns(), || peer.ns()))
 }
 
-async fn against_limitador(what: &'static str, policy: Policy, peer: &Limitador) -> Figure {
+fn against_limitador(what: &'static str, policy: Policy, peer: &Limitador) -> Figure {
     let ours = Ours::new(policy);
-    Figure::ratio(what, "ns", "limitador", &Duel::of(ROUNDS, async || ours.ns().await, async || peer.ns()).await)
+    Figure::ratio(what, "ns", "limitador", &Duel::of(ROUNDS, || ours.ns(), || peer.ns()))
 }
 
 /// The subjects of all contenders.
 fn subjects<T>(of: impl Fn(&str) -> T) -> Vec<T> {
     (0..SUBJECTS).map(|number| of(&format!("138000000{number:02}"))).collect()
-}
-
-/// Returns the nanoseconds that one of some calls took.
-fn ns_of_a_call(started: Instant) -> f64 {
-    started.elapsed().as_secs_f64() * 1e9 / CALLS as f64
 }
 
 struct Ours {
@@ -82,13 +78,13 @@ impl Ours {
         Self { limiter: Limiter::in_memory(), policy, subjects: subjects(|phone| Subject::of(phone)) }
     }
 
-    async fn ns(&self) -> f64 {
-        let started = Instant::now();
+    fn ns(&self) -> f64 {
+        let started = Stopwatch::start();
         for subject in self.subjects.iter().cycle().take(CALLS) {
-            let decision = self.limiter.check(black_box(&self.policy), black_box(subject)).await;
+            let decision = at_once(self.limiter.check(black_box(&self.policy), black_box(subject)));
             black_box(&decision);
         }
-        ns_of_a_call(started)
+        started.ns_each(CALLS)
     }
 }
 
@@ -112,12 +108,12 @@ impl Governor {
     }
 
     fn ns(&self) -> f64 {
-        let started = Instant::now();
+        let started = Stopwatch::start();
         for subject in self.subjects.iter().cycle().take(CALLS) {
             let decision = self.limiter.check_key(black_box(subject));
             black_box(&decision);
         }
-        ns_of_a_call(started)
+        started.ns_each(CALLS)
     }
 }
 
@@ -137,11 +133,11 @@ impl Limitador {
 
     fn ns(&self) -> f64 {
         let namespace = "bench".into();
-        let started = Instant::now();
+        let started = Stopwatch::start();
         for context in self.contexts.iter().cycle().take(CALLS) {
             let decision = self.limiter.check_rate_limited_and_update(&namespace, black_box(context), 1);
             assert!(!black_box(decision).expect("it decides").limited);
         }
-        ns_of_a_call(started)
+        started.ns_each(CALLS)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::runtime;
 use super::throughput::Annotated;
 use crate::duel::{Duel, Spread};
 use crate::figure::Figure;
@@ -9,25 +10,25 @@ use crate::load::{Caller, patient};
 use crate::peer::Empty;
 use crate::server::Server;
 
-const ROUNDS: usize = 61;
-const SUBJECTS: usize = 1_000;
+const ROUNDS: usize = 101;
+const CALLS: usize = 500;
 
-pub(crate) async fn figures(server: &Server) -> Vec<Figure> {
-    server.clear();
-    let ours = Annotated { limiter: patient(&server.url()).await };
-    let peer = Empty::load(server).await;
-    let duel = Duel::of(ROUNDS, async || in_a_task(&ours).await, async || in_a_task(&peer).await).await;
+pub(crate) fn figures(server: &Server) -> Vec<Figure> {
+    let runtime = runtime(2);
+    let ours = Annotated { limiter: runtime.block_on(patient(&server.url())) };
+    let peer = runtime.block_on(Empty::load(server));
+    // In a task, where a server's handlers run, too.
+    let duel = Duel::of(
+        ROUNDS,
+        || runtime.block_on(runtime.spawn(median_us(ours.clone()))).expect("nobody aborts it"),
+        || runtime.block_on(runtime.spawn(median_us(peer.clone()))).expect("nobody aborts it"),
+    );
     vec![Figure::ratio("latency of a lone call, median", "µs", "empty script", &duel).at_most(1.15)]
 }
 
-/// Calls from where a server's handlers run, too.
-async fn in_a_task<C: Caller>(caller: &C) -> f64 {
-    tokio::spawn(median_us(caller.clone())).await.expect("nobody aborts it")
-}
-
 async fn median_us<C: Caller>(caller: C) -> f64 {
-    let mut taken = Vec::with_capacity(SUBJECTS);
-    for subject in 0..SUBJECTS {
+    let mut taken = Vec::with_capacity(CALLS);
+    for subject in 0..CALLS {
         let started = Instant::now();
         assert!(caller.call(subject).await);
         taken.push(started.elapsed().as_secs_f64() * 1e6);

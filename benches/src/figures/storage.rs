@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{SORTED_SET, sliding};
+use super::{SORTED_SET, runtime, sliding};
 use crate::duel::Duel;
 use crate::figure::Figure;
 use crate::load::{Caller, Checker};
@@ -11,13 +11,17 @@ use crate::server::Server;
 
 const HITS: usize = 1_000;
 
-pub(crate) async fn figures(server: &Server) -> Vec<Figure> {
+pub(crate) fn figures(server: &Server) -> Vec<Figure> {
+    let runtime = runtime(1);
     let policy = sliding("bench.storage", &[(2_000, Duration::from_secs(3_600))]);
-    let ours = Checker::connect(&server.url(), &policy).await;
-    let peer = SortedSet::load(server, &policy).await;
-    let duel =
-        Duel::of(1, async || bytes_of_a_subject(server, &ours).await, async || bytes_of_a_subject(server, &peer).await);
-    vec![Figure::ratio("`MEMORY USAGE` of a subject, 1,000 hits", "bytes", SORTED_SET, &duel.await).at_most(0.2)]
+    let ours = runtime.block_on(Checker::connect(&server.url(), &policy));
+    let peer = runtime.block_on(SortedSet::load(server, &policy));
+    let duel = Duel::of(
+        1,
+        || runtime.block_on(bytes_of_a_subject(server, &ours)),
+        || runtime.block_on(bytes_of_a_subject(server, &peer)),
+    );
+    vec![Figure::ratio("`MEMORY USAGE` of a subject, 1,000 hits", "bytes", SORTED_SET, &duel).at_most(0.2)]
 }
 
 async fn bytes_of_a_subject<C: Caller>(server: &Server, caller: &C) -> f64 {

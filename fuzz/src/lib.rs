@@ -19,6 +19,8 @@ mod expand;
 mod model;
 #[path = "../../macros/src/pipeline.rs"]
 mod pipeline;
+#[path = "../../macros/src/placeholder.rs"]
+mod placeholder;
 #[path = "../../macros/src/rule.rs"]
 mod rule;
 #[path = "../../macros/src/shape.rs"]

@@ -12,6 +12,7 @@ mod document;
 mod expand;
 mod model;
 mod pipeline;
+mod placeholder;
 #[cfg(test)]
 mod random;
 mod rule;

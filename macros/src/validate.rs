@@ -7,9 +7,10 @@ use tallygate_rules::{Rule, RuleError};
 
 use crate::diagnostic::{Mistakes, Place, nearest};
 use crate::model::Model;
+use crate::placeholder::Placeholder;
 use crate::rule::RuleModel;
 use crate::shape::Function;
-use crate::template::{Part, Placeholder, Template, keeps_apart};
+use crate::template::{Part, Template, keeps_apart};
 
 /// Reports what is wrong with the model by itself.
 pub(crate) fn check(model: &Model, mistakes: &mut Mistakes) {

@@ -4,7 +4,8 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident};
 
 use super::{Expansion, ours};
-use crate::template::{Filter, Part, Placeholder, Template, Told};
+use crate::placeholder::{Filter, Placeholder};
+use crate::template::{Part, Template, Told};
 
 impl Expansion<'_> {
     /// Puts the message of the rule that denied the call into the rejection, or that of the policy.

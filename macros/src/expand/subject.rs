@@ -5,7 +5,8 @@ use quote::{ToTokens, quote_spanned};
 
 use super::{Expansion, borrowed, ours, ours_at};
 use crate::diagnostic::Place;
-use crate::template::{Filter, Part, Placeholder, escape};
+use crate::placeholder::{Filter, Placeholder};
+use crate::template::{Part, escape};
 
 impl Expansion<'_> {
     /// Renders the subject.

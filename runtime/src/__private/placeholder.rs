@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use tallygate_rules::{Algorithm, format_duration};
+use tallygate_rules::format_duration;
 
 use crate::filter;
 use crate::rejection::Rounded;
@@ -83,14 +83,12 @@ pub fn push_count(message: &mut String, rejection: &Rejection) {
 
 /// Adds the window of the rule that denied the call: `1m`, or the schedule.
 pub fn push_per(message: &mut String, rejection: &Rejection) {
-    match rejection.rule().map(|limiting| limiting.rule().algorithm()) {
-        #[cfg(feature = "cron")]
-        Some(Algorithm::Cron { schedule }) => push_shown(message, schedule),
-        _ => {
-            let per = rejection.rule().and_then(|rule| rule.per());
-            message.push_str(&per.map(format_duration).unwrap_or_default());
-        }
+    let Some(limiting) = rejection.rule() else { return };
+    #[cfg(feature = "cron")]
+    if let tallygate_rules::Algorithm::Cron { schedule } = limiting.rule().algorithm() {
+        push_shown(message, schedule);
     }
+    message.push_str(&limiting.per().map(format_duration).unwrap_or_default());
 }
 
 /// Adds the name of the rule that denied the call, or the rule in words if it has none.

@@ -103,6 +103,7 @@ impl LimiterBuilder {
     /// # Errors
     ///
     /// A setting that cannot be used, or a server that cannot be reached or that refuses the password.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "only a server has to be reached"))]
     pub async fn connect(self, url: &str) -> Result<Limiter, Error> {
         let limiter = self.connect_lazy(url)?;
         match &limiter.inner.backend {

@@ -1,8 +1,10 @@
 //! What is particular to an algorithm, to a cost and to a report.
 
-use tallygate::{Decision, Kind, Rule, RuleReport, TokenBucket};
+use tallygate::{Decision, Kind, Rule, Subject, TokenBucket};
 
 use super::{MICROSECOND, named, policy, secs, somebody};
+use std::time::Duration;
+
 use crate::stage::Stage;
 
 /// The greatest integer that is exact everywhere.
@@ -32,19 +34,26 @@ pub async fn a_cost_beyond_all_numbers_never_fits(stage: &Stage) {
     }
 }
 
-/// Rules whose count became 0 deny every call for ever, and report that nothing is left of them.
-pub async fn a_closed_door_reports_that_nothing_is_left(stage: &Stage) {
-    let bucket = TokenBucket::new(2, secs(60)).reset_after(secs(90));
-    let open = policy("door", [Rule::sliding_window(2, secs(60)), Rule::fixed_window(2, secs(61)), bucket.into()]);
-    let closed = open.with_counts([0, 0, 0]);
-    stage.admitted(&open, &somebody()).await;
-    let Decision::Denied(denial) = stage.costly(&closed, &somebody(), 1).await else { panic!("the door is closed") };
-    assert_eq!(named(&denial), (Some(0), None));
-    let closed = stage.costly(&closed, &somebody(), 1).await;
-    assert_eq!(closed.report().iter().map(RuleReport::remaining).collect::<Vec<_>>(), [0, 0, 0]);
-    assert_eq!(closed.report().iter().map(RuleReport::reset).collect::<Vec<_>>(), [60, 61, 0].map(secs));
-    let open = stage.costly(&open, &somebody(), 1).await;
-    assert_eq!(open.report().iter().map(RuleReport::remaining).collect::<Vec<_>>(), [0, 0, 0]);
+/// A rule whose count became 0 denies every call for ever, whatever it has counted, and reports that nothing is left.
+pub async fn a_count_of_zero_closes_the_door(stage: &Stage) {
+    let rules = [
+        (Rule::sliding_window(2, secs(60)), 60),
+        (Rule::sliding_counter(2, secs(60)), 60),
+        (Rule::fixed_window(2, secs(60)), 60),
+        // Without a capacity there is nothing to wait for.
+        (TokenBucket::new(2, secs(60)).capacity(5).initial(3).reset_after(secs(60)).into(), 0),
+    ];
+    for (index, (rule, whole)) in rules.into_iter().enumerate() {
+        let (open, subject) = (policy("door", [rule]), Subject::of(index));
+        let closed = open.with_counts([0]);
+        for reset in [0, whole] {
+            let decision = stage.costly(&closed, &subject, 1).await;
+            let told: Vec<_> = decision.report().iter().map(|rule| (rule.remaining(), rule.reset())).collect();
+            let Decision::Denied(denial) = decision else { panic!("the door of {open:?} is closed") };
+            assert_eq!((named(&denial), told), ((Some(0), None), vec![(0, secs(reset))]));
+            stage.admitted(&open, &subject).await;
+        }
+    }
 }
 
 /// A call that costs nothing is counted by nobody, and the report says so.
@@ -79,7 +88,7 @@ pub async fn a_wait_that_outlasts_a_bucket_is_for_ever(stage: &Stage) {
             panic!("the window is full")
         };
         assert_eq!(named(&denial), (Some(0), wait));
-        stage.pass(secs(10) - MICROSECOND).await;
+        stage.pass(Duration::from_micros(10_000_000 - 1)).await;
         assert!(!stage.costly(&policy, &somebody(), 5).await.is_allowed());
         stage.pass(MICROSECOND).await;
         assert_eq!(stage.costly(&policy, &somebody(), 5).await.is_allowed(), wait.is_some());

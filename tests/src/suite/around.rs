@@ -53,11 +53,11 @@ pub async fn subjects_are_charged_together_or_not_at_all(stage: &Stage) {
     stage.pass(secs(60)).await;
     let Decision::Denied(denial) = call("c").await else { panic!("the network has made its three calls") };
     assert_eq!(denial.rule().map(|rule| rule.index()), Some(1));
-    let report: Vec<_> = denial_report(call("c").await);
+    let report: Vec<_> = report_of(&call("c").await);
     assert_eq!(report, [(0, 2), (1, 0), (2, 9)]);
 }
 
-fn denial_report(decision: Decision) -> Vec<(usize, u64)> {
+fn report_of(decision: &Decision) -> Vec<(usize, u64)> {
     decision.report().iter().map(|rule| (rule.index(), rule.remaining())).collect()
 }
 
@@ -128,7 +128,7 @@ pub async fn denials_lead_to_a_ban(stage: &Stage) {
     let denial = stage.denied(&policy, &subject).await;
     assert_eq!((denial.kind(), denial.retry_after()), (Kind::Banned, Some(secs(3_600))));
     assert!(denial.rule().is_none());
-    stage.pass(secs(3_600) - Duration::from_micros(1)).await;
+    stage.pass(Duration::from_micros(3_600_000_000 - 1)).await;
     assert_eq!(stage.denied(&policy, &subject).await.retry_after(), Some(Duration::from_micros(1)));
     stage.pass(Duration::from_micros(1)).await;
     stage.admitted(&policy, &subject).await;

@@ -62,7 +62,9 @@ fn equals_the_model(
     thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(plays(thread))).collect();
         let mut sum = Coverage::default();
-        threads.into_iter().for_each(|thread| sum += thread.join().expect("a mismatch, told above"));
+        for thread in threads {
+            sum += thread.join().expect("a mismatch, told above");
+        }
         sum
     })
 }

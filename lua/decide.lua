@@ -101,17 +101,12 @@ while ARGV[arg] do
       while bytes > head_bytes and unpack('>I7', value, bytes - INTEGER + 1) > now do
         bytes = bytes - INTEGER
       end
-      -- So is what was in no window any more when the last hit came, whether or not it has been dropped since.
-      local first = head_bytes
-      while first < bytes and unpack('>I7', value, first + 1) + reach <= last do
-        first = first + INTEGER
-      end
       for cell = 1, cell_bytes, CELL do
         local past = unpack('>I7', value, cell) <= now
         kept[#kept + 1] = past and string.sub(value, cell, cell + CELL - 1) or string.rep('\0', CELL)
       end
       head = table.concat(kept) .. string.sub(value, cell_bytes + 1, head_bytes)
-      tail = string.sub(value, first + 1, bytes)
+      tail = string.sub(value, head_bytes + 1, bytes)
       hits = #tail / INTEGER
       last = hits > 0 and unpack('>I7', tail, #tail - INTEGER + 1) or nil
       call('SET', name, head .. tail, 'PX', ttl)

@@ -29,7 +29,9 @@ pub async fn a_great_cost_takes_no_more_room_than_the_windows_need(stage: &Stage
 pub async fn a_cost_beyond_all_numbers_never_fits(stage: &Stage) {
     let policy = policy("beyond", [Rule::fixed_window(GREATEST, secs(60))]);
     for cost in [GREATEST + 1, 1 << 56, (1 << 56) + 1, u64::MAX] {
-        let Decision::Denied(denial) = stage.costly(&policy, &somebody(), cost).await else { panic!("{cost} was admitted") };
+        let Decision::Denied(denial) = stage.costly(&policy, &somebody(), cost).await else {
+            panic!("{cost} was admitted")
+        };
         assert_eq!(named(&denial), (Some(0), None));
     }
 }
@@ -37,7 +39,8 @@ pub async fn a_cost_beyond_all_numbers_never_fits(stage: &Stage) {
 /// A rule whose count became 0 denies every call for ever, whatever it has counted, and reports that nothing is left.
 pub async fn a_count_of_zero_closes_the_door(stage: &Stage) {
     let bucket = TokenBucket::new(2, secs(60)).capacity(5).initial(3).reset_after(secs(60));
-    let windows = [Rule::sliding_window(2, secs(60)), Rule::sliding_counter(2, secs(60)), Rule::fixed_window(2, secs(60))];
+    let windows =
+        [Rule::sliding_window(2, secs(60)), Rule::sliding_counter(2, secs(60)), Rule::fixed_window(2, secs(60))];
     for (index, rule) in windows.into_iter().chain([bucket.into()]).enumerate() {
         let (open, subject) = (policy("door", [rule]), Subject::of(index));
         for used in [false, true] {

@@ -74,17 +74,15 @@ fn the_laws_hold(url: &str, callers: usize, shortest: Duration) {
 }
 
 /// Runs a test on several threads, each with a limiter and seeds of its own.
-fn on_threads<T: Send>(
-    url: &str,
-    test: impl AsyncFn(Stage, &mut dyn Iterator<Item = u64>) -> T + Sync,
-) -> Vec<T> {
+fn on_threads<T: Send>(url: &str, test: impl AsyncFn(Stage, &mut dyn Iterator<Item = u64>) -> T + Sync) -> Vec<T> {
     let (seed, test) = (seed(), &test);
     let run = |thread: u64| {
         move || {
             let clock = Arc::new(AtomicU64::new(START_US));
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let stage = Stage { limiter: patient().clock(Arc::clone(&clock)).connect_lazy(url).unwrap(), clock };
+                let limiter = patient().clock(Arc::clone(&clock)).connect_lazy(url).unwrap();
+                let stage = Stage { limiter, clock, spare: if url == MEMORY { 0 } else { 2 } };
                 let mut seeds = (0..).map(|sequence: u64| seed.wrapping_add(sequence * THREADS + thread));
                 test(stage, &mut seeds).await
             })

@@ -29,6 +29,18 @@ impl Clock {
         Self(Source::Tokio { started: Instant::now(), started_us: as_us(unix.max(MAX_PER)) })
     }
 
+    /// Returns a clock that is ahead of what it should be, or behind, while the one of the server is right.
+    #[cfg(feature = "__clock")]
+    #[must_use]
+    pub fn skewed(ahead_us: i64) -> Self {
+        match Self::tokio().0 {
+            Source::Tokio { started, started_us } => {
+                Self(Source::Tokio { started, started_us: started_us.saturating_add_signed(ahead_us) })
+            }
+            manual @ Source::Manual(_) => Self(manual),
+        }
+    }
+
     /// Returns the microseconds since 1970.
     pub(crate) fn now_us(&self) -> u64 {
         match &self.0 {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tallygate::{Limiter, Policy, Rule, Subject};
 use tallygate_lua::INTEGER_BYTES;
 use tallygate_tests::load::{TASKS, admitted_at_once};
@@ -72,6 +73,76 @@ async fn a_server_that_keeps_forgetting_its_scripts_loses_no_call() {
     flushing.join().unwrap();
     let errors: String = server.ask("INFO errorstats");
     assert!(errors.contains("errorstat_NOSCRIPT"), "calls met a server without the script: {errors}");
+}
+
+/// How often clients have asked a server for a script that it knows.
+fn round_trips(server: &Server) -> u64 {
+    let stats: String = server.ask("INFO commandstats");
+    let calls = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap();
+    calls.split(',').next().unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn callers_at_once_share_round_trips() {
+    let server = Server::start();
+    let calls = 100;
+    admitted_at_once(&server.limiter().await, &policy(10), &Subject::of("s"), calls).await;
+    let (decisions, trips) = ((TASKS * calls) as u64, round_trips(&server));
+    assert!(trips < decisions / 4, "{trips} round trips for {decisions} decisions");
+}
+
+#[tokio::test]
+async fn a_lone_call_waits_for_nobody() {
+    let server = Server::start();
+    let limiter = server.limiter().await;
+    for calls in 1..=20 {
+        let _ = limiter.check(&policy(10), &Subject::of("s")).await.unwrap();
+        assert_eq!(round_trips(&server), calls);
+    }
+}
+
+/// Queues calls behind one that is under way, gives some of them up, and returns the keys that were counted.
+async fn counted_of(server: &Server, limiter: &Limiter, waits: impl Fn(usize) -> bool) -> Vec<String> {
+    let policy = Policy::builder("queue").rule(Rule::sliding_window(1, PER)).build().unwrap();
+    server.pause();
+    let mut calls: Vec<_> = (0..10).map(|call| Box::pin(limiter.check(&policy, &Subject::of(call)).into_future())).collect();
+    for call in &mut calls {
+        // The first is sent, the others wait for it.
+        assert!(timeout(Duration::ZERO, call).await.is_err());
+    }
+    let mut index = 0..;
+    calls.retain(|_| waits(index.next().unwrap()));
+    server.resume();
+    for decision in join_all(calls).await {
+        assert!(decision.unwrap().is_allowed());
+    }
+    let mut keys: Vec<String> = server.ask("KEYS tallygate:queue/*");
+    keys.sort();
+    keys.iter().map(|key| key.rsplit(':').next().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn nothing_is_sent_for_callers_that_gave_up_while_they_waited() {
+    let server = Server::start();
+    let limiter = server.limiter().await;
+    // The server knows the script, and there is a connection.
+    assert!(limiter.check(&policy(1), &Subject::of("s")).await.unwrap().is_allowed());
+    assert_eq!(counted_of(&server, &limiter, |call| call % 3 == 0).await, ["0", "3", "6", "9"]);
+    server.ask::<()>("FLUSHALL");
+    let before = round_trips(&server);
+    assert_eq!(counted_of(&server, &limiter, |call| call == 0).await, ["0"]);
+    assert!(limiter.check(&policy(1), &Subject::of("s")).await.unwrap().is_allowed());
+    assert_eq!(round_trips(&server) - before, 2, "where nobody waits any more, nothing is sent");
+}
+
+#[tokio::test]
+async fn callers_that_wait_for_one_that_gives_up_are_decided_all_the_same() {
+    let server = Server::start();
+    let limiter = server.limiter().await;
+    assert!(limiter.check(&policy(1), &Subject::of("s")).await.unwrap().is_allowed());
+    // Its request has been sent, so it counts.
+    let counted = counted_of(&server, &limiter, |call| call != 0).await;
+    assert_eq!(counted, (0..10).map(|call| call.to_string()).collect::<Vec<_>>());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -21,8 +21,11 @@ use crate::key::Key;
 use crate::policy::group::Group;
 use crate::{Outage, Policy};
 
-/// Subjects are spread over this many locks; a power of two.
+/// Subjects are spread over up to this many locks; a power of two.
 const SHARDS: usize = 64;
+
+/// The fewest subjects that are worth a lock of their own: so many spread evenly.
+const SHARD_SUBJECTS: usize = 1024;
 
 /// Tallies in this process, decided under one lock per subject.
 #[derive(Debug)]
@@ -41,8 +44,9 @@ impl Memory {
     /// Starts without tallies; of more than `max_subjects` at once the least busy are forgotten.
     pub(crate) fn new(clock: Clock, max_subjects: usize) -> Self {
         let hasher = RandomState::default();
-        let shard = || Padded(Mutex::new(Shard::new(hasher.clone(), max_subjects.div_ceil(SHARDS))));
-        let shards = (0..SHARDS).map(|_| shard()).collect();
+        let shards = 1 << (max_subjects / SHARD_SUBJECTS).clamp(1, SHARDS).ilog2();
+        let shard = |_| Padded(Mutex::new(Shard::new(hasher.clone(), max_subjects / shards)));
+        let shards = (0..shards).map(shard).collect();
         Self { clock, hasher, shards }
     }
 
@@ -137,7 +141,7 @@ impl Memory {
     #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
     fn shard_of(&self, key: &Key) -> usize {
         // Not the bits that the maps inside the shards use: the lowest ones and the seven highest.
-        (self.hasher.hash_one(key.as_str()) >> 40) as usize & (SHARDS - 1)
+        (self.hasher.hash_one(key.as_str()) >> 40) as usize & (self.shards.len() - 1)
     }
 }
 

@@ -1,0 +1,129 @@
+//! The memory backend keeps no more subjects than it may, and of these the ones that matter.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use tallygate::{Decision, Limiter, Outage, Policy, Rule, Subject};
+use tallygate_tests::clocked::START_US;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+const FLOOD: usize = 1_000_000;
+
+struct Memory {
+    limiter: Limiter,
+    clock: Arc<AtomicU64>,
+}
+
+impl Memory {
+    fn of(max_subjects: usize) -> Self {
+        let clock = Arc::new(AtomicU64::new(START_US));
+        let builder = Limiter::builder().clock(Arc::clone(&clock)).max_subjects(max_subjects);
+        Self { limiter: builder.connect_lazy("memory://").unwrap(), clock }
+    }
+
+    fn call(&self, policy: &Policy, subject: &Subject) -> Result<Decision, Outage> {
+        self.limiter.check(policy, subject).into_future().now_or_never().unwrap()
+    }
+
+    fn admits(&self, policy: &Policy, subject: &Subject) -> bool {
+        self.call(policy, subject).unwrap().is_allowed()
+    }
+
+    fn pass(&self, time: Duration) {
+        self.clock.fetch_add(u64::try_from(time.as_micros()).unwrap(), Ordering::Relaxed);
+    }
+
+    /// How many subjects there are, as the limiter shows it to those who debug it.
+    fn subjects(&self) -> usize {
+        let text = format!("{:?}", self.limiter);
+        let counts = text.split("tallies: ").skip(1).map(|rest| rest.split([',', ' ']).next().unwrap());
+        counts.map(|count| count.parse::<usize>().unwrap()).sum()
+    }
+}
+
+fn policy(count: u64) -> Policy {
+    Policy::builder("p").rule(Rule::sliding_window(count, HOUR)).build().unwrap()
+}
+
+fn invented(number: usize) -> Subject {
+    Subject::of("invented").and(number)
+}
+
+#[test]
+fn a_flood_of_invented_subjects_stays_within_the_cap_and_clears_no_denial() {
+    let max_subjects = 10_000;
+    let (memory, policy) = (Memory::of(max_subjects), policy(2));
+    let victims: Vec<_> = (0..100).map(|number| Subject::of("victim").and(number)).collect();
+    for victim in &victims {
+        assert!(memory.admits(&policy, victim) && memory.admits(&policy, victim));
+    }
+    for number in 0..FLOOD {
+        assert!(memory.admits(&policy, &invented(number)));
+        if number % 50_000 == 0 {
+            assert!(memory.subjects() <= max_subjects);
+        }
+    }
+    assert!(memory.subjects() <= max_subjects);
+    assert!(victims.iter().all(|victim| !memory.admits(&policy, victim)));
+}
+
+#[test]
+fn a_cap_of_any_size_is_never_passed() {
+    for max_subjects in [1, 2, 63, 64, 65, 100, 1_000, 4_097] {
+        let (memory, policy) = (Memory::of(max_subjects), policy(2));
+        for number in 0..2 * max_subjects {
+            assert!(memory.admits(&policy, &invented(number)));
+        }
+        // Where subjects are spread over several locks, each has the same share.
+        assert!((max_subjects - max_subjects / 1_024..=max_subjects).contains(&memory.subjects()));
+    }
+}
+
+#[test]
+fn where_all_subjects_are_being_denied_a_new_one_is_not_decided_until_their_time_has_come() {
+    let max_subjects = 1_000;
+    let (memory, policy) = (Memory::of(max_subjects), policy(1));
+    for number in 0..max_subjects {
+        assert!(memory.admits(&policy, &invented(number)));
+    }
+    for number in max_subjects..2 * max_subjects {
+        let outage = memory.call(&policy, &invented(number)).unwrap_err();
+        assert!(outage.to_string().contains("raise `max_subjects`"), "{outage}");
+    }
+    assert!((0..max_subjects).all(|number| !memory.admits(&policy, &invented(number))));
+    memory.pass(HOUR);
+    assert!((max_subjects..2 * max_subjects).all(|number| memory.admits(&policy, &invented(number))));
+}
+
+#[test]
+fn tallies_that_are_over_leave_as_new_subjects_come() {
+    let subjects = 100_000;
+    let (memory, policy) = (Memory::of(10 * subjects), policy(1));
+    for round in 0..5 {
+        for number in 0..subjects {
+            assert!(memory.admits(&policy, &invented(round * subjects + number)));
+        }
+        // Each has looked at two that were there before.
+        assert!(memory.subjects() <= subjects + subjects / 100, "{} in round {round}", memory.subjects());
+        memory.pass(HOUR);
+    }
+}
+
+#[test]
+fn whether_a_subject_is_denied_is_said_by_the_counts_of_its_last_call() {
+    let max_subjects = 100;
+    let (memory, free) = (Memory::of(max_subjects), policy(1));
+    let paid = free.with_counts([100]);
+    let victims: Vec<_> = (0..10).map(|number| Subject::of("victim").and(number)).collect();
+    for victim in &victims {
+        assert!(memory.admits(&paid, victim) && !memory.admits(&free, victim));
+    }
+    for number in 0..10 * max_subjects {
+        assert!(memory.admits(&paid, &invented(number)));
+    }
+    assert!(victims.iter().all(|victim| !memory.admits(&free, victim)));
+}

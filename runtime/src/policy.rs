@@ -102,6 +102,11 @@ impl Policy {
         self.inner.ban
     }
 
+    /// Whether this is a clone of the other, and so has the same counts.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// The rules by the subject that they count: one tally each.
     pub(crate) fn groups(&self) -> &[Group] {
         &self.inner.groups

@@ -105,7 +105,8 @@ async fn a_lone_call_waits_for_nobody() {
 async fn counted_of(server: &Server, limiter: &Limiter, waits: impl Fn(usize) -> bool) -> Vec<String> {
     let policy = Policy::builder("queue").rule(Rule::sliding_window(1, PER)).build().unwrap();
     server.pause();
-    let mut calls: Vec<_> = (0..10).map(|call| Box::pin(limiter.check(&policy, &Subject::of(call)).into_future())).collect();
+    let mut calls: Vec<_> =
+        (0..10).map(|call| Box::pin(limiter.check(&policy, &Subject::of(call)).into_future())).collect();
     for call in &mut calls {
         // The first is sent, the others wait for it.
         assert!(timeout(Duration::ZERO, call).await.is_err());

@@ -65,7 +65,8 @@ async fn a_full_window_is_filled_before_anybody_is_denied(limiter: &Limiter) {
     for count in [1, 5, 40, 100] {
         let policy = Policy::builder("still").rule(Rule::sliding_window(count, HOUR)).build().unwrap();
         for round in 0..10 {
-            let (admitted, denied) = history(limiter, &policy, &Subject::of(count).and(round), 20, Duration::ZERO).await;
+            let (admitted, denied) =
+                history(limiter, &policy, &Subject::of(count).and(round), 20, Duration::ZERO).await;
             assert_eq!(admitted.len() as u64, count);
             let last_asked = admitted.iter().map(|call| call.asked).max().unwrap();
             let first_denied = denied.iter().map(|call| call.answered).min().unwrap();

@@ -25,7 +25,7 @@ pub(super) struct Shard {
 
 struct Entry {
     tally: Tally,
-    /// Says whether the subject is being denied.
+    /// Of the last call: says whether the subject is being denied.
     policy: Policy,
     group: usize,
 }
@@ -52,7 +52,11 @@ impl Shard {
             Some(index) => index,
             None => self.insert(key, policy, group, now_us)?,
         };
-        Ok(&mut self.tallies[index].tally)
+        let entry = &mut self.tallies[index];
+        if !entry.policy.is(policy) {
+            (entry.policy, entry.group) = (policy.clone(), group);
+        }
+        Ok(&mut entry.tally)
     }
 
     /// Returns the tally of a subject, if there is one.

@@ -24,7 +24,7 @@ const THREADS: u64 = 4;
 
 #[test]
 fn memory_equals_the_model() {
-    let coverage = equals_the_model(100_000, Duration::ZERO, |limiter| limiter.connect_lazy("memory://").unwrap());
+    let coverage = equals_the_model(2_000_000, Duration::ZERO, |limiter| limiter.connect_lazy("memory://").unwrap());
     coverage.assert_wide();
 }
 

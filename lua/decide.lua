@@ -101,17 +101,12 @@ while ARGV[arg] do
       while bytes > head_bytes and unpack('>I7', value, bytes - INTEGER + 1) > now do
         bytes = bytes - INTEGER
       end
-      -- So is what was in no window any more when the last hit came, whether or not it has been dropped since.
-      local first = head_bytes
-      while first < bytes and unpack('>I7', value, first + 1) + reach <= last do
-        first = first + INTEGER
-      end
       for cell = 1, cell_bytes, CELL do
         local past = unpack('>I7', value, cell) <= now
         kept[#kept + 1] = past and string.sub(value, cell, cell + CELL - 1) or string.rep('\0', CELL)
       end
       head = table.concat(kept) .. string.sub(value, cell_bytes + 1, head_bytes)
-      tail = string.sub(value, first + 1, bytes)
+      tail = string.sub(value, head_bytes + 1, bytes)
       hits = #tail / INTEGER
       last = hits > 0 and unpack('>I7', tail, #tail - INTEGER + 1) or nil
       call('SET', name, head .. tail, 'PX', ttl)
@@ -241,7 +236,7 @@ while ARGV[arg] do
             -- What flows in is lost once the bucket is unused. A call that waits for longer never fits.
             lapse = math.min(lapse, stamp + reset_after - now)
           end
-          if cost > capacity or count == 0 then
+          if cost > capacity then
             room = never
           elseif cost * per > amount then
             room = math.ceil((cost * per - amount) / count)
@@ -253,10 +248,9 @@ while ARGV[arg] do
             end
           end
           if report then
-            local flow = math.max(count, 1)
             remaining = math.floor(amount / per)
-            reset = unused and 0 or math.min(math.ceil((full - amount) / flow), stamp + reset_after - now)
-            reset_charged = math.min(math.ceil((full - amount + cost * per) / flow), reset_after)
+            reset = unused and 0 or math.min(math.ceil((full - amount) / count), stamp + reset_after - now)
+            reset_charged = math.min(math.ceil((full - amount + cost * per) / count), reset_after)
           end
           stamp, amount = now, amount - cost * per
 

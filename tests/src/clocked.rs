@@ -41,6 +41,12 @@ impl Clocked {
         &self.server
     }
 
+    /// Returns the clock's time in microseconds since 1970.
+    #[must_use]
+    pub fn now_us(&self) -> u64 {
+        self.now_us.load(Ordering::Relaxed)
+    }
+
     /// Sets the clock, ahead or back.
     pub fn set(&self, now_us: u64) {
         self.now_us.store(now_us, Ordering::Relaxed);

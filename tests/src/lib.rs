@@ -12,12 +12,14 @@ pub mod clocked;
 pub mod lifetime;
 pub mod load;
 pub mod log;
+pub mod mixes;
 pub mod model;
 pub mod proxy;
 pub mod punctuality;
 pub mod seed;
 pub mod server;
 pub mod stage;
+pub mod stored;
 pub mod suite;
 
 /// Every snippet of the README is compiled and run.

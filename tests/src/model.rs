@@ -17,9 +17,15 @@ pub struct Answer {
     pub standings: Vec<(u128, u128)>,
 }
 
-/// What one subject has done: a history for every rule.
-#[derive(Debug, Default)]
-pub struct Tally(Vec<History>);
+/// What one subject has done.
+#[derive(Debug)]
+pub struct Tally {
+    /// One for every rule.
+    histories: Vec<History>,
+    /// How many times its largest count a log holds before it drops what is in no window any more. This is the storage's own
+    /// affair, and nobody sees it unless the clock is set back.
+    spare: u128,
+}
 
 /// The calls that one rule has counted, in the order of their admission.
 #[derive(Debug, Default)]
@@ -29,16 +35,24 @@ struct History(Vec<Hit>);
 struct Hit {
     at: u128,
     weight: u128,
+    /// How much room it takes in a log.
+    units: u128,
     /// What it left in the bucket, in tokens times `per`.
     level: u128,
 }
 
 impl Tally {
+    /// Begins the tally of a new subject, in a storage whose logs hold `spare` times their largest count.
+    #[must_use]
+    pub fn new(spare: u8) -> Self {
+        Self { histories: Vec::new(), spare: spare.into() }
+    }
+
     /// Decides one call, and tells where every rule stands if that is asked for.
     pub fn decide(&mut self, rules: &[Rule], cost: u64, report: bool, now_us: u64) -> Answer {
         let (cost, now) = (u128::from(cost), u128::from(now_us));
-        self.0.resize_with(rules.len(), History::default);
-        self.0.iter_mut().zip(rules).for_each(|(history, rule)| history.forget_future(rule, now));
+        self.histories.resize_with(rules.len(), History::default);
+        self.histories.iter_mut().zip(rules).for_each(|(history, rule)| history.forget_future(rule, now));
         let denied = self.denial(rules, cost, now);
         if denied.is_none() && cost > 0 {
             self.charge(rules, cost, now);
@@ -60,17 +74,21 @@ impl Tally {
     }
 
     fn charge(&mut self, rules: &[Rule], cost: u128, now: u128) {
-        let longest = rules.iter().filter(|rule| is_sliding(rule)).map(per).max().unwrap_or_default();
-        for (history, rule) in self.0.iter_mut().zip(rules) {
-            // What no sliding window holds when a hit comes is not remembered, in case that the clock is set back.
-            history.0.retain(|hit| !is_sliding(rule) || hit.at + longest > now);
+        let sliding = || rules.iter().filter(|rule| is_sliding(rule));
+        let largest = sliding().map(|rule| u128::from(rule.count().max(1))).max().unwrap_or_default();
+        let longest = sliding().map(per).max().unwrap_or_default();
+        for (history, rule) in self.histories.iter_mut().zip(rules) {
             let level = history.level(rule, now).saturating_sub(cost * per(rule));
-            history.0.push(Hit { at: now, weight: cost, level });
+            history.0.push(Hit { at: now, weight: cost, units: cost.min(largest), level });
+            let units: u128 = history.0.iter().map(|hit| hit.units).sum();
+            if is_sliding(rule) && units > self.spare * largest {
+                history.0.retain(|hit| hit.at + longest > now);
+            }
         }
     }
 
     fn histories<'a>(&'a self, rules: &'a [Rule]) -> impl Iterator<Item = (&'a History, &'a Rule)> {
-        self.0.iter().zip(rules)
+        self.histories.iter().zip(rules)
     }
 }
 

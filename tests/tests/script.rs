@@ -15,8 +15,6 @@ use tallygate_lua::{
 use tallygate_tests::clocked::START_US;
 use tallygate_tests::server::{Server, ask};
 
-const KEY: &str = "tallygate:p/1m:s";
-
 fn policy<const N: usize>(rules: [(u64, u64); N]) -> Policy {
     let rules = rules.map(|(count, per)| Rule::sliding_window(count, Duration::from_secs(per)));
     Policy::builder("p").rules(rules).build().unwrap()
@@ -24,12 +22,6 @@ fn policy<const N: usize>(rules: [(u64, u64); N]) -> Policy {
 
 async fn call(limiter: &Limiter, policy: &Policy) -> Result<bool, Outage> {
     limiter.check(policy, &Subject::of("s")).await.map(|decision| decision.is_allowed())
-}
-
-/// Changes with every byte of the value, and of nothing else.
-fn digest(connection: &mut Connection) -> String {
-    let digests: Vec<String> = ask(connection, &format!("DEBUG DIGEST-VALUE {KEY}"));
-    digests.concat()
 }
 
 /// Says what clients asked a server, from one marker to the next.
@@ -83,35 +75,6 @@ async fn a_call_is_one_command() {
         assert_eq!(words.len(), 6, "{words:?}");
         assert_eq!((words[0], &words[2..5]), ("\"EVALSHA\"", &["\"1\"", "\"tallygate:p/1h:s\"", "\"3\""][..]));
     }
-}
-
-#[tokio::test]
-async fn a_foreign_value_under_the_key_is_an_outage_and_stays_as_it_was() {
-    let server = Server::start();
-    let (limiter, mut connection) = (server.limiter().await, server.connection());
-    let _: () = ask(&mut connection, &format!("LPUSH {KEY} foreign"));
-    let before = digest(&mut connection);
-    let outage = call(&limiter, &policy([(1, 60)])).await.unwrap_err();
-    assert!(outage.to_string().contains("WRONGTYPE"), "{outage}");
-    assert_eq!(digest(&mut connection), before);
-}
-
-#[tokio::test]
-async fn a_server_out_of_memory_admits_nothing_and_stores_nothing() {
-    let server = Server::start();
-    let (limiter, mut connection) = (server.limiter().await, server.connection());
-    let policy = policy([(10, 60)]);
-    assert!(call(&limiter, &policy).await.unwrap());
-    let before = digest(&mut connection);
-    let _: () = ask(&mut connection, "CONFIG SET maxmemory 1");
-    for subject in ["s", "new"] {
-        let outage = limiter.check(&policy, &Subject::of(subject)).await.unwrap_err();
-        assert!(outage.to_string().contains("OOM"), "{outage}");
-    }
-    assert_eq!(digest(&mut connection), before);
-    assert_eq!(ask::<u64>(&mut connection, "DBSIZE"), 1);
-    let _: () = ask(&mut connection, "CONFIG SET maxmemory 0");
-    assert!(call(&limiter, &policy).await.unwrap());
 }
 
 #[tokio::test]

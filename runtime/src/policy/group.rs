@@ -74,7 +74,6 @@ impl Group {
         let banned = self.ban.map(|ban| ban.within().max(ban.duration())).unwrap_or_default();
         let longest = rules.iter().map(memory_of).max().unwrap_or_default().max(banned);
         Self {
-            // A count of 0 closes the door; its log is there all the same.
             largest: sliding(&rules).map(|rule| rule.count().max(1)).max().unwrap_or_default(),
             reach_us: as_us(reach(&rules)),
             longest_us: as_us(longest),

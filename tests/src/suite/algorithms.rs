@@ -1,6 +1,6 @@
 //! What is particular to an algorithm, to a cost and to a report.
 
-use tallygate::{Decision, Kind, Rule, RuleReport, TokenBucket};
+use tallygate::{Decision, Kind, Rule, Subject, TokenBucket};
 
 use super::{MICROSECOND, named, policy, secs, somebody};
 use std::time::Duration;
@@ -36,19 +36,23 @@ pub async fn a_cost_beyond_all_numbers_never_fits(stage: &Stage) {
     }
 }
 
-/// Rules whose count became 0 deny every call for ever, and report that nothing is left of them.
-pub async fn a_closed_door_reports_that_nothing_is_left(stage: &Stage) {
-    let bucket = TokenBucket::new(2, secs(60)).reset_after(secs(90));
-    let open = policy("door", [Rule::sliding_window(2, secs(60)), Rule::fixed_window(2, secs(61)), bucket.into()]);
-    let closed = open.with_counts([0, 0, 0]);
-    stage.admitted(&open, &somebody()).await;
-    let Decision::Denied(denial) = stage.costly(&closed, &somebody(), 1).await else { panic!("the door is closed") };
-    assert_eq!(named(&denial), (Some(0), None));
-    let closed = stage.costly(&closed, &somebody(), 1).await;
-    assert_eq!(closed.report().iter().map(RuleReport::remaining).collect::<Vec<_>>(), [0, 0, 0]);
-    assert_eq!(closed.report().iter().map(RuleReport::reset).collect::<Vec<_>>(), [60, 61, 0].map(secs));
-    let open = stage.costly(&open, &somebody(), 1).await;
-    assert_eq!(open.report().iter().map(RuleReport::remaining).collect::<Vec<_>>(), [0, 0, 0]);
+/// A rule whose count became 0 denies every call for ever, whatever it has counted, and reports that nothing is left.
+pub async fn a_count_of_zero_closes_the_door(stage: &Stage) {
+    let bucket = TokenBucket::new(2, secs(60)).capacity(5).initial(3).reset_after(secs(60));
+    let windows =
+        [Rule::sliding_window(2, secs(60)), Rule::sliding_counter(2, secs(60)), Rule::fixed_window(2, secs(60))];
+    for (index, rule) in windows.into_iter().chain([bucket.into()]).enumerate() {
+        let (open, subject) = (policy("door", [rule]), Subject::of(index));
+        for used in [false, true] {
+            let decision = stage.costly(&open.with_counts([0]), &subject, 1).await;
+            assert_eq!(decision.report()[0].remaining(), 0);
+            // Of a bucket without room there is nothing to be whole again.
+            assert_eq!(decision.report()[0].reset() > secs(0), used && index < 3);
+            let Decision::Denied(denial) = decision else { panic!("the door of {open:?} is closed") };
+            assert_eq!(named(&denial), (Some(0), None));
+            stage.admitted(&open, &subject).await;
+        }
+    }
 }
 
 /// A call that costs nothing is counted by nobody, and the report says so.

@@ -14,6 +14,8 @@ use tallygate_tests::model::{Answer, Tally};
 use crate::coverage::Coverage;
 use crate::policies;
 
+/// When some of them begin: in 2200, when the times need as many bits as they ever will.
+const LATE_US: u64 = 7_258_118_400_000_000 - 7;
 const STEPS: usize = 80;
 const SUBJECTS: usize = 4;
 /// How many of the last calls a failure shows.
@@ -23,6 +25,8 @@ const SHOWN: usize = 40;
 pub(crate) struct Stage {
     pub(crate) limiter: Limiter,
     pub(crate) clock: Arc<AtomicU64>,
+    /// How many times its largest count a log holds here: see [`Tally::new`].
+    pub(crate) spare: u8,
 }
 
 /// A call, with what the model answers to it.
@@ -44,6 +48,7 @@ struct Sequence<'a> {
     versions: Vec<Policy>,
     subjects: [Subject; SUBJECTS],
     tallies: [Tally; SUBJECTS],
+    start_us: u64,
     now_us: u64,
     /// How long the last denial told to wait.
     wait_us: u64,
@@ -58,6 +63,7 @@ struct Sequence<'a> {
 pub(crate) async fn play(stage: &Stage, seed: u64, shortest: Duration, coverage: &mut Coverage) {
     let mut random = Rng::with_seed(seed);
     let versions = policies::versions(&mut random, shortest);
+    let start_us = if random.u8(0..8) == 0 { LATE_US } else { START_US };
     let subjects = std::array::from_fn(|subject| Subject::of(seed).and(subject));
     let mut sequence = Sequence {
         stage,
@@ -65,8 +71,9 @@ pub(crate) async fn play(stage: &Stage, seed: u64, shortest: Duration, coverage:
         seed,
         versions,
         subjects,
-        tallies: Default::default(),
-        now_us: START_US,
+        tallies: std::array::from_fn(|_| Tally::new(stage.spare)),
+        start_us,
+        now_us: start_us,
         wait_us: 0,
         calls: Vec::new(),
     };
@@ -171,7 +178,7 @@ impl Sequence<'_> {
             27 => now_us - 1,
             28 | 29 => now_us - self.random.u64(..per_us),
             30 => now_us - per_us - 1 + off,
-            _ => START_US.min(now_us) - self.random.u64(..5 * per_us),
+            _ => self.start_us.min(now_us) - self.random.u64(..5 * per_us),
         }
     }
 

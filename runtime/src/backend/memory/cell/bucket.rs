@@ -18,7 +18,7 @@ pub(super) fn at(cell: Cell, bucket: &TokenBucket, count: u64, now_us: u64) -> C
 }
 
 pub(super) fn wait(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_us: u64) -> Wait {
-    if count == 0 || cost > bucket.capacity_or(count) {
+    if cost > bucket.capacity_or(count) {
         return Wait::NEVER;
     }
     let missing = (cost * as_us(bucket.per())).saturating_sub(cell.amount);

@@ -386,7 +386,7 @@ mod tests {
     fn only_rules_of_one_subject_are_compared() {
         let by = |subject, count, secs| (subject, sliding(count, secs));
         assert_eq!(validate_by_subject(&[by("phone", 10, 60), by("network", 10, 60), by("network", 5, 30)]), Ok(()));
-        let mistaken = [by("phone", 10, 60), by("network", 0, 60), by("phone", 20, 60), by("network", 5, 30)];
+        let mistaken = [by("phone", 10, 60), by("network", 0, 60), by("phone", 20, 60), by("network", 5, 90)];
         let places: Vec<_> = validate_by_subject(&mistaken).unwrap_err().iter().map(RuleError::rule).collect();
         assert_eq!(places, [Some(1), Some(2)]);
         assert_eq!(validate_by_subject::<()>(&[]).unwrap_err()[0].rule(), None);

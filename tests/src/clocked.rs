@@ -3,7 +3,8 @@
 //! The shipped script asks Redis for the time and takes it from nobody else. A limiter that is built with a clock of the
 //! test's sends its time along, with a script that differs from the shipped one in the lines that read the clock alone.
 //!
-//! Keys still expire by the real clock. Windows of minutes, which a test lets pass in no time, see to it that none goes early.
+//! Keys still expire by the real clock. Windows of minutes, which a test lets pass in no time, see to it that none goes
+//! early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

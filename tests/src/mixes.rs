@@ -21,7 +21,7 @@ pub fn mixes(unit: Duration) -> Vec<Policy> {
     ];
     let without_another_bucket = alone.iter().take(5).flatten().cloned();
     let together: Vec<_> = without_another_bucket.chain([Rule::duplicate(unit / 8)]).collect();
-    alone.into_iter().chain([together]).map(|rules| policy(rules)).collect()
+    alone.into_iter().chain([together]).map(policy).collect()
 }
 
 fn policy(rules: Vec<Rule>) -> Policy {

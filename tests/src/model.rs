@@ -1,10 +1,8 @@
 //! What a limiter decides, said as plainly as possible: every backend has to say the same.
 //!
-//! A rule has the history of the calls it has counted, and all there is to say of it is whether one more [fits]. The rest
+//! A rule has the history of the calls it has counted, and all there is to say of it is whether one more `fits`. The rest
 //! follows by asking that again: the time to wait ends at the first moment at which the call fits, what remains is the
 //! greatest cost that fits. Nothing is shared with the runtime but the words for rules and the ticks of schedules.
-//!
-//! [fits]: History::fits
 
 use tallygate::{Algorithm, Role, Rule, Schedule};
 

@@ -40,7 +40,7 @@ impl Stored {
 
     /// Takes the TTL away.
     pub fn persist(&mut self) {
-        self.ask("PERSIST")
+        self.ask::<()>("PERSIST");
     }
 
     fn ask<T: FromRedisValue>(&mut self, command: &str) -> T {

@@ -17,7 +17,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Decides a call; of an admitted one, returns the longest time for which a rule remembers it.
 async fn call(limiter: &Limiter, policy: &Policy) -> Result<Option<Duration>, Outage> {
     let decision = limiter.check(policy, &Subject::of("s")).report().await?;
-    Ok(decision.is_allowed().then(|| decision.report().iter().map(|rule| rule.reset()).max().unwrap()))
+    Ok(decision.is_allowed().then(|| decision.report().iter().map(tallygate::RuleReport::reset).max().unwrap()))
 }
 
 async fn admitted(limiter: &Limiter, policy: &Policy) {
@@ -37,7 +37,7 @@ fn bound(policy: &Policy, now_us: u64) -> Duration {
 }
 
 fn millis(ttl_ms: i64) -> Duration {
-    Duration::from_millis(u64::try_from(ttl_ms).expect("the tally has a TTL"))
+    Duration::from_millis(u64::try_from(ttl_ms).unwrap())
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! The packages that are published: each is built from what it holds, and holds what it needs.
 
-use std::fs;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, fs, process};
 
 use crate::{Outcome, step};
 
@@ -31,9 +33,21 @@ fn read(file: &str) -> Result<Vec<u8>, String> {
 
 /// Packs all at once, as they depend on each other in versions that no registry has yet, and builds what was packed.
 pub(crate) fn run() -> Outcome {
-    let mut together = step::cargo("package --allow-dirty");
-    step::run("package what is published", together.args(PUBLISHED.iter().flat_map(|(package, _)| ["-p", package])))?;
+    let folder = fresh_folder();
+    let mut together = step::cargo("package --allow-dirty --target-dir");
+    together.arg(&folder).args(PUBLISHED.iter().flat_map(|(package, _)| ["-p", package]));
+    let packed = step::run("package what is published", &mut together);
+    // Left to the system where it cannot be removed.
+    let _ = fs::remove_dir_all(&folder);
+    packed?;
     PUBLISHED.iter().try_for_each(|(package, _)| check_contents(package))
+}
+
+/// A folder that no run had before: cargo believes that a version it has unpacked from a registry never changes, and
+/// would build `tallygate` with the other packages of an earlier run.
+fn fresh_folder() -> PathBuf {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    env::temp_dir().join(format!("tallygate-packages-{}-{}", now.as_secs(), process::id()))
 }
 
 fn check_contents(package: &str) -> Outcome {

@@ -29,6 +29,7 @@ pub(crate) struct Group {
     /// The longest sliding window: how long the log reaches back.
     pub(crate) reach_us: u64,
     /// The longest time for which a hit or a denial is remembered, schedules aside.
+    #[cfg_attr(not(feature = "redis"), allow(dead_code, reason = "tallies in memory know when they are over"))]
     pub(crate) longest_us: u64,
     /// Policy, subject and layout, as they stand in keys.
     pub(crate) segment: Arc<str>,

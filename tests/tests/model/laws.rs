@@ -55,7 +55,7 @@ pub(crate) async fn retry_after_is_exact(stage: &Stage, seed: u64, shortest: Dur
         caller.now_us += us(wait) - 1;
         match caller.call(cost).await {
             Decision::Denied(denial) => {
-                assert_eq!(denial.retry_after(), Some(MICROSECOND), "{seed}: {:?}", caller.policy)
+                assert_eq!(denial.retry_after(), Some(MICROSECOND), "{seed}: {:?}", caller.policy);
             }
             Decision::Allowed(_) => panic!("{seed}: admitted too early by {:?}", caller.policy),
         }

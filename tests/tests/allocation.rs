@@ -1,6 +1,6 @@
 //! Deciding in memory takes no memory and no waiting, once a subject is known.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

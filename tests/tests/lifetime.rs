@@ -1,6 +1,6 @@
 //! How long tallies live, and what leaves them as they are: the same for rules of every kind.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
 use std::time::Duration;
 

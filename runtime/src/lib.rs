@@ -81,11 +81,15 @@
 //! | feature | by default | what it brings |
 //! | --- | --- | --- |
 //! | `redis` | yes | tallies in Redis, by the crate of that name |
+//! | `metrics` | no | decisions, their time and the number of tallies, by the crate of that name |
+//! | `tracing-spans` | no | a span around each decision |
 //!
 //! # Read more
 //!
 //! * [Semantics](https://github.com/tallygate/tallygate/blob/main/docs/semantics.md): what a limited function does, exactly
 //! * [Keys](https://github.com/tallygate/tallygate/blob/main/docs/keys.md): where a tally is kept, and who shares it
+//! * [Callers](https://github.com/tallygate/tallygate/blob/main/docs/callers.md): waiting, remembered denials, overrides
+//! * [Observability](https://github.com/tallygate/tallygate/blob/main/docs/observability.md): log, metrics and spans
 //! * [Operations](https://github.com/tallygate/tallygate/blob/main/docs/operations.md): running it on Redis
 //! * [Limitations](https://github.com/tallygate/tallygate/blob/main/docs/limitations.md)
 
@@ -93,11 +97,16 @@ mod backend;
 mod check;
 mod clock;
 mod decision;
+#[cfg(feature = "redis")]
+mod denied;
 mod error;
 mod key;
 mod limiter;
+mod observe;
+mod overrides;
 mod policy;
 mod rejection;
+mod wait;
 
 #[doc(hidden)]
 pub mod __private;
@@ -109,7 +118,9 @@ pub use clock::Clock;
 pub use decision::{Decision, Denial, LimitingRule, Permit, RuleReport};
 pub use error::Error;
 pub use key::Subject;
-pub use limiter::{DEFAULT_DEADLINE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Limiter, LimiterBuilder};
+pub use limiter::{
+    DEFAULT_DEADLINE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, DEFAULT_REMEMBER_DENIALS, Limiter, LimiterBuilder,
+};
 pub use policy::{Policy, PolicyBuilder};
 pub use rejection::{FromRejection, Kind, Outage, Rejection};
 pub use tallygate_macros::rate_limit;

@@ -10,6 +10,10 @@ use once_cell::sync::{Lazy, OnceCell};
 pub use self::builder::LimiterBuilder;
 use crate::backend::{Backend, Memory};
 use crate::clock::Clock;
+#[cfg(feature = "redis")]
+use crate::denied::Denials;
+use crate::overrides::Overrides;
+use crate::wait::Lines;
 use crate::{Check, Error, Policy, Subject};
 
 /// The prefix of all keys when none is set.
@@ -17,6 +21,9 @@ pub const DEFAULT_PREFIX: &str = "tallygate";
 
 /// The longest a decision takes when no deadline is set: 250 milliseconds.
 pub const DEFAULT_DEADLINE: Duration = Duration::from_millis(250);
+
+/// The longest a denial is remembered in this process when no other time is set: a second.
+pub const DEFAULT_REMEMBER_DENIALS: Duration = Duration::from_secs(1);
 
 /// The most subjects whose tallies are kept in this process at once, when no other number is set: a million.
 pub const DEFAULT_MAX_SUBJECTS: usize = 1_000_000;
@@ -43,6 +50,13 @@ pub struct Limiter {
 struct Inner {
     prefix: String,
     backend: Backend,
+    lines: Lines,
+    overrides: Overrides,
+    #[cfg(feature = "redis")]
+    clock: Clock,
+    /// None where denials are not remembered.
+    #[cfg(feature = "redis")]
+    denials: Option<Denials>,
 }
 
 impl Limiter {
@@ -51,7 +65,9 @@ impl Limiter {
     /// Its clock is tokio's: a test that pauses time can advance it past a window instead of sleeping.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self::new(DEFAULT_PREFIX.to_owned(), Backend::Memory(Memory::new(Clock::tokio(), DEFAULT_MAX_SUBJECTS)))
+        let clock = Clock::tokio();
+        let memory = Memory::new(clock.clone(), DEFAULT_MAX_SUBJECTS);
+        Self::new(DEFAULT_PREFIX.to_owned(), Backend::Memory(memory), clock, Duration::ZERO)
     }
 
     /// Returns a limiter whose tallies are where `url` says, once it can be reached.
@@ -116,6 +132,55 @@ impl Limiter {
         Check::new(self, policy, subject)
     }
 
+    /// Waits for admission of one call of `subject`, however long that takes: [`check`](Self::check) with a
+    /// [`wait`](Check::wait) that has no end.
+    ///
+    /// The decision is a denial only if the call can never be admitted.
+    ///
+    /// # Errors
+    ///
+    /// An [`Outage`](crate::Outage), as of [`check`](Self::check).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let limiter = Limiter::in_memory();
+    /// let pace = Policy::builder("mail").rule(Rule::sliding_window(10, Duration::from_millis(50))).build()?;
+    /// for letter in 0..25 {
+    ///     let permit = limiter.acquire(&pace, &Subject::everyone()).await?.permit()?;
+    ///     // send it
+    /// #   let _ = (letter, permit);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn acquire<'a>(&'a self, policy: &'a Policy, subject: &Subject) -> Check<'a> {
+        self.check(policy, subject).wait_endlessly()
+    }
+
+    pub(crate) fn lines(&self) -> &Lines {
+        &self.inner.lines
+    }
+
+    pub(crate) fn overrides(&self) -> &Overrides {
+        &self.inner.overrides
+    }
+
+    #[cfg(feature = "redis")]
+    pub(crate) fn denials(&self) -> Option<&Denials> {
+        self.inner.denials.as_ref()
+    }
+
+    #[cfg(feature = "redis")]
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.inner.clock
+    }
+
     pub(crate) fn prefix(&self) -> &str {
         &self.inner.prefix
     }
@@ -124,7 +189,19 @@ impl Limiter {
         &self.inner.backend
     }
 
-    fn new(prefix: String, backend: Backend) -> Self {
-        Self { inner: Arc::new(Inner { prefix, backend }) }
+    #[cfg_attr(not(feature = "redis"), allow(unused_variables, reason = "only what others decide is remembered"))]
+    fn new(prefix: String, backend: Backend, clock: Clock, remember_denials: Duration) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                prefix,
+                backend,
+                lines: Lines::default(),
+                overrides: Overrides::default(),
+                #[cfg(feature = "redis")]
+                clock,
+                #[cfg(feature = "redis")]
+                denials: Denials::new(remember_denials),
+            }),
+        }
     }
 }

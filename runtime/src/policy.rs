@@ -63,6 +63,52 @@ impl Policy {
         &self.inner.rules
     }
 
+    /// Returns the same policy with other rules, which are sound.
+    pub(crate) fn with_rules(&self, rules: &[Rule]) -> Self {
+        Self::new(self.inner.name.clone(), rules.to_vec())
+    }
+
+    /// Whether it is a clone of the other.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// Whether it decides as the other does.
+    #[cfg(feature = "redis")]
+    pub(crate) fn has_rules_of(&self, other: &Self) -> bool {
+        self.is(other) || self.inner.rules == other.inner.rules
+    }
+
+    /// Whether a denial that this process has seen may answer for the next ones.
+    #[cfg(feature = "redis")]
+    #[allow(clippy::unused_self, reason = "a policy has no other reason yet to ask the storage about a denied call")]
+    pub(crate) fn remembers_denials(&self) -> bool {
+        true
+    }
+
+    /// The name as it stands in keys.
+    pub(crate) fn escaped_name(&self) -> &str {
+        // What follows it begins with a character that is escaped in names.
+        self.inner.segment.split(['/', '=']).next().unwrap_or_default()
+    }
+
+    fn new(name: Cow<'static, str>, rules: Vec<Rule>) -> Self {
+        let group = Group::new(&rules);
+        let segment = policy_segment(&name) + &group.layout;
+        #[cfg(feature = "cron")]
+        let ticks = ticks::Ticks::new(&rules);
+        Self {
+            inner: Arc::new(Inner {
+                name,
+                segment,
+                group,
+                #[cfg(feature = "cron")]
+                ticks,
+                rules: rules.into(),
+            }),
+        }
+    }
+
     pub(crate) fn group(&self) -> &Group {
         &self.inner.group
     }
@@ -109,18 +155,7 @@ impl PolicyBuilder {
             return Err(Error::new("`name` of a policy must not be empty, like `Policy::builder(\"sms\")`"));
         }
         validate(&self.rules).map_err(|mistakes| Error::rules(&self.name, &mistakes))?;
-        let group = Group::new(&self.rules);
-        let segment = policy_segment(&self.name) + &group.layout;
-        Ok(Policy {
-            inner: Arc::new(Inner {
-                name: self.name,
-                segment,
-                group,
-                #[cfg(feature = "cron")]
-                ticks: ticks::Ticks::new(&self.rules),
-                rules: self.rules.into(),
-            }),
-        })
+        Ok(Policy::new(self.name, self.rules))
     }
 }
 

@@ -109,6 +109,14 @@ impl Server {
         ask(&mut self.connection(), command)
     }
 
+    /// Returns how many calls of a command the server has executed.
+    #[must_use]
+    pub fn calls(&self, command: &str) -> usize {
+        let stats: String = self.ask("INFO commandstats");
+        let line = stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+        line.and_then(|rest| rest.split(',').next()?.parse().ok()).unwrap_or(0)
+    }
+
     /// Stops the process where it stands: connections stay open and nobody answers.
     pub fn pause(&self) {
         self.signal(Signal::STOP);
@@ -148,7 +156,9 @@ pub fn free_port() -> u16 {
 
 /// Nothing but a test of the deadline is about the deadline.
 pub(crate) async fn patient_limiter(url: &str) -> Limiter {
-    Limiter::builder().deadline(Duration::from_secs(30)).connect(url).await.expect("the server answers")
+    // These tests are about what the server decides, which some of them give a clock of its own.
+    let builder = Limiter::builder().deadline(Duration::from_secs(30)).remember_denials(Duration::ZERO);
+    builder.connect(url).await.expect("the server answers")
 }
 
 /// Sends one command, written as in `redis-cli`, and returns its answer.

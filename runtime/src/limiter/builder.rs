@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use super::{DEFAULT_DEADLINE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Limiter};
+use super::{DEFAULT_DEADLINE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, DEFAULT_REMEMBER_DENIALS, Limiter};
 use crate::Error;
 use crate::backend::{Backend, Memory};
 use crate::clock::Clock;
 use crate::key::{PREFIX_BYTES, is_plain};
+
+/// The longest that a denial can be remembered.
+const LONGEST_REMEMBERED: Duration = Duration::from_secs(10);
 
 /// Builds a [`Limiter`] with settings other than the default ones.
 ///
@@ -32,6 +35,7 @@ pub struct LimiterBuilder {
     prefix: String,
     deadline: Duration,
     max_subjects: usize,
+    remember_denials: Duration,
     clock: Clock,
 }
 
@@ -41,6 +45,7 @@ impl LimiterBuilder {
             prefix: DEFAULT_PREFIX.to_owned(),
             deadline: DEFAULT_DEADLINE,
             max_subjects: DEFAULT_MAX_SUBJECTS,
+            remember_denials: DEFAULT_REMEMBER_DENIALS,
             clock: Clock::tokio(),
         }
     }
@@ -68,6 +73,16 @@ impl LimiterBuilder {
     /// [`Kind::Unavailable`](crate::Kind::Unavailable). Tallies in Redis are not counted.
     pub fn max_subjects(mut self, subjects: usize) -> Self {
         self.max_subjects = subjects;
+        self
+    }
+
+    /// Sets how long this process answers the calls of a subject by itself after Redis has denied one, so that a flood of
+    /// them does not reach Redis: a second unless told otherwise, at most ten; zero turns it off.
+    ///
+    /// It never lasts beyond the time at which the call would be admitted, as far as that was known: what another process
+    /// resets or gives back meanwhile is seen by that much later. Decisions that report are always asked for.
+    pub fn remember_denials(mut self, longest: Duration) -> Self {
+        self.remember_denials = longest;
         self
     }
 
@@ -106,8 +121,9 @@ impl LimiterBuilder {
         self.check_prefix()?;
         self.check_deadline()?;
         self.check_max_subjects()?;
+        self.check_remember_denials()?;
         let backend = self.backend(url)?;
-        Ok(Limiter::new(self.prefix, backend))
+        Ok(Limiter::new(self.prefix, backend, self.clock, self.remember_denials))
     }
 
     fn check_prefix(&self) -> Result<(), Error> {
@@ -130,6 +146,15 @@ impl LimiterBuilder {
     fn check_max_subjects(&self) -> Result<(), Error> {
         if self.max_subjects == 0 {
             return Err(Error::new("`max_subjects` must be at least 1, like `max_subjects(100_000)`"));
+        }
+        Ok(())
+    }
+
+    fn check_remember_denials(&self) -> Result<(), Error> {
+        if self.remember_denials > LONGEST_REMEMBERED {
+            return Err(Error::new(
+                "`remember_denials` is at most ten seconds, like `remember_denials(Duration::from_secs(1))`",
+            ));
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use super::ballot::Ballot;
 use super::tally::Tally;
 use crate::backend::Verdict;
+use crate::observe::Tallies;
 use crate::{Outage, Policy};
 
 /// How many tallies a new subject looks at for one that is over: more than it adds, so these never pile up.
@@ -20,6 +21,7 @@ pub(super) struct Shard {
     /// Where to go on looking for tallies that are over.
     swept: usize,
     max_subjects: usize,
+    counted: Tallies,
 }
 
 struct Entry {
@@ -30,7 +32,7 @@ struct Entry {
 
 impl Shard {
     pub(super) fn new(hasher: RandomState, max_subjects: usize) -> Self {
-        Self { tallies: IndexMap::with_hasher(hasher), swept: 0, max_subjects }
+        Self { tallies: IndexMap::with_hasher(hasher), swept: 0, max_subjects, counted: Tallies::default() }
     }
 
     /// Returns the tally of a subject, a new one for a new subject.
@@ -53,7 +55,9 @@ impl Shard {
             return Err(Outage::new("memory: too many subjects are being denied at once; raise `max_subjects`"));
         }
         let entry = Entry { tally: Tally::new(policy.group()), policy: policy.clone() };
-        Ok(self.tallies.insert_full(key.into(), entry).0)
+        let index = self.tallies.insert_full(key.into(), entry).0;
+        self.counted.are(self.tallies.len());
+        Ok(index)
     }
 
     /// Looks at the next few tallies in turn and removes each that is `over`; tells whether there was one.

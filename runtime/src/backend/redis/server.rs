@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use ::redis::RedisError;
+use ::redis::{Cmd, FromRedisValue, RedisError};
 use tokio::time::{Instant, timeout_at};
 
 use super::connect::{self, Connector, Link};
@@ -44,6 +44,18 @@ impl Server {
         self.learn_time(&values);
         wire::read_replies(&values, requests)
             .ok_or_else(|| Outage::new("redis: the script's reply has an unknown shape"))
+    }
+
+    /// Sends one command beside the script.
+    pub(super) async fn query<T: FromRedisValue>(&self, command: &Cmd, until: Instant) -> Result<T, Outage> {
+        let asked = Instant::now();
+        let mut link = timeout_at(until, self.connector.link()).await.map_err(|_| late())??;
+        let Ok(answer) = timeout_at(until, command.query_async(link.connection())).await else {
+            self.connector.suspect(&link, asked);
+            return Err(late());
+        };
+        link.heard();
+        answer.map_err(|error| self.blame(&link, &error))
     }
 
     /// Drops the connection where the error says that it leads nowhere, or to a server that may not write.

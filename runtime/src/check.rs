@@ -103,6 +103,7 @@ impl<'a> Check<'a> {
     }
 
     /// Decides a call that this process can decide without asking.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, reason = "without Redis it decides them all"))]
     fn at_once(&self) -> Option<Result<Decision, Outage>> {
         let terms = self.terms();
         let request = self.request(&terms);
@@ -130,6 +131,7 @@ impl<'a> Check<'a> {
     }
 
     /// Decides a call that this process cannot decide by itself.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "without Redis there is none to wait for"))]
     async fn later(&self) -> Result<Decision, Outage> {
         match self.limiter.backend() {
             Backend::Memory(memory) => {

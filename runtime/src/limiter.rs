@@ -67,7 +67,7 @@ impl Limiter {
     pub fn in_memory() -> Self {
         let clock = Clock::tokio();
         let memory = Memory::new(clock.clone(), DEFAULT_MAX_SUBJECTS);
-        Self::new(DEFAULT_PREFIX.to_owned(), Backend::Memory(memory), clock, Duration::ZERO)
+        Self::new(DEFAULT_PREFIX.to_owned(), Backend::Memory(memory), &clock, Duration::ZERO)
     }
 
     /// Returns a limiter whose tallies are where `url` says, once it can be reached.
@@ -190,7 +190,7 @@ impl Limiter {
     }
 
     #[cfg_attr(not(feature = "redis"), allow(unused_variables, reason = "only what others decide is remembered"))]
-    fn new(prefix: String, backend: Backend, clock: Clock, remember_denials: Duration) -> Self {
+    fn new(prefix: String, backend: Backend, clock: &Clock, remember_denials: Duration) -> Self {
         Self {
             inner: Arc::new(Inner {
                 prefix,
@@ -198,7 +198,7 @@ impl Limiter {
                 lines: Lines::default(),
                 overrides: Overrides::default(),
                 #[cfg(feature = "redis")]
-                clock,
+                clock: clock.clone(),
                 #[cfg(feature = "redis")]
                 denials: Denials::new(remember_denials),
             }),

@@ -1,6 +1,8 @@
 //! What the log, the metrics and the spans tell of decisions: policy, rule and kind, and never the subject.
 
-use tracing::{debug, info, warn};
+#[cfg(feature = "redis")]
+use tracing::warn;
+use tracing::{debug, info};
 
 use crate::{Decision, Denial, Kind, Outage, Policy};
 
@@ -55,11 +57,13 @@ impl<'a> Watch<'a> {
         self.within(|| match decided {
             Ok(Decision::Allowed(_)) => {}
             Ok(Decision::Denied(denial)) => denied(self.policy, denial),
-            Err(outage) => {
-                debug!(target: TARGET, policy = self.policy.name(), kind = %Kind::Unavailable, %outage, "no decision")
-            }
+            Err(outage) => undecided(self.policy, outage),
         });
     }
+}
+
+fn undecided(policy: &Policy, outage: &Outage) {
+    debug!(target: TARGET, policy = policy.name(), kind = %Kind::Unavailable, %outage, "no decision");
 }
 
 fn denied(policy: &Policy, denial: &Denial) {

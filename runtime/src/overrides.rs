@@ -2,6 +2,7 @@
 
 #[cfg(feature = "redis")]
 mod refresh;
+#[cfg(feature = "redis")]
 mod text;
 
 use std::collections::HashMap;
@@ -52,6 +53,7 @@ struct OfPolicy {
 
 /// The rules that stand in for those of a policy.
 struct Override {
+    /// As it is stored in Redis; empty where it is not.
     #[cfg(feature = "redis")]
     text: Box<str>,
     rules: Vec<Rule>,
@@ -154,11 +156,10 @@ impl Table {
 }
 
 impl Override {
-    #[cfg_attr(not(feature = "redis"), allow(unused_variables, reason = "only what is read again is compared"))]
-    fn new(text: String, rules: Vec<Rule>) -> Self {
+    fn new(rules: Vec<Rule>) -> Self {
         Self {
             #[cfg(feature = "redis")]
-            text: text.into(),
+            text: Box::default(),
             rules,
             made: Mutex::default(),
         }
@@ -193,6 +194,7 @@ fn too_many() -> Error {
 }
 
 /// Rules that change while running.
+#[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "without Redis there is none to wait for"))]
 impl Limiter {
     /// Lets these rules decide all calls of the policies of that name, instead of their own, until
     /// [`clear_override`](Self::clear_override).
@@ -268,17 +270,15 @@ impl Limiter {
 
     async fn put_override(&self, policy: &str, subject: Option<&Subject>, rules: Vec<Rule>) -> Result<(), Error> {
         validate_override(&rules).map_err(|mistakes| Error::rules(policy, &mistakes))?;
-        let text = text::write(&rules)
-            .ok_or_else(|| Error::new(format!("policy `{policy}`: these rules take too much room; use fewer")))?;
         let field = Field::new(policy, subject);
         match self.backend() {
             Backend::Memory(_) => {
-                self.overrides().put(field, Override::new(text, rules))?;
+                self.overrides().put(field, Override::new(rules))?;
                 observe::overridden(&policy_segment(policy));
                 Ok(())
             }
             #[cfg(feature = "redis")]
-            Backend::Redis(redis) => self.overrides().store(self, redis, &field, Some(&text)).await,
+            Backend::Redis(redis) => self.overrides().store(self, redis, &field, Some(&rules)).await,
         }
     }
 

@@ -24,8 +24,9 @@ fn builder() -> LimiterBuilder {
     Limiter::builder().deadline(Duration::from_secs(30))
 }
 
+/// Remembers for longer than a busy machine takes between two calls.
 async fn limiter(server: &Server) -> Limiter {
-    builder().connect(&server.url()).await.unwrap()
+    builder().remember_denials(Duration::from_secs(10)).connect(&server.url()).await.unwrap()
 }
 
 async fn denied(limiter: &Limiter, policy: &Policy) -> Denial {
@@ -42,7 +43,7 @@ fn asked(server: &Server) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_denied_calls_reaches_redis_a_few_times_a_second() {
     let server = Server::start();
-    let limiter = limiter(&server).await;
+    let limiter = builder().connect(&server.url()).await.unwrap();
     let policy = policy([Rule::sliding_window(1, HOUR)]);
     assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
     let started = Instant::now();
@@ -59,15 +60,13 @@ async fn what_is_remembered_says_what_redis_said_with_the_time_counted_down() {
     let policy = policy([Rule::duplicate(Duration::from_secs(60)), Rule::sliding_window(5, HOUR)]);
     assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
     let first = denied(&limiter, &policy).await;
-    let (before, calls) = (Instant::now(), asked(&server));
+    let calls = asked(&server);
     sleep(Duration::from_millis(20)).await;
     let second = denied(&limiter, &policy).await;
-    if before.elapsed() < Duration::from_millis(900) {
-        assert_eq!(asked(&server), calls, "nobody was asked");
-    }
+    assert_eq!(asked(&server), calls, "nobody was asked");
     assert_eq!((first.kind(), second.kind()), (Kind::Duplicate, Kind::Duplicate));
     assert_eq!(second.rule().unwrap().index(), first.rule().unwrap().index());
-    let counted_down = first.retry_after().unwrap() - second.retry_after().unwrap();
+    let counted_down = first.retry_after().unwrap().checked_sub(second.retry_after().unwrap()).unwrap();
     assert!(counted_down >= Duration::from_millis(20), "{counted_down:?}");
 }
 

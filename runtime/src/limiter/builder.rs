@@ -99,6 +99,7 @@ impl LimiterBuilder {
     /// # Errors
     ///
     /// A setting that cannot be used, or a server that cannot be reached or that refuses the password.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "without Redis there is none to reach"))]
     pub async fn connect(self, url: &str) -> Result<Limiter, Error> {
         let limiter = self.connect_lazy(url)?;
         match &limiter.inner.backend {
@@ -123,7 +124,7 @@ impl LimiterBuilder {
         self.check_max_subjects()?;
         self.check_remember_denials()?;
         let backend = self.backend(url)?;
-        Ok(Limiter::new(self.prefix, backend, self.clock, self.remember_denials))
+        Ok(Limiter::new(self.prefix, backend, &self.clock, self.remember_denials))
     }
 
     fn check_prefix(&self) -> Result<(), Error> {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tallygate_rules::Rule;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -101,14 +102,25 @@ impl Overrides {
         limiter: &Limiter,
         redis: &Redis,
         field: &Field,
-        text: Option<&str>,
+        rules: Option<&[Rule]>,
     ) -> Result<(), Error> {
         let stored = redis.overrides(limiter.prefix());
         let failed = |outage: Outage| Error::new(outage.to_string());
-        if text.is_some() && stored.len().await.map_err(failed)? > MOST_OVERRIDES {
+        let name = field.name();
+        let text = match rules {
+            Some(rules) => Some(text::write(rules).ok_or_else(|| {
+                Error::new(format!("policy `{}`: these rules take too much room; use fewer", field.policy))
+            })?),
+            None => None,
+        };
+        // One that is there already may be replaced, come what may.
+        if text.is_some()
+            && stored.len().await.map_err(failed)? > MOST_OVERRIDES
+            && !stored.has(&name).await.map_err(failed)?
+        {
             return Err(too_many());
         }
-        stored.put(&field.name(), text).await.map_err(failed)?;
+        stored.put(&name, text.as_deref()).await.map_err(failed)?;
         self.take_up(limiter, redis).await.map_err(failed)
     }
 
@@ -118,12 +130,11 @@ impl Overrides {
         if version == self.read().version {
             return Ok(());
         }
-        match stored.all(MOST_OVERRIDES).await? {
-            Some(entries) => self.adopt(version, entries),
-            None => {
-                observe::too_many_overrides(MOST_OVERRIDES);
-                self.write().version = version;
-            }
+        if let Some(entries) = stored.all(MOST_OVERRIDES).await? {
+            self.adopt(version, entries);
+        } else {
+            observe::too_many_overrides(MOST_OVERRIDES);
+            self.write().version = version;
         }
         Ok(())
     }
@@ -138,7 +149,7 @@ impl Overrides {
                 continue;
             }
             match text::read(&text) {
-                Ok(rules) => found.push((field, Some(Override::new(text, rules)))),
+                Ok(rules) => found.push((field, Some(Override { text: text.into(), ..Override::new(rules) }))),
                 Err(mistake) => observe::override_ignored(&field.policy, &mistake),
             }
         }

@@ -30,6 +30,11 @@ impl Stored<'_> {
         self.query(cmd("HGET").arg(&self.key).arg(VERSION)).await
     }
 
+    pub(crate) async fn has(&self, name: &str) -> Result<bool, Outage> {
+        let rules: Option<Vec<u8>> = self.query(cmd("HGET").arg(&self.key).arg(name)).await?;
+        Ok(rules.is_some())
+    }
+
     pub(crate) async fn len(&self) -> Result<usize, Outage> {
         self.query(cmd("HLEN").arg(&self.key)).await
     }

@@ -1,34 +1,39 @@
 --[[ Decide requests: charge every rule of every subject of a request, or none.
 
-  KEYS[i]  the tally of one subject, in the order of the requests. A string of integers of 7 bytes, big endian: first
-           three of them for every rule that is not a sliding window (its cell), then the log, which is the time of each
-           unit of weight that the sliding windows admitted, oldest first
+  KEYS[i]  the tally of one subject, in the order of the requests. A string of integers of 7 bytes, big endian, in three
+           parts: the cells, three integers for every rule that is not a sliding window; if denials lead to a ban, when
+           that began, when it ends, the number of the next slot, and as many slots, each the time of a denial; and the
+           log, the time of each unit of weight that the sliding windows admitted, oldest first
   ARGV     protocol version, then per request a string of packed fields, integers of 7 bytes unless said otherwise
-             number of its subjects (1 byte), 1 to report on every rule or 0 (1 byte), its cost, then per subject
-               number of its rules (1 byte), number of its cells (2 bytes), the largest count of its sliding windows or
-               0, the longest time for which one of its rules remembers a hit, how many integers to read from the end of
-               its tally (2 bytes), where these begin (text, ended by a zero byte), the milliseconds it is to live
-               (likewise), then per rule its kind (1 byte), its count, and by its kind, each with its cell
+             number of its subjects (1 byte), what is asked (1 byte: 1 to report on every rule, 2 not to charge, 3 both),
+             its cost, then per subject
+               number of its rules (1 byte), number of its cells (2 bytes), number of denials that lead to a ban or 0 (2
+               bytes), the largest count of its sliding windows or 0, the longest of them, how many integers to read from
+               the end of its tally (2 bytes), where these begin (text, ended by a zero byte), the milliseconds it is to
+               live (likewise), if denials lead to a ban the time in which they add up and the ban's duration, then per
+               rule its kind (1 byte), its count, and by its kind, each with its cell
                  w window                                  sliding window                 (no cell)
                  d window                                  the same, of calls, named first (no cell)
                  c slot                                    sliding counter: start of slot, weight, weight before
                  f window                                  fixed window: opened, weight, -
                  k n tick1 ... tickn                       cron, with ticks around now: last hit, weight, -
-                 b per capacity initial reset_after        token bucket: last hit, level in tokens * per, -
+                 b per capacity initial reset_after        token bucket: last hit, level in tokens * per, in use since
   Returns  { now, then per request: rule, retry_after, then if asked per rule: remaining, reset }
              rule         0 when admitted, else the rule to name, counted from 1 across the request's subjects;
-                          -1 when the ticks are not around now: ask again; -2 when a tally cannot be read: ask it alone
+                          -1 when the ticks are not around now: ask again; -2 when a tally cannot be read: ask it alone;
+                          -3 when a subject is banned
              retry_after  0 when admitted; -1 when the call can never fit
              remaining    the greatest cost that would be admitted now
              reset        until the rule is as if it had never counted
   TTL      set by every write that needs it: at least until the last hit counts no more, at most a quarter longer
-  Version  2; what these fields mean to the caller is in lib.rs
+  Version  3; what these fields mean to the caller is in lib.rs
 
   All numbers are integers below 2^53, all times are microseconds, those that are no durations since 1970. The clock is the
-  server's. A denial writes nothing. There are no functions, as making one costs as much as reading a tally. ]]
+  server's. A denial writes nothing but itself, and that only towards a ban. There are no functions, as making one costs as
+  much as reading a tally. ]]
 
-if ARGV[1] ~= '2' then
-  return redis.error_reply('TALLYGATE this script speaks protocol 2, not ' .. tostring(ARGV[1]))
+if ARGV[1] ~= '3' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 3, not ' .. tostring(ARGV[1]))
 end
 
 local call, unpack = redis.call, struct.unpack
@@ -36,7 +41,7 @@ local never = math.huge
 
 local INTEGER = 7
 local CELL = 3 * INTEGER
-local ADMITTED, OFF_THE_CLOCK, UNREADABLE = 0, -1, -2
+local ADMITTED, OFF_THE_CLOCK, UNREADABLE, BANNED = 0, -1, -2, -3
 
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
@@ -47,27 +52,33 @@ local reply, key, arg = { now }, 0, 2
 
 while ARGV[arg] do
   local request = ARGV[arg]
-  local subjects, report, cost, at = unpack('>BBI7', request)
-  arg, report = arg + 1, report == 1
-  local rule, named, duplicate, wait, fault = 0, ADMITTED, false, 0, nil
+  local subjects, asked, cost, at = unpack('>BBI7', request)
+  local report, charging = asked % 2 == 1, asked < 2
+  arg = arg + 1
+  local rule, named, duplicate, wait, lapse, fault = 0, ADMITTED, false, 0, never, nil
   local charges, reports = subjects > 1 and {}, report and {}
-  local name, head, largest, longest, ttl, last, fresh
+  local name, head, largest, reach, ttl, last, fresh
+  local first_key, ban = key, nil
 
   for subject = 1, subjects do
     key = key + 1
     name = KEYS[key]
-    local rules, cells, want, from
-    rules, cells, largest, longest, want, from, ttl, at = unpack('>BI2I7I7I2ss', request, at)
+    local rules, cells, denials, want, from, within, duration
+    rules, cells, denials, largest, reach, want, from, ttl, at = unpack('>BI2I2I7I7I2ss', request, at)
+    if denials > 0 then
+      within, duration, at = unpack('>I7I7', request, at)
+    end
 
     -- Read: the cells, the end of the log, how many hits the log has (or may have), and the time of the last one.
     local tail, hits = '', 0
     head = ''
-    local head_bytes = cells * CELL
+    local cell_bytes = cells * CELL
+    local head_bytes = denials > 0 and cell_bytes + INTEGER * (3 + denials) or cell_bytes
     local value = read('GETRANGE', name, from, '-1')
-    if value.err then
+    if value.err or #value % INTEGER > 0 then
       fault, value = UNREADABLE, ''
     end
-    if cells == 0 then
+    if head_bytes == 0 then
       tail = value
       hits = #tail < INTEGER * want and #tail / INTEGER or never
     elseif #value < INTEGER * want or largest == 0 then
@@ -81,7 +92,7 @@ while ARGV[arg] do
 
     -- The clock was set back: what lies in the future is forgotten, lest it block longer than its window.
     local future = last and last > now
-    for cell = 1, #head, CELL do
+    for cell = 1, #head > 0 and cell_bytes or 0, CELL do
       future = future or unpack('>I7', head, cell) > now
     end
     if future then
@@ -90,14 +101,30 @@ while ARGV[arg] do
       while bytes > head_bytes and unpack('>I7', value, bytes - INTEGER + 1) > now do
         bytes = bytes - INTEGER
       end
-      for cell = 1, head_bytes, CELL do
+      -- So is what was in no window any more when the last hit came, whether or not it has been dropped since.
+      local first = head_bytes
+      while first < bytes and unpack('>I7', value, first + 1) + reach <= last do
+        first = first + INTEGER
+      end
+      for cell = 1, cell_bytes, CELL do
         local past = unpack('>I7', value, cell) <= now
         kept[#kept + 1] = past and string.sub(value, cell, cell + CELL - 1) or string.rep('\0', CELL)
       end
-      head, tail = table.concat(kept), string.sub(value, head_bytes + 1, bytes)
+      head = table.concat(kept) .. string.sub(value, cell_bytes + 1, head_bytes)
+      tail = string.sub(value, first + 1, bytes)
       hits = #tail / INTEGER
       last = hits > 0 and unpack('>I7', tail, #tail - INTEGER + 1) or nil
       call('SET', name, head .. tail, 'PX', ttl)
+    end
+
+    if denials > 0 then
+      ban = { name, head, cell_bytes, denials, within, duration, ttl }
+      local since, ends = 0, 0
+      if #head > 0 then since, ends = unpack('>I7I7', head, cell_bytes + 1) end
+      if since <= now and now < ends then
+        named, wait, ban = BANNED, ends - now, nil
+        break
+      end
     end
 
     -- Decide.
@@ -204,13 +231,17 @@ while ARGV[arg] do
           local full = capacity * per
           local unused = stamp + reset_after <= now
           if unused then
-            amount = initial * per
+            amount, before = initial * per, now
           elseif amount < full and now - stamp < math.ceil((full - amount) / count) then
             amount = amount + (now - stamp) * count
           else
             amount = full
           end
-          if cost > capacity then
+          if not unused and initial < cost then
+            -- What flows in is lost once the bucket is unused. A call that waits for longer never fits.
+            lapse = math.min(lapse, stamp + reset_after - now)
+          end
+          if cost > capacity or count == 0 then
             room = never
           elseif cost * per > amount then
             room = math.ceil((cost * per - amount) / count)
@@ -222,9 +253,10 @@ while ARGV[arg] do
             end
           end
           if report then
+            local flow = math.max(count, 1)
             remaining = math.floor(amount / per)
-            reset = unused and 0 or math.min(math.ceil((full - amount) / count), stamp + reset_after - now)
-            reset_charged = math.min(math.ceil((full - amount + cost * per) / count), reset_after)
+            reset = unused and 0 or math.min(math.ceil((full - amount) / flow), stamp + reset_after - now)
+            reset_charged = math.min(math.ceil((full - amount + cost * per) / flow), reset_after)
           end
           stamp, amount = now, amount - cost * per
 
@@ -249,20 +281,23 @@ while ARGV[arg] do
     end
 
     fresh = #head + #tail == 0
-    if next_cells then head = table.concat(next_cells) end
-    if charges then charges[subject] = { name, head, largest, longest, ttl, last, fresh } end
+    if next_cells then head = table.concat(next_cells) .. string.sub(head, cell_bytes + 1) end
+    if #head < head_bytes then head = head .. string.rep('\0', head_bytes - #head) end
+    if charges then charges[subject] = { name, head, largest, reach, ttl, last, fresh } end
   end
+  key = first_key + subjects
 
   -- Charge.
-  if named == ADMITTED and not fault and cost > 0 then
+  if named == ADMITTED and not fault and charging and cost > 0 then
     local hit = struct.pack('>I7', now)
-    local weight = cost == 1 and hit or string.rep(hit, cost)
     for subject = 1, subjects do
       if charges then
         local charge = charges[subject]
-        name, head, largest, longest = charge[1], charge[2], charge[3], charge[4]
+        name, head, largest, reach = charge[1], charge[2], charge[3], charge[4]
         ttl, last, fresh = charge[5], charge[6], charge[7]
       end
+      -- A call that costs more than every window counts is here because they all weigh calls: one unit tells them enough.
+      local weight = cost == 1 and hit or string.rep(hit, math.min(cost, largest))
       if largest == 0 then
         call('SET', name, head, 'PX', ttl)
       elseif fresh and #head > 0 then
@@ -270,8 +305,8 @@ while ARGV[arg] do
       else
         if #head > 0 then call('SETRANGE', name, 0, head) end
         local bytes = call('APPEND', name, weight)
-        -- The TTL has an eighth of the longest time to spare, so the first hit of each eighth renews it.
-        local eighth = longest / 8
+        -- The TTL of a log alone has an eighth to spare, so the first hit of each eighth renews it.
+        local eighth = reach / 8
         if #head > 0 or not last or last - last % eighth ~= now - now % eighth then
           call('PEXPIRE', name, ttl)
         end
@@ -282,7 +317,7 @@ while ARGV[arg] do
           while low < high do
             local middle = math.floor((low + high) / 2)
             local first = #head + INTEGER * middle
-            if unpack('>I7', call('GETRANGE', name, first, first + INTEGER - 1)) + longest <= now then
+            if unpack('>I7', call('GETRANGE', name, first, first + INTEGER - 1)) + reach <= now then
               low = middle + 1
             else
               high = middle
@@ -296,16 +331,41 @@ while ARGV[arg] do
     end
   end
 
+  -- Count the denial towards a ban. The slots are a ring: the one to be written next holds the oldest denial.
+  if ban and named > ADMITTED and not fault and charging then
+    local name, head, cell_bytes, denials, within, duration, ttl = ban[1], ban[2], ban[3], ban[4], ban[5], ban[6], ban[7]
+    local slots, slot = string.rep('\0', INTEGER * denials), 0
+    if #head > 0 then
+      slot = unpack('>I7', head, cell_bytes + 2 * INTEGER + 1)
+      slots = string.sub(head, cell_bytes + 3 * INTEGER + 1)
+    end
+    slots = string.sub(slots, 1, INTEGER * slot) .. struct.pack('>I7', now) .. string.sub(slots, INTEGER * (slot + 1) + 1)
+    slot = (slot + 1) % denials
+    local oldest = unpack('>I7', slots, INTEGER * slot + 1)
+    local since, ends = 0, 0
+    if oldest > now - within and oldest <= now then
+      since, ends, slot, slots = now, now + duration, 0, string.rep('\0', INTEGER * denials)
+    end
+    slots = struct.pack('>I7I7I7', since, ends, slot) .. slots
+    if #head > 0 then
+      call('SETRANGE', name, cell_bytes, slots)
+      call('PEXPIRE', name, ttl)
+    else
+      call('SET', name, string.rep('\0', cell_bytes) .. slots, 'PX', ttl)
+    end
+  end
+
   -- Answer.
+  if wait >= lapse then wait = never end
   if fault then
     named, wait = fault, 0
   end
   reply[#reply + 1] = named
   reply[#reply + 1] = wait == never and -1 or wait
-  if report then
+  if report and named >= ADMITTED then
     for i = 1, rule do
       local weight, remaining, reset, reset_charged = reports[i][1], reports[i][2], reports[i][3], reports[i][4]
-      if named == ADMITTED then remaining, reset = remaining - weight, reset_charged end
+      if named == ADMITTED and charging and cost > 0 then remaining, reset = remaining - weight, reset_charged end
       reply[#reply + 1] = remaining > 0 and remaining or 0
       reply[#reply + 1] = reset
     end

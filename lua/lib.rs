@@ -3,11 +3,17 @@
 //! The script's own header says what its keys, its arguments and its reply are. The constants below are the caller's
 //! half of that contract. Most users want the `tallygate` crate, which speaks it for them.
 
-/// The text of the one script, `decide.lua`.
+/// The text of `decide.lua`, the one script that decides calls.
 pub const DECIDE: &str = include_str!("decide.lua");
 
+/// The text of `refund.lua`, which takes the hits of one call back.
+pub const REFUND: &str = include_str!("refund.lua");
+
+/// The text of `ban.lua`, which bans a subject or ends its ban.
+pub const BAN: &str = include_str!("ban.lua");
+
 /// The version of the contract, sent as the first argument.
-pub const PROTOCOL: &str = "2";
+pub const PROTOCOL: &str = "3";
 
 /// Announces a sliding window: window follows.
 pub const SLIDING_WINDOW: u8 = b'w';
@@ -45,6 +51,15 @@ pub const OFF_THE_CLOCK: i64 = -1;
 /// In the place of the rule to name: a tally cannot be read. Nothing was charged.
 pub const UNREADABLE: i64 = -2;
 
+/// In the place of the rule to name: a subject is banned.
+pub const BANNED: i64 = -3;
+
+/// In the place of what is asked: to report on every rule, and not to charge; their sum asks both.
+pub const REPORT: u8 = 1;
+
+/// See [`REPORT`].
+pub const PEEK: u8 = 2;
+
 /// In the place of the microseconds to wait: the call can never fit.
 pub const NEVER: i64 = -1;
 
@@ -54,14 +69,17 @@ pub const INTEGER_BYTES: usize = 7;
 /// How many bytes of a tally a rule takes that is not a sliding window.
 pub const CELL_BYTES: usize = 3 * INTEGER_BYTES;
 
-/// Returns the script with a clock of the caller's: the last argument is the time, in microseconds since 1970.
+/// How many bytes of a tally a ban takes besides the slots of its denials, of one integer each.
+pub const BAN_BYTES: usize = 3 * INTEGER_BYTES;
+
+/// Returns one of the scripts with a clock of the caller's: the last argument is the time, in microseconds since 1970.
 ///
-/// It differs from [`DECIDE`] in the lines that read the clock and in nothing else. For tests that compare decisions
+/// It differs from the original in the lines that read the clock and in nothing else. For tests that compare decisions
 /// with a model at chosen instants.
 #[cfg(feature = "__clock")]
 #[must_use]
-pub fn decide_at_callers_time() -> String {
-    DECIDE.replacen(CLOCK, "local now = table.remove(ARGV) + 0", 1)
+pub fn at_callers_time(script: &str) -> String {
+    script.replacen(CLOCK, "local now = table.remove(ARGV) + 0", 1)
 }
 
 /// The lines of the script that read the clock.
@@ -73,20 +91,23 @@ mod tests {
     #[cfg(feature = "__clock")]
     #[test]
     fn the_script_with_the_callers_clock_differs_in_the_clock_alone() {
-        assert_eq!(super::DECIDE.matches(super::CLOCK).count(), 1);
-        let patched = super::decide_at_callers_time();
-        let (before, after) = super::DECIDE.split_once(super::CLOCK).unwrap();
-        assert!(patched.starts_with(before) && patched.ends_with(after) && !patched.contains("'TIME'"));
+        for script in [super::DECIDE, super::REFUND, super::BAN] {
+            let patched = super::at_callers_time(script);
+            let (before, after) = script.split_once(super::CLOCK).unwrap();
+            assert!(patched.starts_with(before) && patched.ends_with(after) && !patched.contains("'TIME'"));
+        }
     }
 
     use super::*;
 
     #[test]
     fn the_constants_and_the_script_agree() {
-        assert!(DECIDE.contains(&format!("if ARGV[1] ~= '{PROTOCOL}' then")));
+        for script in [DECIDE, REFUND, BAN] {
+            assert!(script.contains(&format!("if ARGV[1] ~= '{PROTOCOL}' then")));
+        }
         assert!(DECIDE.contains(&format!("local INTEGER = {INTEGER_BYTES}\n")));
         assert!(DECIDE.contains(&format!(
-            "local ADMITTED, OFF_THE_CLOCK, UNREADABLE = {ADMITTED}, {OFF_THE_CLOCK}, {UNREADABLE}\n"
+            "local ADMITTED, OFF_THE_CLOCK, UNREADABLE, BANNED = {ADMITTED}, {OFF_THE_CLOCK}, {UNREADABLE}, {BANNED}\n"
         )));
         assert!(DECIDE.contains(&format!("wait == never and {NEVER} or wait")));
         for kind in [SLIDING_WINDOW, DUPLICATE, SLIDING_COUNTER, FIXED_WINDOW, CRON, TOKEN_BUCKET] {

@@ -57,7 +57,7 @@ impl Arguments {
     }
 
     /// Takes the argument of that name, and reports it if it is repeated.
-    fn take(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Argument> {
+    pub(crate) fn take(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Argument> {
         let mut taken = self.take_all(name).into_iter();
         let first = taken.next();
         for repeated in taken {
@@ -87,17 +87,24 @@ impl Arguments {
         self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.expression(example)))
     }
 
-    /// Takes `name`. Returns where it is.
-    pub(crate) fn flag(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Place> {
-        let argument = self.take(name, mistakes)?;
-        let place = argument.place();
-        mistakes.keep(argument.flag());
-        Some(place)
+    /// Returns whether there is an argument of that name that is not taken yet.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.written.iter().any(|argument| argument.name == name)
+    }
+
+    /// Reports arguments that belong elsewhere. Returns whether there are none.
+    pub(crate) fn refuse(&mut self, names: &[&str], belongs: &str, mistakes: &mut Mistakes) -> bool {
+        let refused: Vec<_> =
+            self.written.extract_if(.., |argument| names.iter().any(|name| argument.name == name)).collect();
+        for argument in &refused {
+            mistakes.report(argument.name.span(), format_args!("`{}` {belongs}", argument.name));
+        }
+        refused.is_empty()
     }
 
     /// Demands an argument that is not taken yet.
     pub(crate) fn require(&mut self, name: &str, example: &str, place: Place) {
-        if self.written.iter().all(|argument| argument.name != name) {
+        if !self.has(name) {
             self.missing.push(error(place, format_args!("`{name}` is missing; write it, like `{example}`")));
         }
     }
@@ -163,11 +170,16 @@ impl Argument {
         }
     }
 
-    /// Reads `name`.
-    fn flag(self) -> syn::Result<()> {
+    /// Reads `name` or `name(arguments)`.
+    pub(crate) fn flag_or_list(self, example: &str) -> syn::Result<Arguments> {
+        let name = &self.name;
         match self.value {
-            Value::Flag => Ok(()),
-            _ => Err(error(self.place(), format_args!("`{0}` takes no value; write just `{0}`", self.name))),
+            Value::Flag => Ok(Arguments::default()),
+            Value::List(_, arguments) => Ok(arguments),
+            Value::Single(_) => {
+                let message = format!("`{name}` takes no value; write just `{name}`, or `{example}`");
+                Err(error(self.place(), message))
+            }
         }
     }
 

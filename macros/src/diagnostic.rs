@@ -55,6 +55,7 @@ pub(crate) struct Spanned<T> {
 #[derive(Default)]
 pub(crate) struct Mistakes {
     found: Option<syn::Error>,
+    number: usize,
 }
 
 impl Mistakes {
@@ -63,18 +64,19 @@ impl Mistakes {
     }
 
     pub(crate) fn add(&mut self, mistake: syn::Error) {
-        self.found = Some(std::mem::take(self).and(mistake));
+        let found = std::mem::take(&mut self.found);
+        self.found = Some(joined(found, mistake));
+        self.number += 1;
+    }
+
+    /// Returns how many there are so far.
+    pub(crate) fn number(&self) -> usize {
+        self.number
     }
 
     /// Ends with a mistake that leaves nothing to go on with.
     pub(crate) fn and(self, last: syn::Error) -> syn::Error {
-        match self.found {
-            Some(mut found) => {
-                found.combine(last);
-                found
-            }
-            None => last,
-        }
+        joined(self.found, last)
     }
 
     /// Returns the value of a reading that may have failed.
@@ -84,6 +86,16 @@ impl Mistakes {
 
     pub(crate) fn finish(self) -> syn::Result<()> {
         self.found.map_or(Ok(()), Err)
+    }
+}
+
+fn joined(found: Option<syn::Error>, last: syn::Error) -> syn::Error {
+    match found {
+        Some(mut found) => {
+            found.combine(last);
+            found
+        }
+        None => last,
     }
 }
 

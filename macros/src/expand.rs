@@ -1,154 +1,139 @@
 //! The expansion: from the model to tokens.
 
-use std::time::Duration;
+mod message;
+mod policy;
+mod subject;
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
 use syn::Expr;
-use tallygate_rules::{Algorithm, Role, Rule};
 
-use crate::diagnostic::{Place, Spanned};
+use crate::diagnostic::Place;
+use crate::document;
 use crate::model::Model;
-use crate::shape::Function;
-use crate::template::{Part, Placeholder, Template, escape};
+use crate::shape::{Additions, Function};
 
 /// Quotes tokens of ours: their local names are not the user's, whatever those are called.
 macro_rules! ours {
-    ($($tokens:tt)*) => { quote_spanned!(Span::mixed_site()=> $($tokens)*) };
+    ($($tokens:tt)*) => { ::quote::quote_spanned!(::proc_macro2::Span::mixed_site()=> $($tokens)*) };
 }
+use ours;
 
 // Input:  async fn send_code(phone: &str) -> Result<(), Rejection> { body }
 // Output: async fn send_code(phone: &str) -> Result<(), Rejection> {
 //             {
-//                 let tallygate_policy = { static SITE: Site = Site::new(); … SITE.policy(|| path_of(here), RULES) };
-//                 let mut tallygate_subject = subject();
-//                 push_literal(&mut tallygate_subject, "sms:");
-//                 push_value(&mut tallygate_subject, &phone);
-//                 let tallygate_limiter = Limiter::installed();
+//                 let tallygate_limiter = limiter(&self.limiter);          // if one is named
+//                 let tallygate_subject = { …; push_literal(&mut …, "sms:"); push_value(&mut …, &phone); … };
+//                 let tallygate_counts = [1, user.plan.calls()];           // if some count varies
+//                 let tallygate_policy = { static SITE: Site = Site::new(); … SITE.policy(|| path_of(here), |…| …) };
 //                 if let Err(tallygate_rejection) = enter(tallygate_policy, tallygate_limiter, tallygate_subject).await {
-//                     return FromRejection::from_rejection(tallygate_rejection);
+//                     return FromRejection::from_rejection(tallygate_rejection.with_message(…));
 //                 }
 //             }
 //             body
 //         }
-/// Returns the function with the check before its body.
+/// Returns the function with the check before its body, or before the async block that its body ends with.
 ///
 /// Items of ours stand where no expression of the user's sees them. What is borrowed from the arguments is given back
 /// before the await, so that the future is `Send` whenever it was without us.
 pub(crate) fn expand(model: &Model, function: &Function) -> TokenStream {
-    let private = private(Span::mixed_site());
-    let policy = policy(model);
-    let subject = subject(model.key.as_ref(), function);
-    let limiter = limiter(model.limiter.as_ref());
-    let carried = carried(function.returned());
-    function.prepend(&ours! {
-        {
+    let expansion = Expansion { model, function };
+    let attributes = document::attributes(model, function);
+    function.with(&Additions { attributes, before: expansion.before(), check: expansion.check() })
+}
+
+/// What is expanded.
+#[derive(Clone, Copy)]
+struct Expansion<'a> {
+    model: &'a Model,
+    function: &'a Function,
+}
+
+impl Expansion<'_> {
+    /// What names arguments.
+    fn before(self) -> TokenStream {
+        let (limiter, subject) = (self.model.limiter.as_ref().map(|named| self.limiter(named)), self.subject());
+        let (counts, shown) = (self.counts(), self.shown_before());
+        ours!(#limiter #subject #counts #shown)
+    }
+
+    fn check(self) -> TokenStream {
+        let (private, policy) = (self.private(), self.policy());
+        let limiter = match self.model.limiter {
+            Some(_) => ours!(tallygate_limiter),
+            None => self.installed(),
+        };
+        let (told, carried) = (self.told(), self.carried());
+        ours! {
             let tallygate_policy = #policy;
-            #subject
-            let tallygate_limiter = #limiter;
             if let ::core::result::Result::Err(tallygate_rejection) =
-                #private::enter(tallygate_policy, tallygate_limiter, tallygate_subject).await
+                #private::enter(tallygate_policy, #limiter, tallygate_subject).await
             {
+                #told
                 return #carried;
             }
         }
-    })
-}
-
-/// The runtime, which expansions call by an absolute path.
-fn runtime(place: Span) -> TokenStream {
-    quote_spanned!(place=> ::tallygate)
-}
-
-fn private(place: Span) -> TokenStream {
-    let runtime = runtime(place);
-    quote_spanned!(place=> #runtime::__private)
-}
-
-/// Builds the policy at the first call.
-fn policy(model: &Model) -> TokenStream {
-    let private = private(Span::mixed_site());
-    let rules = model.rules.iter().map(|rule| self::rule(&rule.rule));
-    let name = name(model);
-    ours!({
-        const RULES: &[#private::Rule] = &[#(#rules),*];
-        static SITE: #private::Site = #private::Site::new();
-        SITE.policy(|| #name, RULES)
-    })
-}
-
-/// Without a name, an item within the function tells: only that knows the type that a method is of.
-fn name(model: &Model) -> TokenStream {
-    if let Some(Spanned { value, .. }) = &model.name {
-        return ours!(::std::string::String::from(#value));
     }
-    let private = private(Span::mixed_site());
-    ours!({
-        const fn here() {}
-        #private::path_of(here)
-    })
-}
 
-fn rule(rule: &Rule) -> TokenStream {
-    let private = private(Span::mixed_site());
-    let (count, per) = (rule.count(), duration(rule.per().unwrap_or_default()));
-    match (rule.role(), rule.algorithm()) {
-        (Role::Duplicate, _) => ours!(#private::Rule::duplicate(#per)),
-        (Role::Limit, Algorithm::SlidingWindow { .. }) => ours!(#private::Rule::sliding_window(#count, #per)),
-        _ => unreachable!("the attribute has no other rules"),
+    /// The runtime, which expansions call by an absolute path; where the user wrote it, that is its place.
+    fn runtime(self) -> TokenStream {
+        self.model.runtime.as_ref().map_or_else(|| ours!(::tallygate), ToTokens::to_token_stream)
     }
-}
 
-fn duration(duration: Duration) -> TokenStream {
-    let (seconds, nanoseconds) = (duration.as_secs(), duration.subsec_nanos());
-    ours!(::core::time::Duration::new(#seconds, #nanoseconds))
-}
+    fn private(self) -> TokenStream {
+        let runtime = self.runtime();
+        ours!(#runtime::__private)
+    }
 
-/// Renders the subject, which owns what it shows.
-fn subject(key: Option<&Template>, function: &Function) -> TokenStream {
-    let private = private(Span::mixed_site());
-    let Some(key) = key else {
-        return ours!(let tallygate_subject = #private::subject(););
-    };
-    let parts = key.parts.iter().map(|part| match part {
-        Part::Text(text) => {
-            let text = escape(text);
-            ours!(#private::push_literal(&mut tallygate_subject, #text);)
+    /// The same at a place of the user's: an error about what is called there is one about that place.
+    fn runtime_at(self, place: Span) -> TokenStream {
+        let at_place = |mut tree: TokenTree| {
+            tree.set_span(place.resolved_at(tree.span()));
+            tree
+        };
+        self.runtime().into_iter().map(at_place).collect()
+    }
+
+    fn private_at(self, place: Span) -> TokenStream {
+        let runtime = self.runtime_at(place);
+        quote_spanned!(place=> #runtime::__private)
+    }
+
+    /// Borrows the named limiter in a statement of its own: no temporary of the user's expression lives on to the await.
+    ///
+    /// Whatever derefs to a limiter will do, and anything else is a plain type error at its place.
+    fn limiter(self, named: &Expr) -> TokenStream {
+        let place = Place::of(named);
+        let (private, borrowed) =
+            (self.private_at(ours_at(place.first)), borrowed(&self.function.in_scope(named), place));
+        let limiter = quote_spanned!(ours_at(place.last)=> #private::limiter(#borrowed));
+        ours!(let tallygate_limiter = #limiter;)
+    }
+
+    /// The limiter that is installed at that moment.
+    fn installed(self) -> TokenStream {
+        let runtime = self.runtime();
+        ours!(#runtime::Limiter::installed())
+    }
+
+    /// Returns the value that carries the rejection back.
+    ///
+    /// All of it is at the return type: one that cannot carry a rejection is underlined, from its first to its last token.
+    fn carried(self) -> TokenStream {
+        if let Some(reject) = &self.model.reject {
+            return self.rejected(reject);
         }
-        Part::Value(placeholder) => value(placeholder, key.place, function),
-    });
-    ours! {
-        let mut tallygate_subject = #private::subject();
-        #(#parts)*
+        let returned = self.function.returned();
+        let runtime = self.runtime_at(ours_at(returned.first));
+        quote_spanned!(ours_at(returned.last)=> #runtime::FromRejection::from_rejection(tallygate_rejection))
     }
-}
 
-/// Adds a value, at the place of its template: an error about its type is one about the template.
-fn value(placeholder: &Placeholder, place: Place, function: &Function) -> TokenStream {
-    let value = function.binding(&placeholder.root).map(|root| placeholder.expression(&root, place));
-    let (private, borrowed) = (private(ours_at(place.first)), borrowed(&value, place));
-    quote_spanned!(ours_at(place.last)=> #private::push_value(&mut tallygate_subject, #borrowed);)
-}
-
-/// Borrows the named limiter in a statement of its own: no temporary of the user's expression lives on to the await.
-///
-/// Whatever derefs to a limiter will do, and anything else is a plain type error at its place.
-fn limiter(named: Option<&Expr>) -> TokenStream {
-    let Some(named) = named else {
-        let runtime = runtime(Span::mixed_site());
-        return ours!(#runtime::Limiter::installed());
-    };
-    let place = Place::of(named);
-    let (private, borrowed) = (private(ours_at(place.first)), borrowed(named, place));
-    quote_spanned!(ours_at(place.last)=> #private::limiter(#borrowed))
-}
-
-/// Returns the value that carries the rejection back.
-///
-/// All of it is at the return type: one that cannot carry a rejection is underlined, from its first to its last token.
-fn carried(returned: Place) -> TokenStream {
-    let runtime = runtime(ours_at(returned.first));
-    quote_spanned!(ours_at(returned.last)=> #runtime::FromRejection::from_rejection(tallygate_rejection))
+    /// Makes that value as the user says, all of it at the place where that is said.
+    fn rejected(self, reject: &Expr) -> TokenStream {
+        let (place, reject) = (Place::of(reject), self.function.in_scope(reject));
+        let private = self.private_at(ours_at(place.first));
+        quote_spanned!(ours_at(place.last)=> #private::reject(tallygate_rejection, #reject))
+    }
 }
 
 /// Borrows an expression of the user's where it is written.

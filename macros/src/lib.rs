@@ -2,26 +2,27 @@
 //! expansions call.
 //!
 //! One direction: tokens become arguments and options (`argument`, `attr`), these a model (`model`), which is validated
-//! (`validate`) and expanded (`expand`). Every stage reports all the mistakes it finds.
+//! (`validate`) and expanded (`expand`, `document`). Every stage reports all the mistakes it finds.
 
 mod argument;
 mod attr;
+mod debug;
 mod diagnostic;
+mod document;
 mod expand;
 mod model;
+mod pipeline;
+mod placeholder;
+#[cfg(test)]
+mod random;
+mod rule;
 mod shape;
 mod template;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trial;
 mod validate;
-
-use proc_macro2::TokenStream;
-use quote::quote;
-
-use crate::attr::Options;
-use crate::diagnostic::Mistakes;
-use crate::model::Model;
-use crate::shape::Function;
 
 /// Limits an async function: it runs when every rule admits the call, and else returns a `Rejection`.
 ///
@@ -49,13 +50,48 @@ use crate::shape::Function;
 ///
 /// | argument | meaning | default |
 /// | --- | --- | --- |
-/// | `rule(count = 10, per = "60s")` | at most `count` calls in any window of length `per`, wherever it starts; any number of rules | |
+/// | `rule(...)` | a limit, see below; any number of them | |
 /// | `prevent_duplicate` | a rule in front of the others: one call in 5 seconds, whose denial is of kind `Duplicate` | none |
+/// | `prevent_duplicate(per = "30s", message = "…")` | the same with another window, or with a message of its own | |
 /// | `key = "sms:{phone}"` | whom the rules count: each value has a tally of its own | one tally for the whole function |
 /// | `name = "sms.send"` | the name of the policy | the path of the function |
+/// | `message = "try again in {@retry_after}"` | what a rejection by a rule says | the limit and the wait, in English |
+/// | `reject = ApiError::limited` | makes what the function returns of a `Rejection`: a path or a closure | `FromRejection` |
 /// | `limiter = self.limiter` | who decides: an expression that is, or derefs to, a `Limiter` | the installed limiter |
+/// | `crate = ::limits` | the path of the crate `tallygate`, where it has another one | `::tallygate` |
 ///
-/// At least one `rule` or `prevent_duplicate` is needed. A duration is a whole number and one of `ms`, `s`, `m`, `h`, `d`.
+/// At least one `rule` or `prevent_duplicate` is needed. A duration is a whole number and one of `ms`, `s`, `m`, `h`, `d`. The
+/// order of the arguments does not matter, but that of the rules is the one in which a rejection counts them.
+///
+/// # Rules
+///
+/// | argument | meaning | default |
+/// | --- | --- | --- |
+/// | `count = 10` | how many calls: a number, or an expression over the arguments, see below | |
+/// | `per = "60s"` | the length of the window | |
+/// | `algorithm = "sliding_window"` | how calls are counted | `"sliding_window"` |
+/// | `capacity = 100` | of a token bucket: the most tokens it holds | `count` |
+/// | `initial = 3` | of a token bucket: how many it holds while it is unused | `capacity` |
+/// | `reset_after = "10s"` | of a token bucket: after how long without an admitted call it is unused again | the time to fill it |
+/// | `cron = "0 0 6 * * *"` | in place of `per`: count afresh at the ticks of this expression | |
+/// | `tz = "Asia/Shanghai"` | of `cron`: the time zone | `"UTC"` |
+/// | `name = "daily"` | how a rejection names the rule | none |
+/// | `message = "…"` | what a rejection by this rule says | the policy's `message` |
+///
+/// | algorithm | admits a call when |
+/// | --- | --- |
+/// | `"sliding_window"` | fewer than `count` were admitted in the time `per` before it: exact, without a burst at any edge |
+/// | `"fixed_window"` | fewer than `count` were admitted since the window opened, at a first call; it lasts `per` |
+/// | `"sliding_counter"` | about the same as `sliding_window`, in constant memory: for very large counts |
+/// | `"token_bucket"` | there is a token; `count` of them flow in per `per`, continuously, up to `capacity` |
+/// | `cron = "…"` | fewer than `count` were admitted since the last tick |
+///
+/// `cron` needs the feature `cron` of `tallygate`. Its six fields are second, minute, hour, day of the month, month and day of
+/// the week, as in Spring; `Schedule` has the whole syntax.
+///
+/// A `count` may be any expression of type `u64`, such as `count = user.plan.calls()`. Each call evaluates it before it is
+/// decided, with all arguments in scope. The tally is the same whatever the count. A count of 0 closes the door, and one that
+/// is too large for the algorithm is the largest that is not.
 ///
 /// # Keys
 ///
@@ -67,6 +103,30 @@ use crate::shape::Function;
 /// make the same key. Two placeholders therefore need something between them that no value contains, like `:` or `/`; letters,
 /// digits and `. _ @ + ~ - % !` will not do.
 ///
+/// | filter | makes of the value |
+/// | --- | --- |
+/// | `{email:lower}` | lower case |
+/// | `{email:trim}` | the same without white space around it |
+/// | `{phone:hash}` | a digest, keyed with the `secret` of the limiter: for personal data |
+/// | `{address:subnet}` | the network: IPv4 as it is, IPv6 as its /64; of `Display` values like `IpAddr` and `SocketAddr` |
+///
+/// Filters are applied in their order: `{email:trim:lower}`. Without a secret, the key of a digest is the same for everybody:
+/// see `LimiterBuilder::secret`. A value that is no address passes `subnet` as it is.
+///
+/// # Messages
+///
+/// A message is what `Rejection` shows when it is printed, if a rule has denied the call. It is rendered then, with the same
+/// placeholders and filters, but without escapes, and with these:
+///
+/// | placeholder | shows |
+/// | --- | --- |
+/// | `{@retry_after}` | how long to wait, rounded up: `42s`; `never` where waiting does not help |
+/// | `{@count}` | the count of the rule that denied the call |
+/// | `{@per}` | its window: `1m`, or the expression and the time zone of its schedule |
+/// | `{@rule}` | its name, or the rule in words where it has none |
+///
+/// The message of a rule comes before that of the policy. An outage is told in its own words.
+///
 /// # Names
 ///
 /// Functions whose policies have the same name share their tallies. Without a `name`, a policy is named by the path of its
@@ -76,9 +136,10 @@ use crate::shape::Function;
 ///
 /// # The function
 ///
-/// It is an `async fn`, free or a method, whose return type is `FromRejection`: every `Result<T, E>` with
-/// `E: From<Rejection>` is, `Rejection` itself included. Everything else about it stays as it is: its body, its attributes, and
-/// whether its future is `Send`.
+/// It is an `async fn`, free or a method, or a function that ends with its async block, such as one that returns
+/// `impl Future` or `Pin<Box<dyn Future>>`, or that `#[async_trait]` has rewritten. What it results in is `FromRejection`, as
+/// every `Result<T, E>` with `E: From<Rejection>` is, `Rejection` itself included; for any other type, `reject` says how it is
+/// made. Everything else about it stays as it is: its body, its attributes, and whether its future is `Send`.
 ///
 /// # Errors
 ///
@@ -87,27 +148,7 @@ use crate::shape::Function;
 /// the mistakes are reported at once, and the function is left as it is.
 #[proc_macro_attribute]
 pub fn rate_limit(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    limit(attribute.into(), &item.into()).into()
-}
-
-/// Returns the limited function, or the function as it is beside all the mistakes.
-fn limit(attribute: TokenStream, item: &TokenStream) -> TokenStream {
-    try_limit(attribute, item.clone()).unwrap_or_else(|mistakes| {
-        let mistakes = mistakes.into_compile_error();
-        quote!(#item #mistakes)
-    })
-}
-
-fn try_limit(attribute: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
-    let mut mistakes = Mistakes::default();
-    let options = Options::parse(attribute, &mut mistakes);
-    let model = Model::from_syn(options, &mut mistakes);
-    validate::check(&model, &mut mistakes);
-    let function = match Function::parse(item) {
-        Ok(function) => function,
-        Err(mistake) => return Err(mistakes.and(mistake)),
-    };
-    validate::check_function(&model, &function, &mut mistakes);
-    mistakes.finish()?;
-    Ok(expand::expand(&model, &function))
+    let limited = pipeline::limit(attribute.into(), &item.into());
+    debug::show(&limited);
+    limited.into()
 }

@@ -1,13 +1,11 @@
-//! What the attribute means: a policy, whom it counts, and who decides.
+//! What the attribute means: a policy, whom it counts, who decides, and what the caller is told.
 
-use std::time::Duration;
+use syn::{Expr, LitStr, Path};
 
-use syn::{Expr, LitInt, LitStr};
-use tallygate_rules::{DUPLICATE_PER, Rule, parse_duration};
-
-use crate::attr::{Options, RuleOptions};
-use crate::diagnostic::{Mistakes, Place, Spanned, error};
-use crate::template::Template;
+use crate::attr::Options;
+use crate::diagnostic::{Mistakes, Place, Spanned};
+use crate::rule::RuleModel;
+use crate::template::{Purpose, Template};
 
 /// A policy as the attribute describes it.
 pub(crate) struct Model {
@@ -15,62 +13,41 @@ pub(crate) struct Model {
     /// Its rules, that of duplicates in front.
     pub(crate) rules: Vec<RuleModel>,
     pub(crate) key: Option<Template>,
+    /// What the caller is told where the rule says nothing.
+    pub(crate) message: Option<Template>,
+    pub(crate) reject: Option<Expr>,
     pub(crate) limiter: Option<Expr>,
+    pub(crate) runtime: Option<Path>,
     /// Whether nothing was written that could not be read, and might have been a rule.
     pub(crate) complete: bool,
 }
 
-/// A rule, and where its parts are written.
-pub(crate) struct RuleModel {
-    pub(crate) rule: Rule,
-    /// Whether all its parts could be read. In place of the others stand ones that are sound.
-    pub(crate) complete: bool,
-    pub(crate) place: Place,
-    pub(crate) count: Place,
-    pub(crate) per: Place,
-}
-
 impl Model {
     pub(crate) fn from_syn(options: Options, mistakes: &mut Mistakes) -> Self {
-        let duplicate = options.prevent_duplicate.map(RuleModel::duplicate);
-        let limits = options.rules.iter().map(|rule| RuleModel::from_syn(rule, mistakes));
+        let duplicate = options.prevent_duplicate.map(|duplicate| RuleModel::duplicate(&duplicate, mistakes));
+        let limits = options.rules.into_iter().map(|rule| RuleModel::from_syn(rule, mistakes));
         Self {
             rules: duplicate.into_iter().chain(limits).collect(),
             name: options.name.as_ref().map(spanned),
-            key: options.key.and_then(|key| mistakes.keep(Template::from_syn(&key))),
+            key: options.key.and_then(|key| Template::from_syn(&key, Purpose::Key, mistakes)),
+            message: message(options.message.as_ref(), mistakes),
+            reject: options.reject,
             limiter: options.limiter,
+            runtime: options.runtime,
             complete: options.complete,
         }
     }
-}
 
-impl RuleModel {
-    fn duplicate(place: Place) -> Self {
-        Self { rule: Rule::duplicate(DUPLICATE_PER), complete: true, place, count: place, per: place }
-    }
-
-    fn from_syn(options: &RuleOptions, mistakes: &mut Mistakes) -> Self {
-        let place = options.place;
-        let count = options.count.as_ref().map(number);
-        let per = options.per.as_ref().and_then(|per| mistakes.keep(duration(per)));
-        Self {
-            rule: Rule::sliding_window(count.unwrap_or(1), per.unwrap_or(Duration::from_secs(1))),
-            complete: count.is_some() && per.is_some(),
-            place,
-            count: options.count.as_ref().map_or(place, |count| Place::from(count.span())),
-            per: options.per.as_ref().map_or(place, |per| Place::from(per.span())),
-        }
+    /// Returns the messages: those of rules, each with the position of its rule, and that of the policy.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = (Option<usize>, &Template)> {
+        let rules = self.rules.iter().enumerate();
+        let told = rules.filter_map(|(index, rule)| Some((Some(index), rule.message.as_ref()?)));
+        told.chain(self.message.iter().map(|message| (None, message)))
     }
 }
 
-/// One that is too large for the type is too large for a rule, which says so better.
-fn number(literal: &LitInt) -> u64 {
-    literal.base10_parse().unwrap_or(u64::MAX)
-}
-
-fn duration(literal: &LitStr) -> syn::Result<Duration> {
-    let read = parse_duration(&literal.value());
-    read.map_err(|why| error(literal.span(), format_args!("`per` {why}")))
+pub(crate) fn message(literal: Option<&LitStr>, mistakes: &mut Mistakes) -> Option<Template> {
+    literal.and_then(|message| Template::from_syn(message, Purpose::Message, mistakes))
 }
 
 fn spanned(text: &LitStr) -> Spanned<String> {

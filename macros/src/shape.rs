@@ -1,36 +1,74 @@
 //! The shape of the annotated function: what stands before its body, and the body as it is written.
 
-use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
-use quote::quote;
-use syn::ext::IdentExt as _;
-use syn::parse::discouraged::Speculative as _;
-use syn::parse::{ParseBuffer, ParseStream, Parser as _};
-use syn::visit::{Visit, visit_pat_ident};
-use syn::{Attribute, FnArg, Item, ItemFn, PatIdent, ReturnType, Signature};
+mod async_block;
+mod body;
+mod returned;
 
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt as _;
+use syn::visit::{Visit, visit_pat_ident};
+use syn::{Attribute, Expr, ExprLit, FnArg, ItemFn, Lit, Meta, PatIdent, Signature};
+
+use self::body::Body;
 use crate::diagnostic::{Place, error};
 
 /// A function with a body.
 ///
 /// The body stays tokens: it need not parse, and its errors keep their places.
 pub(crate) struct Function {
+    /// Its attributes, as they are written.
+    outer: TokenStream,
+    /// From its visibility to its return type or its `where` clause.
     head: TokenStream,
     attributes: Vec<Attribute>,
     pub(crate) signature: Signature,
-    body: Group,
+    body: Body,
+}
+
+/// What an expansion adds to a function.
+pub(crate) struct Additions {
+    /// Attributes, behind those that the function has.
+    pub(crate) attributes: TokenStream,
+    /// Statements that name arguments. They stand where all arguments are in scope.
+    pub(crate) before: TokenStream,
+    /// The statement that awaits the decision. It stands right before what it decides about.
+    pub(crate) check: TokenStream,
 }
 
 impl Function {
     pub(crate) fn parse(item: TokenStream) -> syn::Result<Self> {
         let place = Place::of(&item);
-        let mut head: Vec<_> = item.into_iter().collect();
-        let Some(TokenTree::Group(body)) = head.pop_if(|last| is_block(last)) else {
+        let mut trees: Vec<_> = item.into_iter().collect();
+        let Some(TokenTree::Group(body)) = trees.pop_if(|last| is_group(last, Delimiter::Brace)) else {
             return Err(error(place, "`#[rate_limit]` needs a function with a body; put it on an `async fn`"));
         };
-        let head: TokenStream = head.into_iter().collect();
-        let function: ItemFn = syn::parse2(quote!(#head {}))
+        let head: TokenStream = trees.drain(count_attributes(&trees)..).collect();
+        let outer: TokenStream = trees.into_iter().collect();
+        let function: ItemFn = syn::parse2(quote!(#outer #head {}))
             .map_err(|_| error(place, "`#[rate_limit]` limits functions; put it on an `async fn`"))?;
-        Ok(Self { head, attributes: function.attrs, signature: function.sig, body })
+        let body = Body::find(body, &function.sig);
+        Ok(Self { outer, head, attributes: function.attrs, signature: function.sig, body })
+    }
+
+    /// Returns whether the function has something that can wait for the limiter's answer.
+    pub(crate) fn can_wait(&self) -> bool {
+        self.body.can_wait()
+    }
+
+    /// Returns whether the check waits in a future of the user's own, which must not capture more for it.
+    pub(crate) fn is_split(&self) -> bool {
+        self.body.is_split()
+    }
+
+    /// Returns whether the function returns what looks like a future, without being async.
+    pub(crate) fn returns_future(&self) -> bool {
+        self.signature.asyncness.is_none() && returned::is_future(&self.signature.output)
+    }
+
+    /// Returns the first `return` that leaves the function without its future, and so without being limited.
+    pub(crate) fn early_return(&self) -> Option<Place> {
+        self.body.early_return()
     }
 
     /// Returns whether an attribute of that name is still to come.
@@ -39,9 +77,17 @@ impl Function {
         self.attributes.iter().filter_map(last).any(|same| same)
     }
 
+    /// Returns the lines of the function's documentation.
+    pub(crate) fn documentation(&self) -> impl Iterator<Item = String> {
+        self.attributes.iter().filter_map(documented)
+    }
+
     /// Returns the name that an argument has under this text: `self` too, for a method.
+    ///
+    /// It is another name where an attribute has rewritten the function, and bound the argument anew.
     pub(crate) fn binding(&self, name: &str) -> Option<Ident> {
-        self.bindings().into_iter().find(|binding| binding.unraw() == name)
+        let renamed = (name == "self").then(|| self.body.renamed_self()).flatten();
+        renamed.or_else(|| self.bindings().into_iter().find(|binding| binding.unraw() == name))
     }
 
     /// Returns all the names that the arguments bind.
@@ -53,57 +99,81 @@ impl Function {
                 FnArg::Typed(typed) => bindings.visit_pat(&typed.pat),
             }
         }
+        self.body.rebound().for_each(|pattern| bindings.visit_pat(pattern));
         bindings.0
     }
 
-    /// Returns the place of the return type, or of the function's name if it says none.
+    /// Returns an expression of the user's, as it has to be written where the arguments are bound anew.
+    pub(crate) fn in_scope(&self, expression: &impl ToTokens) -> TokenStream {
+        let expression = expression.to_token_stream();
+        match self.body.renamed_self() {
+            Some(renamed) => rename_self(expression, &renamed),
+            None => expression,
+        }
+    }
+
+    /// Returns the place of what the function results in, or of its name if it says nothing.
     pub(crate) fn returned(&self) -> Place {
-        match &self.signature.output {
-            ReturnType::Type(_, returned) => Place::of(returned),
-            ReturnType::Default => Place::from(self.signature.ident.span()),
-        }
+        let Signature { output, ident, .. } = &self.signature;
+        let result = if self.body.is_future() { returned::output(output) } else { returned::whole(output) };
+        result.map_or_else(|| Place::from(ident.span()), Place::of)
     }
 
-    /// Returns the function with something to do before anything else.
-    ///
-    /// It goes behind the inner attributes and the items that the body starts with. They do nothing, and behind a statement
-    /// the former would be errors and the latter a lint's.
-    pub(crate) fn prepend(&self, check: &TokenStream) -> TokenStream {
-        let Self { head, body, .. } = self;
-        let mut trees: Vec<_> = body.stream().into_iter().collect();
-        let statements = trees.split_off(declarations(body.stream()));
-        let mut checked = Group::new(Delimiter::Brace, quote!(#(#trees)* #check #(#statements)*));
-        checked.set_span(body.span());
-        quote!(#head #checked)
+    /// Returns the function with what is added to it.
+    pub(crate) fn with(&self, additions: &Additions) -> TokenStream {
+        let (Self { outer, head, .. }, Additions { attributes, before, check }) = (self, additions);
+        let body = self.body.with(before, check);
+        quote!(#outer #attributes #head #body)
     }
 }
 
-fn is_block(tree: &TokenTree) -> bool {
-    matches!(tree, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
+fn trees_of(tokens: &TokenStream) -> Vec<TokenTree> {
+    tokens.clone().into_iter().collect()
 }
 
-/// Counts the tokens of the inner attributes and items at the start of a body.
-fn declarations(body: TokenStream) -> usize {
-    let all = body.clone().into_iter().count();
-    let statements = |input: ParseStream<'_>| {
-        Attribute::parse_inner(input)?;
-        while let Some(behind) = behind_item(input) {
-            input.advance_to(&behind);
-        }
-        input.parse::<TokenStream>()
+fn is_group(tree: &TokenTree, delimiter: Delimiter) -> bool {
+    matches!(tree, TokenTree::Group(group) if group.delimiter() == delimiter)
+}
+
+fn is_punct(tree: &TokenTree, character: char) -> bool {
+    matches!(tree, TokenTree::Punct(punct) if punct.as_char() == character)
+}
+
+fn is_word(tree: &TokenTree, word: &str) -> bool {
+    matches!(tree, TokenTree::Ident(ident) if ident == word)
+}
+
+/// Counts the tokens of the attributes that an item starts with.
+fn count_attributes(item: &[TokenTree]) -> usize {
+    let is_attribute = |pair: &&[TokenTree]| match pair {
+        [hash, brackets] => is_punct(hash, '#') && is_group(brackets, Delimiter::Bracket),
+        _ => false,
     };
-    statements.parse2(body).map_or(0, |statements| all.saturating_sub(statements.into_iter().count()))
+    2 * item.chunks(2).take_while(is_attribute).count()
 }
 
-/// Returns the input behind the item that it starts with.
-fn behind_item(input: ParseStream<'_>) -> Option<ParseBuffer<'_>> {
-    let ahead = input.fork();
-    match ahead.parse::<Item>() {
-        // A macro call may do something.
-        Ok(Item::Macro(call)) if call.ident.is_none() => None,
-        Ok(_) => Some(ahead),
-        Err(_) => None,
+fn documented(attribute: &Attribute) -> Option<String> {
+    match &attribute.meta {
+        Meta::NameValue(meta) if meta.path.is_ident("doc") => match &meta.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+            // Of a macro that writes documentation, like `include_str!`, the text is not known yet.
+            _ => Some(String::new()),
+        },
+        _ => None,
     }
+}
+
+fn rename_self(tokens: TokenStream, renamed: &Ident) -> TokenStream {
+    let rename = |tree| match tree {
+        TokenTree::Ident(ident) if ident == "self" => {
+            let mut renamed = renamed.clone();
+            renamed.set_span(ident.span().resolved_at(renamed.span()));
+            TokenTree::Ident(renamed)
+        }
+        TokenTree::Group(group) => TokenTree::Group(body::filled(&group, rename_self(group.stream(), renamed))),
+        other => other,
+    };
+    tokens.into_iter().map(rename).collect()
 }
 
 /// The names that patterns bind.

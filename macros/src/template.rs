@@ -1,17 +1,26 @@
-//! Templates of keys: text with placeholders, like `sms:{phone}`.
+//! Templates of keys and messages: text with placeholders, like `sms:{phone}`.
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, format_ident, quote_spanned};
-use syn::ext::IdentExt as _;
-use syn::parse::Parser as _;
-use syn::{Index, LitStr};
+use syn::LitStr;
+use tallygate_rules::{is_plain, is_printed};
 
-use crate::diagnostic::{Place, error};
+use crate::diagnostic::{Mistakes, Place, nearest};
+use crate::placeholder::Placeholder;
 
 /// A template, in the order it is written.
 pub(crate) struct Template {
+    /// As it is written.
+    pub(crate) text: String,
     pub(crate) parts: Vec<Part>,
     pub(crate) place: Place,
+}
+
+/// What a template is for.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Purpose {
+    /// To tell whom the rules count.
+    Key,
+    /// To tell the caller of a rejection.
+    Message,
 }
 
 /// A part of a template.
@@ -20,41 +29,64 @@ pub(crate) enum Part {
     Text(String),
     /// A value to put in.
     Value(Placeholder),
+    /// Something about the rejection to put in.
+    Told(Told),
 }
 
-/// An argument, its fields and its methods: `{phone}`, `{user.id}`, `{addr.ip()}`.
-pub(crate) struct Placeholder {
-    /// What stands between the braces.
-    pub(crate) text: String,
-    /// The argument's name.
-    pub(crate) root: String,
-    members: Vec<Member>,
+/// What only a rejection knows: `{@retry_after}`.
+#[derive(Clone, Copy)]
+pub(crate) enum Told {
+    RetryAfter,
+    Count,
+    Per,
+    Rule,
 }
 
-enum Member {
-    Field(String),
-    Index(u32),
-    Method(String),
+const TOLD: [(&str, Told); 4] =
+    [("retry_after", Told::RetryAfter), ("count", Told::Count), ("per", Told::Per), ("rule", Told::Rule)];
+
+/// What stands between two braces, or outside of them.
+enum Piece<'a> {
+    Text(String),
+    Braced(&'a str),
 }
 
 impl Template {
-    pub(crate) fn from_syn(literal: &LitStr) -> syn::Result<Self> {
+    /// Reads a template, or reports every mistake in it.
+    pub(crate) fn from_syn(literal: &LitStr, purpose: Purpose, mistakes: &mut Mistakes) -> Option<Self> {
         let place = Place::from(literal.span());
-        let parts = scan(&literal.value()).map_err(|mistake| error(place, mistake))?;
-        Ok(Self { parts, place })
+        let text = literal.value();
+        let parts = read(&text, purpose);
+        let parts = parts.map_err(|found| found.iter().for_each(|mistake| mistakes.report(place, mistake)));
+        parts.ok().map(|parts| Self { text, parts, place })
     }
 
     pub(crate) fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Text(_) => None,
             Part::Value(placeholder) => Some(placeholder),
+            Part::Text(_) | Part::Told(_) => None,
         })
     }
 }
 
-/// Reads a template from its text, in which `{{` and `}}` are braces.
-fn scan(template: &str) -> Result<Vec<Part>, String> {
-    let mut parts = Vec::new();
+/// Reads a template from its text.
+fn read(template: &str, purpose: Purpose) -> Result<Vec<Part>, Vec<String>> {
+    let (mut parts, mut mistakes) = (Vec::new(), Vec::new());
+    for piece in scan(template).map_err(|mistake| vec![mistake])? {
+        match piece {
+            Piece::Text(text) => parts.push(Part::Text(text)),
+            Piece::Braced(inner) => match braced(inner, purpose) {
+                Ok(part) => parts.push(part),
+                Err(mistake) => mistakes.push(mistake),
+            },
+        }
+    }
+    if mistakes.is_empty() { Ok(parts) } else { Err(mistakes) }
+}
+
+/// Takes a template apart, in which `{{` and `}}` are braces.
+fn scan(template: &str) -> Result<Vec<Piece<'_>>, String> {
+    let mut pieces = Vec::new();
     let mut text = String::new();
     let mut rest = template;
     while let Some(at) = rest.find(['{', '}']) {
@@ -69,16 +101,16 @@ fn scan(template: &str) -> Result<Vec<Part>, String> {
         let closed = if brace == "{" { after.split_once('}') } else { None };
         let (inner, after) = closed.ok_or_else(|| unpaired(brace))?;
         if !text.is_empty() {
-            parts.push(Part::Text(std::mem::take(&mut text)));
+            pieces.push(Piece::Text(std::mem::take(&mut text)));
         }
-        parts.push(Part::Value(Placeholder::parse(inner)?));
+        pieces.push(Piece::Braced(inner));
         rest = after;
     }
     text.push_str(rest);
     if !text.is_empty() {
-        parts.push(Part::Text(text));
+        pieces.push(Piece::Text(text));
     }
-    Ok(parts)
+    Ok(pieces)
 }
 
 fn unpaired(brace: &str) -> String {
@@ -87,69 +119,51 @@ fn unpaired(brace: &str) -> String {
     )
 }
 
-impl Placeholder {
-    fn parse(text: &str) -> Result<Self, String> {
-        let mut names = text.split('.').map(str::trim);
-        let root = names.next().and_then(name);
-        let members: Option<Vec<_>> = names.map(Member::parse).collect();
-        root.zip(members).map(|(root, members)| Self { text: text.to_owned(), root, members }).ok_or_else(|| {
-            format!("`{{{text}}}` is no placeholder; write an argument, its fields and methods, like `{{user.id()}}`")
-        })
-    }
-
-    /// Returns the expression, given the identifier that its name stands for.
-    pub(crate) fn expression(&self, root: &Ident, place: Place) -> TokenStream {
-        // Resolved where the argument is, also when a macro puts function and template together.
-        let mut root = root.clone();
-        root.set_span(place.first.resolved_at(root.span()));
-        let members = self.members.iter().map(|member| member.access(place.first));
-        quote_spanned!(place.first=> #root #(#members)*)
+fn braced(inner: &str, purpose: Purpose) -> Result<Part, String> {
+    match inner.trim().strip_prefix('@') {
+        Some(name) => told(name, purpose).map(Part::Told),
+        None => Placeholder::parse(inner).map(Part::Value),
     }
 }
 
-impl Member {
-    fn parse(text: &str) -> Option<Self> {
-        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return text.parse().map(Self::Index).ok();
+fn told(text: &str, purpose: Purpose) -> Result<Told, String> {
+    let name = text.split(':').next().unwrap_or_default().trim();
+    let known = TOLD.iter().find(|(known, _)| *known == name);
+    match (known, purpose) {
+        (Some(_), Purpose::Key) => {
+            Err(format!("`{{@{name}}}` is known when a call is rejected; a `message` can say it, but a `key` cannot"))
         }
-        let (text, kind): (_, fn(String) -> Self) = match text.strip_suffix("()") {
-            Some(method) => (method, Self::Method),
-            None => (text, Self::Field),
-        };
-        name(text).filter(|name| !matches!(name.as_str(), "self" | "Self" | "super" | "crate")).map(kind)
-    }
-
-    fn access(&self, span: Span) -> TokenStream {
-        let member = match self {
-            Self::Index(index) => Index { index: *index, span }.into_token_stream(),
-            Self::Field(name) | Self::Method(name) => identifier(name, span).into_token_stream(),
-        };
-        let call = matches!(self, Self::Method(_)).then(|| quote_spanned!(span=> ()));
-        quote_spanned!(span=> .#member #call)
+        (Some(_), Purpose::Message) if name != text.trim() => {
+            Err(format!("`{{@{name}}}` takes no filter; write just `{{@{name}}}`"))
+        }
+        (Some(&(_, told)), Purpose::Message) => Ok(told),
+        (None, _) => Err(unknown_told(name, purpose)),
     }
 }
 
-/// Returns the text if it is a name, without the `r#` of a raw identifier.
-fn name(text: &str) -> Option<String> {
-    let wordy = text.trim_start_matches("r#").chars().all(|c| c == '_' || c.is_alphanumeric());
-    let name = wordy.then(|| Ident::parse_any.parse_str(text).ok()).flatten()?.unraw().to_string();
-    (name != "_").then_some(name)
-}
-
-/// Makes an identifier of a name, raw if it is a keyword.
-fn identifier(name: &str, span: Span) -> Ident {
-    match syn::parse_str::<Ident>(name) {
-        Ok(_) => Ident::new(name, span),
-        Err(_) => format_ident!("r#{}", name, span = span),
+fn unknown_told(name: &str, purpose: Purpose) -> String {
+    let known = TOLD.map(|(known, _)| known);
+    let meant = nearest(name, known).filter(|_| purpose == Purpose::Message);
+    match (meant, purpose) {
+        (Some(meant), _) => format!("unknown `{{@{name}}}`; did you mean `{{@{meant}}}`?"),
+        (None, Purpose::Key) => format!(
+            "`{{@{name}}}` comes from the request context, which this version does not have; name an argument, like \
+             `{{address.ip()}}`"
+        ),
+        (None, Purpose::Message) => format!(
+            "`{{@{name}}}` comes from the request context, which this version does not have; there are arguments, and \
+             `{{@{}}}`",
+            known.join("}`, `{@")
+        ),
     }
 }
 
 /// Whether the text keeps two values apart that it stands between, as it holds a byte that is never part of a value.
 ///
-/// Values are percent-encoded but for `A–Z a–z 0–9 . _ @ + ~ -`, and so is text but for printable ASCII without `%` and
-/// `!`. What is left for text alone is all other ASCII punctuation, and the space.
+/// Values hold plain bytes and escapes, text holds printed bytes and escapes. What is left for text alone is most of ASCII
+/// punctuation, and the space.
 pub(crate) fn keeps_apart(text: &str) -> bool {
-    text.bytes().any(|byte| is_printed(byte) && !byte.is_ascii_alphanumeric() && !b"._@+~-".contains(&byte))
+    text.bytes().any(|byte| is_printed(byte) && !is_plain(byte))
 }
 
 /// Escapes text as it stands within a subject.
@@ -158,22 +172,24 @@ pub(crate) fn escape(text: &str) -> String {
     text.bytes().map(escape).collect()
 }
 
-/// Whether a byte of text stands for itself: `%` is left to escapes, and `!` to digests.
-fn is_printed(byte: u8) -> bool {
-    matches!(byte, b' '..=b'~') && !matches!(byte, b'%' | b'!')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Shows the parts of a template, placeholders in brackets.
-    fn parts(template: &str) -> Result<Vec<String>, String> {
+    fn parts_for(purpose: Purpose, template: &str) -> Result<Vec<String>, Vec<String>> {
         let show = |part| match part {
             Part::Text(text) => text,
-            Part::Value(Placeholder { root, members, .. }) => format!("[{root}{}]", ".".repeat(members.len())),
+            Part::Value(Placeholder { root, members, filters, .. }) => {
+                format!("[{root}{}{}]", ".".repeat(members.len()), ":".repeat(filters.len()))
+            }
+            Part::Told(told) => format!("@{}", told as u8),
         };
-        Ok(scan(template)?.into_iter().map(show).collect())
+        Ok(read(template, purpose)?.into_iter().map(show).collect())
+    }
+
+    fn parts(template: &str) -> Result<Vec<String>, Vec<String>> {
+        parts_for(Purpose::Key, template)
     }
 
     #[test]
@@ -226,6 +242,32 @@ mod tests {
         ] {
             assert!(parts(&format!("{{{mistaken}}}")).is_err(), "{mistaken}");
         }
+    }
+
+    #[test]
+    fn filters_follow_the_value() {
+        assert_eq!(
+            parts("{a:lower}{ b.c : trim : lower }{d:hash}{e:subnet}").unwrap(),
+            ["[a:]", "[b.::]", "[d:]", "[e:]"]
+        );
+        for mistaken in ["{a:}", "{:lower}", "{a::lower}", "{a:Lower}", "{a:lower()}"] {
+            assert!(parts(mistaken).is_err(), "{mistaken}");
+        }
+    }
+
+    #[test]
+    fn what_a_rejection_knows_is_for_messages() {
+        let template = "{@retry_after}{@count}{ @per }{@rule}";
+        assert_eq!(parts_for(Purpose::Message, template).unwrap(), ["@0", "@1", "@2", "@3"]);
+        assert_eq!(parts(template).unwrap_err().len(), 4);
+        for mistaken in ["{@}", "{@ip}", "{@rule:lower}", "{@ retry}"] {
+            assert!(parts_for(Purpose::Message, mistaken).is_err(), "{mistaken}");
+        }
+    }
+
+    #[test]
+    fn every_mistake_of_a_template_is_found() {
+        assert_eq!(parts("{a b}{c:d}{@ip}{e}").unwrap_err().len(), 3);
     }
 
     #[test]

@@ -1,11 +1,15 @@
 //! What expansions look like, and what the pipeline survives.
 
+mod shapes;
+
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use crate::pipeline::limit;
+
 /// Prints an expansion as it would be written by hand.
 fn expansion(attribute: TokenStream, item: &TokenStream) -> String {
-    let file = syn::parse2(crate::limit(attribute, item)).expect("an expansion is a file of items");
+    let file = syn::parse2(limit(attribute, item)).expect("an expansion is a file of items");
     prettyplease::unparse(&file)
 }
 
@@ -41,6 +45,60 @@ fn a_method_may_name_everything() {
 }
 
 #[test]
+fn every_algorithm_is_built_as_it_would_be_by_hand() {
+    let attribute = quote! {
+        prevent_duplicate(per = "10s"),
+        rule(count = 10, per = "60s", algorithm = "fixed_window", name = "burst"),
+        rule(count = 1000, per = "1m", algorithm = "sliding_counter"),
+        rule(count = 5, per = "1s", algorithm = "token_bucket", capacity = 100, initial = 3, reset_after = "10s"),
+    };
+    let item = quote! { async fn draw() -> Result<(), Rejection> { Ok(()) } };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[cfg(feature = "cron")]
+#[test]
+fn a_schedule_is_read_again_at_the_first_call() {
+    let attribute = quote! { rule(count = 10, cron = "0 0 6 * * *", tz = "Asia/Shanghai") };
+    let item = quote! { async fn draw() -> Result<(), Rejection> { Ok(()) } };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[cfg(not(feature = "cron"))]
+#[test]
+fn a_schedule_without_its_feature_says_which_it_is() {
+    let item = quote! { async fn draw() -> Result<(), Rejection> { Ok(()) } };
+    let expanded = limit(quote!(rule(count = 10, cron = "0 0 6 * * *")), &item).to_string();
+    assert!(expanded.contains("`cron` needs the feature `cron` of tallygate"), "{expanded}");
+    assert_eq!(expanded.matches("compile_error").count(), 1);
+}
+
+#[test]
+fn counts_are_evaluated_before_the_await() {
+    let attribute =
+        quote! { prevent_duplicate, rule(count = self.plan.calls(), per = "1h"), rule(count = 9, per = "1m") };
+    let item = quote! { async fn call(&self) -> Result<(), Rejection> { Ok(()) } };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
+fn a_message_is_rendered_when_the_call_is_rejected() {
+    let attribute = quote! {
+        rule(count = 1, per = "60s", message = "once a {@per}, {phone:trim}"),
+        rule(count = 5, per = "1h"),
+        message = "{@rule}: {@count} are enough for {phone:hash}; try again in {@retry_after}",
+        key = "{phone:hash}/{email:trim:lower}",
+        limiter = limiter,
+        reject = |rejection| Error::limited(rejection),
+        crate = crate::reexports::tallygate,
+    };
+    let item = quote! {
+        async fn send_code(phone: &str, email: &str, limiter: &Limiter) -> Result<(), Error> { Ok(()) }
+    };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
 fn a_mistaken_attribute_leaves_the_function_as_it_is() {
     let item = quote! {
         /// Sends a code.
@@ -49,7 +107,7 @@ fn a_mistaken_attribute_leaves_the_function_as_it_is() {
             send(phone).await
         }
     };
-    let expanded = crate::limit(quote!(rule(count = 0, per = "0s")), &item).to_string();
+    let expanded = limit(quote!(rule(count = 0, per = "0s")), &item).to_string();
     assert!(expanded.starts_with(&item.to_string()));
     assert_eq!(expanded.matches("compile_error").count(), 2);
 }
@@ -61,7 +119,7 @@ fn a_body_that_does_not_parse_yet_is_limited_all_the_same() {
             let code = phone.
         }
     };
-    let expanded = crate::limit(quote!(rule(count = 1, per = "60s")), &item).to_string();
+    let expanded = limit(quote!(rule(count = 1, per = "60s")), &item).to_string();
     assert!(expanded.contains("let code = phone ."), "{expanded}");
     assert!(expanded.contains("enter") && !expanded.contains("compile_error"), "{expanded}");
 }
@@ -77,7 +135,7 @@ fn what_a_body_starts_with_stays_in_front() {
             const LATE: u8 = 1;
         }
     };
-    let expanded = crate::limit(quote!(rule(count = 1, per = "60s")), &item).to_string();
+    let expanded = limit(quote!(rule(count = 1, per = "60s")), &item).to_string();
     let at = |text: &str| expanded.find(text).unwrap_or_else(|| panic!("no {text} in {expanded}"));
     assert!(at("allow") < at("use std :: mem") && at("macro_rules") < at("enter"));
     assert!(at("enter") < at("nothing ! () ;") && at("nothing ! () ;") < at("LATE"));
@@ -103,7 +161,7 @@ fn whatever_is_written_in_the_attribute_is_answered() {
         quote!(::tallygate),
         quote!({ rule(count = 1, per = "1s") }),
     ] {
-        let expanded = crate::limit(attribute.clone(), &item).to_string();
+        let expanded = limit(attribute.clone(), &item).to_string();
         assert!(expanded.starts_with(&item.to_string()) && expanded.contains("compile_error"), "{attribute}");
     }
 }

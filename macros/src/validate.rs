@@ -1,13 +1,16 @@
 //! The checks that a model passes before it is expanded: one function, one check.
 
-use proc_macro2::Ident;
+use syn::PatWild;
 use syn::ext::IdentExt as _;
-use tallygate_rules::{Field, Rule, RuleError};
+use syn::visit::Visit;
+use tallygate_rules::{Rule, RuleError};
 
 use crate::diagnostic::{Mistakes, Place, nearest};
-use crate::model::{Model, RuleModel};
+use crate::model::Model;
+use crate::placeholder::Placeholder;
+use crate::rule::RuleModel;
 use crate::shape::Function;
-use crate::template::{Part, Placeholder, Template, keeps_apart};
+use crate::template::{Part, Template, keeps_apart};
 
 /// Reports what is wrong with the model by itself.
 pub(crate) fn check(model: &Model, mistakes: &mut Mistakes) {
@@ -17,14 +20,15 @@ pub(crate) fn check(model: &Model, mistakes: &mut Mistakes) {
     if let Some(key) = &model.key {
         check_placeholders_apart(key, mistakes);
     }
+    check_messages(model, mistakes);
 }
 
 /// Reports what is wrong with the function, and with the model of it.
 pub(crate) fn check_function(model: &Model, function: &Function, mistakes: &mut Mistakes) {
     check_async(function, mistakes);
     check_alone(model, function, mistakes);
-    if let Some(key) = &model.key {
-        check_placeholders_named(key, function, mistakes);
+    for template in model.key.iter().chain(model.messages().map(|(_, message)| message)) {
+        check_placeholders_named(template, function, mistakes);
     }
 }
 
@@ -50,11 +54,7 @@ fn place_of(mistake: &RuleError, models: &[&RuleModel]) -> Place {
     let Some(rule) = mistake.rule().and_then(|index| models.get(index)) else {
         return Place::attribute();
     };
-    match mistake.field() {
-        Field::Count => rule.count,
-        Field::Per => rule.per,
-        _ => rule.place,
-    }
+    rule.place_of(mistake.field())
 }
 
 /// Reports a name without letters.
@@ -81,27 +81,52 @@ fn check_key(model: &Model, mistakes: &mut Mistakes) {
     }
 }
 
+/// Reports every message without text.
+fn check_messages(model: &Model, mistakes: &mut Mistakes) {
+    for (_, empty) in model.messages().filter(|(_, message)| message.parts.is_empty()) {
+        mistakes.report(empty.place, "`message` must not be empty; leave it out for the usual text");
+    }
+}
+
 /// Reports every placeholder that names no argument.
 fn check_placeholders_named(template: &Template, function: &Function, mistakes: &mut Mistakes) {
     for placeholder in template.placeholders() {
         if function.binding(&placeholder.root).is_none() {
-            mistakes.report(template.place, unnamed(placeholder, &function.bindings()));
+            mistakes.report(template.place, unnamed(placeholder, function));
         }
     }
 }
 
-fn unnamed(placeholder: &Placeholder, bindings: &[Ident]) -> String {
+fn unnamed(placeholder: &Placeholder, function: &Function) -> String {
     let Placeholder { text, root, .. } = placeholder;
     if root == "self" {
         return format!("placeholder `{{{text}}}` needs a method; this function takes no `self`");
     }
-    let names: Vec<_> = bindings.iter().map(|binding| binding.unraw().to_string()).collect();
+    let names: Vec<_> = function.bindings().iter().map(|binding| binding.unraw().to_string()).collect();
     let remedy = match nearest(root, names.iter().map(String::as_str)) {
         Some(meant) => format!("did you mean `{{{}}}`?", text.replacen(root, meant, 1)),
+        None if has_nameless(function) => {
+            format!("an argument is `_`, which binds no name; write `{root}` in its place")
+        }
         None if names.is_empty() => "this function's arguments have no names".to_owned(),
         None => format!("there are `{}`", names.join("`, `")),
     };
     format!("placeholder `{{{text}}}` names no argument; {remedy}")
+}
+
+/// Whether an argument, or a part of one, is `_`.
+fn has_nameless(function: &Function) -> bool {
+    let mut wild = Wild(false);
+    wild.visit_signature(&function.signature);
+    wild.0
+}
+
+struct Wild(bool);
+
+impl Visit<'_> for Wild {
+    fn visit_pat_wild(&mut self, _: &PatWild) {
+        self.0 = true;
+    }
 }
 
 /// Reports two placeholders whose values could run into each other.
@@ -110,7 +135,7 @@ fn check_placeholders_apart(template: &Template, mistakes: &mut Mistakes) {
     for part in &template.parts {
         match part {
             Part::Text(text) if keeps_apart(text) => open = None,
-            Part::Text(_) => {}
+            Part::Text(_) | Part::Told(_) => {}
             Part::Value(value) => {
                 if let Some(before) = open.replace(value) {
                     mistakes.report(template.place, touching(before, value));
@@ -130,15 +155,23 @@ fn touching(before: &Placeholder, behind: &Placeholder) -> String {
 
 /// Reports a function that cannot wait for the limiter's answer.
 fn check_async(function: &Function, mistakes: &mut Mistakes) {
-    let signature = &function.signature;
-    if signature.asyncness.is_none() {
-        mistakes.report(
-            signature.fn_token.span,
-            format_args!(
-                "`{0}` must be async to wait for the limiter's answer; write `async fn {0}`, \
-                 or ask by hand where you can wait: `limiter.check(&policy, &subject).await`",
-                signature.ident
-            ),
-        );
+    let name = &function.signature.ident;
+    if let Some(place) = function.early_return() {
+        mistakes.report(place, "this `return` would pass the limit by; move it into the async block at the end");
     }
+    if function.can_wait() {
+        return;
+    }
+    let message = if function.returns_future() {
+        format!(
+            "`{name}` has no async block to check the limit in; end it with `async move {{ … }}` or \
+             `Box::pin(async move {{ … }})`, or write `async fn {name}`"
+        )
+    } else {
+        format!(
+            "`{name}` must be async to wait for the limiter's answer; write `async fn {name}`, \
+             or ask by hand where you can wait: `limiter.check(&policy, &subject).await`"
+        )
+    };
+    mistakes.report(function.signature.fn_token.span, message);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Algorithm, Rule};
+use crate::{Algorithm, MAX_EXACT, MAX_PER, Rule};
 
 /// A token bucket: `count` tokens flow in per `per`, continuously, up to `capacity`; a call takes as many as it costs.
 ///
@@ -70,22 +70,26 @@ impl TokenBucket {
         self.per
     }
 
-    /// Returns the capacity, which is the rule's `count` unless it was set.
+    /// Returns the capacity, which is the rule's `count` unless it was set. Without a count there is no room at all.
     #[must_use]
+    // Inlined into a match of algorithms, it is miscompiled at some levels of optimization, as seen with rustc 1.95: the
+    // bucket is read before its match, at an address made of what another algorithm has in its place.
+    #[inline(never)]
     pub fn capacity_or(&self, count: u64) -> u64 {
-        self.capacity.unwrap_or(count)
+        if count == 0 { 0 } else { self.capacity.unwrap_or(count) }
     }
 
     /// Returns how many tokens an unused bucket holds, at the rule's `count`.
     #[must_use]
     pub fn initial_or(&self, count: u64) -> u64 {
-        self.initial.unwrap_or_else(|| self.capacity_or(count))
+        let capacity = self.capacity_or(count);
+        self.initial.map_or(capacity, |initial| initial.min(capacity))
     }
 
     /// Returns after how long without an admitted call the bucket is unused again, at the rule's `count`.
     #[must_use]
     pub fn reset_after_or(&self, count: u64) -> Duration {
-        self.reset_after.unwrap_or_else(|| self.fill_time(count))
+        self.reset_after.unwrap_or_else(|| self.fill_time(count).min(MAX_PER))
     }
 
     /// Returns the time in which the bucket fills from empty, at the rule's `count`, rounded up to a microsecond.
@@ -96,16 +100,32 @@ impl TokenBucket {
         Duration::from_micros(u64::try_from(us).unwrap_or(u64::MAX))
     }
 
-    pub(crate) const fn own_reset_after(&self) -> Option<Duration> {
-        self.reset_after
+    /// The greatest count at which the arithmetic stays exact.
+    pub(crate) fn greatest_count(&self) -> u64 {
+        let per_us = self.per.as_micros();
+        let greatest = match self.capacity {
+            Some(capacity) => u128::from(MAX_EXACT).saturating_sub(u128::from(capacity) * per_us),
+            None => u128::from(MAX_EXACT) / (per_us + 1),
+        };
+        u64::try_from(greatest).unwrap_or(MAX_EXACT)
     }
 
-    pub(crate) const fn own_initial(&self) -> Option<u64> {
+    /// Returns the capacity if it was set.
+    #[must_use]
+    pub const fn capacity_set(&self) -> Option<u64> {
+        self.capacity
+    }
+
+    /// Returns how many tokens an unused bucket holds, if it was set.
+    #[must_use]
+    pub const fn initial_set(&self) -> Option<u64> {
         self.initial
     }
 
-    pub(crate) const fn own_capacity(&self) -> Option<u64> {
-        self.capacity
+    /// Returns after how long without an admitted call the bucket is unused again, if it was set.
+    #[must_use]
+    pub const fn reset_after_set(&self) -> Option<Duration> {
+        self.reset_after
     }
 }
 
@@ -126,6 +146,15 @@ mod tests {
         let bucket = TokenBucket::new(5, SECOND);
         assert_eq!((bucket.capacity_or(5), bucket.initial_or(5), bucket.reset_after_or(5)), (5, 5, SECOND));
         assert_eq!((bucket.capacity_or(7), bucket.initial_or(7)), (7, 7));
+    }
+
+    #[test]
+    fn whatever_the_count_the_parts_fit_together() {
+        let bucket = TokenBucket::new(5, SECOND).initial(3);
+        assert_eq!((bucket.initial_or(5), bucket.initial_or(2), bucket.initial_or(0)), (3, 2, 0));
+        let bucket = TokenBucket::new(5, MAX_PER).capacity(100);
+        assert_eq!((bucket.capacity_or(1), bucket.capacity_or(0)), (100, 0));
+        assert_eq!((bucket.reset_after_or(5), bucket.reset_after_or(0)), (MAX_PER, Duration::ZERO));
     }
 
     #[test]

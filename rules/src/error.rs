@@ -18,6 +18,14 @@ pub enum Field {
     Initial,
     /// Its `reset_after`.
     ResetAfter,
+    /// A ban's `denials`.
+    Denials,
+    /// A ban's `within`.
+    Within,
+    /// A ban's `duration`.
+    Duration,
+    /// Its `name`.
+    Name,
 }
 
 /// A mistake in the rules of a policy: what is wrong, where, and how to mend it.

@@ -6,6 +6,8 @@
 //!
 //! Most users want the `tallygate` crate, which re-exports what they need from here.
 
+mod alphabet;
+mod ban;
 mod bucket;
 #[cfg(feature = "cron")]
 mod cron;
@@ -15,6 +17,8 @@ mod overriding;
 mod rule;
 mod validate;
 
+pub use alphabet::{is_plain, is_printed};
+pub use ban::{Ban, MAX_DENIALS};
 pub use bucket::TokenBucket;
 #[cfg(feature = "cron")]
 pub use cron::{CronField, Schedule, ScheduleError};
@@ -22,4 +26,6 @@ pub use duration::{DurationError, format_duration, parse_duration};
 pub use error::{Field, RuleError};
 pub use overriding::validate_override;
 pub use rule::{Algorithm, DUPLICATE_PER, Role, Rule};
-pub use validate::{MAX_COUNTER_COUNT, MAX_EXACT, MAX_PER, MAX_RULES, MAX_SLIDING_COUNT, implied_by, validate};
+pub use validate::{
+    MAX_COUNTER_COUNT, MAX_EXACT, MAX_PER, MAX_RULES, MAX_SLIDING_COUNT, implied_by, validate, validate_by_subject,
+};

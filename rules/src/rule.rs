@@ -1,11 +1,12 @@
 //! A rule: a limit, as an algorithm with its parameters.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
 #[cfg(feature = "cron")]
 use crate::Schedule;
-use crate::{TokenBucket, format_duration};
+use crate::{MAX_COUNTER_COUNT, MAX_EXACT, MAX_SLIDING_COUNT, TokenBucket, format_duration};
 
 /// The window of a `prevent_duplicate` that names none: five seconds.
 pub const DUPLICATE_PER: Duration = Duration::from_secs(5);
@@ -68,6 +69,8 @@ pub struct Rule {
     role: Role,
     algorithm: Algorithm,
     count: u64,
+    varies: bool,
+    name: Option<Cow<'static, str>>,
 }
 
 impl Rule {
@@ -107,18 +110,46 @@ impl Rule {
     /// It weighs calls, not their cost: a call of any cost is one call.
     #[must_use]
     pub const fn duplicate(per: Duration) -> Self {
-        Self { role: Role::Duplicate, algorithm: Algorithm::SlidingWindow { per }, count: 1 }
+        let mut rule = Self::limit(Algorithm::SlidingWindow { per }, 1);
+        rule.role = Role::Duplicate;
+        rule
     }
 
     pub(crate) const fn limit(algorithm: Algorithm, count: u64) -> Self {
-        Self { role: Role::Limit, algorithm, count }
+        Self { role: Role::Limit, algorithm, count, varies: false, name: None }
     }
 
     /// Returns the same rule with another count.
     #[must_use]
     pub fn with_count(mut self, count: u64) -> Self {
         self.count = count;
+        self.varies = false;
         self
+    }
+
+    /// Returns the same rule with a count that every call says anew. Until one does, the rule admits nothing.
+    #[must_use]
+    pub fn varying(self) -> Self {
+        Self { varies: true, ..self.with_count(0) }
+    }
+
+    /// Returns the same rule with a name, by which a rejection tells it from the other rules of its policy.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Returns the name of this rule, if it was given one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Returns whether every call says the count of this rule anew.
+    #[must_use]
+    pub const fn is_varying(&self) -> bool {
+        self.varies
     }
 
     /// Returns what a denial by this rule means.
@@ -161,6 +192,17 @@ impl Rule {
         }
     }
 
+    /// Returns the greatest count that this rule could have.
+    #[must_use]
+    pub fn greatest_count(&self) -> u64 {
+        match &self.algorithm {
+            Algorithm::SlidingWindow { .. } => MAX_SLIDING_COUNT,
+            Algorithm::SlidingCounter { .. } => MAX_COUNTER_COUNT,
+            Algorithm::TokenBucket(bucket) => bucket.greatest_count(),
+            _ => MAX_EXACT,
+        }
+    }
+
     /// Returns the greatest cost that a call can have and still fit.
     #[must_use]
     pub fn greatest_cost(&self) -> u64 {
@@ -171,10 +213,10 @@ impl Rule {
     }
 }
 
-/// Writes the limit in words: `10 per 1m`.
+/// Writes the limit in words: `10 per 1m`, or `n per 1m` where the count varies.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = self.count;
+        let count = if self.varies { "n".to_owned() } else { self.count.to_string() };
         match &self.algorithm {
             Algorithm::SlidingWindow { per } => write!(f, "{count} per {}", format_duration(*per)),
             Algorithm::SlidingCounter { per } => write!(f, "about {count} per {}", format_duration(*per)),
@@ -182,8 +224,11 @@ impl fmt::Display for Rule {
             #[cfg(feature = "cron")]
             Algorithm::Cron { schedule } => write!(f, "{count} per tick of {schedule}"),
             Algorithm::TokenBucket(bucket) => {
-                let (per, capacity) = (format_duration(bucket.per()), bucket.capacity_or(count));
-                write!(f, "{count} per {per} from a bucket of {capacity}")
+                write!(f, "{count} per {} from a bucket of ", format_duration(bucket.per()))?;
+                match bucket.capacity_set() {
+                    Some(capacity) => write!(f, "{capacity}"),
+                    None => f.write_str(&count),
+                }
             }
         }
     }

@@ -28,13 +28,10 @@ pub fn validate(rules: &[Rule]) -> Result<(), Vec<RuleError>> {
     let mut errors = Vec::new();
     errors.extend(check_number(rules));
     for (index, rule) in rules.iter().enumerate() {
+        errors.extend(check_name(index, rules));
         let mut alone = vec![check_count(rule), check_per(rule)];
         if let Algorithm::TokenBucket(bucket) = rule.algorithm() {
-            alone.extend([
-                check_capacity(bucket, rule.count()),
-                check_initial(bucket, rule.count()),
-                check_reset_after(bucket, rule.count()),
-            ]);
+            alone.extend([check_capacity(bucket, rule), check_initial(bucket, rule), check_reset_after(bucket, rule)]);
         }
         let alone: Vec<_> = alone.into_iter().flatten().map(|mistake| mistake.at(index)).collect();
         // What is wrong by itself is not worth comparing with its neighbours.
@@ -46,12 +43,42 @@ pub fn validate(rules: &[Rule]) -> Result<(), Vec<RuleError>> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
+/// Finds every mistake in the rules of a policy that counts several subjects: only rules of one subject are compared.
+///
+/// # Errors
+///
+/// As of [`validate`].
+pub fn validate_by_subject<S: PartialEq>(rules: &[(S, Rule)]) -> Result<(), Vec<RuleError>> {
+    let all: Vec<_> = rules.iter().map(|(_, rule)| rule.clone()).collect();
+    if let Some(mistake) = check_number(&all) {
+        return Err(vec![mistake]);
+    }
+    let mut errors = Vec::new();
+    for (first, (subject, _)) in rules.iter().enumerate() {
+        if rules[..first].iter().any(|(earlier, _)| earlier == subject) {
+            continue;
+        }
+        let positions: Vec<_> = (first..rules.len()).filter(|&at| rules[at].0 == *subject).collect();
+        let own: Vec<_> = positions.iter().map(|&at| all[at].clone()).collect();
+        for mistake in validate(&own).err().into_iter().flatten() {
+            let rule = mistake.rule.and_then(|at| positions.get(at).copied());
+            errors.push(RuleError { rule, ..mistake });
+        }
+    }
+    errors.sort_by_key(RuleError::rule);
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
 /// A mistake in a rule by itself.
-struct Mistake(Field, String);
+pub(crate) struct Mistake(Field, String);
 
 impl Mistake {
-    fn of(field: Field, message: impl Into<String>) -> Self {
+    pub(crate) fn of(field: Field, message: impl Into<String>) -> Self {
         Self(field, message.into())
+    }
+
+    pub(crate) fn of_the_policy(self) -> RuleError {
+        RuleError { rule: None, field: self.0, message: self.1 }
     }
 
     fn at(self, index: usize) -> RuleError {
@@ -68,17 +95,31 @@ fn check_number(rules: &[Rule]) -> Option<RuleError> {
     Some(RuleError { rule: None, field: Field::Rule, message })
 }
 
-fn check_count(rule: &Rule) -> Option<Mistake> {
-    let (greatest, reason) = match rule.algorithm() {
-        Algorithm::SlidingWindow { .. } => {
-            (MAX_SLIDING_COUNT, "as it remembers every hit; use the algorithm `sliding_counter` for more")
-        }
-        Algorithm::SlidingCounter { .. } => (MAX_COUNTER_COUNT, "so that its arithmetic stays exact; shorten `per`"),
-        _ => (MAX_EXACT, "so that its arithmetic stays exact"),
+fn check_name(index: usize, rules: &[Rule]) -> Option<RuleError> {
+    let name = rules[index].name()?;
+    let message = if name.is_empty() {
+        "`name` of a rule must not be empty; leave it out, or write one, like `name = \"daily\"`".to_owned()
+    } else if rules[..index].iter().any(|earlier| earlier.name() == Some(name)) {
+        format!("two rules are named `{name}`; rename one, so that a rejection tells them apart")
+    } else {
+        return None;
     };
-    match rule.count() {
-        0 => Some(Mistake::of(Field::Count, "`count` must be at least 1, like `count = 10`")),
-        count if count > greatest => {
+    Some(Mistake(Field::Name, message).at(index))
+}
+
+fn check_count(rule: &Rule) -> Option<Mistake> {
+    let reason = match rule.algorithm() {
+        Algorithm::SlidingWindow { .. } => "as it remembers every hit; use the algorithm `sliding_counter` for more",
+        Algorithm::SlidingCounter { .. } => "so that its arithmetic stays exact; shorten `per`",
+        // It depends on the other parts of the bucket, which are checked together.
+        Algorithm::TokenBucket(_) => "",
+        _ => "so that its arithmetic stays exact",
+    };
+    match (rule.count(), rule.greatest_count()) {
+        (0, _) if !rule.is_varying() => {
+            Some(Mistake::of(Field::Count, "`count` must be at least 1, like `count = 10`"))
+        }
+        (count, greatest) if count > greatest && !reason.is_empty() => {
             Some(Mistake::of(Field::Count, format!("`count` of this algorithm is at most {greatest}, {reason}")))
         }
         _ => None,
@@ -89,7 +130,7 @@ fn check_per(rule: &Rule) -> Option<Mistake> {
     rule.per().and_then(|per| check_duration(Field::Per, "per", per))
 }
 
-fn check_duration(field: Field, name: &str, duration: Duration) -> Option<Mistake> {
+pub(crate) fn check_duration(field: Field, name: &str, duration: Duration) -> Option<Mistake> {
     if duration.is_zero() {
         Some(Mistake::of(field, format!("`{name}` must be longer than zero, like `{name} = \"60s\"`")))
     } else if duration > MAX_PER {
@@ -101,39 +142,40 @@ fn check_duration(field: Field, name: &str, duration: Duration) -> Option<Mistak
     }
 }
 
-fn check_capacity(bucket: &TokenBucket, count: u64) -> Option<Mistake> {
-    let field = if bucket.own_capacity().is_some() { Field::Capacity } else { Field::Count };
-    let capacity = bucket.capacity_or(count);
-    if bucket.own_capacity() == Some(0) {
+fn check_capacity(bucket: &TokenBucket, rule: &Rule) -> Option<Mistake> {
+    let field = if bucket.capacity_set().is_some() { Field::Capacity } else { Field::Count };
+    if bucket.capacity_set() == Some(0) {
         return Some(Mistake::of(field, "`capacity` must be at least 1, like `capacity = 100`"));
     }
-    let exact = u128::from(capacity) * bucket.per().as_micros() + u128::from(count) <= u128::from(MAX_EXACT);
-    (!exact).then(|| {
-        let remedy = "say the same rate with a smaller `count` and a shorter `per`";
+    // A count that varies is clamped to what is exact; there has to be something left.
+    let count = if rule.is_varying() { 1 } else { rule.count() };
+    (count > rule.greatest_count()).then(|| {
+        let (capacity, remedy) =
+            (bucket.capacity_or(count), "say the same rate with a smaller `count` and a shorter `per`");
         Mistake(field, format!("{capacity} tokens over this `per` are too many to count exactly; {remedy}"))
     })
 }
 
-fn check_initial(bucket: &TokenBucket, count: u64) -> Option<Mistake> {
-    let (initial, capacity) = (bucket.own_initial()?, bucket.capacity_or(count));
-    match initial {
-        0 => Some(Mistake::of(
+fn check_initial(bucket: &TokenBucket, rule: &Rule) -> Option<Mistake> {
+    let capacity = bucket.capacity_set().or((rule.count() > 0).then_some(rule.count()));
+    match (bucket.initial_set()?, capacity) {
+        (0, _) => Some(Mistake::of(
             Field::Initial,
             "`initial` must be at least 1: tokens flow in from the first admitted call on",
         )),
-        _ if initial > capacity => {
+        (initial, Some(capacity)) if initial > capacity && capacity > 0 => {
             Some(Mistake::of(Field::Initial, format!("`initial` is at most the capacity, which is {capacity}")))
         }
         _ => None,
     }
 }
 
-fn check_reset_after(bucket: &TokenBucket, count: u64) -> Option<Mistake> {
-    match bucket.own_reset_after() {
+fn check_reset_after(bucket: &TokenBucket, rule: &Rule) -> Option<Mistake> {
+    match bucket.reset_after_set() {
         Some(reset_after) => check_duration(Field::ResetAfter, "reset_after", reset_after),
-        None if bucket.fill_time(count) > MAX_PER => Some(Mistake::of(
+        None if bucket.fill_time(rule.count()) > MAX_PER => Some(Mistake::of(
             Field::Per,
-            "the bucket takes more than 3660 days to fill; let more tokens in, or hold fewer",
+            "the bucket takes more than 3660 days to fill; let more tokens in, hold fewer, or say `reset_after`",
         )),
         None => None,
     }
@@ -173,7 +215,8 @@ fn same_window(one: &Rule, other: &Rule) -> bool {
 
 /// No more in a window that is no shorter: whatever `strict` admits, `rule` admits too.
 ///
-/// Only an exact window says something of every window of its length, and so of those that another rule counts.
+/// Only an exact window says something of every window of its length, and so of those that another rule counts. Of counts
+/// that vary nothing is known.
 fn at_least_as_strict(strict: &Rule, rule: &Rule) -> bool {
     let windows = match (strict.algorithm(), rule.algorithm()) {
         (
@@ -182,7 +225,8 @@ fn at_least_as_strict(strict: &Rule, rule: &Rule) -> bool {
         ) => strict >= per,
         _ => false,
     };
-    windows && strict.count() <= rule.count() && !same_window(strict, rule)
+    let known = !strict.is_varying() && !rule.is_varying();
+    windows && known && strict.count() <= rule.count() && !same_window(strict, rule)
 }
 
 fn loosen(stricter: &Rule) -> &'static str {
@@ -208,7 +252,7 @@ pub fn implied_by(rules: &[Rule], index: usize) -> Option<usize> {
     let count = u128::from(rules.get(index)?.count());
     rules.iter().position(|other| {
         let Algorithm::SlidingWindow { per: short } = other.algorithm() else { return false };
-        let alike = other.role() == Role::Limit && rules[index].role() == Role::Limit;
+        let alike = [other, &rules[index]].iter().all(|rule| rule.role() == Role::Limit && !rule.is_varying());
         alike && short < long && !short.is_zero() && windows(*long, *short) * u128::from(other.count()) <= count
     })
 }
@@ -336,6 +380,52 @@ mod tests {
         let minute = Duration::from_secs(60);
         assert!(errors(&[sliding(10, 60), Rule::fixed_window(10, minute)])[0].2.contains("can never bind"));
         assert_eq!(validate(&[Rule::fixed_window(10, 2 * minute), sliding(20, 60)]), Ok(()));
+    }
+
+    #[test]
+    fn only_rules_of_one_subject_are_compared() {
+        let by = |subject, count, secs| (subject, sliding(count, secs));
+        assert_eq!(validate_by_subject(&[by("phone", 10, 60), by("network", 10, 60), by("network", 5, 30)]), Ok(()));
+        let mistaken = [by("phone", 10, 60), by("network", 0, 60), by("phone", 20, 60), by("network", 5, 30)];
+        let places: Vec<_> = validate_by_subject(&mistaken).unwrap_err().iter().map(RuleError::rule).collect();
+        assert_eq!(places, [Some(1), Some(2)]);
+        assert_eq!(validate_by_subject::<()>(&[]).unwrap_err()[0].rule(), None);
+    }
+
+    #[test]
+    fn a_count_that_varies_is_compared_with_nothing() {
+        let minute = Duration::from_secs(60);
+        let rules = [sliding(20, 60), sliding(1, 120).varying(), sliding(1, 30).varying(), sliding(10, 10)];
+        assert_eq!(validate(&rules), Ok(()));
+        assert_eq!((0..4).find_map(|index| implied_by(&rules, index)), None);
+        assert_eq!(validate(&[bucket(1, 60).initial(5).into_rule().varying()]), Ok(()));
+        assert_eq!(errors(&[sliding(1, 60), Rule::sliding_window(9, minute).varying()])[0].1, Field::Per);
+        assert_eq!(errors(&[bucket(1, 86_400).capacity(MAX_EXACT).into_rule().varying()])[0].1, Field::Capacity);
+    }
+
+    #[test]
+    fn every_count_up_to_the_greatest_of_a_bucket_is_sound() {
+        for bucket in [bucket(1, 60), bucket(1, 86_400), bucket(1, 1).capacity(100)] {
+            let rule = bucket.into_rule();
+            let greatest = rule.greatest_count();
+            assert_eq!(validate(&[rule.clone().with_count(greatest)]), Ok(()));
+            assert!(errors(&[rule.with_count(greatest + 1)])[0].2.contains("too many to count exactly"));
+        }
+    }
+
+    #[test]
+    fn the_names_of_two_rules_differ() {
+        let found = errors(&[sliding(10, 60).named("a"), sliding(20, 120).named("a"), sliding(30, 240).named("")]);
+        assert_eq!(
+            found.iter().map(|(rule, field, _)| (*rule, *field)).collect::<Vec<_>>(),
+            [(Some(1), Field::Name), (Some(2), Field::Name)]
+        );
+        assert_eq!(validate(&[sliding(10, 60).named("a"), sliding(20, 120).named("b")]), Ok(()));
+    }
+
+    #[test]
+    fn a_bucket_without_a_count_is_told_so_once() {
+        assert_eq!(errors(&[bucket(0, 1).initial(3).into()]).len(), 1);
     }
 
     #[test]

@@ -1,13 +1,18 @@
 //! The only thing that expansions of the attribute call. Nothing here is part of the public interface.
 
+mod placeholder;
+
 use std::any::type_name;
 use std::borrow::Borrow;
-use std::fmt::Display;
 
 use once_cell::sync::OnceCell;
-pub use tallygate_rules::Rule;
+pub use tallygate_rules::{Rule, TokenBucket};
 
-use crate::{Error, Limiter, Outage, Permit, Policy, Rejection, Subject};
+pub use self::placeholder::{
+    Value, hash, lower, push_count, push_literal, push_per, push_retry_after, push_rule, push_shown, push_string,
+    push_text, push_value, subnet, trim,
+};
+use crate::{Error, Limiter, Outage, Permit, Policy, PolicyBuilder, Rejection, Subject};
 
 /// The policy of one annotated function, built at its first call.
 #[derive(Debug)]
@@ -27,17 +32,18 @@ impl Site {
     ///
     /// The policy is refused. The attribute has validated it with the same code, so this is for a mistake of ours: it
     /// closes the function rather than leaving it unlimited.
-    pub fn policy(&self, name: impl FnOnce() -> String, rules: &[Rule]) -> Result<&Policy, Rejection> {
-        let built = self.0.get_or_init(|| build(name(), rules));
+    pub fn policy(
+        &self,
+        name: fn() -> String,
+        rules: fn(PolicyBuilder) -> Result<PolicyBuilder, Error>,
+    ) -> Result<&Policy, Rejection> {
+        let built = self.0.get_or_init(|| {
+            let name = name();
+            let built = rules(Policy::builder(name.clone())).and_then(PolicyBuilder::build);
+            built.map_err(|mistake| Rejection::unavailable(name, Outage::new(mistake.to_string())))
+        });
         built.as_ref().map_err(Clone::clone)
     }
-}
-
-fn build(name: String, rules: &[Rule]) -> Result<Policy, Rejection> {
-    Policy::builder(name.clone())
-        .rules(rules.iter().cloned())
-        .build()
-        .map_err(|mistake: Error| Rejection::unavailable(name, Outage::new(mistake.to_string())))
 }
 
 /// Returns the path of the function that `_marker`, an item of its body, stands in: `crate.module.Type.function`.
@@ -47,31 +53,30 @@ pub fn path_of<T>(_marker: T) -> String {
     function.join(".")
 }
 
+/// Makes the rule of a cron expression in a time zone.
+///
+/// # Errors
+///
+/// The schedule is refused. The attribute has read it with the same code, so this is for a mistake of ours.
+#[cfg(feature = "cron")]
+pub fn cron(count: u64, expression: &str, zone: &str) -> Result<Rule, Error> {
+    let schedule = tallygate_rules::Schedule::parse(expression, zone);
+    schedule.map(|schedule| Rule::cron(count, schedule)).map_err(|mistake| Error::new(mistake.to_string()))
+}
+
+/// Returns the policy with the counts of this call.
+///
+/// # Errors
+///
+/// Passes on that there is no policy.
+pub fn with_counts<const N: usize>(policy: Result<&Policy, Rejection>, counts: [u64; N]) -> Result<Policy, Rejection> {
+    policy.map(|policy| policy.with_counts(counts))
+}
+
 /// Starts the subject of a call.
 #[must_use]
 pub fn subject() -> Subject {
     Subject::everyone()
-}
-
-/// Adds text of the template, which the attribute has escaped.
-pub fn push_literal(subject: &mut Subject, text: &'static str) {
-    subject.push_literal(text);
-}
-
-/// A value that a placeholder can show.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be shown in a key",
-    label = "a placeholder's value is `Display`",
-    note = "name a field or a method of it that is, like `{{user.id}}` or `{{user.name()}}`"
-)]
-pub trait Value: Display {}
-
-#[diagnostic::do_not_recommend]
-impl<T: Display + ?Sized> Value for T {}
-
-/// Adds the value of a placeholder.
-pub fn push_value(subject: &mut Subject, value: &(impl Value + ?Sized)) {
-    subject.push_value(value);
 }
 
 /// Returns the limiter that the user named, in our own hands.
@@ -86,11 +91,23 @@ pub fn limiter(named: &Limiter) -> Limiter {
 ///
 /// Returns why the function must not run.
 pub async fn enter(
-    policy: Result<&'static Policy, Rejection>,
+    policy: Result<impl Borrow<Policy> + Send, Rejection>,
     limiter: impl Borrow<Limiter> + Send,
     subject: Subject,
 ) -> Result<Permit, Rejection> {
     let policy = policy?;
+    let policy = policy.borrow();
     let decided = limiter.borrow().check(policy, &subject).await;
     decided.map_err(|outage| Rejection::unavailable(policy.name().to_owned(), outage))?.permit()
+}
+
+/// Returns the position of the rule that denied the call, or `None` if it was no rule.
+#[must_use]
+pub fn denying_rule(rejection: &Rejection) -> Option<usize> {
+    rejection.rule().map(|rule| rule.index())
+}
+
+/// Makes what the function returns of the rejection, by what the user named.
+pub fn reject<T>(rejection: Rejection, reject: impl FnOnce(Rejection) -> T) -> T {
+    reject(rejection)
 }

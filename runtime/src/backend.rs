@@ -12,8 +12,8 @@ pub(crate) use memory::Memory;
 #[cfg(feature = "redis")]
 pub(crate) use redis::Redis;
 
-use crate::Policy;
 use crate::key::Key;
+use crate::{Outage, Policy};
 
 /// One call to decide: charge every rule of every subject, or none.
 #[derive(Clone, Copy)]
@@ -24,6 +24,8 @@ pub(crate) struct Request<'a> {
     pub(crate) cost: u64,
     /// Whether to tell where every rule stands.
     pub(crate) report: bool,
+    /// Whether to decide only, and charge nothing.
+    pub(crate) peek: bool,
 }
 
 /// The answer to one request.
@@ -32,6 +34,8 @@ pub(crate) struct Answer {
     pub(crate) verdict: Verdict,
     /// Where every rule stands afterwards, in the order of the groups' rules; empty unless asked for.
     pub(crate) standings: Vec<Standing>,
+    /// The time of the decision, in microseconds since 1970 by the storage's clock.
+    pub(crate) at_us: u64,
 }
 
 /// Whether the call was admitted.
@@ -42,6 +46,10 @@ pub(crate) enum Verdict {
     Denied {
         rule: usize,
         retry_after: Option<Duration>,
+    },
+    /// A subject is banned, for that long.
+    Banned {
+        retry_after: Duration,
     },
 }
 
@@ -66,6 +74,43 @@ pub(crate) enum Backend {
     Memory(Memory),
     #[cfg(feature = "redis")]
     Redis(Redis),
+}
+
+impl Backend {
+    /// Takes back the hits of a call that was admitted then; tells whether there were any.
+    pub(crate) async fn refund(&self, request: Request<'_>, admitted_us: u64) -> Result<bool, Outage> {
+        match self {
+            Self::Memory(memory) => Ok(memory.refund(request, admitted_us)),
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => redis.refund(request, admitted_us).await,
+        }
+    }
+
+    /// Forgets the tallies of these subjects.
+    pub(crate) async fn reset(&self, keys: &[Key]) -> Result<(), Outage> {
+        match self {
+            Self::Memory(memory) => {
+                memory.reset(keys);
+                Ok(())
+            }
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => redis.reset(keys).await,
+        }
+    }
+
+    /// Bans the main subject of a policy for that long, or ends its ban.
+    pub(crate) async fn ban(&self, policy: &Policy, key: &Key, duration: Duration) -> Result<(), Outage> {
+        let banning = policy.groups().first().filter(|group| group.ban.is_some());
+        let Some(group) = banning else {
+            let name = policy.name();
+            return Err(Outage::new(format!("policy `{name}` has no ban; give it one with `PolicyBuilder::ban`")));
+        };
+        match self {
+            Self::Memory(memory) => memory.ban(policy, group, key, as_us(duration)),
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => redis.ban(group, key, as_us(duration)).await,
+        }
+    }
 }
 
 /// Durations here are far below 2^53 microseconds: the clock's, and validated ones.

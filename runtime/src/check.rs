@@ -5,16 +5,17 @@ use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::task::{Context, Poll};
-
 use std::time::Duration;
 
 #[cfg(feature = "redis")]
 use crate::backend::Redis;
-use crate::backend::{Answer, Backend, Request, Verdict};
+use crate::backend::{Answer, Backend, Request, Standing, Verdict};
 use crate::decision::RuleReport;
 use crate::key::Key;
 use crate::observe::Watch;
 use crate::overrides;
+use crate::permit::Ticket;
+use crate::policy::group::Group;
 use crate::wait::{self, Patience};
 use crate::{Decision, Denial, Limiter, Outage, Permit, Policy, Subject};
 
@@ -26,20 +27,61 @@ use crate::{Decision, Denial, Limiter, Outage, Permit, Policy, Subject};
 pub struct Check<'a> {
     limiter: &'a Limiter,
     policy: &'a Policy,
-    key: Key,
+    keys: Keys,
     cost: u64,
     report: bool,
+    peek: bool,
+    refundable: bool,
     patience: Option<Patience>,
+    /// A subject was named that the policy does not count.
+    stranger: Option<String>,
+}
+
+/// The keys of the tallies, in the order of the policy's groups.
+#[derive(Clone, Debug)]
+enum Keys {
+    One(Key),
+    Several(Vec<Option<Key>>),
 }
 
 impl<'a> Check<'a> {
     pub(crate) fn new(limiter: &'a Limiter, policy: &'a Policy, subject: &Subject) -> Self {
-        let key = Key::new(limiter.prefix(), policy.segment(), subject);
-        Self { limiter, policy, key, cost: 1, report: false, patience: None }
+        let key = |group: &Group| Key::new(limiter.prefix(), &group.segment, subject);
+        let keys = match policy.groups() {
+            [group] if group.label.is_none() => Keys::One(key(group)),
+            groups => Keys::Several(groups.iter().map(|group| group.label.is_none().then(|| key(group))).collect()),
+        };
+        Self {
+            limiter,
+            policy,
+            keys,
+            cost: 1,
+            report: false,
+            peek: false,
+            refundable: false,
+            patience: None,
+            stranger: None,
+        }
     }
 
-    /// Sets the weight of the call, which is 1 unless it is set. A cost of 0 is admitted whenever one of 1 would be, and
-    /// counts nothing.
+    /// Names another subject of the call, which [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave rules.
+    ///
+    /// A call that leaves one of the policy's subjects out, or names one it does not have, is not decided: awaiting it is
+    /// an error.
+    pub fn subject(mut self, label: &str, subject: &Subject) -> Self {
+        let position = self.policy.groups().iter().position(|group| group.label.as_deref() == Some(label));
+        match (position, &mut self.keys) {
+            (Some(position), Keys::Several(keys)) => {
+                let segment = &self.policy.groups()[position].segment;
+                keys[position] = Some(Key::new(self.limiter.prefix(), segment, subject));
+            }
+            _ => self.stranger = Some(label.to_owned()),
+        }
+        self
+    }
+
+    /// Sets the weight of the call, which is 1 unless it is set. A cost of 0 is decided by what is there, and counts
+    /// nothing.
     pub fn cost(mut self, cost: u64) -> Self {
         self.cost = cost;
         self
@@ -48,6 +90,18 @@ impl<'a> Check<'a> {
     /// Asks the decision to report where every rule stands: see [`Decision::report`]. It makes the answer more costly.
     pub fn report(mut self) -> Self {
         self.report = true;
+        self
+    }
+
+    /// Decides only: nothing is counted, neither a call nor a denial.
+    pub fn peek(mut self) -> Self {
+        self.peek = true;
+        self
+    }
+
+    /// Makes the permit one that can be given back: see [`Permit::refund`].
+    pub fn refundable(mut self) -> Self {
+        self.refundable = true;
         self
     }
 
@@ -85,13 +139,67 @@ impl<'a> Check<'a> {
         self
     }
 
+    /// Forgets all that the subjects of this call have done, bans included.
+    ///
+    /// # Errors
+    ///
+    /// The storage did not answer within the deadline, or a subject of the policy was left out.
+    pub async fn reset(self) -> Result<(), Outage> {
+        let terms = self.terms()?;
+        let mut keys = self.keys()?.into_owned();
+        // Where an override counts elsewhere, both are forgotten.
+        keys.extend(terms.keys.iter().filter(|key| !keys.contains(key)).copied().collect::<Vec<_>>());
+        let reset = self.limiter.backend().reset(&keys).await;
+        self.limiter.forget_denials(&keys);
+        reset
+    }
+
+    /// Bans the call's main subject for that long, as if its denials had led to it.
+    ///
+    /// # Errors
+    ///
+    /// The policy has no ban, or the storage did not answer within the deadline.
+    pub async fn ban(self, duration: Duration) -> Result<(), Outage> {
+        let terms = self.terms()?;
+        let key = terms.keys.first().ok_or_else(|| Outage::new("a ban needs a subject"))?;
+        self.limiter.backend().ban(&terms.policy, key, duration).await
+    }
+
+    /// Ends the ban of the call's main subject, if there is one; its denials are counted anew.
+    ///
+    /// # Errors
+    ///
+    /// The policy has no ban, or the storage did not answer within the deadline.
+    pub async fn unban(self) -> Result<(), Outage> {
+        self.ban(Duration::ZERO).await
+    }
+
+    fn keys(&self) -> Result<Cow<'_, [Key]>, Outage> {
+        let name = self.policy.name();
+        if let Some(stranger) = &self.stranger {
+            return Err(Outage::new(format!("policy `{name}` has no rule on a subject `{stranger}`")));
+        }
+        match &self.keys {
+            Keys::One(key) => Ok(Cow::Borrowed(std::slice::from_ref(key))),
+            Keys::Several(keys) => match keys.iter().position(Option::is_none) {
+                None => Ok(Cow::Owned(keys.iter().copied().flatten().collect())),
+                Some(missing) => {
+                    let label = self.policy.groups()[missing].label.as_deref().unwrap_or_default();
+                    Err(Outage::new(format!(
+                        "policy `{name}` has rules on a subject `{label}`, which the call left out"
+                    )))
+                }
+            },
+        }
+    }
+
     pub(crate) fn limiter(&self) -> &'a Limiter {
         self.limiter
     }
 
-    /// The key of the call's main tally.
-    pub(crate) fn key(&self) -> &Key {
-        &self.key
+    /// The key that stands for the call where it waits in line.
+    pub(crate) fn first_key(&self) -> Result<Key, Outage> {
+        self.keys()?.first().copied().ok_or_else(|| Outage::new("a call needs a subject"))
     }
 
     /// Asks once, whatever the patience.
@@ -103,24 +211,37 @@ impl<'a> Check<'a> {
     }
 
     /// Decides a call that this process can decide without asking.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, reason = "without Redis it decides them all"))]
     fn at_once(&self) -> Option<Result<Decision, Outage>> {
-        let terms = self.terms();
-        let request = self.request(&terms);
-        let verdict = match (self.limiter.backend(), terms.closed(&request)) {
-            (Backend::Memory(_), Some(closed)) => closed,
-            (Backend::Memory(memory), None) => {
-                return Some(memory.decide(request).map(|answer| Self::decision(&terms, answer)));
-            }
+        let terms = match self.terms() {
+            Ok(terms) => terms,
+            Err(mistake) => return Some(Err(mistake)),
+        };
+        let closed = self.closed(&terms);
+        let denied = match self.limiter.backend() {
+            Backend::Memory(memory) => match closed {
+                Some(closed) => closed,
+                None => return Some(memory.decide(self.request(&terms)).map(|answer| self.decision(&terms, answer))),
+            },
             // Whether the door is still closed is looked after as anything else is.
             #[cfg(feature = "redis")]
-            (Backend::Redis(_), Some(_)) if self.limiter.overrides().is_due() => return None,
+            Backend::Redis(_) if closed.is_some() && self.limiter.overrides().is_due() => return None,
             #[cfg(feature = "redis")]
-            (Backend::Redis(_), Some(closed)) => closed,
-            #[cfg(feature = "redis")]
-            (Backend::Redis(_), None) => self.limiter.denials()?.recall(&request, self.limiter.clock().now_us())?,
+            Backend::Redis(_) => closed.or_else(|| self.remembered(&terms))?,
         };
-        Some(Ok(Self::decision(&terms, Answer { verdict, standings: Vec::new() })))
+        Some(Ok(self.denial(&terms, denied)))
+    }
+
+    /// What this process remembers of such a call. Who gives permits back wants to know what others gave back.
+    #[cfg(feature = "redis")]
+    fn remembered(&self, terms: &Terms<'_>) -> Option<Verdict> {
+        let denials = self.limiter.denials().filter(|_| !self.refundable)?;
+        denials.recall(&self.request(terms), self.limiter.clock().now_us())
+    }
+
+    /// What an override says without asking anybody, if it closes the door. Only the storage knows what to report.
+    fn closed(&self, terms: &Terms<'_>) -> Option<Verdict> {
+        let overridden = matches!(terms.policy, Cow::Owned(_)) && !self.report;
+        overridden.then(|| overrides::closed(&terms.policy))?
     }
 
     async fn at_length(self) -> Result<Decision, Outage> {
@@ -135,8 +256,8 @@ impl<'a> Check<'a> {
     async fn later(&self) -> Result<Decision, Outage> {
         match self.limiter.backend() {
             Backend::Memory(memory) => {
-                let terms = self.terms();
-                memory.decide(self.request(&terms)).map(|answer| Self::decision(&terms, answer))
+                let terms = self.terms()?;
+                memory.decide(self.request(&terms)).map(|answer| self.decision(&terms, answer))
             }
             #[cfg(feature = "redis")]
             Backend::Redis(redis) => self.by_redis(redis).await,
@@ -146,70 +267,85 @@ impl<'a> Check<'a> {
     #[cfg(feature = "redis")]
     async fn by_redis(&self, redis: &Redis) -> Result<Decision, Outage> {
         let Some(mut looking) = self.limiter.overrides().look(self.limiter) else {
-            return self.by_redis_on(&self.terms(), redis).await;
+            return self.by_redis_on(&self.terms()?, redis).await;
         };
         // One deadline for both: the look at the overrides and the decision.
         let decided = tokio::time::timeout(redis.deadline(), async {
             // It is over when the other end is gone.
             while looking.changed().await.is_ok() {}
-            self.by_redis_on(&self.terms(), redis).await
+            self.by_redis_on(&self.terms()?, redis).await
         });
         decided.await.unwrap_or_else(|_| Err(Outage::new("redis: no answer within the deadline")))
     }
 
     #[cfg(feature = "redis")]
     async fn by_redis_on(&self, terms: &Terms<'_>, redis: &Redis) -> Result<Decision, Outage> {
-        let request = self.request(terms);
-        if let Some(verdict) = terms.closed(&request) {
-            return Ok(Self::decision(terms, Answer { verdict, standings: Vec::new() }));
+        if let Some(closed) = self.closed(terms) {
+            return Ok(self.denial(terms, closed));
         }
         let (denials, clock) = (self.limiter.denials(), self.limiter.clock());
-        let asked_us = clock.now_us();
+        let (request, asked_us) = (self.request(terms), clock.now_us());
         let answer = redis.decide(request).await?;
         if let Some(denials) = denials {
             denials.learn(&request, answer.verdict, asked_us, clock.now_us());
         }
-        Ok(Self::decision(terms, answer))
+        Ok(self.decision(terms, answer))
     }
 
     /// The rules that are in force for this call.
-    fn terms(&self) -> Terms<'_> {
-        match self.limiter.overrides().in_force(self.policy, &self.key) {
-            None => Terms { policy: Cow::Borrowed(self.policy), key: Cow::Borrowed(&self.key) },
-            Some(policy) => {
-                let key = self.key.with_segment(policy.segment());
-                Terms { policy: Cow::Owned(policy), key: Cow::Owned(key) }
-            }
-        }
+    fn terms(&self) -> Result<Terms<'_>, Outage> {
+        let keys = self.keys()?;
+        // An override is for the main subject, whose group is the first.
+        let main = self.policy.groups().first().filter(|group| group.label.is_none()).and(keys.first());
+        let Some(policy) = main.and_then(|key| self.limiter.overrides().in_force(self.policy, key)) else {
+            return Ok(Terms { policy: Cow::Borrowed(self.policy), keys });
+        };
+        let keys = keys.iter().zip(policy.groups()).map(|(key, group)| key.with_segment(&group.segment)).collect();
+        Ok(Terms { policy: Cow::Owned(policy), keys: Cow::Owned(keys) })
     }
 
     fn request<'t>(&self, terms: &'t Terms<'_>) -> Request<'t> {
-        Request { policy: &terms.policy, keys: std::slice::from_ref(&*terms.key), cost: self.cost, report: self.report }
+        Request { policy: &terms.policy, keys: &terms.keys, cost: self.cost, report: self.report, peek: self.peek }
     }
 
-    fn decision(terms: &Terms<'_>, answer: Answer) -> Decision {
-        let report = terms.policy.rules().iter().cloned().zip(answer.standings).enumerate();
-        let report: Vec<_> = report.map(|(index, (rule, standing))| RuleReport::new(index, rule, standing)).collect();
-        match answer.verdict {
-            Verdict::Admitted => Decision::Allowed(Permit::new(report)),
-            Verdict::Denied { rule, retry_after } => {
-                Decision::Denied(Denial::new(terms.policy.as_ref().clone(), rule, retry_after, report))
+    fn decision(&self, terms: &Terms<'_>, answer: Answer) -> Decision {
+        let Answer { verdict, standings, at_us } = answer;
+        let policy = terms.policy.as_ref();
+        let report = report(policy, standings);
+        let (rule, retry_after) = match verdict {
+            Verdict::Admitted => {
+                let ticket =
+                    || Ticket::new(self.limiter.clone(), policy.clone(), terms.keys.to_vec(), self.cost, at_us);
+                return Decision::Allowed(Permit::new(report, self.refundable.then(ticket)));
             }
-        }
+            Verdict::Denied { rule, retry_after } => (Some(policy.position(rule)), retry_after),
+            Verdict::Banned { retry_after } => (None, Some(retry_after)),
+        };
+        Decision::Denied(Denial::new(policy.clone(), rule, retry_after, report))
+    }
+
+    /// A denial that the storage was not asked for.
+    fn denial(&self, terms: &Terms<'_>, verdict: Verdict) -> Decision {
+        self.decision(terms, Answer { verdict, standings: Vec::new(), at_us: 0 })
     }
 }
 
-/// What a call is decided by: a policy, or one that stands in for it, and the key of the tally.
+/// What a call is decided by: a policy, or one that stands in for it, and the keys of its tallies.
 struct Terms<'a> {
     policy: Cow<'a, Policy>,
-    key: Cow<'a, Key>,
+    keys: Cow<'a, [Key]>,
 }
 
-impl Terms<'_> {
-    /// What an override says without asking anybody, if it closes the door.
-    fn closed(&self, request: &Request<'_>) -> Option<Verdict> {
-        matches!(self.policy, Cow::Owned(_)).then(|| overrides::closed(request))?
-    }
+/// Rules are reported in the order of the policy, whatever subjects they count.
+fn report(policy: &Policy, standings: Vec<Standing>) -> Vec<RuleReport> {
+    let rules = policy.rules();
+    let standing = |(number, standing)| {
+        let position = policy.position(number);
+        Some(RuleReport::new(position, rules.get(position)?.clone(), standing))
+    };
+    let mut report: Vec<_> = standings.into_iter().enumerate().filter_map(standing).collect();
+    report.sort_by_key(RuleReport::index);
+    report
 }
 
 impl<'a> IntoFuture for Check<'a> {

@@ -5,10 +5,10 @@ use std::time::Duration;
 use tallygate_rules::{Role, Rule};
 
 use crate::backend::Standing;
-use crate::{Kind, Policy, Rejection};
+use crate::{Kind, Permit, Policy, Rejection};
 
 /// The answer to one call.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[must_use = "a denied call must not go on"]
 pub enum Decision {
     /// Every rule admits the call, and has counted it.
@@ -44,18 +44,6 @@ impl Decision {
             Self::Allowed(permit) => &permit.report,
             Self::Denied(denial) => &denial.report,
         }
-    }
-}
-
-/// The proof that a call was admitted.
-#[derive(Clone, Debug)]
-pub struct Permit {
-    report: Vec<RuleReport>,
-}
-
-impl Permit {
-    pub(crate) fn new(report: Vec<RuleReport>) -> Self {
-        Self { report }
     }
 }
 
@@ -107,22 +95,30 @@ impl RuleReport {
 #[derive(Clone, Debug)]
 pub struct Denial {
     policy: Policy,
-    rule: usize,
+    /// The position of the rule; a ban has none.
+    rule: Option<usize>,
     retry_after: Option<Duration>,
     report: Vec<RuleReport>,
 }
 
 impl Denial {
-    pub(crate) fn new(policy: Policy, rule: usize, retry_after: Option<Duration>, report: Vec<RuleReport>) -> Self {
+    pub(crate) fn new(
+        policy: Policy,
+        rule: Option<usize>,
+        retry_after: Option<Duration>,
+        report: Vec<RuleReport>,
+    ) -> Self {
         Self { policy, rule, retry_after, report }
     }
 
-    /// Returns [`Kind::Duplicate`] for a repeated call, [`Kind::Limited`] for too many.
+    /// Returns [`Kind::Duplicate`] for a repeated call, [`Kind::Limited`] for too many, [`Kind::Banned`] for a call of a
+    /// banned subject.
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self.rule().map(|limiting| limiting.rule.role()) {
+            None => Kind::Banned,
             Some(Role::Duplicate) => Kind::Duplicate,
-            _ => Kind::Limited,
+            Some(_) => Kind::Limited,
         }
     }
 
@@ -132,17 +128,19 @@ impl Denial {
         &self.policy
     }
 
-    /// Returns the rule that denied the call: of several, a duplicate's first and then the one that denies longest.
+    /// Returns the rule that denied the call: of several, a duplicate's first and then the one that denies longest. A ban
+    /// is no rule.
     #[must_use]
     pub fn rule(&self) -> Option<LimitingRule<'_>> {
-        let rule = self.policy.rules().get(self.rule)?;
-        Some(LimitingRule { index: self.rule, rule })
+        let index = self.rule?;
+        let rule = self.policy.rules().get(index)?;
+        Some(LimitingRule { index, rule })
     }
 
     /// Returns how long to wait until the same call would be admitted, other calls aside.
     ///
     /// It is exact to the microsecond: the longest time of all the denying rules. `None` says that the call can never be
-    /// admitted, as it weighs more than a rule's whole count.
+    /// admitted: it weighs more than a rule's whole count, or than a token bucket will still hold by then.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
@@ -161,6 +159,12 @@ impl<'a> LimitingRule<'a> {
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
+    }
+
+    /// Returns the name that the rule was given, if it was.
+    #[must_use]
+    pub fn name(&self) -> Option<&'a str> {
+        self.rule.name()
     }
 
     /// Returns the greatest weight the rule admits in its window.

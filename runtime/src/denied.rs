@@ -87,7 +87,8 @@ impl Denials {
     pub(crate) fn learn(&self, request: &Request<'_>, verdict: Verdict, asked_us: u64, now_us: u64) {
         let Some(key) = request.keys.first().filter(|_| is_remembered(request)) else { return };
         match verdict {
-            Verdict::Admitted => self.forget(key),
+            // A policy whose denials are remembered bans nobody.
+            Verdict::Admitted | Verdict::Banned { .. } => self.forget(key),
             Verdict::Denied { rule, retry_after } => {
                 // It was decided some time after it was asked. Counted from there, none lasts too long.
                 let over_us = retry_after.map_or(u64::MAX, |retry_after| asked_us.saturating_add(as_us(retry_after)));
@@ -106,8 +107,12 @@ impl Denials {
         }
     }
 
-    /// Forgets what is known of a key.
-    pub(crate) fn forget(&self, key: &Key) {
+    /// Forgets what is known of these keys.
+    pub(crate) fn forget_all(&self, keys: &[Key]) {
+        keys.iter().for_each(|key| self.forget(key));
+    }
+
+    fn forget(&self, key: &Key) {
         self.lock(key).denials.swap_remove(key);
     }
 
@@ -127,7 +132,7 @@ impl Denials {
 }
 
 fn is_remembered(request: &Request<'_>) -> bool {
-    request.policy.remembers_denials()
+    !request.peek && request.policy.remembers_denials()
 }
 
 impl Known {
@@ -186,7 +191,7 @@ mod tests {
     }
 
     fn request<'a>(policy: &'a Policy, keys: &'a [Key], cost: u64) -> Request<'a> {
-        Request { policy, keys, cost, report: false }
+        Request { policy, keys, cost, report: false, peek: false }
     }
 
     fn denied(retry_after_us: u64) -> Verdict {
@@ -240,6 +245,7 @@ mod tests {
         assert!(!recall(&request(&six, &keys, 2)));
         assert!(!recall(&request(&five, &others, 2)) && !recall(&request(&five, &keys[..1], 2)));
         assert!(!recall(&Request { report: true, ..request(&five, &keys, 2) }));
+        assert!(!recall(&Request { peek: true, ..request(&five, &keys, 2) }));
     }
 
     #[test]
@@ -262,6 +268,18 @@ mod tests {
         denials.learn(&request, denied(3_000_000), START_US, START_US);
         assert_eq!(denials.recall(&request, START_US - 1), None);
         assert_eq!(denials.recall(&request, START_US), None, "it was forgotten for good");
+    }
+
+    #[test]
+    fn a_policy_with_a_ban_remembers_no_denial() {
+        let ban = tallygate_rules::Ban::new(3, 60 * SECOND, 600 * SECOND);
+        let banning = Policy::builder("p").rule(Rule::sliding_window(1, 60 * SECOND)).ban(ban).build().unwrap();
+        let (denials, keys) = (Denials::new(SECOND).unwrap(), [key("s")]);
+        let request = request(&banning, &keys, 1);
+        for verdict in [denied(3_000_000), Verdict::Banned { retry_after: 600 * SECOND }] {
+            denials.learn(&request, verdict, START_US, START_US);
+            assert_eq!(denials.recall(&request, START_US), None);
+        }
     }
 
     #[test]

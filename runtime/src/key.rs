@@ -12,26 +12,24 @@ use blake2::{
     Blake2s, Digest,
     digest::consts::{U4, U16},
 };
+use tallygate_rules::is_plain;
 
 /// The most bytes a subject takes within a key; a longer one ends in a digest of the whole.
 const SUBJECT_BYTES: usize = 100;
 /// The most bytes the name of a policy takes within a key; a longer one ends in a digest of the whole.
-const NAME_BYTES: usize = 64;
+const NAME_BYTES: usize = 55;
+/// The bytes of an equals sign and a digest of which of the policy's subjects it is, unless that is the main one.
+const LABEL_BYTES: usize = 9;
 /// The most bytes of a slash and the name of the tally's layout.
 pub(crate) const LAYOUT_BYTES: usize = 9;
 /// The most bytes of a limiter's prefix.
 pub(crate) const PREFIX_BYTES: usize = 25;
 /// The most bytes of a key, its two colons included.
-const KEY_BYTES: usize = PREFIX_BYTES + 1 + NAME_BYTES + LAYOUT_BYTES + 1 + SUBJECT_BYTES;
+const KEY_BYTES: usize = PREFIX_BYTES + 1 + NAME_BYTES + LABEL_BYTES + LAYOUT_BYTES + 1 + SUBJECT_BYTES;
 /// Stands before a digest. No value and no literal can contain it, so a digest is never mistaken for a value.
 const DIGEST_MARK: char = '!';
 /// The digest's 128 bits in hexadecimal.
 const DIGEST_BYTES: usize = 32;
-
-/// Whether a byte of a value stands for itself within a key.
-pub(crate) const fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'@' | b'+' | b'~' | b'-')
-}
 
 /// Whom a rule counts: the rendered key, like `sms:13800000000`.
 ///
@@ -244,7 +242,7 @@ mod tests {
     #[test]
     fn no_key_is_longer_than_200_bytes() {
         let prefix = "p".repeat(PREFIX_BYTES);
-        let policy = policy_segment(&"::".repeat(500)) + "/01234567";
+        let policy = policy_segment(&"::".repeat(500)) + "=01234567/01234567";
         let key = Key::new(&prefix, &policy, &Subject::of("é".repeat(10_000)));
         assert_eq!((key.as_str().len(), KEY_BYTES), (200, 200));
     }

@@ -81,6 +81,7 @@
 //! | feature | by default | what it brings |
 //! | --- | --- | --- |
 //! | `redis` | yes | tallies in Redis, by the crate of that name |
+//! | `cron` | no | rules that count from the ticks of a cron expression, with the rules of all time zones |
 //! | `metrics` | no | decisions, their time and the number of tallies, by the crate of that name |
 //! | `tracing-spans` | no | a span around each decision |
 //!
@@ -100,10 +101,12 @@ mod decision;
 #[cfg(feature = "redis")]
 mod denied;
 mod error;
+mod filter;
 mod key;
 mod limiter;
 mod observe;
 mod overrides;
+mod permit;
 mod policy;
 mod rejection;
 mod wait;
@@ -115,15 +118,16 @@ pub use check::{Check, Deciding};
 #[cfg(feature = "__clock")]
 #[doc(hidden)]
 pub use clock::Clock;
-pub use decision::{Decision, Denial, LimitingRule, Permit, RuleReport};
+pub use decision::{Decision, Denial, LimitingRule, RuleReport};
 pub use error::Error;
 pub use key::Subject;
 pub use limiter::{
     DEFAULT_DEADLINE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, DEFAULT_REMEMBER_DENIALS, Limiter, LimiterBuilder,
 };
+pub use permit::Permit;
 pub use policy::{Policy, PolicyBuilder};
 pub use rejection::{FromRejection, Kind, Outage, Rejection};
 pub use tallygate_macros::rate_limit;
-pub use tallygate_rules::{Algorithm, Role, Rule, RuleError, TokenBucket};
+pub use tallygate_rules::{Algorithm, Ban, Role, Rule, RuleError, TokenBucket};
 #[cfg(feature = "cron")]
 pub use tallygate_rules::{Schedule, ScheduleError};

@@ -12,6 +12,8 @@ use crate::backend::{Backend, Memory};
 use crate::clock::Clock;
 #[cfg(feature = "redis")]
 use crate::denied::Denials;
+use crate::filter::Secret;
+use crate::key::Key;
 use crate::overrides::Overrides;
 use crate::wait::Lines;
 use crate::{Check, Error, Policy, Subject};
@@ -49,6 +51,7 @@ pub struct Limiter {
 #[derive(Debug)]
 struct Inner {
     prefix: String,
+    secret: Secret,
     backend: Backend,
     lines: Lines,
     overrides: Overrides,
@@ -67,7 +70,7 @@ impl Limiter {
     pub fn in_memory() -> Self {
         let clock = Clock::tokio();
         let memory = Memory::new(clock.clone(), DEFAULT_MAX_SUBJECTS);
-        Self::new(DEFAULT_PREFIX.to_owned(), Backend::Memory(memory), &clock, Duration::ZERO)
+        Self::new(DEFAULT_PREFIX.to_owned(), Secret::public(), Backend::Memory(memory), &clock, Duration::ZERO)
     }
 
     /// Returns a limiter whose tallies are where `url` says, once it can be reached.
@@ -163,6 +166,12 @@ impl Limiter {
         self.check(policy, subject).wait_endlessly()
     }
 
+    /// Tells where `subject` stands and whether a call would be admitted, and counts nothing: [`check`](Self::check) with
+    /// [`peek`](Check::peek) and [`report`](Check::report).
+    pub fn peek<'a>(&'a self, policy: &'a Policy, subject: &Subject) -> Check<'a> {
+        self.check(policy, subject).peek().report()
+    }
+
     pub(crate) fn lines(&self) -> &Lines {
         &self.inner.lines
     }
@@ -176,6 +185,15 @@ impl Limiter {
         self.inner.denials.as_ref()
     }
 
+    /// Has the next calls of these subjects asked about, whatever is remembered of them.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_self, unused_variables, reason = "nothing is remembered"))]
+    pub(crate) fn forget_denials(&self, keys: &[Key]) {
+        #[cfg(feature = "redis")]
+        if let Some(denials) = self.denials() {
+            denials.forget_all(keys);
+        }
+    }
+
     #[cfg(feature = "redis")]
     pub(crate) fn clock(&self) -> &Clock {
         &self.inner.clock
@@ -185,15 +203,20 @@ impl Limiter {
         &self.inner.prefix
     }
 
+    pub(crate) fn secret(&self) -> &Secret {
+        &self.inner.secret
+    }
+
     pub(crate) fn backend(&self) -> &Backend {
         &self.inner.backend
     }
 
     #[cfg_attr(not(feature = "redis"), allow(unused_variables, reason = "only what others decide is remembered"))]
-    fn new(prefix: String, backend: Backend, clock: &Clock, remember_denials: Duration) -> Self {
+    fn new(prefix: String, secret: Secret, backend: Backend, clock: &Clock, remember_denials: Duration) -> Self {
         Self {
             inner: Arc::new(Inner {
                 prefix,
+                secret,
                 backend,
                 lines: Lines::default(),
                 overrides: Overrides::default(),

@@ -68,12 +68,8 @@ fn undecided(policy: &Policy, outage: &Outage) {
 
 fn denied(policy: &Policy, denial: &Denial) {
     let (policy, kind, rule) = (policy.name(), denial.kind(), denial.rule().map(|rule| rule.index()));
-    // What is neither too much nor a repetition is abuse, which operators want to know of.
-    if matches!(kind, Kind::Limited | Kind::Duplicate) {
-        debug!(target: TARGET, policy, rule, %kind, "denied");
-    } else {
-        info!(target: TARGET, policy, rule, %kind, "denied");
-    }
+    // Whoever abuses a function chooses how often this is told, so it is never told loudly.
+    debug!(target: TARGET, policy, rule, %kind, "denied");
 }
 
 #[cfg(any(feature = "metrics", feature = "tracing-spans"))]

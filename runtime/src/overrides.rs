@@ -15,7 +15,7 @@ use tallygate_rules::{Rule, validate_override};
 
 #[cfg(feature = "redis")]
 use self::refresh::Refresh;
-use crate::backend::{Backend, Request, Verdict};
+use crate::backend::{Backend, Verdict};
 use crate::key::{Key, policy_segment};
 use crate::{Error, Limiter, Policy, Subject, observe};
 
@@ -182,8 +182,8 @@ impl Override {
 }
 
 /// What a rule of count 0 says: the door is closed.
-pub(crate) fn closed(request: &Request<'_>) -> Option<Verdict> {
-    let rule = request.policy.rules().iter().position(|rule| rule.count() == 0)?;
+pub(crate) fn closed(policy: &Policy) -> Option<Verdict> {
+    let rule = policy.groups().iter().flat_map(|group| &group.rules).position(|rule| rule.count() == 0)?;
     Some(Verdict::Denied { rule, retry_after: None })
 }
 
@@ -204,7 +204,8 @@ impl Limiter {
     ///
     /// What has been counted stays counted, as far as the layout of the tallies is the same: counts change freely; other
     /// windows or algorithms start new tallies. A count of 0 closes the door. A rule for duplicates that is not among the
-    /// new ones is gone meanwhile, too.
+    /// new ones is gone meanwhile, too. Rules on other subjects of a call, and a ban, stay in force; a policy that has
+    /// rules on other subjects alone is not overridden.
     ///
     /// # Errors
     ///

@@ -7,11 +7,10 @@ pub(crate) mod ticks;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use tallygate_rules::{Rule, validate};
+use tallygate_rules::{Ban, Rule, validate_by_subject};
 
 use self::group::Group;
 use crate::Error;
-use crate::key::policy_segment;
 
 /// A named, ordered list of rules that decide a call together.
 ///
@@ -38,17 +37,15 @@ pub struct Policy {
 #[derive(Debug)]
 struct Inner {
     name: Cow<'static, str>,
-    segment: String,
     rules: Box<[Rule]>,
-    group: Group,
-    #[cfg(feature = "cron")]
-    ticks: ticks::Ticks,
+    ban: Option<Ban>,
+    groups: Box<[Group]>,
 }
 
 impl Policy {
     /// Starts a policy of that name. Policies of one name share their tallies.
     pub fn builder(name: impl Into<Cow<'static, str>>) -> PolicyBuilder {
-        PolicyBuilder { name: name.into(), rules: Vec::new() }
+        PolicyBuilder { name: name.into(), rules: Vec::new(), ban: None }
     }
 
     /// Returns the name.
@@ -63,9 +60,60 @@ impl Policy {
         &self.inner.rules
     }
 
-    /// Returns the same policy with other rules, which are sound.
+    /// Returns the same policy with other counts: the first for its first rule, and so on; rules beyond keep theirs.
+    ///
+    /// It has the name and the tallies of this one, so each call may have the counts that its caller has paid for. A count of
+    /// 0 closes the door: every call is denied, and none can ever be admitted. A count that is too great for its algorithm is
+    /// the greatest that is not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    /// let free = Policy::builder("api").rule(Rule::sliding_window(1, Duration::from_secs(3600))).build()?;
+    /// assert!(limiter.check(&free, &alice).await?.is_allowed());
+    /// assert!(!limiter.check(&free, &alice).await?.is_allowed());
+    ///
+    /// let paid = free.with_counts([100]);
+    /// assert!(limiter.check(&paid, &alice).report().await?.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_counts(&self, counts: impl IntoIterator<Item = u64>) -> Self {
+        let mut rules: Box<[Rule]> = self.rules().into();
+        for (rule, count) in rules.iter_mut().zip(counts) {
+            *rule = rule.clone().with_count(count.min(rule.greatest_count()));
+        }
+        let regroup = |group: &Group| group.with_rules(group.positions.iter().map(|&at| rules[at].clone()).collect());
+        let groups = self.groups().iter().map(regroup).collect();
+        let Inner { name, ban, .. } = &*self.inner;
+        Self { inner: Arc::new(Inner { name: name.clone(), rules, ban: *ban, groups }) }
+    }
+
+    /// Returns the same policy with other rules on the main subject, which are sound.
+    ///
+    /// They take the places of its own, one by one, so that what is left of the others stays where it was.
     pub(crate) fn with_rules(&self, rules: &[Rule]) -> Self {
-        Self::new(self.inner.name.clone(), rules.to_vec())
+        let mut rules = rules.iter().map(|rule| (None, rule.clone()));
+        let replaced = self.rules().iter().enumerate().filter_map(|(at, own)| match self.label(at) {
+            Some(label) => Some((Some(label), own.clone())),
+            None => rules.next(),
+        });
+        let mut replaced: Vec<_> = replaced.collect();
+        replaced.extend(rules);
+        Self::new(self.inner.name.clone(), replaced, self.inner.ban)
+    }
+
+    /// The label of the subject that a rule counts, unless that is the main one.
+    fn label(&self, position: usize) -> Option<String> {
+        let group = self.groups().iter().find(|group| group.positions.contains(&position))?;
+        group.label.as_deref().map(str::to_owned)
     }
 
     /// Whether it is a clone of the other.
@@ -76,51 +124,45 @@ impl Policy {
     /// Whether it decides as the other does.
     #[cfg(feature = "redis")]
     pub(crate) fn has_rules_of(&self, other: &Self) -> bool {
-        self.is(other) || self.inner.rules == other.inner.rules
+        let alike = |(one, other): (&Group, &Group)| one.label == other.label && one.rules == other.rules;
+        let (own, others) = (self.groups(), other.groups());
+        self.is(other) || own.len() == others.len() && own.iter().zip(others).all(alike)
     }
 
-    /// Whether a denial that this process has seen may answer for the next ones.
+    /// Whether a denial that this process has seen may answer for the next ones. A ban counts each of them.
     #[cfg(feature = "redis")]
-    #[allow(clippy::unused_self, reason = "a policy has no other reason yet to ask the storage about a denied call")]
     pub(crate) fn remembers_denials(&self) -> bool {
-        true
+        self.inner.ban.is_none()
     }
 
     /// The name as it stands in keys.
     pub(crate) fn escaped_name(&self) -> &str {
         // What follows it begins with a character that is escaped in names.
-        self.inner.segment.split(['/', '=']).next().unwrap_or_default()
+        let segment = self.groups().first().map_or("", |group| &*group.segment);
+        segment.split(['/', '=']).next().unwrap_or_default()
     }
 
-    fn new(name: Cow<'static, str>, rules: Vec<Rule>) -> Self {
-        let group = Group::new(&rules);
-        let segment = policy_segment(&name) + &group.layout;
-        #[cfg(feature = "cron")]
-        let ticks = ticks::Ticks::new(&rules);
-        Self {
-            inner: Arc::new(Inner {
-                name,
-                segment,
-                group,
-                #[cfg(feature = "cron")]
-                ticks,
-                rules: rules.into(),
-            }),
-        }
+    fn new(name: Cow<'static, str>, rules: Vec<(Option<String>, Rule)>, ban: Option<Ban>) -> Self {
+        let groups = Group::gather(&name, &rules, ban).into();
+        let rules = rules.into_iter().map(|(_, rule)| rule).collect();
+        Self { inner: Arc::new(Inner { name, rules, ban, groups }) }
     }
 
-    pub(crate) fn group(&self) -> &Group {
-        &self.inner.group
+    /// Returns what becomes of a subject that goes on being denied.
+    #[must_use]
+    pub fn ban(&self) -> Option<Ban> {
+        self.inner.ban
     }
 
-    #[cfg(feature = "cron")]
-    pub(crate) fn ticks(&self) -> &ticks::Ticks {
-        &self.inner.ticks
+    /// The rules by the subject that they count: one tally each.
+    pub(crate) fn groups(&self) -> &[Group] {
+        &self.inner.groups
     }
 
-    /// The name and the layout of the tallies, as they stand in keys.
-    pub(crate) fn segment(&self) -> &str {
-        &self.inner.segment
+    /// The position of a rule, given its number across the groups.
+    pub(crate) fn position(&self, number: usize) -> usize {
+        let positions = self.inner.groups.iter().flat_map(|group| group.positions.iter());
+        positions.copied().nth(number).unwrap_or(number)
     }
 }
 
@@ -129,19 +171,53 @@ impl Policy {
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct PolicyBuilder {
     name: Cow<'static, str>,
-    rules: Vec<Rule>,
+    /// Each with the label of the subject it counts, unless that is the main one.
+    rules: Vec<(Option<String>, Rule)>,
+    ban: Option<Ban>,
 }
 
 impl PolicyBuilder {
-    /// Adds a rule.
+    /// Adds a rule on the subject of the call.
     pub fn rule(mut self, rule: impl Into<Rule>) -> Self {
-        self.rules.push(rule.into());
+        self.rules.push((None, rule.into()));
         self
     }
 
-    /// Adds the given rules.
+    /// Adds the given rules on the subject of the call.
     pub fn rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
-        self.rules.extend(rules);
+        self.rules.extend(rules.into_iter().map(|rule| (None, rule)));
+        self
+    }
+
+    /// Adds a rule on another subject of the call, which [`Check::subject`](crate::Check::subject) names by the label.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let hour = Duration::from_secs(3_600);
+    /// let policy = Policy::builder("sms")
+    ///     .rule(Rule::sliding_window(5, hour))
+    ///     .rule_on("network", Rule::sliding_window(20, hour))
+    ///     .build()?;
+    ///
+    /// let (limiter, phone, network) = (Limiter::in_memory(), Subject::of("138"), Subject::of("10.0.0.0/24"));
+    /// assert!(limiter.check(&policy, &phone).subject("network", &network).await?.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn rule_on(mut self, label: impl Into<String>, rule: impl Into<Rule>) -> Self {
+        self.rules.push((Some(label.into()), rule.into()));
+        self
+    }
+
+    /// Bans a subject that goes on being denied; see [`Ban`].
+    pub fn ban(mut self, ban: Ban) -> Self {
+        self.ban = Some(ban);
         self
     }
 
@@ -154,8 +230,13 @@ impl PolicyBuilder {
         if self.name.is_empty() {
             return Err(Error::new("`name` of a policy must not be empty, like `Policy::builder(\"sms\")`"));
         }
-        validate(&self.rules).map_err(|mistakes| Error::rules(&self.name, &mistakes))?;
-        Ok(Policy::new(self.name, self.rules))
+        let rules = validate_by_subject(&self.rules).err();
+        let ban = self.ban.and_then(|ban| ban.validate().err());
+        let mistakes: Vec<_> = rules.into_iter().chain(ban).flatten().collect();
+        if !mistakes.is_empty() {
+            return Err(Error::rules(&self.name, &mistakes));
+        }
+        Ok(Policy::new(self.name, self.rules, self.ban))
     }
 }
 
@@ -172,6 +253,41 @@ mod tests {
         let text = mistaken.build().unwrap_err().to_string();
         assert!(text.starts_with("policy `sms`: rule 0: `count` must be at least 1"), "{text}");
         assert!(text.contains("rule 1: `per` must be longer than zero"), "{text}");
+    }
+
+    #[test]
+    fn other_counts_change_neither_name_nor_tallies() {
+        let minute = Duration::from_secs(60);
+        let rules = [Rule::sliding_window(1, minute), Rule::sliding_counter(1, minute), Rule::token_bucket(1, minute)];
+        let policy = Policy::builder("sms").rules(rules).build().unwrap();
+        let other = policy.with_counts([u64::MAX, u64::MAX]);
+        assert_eq!((other.name(), &other.groups()[0].segment), (policy.name(), &policy.groups()[0].segment));
+        assert_eq!(other.rules().iter().map(Rule::count).collect::<Vec<_>>(), [1_000_000, 1 << 26, 1]);
+    }
+
+    #[test]
+    fn other_rules_on_the_main_subject_leave_the_other_subjects_and_the_ban_alone() {
+        let rule = |count, secs| Rule::sliding_window(count, Duration::from_secs(secs));
+        let ban = Ban::new(3, Duration::from_secs(60), Duration::from_secs(600));
+        let builder = Policy::builder("sms").rule_on("ip", rule(9, 60)).rule(rule(1, 60)).rule_on("ip", rule(99, 3600));
+        let policy = builder.ban(ban).build().unwrap();
+        let other = policy.with_rules(&[rule(2, 120), rule(3, 240)]);
+        assert_eq!(other.rules(), [rule(9, 60), rule(2, 120), rule(99, 3600), rule(3, 240)]);
+        assert_eq!((other.ban(), other.groups().len()), (Some(ban), 2));
+        assert_eq!(other.groups()[1].segment, policy.groups()[1].segment);
+        assert_ne!(other.groups()[0].segment, policy.groups()[0].segment);
+        assert_eq!(other.escaped_name(), "sms");
+    }
+
+    #[test]
+    fn any_counts_leave_a_policy_sound() {
+        let minute = Duration::from_secs(60);
+        let bucket = || tallygate_rules::TokenBucket::new(1, minute);
+        for rule in [bucket(), bucket().capacity(9), bucket().capacity(9).initial(9)].map(Rule::from) {
+            let policy = Policy::builder("sms").rule(rule).build().unwrap();
+            assert!(tallygate_rules::validate(policy.with_counts([u64::MAX]).rules()).is_ok());
+            assert_eq!(policy.with_counts([0]).rules()[0].capacity(), Some(0));
+        }
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub enum Kind {
     Limited,
     /// The same call again, within the window of `prevent_duplicate`.
     Duplicate,
+    /// A call of a subject that is banned.
+    Banned,
     /// The backend could not decide within the deadline, or answered with an error.
     Unavailable,
 }
@@ -25,6 +27,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Self::Limited => "limited",
             Self::Duplicate => "duplicate",
+            Self::Banned => "banned",
             Self::Unavailable => "unavailable",
         })
     }
@@ -54,10 +57,19 @@ impl std::error::Error for Outage {}
 
 /// Why a limited function did not run.
 ///
-/// Its text reads like a sentence that an end user may be shown: it names no policy and no subject.
-#[derive(Clone, Debug)]
+/// Its text reads like a sentence that an end user may be shown: it names no policy and no subject. A
+/// [message](Self::with_message) of your own takes its place.
+#[derive(Clone)]
 pub struct Rejection {
     reason: Reason,
+    message: Option<Arc<str>>,
+}
+
+/// Leaves out the message, which may show arguments.
+impl fmt::Debug for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rejection").field("reason", &self.reason).finish_non_exhaustive()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -68,7 +80,32 @@ enum Reason {
 
 impl Rejection {
     pub(crate) fn unavailable(policy: impl Into<Arc<str>>, outage: Outage) -> Self {
-        Self { reason: Reason::Unavailable(policy.into(), outage) }
+        Self { reason: Reason::Unavailable(policy.into(), outage), message: None }
+    }
+
+    /// Returns the same rejection with a text of your own for the end user.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::Rejection;
+    ///
+    /// fn in_german(rejection: Rejection) -> Rejection {
+    ///     let seconds = rejection.retry_after().map_or(0, |wait| wait.as_secs() + 1);
+    ///     rejection.with_message(format!("Bitte in {seconds} Sekunden noch einmal versuchen."))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<Arc<str>>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    /// Returns the text that the attribute's `message`, or [`with_message`](Self::with_message), put in place of the usual
+    /// one.
+    #[must_use]
+    pub fn message(&self) -> Option<&str> {
+        self.message.as_deref()
     }
 
     /// Returns what the rejection means.
@@ -112,21 +149,30 @@ impl Rejection {
 
 impl From<Denial> for Rejection {
     fn from(denial: Denial) -> Self {
-        Self { reason: Reason::Denied(denial) }
+        Self { reason: Reason::Denied(denial), message: None }
     }
 }
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(limit) = self.rule() else {
+        if let Some(message) = self.message() {
+            return f.write_str(message);
+        }
+        if self.kind() == Kind::Unavailable {
             return f.write_str("the rate limit cannot be checked right now; try again later");
-        };
-        match (self.kind(), limit.per()) {
+        }
+        let count = self.rule().map(|limit| limit.count());
+        if count == Some(0) {
+            return f.write_str("closed: no requests are admitted for now");
+        }
+        let count = count.unwrap_or_default();
+        match (self.kind(), self.rule().and_then(|limit| limit.per())) {
+            (Kind::Banned, _) => f.write_str("too many denied requests"),
             (Kind::Duplicate, Some(per)) => {
                 write!(f, "duplicate request: the same was made less than {} ago", format_duration(per))
             }
-            (_, Some(per)) => write!(f, "too many requests: at most {} per {}", limit.count(), format_duration(per)),
-            (_, None) => write!(f, "too many requests: at most {} for now", limit.count()),
+            (_, Some(per)) => write!(f, "too many requests: at most {count} per {}", format_duration(per)),
+            (_, None) => write!(f, "too many requests: at most {count} for now"),
         }?;
         match self.retry_after() {
             Some(wait) => write!(f, "; try again in {}", Rounded(wait)),
@@ -145,7 +191,7 @@ impl std::error::Error for Rejection {
 }
 
 /// A time to wait, in at most two units and rounded up: who comes back early is denied again.
-struct Rounded(Duration);
+pub(crate) struct Rounded(pub(crate) Duration);
 
 impl fmt::Display for Rounded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -172,6 +218,7 @@ impl fmt::Display for Rounded {
     message = "`{Self}` cannot carry a rejection back to the caller",
     label = "a limited function returns a type that is `FromRejection`",
     note = "return `Result<T, E>` with `impl From<tallygate::Rejection> for E`",
+    note = "or say in the attribute how it is made of a rejection: `reject = |rejection| …`",
     note = "or, if `{Self}` is a type of your own, `impl tallygate::FromRejection` for it"
 )]
 pub trait FromRejection {
@@ -193,8 +240,8 @@ mod tests {
     use crate::{Policy, Rule};
 
     fn denial(rule: Rule, retry_after: Option<Duration>) -> Rejection {
-        let policy = Policy::builder("sms").rule(rule).build().unwrap();
-        Denial::new(policy, 0, retry_after, Vec::new()).into()
+        let policy = Policy::builder("sms").rule(rule.clone().with_count(1)).build().unwrap().with_rules(&[rule]);
+        Denial::new(policy, Some(0), retry_after, Vec::new()).into()
     }
 
     #[test]
@@ -204,9 +251,20 @@ mod tests {
         assert_eq!(limited.to_string(), "too many requests: at most 1 per 1m; try again in 42s");
         let never = denial(Rule::sliding_window(1, minute), None);
         assert_eq!(never.to_string(), "too many requests: at most 1 per 1m; this request alone exceeds it");
+        let closed = denial(Rule::sliding_window(0, minute), None);
+        assert_eq!(closed.to_string(), "closed: no requests are admitted for now");
         let again = denial(Rule::duplicate(Duration::from_secs(5)), Some(Duration::from_secs(3)));
         assert_eq!(again.to_string(), "duplicate request: the same was made less than 5s ago; try again in 3s");
         assert_eq!(again.kind(), Kind::Duplicate);
+    }
+
+    #[test]
+    fn a_message_takes_the_place_of_the_text_and_stays_out_of_debug_output() {
+        let minute = Duration::from_secs(60);
+        let told = denial(Rule::sliding_window(1, minute), Some(minute)).with_message("not now, 138");
+        assert_eq!((told.to_string().as_str(), told.message()), ("not now, 138", Some("not now, 138")));
+        assert_eq!((told.kind(), told.retry_after()), (Kind::Limited, Some(minute)));
+        assert!(!format!("{told:?}").contains("138"));
     }
 
     #[test]

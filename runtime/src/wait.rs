@@ -94,7 +94,7 @@ pub(crate) async fn admission(check: &Check<'_>, patience: Patience) -> Result<D
     if Handle::try_current().is_err() {
         return Err(Outage::new("waiting for admission needs a tokio runtime"));
     }
-    let (deadline, lines, key) = (patience.deadline(), check.limiter().lines(), check.key());
+    let (deadline, lines, key) = (patience.deadline(), check.limiter().lines(), &check.first_key()?);
     let mut ask_at = None;
     // Who finds no line asks at once, beside all others that find none.
     if !lines.has(key) {

@@ -9,10 +9,13 @@
 )]
 
 pub mod clocked;
+pub mod lifetime;
 pub mod load;
 pub mod log;
+pub mod model;
 pub mod proxy;
 pub mod punctuality;
+pub mod seed;
 pub mod server;
 pub mod stage;
 pub mod suite;

@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -22,16 +23,10 @@ enum Fate {
     LosesReplies,
 }
 
-/// Replaces a text in what clients send by another one of the same length.
-#[derive(Clone, Debug)]
-pub(crate) struct Rewrite {
-    from: String,
-    to: String,
-}
-
 /// A proxy on 127.0.0.1, which ends when dropped.
 pub struct Proxy {
     address: SocketAddr,
+    port: Arc<AtomicU16>,
     fates: Arc<Mutex<watch::Sender<Fate>>>,
     listening: JoinHandle<()>,
 }
@@ -45,21 +40,23 @@ impl Drop for Proxy {
 impl Proxy {
     /// Starts a proxy in front of the server on that port.
     pub async fn start(port: u16) -> Self {
-        Self::rewriting(port, None).await
-    }
-
-    pub(crate) async fn rewriting(port: u16, rewrite: Option<Rewrite>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let fates = Arc::new(Mutex::new(watch::Sender::new(Fate::Passes)));
-        let listening = tokio::spawn(listen(listener, port, Arc::clone(&fates), rewrite));
-        Self { address, fates, listening }
+        let port = Arc::new(AtomicU16::new(port));
+        let listening = tokio::spawn(listen(listener, Arc::clone(&port), Arc::clone(&fates)));
+        Self { address, port, fates, listening }
     }
 
     /// Returns the URL to connect to.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://{}/", self.address)
+    }
+
+    /// Leads later connections to the server on that port; those there are stay with theirs.
+    pub fn lead_to(&self, port: u16) {
+        self.port.store(port, Ordering::Relaxed);
     }
 
     /// Closes the connections there are; later ones pass.
@@ -84,43 +81,36 @@ impl Proxy {
     }
 }
 
-async fn listen(listener: TcpListener, port: u16, fates: Arc<Mutex<watch::Sender<Fate>>>, rewrite: Option<Rewrite>) {
+async fn listen(
+    listener: TcpListener,
+    port: Arc<AtomicU16>,
+    fates: Arc<Mutex<watch::Sender<Fate>>>,
+) {
     while let Ok((client, _)) = listener.accept().await {
         // Subscribed before connecting on, so that no decree falls into the gap.
         let fate = fates.lock().expect("no panic under the lock").subscribe();
-        let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else { continue };
+        let Ok(server) = TcpStream::connect(("127.0.0.1", port.load(Ordering::Relaxed))).await else { continue };
         for socket in [&client, &server] {
             socket.set_nodelay(true).expect("the socket is open");
         }
-        tokio::spawn(relay(client, server, fate, rewrite.clone()));
+        tokio::spawn(relay(client, server, fate));
     }
 }
 
-async fn relay(mut client: TcpStream, mut server: TcpStream, fate: watch::Receiver<Fate>, rewrite: Option<Rewrite>) {
+async fn relay(mut client: TcpStream, mut server: TcpStream, fate: watch::Receiver<Fate>) {
     let (from_client, to_client) = client.split();
     let (from_server, to_server) = server.split();
     tokio::select! {
-        () = pass_requests(from_client, to_server, fate.clone(), rewrite) => {}
+        () = pass_requests(from_client, to_server, fate.clone()) => {}
         () = pass_replies(from_server, to_client, fate.clone()) => {}
         () = cut(fate) => {}
     }
 }
 
-async fn pass_requests(
-    mut client: ReadHalf<'_>,
-    mut server: WriteHalf<'_>,
-    fate: watch::Receiver<Fate>,
-    rewrite: Option<Rewrite>,
-) {
-    let mut bytes = Vec::new();
-    while client.read_buf(&mut bytes).await.is_ok_and(|read| read > 0) {
-        // Every argument ends a line, so whole lines hold whole arguments.
-        let Some(end) = bytes.windows(2).rposition(|two| two == b"\r\n").map(|at| at + 2) else { continue };
-        let mut lines: Vec<u8> = bytes.drain(..end).collect();
-        if let Some(rewrite) = &rewrite {
-            rewrite.apply(&mut lines);
-        }
-        if *fate.borrow() != Fate::IsSwallowed && server.write_all(&lines).await.is_err() {
+async fn pass_requests(mut client: ReadHalf<'_>, mut server: WriteHalf<'_>, fate: watch::Receiver<Fate>) {
+    let mut bytes = vec![0; 16 * 1024];
+    while let Ok(read @ 1..) = client.read(&mut bytes).await {
+        if *fate.borrow() != Fate::IsSwallowed && server.write_all(&bytes[..read]).await.is_err() {
             return;
         }
     }
@@ -139,24 +129,5 @@ async fn pass_replies(mut server: ReadHalf<'_>, mut client: WriteHalf<'_>, fate:
 async fn cut(mut fate: watch::Receiver<Fate>) {
     if fate.wait_for(|fate| *fate == Fate::IsCut).await.is_err() {
         pending::<()>().await;
-    }
-}
-
-impl Rewrite {
-    pub(crate) fn new(from: String, to: String) -> Self {
-        assert_eq!(from.len(), to.len(), "a text of another length would need other framing");
-        Self { from, to }
-    }
-
-    fn apply(&self, bytes: &mut [u8]) {
-        let found: Vec<_> = bytes
-            .windows(self.from.len())
-            .enumerate()
-            .filter(|(_, text)| *text == self.from.as_bytes())
-            .map(|(at, _)| at)
-            .collect();
-        for at in found {
-            bytes[at..at + self.to.len()].copy_from_slice(self.to.as_bytes());
-        }
     }
 }

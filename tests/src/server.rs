@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use redis::{Connection, FromRedisValue};
 use rustix::process::{Pid, Signal, kill_process};
-use tallygate::Limiter;
+use tallygate::{Limiter, LimiterBuilder};
 use tempfile::TempDir;
 
 /// Names the server binary to test against; without it, `redis-server` of the `PATH`.
@@ -63,13 +63,13 @@ impl Server {
     pub fn start_with(options: &[&str]) -> Self {
         let options: Vec<_> = options.iter().map(|&option| option.to_owned()).collect();
         let folder = tempfile::tempdir().expect("a temporary folder");
-        loop {
+        // Another process may be faster to take a free port, but not each time.
+        let started = (0..10).find_map(|_| {
             let port = free_port();
-            // Another process may have been faster to take the port.
-            if let Some(process) = launch(port, &options, &folder) {
-                return Self { process, port, options, folder };
-            }
-        }
+            launch(port, &options, &folder).map(|process| (process, port))
+        });
+        let (process, port) = started.unwrap_or_else(|| panic!("`{}` ends at once, with {options:?}", *BINARY));
+        Self { process, port, options, folder }
     }
 
     /// Starts a server on a port that was found to be [free](free_port).
@@ -94,7 +94,7 @@ impl Server {
 
     /// Returns a limiter that keeps its tallies here, and waits for a busy machine.
     pub async fn limiter(&self) -> Limiter {
-        patient_limiter(&self.url()).await
+        patient().connect(&self.url()).await.expect("the server answers")
     }
 
     /// Returns a connection for the test's own commands.
@@ -154,11 +154,10 @@ pub fn free_port() -> u16 {
     }
 }
 
-/// Nothing but a test of the deadline is about the deadline.
-pub(crate) async fn patient_limiter(url: &str) -> Limiter {
-    // These tests are about what the server decides, which some of them give a clock of its own.
-    let builder = Limiter::builder().deadline(Duration::from_secs(30)).remember_denials(Duration::ZERO);
-    builder.connect(url).await.expect("the server answers")
+/// Starts a limiter that waits for a busy machine: nothing but a test of the deadline is about the deadline. It remembers
+/// no denials: these tests are about what the server decides, which some of them give a clock of its own.
+pub fn patient() -> LimiterBuilder {
+    Limiter::builder().deadline(Duration::from_secs(30)).remember_denials(Duration::ZERO)
 }
 
 /// Sends one command, written as in `redis-cli`, and returns its answer.

@@ -22,7 +22,7 @@ impl Stage {
 
     /// A limiter in a Redis server of its own.
     pub async fn in_redis() -> Self {
-        let clocked = Clocked::start().await;
+        let clocked = Clocked::start();
         Self { limiter: clocked.limiter().await, clocked: Some(clocked) }
     }
 
@@ -43,6 +43,11 @@ impl Stage {
     /// Decides one call.
     pub async fn call(&self, policy: &Policy, subject: &Subject) -> Decision {
         self.limiter.check(policy, subject).await.expect("the backend answers")
+    }
+
+    /// Decides one call of that cost, and has every rule reported.
+    pub async fn costly(&self, policy: &Policy, subject: &Subject, cost: u64) -> Decision {
+        self.limiter.check(policy, subject).cost(cost).report().await.expect("the backend answers")
     }
 
     /// Decides one call, which has to be admitted.

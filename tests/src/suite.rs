@@ -1,9 +1,14 @@
 //! What every backend does, played on a [`Stage`]: one function, one behaviour.
 
+mod algorithms;
+mod around;
+
 use std::time::Duration;
 
 use tallygate::{Decision, Denial, Kind, Policy, Rule, Subject};
 
+pub use self::algorithms::*;
+pub use self::around::*;
 use crate::stage::Stage;
 
 const MICROSECOND: Duration = Duration::from_micros(1);
@@ -145,6 +150,22 @@ pub async fn subjects_do_not_touch_each_other(stage: &Stage) {
     }
     for subject in &subjects {
         assert!(!stage.call(&limited, subject).await.is_allowed());
+    }
+}
+
+/// However many other subjects come and go, a full tally stays full.
+pub async fn a_flood_of_other_subjects_takes_nothing_from_a_subject(stage: &Stage) {
+    let policy = limits([(1, 60)]);
+    let victims: Vec<_> = (0..100).map(|victim| Subject::of("victim").and(victim)).collect();
+    for victim in &victims {
+        stage.admitted(&policy, victim).await;
+    }
+    for other in 0..1_000 {
+        stage.admitted(&policy, &Subject::of("other").and(other)).await;
+    }
+    stage.pass(secs(59)).await;
+    for victim in &victims {
+        assert_eq!(stage.denied(&policy, victim).await.retry_after(), Some(secs(1)));
     }
 }
 

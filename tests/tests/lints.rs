@@ -69,6 +69,33 @@ async fn text() -> Text {
     Text("admitted")
 }
 
+/// Says all that can be said.
+#[rate_limit(
+    prevent_duplicate(per = "5s", message = "again, {text}?"),
+    rule(count = calls, per = "60s", name = "varying", message = "not now, {text:trim}"),
+    rule(count = 9, per = "60s", algorithm = "fixed_window"),
+    rule(count = 9, per = "60s", algorithm = "token_bucket", capacity = 10, initial = 9, reset_after = "60s"),
+    rule(count = 9, cron = "@daily", tz = "UTC"),
+    key = "{text:lower:hash}",
+    message = "{@rule}: {@count} per {@per}; {text:hash}, try again in {@retry_after}",
+    reject = |rejection| rejection.to_string(),
+    limiter = limiter,
+    crate = ::tallygate
+)]
+async fn all(text: &str, calls: u64, limiter: &Limiter) -> String {
+    format!("{text} {calls} {limiter:?}").chars().take(3).collect()
+}
+
+/// Has one message for all rules.
+///
+/// # Errors
+///
+/// There are too many.
+#[rate_limit(rule(count = 1, per = "60s"), message = "not now, {text}")]
+async fn told(text: &str) -> Result<usize, Rejection> {
+    Ok(text.len())
+}
+
 /// A type of the user's own that carries rejections.
 #[derive(Debug, PartialEq, Eq)]
 struct Text(&'static str);
@@ -86,6 +113,12 @@ async fn functions_under_strict_lints_are_limited_all_the_same() {
     assert_eq!(service.count().await.ok(), None);
     assert_eq!(show("a", "b".to_owned(), 1, Vec::new()).await.ok().as_deref(), Some("a, b, 1"));
     assert_eq!(show("a", "b".to_owned(), 1, Vec::new()).await.ok(), None);
+    let limiter = Limiter::in_memory();
+    assert_eq!(all("abc", 0, &limiter).await, "not now, abc");
+    assert_eq!(all("abc", 1, &limiter).await, "abc");
+    assert_eq!(all("abc", 1, &limiter).await, "again, abc?");
+    assert_eq!(told("a").await.ok(), Some(1));
+    assert_eq!(told("a").await.err().map(|rejection| rejection.to_string()).as_deref(), Some("not now, a"));
     assert_eq!(text().await, Text("admitted"));
     assert_eq!(text().await, Text("rejected"));
 }

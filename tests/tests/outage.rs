@@ -1,11 +1,13 @@
 //! Redis fails in every way that a test can make it fail: each call is answered in time, and the limiter recovers by
 //! itself.
 //!
-//! What bounds the time of a call is the deadline and [`GRACE`]. A busy machine adds to it what it lets a thread oversleep
-//! meanwhile; so do tests beside each other, and these run one at a time.
+//! What bounds the time of a call is the deadline and [`GRACE`]. A busy machine adds to it, as [`Punctuality`] sees it; so
+//! would tests beside each other, and these run one at a time.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use tallygate::{Kind, Limiter, Rejection, rate_limit};
@@ -13,6 +15,7 @@ use tallygate_lua::INTEGER_BYTES;
 use tallygate_tests::proxy::Proxy;
 use tallygate_tests::punctuality::Punctuality;
 use tallygate_tests::server::{Server, free_port, key_of};
+use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::task::JoinSet;
@@ -42,7 +45,7 @@ async fn call(limiter: &Limiter) -> Result<(), Rejection> {
     let machine = Punctuality::watch();
     let asked = Instant::now();
     let answer = limited(limiter).await;
-    assert_in_time(asked.elapsed(), machine.latest());
+    assert_in_time(asked.elapsed(), machine.lateness());
     answer
 }
 
@@ -145,7 +148,7 @@ async fn many_callers_at_once_are_all_answered_in_time() {
         });
     }
     let answers = calls.join_all().await;
-    let machine_late = machine.latest();
+    let machine_late = machine.lateness();
     for (took, answer) in answers {
         assert_in_time(took, machine_late);
         assert_eq!(answer.unwrap_err().kind(), Kind::Unavailable);
@@ -155,6 +158,30 @@ async fn many_callers_at_once_are_all_answered_in_time() {
     let stats: String = server.ask("INFO stats");
     let connections = stats.lines().find_map(|line| line.strip_prefix("total_connections_received:")).unwrap();
     assert!(connections.parse::<u32>().unwrap() < 20, "callers share their attempts to connect: {connections}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_hangs_up_on_everybody_is_not_stormed() {
+    let _alone = alone().await;
+    let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let limiter = limiter(&format!("redis://{}/", door.local_addr().unwrap()));
+    let attempts = Arc::new(AtomicU32::new(0));
+    tokio::spawn({
+        let attempts = Arc::clone(&attempts);
+        async move {
+            while let Ok((socket, _)) = door.accept().await {
+                drop(socket);
+                attempts.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    });
+    let started = Instant::now();
+    for _ in 0..5_000 {
+        assert_eq!(limited(&limiter).await.unwrap_err().kind(), Kind::Unavailable);
+    }
+    // The shortest pause between two attempts is ten milliseconds, and the pauses grow.
+    let most = started.elapsed().as_millis() / 10 + 2;
+    assert!((1..=most).contains(&attempts.load(Ordering::Relaxed).into()), "{attempts:?} attempts");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -204,14 +231,16 @@ async fn a_call_whose_reply_is_lost_counts_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_was_demoted_is_left_and_found_again() {
+async fn a_server_that_was_demoted_is_left_for_its_successor() {
     let _alone = alone().await;
-    let server = Server::start();
-    let limiter = limiter(&server.url());
+    let (old, new) = (Server::start(), Server::start());
+    let proxy = Proxy::start(old.port()).await;
+    let limiter = limiter(&proxy.url());
     recovered(&limiter).await;
-    server.ask::<()>(&format!("REPLICAOF 127.0.0.1 {}", free_port()));
+    // The old server keeps its connections, and refuses to write.
+    old.ask::<()>(&format!("REPLICAOF 127.0.0.1 {}", new.port()));
+    proxy.lead_to(new.port());
     rejected(&limiter).await;
-    server.ask::<()>("REPLICAOF NO ONE");
     recovered(&limiter).await;
 }
 

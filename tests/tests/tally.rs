@@ -68,7 +68,7 @@ fn digest(connection: &mut Connection) -> String {
 
 #[tokio::test]
 async fn a_tally_is_the_times_of_its_hits_in_seven_bytes_each() {
-    let clocked = Clocked::start().await;
+    let clocked = Clocked::start();
     let (limiter, policy) = (clocked.limiter().await, policy([(2, secs(60)), (3, secs(3_600))]));
     for _ in 0..5 {
         let _ = call(&limiter, &policy).await;
@@ -84,7 +84,7 @@ async fn a_tally_is_the_times_of_its_hits_in_seven_bytes_each() {
 
 #[tokio::test]
 async fn times_keep_their_microseconds_far_in_the_future() {
-    let clocked = Clocked::start().await;
+    let clocked = Clocked::start();
     let (limiter, policy) = (clocked.limiter().await, policy([(1, secs(3_660 * 86_400))]));
     // 2^31 seconds, 2^32 seconds, and the year 2200.
     for now_us in [2_147_483_648_000_000, 4_294_967_296_000_001, 7_258_118_400_999_999] {
@@ -100,7 +100,7 @@ async fn times_keep_their_microseconds_far_in_the_future() {
 
 #[tokio::test]
 async fn a_tally_never_holds_more_than_twice_its_largest_count() {
-    let clocked = Clocked::start().await;
+    let clocked = Clocked::start();
     let (limiter, policy) = (clocked.limiter().await, policy([(3, secs(10)), (8, secs(60))]));
     let mut connection = clocked.server().connection();
     let (mut longest, mut random) = (0, fastrand::Rng::with_seed(1));
@@ -160,7 +160,7 @@ async fn nothing_is_left_after_the_longest_window() {
 
 #[tokio::test]
 async fn a_tally_that_lost_its_ttl_gets_another_with_a_later_hit() {
-    let clocked = Clocked::start().await;
+    let clocked = Clocked::start();
     let (limiter, policy) = (clocked.limiter().await, policy([(10, secs(80))]));
     let mut connection = clocked.server().connection();
     assert!(call(&limiter, &policy).await.is_allowed());
@@ -175,7 +175,7 @@ async fn a_tally_that_lost_its_ttl_gets_another_with_a_later_hit() {
 
 #[tokio::test]
 async fn a_denial_changes_no_byte_and_no_ttl() {
-    let clocked = Clocked::start().await;
+    let clocked = Clocked::start();
     let (limiter, policy) = (clocked.limiter().await, policy([(2, secs(80)), (3, secs(800))]));
     let mut connection = clocked.server().connection();
     for _ in 0..2 {
@@ -202,7 +202,7 @@ async fn a_denial_changes_no_byte_and_no_ttl() {
 
 #[tokio::test]
 async fn a_clock_that_was_ahead_blocks_nobody_when_it_is_set_back() {
-    let clocked = Clocked::start().await;
+    let clocked = Clocked::start();
     let (limiter, policy) = (clocked.limiter().await, policy([(2, secs(60))]));
     assert!(call(&limiter, &policy).await.is_allowed());
     clocked.advance(secs(86_400));

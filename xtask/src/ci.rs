@@ -9,12 +9,13 @@ use crate::{Outcome, package, test};
 pub(crate) fn run() -> Outcome {
     let started = Instant::now();
     step("formatting", &mut cargo("fmt --all --check"))?;
+    package::check_licences()?;
     step("lints", &mut cargo("clippy --workspace --all-targets -- -D warnings"))?;
     step(
         "lints without default features",
         &mut cargo("clippy -p tallygate --no-default-features --all-targets -- -D warnings"),
     )?;
-    test::run()?;
+    test::run_with_all_servers()?;
     step("documentation", cargo("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))?;
     package::run()?;
     // The other example, the server, is run by its own test.

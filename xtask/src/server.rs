@@ -1,10 +1,13 @@
-//! The server that the tests start: the one that is named, the one on the `PATH`, or one from the system's packages.
+//! The servers that the tests start. The usual one is the one that is named, the one on the `PATH`, or one from the
+//! system's packages; the others come out of [wheels](crate::wheel).
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 use std::process::Command;
 
-use crate::{Outcome, step};
+use crate::step::{self, find};
+use crate::wheel::WHEELS;
+use crate::{Outcome, debian};
 
 /// Names the server binary to test against.
 pub(crate) const VARIABLE: &str = "TALLYGATE_TEST_SERVER";
@@ -20,16 +23,41 @@ the tests need Redis 6.2 or later, or Valkey: install it, so that `redis-server`
   Windows          use the Windows Subsystem for Linux
 or name a server binary in TALLYGATE_TEST_SERVER";
 
-/// Finds or installs the server, and says which it is.
-pub(crate) fn run() -> Outcome {
-    let binary = find_or_install()?;
-    let version = step::output(Command::new(&binary).arg("--version"))?;
-    println!("{}: {}", binary.display(), version.trim());
-    Ok(())
+/// A server that can be started.
+pub(crate) struct Server {
+    /// What it says of itself, like `Redis server v=7.0.15`.
+    pub(crate) version: String,
+    /// The whole path of its binary.
+    pub(crate) binary: PathBuf,
 }
 
-/// Returns the path of the server binary.
-pub(crate) fn find_or_install() -> Result<PathBuf, String> {
+impl Server {
+    /// Finds or installs the usual one.
+    pub(crate) fn usual() -> Result<Self, String> {
+        Self::of(&find_or_install()?)
+    }
+
+    /// Finds or installs all of them, the usual one first.
+    pub(crate) fn all() -> Result<Vec<Self>, String> {
+        let others = WHEELS.iter().map(|wheel| wheel.server().and_then(|binary| Self::of(&binary)));
+        [Self::usual()].into_iter().chain(others).collect()
+    }
+
+    fn of(binary: &Path) -> Result<Self, String> {
+        let binary = absolute(binary).map_err(|error| format!("no path to {}: {error}", binary.display()))?;
+        let version = step::output(Command::new(&binary).arg("--version"))?;
+        let version = version.split(" sha=").next().unwrap_or_default().trim().to_owned();
+        println!("{version}: {}", binary.display());
+        Ok(Self { version, binary })
+    }
+}
+
+/// Finds or installs all servers, and says which they are.
+pub(crate) fn run() -> Outcome {
+    Server::all().map(drop)
+}
+
+fn find_or_install() -> Result<PathBuf, String> {
     if let Some(named) = env::var_os(VARIABLE) {
         let named = PathBuf::from(named);
         return if named.is_file() { Ok(named) } else { Err(format!("{VARIABLE} names no file: {}", named.display())) };
@@ -37,36 +65,6 @@ pub(crate) fn find_or_install() -> Result<PathBuf, String> {
     if let Some(found) = find(BINARY) {
         return Ok(found);
     }
-    install()?;
-    find(BINARY).ok_or_else(|| format!("installed, but `{BINARY}` is not on the PATH\n{REMEDY}"))
-}
-
-fn find(program: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    // Where packages put it, should the PATH be an unusual one.
-    let usual = ["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"].map(PathBuf::from);
-    env::split_paths(&path).chain(usual).map(|folder| folder.join(program)).find(|file| file.is_file())
-}
-
-/// Installs Debian's package, as root or by `sudo`.
-fn install() -> Outcome {
-    let (Some(apt), true) = (find("apt-get"), Path::new("/etc/debian_version").exists()) else {
-        return Err(format!("`{BINARY}` is not on the PATH\n{REMEDY}"));
-    };
-    let apt = |words: &str| -> Result<Command, String> {
-        let mut command = Command::new(if is_root()? { "env" } else { "sudo" });
-        command.args((!is_root()?).then_some("env"));
-        command.arg("DEBIAN_FRONTEND=noninteractive").arg(&apt).args(words.split_whitespace());
-        Ok(command)
-    };
-    step::run("update the list of packages", &mut apt("update")?)?;
-    step::run(
-        "install the server that the tests start",
-        &mut apt("install --yes --no-install-recommends redis-server")?,
-    )
-    .map_err(|mistake| format!("{mistake}\n{REMEDY}"))
-}
-
-fn is_root() -> Result<bool, String> {
-    Ok(step::output(Command::new("id").arg("-u"))?.trim() == "0")
+    let found = debian::install(BINARY).and_then(|()| find(BINARY).ok_or("it is not on the PATH after all".to_owned()));
+    found.map_err(|mistake| format!("no `{BINARY}`: {mistake}\n\n{REMEDY}"))
 }

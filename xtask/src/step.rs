@@ -13,6 +13,19 @@ pub(crate) fn root() -> PathBuf {
     Path::new(&xtask).join("..")
 }
 
+/// Returns the folder of what is built, which git does not see.
+pub(crate) fn target() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// Finds a program.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    // Where packages put it, should the PATH be an unusual one.
+    let usual = ["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"].map(PathBuf::from);
+    env::split_paths(&path).chain(usual).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
 /// Returns a command of the cargo that runs this program, written as in a shell.
 pub(crate) fn cargo(words: &str) -> Command {
     let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());

@@ -17,6 +17,8 @@ use self::server::Server;
 use self::wire::Reply;
 use super::{Answer, Request};
 use crate::clock::Clock;
+use crate::key::Key;
+use crate::policy::group::Group;
 use crate::{Error, Outage};
 
 /// Tallies in Redis.
@@ -44,9 +46,28 @@ impl Redis {
     }
 
     pub(crate) async fn decide(&self, request: Request<'_>) -> Result<Answer, Outage> {
-        let until = Instant::now() + self.deadline;
+        let until = self.until();
         let decided = timeout_at(until, self.ask(request, until)).await;
         decided.unwrap_or_else(|_| Err(Outage::new(format!("redis: no answer within {:?}", self.deadline))))
+    }
+
+    /// Takes back the hits of a call that was admitted then; tells whether there were any.
+    pub(crate) async fn refund(&self, request: Request<'_>, admitted_us: u64) -> Result<bool, Outage> {
+        self.server.refund(request, admitted_us, self.until()).await
+    }
+
+    /// Bans a subject for that long, or ends its ban.
+    pub(crate) async fn ban(&self, group: &Group, key: &Key, duration_us: u64) -> Result<(), Outage> {
+        self.server.ban(group, key, duration_us, self.until()).await
+    }
+
+    /// Forgets the tallies of these subjects.
+    pub(crate) async fn reset(&self, keys: &[Key]) -> Result<(), Outage> {
+        self.server.reset(keys, self.until()).await
+    }
+
+    fn until(&self) -> Instant {
+        Instant::now() + self.deadline
     }
 
     async fn ask(&self, request: Request<'_>, until: Instant) -> Result<Answer, Outage> {
@@ -55,6 +76,7 @@ impl Redis {
             // Nothing was charged in either case. Alone and by the time just learnt, the next answer is the last.
             Reply::OffTheClock | Reply::Unreadable => match self.server.ask(&[request], until).await?.pop() {
                 Some(Reply::Answer(answer)) => Ok(answer),
+                Some(Reply::Unreadable) => Err(Outage::new("redis: a tally's key holds something that is no tally")),
                 _ => Err(Outage::new("redis: the server's clock is not where it was a moment ago")),
             },
         }

@@ -1,12 +1,16 @@
 //! The settings of a limiter.
 
+use std::fmt;
 use std::time::Duration;
+
+use tallygate_rules::is_plain;
 
 use super::{DEFAULT_DEADLINE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, DEFAULT_REMEMBER_DENIALS, Limiter};
 use crate::Error;
 use crate::backend::{Backend, Memory};
 use crate::clock::Clock;
-use crate::key::{PREFIX_BYTES, is_plain};
+use crate::filter::Secret;
+use crate::key::PREFIX_BYTES;
 
 /// The longest that a denial can be remembered.
 const LONGEST_REMEMBERED: Duration = Duration::from_secs(10);
@@ -29,10 +33,11 @@ const LONGEST_REMEMBERED: Duration = Duration::from_secs(10);
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a builder does nothing until it connects"]
 pub struct LimiterBuilder {
     prefix: String,
+    secret: Option<Vec<u8>>,
     deadline: Duration,
     max_subjects: usize,
     remember_denials: Duration,
@@ -43,6 +48,7 @@ impl LimiterBuilder {
     pub(super) fn new() -> Self {
         Self {
             prefix: DEFAULT_PREFIX.to_owned(),
+            secret: None,
             deadline: DEFAULT_DEADLINE,
             max_subjects: DEFAULT_MAX_SUBJECTS,
             remember_denials: DEFAULT_REMEMBER_DENIALS,
@@ -55,6 +61,19 @@ impl LimiterBuilder {
     /// Programs that share a Redis server share their tallies exactly when they share the prefix.
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
+        self
+    }
+
+    /// Sets what the filter `hash` of the attribute's placeholders, like `{phone:hash}`, is keyed with.
+    ///
+    /// With a secret, whoever reads the keys in Redis, its backups or its log cannot tell whose they are, nor check a guess.
+    /// Without one, the key is the same for everybody: what can be guessed, such as a telephone number, can be found by
+    /// trying, and only a casual look is kept out. Programs that share tallies share the secret; another secret starts new
+    /// tallies.
+    ///
+    /// It may be of any length; 16 random bytes or more are beyond guessing.
+    pub fn secret(mut self, secret: impl Into<Vec<u8>>) -> Self {
+        self.secret = Some(secret.into());
         self
     }
 
@@ -99,7 +118,7 @@ impl LimiterBuilder {
     /// # Errors
     ///
     /// A setting that cannot be used, or a server that cannot be reached or that refuses the password.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "without Redis there is none to reach"))]
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "only a server has to be reached"))]
     pub async fn connect(self, url: &str) -> Result<Limiter, Error> {
         let limiter = self.connect_lazy(url)?;
         match &limiter.inner.backend {
@@ -120,11 +139,13 @@ impl LimiterBuilder {
     /// A setting that cannot be used.
     pub fn connect_lazy(self, url: &str) -> Result<Limiter, Error> {
         self.check_prefix()?;
+        self.check_secret()?;
         self.check_deadline()?;
         self.check_max_subjects()?;
         self.check_remember_denials()?;
         let backend = self.backend(url)?;
-        Ok(Limiter::new(self.prefix, backend, &self.clock, self.remember_denials))
+        let secret = self.secret.as_deref().map_or_else(Secret::public, Secret::new);
+        Ok(Limiter::new(self.prefix, secret, backend, &self.clock, self.remember_denials))
     }
 
     fn check_prefix(&self) -> Result<(), Error> {
@@ -135,6 +156,13 @@ impl LimiterBuilder {
             _ => "has at most 25 bytes",
         };
         Err(Error::new(format!("`prefix` {mistake}, like `prefix(\"shop\")`")))
+    }
+
+    fn check_secret(&self) -> Result<(), Error> {
+        if self.secret.as_ref().is_some_and(Vec::is_empty) {
+            return Err(Error::new("`secret` must not be empty; leave it out, or give it random bytes"));
+        }
+        Ok(())
     }
 
     fn check_deadline(&self) -> Result<(), Error> {
@@ -177,5 +205,12 @@ impl LimiterBuilder {
             ))),
             None => Err(Error::new("`url` has no scheme; write `memory://` or `redis://host:port`")),
         }
+    }
+}
+
+/// Says nothing of the secret.
+impl fmt::Debug for LimiterBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LimiterBuilder").field("prefix", &self.prefix).finish_non_exhaustive()
     }
 }

@@ -1,29 +1,98 @@
 //! The rules of a policy that count one subject, and what their tally needs to know of them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tallygate_rules::{Algorithm, Rule, format_duration};
+use tallygate_rules::{Algorithm, Ban, Rule, format_duration};
 
+#[cfg(feature = "cron")]
+use super::ticks::Ticks;
 use crate::backend::as_us;
-use crate::key::{LAYOUT_BYTES, digest32};
+use crate::key::{LAYOUT_BYTES, digest32, policy_segment};
 
-/// What the tally of one subject needs to know of the rules that count it.
-#[derive(Debug)]
+/// The rules that count one subject, in one tally.
+#[derive(Clone, Debug)]
 pub(crate) struct Group {
+    /// Says which of the policy's subjects; `None` is the one that every call has.
+    pub(crate) label: Option<Arc<str>>,
+    /// The rules, in their order.
+    pub(crate) rules: Vec<Rule>,
+    /// The positions of these rules in the policy.
+    pub(crate) positions: Arc<[usize]>,
+    /// What becomes of this subject when it goes on being denied.
+    pub(crate) ban: Option<Ban>,
     /// How many of the rules are no sliding windows: each has a cell of its own.
     pub(crate) cells: usize,
-    /// The longest time for which one of the rules remembers a hit, schedules aside.
+    /// The largest count of a sliding window, or 0: more units than that are never logged of one call.
+    pub(crate) largest: u64,
+    /// The longest sliding window: how long the log reaches back.
+    pub(crate) reach_us: u64,
+    /// The longest time for which a hit or a denial is remembered, schedules aside.
     pub(crate) longest_us: u64,
-    /// Names the layout of the tally.
-    pub(crate) layout: String,
+    /// Policy, subject and layout, as they stand in keys.
+    pub(crate) segment: Arc<str>,
+    #[cfg(feature = "cron")]
+    pub(crate) ticks: Arc<Ticks>,
 }
 
 impl Group {
-    pub(crate) fn new(rules: &[Rule]) -> Self {
-        let longest = rules.iter().map(memory_of).max().unwrap_or_default();
-        let cells = rules.iter().filter(|rule| cell_tag(rule).is_some()).count();
-        Self { cells, longest_us: as_us(longest), layout: layout(rules) }
+    /// Gathers rules by the label of the subject that they count, the main subject first.
+    pub(crate) fn gather(name: &str, rules: &[(Option<String>, Rule)], ban: Option<Ban>) -> Vec<Self> {
+        let main = (ban.is_some() || rules.iter().any(|(label, _)| label.is_none())).then_some(None);
+        let mut labels: Vec<Option<&String>> = main.into_iter().collect();
+        for (label, _) in rules {
+            if !labels.contains(&label.as_ref()) {
+                labels.push(label.as_ref());
+            }
+        }
+        labels.into_iter().map(|label| Self::new(name, label, rules, ban.filter(|_| label.is_none()))).collect()
     }
+
+    fn new(name: &str, label: Option<&String>, all: &[(Option<String>, Rule)], ban: Option<Ban>) -> Self {
+        let mine = all.iter().enumerate().filter(|(_, (of, _))| of.as_ref() == label);
+        let (positions, rules): (Vec<_>, Vec<_>) = mine.map(|(at, (_, rule))| (at, rule.clone())).unzip();
+        let group = Self {
+            label: label.map(|label| label.as_str().into()),
+            cells: rules.iter().filter(|rule| cell_tag(rule).is_some()).count(),
+            segment: (policy_segment(name) + &subject_segment(label) + &layout(&rules, ban)).into(),
+            #[cfg(feature = "cron")]
+            ticks: Arc::new(Ticks::new(&rules)),
+            positions: positions.into(),
+            ban,
+            rules: Vec::new(),
+            largest: 0,
+            reach_us: 0,
+            longest_us: 0,
+        };
+        group.with_rules(rules)
+    }
+
+    /// Returns the same group with other counts in its rules.
+    pub(crate) fn with_rules(&self, rules: Vec<Rule>) -> Self {
+        let banned = self.ban.map(|ban| ban.within().max(ban.duration())).unwrap_or_default();
+        let longest = rules.iter().map(memory_of).max().unwrap_or_default().max(banned);
+        Self {
+            // A count of 0 closes the door; its log is there all the same.
+            largest: sliding(&rules).map(|rule| rule.count().max(1)).max().unwrap_or_default(),
+            reach_us: as_us(reach(&rules)),
+            longest_us: as_us(longest),
+            rules,
+            ..self.clone()
+        }
+    }
+}
+
+fn sliding(rules: &[Rule]) -> impl Iterator<Item = &Rule> {
+    rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }))
+}
+
+/// Keeps the subjects of one policy apart, whatever their values.
+fn subject_segment(label: Option<&String>) -> String {
+    label.map_or_else(String::new, |label| format!("={:08x}", digest32(label)))
+}
+
+fn reach(rules: &[Rule]) -> Duration {
+    sliding(rules).filter_map(Rule::per).max().unwrap_or_default()
 }
 
 /// How long a rule remembers a hit.
@@ -32,7 +101,9 @@ fn memory_of(rule: &Rule) -> Duration {
         Algorithm::SlidingWindow { per } | Algorithm::FixedWindow { per } => *per,
         Algorithm::SlidingCounter { per } => 2 * *per,
         Algorithm::TokenBucket(bucket) => {
-            let (count, capacity) = (rule.count(), bucket.capacity_or(rule.count()));
+            // A rule that admits nothing remembers what it admitted while it did.
+            let count = rule.count().max(1);
+            let capacity = bucket.capacity_or(count);
             let reset_after = bucket.reset_after_or(count);
             // A full bucket is like an unused one, unless that begins with less.
             if bucket.initial_or(count) == capacity { reset_after.min(bucket.fill_time(count)) } else { reset_after }
@@ -57,10 +128,11 @@ fn cell_tag(rule: &Rule) -> Option<String> {
 ///
 /// Policies of one name but another layout have tallies of their own: one that remembers a shorter time would drop what
 /// the other still counts.
-fn layout(rules: &[Rule]) -> String {
-    let windows = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
-    let reach = format_duration(windows.filter_map(Rule::per).max().unwrap_or_default());
-    let cells: Vec<_> = rules.iter().filter_map(cell_tag).collect();
+fn layout(rules: &[Rule], ban: Option<Ban>) -> String {
+    let reach = format_duration(reach(rules));
+    // The duration of a ban may change: what is stored is when it ends.
+    let banned = ban.map(|ban| format!("!{};{}", ban.denials(), ban.within().as_micros()));
+    let cells: Vec<_> = rules.iter().filter_map(cell_tag).chain(banned).collect();
     if cells.is_empty() && reach.len() < LAYOUT_BYTES {
         return format!("/{reach}");
     }
@@ -72,6 +144,10 @@ mod tests {
     use super::*;
 
     const MINUTE: Duration = Duration::from_secs(60);
+
+    fn layout(rules: &[Rule]) -> String {
+        super::layout(rules, None)
+    }
 
     #[test]
     fn a_layout_depends_on_the_longest_window_of_the_log() {
@@ -90,5 +166,27 @@ mod tests {
         assert_ne!(one, layout(&[Rule::fixed_window(1, 2 * MINUTE)]));
         assert_ne!(one, layout(&[Rule::sliding_counter(1, MINUTE)]));
         assert_ne!(one, layout(&[Rule::fixed_window(1, MINUTE), Rule::sliding_window(1, MINUTE)]));
+    }
+
+    #[test]
+    fn a_layout_depends_on_what_a_ban_remembers_and_not_on_how_long_it_lasts() {
+        let rules = [Rule::sliding_window(1, MINUTE)];
+        let ban = |denials, hours: u32| super::layout(&rules, Some(Ban::new(denials, MINUTE, hours * 60 * MINUTE)));
+        assert_ne!(ban(20, 1), layout(&rules));
+        assert_eq!(ban(20, 1), ban(20, 2));
+        assert_ne!(ban(20, 1), ban(21, 1));
+    }
+
+    #[test]
+    fn rules_are_gathered_by_the_subject_they_count_the_main_one_first() {
+        let rule = |count| Rule::sliding_window(count, MINUTE);
+        let by = |label: &str| Some(label.to_owned());
+        let rules = [(by("ip"), rule(1)), (None, rule(2)), (by("all"), rule(3)), (by("ip"), rule(4))];
+        let groups = Group::gather("p", &rules, None);
+        let shape: Vec<_> = groups.iter().map(|group| (group.label.as_deref(), &group.positions[..])).collect();
+        assert_eq!(shape, [(None, &[1][..]), (Some("ip"), &[0, 3]), (Some("all"), &[2])]);
+        assert_eq!(&*groups[0].segment, "p/1m");
+        assert!(groups[1].segment.starts_with("p=") && groups[1].segment.ends_with("/1m"));
+        assert_ne!(groups[1].segment, groups[2].segment);
     }
 }

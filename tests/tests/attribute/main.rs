@@ -9,6 +9,9 @@ mod limiters;
 mod methods;
 mod names;
 mod policies;
+mod shapes;
+mod shapes_attributes;
+mod shapes_futures;
 
 use tallygate::{Kind, Rejection};
 

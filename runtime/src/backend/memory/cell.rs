@@ -24,6 +24,8 @@ pub(super) struct Cell {
     stamp_us: u64,
     amount: u64,
     other: u64,
+    /// Since when a token bucket has been in use.
+    since_us: u64,
 }
 
 impl Cell {
@@ -56,6 +58,14 @@ impl Cell {
         }
     }
 
+    /// Tells after what time a call, even if it fits until then, never fits again.
+    pub(super) fn lapse(self, rule: &Rule, cost: u64, now_us: u64) -> Option<Wait> {
+        match rule.algorithm() {
+            Algorithm::TokenBucket(bucket) => bucket::lapse(self, bucket, rule.count(), cost, now_us),
+            _ => None,
+        }
+    }
+
     /// Returns a cell of that time with the call counted.
     pub(super) fn charged(self, rule: &Rule, cost: u64, now_us: u64) -> Self {
         match rule.algorithm() {
@@ -63,6 +73,18 @@ impl Cell {
             #[cfg(feature = "cron")]
             Algorithm::Cron { .. } => Self { stamp_us: now_us, amount: self.amount + cost, ..self },
             _ => Self { amount: self.amount + cost, ..self },
+        }
+    }
+
+    /// Returns a cell without what a call was counted in it that was admitted then, as far as it still counts.
+    pub(super) fn refunded(self, rule: &Rule, cost: u64, admitted_us: u64, now_us: u64) -> Self {
+        match rule.algorithm() {
+            Algorithm::FixedWindow { per } => fixed::refunded(self, as_us(*per), cost, admitted_us),
+            Algorithm::SlidingCounter { per } => counter::refunded(self, as_us(*per), cost, admitted_us),
+            Algorithm::TokenBucket(bucket) => bucket::refunded(self, bucket, rule.count(), cost, admitted_us),
+            #[cfg(feature = "cron")]
+            Algorithm::Cron { schedule } => cron::refunded(self, schedule, cost, admitted_us, now_us),
+            _ => self,
         }
     }
 

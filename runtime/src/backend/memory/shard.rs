@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use super::ballot::Ballot;
 use super::tally::Tally;
 use crate::backend::Verdict;
+use crate::key::Key;
 use crate::observe::Tallies;
 use crate::{Outage, Policy};
 
@@ -28,6 +29,7 @@ struct Entry {
     tally: Tally,
     /// Says whether the subject is being denied.
     policy: Policy,
+    group: usize,
 }
 
 impl Shard {
@@ -41,43 +43,66 @@ impl Shard {
     ///
     /// There are as many subjects as there may be, and those looked at are all being denied: forgetting one would end
     /// its denial, and admitting the call uncounted would end the limit.
-    pub(super) fn tally(&mut self, key: &str, policy: &Policy, now_us: u64) -> Result<&mut Tally, Outage> {
-        let index = match self.tallies.get_index_of(key) {
+    pub(super) fn tally(
+        &mut self,
+        key: &Key,
+        policy: &Policy,
+        group: usize,
+        now_us: u64,
+    ) -> Result<&mut Tally, Outage> {
+        let index = match self.tallies.get_index_of(key.as_str()) {
             Some(index) => index,
-            None => self.insert(key, policy, now_us)?,
+            None => self.insert(key, policy, group, now_us)?,
         };
         Ok(&mut self.tallies[index].tally)
     }
 
-    fn insert(&mut self, key: &str, policy: &Policy, now_us: u64) -> Result<usize, Outage> {
-        self.remove_first(SWEPT, |entry| entry.tally.is_over(now_us));
-        if self.tallies.len() >= self.max_subjects && !self.remove_first(CANDIDATES, |entry| !entry.is_denied(now_us)) {
+    /// Returns the tally of a subject, if there is one.
+    pub(super) fn known(&mut self, key: &Key) -> Option<&mut Tally> {
+        self.tallies.get_mut(key.as_str()).map(|entry| &mut entry.tally)
+    }
+
+    /// Forgets the tally of a subject.
+    pub(super) fn remove(&mut self, key: &Key) {
+        self.tallies.swap_remove(key.as_str());
+        self.counted.are(self.tallies.len());
+    }
+
+    fn insert(&mut self, key: &Key, policy: &Policy, group: usize, now_us: u64) -> Result<usize, Outage> {
+        self.sweep(SWEPT, usize::MAX, |entry| entry.tally.is_over(now_us));
+        if self.tallies.len() >= self.max_subjects && self.sweep(CANDIDATES, 1, |entry| !entry.is_denied(now_us)) == 0 {
             return Err(Outage::new("memory: too many subjects are being denied at once; raise `max_subjects`"));
         }
-        let entry = Entry { tally: Tally::new(policy.group()), policy: policy.clone() };
-        let index = self.tallies.insert_full(key.into(), entry).0;
+        let tally = Tally::new(policy.groups().get(group));
+        let index = self.tallies.insert_full(key.as_str().into(), Entry { tally, policy: policy.clone(), group }).0;
         self.counted.are(self.tallies.len());
         Ok(index)
     }
 
-    /// Looks at the next few tallies in turn and removes each that is `over`; tells whether there was one.
-    fn remove_first(&mut self, most: usize, removable: impl Fn(&Entry) -> bool) -> bool {
-        for _ in 0..most {
+    /// Looks at the next few tallies in turn and removes up to `most` of those that are `removable`.
+    fn sweep(&mut self, looked_at: usize, most: usize, removable: impl Fn(&Entry) -> bool) -> usize {
+        let mut removed = 0;
+        for _ in 0..looked_at {
             let at = if self.swept < self.tallies.len() { self.swept } else { 0 };
             if self.tallies.get_index(at).is_some_and(|(_, entry)| removable(entry)) {
                 self.tallies.swap_remove_index(at);
-                return true;
+                removed += 1;
+            }
+            if removed == most {
+                break;
             }
             self.swept = at + 1;
         }
-        false
+        removed
     }
 }
 
 impl Entry {
     fn is_denied(&self, now_us: u64) -> bool {
         let mut ballot = Ballot::default();
-        self.tally.ask(self.policy.rules(), 0, 1, now_us, &mut ballot);
+        if let Some(group) = self.policy.groups().get(self.group) {
+            self.tally.ask(group, 0, 1, now_us, &mut ballot);
+        }
         ballot.verdict() != Verdict::Admitted
     }
 }

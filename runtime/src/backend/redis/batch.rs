@@ -44,6 +44,7 @@ struct Waiting {
     keys: Vec<Key>,
     cost: u64,
     report: bool,
+    peek: bool,
     until: Instant,
     answer: oneshot::Sender<Result<Reply, Outage>>,
 }
@@ -143,11 +144,11 @@ fn one(mut replies: Vec<Reply>) -> Result<Reply, Outage> {
 
 impl Waiting {
     fn new(request: Request<'_>, until: Instant, answer: oneshot::Sender<Result<Reply, Outage>>) -> Self {
-        let Request { policy, keys, cost, report } = request;
-        Self { policy: policy.clone(), keys: keys.to_vec(), cost, report, until, answer }
+        let Request { policy, keys, cost, report, peek } = request;
+        Self { policy: policy.clone(), keys: keys.to_vec(), cost, report, peek, until, answer }
     }
 
     fn request(&self) -> Request<'_> {
-        Request { policy: &self.policy, keys: &self.keys, cost: self.cost, report: self.report }
+        Request { policy: &self.policy, keys: &self.keys, cost: self.cost, report: self.report, peek: self.peek }
     }
 }

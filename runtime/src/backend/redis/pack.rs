@@ -11,17 +11,17 @@ use crate::policy::group::Group;
 /// A log of up to this many hits is read with one command; of a longer one, only the hits that matter.
 const TAIL_HITS: usize = 256;
 
-/// How many integers of a tally belong to one cell.
-const CELL_INTEGERS: usize = lua::CELL_BYTES / lua::INTEGER_BYTES;
-
 /// Packs one request.
 pub(super) fn request(request: &Request<'_>, now_us: u64) -> Vec<u8> {
-    let (rules, group) = (request.policy.rules(), request.policy.group());
-    let mut packed = Vec::with_capacity(64 + 32 * rules.len());
-    packed.extend([byte(request.keys.len()), u8::from(request.report)]);
+    let groups = request.policy.groups();
+    let mut packed = Vec::with_capacity(64 + 32 * request.policy.rules().len());
+    let report = if request.report { lua::REPORT } else { 0 };
+    let peek = if request.peek { lua::PEEK } else { 0 };
+    packed.extend([byte(groups.len()), report | peek]);
     integer(&mut packed, request.cost);
-    let ticks = ticks(request, now_us);
-    subject(&mut packed, rules, group, &ticks);
+    for group in groups {
+        subject(&mut packed, group, now_us);
+    }
     packed
 }
 
@@ -29,44 +29,58 @@ pub(super) fn request(request: &Request<'_>, now_us: u64) -> Vec<u8> {
 type Ticks = Vec<std::sync::Arc<[u64]>>;
 
 #[cfg(feature = "cron")]
-fn ticks(request: &Request<'_>, now_us: u64) -> Ticks {
-    request.policy.ticks().around(now_us).collect()
+fn ticks(group: &Group, now_us: u64) -> Ticks {
+    group.ticks.around(now_us).collect()
 }
 
 #[cfg(not(feature = "cron"))]
-fn ticks(_request: &Request<'_>, _now_us: u64) -> Ticks {
+fn ticks(_group: &Group, _now_us: u64) -> Ticks {
     Vec::new()
 }
 
-fn subject(packed: &mut Vec<u8>, rules: &[Rule], group: &Group, ticks: &[std::sync::Arc<[u64]>]) {
-    let sliding = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
-    let largest = sliding.map(Rule::count).max().unwrap_or_default();
+fn subject(packed: &mut Vec<u8>, group: &Group, now_us: u64) {
+    let ticks = ticks(group, now_us);
     let gaps = ticks.iter().flat_map(|ticks| ticks.windows(2)).map(|pair| pair[1] - pair[0]);
     let longest_us = gaps.fold(group.longest_us, u64::max);
-    let want = integers_to_read(group.cells, largest);
+    let denials = denials(group);
+    let want = integers_to_read(group);
 
-    packed.push(byte(rules.len()));
+    packed.push(byte(group.rules.len()));
     short(packed, group.cells);
-    integer(packed, largest);
-    integer(packed, longest_us);
+    short(packed, denials);
+    integer(packed, group.largest);
+    integer(packed, group.reach_us);
     short(packed, want);
-    // Writing to memory cannot fail. An eighth more than the longest time, which hits may save renewing it for.
-    let _ =
-        write!(packed, "-{}\0{}\0", want * lua::INTEGER_BYTES, (longest_us + longest_us.div_ceil(8)).div_ceil(1_000));
-
+    // Writing to memory cannot fail.
+    let _ = write!(packed, "-{}\0{}\0", want * lua::INTEGER_BYTES, ttl_ms(longest_us));
+    if let Some(ban) = &group.ban {
+        integer(packed, as_us(ban.within()));
+        integer(packed, as_us(ban.duration()));
+    }
     let mut ticks = ticks.iter();
-    for rule in rules {
+    for rule in &group.rules {
         self::rule(packed, rule, &mut ticks);
     }
 }
 
+/// How long a tally is to live: an eighth more than its longest time, which hits may save renewing it for.
+pub(super) fn ttl_ms(longest_us: u64) -> u64 {
+    (longest_us + longest_us.div_ceil(8)).div_ceil(1_000)
+}
+
+/// How many denials lead to a ban, or 0.
+pub(super) fn denials(group: &Group) -> usize {
+    group.ban.map_or(0, |ban| usize::try_from(ban.denials()).unwrap_or(usize::MAX))
+}
+
 /// How much of the end of a tally is worth reading at once: all of it, unless the log is long.
-fn integers_to_read(cells: usize, largest: u64) -> usize {
-    let head = CELL_INTEGERS * cells;
-    let log = match usize::try_from(largest).unwrap_or(usize::MAX) {
+fn integers_to_read(group: &Group) -> usize {
+    let ban = if group.ban.is_some() { lua::BAN_BYTES / lua::INTEGER_BYTES + denials(group) } else { 0 };
+    let head = lua::CELL_BYTES / lua::INTEGER_BYTES * group.cells + ban;
+    let log = match usize::try_from(group.largest).unwrap_or(usize::MAX) {
         0 => 0,
         // The log alone tells that it is short by being so.
-        largest if cells == 0 => largest,
+        largest if head == 0 => largest,
         // Between two clean-ups it grows to twice its largest count; one more tells that it is longer.
         largest => largest.saturating_mul(2).saturating_add(1),
     };

@@ -2,20 +2,27 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use ::redis::aio::MultiplexedConnection;
 use ::redis::{Cmd, FromRedisValue, RedisError};
+use tallygate_lua as lua;
 use tokio::time::{Instant, timeout_at};
 
 use super::connect::{self, Connector, Link};
+use super::pack;
 use super::wire::{self, Reply, Script};
 use crate::backend::Request;
 use crate::clock::Clock;
+use crate::key::Key;
+use crate::policy::group::Group;
 use crate::{Error, Outage};
 
 /// A Redis server that knows the script.
 #[derive(Debug)]
 pub(super) struct Server {
     connector: Connector,
-    script: Script,
+    decide: Script,
+    refund: Script,
+    ban: Script,
     clock: Clock,
     /// How far the server's clock is ahead of this process's, in microseconds, when it last said so.
     ahead_us: AtomicI64,
@@ -23,8 +30,15 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(url: &str, clock: Clock) -> Result<Self, Error> {
-        let script = Script::new(clock.clone());
-        Ok(Self { connector: Connector::new(url)?, script, clock, ahead_us: AtomicI64::new(0) })
+        let script = |text| Script::new(text, clock.clone());
+        Ok(Self {
+            connector: Connector::new(url)?,
+            decide: script(lua::DECIDE),
+            refund: script(lua::REFUND),
+            ban: script(lua::BAN),
+            ahead_us: AtomicI64::new(0),
+            clock,
+        })
     }
 
     pub(super) async fn reach(&self) -> Result<(), Outage> {
@@ -33,24 +47,57 @@ impl Server {
 
     /// Asks several requests in one call. Each is decided by itself, in their order.
     pub(super) async fn ask(&self, requests: &[Request<'_>], until: Instant) -> Result<Vec<Reply>, Outage> {
-        let asked = Instant::now();
-        let mut link = timeout_at(until, self.connector.link()).await.map_err(|_| late())??;
-        let Ok(answer) = timeout_at(until, self.script.run(link.connection(), requests, self.now_us())).await else {
-            self.connector.suspect(&link, asked);
-            return Err(late());
-        };
-        link.heard();
-        let values = answer.map_err(|error| self.blame(&link, &error))?;
+        let now_us = self.now_us();
+        let packed: Vec<_> = requests.iter().map(|request| pack::request(request, now_us)).collect();
+        let keys = requests.iter().flat_map(|request| request.keys);
+        let values = self.run(&self.decide, keys, &packed, until).await?;
         self.learn_time(&values);
-        wire::read_replies(&values, requests)
-            .ok_or_else(|| Outage::new("redis: the script's reply has an unknown shape"))
+        wire::read_replies(&values, requests).ok_or_else(unknown_shape)
     }
 
-    /// Sends one command beside the script.
-    pub(super) async fn query<T: FromRedisValue>(&self, command: &Cmd, until: Instant) -> Result<T, Outage> {
+    /// Takes back the hits of a call that was admitted then; tells whether there were any.
+    pub(super) async fn refund(&self, request: Request<'_>, admitted_us: u64, until: Instant) -> Result<bool, Outage> {
+        let arguments = [pack::request(&request, self.now_us()), admitted_us.to_string().into()];
+        let values = self.run(&self.refund, request.keys.iter(), &arguments, until).await?;
+        values.first().map(|given| *given > 0).ok_or_else(unknown_shape)
+    }
+
+    /// Bans a subject for that long, or ends its ban.
+    pub(super) async fn ban(&self, group: &Group, key: &Key, duration_us: u64, until: Instant) -> Result<(), Outage> {
+        let ttl_ms = pack::ttl_ms(group.longest_us.max(duration_us));
+        let numbers = [group.cells as u64, pack::denials(group) as u64, duration_us, ttl_ms];
+        let arguments = numbers.map(|number| number.to_string().into());
+        self.run(&self.ban, std::iter::once(key), &arguments, until).await.map(drop)
+    }
+
+    /// Forgets the tallies of these subjects.
+    pub(super) async fn reset(&self, keys: &[Key], until: Instant) -> Result<(), Outage> {
+        let mut command = ::redis::cmd("UNLINK");
+        for key in keys {
+            command.arg(key.as_str());
+        }
+        self.query::<i64>(&command, until).await.map(drop)
+    }
+
+    async fn run<'k>(
+        &self,
+        script: &Script,
+        keys: impl Iterator<Item = &'k Key> + Clone,
+        arguments: &[Vec<u8>],
+        until: Instant,
+    ) -> Result<Vec<i64>, Outage> {
+        self.answer(until, async |connection| script.run(connection, keys.clone(), arguments).await).await
+    }
+
+    /// Asks over the connection, and judges the connection by how that goes.
+    async fn answer<T>(
+        &self,
+        until: Instant,
+        ask: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, RedisError>,
+    ) -> Result<T, Outage> {
         let asked = Instant::now();
         let mut link = timeout_at(until, self.connector.link()).await.map_err(|_| late())??;
-        let Ok(answer) = timeout_at(until, command.query_async(link.connection())).await else {
+        let Ok(answer) = timeout_at(until, ask(link.connection())).await else {
             self.connector.suspect(&link, asked);
             return Err(late());
         };
@@ -58,9 +105,14 @@ impl Server {
         answer.map_err(|error| self.blame(&link, &error))
     }
 
+    /// Sends one command beside the script.
+    pub(super) async fn query<T: FromRedisValue>(&self, command: &Cmd, until: Instant) -> Result<T, Outage> {
+        self.answer(until, async |connection| command.query_async(connection).await).await
+    }
+
     /// Drops the connection where the error says that it leads nowhere, or to a server that may not write.
     fn blame(&self, link: &Link, error: &RedisError) -> Outage {
-        if error.is_unrecoverable_error() || error.code() == Some("READONLY") {
+        if error.is_unrecoverable_error() || is_read_only(error) {
             self.connector.discard(link);
         }
         connect::outage(error)
@@ -77,6 +129,15 @@ impl Server {
             self.ahead_us.store(ahead_us, Ordering::Relaxed);
         }
     }
+}
+
+/// Whether the server has become a replica, which Redis 6 says within an error of the script.
+fn is_read_only(error: &RedisError) -> bool {
+    error.code() == Some("READONLY") || error.detail().is_some_and(|detail| detail.contains("-READONLY"))
+}
+
+fn unknown_shape() -> Outage {
+    Outage::new("redis: the script's reply has an unknown shape")
 }
 
 fn late() -> Outage {

@@ -6,11 +6,11 @@ use ::redis::aio::MultiplexedConnection;
 use ::redis::{Cmd, RedisError, ServerErrorKind};
 use tallygate_lua as lua;
 
-use super::pack;
 use crate::backend::{Answer, Request, Standing, Verdict};
 use crate::clock::Clock;
+use crate::key::Key;
 
-/// The one script, and the name that a server knows it by once it has seen it.
+/// A script, and the name that a server knows it by once it has seen it.
 #[derive(Debug)]
 pub(super) struct Script {
     text: String,
@@ -29,42 +29,42 @@ pub(super) enum Reply {
 }
 
 impl Script {
-    pub(super) fn new(clock: Clock) -> Self {
-        let text = text(&clock);
+    pub(super) fn new(text: &str, clock: Clock) -> Self {
+        let text = timed(text, &clock);
         let sha1 = ::redis::Script::new(&text).get_hash().to_owned();
         Self { text, sha1, clock }
     }
 
     /// Runs the script in one round trip, or in two when the server has not seen it yet.
-    ///
-    /// `now_us` is this process's best guess of the server's time.
     pub(super) async fn run(
         &self,
         connection: &mut MultiplexedConnection,
-        requests: &[Request<'_>],
-        now_us: u64,
+        keys: impl Iterator<Item = &Key> + Clone,
+        arguments: &[Vec<u8>],
     ) -> Result<Vec<i64>, RedisError> {
-        let answer = self.command("EVALSHA", &self.sha1, requests, now_us).query_async(connection).await;
+        let answer = self.command("EVALSHA", &self.sha1, keys.clone(), arguments).query_async(connection).await;
         match answer {
             // Nothing was executed, so asking again counts nothing twice; EVAL also makes the server remember it.
             Err(error) if RedisError::kind(&error) == ServerErrorKind::NoScript.into() => {
-                self.command("EVAL", &self.text, requests, now_us).query_async(connection).await
+                self.command("EVAL", &self.text, keys, arguments).query_async(connection).await
             }
             answer => answer,
         }
     }
 
-    fn command(&self, name: &str, script: &str, requests: &[Request<'_>], now_us: u64) -> Cmd {
+    fn command<'k>(
+        &self,
+        name: &str,
+        script: &str,
+        keys: impl Iterator<Item = &'k Key> + Clone,
+        arguments: &[Vec<u8>],
+    ) -> Cmd {
         let mut command = ::redis::cmd(name);
-        let keys: usize = requests.iter().map(|request| request.keys.len()).sum();
-        command.arg(script).arg(keys);
-        for key in requests.iter().flat_map(|request| request.keys) {
+        command.arg(script).arg(keys.clone().count());
+        for key in keys {
             command.arg(key.as_str());
         }
-        command.arg(lua::PROTOCOL);
-        for request in requests {
-            command.arg(pack::request(request, now_us));
-        }
+        command.arg(lua::PROTOCOL).arg(arguments);
         #[cfg(feature = "__clock")]
         if let Some(us) = self.clock.manual_us() {
             command.arg(us);
@@ -76,33 +76,37 @@ impl Script {
 }
 
 #[cfg(feature = "__clock")]
-fn text(clock: &Clock) -> String {
-    if clock.manual_us().is_some() { lua::decide_at_callers_time() } else { lua::DECIDE.to_owned() }
+fn timed(text: &str, clock: &Clock) -> String {
+    if clock.manual_us().is_some() { lua::at_callers_time(text) } else { text.to_owned() }
 }
 
 #[cfg(not(feature = "__clock"))]
-fn text(_clock: &Clock) -> String {
-    lua::DECIDE.to_owned()
+fn timed(text: &str, _clock: &Clock) -> String {
+    text.to_owned()
 }
 
 /// Reads the replies to these requests, or `None` where they have not the shape of some.
 pub(super) fn read_replies(mut values: &[i64], requests: &[Request<'_>]) -> Option<Vec<Reply>> {
+    let at_us = server_us(values)?;
     values = values.get(lua::REPLY_HEAD..)?;
     let mut replies = Vec::with_capacity(requests.len());
     for request in requests {
-        let reported = if request.report { request.policy.rules().len() } else { 0 };
+        // Only a request that was decided is reported on.
+        let decided = *values.first()? >= lua::ADMITTED;
+        let reported = if request.report && decided { request.policy.rules().len() } else { 0 };
         let (reply, rest) = values.split_at_checked(lua::REPLY_FIELDS + lua::REPORT_FIELDS * reported)?;
-        replies.push(read_reply(reply)?);
+        replies.push(read_reply(reply, at_us)?);
         values = rest;
     }
     values.is_empty().then_some(replies)
 }
 
-fn read_reply(values: &[i64]) -> Option<Reply> {
+fn read_reply(values: &[i64], at_us: u64) -> Option<Reply> {
     let (&[rule, wait_us], standings) = values.split_first_chunk::<{ lua::REPLY_FIELDS }>()?;
     let verdict = match (rule, wait_us) {
         (lua::OFF_THE_CLOCK, _) => return Some(Reply::OffTheClock),
         (lua::UNREADABLE, _) => return Some(Reply::Unreadable),
+        (lua::BANNED, 1..) => Verdict::Banned { retry_after: micros(wait_us)? },
         (lua::ADMITTED, 0) => Verdict::Admitted,
         (1.., lua::NEVER) => Verdict::Denied { rule: index(rule)?, retry_after: None },
         (1.., 1..) => Verdict::Denied { rule: index(rule)?, retry_after: Some(micros(wait_us)?) },
@@ -112,7 +116,7 @@ fn read_reply(values: &[i64]) -> Option<Reply> {
         let &[remaining, reset_us] = pair else { return None };
         Some(Standing { remaining: u64::try_from(remaining).ok()?, reset: micros(reset_us)? })
     });
-    Some(Reply::Answer(Answer { verdict, standings: standings.collect::<Option<_>>()? }))
+    Some(Reply::Answer(Answer { verdict, standings: standings.collect::<Option<_>>()?, at_us }))
 }
 
 /// Returns the server's time.
@@ -136,11 +140,11 @@ mod tests {
 
     fn read(values: &[i64], report: bool) -> Option<Vec<Reply>> {
         let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(1))).build().unwrap();
-        read_replies(values, &[Request { policy: &policy, keys: &[], cost: 1, report }])
+        read_replies(values, &[Request { policy: &policy, keys: &[], cost: 1, report, peek: false }])
     }
 
     fn answer(verdict: Verdict, standings: Vec<Standing>) -> Vec<Reply> {
-        vec![Reply::Answer(Answer { verdict, standings })]
+        vec![Reply::Answer(Answer { verdict, standings, at_us: 7 })]
     }
 
     #[test]
@@ -153,13 +157,15 @@ mod tests {
         );
         assert_eq!(read(&[7, 1, -1], false).unwrap(), answer(Verdict::Denied { rule: 0, retry_after: None }, vec![]));
         assert_eq!(read(&[7, 0, 0, 3, 5], true).unwrap(), answer(Verdict::Admitted, vec![Standing::of(3, 5)]));
+        let banned = Verdict::Banned { retry_after: Duration::from_secs(1) };
+        assert_eq!(read(&[7, -3, 1_000_000], true).unwrap(), answer(banned, vec![]));
         assert_eq!(read(&[7, -1, 0], false), Some(vec![Reply::OffTheClock]));
         assert_eq!(read(&[7, -2, 0], false), Some(vec![Reply::Unreadable]));
     }
 
     #[test]
     fn a_reply_of_another_shape_is_refused() {
-        for broken in [&[][..], &[7], &[7, 0], &[7, 0, 5], &[7, 1, 0], &[7, -3, 5], &[7, 1, -2], &[7, 0, 0, 0]] {
+        for broken in [&[][..], &[7], &[7, 0], &[7, 0, 5], &[7, 1, 0], &[7, -4, 5], &[7, 1, -2], &[7, 0, 0, 0]] {
             assert_eq!(read(broken, false), None, "{broken:?}");
         }
         assert_eq!(read(&[7, 0, 0, 3, -5], true), None);

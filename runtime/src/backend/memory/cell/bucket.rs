@@ -10,7 +10,7 @@ pub(super) fn at(cell: Cell, bucket: &TokenBucket, count: u64, now_us: u64) -> C
     let per_us = as_us(bucket.per());
     let unused_us = cell.stamp_us + as_us(bucket.reset_after_or(count));
     if unused_us <= now_us {
-        return Cell { stamp_us: now_us, amount: bucket.initial_or(count) * per_us, other: 0 };
+        return Cell { stamp_us: now_us, amount: bucket.initial_or(count) * per_us, other: 0, since_us: now_us };
     }
     let full = bucket.capacity_or(count) * per_us;
     let flown = (now_us - cell.stamp_us).saturating_mul(count);
@@ -18,7 +18,7 @@ pub(super) fn at(cell: Cell, bucket: &TokenBucket, count: u64, now_us: u64) -> C
 }
 
 pub(super) fn wait(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_us: u64) -> Wait {
-    if cost > bucket.capacity_or(count) {
+    if count == 0 || cost > bucket.capacity_or(count) {
         return Wait::NEVER;
     }
     let missing = (cost * as_us(bucket.per())).saturating_sub(cell.amount);
@@ -37,12 +37,27 @@ pub(super) fn wait(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_
     }
 }
 
+/// What flows in is lost once the bucket is unused.
+pub(super) fn lapse(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_us: u64) -> Option<Wait> {
+    let unused_us = cell.other.saturating_sub(now_us);
+    (unused_us > 0 && bucket.initial_or(count) < cost).then(|| Wait::us(unused_us))
+}
+
 pub(super) fn charged(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_us: u64) -> Cell {
     Cell {
         stamp_us: now_us,
         amount: cell.amount - cost * as_us(bucket.per()),
         other: now_us + as_us(bucket.reset_after_or(count)),
+        ..cell
     }
+}
+
+/// A bucket that has been unused since is not the one that the tokens were taken from.
+pub(super) fn refunded(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, admitted_us: u64) -> Cell {
+    let per_us = as_us(bucket.per());
+    let counted = cell.since_us <= admitted_us && admitted_us <= cell.stamp_us;
+    let full = bucket.capacity_or(count) * per_us;
+    if counted { Cell { amount: (cell.amount + cost.saturating_mul(per_us)).min(full), ..cell } } else { cell }
 }
 
 pub(super) fn standing(cell: Cell, bucket: &TokenBucket, count: u64, now_us: u64) -> Standing {

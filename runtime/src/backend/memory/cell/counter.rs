@@ -8,7 +8,7 @@ pub(super) fn at(cell: Cell, slot_us: u64, now_us: u64) -> Cell {
     let start_us = now_us - now_us % slot_us;
     match start_us.checked_sub(cell.stamp_us) {
         Some(0) => cell,
-        Some(passed) if passed == slot_us => Cell { stamp_us: start_us, amount: 0, other: cell.amount },
+        Some(passed) if passed == slot_us => Cell { stamp_us: start_us, amount: 0, other: cell.amount, ..cell },
         _ => Cell { stamp_us: start_us, ..Cell::default() },
     }
 }
@@ -21,6 +21,16 @@ pub(super) fn wait(cell: Cell, count: u64, slot_us: u64, cost: u64, now_us: u64)
         None => Wait::us(left_us + slot_us - share(slot_us, most, cell.amount)),
         Some(free) if free < cell.other => Wait::us(left_us.saturating_sub(share(slot_us, free, cell.other))),
         Some(_) => Wait::NONE,
+    }
+}
+
+pub(super) fn refunded(cell: Cell, slot_us: u64, cost: u64, admitted_us: u64) -> Cell {
+    if admitted_us >= cell.stamp_us {
+        Cell { amount: cell.amount.saturating_sub(cost), ..cell }
+    } else if admitted_us + slot_us >= cell.stamp_us {
+        Cell { other: cell.other.saturating_sub(cost), ..cell }
+    } else {
+        cell
     }
 }
 

@@ -13,11 +13,17 @@ pub(super) fn at(cell: Cell, schedule: &Schedule, now_us: u64) -> Cell {
     }
     // A schedule that ticks no more never starts afresh.
     let coming = schedule.next_tick(now_us).unwrap_or(u64::MAX);
-    Cell { stamp_us: now_us, amount: 0, other: coming }
+    Cell { stamp_us: now_us, amount: 0, other: coming, ..cell }
 }
 
 pub(super) fn wait(cell: Cell, count: u64, cost: u64, now_us: u64) -> Wait {
     wait_for_room(cell.amount, count, cost, || Wait::until(cell.other, now_us))
+}
+
+pub(super) fn refunded(cell: Cell, schedule: &Schedule, cost: u64, admitted_us: u64, now_us: u64) -> Cell {
+    let last = schedule.last_tick(now_us).unwrap_or(0);
+    let counted = admitted_us >= last && now_us < cell.other;
+    if counted { Cell { amount: cell.amount.saturating_sub(cost), ..cell } } else { cell }
 }
 
 pub(super) fn standing(cell: Cell, count: u64, now_us: u64) -> Standing {

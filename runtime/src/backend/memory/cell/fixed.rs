@@ -12,6 +12,11 @@ pub(super) fn wait(cell: Cell, count: u64, window_us: u64, cost: u64, now_us: u6
     wait_for_room(cell.amount, count, cost, || Wait::until(cell.stamp_us + window_us, now_us))
 }
 
+pub(super) fn refunded(cell: Cell, window_us: u64, cost: u64, admitted_us: u64) -> Cell {
+    let counted = cell.stamp_us <= admitted_us && admitted_us < cell.stamp_us + window_us;
+    if counted { Cell { amount: cell.amount.saturating_sub(cost), ..cell } } else { cell }
+}
+
 pub(super) fn standing(cell: Cell, count: u64, window_us: u64, now_us: u64) -> Standing {
     let reset_us = if cell.amount > 0 { cell.stamp_us + window_us - now_us } else { 0 };
     Standing::of(count.saturating_sub(cell.amount), reset_us)

@@ -1,0 +1,103 @@
+//! The limits in words, as a section of the function's documentation.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use tallygate_rules::{Role, Rule, format_duration, implied_by};
+
+use crate::model::Model;
+use crate::rule::RuleModel;
+use crate::shape::Function;
+
+const HEADING: &str = "# Rate limits";
+
+/// Returns the section as an attribute, to stand behind the documentation that is there.
+///
+/// A function without documentation gets it in its generated documentation only: in a build it would hide from the lint
+/// `missing_docs` that there is none.
+pub(crate) fn attributes(model: &Model, function: &Function) -> TokenStream {
+    let written: Vec<_> = function.documentation().collect();
+    let has_heading = written.iter().flat_map(|text| text.lines()).any(|line| line.trim() == HEADING);
+    let section = if has_heading { limits(model) } else { format!("{HEADING}\n\n{}", limits(model)) };
+    if written.is_empty() {
+        quote!(#[cfg_attr(doc, doc = #section)])
+    } else {
+        let section = format!("\n{section}");
+        quote!(#[doc = #section])
+    }
+}
+
+fn limits(model: &Model) -> String {
+    let subject = match model.key.as_ref() {
+        Some(key) => format!("Each {} has limits of its own:", code(&key.text)),
+        None => "All calls together are limited:".to_owned(),
+    };
+    let rules: Vec<Rule> = model.rules.iter().map(|rule| rule.rule.clone()).collect();
+    let lines = model.rules.iter().enumerate().map(|(index, rule)| format!("* {}\n", words(rule, index, &rules)));
+    let lines: String = lines.collect();
+    format!(
+        "{subject}\n\n{lines}\nA call beyond any of them is rejected: the function does not run, and nothing is counted."
+    )
+}
+
+fn words(model: &RuleModel, index: usize, rules: &[Rule]) -> String {
+    let rule = &model.rule;
+    let limited = match (rule.role(), rule.per()) {
+        (Role::Duplicate, Some(per)) => {
+            format!("not again within {}, which is a duplicate", code(&format_duration(per)))
+        }
+        _ => format!("at most {}", limit(rule)),
+    };
+    let count = model.count.as_ref().map(|count| format!(", where {} is {}", code("n"), code(&compact(count))));
+    let stricter = implied_by(rules, index).and_then(|stricter| rules.get(stricter));
+    let redundant = stricter.map(|stricter| format!(", which at most {} already ensures", limit(stricter)));
+    let name = rule.name().map(|name| format!(" ({})", code(name)));
+    [Some(limited), count, redundant, name].into_iter().flatten().collect()
+}
+
+/// Schedules are spans of code already, and nothing else of a rule has backticks.
+fn limit(rule: &Rule) -> String {
+    code(&rule.to_string().replace('`', ""))
+}
+
+/// Makes a span of code, whatever backticks there are in it.
+fn code(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest + 1);
+    let text = text.replace(char::is_control, " ");
+    let pad = if longest > 0 { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// Writes an expression as one would: with spaces between words, and behind commas.
+fn compact(expression: &impl ToTokens) -> String {
+    let text = expression.to_token_stream().to_string();
+    let words: Vec<_> = text.split(' ').collect();
+    let spaced = |pair: &[&str]| {
+        let between_words = pair[0].ends_with(|c| is_wordy(c) || c == ')') && pair[1].starts_with(is_wordy);
+        if between_words || pair[0].ends_with(',') { format!(" {}", pair[1]) } else { pair[1].to_owned() }
+    };
+    words.first().map(|&first| first.to_owned()).into_iter().chain(words.windows(2).map(spaced)).collect()
+}
+
+fn is_wordy(character: char) -> bool {
+    character == '_' || character.is_alphanumeric()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_code_whatever_it_holds() {
+        assert_eq!(code("sms:{phone}"), "`sms:{phone}`");
+        assert_eq!(code("`a``"), "``` `a`` ```");
+        assert_eq!(code("a\nb"), "`a b`");
+    }
+
+    #[test]
+    fn an_expression_is_written_as_one_would() {
+        let shown = |expression| compact(&syn::parse_str::<syn::Expr>(expression).unwrap());
+        assert_eq!(shown("user.plan.calls( )"), "user.plan.calls()");
+        assert_eq!(shown("limits[&kind].max(1, 2) as u64"), "limits[&kind].max(1, 2) as u64");
+    }
+}

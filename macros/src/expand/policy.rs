@@ -1,0 +1,107 @@
+//! The policy, which is built at the first call, and the counts that every call says anew.
+
+use std::time::Duration;
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use tallygate_rules::{Algorithm, Role, Rule, TokenBucket};
+
+use super::{Expansion, ours};
+use crate::debug;
+use crate::diagnostic::Spanned;
+use crate::rule::RuleModel;
+
+impl Expansion<'_> {
+    pub(super) fn policy(self) -> TokenStream {
+        let private = self.private();
+        let rules = self.model.rules.iter().map(|rule| self.rule(&rule.rule));
+        let (name, debug) = (self.name(), debug::VARIABLE);
+        // The variable is named, so that who sets it has the function compiled anew and sees its expansion.
+        let policy = ours!({
+            const _: ::core::option::Option<&::core::primitive::str> = ::core::option_env!(#debug);
+            static SITE: #private::Site = #private::Site::new();
+            SITE.policy(|| #name, |tallygate_builder| ::core::result::Result::Ok(tallygate_builder #(.rule(#rules))*))
+        });
+        if self.varies() { ours!(#private::with_counts(#policy, tallygate_counts)) } else { policy }
+    }
+
+    /// Says how many calls each rule admits, if not all of that is known when compiling.
+    pub(super) fn counts(self) -> TokenStream {
+        if !self.varies() {
+            return TokenStream::new();
+        }
+        let count = |model: &RuleModel| match &model.count {
+            Some(varying) => self.function.in_scope(varying),
+            None => model.rule.count().into_token_stream(),
+        };
+        let counts = self.model.rules.iter().map(count);
+        ours!(let tallygate_counts: [u64; _] = [#(#counts),*];)
+    }
+
+    fn varies(self) -> bool {
+        self.model.rules.iter().any(|rule| rule.count.is_some())
+    }
+
+    /// Without a name, an item within the function tells: only that knows the type that a method is of.
+    fn name(self) -> TokenStream {
+        if let Some(Spanned { value, .. }) = &self.model.name {
+            return ours!(::std::string::String::from(#value));
+        }
+        let private = self.private();
+        ours!({
+            const fn here() {}
+            #private::path_of(here)
+        })
+    }
+
+    fn rule(self, rule: &Rule) -> TokenStream {
+        let limit = self.limit(rule);
+        let varying = rule.is_varying().then(|| ours!(.varying()));
+        let named = rule.name().map(|name| ours!(.named(#name)));
+        ours!(#limit #varying #named)
+    }
+
+    fn limit(self, rule: &Rule) -> TokenStream {
+        let private = self.private();
+        let count = rule.count();
+        match (rule.role(), rule.algorithm()) {
+            (Role::Duplicate, Algorithm::SlidingWindow { per }) => {
+                let per = duration(*per);
+                ours!(#private::Rule::duplicate(#per))
+            }
+            (_, Algorithm::SlidingWindow { per }) => {
+                let per = duration(*per);
+                ours!(#private::Rule::sliding_window(#count, #per))
+            }
+            (_, Algorithm::FixedWindow { per }) => {
+                let per = duration(*per);
+                ours!(#private::Rule::fixed_window(#count, #per))
+            }
+            (_, Algorithm::SlidingCounter { per }) => {
+                let per = duration(*per);
+                ours!(#private::Rule::sliding_counter(#count, #per))
+            }
+            (_, Algorithm::TokenBucket(bucket)) => self.bucket(bucket, count),
+            #[cfg(feature = "cron")]
+            (_, Algorithm::Cron { schedule }) => {
+                let (expression, zone) = (schedule.expression(), schedule.zone());
+                ours!(#private::cron(#count, #expression, #zone)?)
+            }
+            _ => unreachable!("the attribute has no other algorithms"),
+        }
+    }
+
+    fn bucket(self, bucket: &TokenBucket, count: u64) -> TokenStream {
+        let private = self.private();
+        let per = duration(bucket.per());
+        let capacity = bucket.capacity_set().map(|tokens| ours!(.capacity(#tokens)));
+        let initial = bucket.initial_set().map(|tokens| ours!(.initial(#tokens)));
+        let reset_after = bucket.reset_after_set().map(duration).map(|idle| ours!(.reset_after(#idle)));
+        ours!(#private::TokenBucket::new(#count, #per) #capacity #initial #reset_after .into_rule())
+    }
+}
+
+fn duration(duration: Duration) -> TokenStream {
+    let (seconds, nanoseconds) = (duration.as_secs(), duration.subsec_nanos());
+    ours!(::core::time::Duration::new(#seconds, #nanoseconds))
+}

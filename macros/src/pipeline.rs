@@ -1,0 +1,33 @@
+//! The pipeline: from the attribute and its function, as they are written, to what is compiled in their place.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use crate::attr::Options;
+use crate::diagnostic::Mistakes;
+use crate::expand;
+use crate::model::Model;
+use crate::shape::Function;
+use crate::validate;
+
+/// Returns the limited function, or the function as it is beside all the mistakes.
+pub(crate) fn limit(attribute: TokenStream, item: &TokenStream) -> TokenStream {
+    try_limit(attribute, item.clone()).unwrap_or_else(|mistakes| {
+        let mistakes = mistakes.into_compile_error();
+        quote!(#item #mistakes)
+    })
+}
+
+fn try_limit(attribute: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
+    let mut mistakes = Mistakes::default();
+    let options = Options::parse(attribute, &mut mistakes);
+    let model = Model::from_syn(options, &mut mistakes);
+    validate::check(&model, &mut mistakes);
+    let function = match Function::parse(item) {
+        Ok(function) => function,
+        Err(mistake) => return Err(mistakes.and(mistake)),
+    };
+    validate::check_function(&model, &function, &mut mistakes);
+    mistakes.finish()?;
+    Ok(expand::expand(&model, &function))
+}

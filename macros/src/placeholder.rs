@@ -1,0 +1,119 @@
+//! What a template puts in: arguments with their fields and methods, filtered.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote_spanned};
+use syn::Index;
+use syn::ext::IdentExt as _;
+use syn::parse::Parser as _;
+
+use crate::diagnostic::{Place, nearest};
+
+/// An argument, its fields and its methods: `{phone}`, `{user.id}`, `{addr.ip()}`; filtered: `{email:trim:lower}`.
+pub(crate) struct Placeholder {
+    /// What stands between the braces.
+    pub(crate) text: String,
+    /// The argument's name.
+    pub(crate) root: String,
+    pub(crate) members: Vec<Member>,
+    /// In the order in which they are applied.
+    pub(crate) filters: Vec<Filter>,
+}
+
+/// What is made of a value before it is put in.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Filter {
+    Lower,
+    Trim,
+    Hash,
+    Subnet,
+}
+
+const FILTERS: [(&str, Filter); 4] =
+    [("lower", Filter::Lower), ("trim", Filter::Trim), ("hash", Filter::Hash), ("subnet", Filter::Subnet)];
+
+pub(crate) enum Member {
+    Field(String),
+    Index(u32),
+    Method(String),
+}
+
+impl Placeholder {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let mut filters = text.split(':').map(str::trim);
+        let mut names = filters.next().unwrap_or_default().split('.').map(str::trim);
+        let root = names.next().unwrap_or_default();
+        if root == "_" {
+            return Err(format!(
+                "`{{{text}}}` is no placeholder: `_` binds no name; name the argument, like `{{phone}}` for `phone: &str`"
+            ));
+        }
+        let filters: Vec<_> = filters.collect();
+        let members: Option<Vec<_>> = names.map(Member::parse).collect();
+        let (root, members) = name(root).zip(members).ok_or_else(|| {
+            format!("`{{{text}}}` is no placeholder; write an argument, its fields and methods, like `{{user.id()}}`")
+        })?;
+        let filters = filters.into_iter().map(|name| filter(name, text)).collect::<Result<_, _>>()?;
+        Ok(Self { text: text.to_owned(), root, members, filters })
+    }
+
+    /// Returns the expression, given the identifier that its name stands for.
+    pub(crate) fn expression(&self, root: &Ident, place: Place) -> TokenStream {
+        // Resolved where the argument is, also when a macro puts function and template together.
+        let mut root = root.clone();
+        root.set_span(place.first.resolved_at(root.span()));
+        let members = self.members.iter().map(|member| member.access(place.first));
+        quote_spanned!(place.first=> #root #(#members)*)
+    }
+}
+
+fn filter(name: &str, placeholder: &str) -> Result<Filter, String> {
+    let known = FILTERS.map(|(known, _)| known);
+    let found = FILTERS.iter().find(|(known, _)| *known == name).map(|&(_, filter)| filter);
+    found.ok_or_else(|| {
+        let remedy = match nearest(name, known) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("there are `{}`", known.join("`, `")),
+        };
+        match name {
+            "" => format!("`{{{placeholder}}}` lacks a filter behind its `:`; {remedy}"),
+            _ => format!("`{{{placeholder}}}` has the unknown filter `{name}`; {remedy}"),
+        }
+    })
+}
+
+impl Member {
+    fn parse(text: &str) -> Option<Self> {
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return text.parse().map(Self::Index).ok();
+        }
+        let (text, kind): (_, fn(String) -> Self) = match text.strip_suffix("()") {
+            Some(method) => (method, Self::Method),
+            None => (text, Self::Field),
+        };
+        name(text).filter(|name| !matches!(name.as_str(), "self" | "Self" | "super" | "crate")).map(kind)
+    }
+
+    fn access(&self, span: Span) -> TokenStream {
+        let member = match self {
+            Self::Index(index) => Index { index: *index, span }.into_token_stream(),
+            Self::Field(name) | Self::Method(name) => identifier(name, span).into_token_stream(),
+        };
+        let call = matches!(self, Self::Method(_)).then(|| quote_spanned!(span=> ()));
+        quote_spanned!(span=> .#member #call)
+    }
+}
+
+/// Returns the text if it is a name, without the `r#` of a raw identifier.
+fn name(text: &str) -> Option<String> {
+    let wordy = text.trim_start_matches("r#").chars().all(|c| c == '_' || c.is_alphanumeric());
+    let name = wordy.then(|| Ident::parse_any.parse_str(text).ok()).flatten()?.unraw().to_string();
+    (name != "_").then_some(name)
+}
+
+/// Makes an identifier of a name, raw if it is a keyword.
+fn identifier(name: &str, span: Span) -> Ident {
+    match syn::parse_str::<Ident>(name) {
+        Ok(_) => Ident::new(name, span),
+        Err(_) => format_ident!("r#{}", name, span = span),
+    }
+}

@@ -1,0 +1,61 @@
+//! What a function returns.
+
+use syn::visit::{Visit, visit_assoc_type, visit_path_segment};
+use syn::{AssocType, GenericArgument, PathArguments, PathSegment, ReturnType, Type};
+
+/// Returns the whole return type.
+pub(super) fn whole(returned: &ReturnType) -> Option<&Type> {
+    match returned {
+        ReturnType::Type(_, returned) => Some(returned),
+        ReturnType::Default => None,
+    }
+}
+
+/// Returns what the future that is returned results in, as far as the return type shows it.
+pub(super) fn output(returned: &ReturnType) -> Option<&Type> {
+    let whole = whole(returned)?;
+    let mut output = Output(None);
+    output.visit_type(whole);
+    Some(output.0.or_else(|| aliased(whole)).unwrap_or(whole))
+}
+
+/// Returns whether it reads like a future: `impl Future<…>`, `Pin<Box<dyn Future<…>>>`, `BoxFuture<…>`.
+pub(super) fn is_future(returned: &ReturnType) -> bool {
+    let mut futures = Futures(false);
+    futures.visit_return_type(returned);
+    futures.0
+}
+
+/// `Output = T`.
+struct Output<'a>(Option<&'a Type>);
+
+impl<'a> Visit<'a> for Output<'a> {
+    fn visit_assoc_type(&mut self, associated: &'a AssocType) {
+        if associated.ident == "Output" {
+            self.0.get_or_insert(&associated.ty);
+        }
+        visit_assoc_type(self, associated);
+    }
+}
+
+/// Returns the `T` of `BoxFuture<'_, T>`.
+fn aliased(returned: &Type) -> Option<&Type> {
+    let Type::Path(path) = returned else { return None };
+    let PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else { return None };
+    arguments.args.iter().rev().find_map(|argument| match argument {
+        GenericArgument::Type(argument) => Some(argument),
+        _ => None,
+    })
+}
+
+struct Futures(bool);
+
+impl<'a> Visit<'a> for Futures {
+    fn visit_path_segment(&mut self, segment: &'a PathSegment) {
+        self.0 |= segment.ident.to_string().ends_with("Future");
+        visit_path_segment(self, segment);
+    }
+
+    // What results from the future is none.
+    fn visit_assoc_type(&mut self, _: &'a AssocType) {}
+}

@@ -1,0 +1,173 @@
+//! What becomes of the shapes of functions.
+
+use quote::quote;
+
+use super::expansion;
+use crate::pipeline::limit;
+
+#[test]
+fn a_future_is_checked_in_its_async_block_and_captures_no_more() {
+    let item = quote! {
+        /// Sends a code.
+        ///
+        /// # Errors
+        ///
+        /// It was not sent.
+        pub fn send_code(phone: &str) -> impl Future<Output = Result<(), Rejection>> + Send + use<> {
+            const LENGTH: usize = 6;
+            let phone = phone.to_owned();
+            async move { send(phone, LENGTH).await }
+        }
+    };
+    insta::assert_snapshot!(expansion(quote!(key = "sms:{phone}", rule(count = 1, per = "60s")), &item));
+}
+
+#[test]
+fn a_boxed_future_is_checked_in_its_async_block() {
+    let item = quote! {
+        fn place(&self, order: Order) -> Pin<Box<dyn Future<Output = Result<Receipt, Error>> + Send + '_>> {
+            Box::pin(async move { self.orders.place(order).await })
+        }
+    };
+    let attribute = quote!(key = "{order.id}", rule(count = 1, per = "60s"), limiter = self.limiter);
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
+fn what_async_trait_has_written_is_checked_behind_its_bindings() {
+    let item = quote! {
+        fn place<'life0, 'async_trait>(
+            &'life0 mut self,
+            __arg1: Json<Order>,
+        ) -> ::core::pin::Pin<Box<dyn ::core::future::Future<Output = Result<Receipt, Error>> + 'async_trait>>
+        where
+            'life0: 'async_trait,
+            Self: 'async_trait,
+        {
+            Box::pin(async move {
+                if let ::core::option::Option::Some(__ret) = ::core::option::Option::None::<Result<Receipt, Error>> {
+                    #[allow(unreachable_code)]
+                    return __ret;
+                }
+                let mut __self = self;
+                let Json(order) = { let __arg1 = __arg1; __arg1 };
+                let __ret: Result<Receipt, Error> = { __self.orders.place(order).await };
+                #[allow(unreachable_code)]
+                __ret
+            })
+        }
+    };
+    let attribute = quote!(key = "{self.tenant}:{order.id}", rule(count = 1, per = "60s"), limiter = self.limiter);
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
+fn what_tokio_test_has_written_is_checked_in_the_future_it_runs() {
+    let item = quote! {
+        #[::core::prelude::v1::test]
+        fn limited() -> Result<(), Rejection> {
+            let body = async { call().await };
+            {
+                use tokio::runtime::Builder;
+                return Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(body);
+            }
+        }
+    };
+    insta::assert_snapshot!(expansion(quote!(rule(count = 1, per = "60s")), &item));
+}
+
+#[test]
+fn the_documentation_ends_with_the_limits_in_words() {
+    let item = quote! {
+        /// Sends a code.
+        async fn send_code(phone: &str, plan: &Plan) -> Result<(), Rejection> {
+            send(phone).await
+        }
+    };
+    let attribute = quote! {
+        key = "sms:{phone}",
+        prevent_duplicate,
+        rule(count = 10, per = "60s"),
+        rule(count = 20, per = "120s", name = "twice"),
+        rule(count = plan.calls(), per = "1h"),
+        rule(count = 5, per = "1s", algorithm = "token_bucket", capacity = 100),
+    };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
+fn two_attributes_of_one_function_share_a_heading() {
+    let item = quote! {
+        /// Sends a code.
+        async fn send_code(phone: &str) -> Result<(), Rejection> { send(phone).await }
+    };
+    let once = limit(quote!(name = "a", rule(count = 1, per = "60s")), &item);
+    let twice = limit(quote!(name = "b", rule(count = 2, per = "60s")), &once).to_string();
+    assert_eq!(twice.matches("# Rate limits").count(), 1, "{twice}");
+    assert!(twice.contains("at most `1 per 1m`") && twice.contains("at most `2 per 1m`"), "{twice}");
+}
+
+#[test]
+fn a_function_without_documentation_still_has_none_for_lints() {
+    let item = quote!(
+        pub async fn send_code() -> Result<(), Rejection> {
+            Ok(())
+        }
+    );
+    let expanded = limit(quote!(rule(count = 1, per = "60s")), &item).to_string();
+    assert!(expanded.starts_with("# [cfg_attr (doc ,"), "{expanded}");
+}
+
+#[test]
+fn an_async_block_that_does_not_parse_yet_is_checked_all_the_same() {
+    for body in [quote!({ async move { let x = ; } }), quote!({ Box::pin(async move { self.orders. }) })] {
+        let item = quote!(fn place(&self) -> BoxFuture<'_, Result<(), Error>> #body);
+        let expanded = limit(quote!(rule(count = 1, per = "60s")), &item).to_string();
+        assert!(expanded.contains("enter") && !expanded.contains("compile_error"), "{expanded}");
+    }
+}
+
+#[test]
+fn what_is_no_async_block_at_the_end_is_refused() {
+    for body in [
+        quote!({ ready() }),
+        quote!({
+            let future = async move {};
+            future
+        }),
+        quote!({ || async move {} }),
+        quote!({
+            async move {};
+        }),
+        quote!({ spawn(async move {}) }),
+        quote!({ Box::pin(later(async move {})) }),
+        quote!({ async move {}.map(drop) }),
+        quote!({
+            let body = async { Ok(()) };
+            drop(body);
+        }),
+        quote!({}),
+    ] {
+        let item = quote!(fn place() -> impl Future<Output = Result<(), Error>> #body);
+        let expanded = limit(quote!(rule(count = 1, per = "60s")), &item).to_string();
+        assert!(expanded.contains("has no async block to check the limit in"), "{expanded}");
+    }
+}
+
+#[test]
+fn a_return_around_the_async_block_is_refused_and_one_elsewhere_is_not() {
+    let refused = |statement: proc_macro2::TokenStream| {
+        let item = quote!(fn f() -> BoxFuture<'_, Result<(), Error>> { #statement Box::pin(async { Ok(()) }) });
+        limit(quote!(rule(count = 1, per = "60s")), &item).to_string().contains("would pass the limit by")
+    };
+    assert!(refused(quote!(if busy() {
+        return Box::pin(ready());
+    })));
+    assert!(!refused(quote!(
+        fn helper() {
+            return;
+        }
+    )));
+    assert!(!refused(quote!(let helper = || { return 1; };)));
+    assert!(!refused(quote!(let other = async { return 1; };)));
+}

@@ -1,0 +1,89 @@
+//! What holds for every input there is: random ones, in the tests of this crate, and those of the fuzzer, in `fuzz/`.
+
+#![allow(unreachable_pub, reason = "the fuzz targets reach it")]
+
+use proc_macro2::{Span, TokenStream};
+use syn::{File, ItemFn, LitStr};
+use tallygate_rules::{format_duration, parse_duration};
+
+use crate::diagnostic::Mistakes;
+use crate::pipeline::limit;
+use crate::template::{Purpose, Template};
+
+/// Deeper than this, the compiler's own parser and that of `syn` need not answer.
+const DEPTH: usize = 40;
+
+/// The function of inputs that hold none.
+const FUNCTION: &str = "async fn send_code(phone: &str, user: User) -> Result<(), Rejection> { send(phone).await }";
+
+/// Tries an attribute, on the first line, and the function that it is on, on the lines behind it.
+///
+/// # Panics
+///
+/// The expansion of a function is no function, or that of a mistake is something else than the item and the mistake.
+pub fn attribute(text: &str) {
+    let (attribute, item) = text.split_once('\n').unwrap_or((text, FUNCTION));
+    let (Some(attribute), Some(item)) = (tokens(attribute), tokens(item)) else { return };
+    let expanded = limit(attribute, &item);
+    let (shown, item_shown) = (expanded.to_string(), item.to_string());
+    if shown.starts_with(&item_shown) && shown.contains("compile_error !") {
+        let mistakes = shown[item_shown.len()..].to_owned();
+        assert!(syn::parse_str::<File>(&mistakes).is_ok(), "{mistakes}");
+    } else {
+        assert!(shown.contains(":: __private :: enter"), "{shown}");
+        let parsed = syn::parse2::<ItemFn>(item).is_ok();
+        assert!(!parsed || syn::parse2::<ItemFn>(expanded).is_ok(), "{shown}");
+    }
+}
+
+/// Tries a template.
+///
+/// # Panics
+///
+/// It is read as something else than it shows.
+pub fn template(text: &str) {
+    for purpose in [Purpose::Key, Purpose::Message] {
+        let mut mistakes = Mistakes::default();
+        let read = Template::from_syn(&LitStr::new(text, Span::call_site()), purpose, &mut mistakes);
+        let refused = mistakes.finish().is_err();
+        assert_eq!(read.is_none(), refused, "{text:?}");
+        for placeholder in read.iter().flat_map(Template::placeholders) {
+            assert!(text.contains(&placeholder.text) && !placeholder.root.is_empty(), "{text:?}");
+        }
+        if read.is_some() && !text.contains(['{', '}']) {
+            assert_eq!(read.map(|read| read.placeholders().count()), Some(0), "{text:?}");
+        }
+    }
+}
+
+/// Tries a duration.
+///
+/// # Panics
+///
+/// It is read as another one than it says, or written as another one than was read.
+pub fn duration(text: &str) {
+    let Ok(read) = parse_duration(text) else { return };
+    let written = format_duration(read);
+    assert_eq!(parse_duration(&written).ok(), Some(read).filter(|read| !read.is_zero()), "{text:?} {written:?}");
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number: u128 = text[..text.len() - unit.len()].parse().unwrap_or(u128::MAX);
+    let unit_ms = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => panic!("the unit of {text:?}"),
+    };
+    assert_eq!(read.as_millis(), number * unit_ms, "{text:?}");
+}
+
+fn tokens(text: &str) -> Option<TokenStream> {
+    // Brackets are counted as they are written: what reads them recurses.
+    let depth = text.bytes().fold((0_usize, 0), |(open, deepest), byte| match byte {
+        b'(' | b'[' | b'{' | b'<' | b'|' | b'&' | b'*' | b'-' | b'!' => (open + 1, deepest.max(open + 1)),
+        b')' | b']' | b'}' | b',' | b';' => (open.saturating_sub(1), deepest),
+        _ => (open, deepest),
+    });
+    (depth.1 <= DEPTH).then(|| text.parse().ok()).flatten()
+}

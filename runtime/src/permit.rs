@@ -1,0 +1,74 @@
+//! The proof that a call was admitted, which may be given back.
+
+use crate::backend::Request;
+use crate::decision::RuleReport;
+use crate::key::Key;
+use crate::{Limiter, Outage, Policy};
+
+/// The proof that a call was admitted.
+#[derive(Debug)]
+pub struct Permit {
+    pub(crate) report: Vec<RuleReport>,
+    ticket: Option<Box<Ticket>>,
+}
+
+/// What it takes to give a permit back.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    limiter: Limiter,
+    policy: Policy,
+    keys: Vec<Key>,
+    cost: u64,
+    admitted_us: u64,
+}
+
+impl Permit {
+    pub(crate) fn new(report: Vec<RuleReport>, ticket: Option<Ticket>) -> Self {
+        Self { report, ticket: ticket.map(Box::new) }
+    }
+
+    /// Gives the permit back: takes back exactly the hits of this call, also long after others followed.
+    ///
+    /// Returns whether there was anything to take back: hits that are out of every window are not. Dropping a permit gives
+    /// nothing back, and neither does dropping the future of this.
+    ///
+    /// # Errors
+    ///
+    /// The storage did not answer within the deadline: the hits may be taken back or not, and asking again is not
+    /// possible, as it could take back another call's. Or the call was not
+    /// [`refundable`](crate::Check::refundable).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    /// let policy = Policy::builder("login").rule(Rule::sliding_window(1, Duration::from_secs(60))).build()?;
+    ///
+    /// let permit = limiter.check(&policy, &alice).refundable().await?.permit()?;
+    /// assert!(permit.refund().await?);
+    /// assert!(limiter.check(&policy, &alice).await?.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn refund(self) -> Result<bool, Outage> {
+        let Some(ticket) = self.ticket else {
+            return Err(Outage::new("this permit cannot be given back; ask for it with `Check::refundable`"));
+        };
+        let Ticket { limiter, policy, keys, cost, admitted_us } = *ticket;
+        let request = Request { policy: &policy, keys: &keys, cost, report: false, peek: false };
+        let refunded = limiter.backend().refund(request, admitted_us).await;
+        limiter.forget_denials(&keys);
+        refunded
+    }
+}
+
+impl Ticket {
+    pub(crate) fn new(limiter: Limiter, policy: Policy, keys: Vec<Key>, cost: u64, admitted_us: u64) -> Self {
+        Self { limiter, policy, keys, cost, admitted_us }
+    }
+}

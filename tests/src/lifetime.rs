@@ -1,0 +1,27 @@
+//! How long rules remember.
+
+use std::time::Duration;
+
+use tallygate::{Algorithm, Rule, Schedule};
+
+/// Returns the longest time for which a rule remembers a hit; of a schedule, the time between its next two ticks.
+#[must_use]
+pub fn lifetime(rule: &Rule, now_us: u64) -> Duration {
+    match rule.algorithm() {
+        Algorithm::SlidingCounter { per } => 2 * *per,
+        Algorithm::TokenBucket(bucket) => {
+            let (count, capacity) = (rule.count(), bucket.capacity_or(rule.count()));
+            let reset_after = bucket.reset_after_or(count);
+            // A bucket that is full is like one that was never used, unless that has less in it.
+            if bucket.initial_or(count) == capacity { reset_after.min(bucket.fill_time(count)) } else { reset_after }
+        }
+        Algorithm::Cron { schedule } => gap(schedule, now_us),
+        _ => rule.per().expect("a window has a length"),
+    }
+}
+
+fn gap(schedule: &Schedule, now_us: u64) -> Duration {
+    let next = |us| schedule.next_tick(us).expect("it ticks again");
+    let tick = next(now_us);
+    Duration::from_micros(next(tick) - tick)
+}

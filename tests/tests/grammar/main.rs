@@ -1,0 +1,39 @@
+//! The grammar of the attribute, argument by argument, on functions that run.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod algorithms;
+mod counts;
+mod duplicates;
+mod filters;
+mod messages;
+mod outcomes;
+mod rule_names;
+
+use std::cell::Cell;
+use std::fmt::Debug;
+use std::time::Duration;
+
+use tallygate::{Kind, Rejection};
+
+/// One microsecond: what an exact wait is exact to.
+const TICK: Duration = Duration::from_micros(1);
+
+/// How often a body ran.
+#[derive(Default)]
+struct Runs(Cell<u32>);
+
+impl Runs {
+    fn count(&self) -> u32 {
+        self.0.set(self.0.get() + 1);
+        self.0.get()
+    }
+}
+
+/// Returns why a call was rejected, which it was by a rule.
+#[track_caller]
+fn denial<T: Debug>(result: Result<T, Rejection>) -> Rejection {
+    let rejection = result.unwrap_err();
+    assert_ne!(rejection.kind(), Kind::Unavailable, "{rejection}");
+    rejection
+}

@@ -1,0 +1,8 @@
+use tallygate::{Rejection, rate_limit};
+
+#[rate_limit(key = "{_}", rule(count = 10, per = "60s"))]
+async fn send_code(_: &str) -> Result<(), Rejection> {
+    Ok(())
+}
+
+fn main() {}

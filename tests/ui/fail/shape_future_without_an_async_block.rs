@@ -1,0 +1,10 @@
+use std::future::{Future, ready};
+
+use tallygate::{Rejection, rate_limit};
+
+#[rate_limit(rule(count = 10, per = "60s"))]
+fn count() -> impl Future<Output = Result<u32, Rejection>> {
+    ready(Ok(1))
+}
+
+fn main() {}

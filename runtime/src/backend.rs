@@ -76,6 +76,7 @@ pub(crate) enum Backend {
     Redis(Redis),
 }
 
+#[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "memory answers at once"))]
 impl Backend {
     /// Takes back the hits of a call that was admitted then; tells whether there were any.
     pub(crate) async fn refund(&self, request: Request<'_>, admitted_us: u64) -> Result<bool, Outage> {

@@ -109,7 +109,9 @@ impl Denials {
 
     /// Forgets what is known of these keys.
     pub(crate) fn forget_all(&self, keys: &[Key]) {
-        keys.iter().for_each(|key| self.forget(key));
+        for key in keys {
+            self.forget(key);
+        }
     }
 
     fn forget(&self, key: &Key) {

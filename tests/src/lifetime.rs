@@ -10,7 +10,9 @@ pub fn lifetime(rule: &Rule, now_us: u64) -> Duration {
     match rule.algorithm() {
         Algorithm::SlidingCounter { per } => 2 * *per,
         Algorithm::TokenBucket(bucket) => {
-            let (count, capacity) = (rule.count(), bucket.capacity_or(rule.count()));
+            // A rule that admits nothing remembers what it admitted while it did.
+            let count = rule.count().max(1);
+            let capacity = bucket.capacity_or(count);
             let reset_after = bucket.reset_after_or(count);
             // A bucket that is full is like one that was never used, unless that has less in it.
             if bucket.initial_or(count) == capacity { reset_after.min(bucket.fill_time(count)) } else { reset_after }

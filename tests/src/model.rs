@@ -120,7 +120,7 @@ impl History {
             first(0, limit + 1, |cost| cost > limit || !self.fits(rule, cost, now)).saturating_sub(1)
         };
         let missing = (limit * per(rule)).saturating_sub(self.level(rule, now));
-        let filled = if is_bucket(rule) { missing.div_ceil(u128::from(rule.count())) } else { u128::MAX };
+        let filled = if is_bucket(rule) { missing.div_ceil(u128::from(rule.count().max(1))) } else { u128::MAX };
         (remaining, self.over(rule).saturating_sub(now).min(filled))
     }
 

@@ -81,11 +81,7 @@ impl Proxy {
     }
 }
 
-async fn listen(
-    listener: TcpListener,
-    port: Arc<AtomicU16>,
-    fates: Arc<Mutex<watch::Sender<Fate>>>,
-) {
+async fn listen(listener: TcpListener, port: Arc<AtomicU16>, fates: Arc<Mutex<watch::Sender<Fate>>>) {
     while let Ok((client, _)) = listener.accept().await {
         // Subscribed before connecting on, so that no decree falls into the gap.
         let fate = fates.lock().expect("no panic under the lock").subscribe();

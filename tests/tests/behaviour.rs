@@ -24,6 +24,8 @@ tallygate_tests::every_backend!(
     nothing_counts_after_the_longest_window,
     denied_calls_do_not_put_off_admission,
     a_great_cost_takes_no_more_room_than_the_windows_need,
+    a_cost_beyond_all_numbers_never_fits,
+    a_closed_door_reports_that_nothing_is_left,
     a_call_that_costs_nothing_leaves_every_rule_whole,
     a_wait_that_outlasts_a_bucket_is_for_ever,
     subjects_are_charged_together_or_not_at_all,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "this is a command-line program")]
 
+mod bench;
 mod ci;
 mod debian;
 mod package;
@@ -20,6 +21,7 @@ usage: cargo xtask <task>
   test                  every test, with the usual server: the redis-server that is found or installed
   test --servers all    the same, and what starts servers once more with Redis 6.2.5 and once with Valkey 9.1.2
   ci                    everything that has to pass: formatting, lints, tests, documentation, packages, examples
+  bench [group …]       the figures, measured beside the peers; a report in target/bench
   servers               find or install all these servers, and say which they are";
 
 /// How a task ends: with nothing to say, or with what went wrong and the remedy.
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(),
         ["test", "--servers", "all"] => test::run_with_all_servers(),
         ["ci"] => ci::run(),
+        ["bench", ref groups @ ..] => bench::run(groups),
         ["servers"] => server::run(),
         [] => Err(USAGE.to_owned()),
         _ => Err(format!("unknown task `{}`\n\n{USAGE}", words.join(" "))),

@@ -23,11 +23,13 @@ pub(crate) struct Group {
     pub(crate) ban: Option<Ban>,
     /// How many of the rules are no sliding windows: each has a cell of its own.
     pub(crate) cells: usize,
-    /// The largest count of a sliding window, or 0: more units than that are never logged of one call.
+    /// The largest count of a sliding window, at least 1, or 0 where there is none and so no log. More units than that are
+    /// never logged of one call.
     pub(crate) largest: u64,
     /// The longest sliding window: how long the log reaches back.
     pub(crate) reach_us: u64,
     /// The longest time for which a hit or a denial is remembered, schedules aside.
+    #[cfg_attr(not(feature = "redis"), allow(dead_code, reason = "tallies in memory know when they are over"))]
     pub(crate) longest_us: u64,
     /// Policy, subject and layout, as they stand in keys.
     pub(crate) segment: Arc<str>,

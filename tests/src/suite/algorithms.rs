@@ -1,8 +1,10 @@
 //! What is particular to an algorithm, to a cost and to a report.
 
-use tallygate::{Decision, Kind, Rule, TokenBucket};
+use tallygate::{Decision, Kind, Rule, RuleReport, TokenBucket};
 
 use super::{MICROSECOND, named, policy, secs, somebody};
+use std::time::Duration;
+
 use crate::stage::Stage;
 
 /// The greatest integer that is exact everywhere.
@@ -21,6 +23,32 @@ pub async fn a_great_cost_takes_no_more_room_than_the_windows_need(stage: &Stage
     for policy in [alone, beside] {
         assert_eq!(stage.denied(&policy, &somebody()).await.kind(), Kind::Limited);
     }
+}
+
+/// A cost that does not fit into what is stored is still a cost.
+pub async fn a_cost_beyond_all_numbers_never_fits(stage: &Stage) {
+    let policy = policy("beyond", [Rule::fixed_window(GREATEST, secs(60))]);
+    for cost in [GREATEST + 1, 1 << 56, (1 << 56) + 1, u64::MAX] {
+        let Decision::Denied(denial) = stage.costly(&policy, &somebody(), cost).await else {
+            panic!("{cost} was admitted")
+        };
+        assert_eq!(named(&denial), (Some(0), None));
+    }
+}
+
+/// Rules whose count became 0 deny every call for ever, and report that nothing is left of them.
+pub async fn a_closed_door_reports_that_nothing_is_left(stage: &Stage) {
+    let bucket = TokenBucket::new(2, secs(60)).reset_after(secs(90));
+    let open = policy("door", [Rule::sliding_window(2, secs(60)), Rule::fixed_window(2, secs(61)), bucket.into()]);
+    let closed = open.with_counts([0, 0, 0]);
+    stage.admitted(&open, &somebody()).await;
+    let Decision::Denied(denial) = stage.costly(&closed, &somebody(), 1).await else { panic!("the door is closed") };
+    assert_eq!(named(&denial), (Some(0), None));
+    let closed = stage.costly(&closed, &somebody(), 1).await;
+    assert_eq!(closed.report().iter().map(RuleReport::remaining).collect::<Vec<_>>(), [0, 0, 0]);
+    assert_eq!(closed.report().iter().map(RuleReport::reset).collect::<Vec<_>>(), [60, 61, 0].map(secs));
+    let open = stage.costly(&open, &somebody(), 1).await;
+    assert_eq!(open.report().iter().map(RuleReport::remaining).collect::<Vec<_>>(), [0, 0, 0]);
 }
 
 /// A call that costs nothing is counted by nobody, and the report says so.
@@ -55,7 +83,7 @@ pub async fn a_wait_that_outlasts_a_bucket_is_for_ever(stage: &Stage) {
             panic!("the window is full")
         };
         assert_eq!(named(&denial), (Some(0), wait));
-        stage.pass(secs(10) - MICROSECOND).await;
+        stage.pass(Duration::from_micros(10_000_000 - 1)).await;
         assert!(!stage.costly(&policy, &somebody(), 5).await.is_allowed());
         stage.pass(MICROSECOND).await;
         assert_eq!(stage.costly(&policy, &somebody(), 5).await.is_allowed(), wait.is_some());

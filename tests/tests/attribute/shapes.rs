@@ -1,5 +1,11 @@
 //! Every shape of function is limited: its body runs exactly once when the call is admitted, and not at all when not.
 
+#![allow(
+    clippy::needless_arbitrary_self_type,
+    clippy::toplevel_ref_arg,
+    reason = "shapes that no style guide would have are shapes, too"
+)]
+
 use std::fmt::{Debug, Display};
 use std::future::Future;
 use std::pin::Pin;

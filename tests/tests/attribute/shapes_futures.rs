@@ -1,5 +1,13 @@
 //! Functions that are not async but return a future are limited in it: what stands before it runs when they are called.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::needless_return,
+    clippy::type_complexity,
+    clippy::unwrap_used,
+    reason = "shapes that no style guide would have are shapes, too; a test that cannot go on panics"
+)]
+
 use std::cell::Cell;
 use std::fmt::Display;
 use std::future::Future;

@@ -1,5 +1,6 @@
 //! Random policies.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -20,10 +21,8 @@ const SCHEDULES: [(&str, &str); 7] = [
 /// Returns versions of one policy: the same rules, with other counts. No rule remembers for less than `shortest`.
 pub(crate) fn versions(random: &mut Rng, shortest: Duration) -> Vec<Policy> {
     loop {
-        let rules = rules(random, shortest);
-        let Ok(first) = policy(rules.clone()) else { continue };
-        let others = (0..random.usize(0..3)).map(|_| recounted(&rules, random));
-        let others: Vec<_> = others.filter_map(|rules| policy(rules).ok()).collect();
+        let Ok(first) = Policy::builder("model").rules(rules(random, shortest)).build() else { continue };
+        let others: Vec<_> = (0..random.usize(0..3)).map(|_| recounted(&first, random)).collect();
         let all: Vec<_> = [first].into_iter().chain(others).collect();
         if all.iter().flat_map(Policy::rules).all(|rule| lifetime(rule, START_US) >= shortest) {
             return all;
@@ -31,8 +30,13 @@ pub(crate) fn versions(random: &mut Rng, shortest: Duration) -> Vec<Policy> {
     }
 }
 
-fn policy(rules: Vec<Rule>) -> Result<Policy, tallygate::Error> {
-    Policy::builder("model").rules(rules).build()
+fn recounted(policy: &Policy, random: &mut Rng) -> Policy {
+    let recount = |rule: &Rule| match (rule.role(), random.u8(0..12)) {
+        (Role::Duplicate, _) => 1,
+        (_, 0) => 0,
+        _ => random.u64(1..=rule.count().saturating_mul(2)),
+    };
+    policy.with_counts(policy.rules().iter().map(recount).collect::<Vec<_>>())
 }
 
 fn rules(random: &mut Rng, shortest: Duration) -> Vec<Rule> {
@@ -94,16 +98,9 @@ fn per(random: &mut Rng, scale: u64) -> Duration {
 }
 
 fn schedule(random: &mut Rng) -> Schedule {
-    let (expression, zone) = random.choice(SCHEDULES).unwrap();
-    Schedule::parse(expression, zone).unwrap()
-}
-
-fn recounted(rules: &[Rule], random: &mut Rng) -> Vec<Rule> {
-    let recount = |rule: &Rule| match rule.role() {
-        Role::Limit => rule.clone().with_count(random.u64(1..=rule.count().saturating_mul(2))),
-        _ => rule.clone(),
-    };
-    rules.iter().map(recount).collect()
+    static PARSED: LazyLock<Vec<Schedule>> =
+        LazyLock::new(|| SCHEDULES.map(|(expression, zone)| Schedule::parse(expression, zone).unwrap()).into());
+    random.choice(&*PARSED).unwrap().clone()
 }
 
 fn us(duration: Duration) -> u64 {

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fastrand::Rng;
+use futures_util::future::join_all;
 use tallygate::{Algorithm, Decision, Limiter, Policy, Rule, Schedule, Subject};
 use tallygate_tests::clocked::START_US;
 use tallygate_tests::model::{Answer, Tally};
-use tokio::task::JoinSet;
 
 use crate::coverage::Coverage;
 use crate::policies;
@@ -42,6 +42,7 @@ struct Sequence<'a> {
     random: Rng,
     seed: u64,
     versions: Vec<Policy>,
+    subjects: [Subject; SUBJECTS],
     tallies: [Tally; SUBJECTS],
     now_us: u64,
     /// How long the last denial told to wait.
@@ -57,9 +58,18 @@ struct Sequence<'a> {
 pub(crate) async fn play(stage: &Stage, seed: u64, shortest: Duration, coverage: &mut Coverage) {
     let mut random = Rng::with_seed(seed);
     let versions = policies::versions(&mut random, shortest);
-    let tallies = std::array::from_fn(|_| Tally::default());
-    let mut sequence =
-        Sequence { stage, random, seed, versions, tallies, now_us: START_US, wait_us: 0, calls: Vec::new() };
+    let subjects = std::array::from_fn(|subject| Subject::of(seed).and(subject));
+    let mut sequence = Sequence {
+        stage,
+        random,
+        seed,
+        versions,
+        subjects,
+        tallies: Default::default(),
+        now_us: START_US,
+        wait_us: 0,
+        calls: Vec::new(),
+    };
     sequence.introduce_everybody(coverage).await;
     for _ in 0..STEPS {
         sequence.step(coverage).await;
@@ -90,38 +100,36 @@ impl Sequence<'_> {
     /// Makes calls that are under way at once, in their order.
     async fn call_at_once(&mut self, calls: Vec<(usize, usize, u64, bool)>, coverage: &mut Coverage) {
         self.stage.clock.store(self.now_us, Ordering::Relaxed);
-        let mut answers = JoinSet::new();
         let first = self.calls.len();
-        for (index, (subject, version, cost, report)) in calls.into_iter().enumerate() {
-            let policy = &self.versions[version];
-            let expected = self.tallies[subject].decide(policy.rules(), cost, report, self.now_us);
-            coverage.note(policy.rules(), cost, &expected);
+        for (subject, version, cost, report) in calls {
+            let rules = self.versions[version].rules();
+            let expected = self.tallies[subject].decide(rules, cost, report, self.now_us);
+            coverage.note(rules, cost, &expected);
             if let Some((_, Some(wait))) = expected.denied {
                 self.wait_us = u64::try_from(wait).unwrap();
             }
             self.calls.push(Call { now_us: self.now_us, subject, version, cost, report, expected });
-            answers.spawn(answer(
-                self.stage.limiter.clone(),
-                policy.clone(),
-                self.subject(subject),
-                cost,
-                report,
-                index,
-            ));
         }
-        while let Some(answered) = answers.join_next().await {
-            let (index, answer) = answered.unwrap();
-            let expected = &self.calls[first + index].expected;
-            assert!(
-                answer == *expected,
-                "the model says {expected:?} and the limiter {answer:?}\n{}",
-                self.told(first + index)
-            );
+        let answers = join_all(self.calls[first..].iter().map(|call| self.answer(call))).await;
+        for (index, answer) in (first..).zip(answers) {
+            let expected = &self.calls[index].expected;
+            assert!(answer == *expected, "the model says {expected:?}, the limiter {answer:?}\n{}", self.told(index));
         }
     }
 
-    fn subject(&self, subject: usize) -> Subject {
-        Subject::of(self.seed).and(subject)
+    async fn answer(&self, call: &Call) -> Answer {
+        let check =
+            self.stage.limiter.check(&self.versions[call.version], &self.subjects[call.subject]).cost(call.cost);
+        let decision = if call.report { check.report().await } else { check.await }.expect("the backend answers");
+        let standings =
+            decision.report().iter().map(|rule| (rule.remaining().into(), rule.reset().as_micros())).collect();
+        let denied = match decision {
+            Decision::Allowed(_) => None,
+            Decision::Denied(denial) => {
+                Some((denial.rule().unwrap().index(), denial.retry_after().map(|wait| wait.as_micros())))
+            }
+        };
+        Answer { denied, standings }
     }
 
     fn rule(&mut self) -> Rule {
@@ -188,26 +196,6 @@ impl Sequence<'_> {
             calls.join("\n"),
         )
     }
-}
-
-async fn answer(
-    limiter: Limiter,
-    policy: Policy,
-    subject: Subject,
-    cost: u64,
-    report: bool,
-    index: usize,
-) -> (usize, Answer) {
-    let check = limiter.check(&policy, &subject).cost(cost);
-    let decision = if report { check.report().await } else { check.await }.expect("the backend answers");
-    let standings = decision.report().iter().map(|rule| (rule.remaining().into(), rule.reset().as_micros())).collect();
-    let denied = match decision {
-        Decision::Allowed(_) => None,
-        Decision::Denied(denial) => {
-            Some((denial.rule().unwrap().index(), denial.retry_after().map(|wait| wait.as_micros())))
-        }
-    };
-    (index, Answer { denied, standings })
 }
 
 impl fmt::Display for Call {

@@ -78,6 +78,8 @@ impl Cell {
 
     /// Returns a cell without what a call was counted in it that was admitted then, as far as it still counts.
     pub(super) fn refunded(self, rule: &Rule, cost: u64, admitted_us: u64, now_us: u64) -> Self {
+        #[cfg(not(feature = "cron"))]
+        let _ = now_us;
         match rule.algorithm() {
             Algorithm::FixedWindow { per } => fixed::refunded(self, as_us(*per), cost, admitted_us),
             Algorithm::SlidingCounter { per } => counter::refunded(self, as_us(*per), cost, admitted_us),

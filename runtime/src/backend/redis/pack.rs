@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use tallygate_lua as lua;
-use tallygate_rules::{Algorithm, Role, Rule};
+use tallygate_rules::{Algorithm, MAX_EXACT, Role, Rule};
 
 use crate::backend::{Request, as_us};
 use crate::policy::group::Group;
@@ -18,7 +18,8 @@ pub(super) fn request(request: &Request<'_>, now_us: u64) -> Vec<u8> {
     let report = if request.report { lua::REPORT } else { 0 };
     let peek = if request.peek { lua::PEEK } else { 0 };
     packed.extend([byte(groups.len()), report | peek]);
-    integer(&mut packed, request.cost);
+    // No rule counts that far: a cost beyond it never fits, and so does its greatest part that does fit in here.
+    integer(&mut packed, request.cost.min(MAX_EXACT + 1));
     for group in groups {
         subject(&mut packed, group, now_us);
     }
@@ -91,7 +92,8 @@ fn rule<'a>(packed: &mut Vec<u8>, rule: &Rule, ticks: &mut impl Iterator<Item = 
     let count = rule.count();
     let mut plain = |kind, span| {
         packed.push(kind);
-        integer(packed, count);
+        // The script divides by a bucket's count. Where it is 0 there is no room for what flows in at any rate.
+        integer(packed, if kind == lua::TOKEN_BUCKET { count.max(1) } else { count });
         integer(packed, span);
     };
     match rule.algorithm() {

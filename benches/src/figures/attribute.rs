@@ -1,0 +1,77 @@
+//! What the attribute adds to a decision in this process.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use allocation_counter::measure;
+use tallygate::{Limiter, Policy, Rejection, Subject, rate_limit};
+
+use super::{at_once, sliding};
+use crate::duel::Duel;
+use crate::figure::Figure;
+use crate::stopwatch::Stopwatch;
+
+const ROUNDS: usize = 301;
+const CALLS: usize = 10_000;
+const SUBJECTS: usize = 64;
+
+#[rate_limit(name = "bench.attribute", key = "sms:{phone}", rule(count = 1_000, per = "1ms"))]
+async fn annotated(phone: &str) -> Result<(), Rejection> {
+    black_box(phone);
+    Ok(())
+}
+
+pub(crate) fn figures() -> Vec<Figure> {
+    let bench = Bench::new();
+    let duel = Duel::of(ROUNDS, || bench.annotated_ns(), || bench.direct_ns());
+    let allocations = Duel::of(1, || bench.annotated_allocations(), || bench.direct_allocations());
+    vec![
+        Figure::difference("the attribute, beside a direct call", "ns", "direct call", &duel).at_most(60.0),
+        Figure::difference("— the same", "allocations", "direct call", &allocations).at_most(0.0),
+    ]
+}
+
+/// The same subjects, once as arguments of the function and once ready-made, so rendering them is the attribute's.
+struct Bench {
+    limiter: &'static Limiter,
+    policy: Policy,
+    phones: Vec<String>,
+    subjects: Vec<Subject>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let phones: Vec<_> = (0..SUBJECTS).map(|number| format!("138000000{number:02}")).collect();
+        let subjects = phones.iter().map(|phone| Subject::of("sms").and(phone)).collect();
+        let policy = sliding("bench.direct", &[(1_000, Duration::from_millis(1))]);
+        Self { limiter: Limiter::installed(), policy, phones, subjects }
+    }
+
+    fn annotated_ns(&self) -> f64 {
+        let started = Stopwatch::start();
+        for phone in self.phones.iter().cycle().take(CALLS) {
+            black_box(at_once(annotated(black_box(phone)))).expect("there is room");
+        }
+        started.ns_each(CALLS)
+    }
+
+    fn direct_ns(&self) -> f64 {
+        let started = Stopwatch::start();
+        for subject in self.subjects.iter().cycle().take(CALLS) {
+            let decision = at_once(self.limiter.check(black_box(&self.policy), black_box(subject)));
+            assert!(black_box(decision).expect("memory answers").is_allowed());
+        }
+        started.ns_each(CALLS)
+    }
+
+    fn annotated_allocations(&self) -> f64 {
+        let counted =
+            measure(|| self.phones.iter().for_each(|phone| at_once(annotated(phone)).expect("there is room")));
+        counted.count_total as f64
+    }
+
+    fn direct_allocations(&self) -> f64 {
+        let decide = |subject| drop(at_once(self.limiter.check(&self.policy, subject)));
+        measure(|| self.subjects.iter().for_each(decide)).count_total as f64
+    }
+}

@@ -1,0 +1,37 @@
+//! How long a call takes when there is no other.
+
+use std::time::Instant;
+
+use super::runtime;
+use super::throughput::Annotated;
+use crate::duel::{Duel, Spread};
+use crate::figure::Figure;
+use crate::load::{Caller, patient};
+use crate::peer::Empty;
+use crate::server::Server;
+
+const ROUNDS: usize = 101;
+const CALLS: usize = 500;
+
+pub(crate) fn figures(server: &Server) -> Vec<Figure> {
+    let runtime = runtime(2);
+    let ours = Annotated { limiter: runtime.block_on(patient(&server.url())) };
+    let peer = runtime.block_on(Empty::load(server));
+    // In a task, where a server's handlers run, too.
+    let duel = Duel::of(
+        ROUNDS,
+        || runtime.block_on(runtime.spawn(median_us(ours.clone()))).expect("nobody aborts it"),
+        || runtime.block_on(runtime.spawn(median_us(peer.clone()))).expect("nobody aborts it"),
+    );
+    vec![Figure::ratio("latency of a lone call, median", "µs", "empty script", &duel).at_most(1.15)]
+}
+
+async fn median_us<C: Caller>(caller: C) -> f64 {
+    let mut taken = Vec::with_capacity(CALLS);
+    for subject in 0..CALLS {
+        let started = Instant::now();
+        assert!(caller.call(subject).await);
+        taken.push(started.elapsed().as_secs_f64() * 1e6);
+    }
+    Spread::of(taken).median
+}

@@ -1,0 +1,92 @@
+//! What a second thread adds.
+
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tallygate::{Limiter, Policy, Subject};
+
+use super::{at_once, sliding};
+use crate::duel::Duel;
+use crate::figure::Figure;
+use crate::stopwatch::Stopwatch;
+
+const ROUNDS: usize = 201;
+const CALLS: usize = 10_000;
+const SUBJECTS: usize = 64;
+
+/// How often threads are started again that did not run at the same time.
+const ATTEMPTS: usize = 30;
+
+pub(crate) fn figures() -> Vec<Figure> {
+    let limiter = Limiter::in_memory();
+    let policy = sliding("bench.threads", &[(1_000, Duration::from_millis(1))]);
+    let decide = |thread, start: &Barrier| decide(&limiter, &policy, thread, start);
+    let ours = Duel::of(ROUNDS, || calls_a_us(2, &decide), || calls_a_us(1, &decide));
+    let machine = Duel::of(ROUNDS, || calls_a_us(2, &calculate), || calls_a_us(1, &calculate));
+    vec![
+        Figure::ratio("memory, two threads, different subjects", "/µs", "one thread", &ours).at_least(1.7),
+        Figure::ratio("— what the machine has to give: arithmetic", "/µs", "one thread", &machine),
+    ]
+}
+
+/// When a thread worked, and how long it had the processor meanwhile.
+struct Shift {
+    began: Instant,
+    ended: Instant,
+    busy: Duration,
+}
+
+/// Returns how many calls so many threads make in a microsecond together, when they run at the same time.
+fn calls_a_us(threads: usize, work: &(impl Fn(usize, &Barrier) -> Shift + Sync)) -> f64 {
+    let mut shifts = work_at_once(threads, work);
+    for _ in 1..ATTEMPTS {
+        if overlap(&shifts) > 0.8 {
+            break;
+        }
+        shifts = work_at_once(threads, work);
+    }
+    let busiest = shifts.iter().map(|shift| shift.busy).max().expect("a thread");
+    (threads * CALLS) as f64 / busiest.as_secs_f64() / 1e6
+}
+
+fn work_at_once(threads: usize, work: &(impl Fn(usize, &Barrier) -> Shift + Sync)) -> Vec<Shift> {
+    let start = &Barrier::new(threads);
+    thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|thread| scope.spawn(move || work(thread, start))).collect();
+        running.into_iter().map(|thread| thread.join().expect("it ends")).collect()
+    })
+}
+
+/// Returns the share of the time in which all of them worked.
+fn overlap(shifts: &[Shift]) -> f64 {
+    let edges = |of: fn(&Shift) -> Instant| shifts.iter().map(of).min().zip(shifts.iter().map(of).max());
+    let (first_began, last_began) = edges(|shift| shift.began).expect("a thread");
+    let (first_ended, last_ended) = edges(|shift| shift.ended).expect("a thread");
+    first_ended.saturating_duration_since(last_began).div_duration_f64(last_ended - first_began)
+}
+
+/// Makes the calls of one thread, after some to warm up.
+fn decide(limiter: &Limiter, policy: &Policy, thread: usize, start: &Barrier) -> Shift {
+    let subjects: Vec<_> = (0..SUBJECTS).map(|number| Subject::of(thread).and(number)).collect();
+    let call = |subject| {
+        let decision = at_once(limiter.check(black_box(policy), black_box(subject)));
+        assert!(black_box(decision).expect("memory answers").is_allowed());
+    };
+    subjects.iter().for_each(call);
+    time(start, || subjects.iter().cycle().take(CALLS).for_each(call))
+}
+
+/// Takes about as long, and shares nothing with another thread.
+fn calculate(thread: usize, start: &Barrier) -> Shift {
+    let call = |state: u64| (0..32).fold(state, |state, _| black_box(state).wrapping_mul(0x5851_F42D_4C95_7F2D) + 1);
+    time(start, || _ = black_box((0..CALLS).fold(thread as u64, |state, _| call(state))))
+}
+
+fn time(start: &Barrier, work: impl FnOnce()) -> Shift {
+    start.wait();
+    let (began, busy) = (Instant::now(), Stopwatch::start());
+    work();
+    Shift { began, busy: busy.elapsed(), ended: Instant::now() }
+}

@@ -1,0 +1,74 @@
+//! Callers, and how they are made to call.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use tallygate::{Limiter, Policy, Subject};
+use tokio::task::JoinSet;
+
+/// Whoever makes calls of numbered subjects.
+pub(crate) trait Caller: Clone + Send + Sync + 'static {
+    /// Makes one call, and tells whether it was admitted.
+    fn call(&self, subject: usize) -> impl Future<Output = bool> + Send;
+}
+
+/// Calls [`Limiter::check`].
+#[derive(Clone)]
+pub(crate) struct Checker {
+    limiter: Limiter,
+    policy: Policy,
+}
+
+impl Checker {
+    pub(crate) async fn connect(url: &str, policy: &Policy) -> Self {
+        Self { limiter: patient(url).await, policy: policy.clone() }
+    }
+
+    /// Uses up some of a subject's count at once.
+    pub(crate) async fn fill(&self, subject: usize, cost: u64) {
+        let decision = self.limiter.check(&self.policy, &Subject::of(subject)).cost(cost).await;
+        assert!(decision.expect("the server answers").is_allowed(), "the count has room for {cost}");
+    }
+}
+
+impl Caller for Checker {
+    async fn call(&self, subject: usize) -> bool {
+        let decision = self.limiter.check(&self.policy, &Subject::of(subject)).await;
+        decision.expect("the server answers").is_allowed()
+    }
+}
+
+/// Connects a limiter that waits for a busy machine.
+pub(crate) async fn patient(url: &str) -> Limiter {
+    // What is measured is Redis, so no denial is remembered here.
+    let builder =
+        Limiter::builder().deadline(std::time::Duration::from_secs(30)).remember_denials(std::time::Duration::ZERO);
+    builder.connect(url).await.expect("the server answers")
+}
+
+/// What came of some calls.
+pub(crate) struct Outcome {
+    pub(crate) admitted: usize,
+    pub(crate) seconds: f64,
+}
+
+/// Calls each of these subjects once; as many callers at once as there are, each of them one call at a time.
+pub(crate) async fn drive<C: Caller>(callers: &[C], subjects: Arc<[usize]>) -> Outcome {
+    let next = Arc::new(AtomicUsize::new(0));
+    let started = Instant::now();
+    let mut tasks = JoinSet::new();
+    for caller in callers {
+        let caller = caller.clone();
+        let (next, subjects) = (Arc::clone(&next), Arc::clone(&subjects));
+        tasks.spawn(async move {
+            let mut admitted = 0;
+            while let Some(&subject) = subjects.get(next.fetch_add(1, Ordering::Relaxed)) {
+                admitted += usize::from(caller.call(subject).await);
+            }
+            admitted
+        });
+    }
+    let admitted = tasks.join_all().await.into_iter().sum();
+    Outcome { admitted, seconds: started.elapsed().as_secs_f64() }
+}

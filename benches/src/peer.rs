@@ -1,0 +1,112 @@
+//! What Tallygate is measured against in Redis: scripts, called through the same client.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Cmd, IntoConnectionInfo, ProtocolVersion};
+use tallygate::{Policy, Rule};
+
+use crate::load::Caller;
+use crate::server::Server;
+
+/// A script that the server knows, and a connection to call it on.
+#[derive(Clone)]
+struct Script {
+    sha1: String,
+    connection: MultiplexedConnection,
+}
+
+impl Script {
+    /// Connects as Tallygate does, but without any deadline.
+    async fn load(server: &Server, text: &str) -> Self {
+        let info = server.url().into_connection_info().expect("a url");
+        let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+        let client = redis::Client::open(info.set_redis_settings(settings)).expect("a url");
+        let config = AsyncConnectionConfig::new().set_response_timeout(None);
+        let connection =
+            client.get_multiplexed_async_connection_with_config(&config).await.expect("the server answers");
+        Self { sha1: server.ask(&["SCRIPT", "LOAD", text]), connection }
+    }
+
+    fn command(&self, key: usize) -> Cmd {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(&self.sha1).arg(1).arg(format!("peers:bench:{key}"));
+        command
+    }
+
+    /// Runs the script; it returns 0 for an admitted call.
+    async fn run(&self, command: &Cmd) -> i64 {
+        command.query_async(&mut self.connection.clone()).await.expect("the server answers")
+    }
+}
+
+/// Several sliding windows on one sorted set of hits.
+#[derive(Clone)]
+pub(crate) struct SortedSet {
+    script: Script,
+    /// Count and window of each rule.
+    rules: Vec<[u64; 2]>,
+}
+
+impl SortedSet {
+    pub(crate) async fn load(server: &Server, policy: &Policy) -> Self {
+        let script = Script::load(server, include_str!("peer/sorted_set.lua")).await;
+        Self { script, rules: policy.rules().iter().map(|rule| [rule.count(), window_us(rule)]).collect() }
+    }
+}
+
+impl Caller for SortedSet {
+    async fn call(&self, subject: usize) -> bool {
+        static MEMBER: AtomicU64 = AtomicU64::new(0);
+        let mut command = self.script.command(subject);
+        command.arg(MEMBER.fetch_add(1, Ordering::Relaxed));
+        command.arg(self.rules.iter().map(|[_, window]| window).max());
+        self.rules.iter().for_each(|rule| _ = command.arg(rule));
+        self.script.run(&command).await == 0
+    }
+}
+
+/// One rule as a token bucket that is stored as one time.
+#[derive(Clone)]
+pub(crate) struct Gcra {
+    script: Script,
+    count: u64,
+    window_us: u64,
+}
+
+impl Gcra {
+    pub(crate) async fn load(server: &Server, policy: &Policy) -> Self {
+        let [rule] = policy.rules() else { panic!("it knows one rule") };
+        let script = Script::load(server, include_str!("peer/gcra.lua")).await;
+        Self { script, count: rule.count(), window_us: window_us(rule) }
+    }
+}
+
+impl Caller for Gcra {
+    async fn call(&self, subject: usize) -> bool {
+        let mut command = self.script.command(subject);
+        command.arg(self.window_us / self.count).arg(self.window_us);
+        self.script.run(&command).await == 0
+    }
+}
+
+/// A script that does nothing: what a call costs before anything is decided.
+#[derive(Clone)]
+pub(crate) struct Empty(Script);
+
+impl Empty {
+    pub(crate) async fn load(server: &Server) -> Self {
+        Self(Script::load(server, "return 1").await)
+    }
+}
+
+impl Caller for Empty {
+    async fn call(&self, subject: usize) -> bool {
+        self.0.run(&self.0.command(subject)).await == 1
+    }
+}
+
+fn window_us(rule: &Rule) -> u64 {
+    let window = rule.per().expect("a sliding window");
+    u64::try_from(window.as_micros()).expect("a validated window")
+}

@@ -1,0 +1,57 @@
+//! The report: a table for people, and the same for programs.
+
+use std::path::Path;
+use std::{env, fs, io, thread};
+
+use serde::Serialize;
+
+use crate::figure::{Figure, HEAD};
+
+/// All figures of one run, and the machine they were seen on.
+#[derive(Serialize)]
+pub(crate) struct Report {
+    server: String,
+    system: String,
+    cores: usize,
+    figures: Vec<Figure>,
+}
+
+impl Report {
+    pub(crate) fn begin(server: String) -> Self {
+        let system = format!("{} {}", env::consts::OS, env::consts::ARCH);
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        Self { server, system, cores, figures: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, figures: Vec<Figure>) {
+        self.figures.extend(figures);
+    }
+
+    /// Returns the table. Its columns are as wide as their widest cell, so that it reads well in a terminal too.
+    pub(crate) fn markdown(&self) -> String {
+        let rows: Vec<_> = [HEAD.map(str::to_owned)].into_iter().chain(self.figures.iter().map(Figure::row)).collect();
+        let widths: Vec<_> = (0..HEAD.len())
+            .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default())
+            .collect();
+        let line = |cells: &[String]| {
+            let cells: Vec<_> = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+            format!("| {} |\n", cells.join(" | "))
+        };
+        let rule: Vec<_> = widths.iter().map(|width| "-".repeat(*width)).collect();
+        let table = rows[1..].iter().map(|row| line(row)).collect::<String>();
+        format!(
+            "Measured in turn with each peer, many short rounds; medians. {}, {}, {} cores.\n\n{}{}{table}",
+            self.server,
+            self.system,
+            self.cores,
+            line(&rows[0]),
+            line(&rule)
+        )
+    }
+
+    pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {
+        fs::create_dir_all(folder)?;
+        fs::write(folder.join("report.md"), self.markdown())?;
+        fs::write(folder.join("report.json"), serde_json::to_string_pretty(self)? + "\n")
+    }
+}

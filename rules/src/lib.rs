@@ -13,6 +13,7 @@ mod bucket;
 mod cron;
 mod duration;
 mod error;
+mod overriding;
 mod rule;
 mod validate;
 
@@ -23,6 +24,7 @@ pub use bucket::TokenBucket;
 pub use cron::{CronField, Schedule, ScheduleError};
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use error::{Field, RuleError};
+pub use overriding::validate_override;
 pub use rule::{Algorithm, DUPLICATE_PER, Role, Rule};
 pub use validate::{
     MAX_COUNTER_COUNT, MAX_EXACT, MAX_PER, MAX_RULES, MAX_SLIDING_COUNT, implied_by, validate, validate_by_subject,

@@ -7,11 +7,16 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+#[cfg(feature = "redis")]
+use crate::backend::Redis;
 use crate::backend::{Answer, Backend, Request, Standing, Verdict};
 use crate::decision::RuleReport;
 use crate::key::Key;
+use crate::observe::Watch;
+use crate::overrides;
 use crate::permit::Ticket;
 use crate::policy::group::Group;
+use crate::wait::{self, Patience};
 use crate::{Decision, Denial, Limiter, Outage, Permit, Policy, Subject};
 
 /// A call that is being decided: see [`Limiter::check`].
@@ -27,6 +32,7 @@ pub struct Check<'a> {
     report: bool,
     peek: bool,
     refundable: bool,
+    patience: Option<Patience>,
     /// A subject was named that the policy does not count.
     stranger: Option<String>,
 }
@@ -45,7 +51,17 @@ impl<'a> Check<'a> {
             [group] if group.label.is_none() => Keys::One(key(group)),
             groups => Keys::Several(groups.iter().map(|group| group.label.is_none().then(|| key(group))).collect()),
         };
-        Self { limiter, policy, keys, cost: 1, report: false, peek: false, refundable: false, stranger: None }
+        Self {
+            limiter,
+            policy,
+            keys,
+            cost: 1,
+            report: false,
+            peek: false,
+            refundable: false,
+            patience: None,
+            stranger: None,
+        }
     }
 
     /// Names another subject of the call, which [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave rules.
@@ -89,13 +105,53 @@ impl<'a> Check<'a> {
         self
     }
 
+    /// Waits up to that long for admission. The decision is a denial only if the call cannot be admitted by then.
+    ///
+    /// Callers that wait for one subject in one process are admitted in the order they came, and ask no more often than
+    /// [`Denial::retry_after`] says. A denial that lies beyond the time to wait is returned at once. Who is dropped
+    /// while it waits has counted nothing, unless an answer was already under way.
+    ///
+    /// It needs a tokio runtime with time enabled.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    /// let policy = Policy::builder("export").rule(Rule::sliding_window(1, Duration::from_millis(20))).build()?;
+    /// for _ in 0..3 {
+    ///     assert!(limiter.check(&policy, &alice).wait(Duration::from_secs(2)).await?.is_allowed());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn wait(mut self, patience: Duration) -> Self {
+        self.patience = Some(Patience::Within(patience));
+        self
+    }
+
+    pub(crate) fn wait_endlessly(mut self) -> Self {
+        self.patience = Some(Patience::Endless);
+        self
+    }
+
     /// Forgets all that the subjects of this call have done, bans included.
     ///
     /// # Errors
     ///
     /// The storage did not answer within the deadline, or a subject of the policy was left out.
     pub async fn reset(self) -> Result<(), Outage> {
-        self.limiter.backend().reset(&self.keys()?).await
+        let terms = self.terms()?;
+        let mut keys = self.keys()?.into_owned();
+        // Where an override counts elsewhere, both are forgotten.
+        keys.extend(terms.keys.iter().filter(|key| !keys.contains(key)).copied().collect::<Vec<_>>());
+        let reset = self.limiter.backend().reset(&keys).await;
+        self.limiter.forget_denials(&keys);
+        reset
     }
 
     /// Bans the call's main subject for that long, as if its denials had led to it.
@@ -104,9 +160,9 @@ impl<'a> Check<'a> {
     ///
     /// The policy has no ban, or the storage did not answer within the deadline.
     pub async fn ban(self, duration: Duration) -> Result<(), Outage> {
-        let keys = self.keys()?;
-        let key = keys.first().ok_or_else(|| Outage::new("a ban needs a subject"))?;
-        self.limiter.backend().ban(self.policy, key, duration).await
+        let terms = self.terms()?;
+        let key = terms.keys.first().ok_or_else(|| Outage::new("a ban needs a subject"))?;
+        self.limiter.backend().ban(&terms.policy, key, duration).await
     }
 
     /// Ends the ban of the call's main subject, if there is one; its denials are counted anew.
@@ -137,39 +193,159 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn request<'k>(&'k self, keys: &'k [Key]) -> Request<'k> {
-        Request { policy: self.policy, keys, cost: self.cost, report: self.report, peek: self.peek }
+    pub(crate) fn limiter(&self) -> &'a Limiter {
+        self.limiter
     }
 
-    fn decision(&self, keys: &[Key], answer: Answer) -> Decision {
-        let report = self.report_of(answer.standings);
-        let (rule, retry_after) = match answer.verdict {
-            Verdict::Admitted => {
-                let ticket = self.refundable.then(|| {
-                    Ticket::new(self.limiter.clone(), self.policy.clone(), keys.to_vec(), self.cost, answer.at_us)
-                });
-                return Decision::Allowed(Permit::new(report, ticket));
+    /// The key that stands for the call where it waits in line.
+    pub(crate) fn first_key(&self) -> Result<Key, Outage> {
+        self.keys()?.first().copied().ok_or_else(|| Outage::new("a call needs a subject"))
+    }
+
+    /// Asks once, whatever the patience.
+    pub(crate) async fn ask(&self) -> Result<Decision, Outage> {
+        match self.at_once() {
+            Some(decided) => decided,
+            None => self.later().await,
+        }
+    }
+
+    /// Decides a call that this process can decide without asking.
+    fn at_once(&self) -> Option<Result<Decision, Outage>> {
+        let terms = match self.terms() {
+            Ok(terms) => terms,
+            Err(mistake) => return Some(Err(mistake)),
+        };
+        let closed = self.closed(&terms);
+        let denied = match self.limiter.backend() {
+            Backend::Memory(memory) => match closed {
+                Some(closed) => closed,
+                None => return Some(memory.decide(self.request(&terms)).map(|answer| self.decision(&terms, answer))),
+            },
+            // Whether the door is still closed is looked after as anything else is.
+            #[cfg(feature = "redis")]
+            Backend::Redis(_) if closed.is_some() && self.limiter.overrides().is_due() => return None,
+            #[cfg(feature = "redis")]
+            Backend::Redis(_) => closed.or_else(|| self.remembered(&terms))?,
+        };
+        Some(Ok(self.denial(&terms, denied)))
+    }
+
+    /// What this process remembers of such a call. Who gives permits back wants to know what others gave back.
+    #[cfg(feature = "redis")]
+    fn remembered(&self, terms: &Terms<'_>) -> Option<Verdict> {
+        let denials = self.limiter.denials().filter(|_| !self.refundable)?;
+        denials.recall(&self.request(terms), self.limiter.clock().now_us())
+    }
+
+    /// What an override says without asking anybody, if it closes the door. Only the storage knows what to report.
+    fn closed(&self, terms: &Terms<'_>) -> Option<Verdict> {
+        let overridden = matches!(terms.policy, Cow::Owned(_)) && !self.report;
+        overridden.then(|| overrides::closed(&terms.policy))?
+    }
+
+    async fn at_length(self) -> Result<Decision, Outage> {
+        match self.patience {
+            Some(patience) => wait::admission(&self, patience).await,
+            None => self.later().await,
+        }
+    }
+
+    /// Decides a call that this process cannot decide by itself.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "without Redis there is none to wait for"))]
+    async fn later(&self) -> Result<Decision, Outage> {
+        match self.limiter.backend() {
+            Backend::Memory(memory) => {
+                let terms = self.terms()?;
+                memory.decide(self.request(&terms)).map(|answer| self.decision(&terms, answer))
             }
-            Verdict::Denied { rule, retry_after } => (Some(self.policy.position(rule)), retry_after),
+            #[cfg(feature = "redis")]
+            Backend::Redis(redis) => self.by_redis(redis).await,
+        }
+    }
+
+    #[cfg(feature = "redis")]
+    async fn by_redis(&self, redis: &Redis) -> Result<Decision, Outage> {
+        let Some(mut looking) = self.limiter.overrides().look(self.limiter) else {
+            return self.by_redis_on(&self.terms()?, redis).await;
+        };
+        // One deadline for both: the look at the overrides and the decision.
+        let decided = tokio::time::timeout(redis.deadline(), async {
+            // It is over when the other end is gone.
+            while looking.changed().await.is_ok() {}
+            self.by_redis_on(&self.terms()?, redis).await
+        });
+        decided.await.unwrap_or_else(|_| Err(Outage::new("redis: no answer within the deadline")))
+    }
+
+    #[cfg(feature = "redis")]
+    async fn by_redis_on(&self, terms: &Terms<'_>, redis: &Redis) -> Result<Decision, Outage> {
+        if let Some(closed) = self.closed(terms) {
+            return Ok(self.denial(terms, closed));
+        }
+        let (denials, clock) = (self.limiter.denials(), self.limiter.clock());
+        let (request, asked_us) = (self.request(terms), clock.now_us());
+        let answer = redis.decide(request).await?;
+        if let Some(denials) = denials {
+            denials.learn(&request, answer.verdict, asked_us, clock.now_us());
+        }
+        Ok(self.decision(terms, answer))
+    }
+
+    /// The rules that are in force for this call.
+    fn terms(&self) -> Result<Terms<'_>, Outage> {
+        let keys = self.keys()?;
+        // An override is for the main subject, whose group is the first.
+        let main = self.policy.groups().first().filter(|group| group.label.is_none()).and(keys.first());
+        let Some(policy) = main.and_then(|key| self.limiter.overrides().in_force(self.policy, key)) else {
+            return Ok(Terms { policy: Cow::Borrowed(self.policy), keys });
+        };
+        let keys = keys.iter().zip(policy.groups()).map(|(key, group)| key.with_segment(&group.segment)).collect();
+        Ok(Terms { policy: Cow::Owned(policy), keys: Cow::Owned(keys) })
+    }
+
+    fn request<'t>(&self, terms: &'t Terms<'_>) -> Request<'t> {
+        Request { policy: &terms.policy, keys: &terms.keys, cost: self.cost, report: self.report, peek: self.peek }
+    }
+
+    fn decision(&self, terms: &Terms<'_>, answer: Answer) -> Decision {
+        let Answer { verdict, standings, at_us } = answer;
+        let policy = terms.policy.as_ref();
+        let report = report(policy, standings);
+        let (rule, retry_after) = match verdict {
+            Verdict::Admitted => {
+                let ticket =
+                    || Ticket::new(self.limiter.clone(), policy.clone(), terms.keys.to_vec(), self.cost, at_us);
+                return Decision::Allowed(Permit::new(report, self.refundable.then(ticket)));
+            }
+            Verdict::Denied { rule, retry_after } => (Some(policy.position(rule)), retry_after),
             Verdict::Banned { retry_after } => (None, Some(retry_after)),
         };
-        Decision::Denied(Denial::new(self.policy.clone(), rule, retry_after, report))
+        Decision::Denied(Denial::new(policy.clone(), rule, retry_after, report))
     }
 
-    /// Rules are reported in the order of the policy, whatever subjects they count.
-    fn report_of(&self, standings: Vec<Standing>) -> Vec<RuleReport> {
-        let rules = self.policy.rules();
-        let mut report: Vec<_> = standings
-            .into_iter()
-            .enumerate()
-            .filter_map(|(number, standing)| {
-                let position = self.policy.position(number);
-                Some(RuleReport::new(position, rules.get(position)?.clone(), standing))
-            })
-            .collect();
-        report.sort_by_key(RuleReport::index);
-        report
+    /// A denial that the storage was not asked for.
+    fn denial(&self, terms: &Terms<'_>, verdict: Verdict) -> Decision {
+        self.decision(terms, Answer { verdict, standings: Vec::new(), at_us: 0 })
     }
+}
+
+/// What a call is decided by: a policy, or one that stands in for it, and the keys of its tallies.
+struct Terms<'a> {
+    policy: Cow<'a, Policy>,
+    keys: Cow<'a, [Key]>,
+}
+
+/// Rules are reported in the order of the policy, whatever subjects they count.
+fn report(policy: &Policy, standings: Vec<Standing>) -> Vec<RuleReport> {
+    let rules = policy.rules();
+    let standing = |(number, standing)| {
+        let position = policy.position(number);
+        Some(RuleReport::new(position, rules.get(position)?.clone(), standing))
+    };
+    let mut report: Vec<_> = standings.into_iter().enumerate().filter_map(standing).collect();
+    report.sort_by_key(RuleReport::index);
+    report
 }
 
 impl<'a> IntoFuture for Check<'a> {
@@ -177,18 +353,20 @@ impl<'a> IntoFuture for Check<'a> {
     type IntoFuture = Deciding<'a>;
 
     fn into_future(self) -> Deciding<'a> {
-        Deciding(State::Asked(self))
+        Deciding { watch: Watch::start(self.policy), state: State::Asked(self) }
     }
 }
 
 /// The future of a [`Check`].
 #[must_use = "futures do nothing unless awaited"]
-pub struct Deciding<'a>(State<'a>);
+pub struct Deciding<'a> {
+    watch: Watch<'a>,
+    state: State<'a>,
+}
 
 #[allow(clippy::large_enum_variant, reason = "lives on the stack for one decision; boxing it would cost more")]
 enum State<'a> {
     Asked(Check<'a>),
-    #[cfg(feature = "redis")]
     Waiting(Pin<Box<dyn Future<Output = Result<Decision, Outage>> + Send + 'a>>),
     Done,
 }
@@ -197,35 +375,36 @@ impl Future for Deciding<'_> {
     type Output = Result<Decision, Outage>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        #[cfg(not(feature = "redis"))]
-        let _ = context;
-        match std::mem::replace(&mut self.0, State::Done) {
-            State::Asked(check) => match check.limiter.backend() {
-                Backend::Memory(memory) => Poll::Ready(check.keys().and_then(|keys| {
-                    let answer = memory.decide(check.request(&keys))?;
-                    Ok(check.decision(&keys, answer))
-                })),
-                // Boxed, so that the future of an annotated function does not carry the state of a network call.
-                #[cfg(feature = "redis")]
-                Backend::Redis(redis) => {
-                    self.0 = State::Waiting(Box::pin(async move {
-                        let keys = check.keys()?;
-                        let answer = redis.decide(check.request(&keys)).await?;
-                        Ok(check.decision(&keys, answer))
-                    }));
-                    self.poll(context)
+        let Self { watch, state } = &mut *self;
+        let polled = watch.within(|| state.poll(context));
+        if let Poll::Ready(decided) = &polled {
+            watch.tell(decided);
+        }
+        polled
+    }
+}
+
+impl State<'_> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Decision, Outage>> {
+        match std::mem::replace(self, Self::Done) {
+            Self::Asked(check) => {
+                let decided = if check.patience.is_none() { check.at_once() } else { None };
+                if let Some(decided) = decided {
+                    return Poll::Ready(decided);
                 }
-            },
-            #[cfg(feature = "redis")]
-            State::Waiting(mut answer) => {
+                // Boxed, so that the future of an annotated function does not carry the state of a network call.
+                *self = Self::Waiting(Box::pin(check.at_length()));
+                self.poll(context)
+            }
+            Self::Waiting(mut answer) => {
                 let polled = answer.as_mut().poll(context);
                 if polled.is_pending() {
-                    self.0 = State::Waiting(answer);
+                    *self = Self::Waiting(answer);
                 }
                 polled
             }
             // Polled again after it was ready, which is the caller's mistake: it never is again.
-            State::Done => Poll::Pending,
+            Self::Done => Poll::Pending,
         }
     }
 }

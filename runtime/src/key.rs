@@ -185,6 +185,22 @@ impl Key {
         Self(key)
     }
 
+    /// Returns the key of the same subject's tally by another [segment](policy_segment).
+    pub(crate) fn with_segment(&self, policy: &str) -> Self {
+        let (prefix, _) = self.0.split_once(':').unwrap_or_default();
+        let mut key = ArrayString::new();
+        // Each part is as bounded as it was in the first key.
+        for part in [prefix, ":", policy, ":", self.subject()] {
+            key.push_str(part);
+        }
+        Self(key)
+    }
+
+    /// The subject as it stands in the key. Neither of the parts before contains a colon.
+    pub(crate) fn subject(&self) -> &str {
+        self.0.splitn(3, ':').nth(2).unwrap_or_default()
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
@@ -229,6 +245,15 @@ mod tests {
         let policy = policy_segment(&"::".repeat(500)) + "=01234567/01234567";
         let key = Key::new(&prefix, &policy, &Subject::of("é".repeat(10_000)));
         assert_eq!((key.as_str().len(), KEY_BYTES), (200, 200));
+    }
+
+    #[test]
+    fn a_key_knows_its_subject_and_keeps_it_in_another_segment() {
+        for subject in [Subject::of("sms").and("a:b"), Subject::everyone(), Subject::of("é".repeat(99))] {
+            let key = Key::new("app", &(policy_segment("a::b") + "/1h"), &subject);
+            assert_eq!(key.subject(), subject.to_string());
+            assert!(key.with_segment("p/2h") == Key::new("app", "p/2h", &subject));
+        }
     }
 
     #[test]

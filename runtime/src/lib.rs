@@ -82,11 +82,15 @@
 //! | --- | --- | --- |
 //! | `redis` | yes | tallies in Redis, by the crate of that name |
 //! | `cron` | no | rules that count from the ticks of a cron expression, with the rules of all time zones |
+//! | `metrics` | no | decisions, their time and the number of tallies, by the crate of that name |
+//! | `tracing-spans` | no | a span around each decision |
 //!
 //! # Read more
 //!
 //! * [Semantics](https://github.com/tallygate/tallygate/blob/main/docs/semantics.md): what a limited function does, exactly
 //! * [Keys](https://github.com/tallygate/tallygate/blob/main/docs/keys.md): where a tally is kept, and who shares it
+//! * [Callers](https://github.com/tallygate/tallygate/blob/main/docs/callers.md): waiting, remembered denials, overrides
+//! * [Observability](https://github.com/tallygate/tallygate/blob/main/docs/observability.md): log, metrics and spans
 //! * [Operations](https://github.com/tallygate/tallygate/blob/main/docs/operations.md): running it on Redis
 //! * [Limitations](https://github.com/tallygate/tallygate/blob/main/docs/limitations.md)
 
@@ -94,13 +98,18 @@ mod backend;
 mod check;
 mod clock;
 mod decision;
+#[cfg(feature = "redis")]
+mod denied;
 mod error;
 mod filter;
 mod key;
 mod limiter;
+mod observe;
+mod overrides;
 mod permit;
 mod policy;
 mod rejection;
+mod wait;
 
 #[doc(hidden)]
 pub mod __private;
@@ -112,7 +121,9 @@ pub use clock::Clock;
 pub use decision::{Decision, Denial, LimitingRule, RuleReport};
 pub use error::Error;
 pub use key::Subject;
-pub use limiter::{DEFAULT_DEADLINE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Limiter, LimiterBuilder};
+pub use limiter::{
+    DEFAULT_DEADLINE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, DEFAULT_REMEMBER_DENIALS, Limiter, LimiterBuilder,
+};
 pub use permit::Permit;
 pub use policy::{Policy, PolicyBuilder};
 pub use rejection::{FromRejection, Kind, Outage, Rejection};

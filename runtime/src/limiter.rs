@@ -10,7 +10,12 @@ use once_cell::sync::{Lazy, OnceCell};
 pub use self::builder::LimiterBuilder;
 use crate::backend::{Backend, Memory};
 use crate::clock::Clock;
+#[cfg(feature = "redis")]
+use crate::denied::Denials;
 use crate::filter::Secret;
+use crate::key::Key;
+use crate::overrides::Overrides;
+use crate::wait::Lines;
 use crate::{Check, Error, Policy, Subject};
 
 /// The prefix of all keys when none is set.
@@ -18,6 +23,9 @@ pub const DEFAULT_PREFIX: &str = "tallygate";
 
 /// The longest a decision takes when no deadline is set: 250 milliseconds.
 pub const DEFAULT_DEADLINE: Duration = Duration::from_millis(250);
+
+/// The longest a denial is remembered in this process when no other time is set: a second.
+pub const DEFAULT_REMEMBER_DENIALS: Duration = Duration::from_secs(1);
 
 /// The most subjects whose tallies are kept in this process at once, when no other number is set: a million.
 pub const DEFAULT_MAX_SUBJECTS: usize = 1_000_000;
@@ -45,6 +53,13 @@ struct Inner {
     prefix: String,
     secret: Secret,
     backend: Backend,
+    lines: Lines,
+    overrides: Overrides,
+    #[cfg(feature = "redis")]
+    clock: Clock,
+    /// None where denials are not remembered.
+    #[cfg(feature = "redis")]
+    denials: Option<Denials>,
 }
 
 impl Limiter {
@@ -53,8 +68,9 @@ impl Limiter {
     /// Its clock is tokio's: a test that pauses time can advance it past a window instead of sleeping.
     #[must_use]
     pub fn in_memory() -> Self {
-        let memory = Memory::new(Clock::tokio(), DEFAULT_MAX_SUBJECTS);
-        Self::new(DEFAULT_PREFIX.to_owned(), Secret::public(), Backend::Memory(memory))
+        let clock = Clock::tokio();
+        let memory = Memory::new(clock.clone(), DEFAULT_MAX_SUBJECTS);
+        Self::new(DEFAULT_PREFIX.to_owned(), Secret::public(), Backend::Memory(memory), &clock, Duration::ZERO)
     }
 
     /// Returns a limiter whose tallies are where `url` says, once it can be reached.
@@ -119,10 +135,68 @@ impl Limiter {
         Check::new(self, policy, subject)
     }
 
+    /// Waits for admission of one call of `subject`, however long that takes: [`check`](Self::check) with a
+    /// [`wait`](Check::wait) that has no end.
+    ///
+    /// The decision is a denial only if the call can never be admitted.
+    ///
+    /// # Errors
+    ///
+    /// An [`Outage`](crate::Outage), as of [`check`](Self::check).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let limiter = Limiter::in_memory();
+    /// let pace = Policy::builder("mail").rule(Rule::sliding_window(10, Duration::from_millis(50))).build()?;
+    /// for letter in 0..25 {
+    ///     let permit = limiter.acquire(&pace, &Subject::everyone()).await?.permit()?;
+    ///     // send it
+    /// #   let _ = (letter, permit);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn acquire<'a>(&'a self, policy: &'a Policy, subject: &Subject) -> Check<'a> {
+        self.check(policy, subject).wait_endlessly()
+    }
+
     /// Tells where `subject` stands and whether a call would be admitted, and counts nothing: [`check`](Self::check) with
     /// [`peek`](Check::peek) and [`report`](Check::report).
     pub fn peek<'a>(&'a self, policy: &'a Policy, subject: &Subject) -> Check<'a> {
         self.check(policy, subject).peek().report()
+    }
+
+    pub(crate) fn lines(&self) -> &Lines {
+        &self.inner.lines
+    }
+
+    pub(crate) fn overrides(&self) -> &Overrides {
+        &self.inner.overrides
+    }
+
+    #[cfg(feature = "redis")]
+    pub(crate) fn denials(&self) -> Option<&Denials> {
+        self.inner.denials.as_ref()
+    }
+
+    /// Has the next calls of these subjects asked about, whatever is remembered of them.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_self, unused_variables, reason = "nothing is remembered"))]
+    pub(crate) fn forget_denials(&self, keys: &[Key]) {
+        #[cfg(feature = "redis")]
+        if let Some(denials) = self.denials() {
+            denials.forget_all(keys);
+        }
+    }
+
+    #[cfg(feature = "redis")]
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.inner.clock
     }
 
     pub(crate) fn prefix(&self) -> &str {
@@ -137,7 +211,20 @@ impl Limiter {
         &self.inner.backend
     }
 
-    fn new(prefix: String, secret: Secret, backend: Backend) -> Self {
-        Self { inner: Arc::new(Inner { prefix, secret, backend }) }
+    #[cfg_attr(not(feature = "redis"), allow(unused_variables, reason = "only what others decide is remembered"))]
+    fn new(prefix: String, secret: Secret, backend: Backend, clock: &Clock, remember_denials: Duration) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                prefix,
+                secret,
+                backend,
+                lines: Lines::default(),
+                overrides: Overrides::default(),
+                #[cfg(feature = "redis")]
+                clock: clock.clone(),
+                #[cfg(feature = "redis")]
+                denials: Denials::new(remember_denials),
+            }),
+        }
     }
 }

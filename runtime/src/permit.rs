@@ -61,7 +61,9 @@ impl Permit {
         };
         let Ticket { limiter, policy, keys, cost, admitted_us } = *ticket;
         let request = Request { policy: &policy, keys: &keys, cost, report: false, peek: false };
-        limiter.backend().refund(request, admitted_us).await
+        let refunded = limiter.backend().refund(request, admitted_us).await;
+        limiter.forget_denials(&keys);
+        refunded
     }
 }
 

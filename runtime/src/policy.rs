@@ -96,6 +96,58 @@ impl Policy {
         Self { inner: Arc::new(Inner { name: name.clone(), rules, ban: *ban, groups }) }
     }
 
+    /// Returns the same policy with other rules on the main subject, which are sound.
+    ///
+    /// They take the places of its own, one by one, so that what is left of the others stays where it was.
+    pub(crate) fn with_rules(&self, rules: &[Rule]) -> Self {
+        let mut rules = rules.iter().map(|rule| (None, rule.clone()));
+        let replaced = self.rules().iter().enumerate().filter_map(|(at, own)| match self.label(at) {
+            Some(label) => Some((Some(label), own.clone())),
+            None => rules.next(),
+        });
+        let mut replaced: Vec<_> = replaced.collect();
+        replaced.extend(rules);
+        Self::new(self.inner.name.clone(), replaced, self.inner.ban)
+    }
+
+    /// The label of the subject that a rule counts, unless that is the main one.
+    fn label(&self, position: usize) -> Option<String> {
+        let group = self.groups().iter().find(|group| group.positions.contains(&position))?;
+        group.label.as_deref().map(str::to_owned)
+    }
+
+    /// Whether it is a clone of the other.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// Whether it decides as the other does.
+    #[cfg(feature = "redis")]
+    pub(crate) fn has_rules_of(&self, other: &Self) -> bool {
+        let alike = |(one, other): (&Group, &Group)| one.label == other.label && one.rules == other.rules;
+        let (own, others) = (self.groups(), other.groups());
+        self.is(other) || own.len() == others.len() && own.iter().zip(others).all(alike)
+    }
+
+    /// Whether a denial that this process has seen may answer for the next ones. A ban counts each of them.
+    #[cfg(feature = "redis")]
+    pub(crate) fn remembers_denials(&self) -> bool {
+        self.inner.ban.is_none()
+    }
+
+    /// The name as it stands in keys.
+    pub(crate) fn escaped_name(&self) -> &str {
+        // What follows it begins with a character that is escaped in names.
+        let segment = self.groups().first().map_or("", |group| &*group.segment);
+        segment.split(['/', '=']).next().unwrap_or_default()
+    }
+
+    fn new(name: Cow<'static, str>, rules: Vec<(Option<String>, Rule)>, ban: Option<Ban>) -> Self {
+        let groups = Group::gather(&name, &rules, ban).into();
+        let rules = rules.into_iter().map(|(_, rule)| rule).collect();
+        Self { inner: Arc::new(Inner { name, rules, ban, groups }) }
+    }
+
     /// Returns what becomes of a subject that goes on being denied.
     #[must_use]
     pub fn ban(&self) -> Option<Ban> {
@@ -189,9 +241,7 @@ impl PolicyBuilder {
         if !mistakes.is_empty() {
             return Err(Error::rules(&self.name, &mistakes));
         }
-        let groups = Group::gather(&self.name, &self.rules, self.ban).into();
-        let rules = self.rules.into_iter().map(|(_, rule)| rule).collect();
-        Ok(Policy { inner: Arc::new(Inner { name: self.name, rules, ban: self.ban, groups }) })
+        Ok(Policy::new(self.name, self.rules, self.ban))
     }
 }
 
@@ -218,6 +268,20 @@ mod tests {
         let other = policy.with_counts([u64::MAX, u64::MAX]);
         assert_eq!((other.name(), &other.groups()[0].segment), (policy.name(), &policy.groups()[0].segment));
         assert_eq!(other.rules().iter().map(Rule::count).collect::<Vec<_>>(), [1_000_000, 1 << 26, 1]);
+    }
+
+    #[test]
+    fn other_rules_on_the_main_subject_leave_the_other_subjects_and_the_ban_alone() {
+        let rule = |count, secs| Rule::sliding_window(count, Duration::from_secs(secs));
+        let ban = Ban::new(3, Duration::from_secs(60), Duration::from_secs(600));
+        let builder = Policy::builder("sms").rule_on("ip", rule(9, 60)).rule(rule(1, 60)).rule_on("ip", rule(99, 3600));
+        let policy = builder.ban(ban).build().unwrap();
+        let other = policy.with_rules(&[rule(2, 120), rule(3, 240)]);
+        assert_eq!(other.rules(), [rule(9, 60), rule(2, 120), rule(99, 3600), rule(3, 240)]);
+        assert_eq!((other.ban(), other.groups().len()), (Some(ban), 2));
+        assert_eq!(other.groups()[1].segment, policy.groups()[1].segment);
+        assert_ne!(other.groups()[0].segment, policy.groups()[0].segment);
+        assert_eq!(other.escaped_name(), "sms");
     }
 
     #[test]

@@ -161,7 +161,11 @@ impl fmt::Display for Rejection {
         if self.kind() == Kind::Unavailable {
             return f.write_str("the rate limit cannot be checked right now; try again later");
         }
-        let count = self.rule().map(|limit| limit.count()).unwrap_or_default();
+        let count = self.rule().map(|limit| limit.count());
+        if count == Some(0) {
+            return f.write_str("closed: no requests are admitted for now");
+        }
+        let count = count.unwrap_or_default();
         match (self.kind(), self.rule().and_then(|limit| limit.per())) {
             (Kind::Banned, _) => f.write_str("too many denied requests"),
             (Kind::Duplicate, Some(per)) => {
@@ -236,7 +240,7 @@ mod tests {
     use crate::{Policy, Rule};
 
     fn denial(rule: Rule, retry_after: Option<Duration>) -> Rejection {
-        let policy = Policy::builder("sms").rule(rule).build().unwrap();
+        let policy = Policy::builder("sms").rule(rule.clone().with_count(1)).build().unwrap().with_rules(&[rule]);
         Denial::new(policy, Some(0), retry_after, Vec::new()).into()
     }
 
@@ -247,6 +251,8 @@ mod tests {
         assert_eq!(limited.to_string(), "too many requests: at most 1 per 1m; try again in 42s");
         let never = denial(Rule::sliding_window(1, minute), None);
         assert_eq!(never.to_string(), "too many requests: at most 1 per 1m; this request alone exceeds it");
+        let closed = denial(Rule::sliding_window(0, minute), None);
+        assert_eq!(closed.to_string(), "closed: no requests are admitted for now");
         let again = denial(Rule::duplicate(Duration::from_secs(5)), Some(Duration::from_secs(3)));
         assert_eq!(again.to_string(), "duplicate request: the same was made less than 5s ago; try again in 3s");
         assert_eq!(again.kind(), Kind::Duplicate);

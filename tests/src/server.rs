@@ -109,6 +109,14 @@ impl Server {
         ask(&mut self.connection(), command)
     }
 
+    /// Returns how many calls of a command the server has executed.
+    #[must_use]
+    pub fn calls(&self, command: &str) -> usize {
+        let stats: String = self.ask("INFO commandstats");
+        let line = stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+        line.and_then(|rest| rest.split(',').next()?.parse().ok()).unwrap_or(0)
+    }
+
     /// Stops the process where it stands: connections stay open and nobody answers.
     pub fn pause(&self) {
         self.signal(Signal::STOP);
@@ -146,9 +154,10 @@ pub fn free_port() -> u16 {
     }
 }
 
-/// Starts a limiter that waits for a busy machine: nothing but a test of the deadline is about the deadline.
+/// Starts a limiter that waits for a busy machine: nothing but a test of the deadline is about the deadline. It remembers
+/// no denials: these tests are about what the server decides, which some of them give a clock of its own.
 pub fn patient() -> LimiterBuilder {
-    Limiter::builder().deadline(Duration::from_secs(30))
+    Limiter::builder().deadline(Duration::from_secs(30)).remember_denials(Duration::ZERO)
 }
 
 /// Sends one command, written as in `redis-cli`, and returns its answer.

@@ -51,7 +51,8 @@ impl Monitor {
             if line.contains("\"ECHO\" \"marker\"") {
                 return commands;
             }
-            if !line.contains(" lua] ") {
+            // Overrides are looked for once a second, whatever is decided meanwhile.
+            if !line.contains(" lua] ") && !line.contains(":!overrides\"") {
                 commands.push(line.split_once("] ").unwrap().1.to_owned());
             }
         }

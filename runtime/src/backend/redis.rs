@@ -2,6 +2,7 @@
 
 mod batch;
 mod connect;
+mod overrides;
 mod pack;
 mod server;
 mod wire;
@@ -37,6 +38,11 @@ impl Redis {
     /// Connects, so that a wrong set-up is found at start-up.
     pub(crate) async fn reach(&self) -> Result<(), Error> {
         self.server.reach().await.map_err(|outage| Error::new(format!("`url`: {outage}")))
+    }
+
+    /// The longest a decision takes.
+    pub(crate) fn deadline(&self) -> Duration {
+        self.deadline
     }
 
     pub(crate) async fn decide(&self, request: Request<'_>) -> Result<Answer, Outage> {

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use tallygate_rules::is_plain;
 
-use super::{DEFAULT_DEADLINE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Limiter};
+use super::{DEFAULT_DEADLINE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, DEFAULT_REMEMBER_DENIALS, Limiter};
 use crate::Error;
 use crate::backend::{Backend, Memory};
 use crate::clock::Clock;
 use crate::filter::Secret;
 use crate::key::PREFIX_BYTES;
+
+/// The longest that a denial can be remembered.
+const LONGEST_REMEMBERED: Duration = Duration::from_secs(10);
 
 /// Builds a [`Limiter`] with settings other than the default ones.
 ///
@@ -37,6 +40,7 @@ pub struct LimiterBuilder {
     secret: Option<Vec<u8>>,
     deadline: Duration,
     max_subjects: usize,
+    remember_denials: Duration,
     clock: Clock,
 }
 
@@ -47,6 +51,7 @@ impl LimiterBuilder {
             secret: None,
             deadline: DEFAULT_DEADLINE,
             max_subjects: DEFAULT_MAX_SUBJECTS,
+            remember_denials: DEFAULT_REMEMBER_DENIALS,
             clock: Clock::tokio(),
         }
     }
@@ -90,6 +95,16 @@ impl LimiterBuilder {
         self
     }
 
+    /// Sets how long this process answers the calls of a subject by itself after Redis has denied one, so that a flood of
+    /// them does not reach Redis: a second unless told otherwise, at most ten; zero turns it off.
+    ///
+    /// It never lasts beyond the time at which the call would be admitted, as far as that was known: what another process
+    /// resets or gives back meanwhile is seen by that much later. Decisions that report are always asked for.
+    pub fn remember_denials(mut self, longest: Duration) -> Self {
+        self.remember_denials = longest;
+        self
+    }
+
     /// Sets the clock that decides.
     #[cfg(feature = "__clock")]
     #[doc(hidden)]
@@ -127,9 +142,10 @@ impl LimiterBuilder {
         self.check_secret()?;
         self.check_deadline()?;
         self.check_max_subjects()?;
+        self.check_remember_denials()?;
         let backend = self.backend(url)?;
         let secret = self.secret.as_deref().map_or_else(Secret::public, Secret::new);
-        Ok(Limiter::new(self.prefix, secret, backend))
+        Ok(Limiter::new(self.prefix, secret, backend, &self.clock, self.remember_denials))
     }
 
     fn check_prefix(&self) -> Result<(), Error> {
@@ -159,6 +175,15 @@ impl LimiterBuilder {
     fn check_max_subjects(&self) -> Result<(), Error> {
         if self.max_subjects == 0 {
             return Err(Error::new("`max_subjects` must be at least 1, like `max_subjects(100_000)`"));
+        }
+        Ok(())
+    }
+
+    fn check_remember_denials(&self) -> Result<(), Error> {
+        if self.remember_denials > LONGEST_REMEMBERED {
+            return Err(Error::new(
+                "`remember_denials` is at most ten seconds, like `remember_denials(Duration::from_secs(1))`",
+            ));
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use super::ballot::Ballot;
 use super::tally::Tally;
 use crate::backend::Verdict;
 use crate::key::Key;
+use crate::observe::Tallies;
 use crate::{Outage, Policy};
 
 /// How many tallies a new subject looks at for one that is over: more than it adds, so these never pile up.
@@ -21,6 +22,7 @@ pub(super) struct Shard {
     /// Where to go on looking for tallies that are over.
     swept: usize,
     max_subjects: usize,
+    counted: Tallies,
 }
 
 struct Entry {
@@ -32,7 +34,7 @@ struct Entry {
 
 impl Shard {
     pub(super) fn new(hasher: RandomState, max_subjects: usize) -> Self {
-        Self { tallies: IndexMap::with_hasher(hasher), swept: 0, max_subjects }
+        Self { tallies: IndexMap::with_hasher(hasher), swept: 0, max_subjects, counted: Tallies::default() }
     }
 
     /// Returns the tally of a subject, a new one for a new subject.
@@ -67,6 +69,7 @@ impl Shard {
     /// Forgets the tally of a subject.
     pub(super) fn remove(&mut self, key: &Key) {
         self.tallies.swap_remove(key.as_str());
+        self.counted.are(self.tallies.len());
     }
 
     fn insert(&mut self, key: &Key, policy: &Policy, group: usize, now_us: u64) -> Result<usize, Outage> {
@@ -75,7 +78,9 @@ impl Shard {
             return Err(Outage::new("memory: too many subjects are being denied at once; raise `max_subjects`"));
         }
         let tally = Tally::new(policy.groups().get(group));
-        Ok(self.tallies.insert_full(key.as_str().into(), Entry { tally, policy: policy.clone(), group }).0)
+        let index = self.tallies.insert_full(key.as_str().into(), Entry { tally, policy: policy.clone(), group }).0;
+        self.counted.are(self.tallies.len());
+        Ok(index)
     }
 
     /// Looks at the next few tallies in turn and removes up to `most` of those that are `removable`.

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use ::redis::RedisError;
 use ::redis::aio::MultiplexedConnection;
+use ::redis::{Cmd, FromRedisValue, RedisError};
 use tallygate_lua as lua;
 use tokio::time::{Instant, timeout_at};
 
@@ -76,7 +76,7 @@ impl Server {
         for key in keys {
             command.arg(key.as_str());
         }
-        self.answer(until, async |connection| command.query_async::<i64>(connection).await).await.map(drop)
+        self.query::<i64>(&command, until).await.map(drop)
     }
 
     async fn run<'k>(
@@ -103,6 +103,11 @@ impl Server {
         };
         link.heard();
         answer.map_err(|error| self.blame(&link, &error))
+    }
+
+    /// Sends one command beside the script.
+    pub(super) async fn query<T: FromRedisValue>(&self, command: &Cmd, until: Instant) -> Result<T, Outage> {
+        self.answer(until, async |connection| command.query_async(connection).await).await
     }
 
     /// Drops the connection where the error says that it leads nowhere, or to a server that may not write.

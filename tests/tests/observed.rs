@@ -1,0 +1,181 @@
+//! Decisions are seen in the log, in metrics and in spans, and the subject is seen in none of them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::time::Duration;
+
+use metrics_util::debugging::{DebugValue, DebuggingRecorder};
+use tallygate::{Decision, Limiter, Policy, Rejection, Rule, Subject, rate_limit};
+use tallygate_tests::log::Log;
+use tallygate_tests::server::{Server, free_port};
+
+const CANARY: &str = "canary-7391";
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn policy(count: u64) -> Policy {
+    Policy::builder("observed")
+        .rule(Rule::duplicate(Duration::from_millis(1)))
+        .rule(Rule::sliding_window(count, HOUR))
+        .build()
+        .unwrap()
+}
+
+fn canary() -> Subject {
+    Subject::of("user").and(CANARY)
+}
+
+fn lines_with(log: &Log, parts: &[&str]) -> usize {
+    log.lines().iter().filter(|line| parts.iter().all(|part| line.contains(part))).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denial_is_told_with_policy_rule_and_kind() {
+    let (log, _listening) = Log::listen();
+    let (limiter, policy) = (Limiter::in_memory(), policy(1));
+    assert!(limiter.check(&policy, &canary()).await.unwrap().is_allowed());
+    assert_eq!(lines_with(&log, &["denied"]), 0);
+    let _ = limiter.check(&policy, &canary()).await.unwrap();
+    assert_eq!(lines_with(&log, &["DEBUG", "tallygate: denied", "policy=\"observed\"", "rule=0", "kind=duplicate"]), 1);
+    tokio::time::advance(Duration::from_millis(1)).await;
+    let _ = limiter.check(&policy, &canary()).await.unwrap();
+    assert_eq!(lines_with(&log, &["DEBUG", "tallygate: denied", "policy=\"observed\"", "rule=1", "kind=limited"]), 1);
+}
+
+#[tokio::test]
+async fn an_outage_is_told_for_each_call() {
+    let (log, _listening) = Log::listen();
+    let url = format!("redis://127.0.0.1:{}/", free_port());
+    let limiter = Limiter::builder().deadline(Duration::from_millis(50)).connect_lazy(&url).unwrap();
+    for _ in 0..3 {
+        assert!(limiter.check(&policy(1), &canary()).await.is_err());
+    }
+    assert_eq!(lines_with(&log, &["DEBUG", "no decision", "policy=\"observed\"", "kind=unavailable", "outage="]), 3);
+    assert_eq!(lines_with(&log, &["WARN", "cannot connect to redis"]), 1);
+}
+
+#[tokio::test]
+async fn an_override_is_told_by_every_process_that_takes_it_up() {
+    let (log, _listening) = Log::listen();
+    let server = Server::start();
+    for limiter in [Limiter::in_memory(), server.limiter().await] {
+        limiter.override_rules("observed", [Rule::sliding_window(5, HOUR)]).await.unwrap();
+    }
+    assert_eq!(lines_with(&log, &["INFO", "overridden", "policy=\"observed\""]), 2);
+    let other = server.limiter().await;
+    assert!(other.check(&policy(1), &canary()).await.unwrap().is_allowed());
+    assert_eq!(lines_with(&log, &["INFO", "overridden", "policy=\"observed\""]), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_span_is_around_each_decision_and_knows_its_outcome() {
+    let (log, _listening) = Log::listen();
+    let (limiter, policy) = (Limiter::in_memory(), policy(1));
+    for _ in 0..2 {
+        let _ = limiter.check(&policy, &canary()).await.unwrap();
+    }
+    assert_eq!(lines_with(&log, &["decide{policy=\"observed\" outcome=duplicate rule=0}", "denied"]), 1);
+}
+
+#[tokio::test]
+async fn decisions_their_time_and_tallies_are_counted() {
+    let recorder = DebuggingRecorder::new();
+    let snapshots = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let limiter = Limiter::in_memory();
+    let policy = Policy::builder("observed").rule(Rule::sliding_window(1, HOUR)).build().unwrap();
+    for subject in ["a", "b", "c", "c", "c"] {
+        let _ = limiter.check(&policy, &Subject::of(subject)).await.unwrap();
+    }
+    // A call that waits is one decision, however often it asks.
+    let waiting = Policy::builder("waiting").rule(Rule::sliding_window(1, Duration::from_millis(5))).build().unwrap();
+    for _ in 0..3 {
+        assert!(limiter.acquire(&waiting, &canary()).await.unwrap().is_allowed());
+    }
+    let (mut counters, mut times) = (BTreeSet::new(), BTreeSet::new());
+    for (key, _, _, value) in snapshots.snapshot().into_vec() {
+        let key = key.key();
+        let labels: Vec<_> = key.labels().map(|label| format!("{}={}", label.key(), label.value())).collect();
+        match (key.name(), value) {
+            ("tallygate_decisions_total", DebugValue::Counter(count)) => {
+                counters.insert(format!("{} {count}", labels.join(" ")));
+            }
+            ("tallygate_decision_seconds", DebugValue::Histogram(seconds)) => {
+                assert!(seconds.iter().all(|seconds| seconds.0 >= 0.0));
+                times.insert(format!("{} {}", labels.join(" "), seconds.len()));
+            }
+            ("tallygate_tallies", DebugValue::Gauge(tallies)) => {
+                // Of other tests, too.
+                assert!(labels.is_empty() && tallies.0 >= 4.0, "{tallies}");
+            }
+            (other, value) => panic!("{other}: {value:?}"),
+        }
+    }
+    let expected = [
+        "policy=observed rule=0 outcome=limited 2",
+        "policy=observed rule=none outcome=allowed 3",
+        "policy=waiting rule=none outcome=allowed 3",
+    ];
+    assert_eq!(counters.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+    assert_eq!(times.into_iter().collect::<Vec<_>>(), ["policy=observed 5", "policy=waiting 3"]);
+}
+
+#[rate_limit(name = "annotated", key = "user:{user}", limiter = limiter, rule(count = 1, per = "1h"))]
+async fn annotated(limiter: &Limiter, user: &str) -> Result<(), Rejection> {
+    Ok(())
+}
+
+fn shown(seen: &mut Vec<String>, value: &impl Debug) {
+    seen.extend([format!("{value:?}"), format!("{value:#?}")]);
+}
+
+/// Does everything that callers can do with one subject.
+async fn lifetime(limiter: &Limiter, seen: &mut Vec<String>) {
+    let (policy, subject) = (policy(2), canary());
+    shown(seen, &subject);
+    shown(seen, &limiter.check(&policy, &subject).cost(2));
+    shown(seen, &limiter.check(&policy, &subject).into_future());
+    for cost in [1, 1, 3] {
+        let decided = limiter.check(&policy, &subject).cost(cost).report().await;
+        shown(seen, &decided);
+        if let Ok(Decision::Denied(denial)) = decided {
+            seen.push(Rejection::from(denial).to_string());
+        }
+        shown(seen, &limiter.check(&policy, &subject).wait(Duration::from_millis(3)).await);
+    }
+    for _ in 0..2 {
+        if let Err(rejection) = annotated(limiter, CANARY).await {
+            seen.push(rejection.to_string());
+            shown(seen, &rejection);
+        }
+    }
+    let rules = [Rule::sliding_window(1, Duration::ZERO)];
+    shown(seen, &limiter.override_rules_for("observed", &subject, rules).await);
+    let rules = [Rule::sliding_window(0, HOUR)];
+    shown(seen, &limiter.override_rules_for("observed", &subject, rules).await);
+    shown(seen, &limiter.check(&policy, &subject).await);
+    shown(seen, limiter);
+    shown(seen, &limiter.clear_override_for("observed", &subject).await);
+}
+
+#[tokio::test]
+async fn a_subject_is_seen_nowhere() {
+    let recorder = DebuggingRecorder::new();
+    let snapshots = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let (log, _listening) = Log::listen();
+    let server = Server::start();
+    server.ask::<()>(&format!("HSET tallygate:!overrides observed:user:{CANARY} {CANARY} !version x"));
+    let away = format!("redis://127.0.0.1:{}/", free_port());
+    let away = Limiter::builder().deadline(Duration::from_millis(50)).connect_lazy(&away).unwrap();
+    let mut seen = Vec::new();
+    for limiter in [Limiter::in_memory(), Limiter::connect(&server.url()).await.unwrap(), away] {
+        lifetime(&limiter, &mut seen).await;
+    }
+    assert!(log.lines().len() > 10 && seen.len() > 30);
+    seen.extend(log.lines());
+    seen.extend(snapshots.snapshot().into_vec().into_iter().map(|(key, ..)| format!("{key:?}")));
+    let told: Vec<_> = seen.iter().filter(|text| text.contains(CANARY)).collect();
+    assert!(told.is_empty(), "{told:#?}");
+}

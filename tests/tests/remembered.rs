@@ -1,0 +1,154 @@
+//! A denial is remembered in this process for a while, and no longer than it holds.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+
+use std::time::Duration;
+
+use tallygate::{Decision, Denial, Kind, Limiter, LimiterBuilder, Policy, Rule, Subject};
+use tallygate_tests::load::{TASKS, admitted_at_once};
+use tallygate_tests::server::Server;
+use tokio::time::{Instant, sleep};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn policy(rules: impl IntoIterator<Item = Rule>) -> Policy {
+    Policy::builder("remembered").rules(rules).build().unwrap()
+}
+
+fn subject() -> Subject {
+    Subject::of("somebody")
+}
+
+fn builder() -> LimiterBuilder {
+    // Nothing here is about the deadline.
+    Limiter::builder().deadline(Duration::from_secs(30))
+}
+
+/// Remembers for longer than a busy machine takes between two calls.
+async fn limiter(server: &Server) -> Limiter {
+    builder().remember_denials(Duration::from_secs(10)).connect(&server.url()).await.unwrap()
+}
+
+async fn denied(limiter: &Limiter, policy: &Policy) -> Denial {
+    match limiter.check(policy, &subject()).await.unwrap() {
+        Decision::Denied(denial) => denial,
+        allowed @ Decision::Allowed(_) => panic!("{allowed:?}"),
+    }
+}
+
+fn asked(server: &Server) -> usize {
+    server.calls("evalsha")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_denied_calls_reaches_redis_a_few_times_a_second() {
+    let server = Server::start();
+    let limiter = builder().connect(&server.url()).await.unwrap();
+    let policy = policy([Rule::sliding_window(1, HOUR)]);
+    assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
+    let started = Instant::now();
+    assert_eq!(admitted_at_once(&limiter, &policy, &subject(), 100_000 / TASKS).await, 0);
+    let seconds = usize::try_from(started.elapsed().as_secs()).unwrap();
+    // The first ones come at once and share some calls. After that, one asks when a second has passed.
+    assert!(asked(&server) <= 8 + 3 * seconds, "{} calls in {seconds}s", asked(&server));
+}
+
+#[tokio::test]
+async fn what_is_remembered_says_what_redis_said_with_the_time_counted_down() {
+    let server = Server::start();
+    let limiter = limiter(&server).await;
+    let policy = policy([Rule::duplicate(Duration::from_secs(60)), Rule::sliding_window(5, HOUR)]);
+    assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
+    let first = denied(&limiter, &policy).await;
+    let calls = asked(&server);
+    sleep(Duration::from_millis(20)).await;
+    let second = denied(&limiter, &policy).await;
+    assert_eq!(asked(&server), calls, "nobody was asked");
+    assert_eq!((first.kind(), second.kind()), (Kind::Duplicate, Kind::Duplicate));
+    assert_eq!(second.rule().unwrap().index(), first.rule().unwrap().index());
+    let counted_down = first.retry_after().unwrap().checked_sub(second.retry_after().unwrap()).unwrap();
+    assert!(counted_down >= Duration::from_millis(20), "{counted_down:?}");
+}
+
+#[tokio::test]
+async fn a_caller_that_comes_back_when_it_was_told_to_is_admitted() {
+    let server = Server::start();
+    let limiter = limiter(&server).await;
+    let policy = policy([Rule::sliding_window(2, Duration::from_millis(60))]);
+    let mut slept = 0;
+    while slept < 10 {
+        if let Decision::Denied(_) = limiter.check(&policy, &subject()).await.unwrap() {
+            // The second denial is a remembered one, as a rule.
+            if let Decision::Denied(denial) = limiter.check(&policy, &subject()).await.unwrap() {
+                sleep(denial.retry_after().unwrap()).await;
+                assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
+                slept += 1;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_costs_less_is_asked_for_and_its_admission_forgets_the_denial() {
+    let server = Server::start();
+    let limiter = limiter(&server).await;
+    let policy = policy([Rule::sliding_window(5, HOUR)]);
+    let allowed = async |cost| limiter.check(&policy, &subject()).cost(cost).await.unwrap().is_allowed();
+    assert!(allowed(3).await);
+    assert!(!allowed(3).await);
+    let calls = asked(&server);
+    assert!(!allowed(4).await);
+    assert_eq!(asked(&server), calls, "what costs more is denied as well");
+    assert!(allowed(1).await);
+    assert!(!allowed(3).await);
+    assert_eq!(asked(&server), calls + 2);
+}
+
+#[tokio::test]
+async fn what_asks_for_a_report_is_always_asked() {
+    let server = Server::start();
+    let limiter = limiter(&server).await;
+    let policy = policy([Rule::sliding_window(1, HOUR)]);
+    assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
+    denied(&limiter, &policy).await;
+    let calls = asked(&server);
+    for _ in 0..5 {
+        let decision = limiter.check(&policy, &subject()).report().await.unwrap();
+        assert_eq!(decision.report()[0].remaining(), 0);
+    }
+    assert_eq!(asked(&server), calls + 5);
+}
+
+#[tokio::test]
+async fn remembering_for_no_time_asks_for_every_call() {
+    let server = Server::start();
+    let limiter = builder().remember_denials(Duration::ZERO).connect(&server.url()).await.unwrap();
+    let policy = policy([Rule::sliding_window(1, HOUR)]);
+    assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
+    let calls = asked(&server);
+    for _ in 0..20 {
+        denied(&limiter, &policy).await;
+    }
+    assert_eq!(asked(&server), calls + 20);
+}
+
+#[tokio::test]
+async fn a_tally_that_another_process_lets_start_again_is_seen_when_the_time_is_over() {
+    let server = Server::start();
+    let limiter = builder().remember_denials(Duration::from_millis(100)).connect(&server.url()).await.unwrap();
+    let policy = policy([Rule::sliding_window(1, HOUR)]);
+    assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
+    denied(&limiter, &policy).await;
+    server.ask::<()>("FLUSHDB");
+    sleep(Duration::from_millis(100)).await;
+    assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
+}
+
+#[test]
+fn denials_are_remembered_for_ten_seconds_at_most() {
+    let longest = Duration::from_secs(10);
+    assert!(Limiter::builder().remember_denials(longest).connect_lazy("memory://").is_ok());
+    let refused = Limiter::builder().remember_denials(longest + Duration::from_nanos(1)).connect_lazy("memory://");
+    let text = refused.unwrap_err().to_string();
+    assert!(text.contains("`remember_denials` is at most ten seconds"), "{text}");
+}

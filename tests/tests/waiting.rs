@@ -1,0 +1,211 @@
+//! Callers wait for admission: in the order they came, at the rule's pace, and never beyond their time.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+
+use std::time::Duration;
+
+use tallygate::{Decision, Limiter, Policy, Rule, Subject};
+use tallygate_tests::server::Server;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, advance, sleep, timeout};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn policy(count: u64, per: Duration) -> Policy {
+    Policy::builder("waiting").rule(Rule::sliding_window(count, per)).build().unwrap()
+}
+
+fn subject() -> Subject {
+    Subject::of("somebody")
+}
+
+/// A call that waits in a task of its own, and tells its number, its decision and when that was made.
+fn caller(
+    callers: &mut JoinSet<(usize, Decision, Duration)>,
+    number: usize,
+    limiter: &Limiter,
+    policy: &Policy,
+    patience: Duration,
+) {
+    let (limiter, policy, came) = (limiter.clone(), policy.clone(), Instant::now());
+    callers.spawn(async move {
+        let decision = limiter.check(&policy, &subject()).wait(patience).await.expect("the backend answers");
+        (number, decision, came.elapsed())
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_waiters_are_let_in_at_the_rules_pace_in_their_order_and_none_late() {
+    let (limiter, policy, mut callers) = (Limiter::in_memory(), policy(10, SECOND), JoinSet::new());
+    for number in 0..1_000 {
+        caller(&mut callers, number, &limiter, &policy, 50 * SECOND);
+    }
+    let mut admitted_in = [0; 51];
+    let mut order = Vec::new();
+    let mut denied = 0;
+    while let Some(answered) = callers.join_next().await {
+        let (number, decision, after) = answered.unwrap();
+        assert!(after <= 50 * SECOND, "{after:?}");
+        if decision.is_allowed() {
+            admitted_in[usize::try_from(after.as_secs()).unwrap()] += 1;
+            order.push(number);
+        } else {
+            assert_eq!(after, 50 * SECOND, "who cannot be admitted by then learns it no earlier from the line");
+            denied += 1;
+        }
+    }
+    assert_eq!(admitted_in, [10; 51]);
+    assert_eq!((order.len(), denied), (510, 490));
+    // At its deadline everybody who is left asks once more, so the last ten are let in as they come.
+    assert!(order[..500].is_sorted(), "first come, first served");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_cannot_be_admitted_in_time_is_told_at_once() {
+    let (limiter, policy) = (Limiter::in_memory(), policy(1, 10 * SECOND));
+    assert!(limiter.check(&policy, &subject()).wait(SECOND).await.unwrap().is_allowed());
+    let came = Instant::now();
+    let Decision::Denied(denial) = limiter.check(&policy, &subject()).wait(9 * SECOND).await.unwrap() else {
+        panic!("the window is full for ten seconds")
+    };
+    assert_eq!((denial.retry_after(), came.elapsed()), (Some(10 * SECOND), Duration::ZERO));
+    assert!(limiter.check(&policy, &subject()).wait(10 * SECOND).await.unwrap().is_allowed());
+    assert_eq!(came.elapsed(), 10 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_can_never_be_admitted_is_denied_at_once_however_long_the_caller_would_wait() {
+    let (limiter, policy) = (Limiter::in_memory(), policy(5, SECOND));
+    let came = Instant::now();
+    for check in [limiter.acquire(&policy, &subject()), limiter.check(&policy, &subject()).wait(Duration::MAX)] {
+        let Decision::Denied(denial) = check.cost(6).await.unwrap() else { panic!("six are more than five") };
+        assert_eq!((denial.retry_after(), came.elapsed()), (None, Duration::ZERO));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn acquiring_waits_as_long_as_it_takes() {
+    let (limiter, policy, day) = (Limiter::in_memory(), policy(1, 86_400 * SECOND), 86_400 * SECOND);
+    let came = Instant::now();
+    for calls in 0..4 {
+        assert!(limiter.acquire(&policy, &subject()).await.unwrap().is_allowed());
+        assert_eq!(came.elapsed(), calls * day);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_patience_ends_in_the_line_too() {
+    let (limiter, policy, mut callers) = (Limiter::in_memory(), policy(1, 10 * SECOND), JoinSet::new());
+    for (number, patience) in [30, 30, 3].into_iter().enumerate() {
+        caller(&mut callers, number, &limiter, &policy, patience * SECOND);
+    }
+    let mut answers = callers.join_all().await;
+    answers.sort_by_key(|(number, ..)| *number);
+    let told: Vec<_> = answers.iter().map(|(_, decision, after)| (decision.is_allowed(), after.as_secs())).collect();
+    assert_eq!(told, [(true, 0), (true, 10), (false, 3)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_waiter_neither_counts_nor_holds_up_the_next() {
+    let (limiter, policy, mut callers) = (Limiter::in_memory(), policy(1, 10 * SECOND), JoinSet::new());
+    assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
+    let dropped = limiter.clone();
+    let first = {
+        let policy = policy.clone();
+        tokio::spawn(async move { dropped.acquire(&policy, &subject()).await.map(drop) })
+    };
+    sleep(SECOND).await;
+    caller(&mut callers, 1, &limiter, &policy, 60 * SECOND);
+    sleep(SECOND).await;
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    let (_, decision, after) = callers.join_next().await.unwrap().unwrap();
+    assert!(decision.is_allowed());
+    assert_eq!(after, 9 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn subjects_wait_in_lines_of_their_own() {
+    let (limiter, policy) = (Limiter::in_memory(), policy(1, 10 * SECOND));
+    for subject in [Subject::of("a"), Subject::of("b")] {
+        assert!(limiter.check(&policy, &subject).await.unwrap().is_allowed());
+        advance(SECOND).await;
+    }
+    let (one, another) = (Subject::of("a"), Subject::of("b"));
+    let came = Instant::now();
+    let both = tokio::join!(limiter.acquire(&policy, &one), async {
+        let decision = limiter.acquire(&policy, &another).await;
+        (decision, came.elapsed())
+    });
+    assert!(both.0.unwrap().is_allowed() && both.1.0.unwrap().is_allowed());
+    assert_eq!(both.1.1, 9 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_costly_call_is_not_starved_by_cheap_ones_behind_it() {
+    let (limiter, policy, mut callers) = (Limiter::in_memory(), policy(10, 10 * SECOND), JoinSet::new());
+    assert!(limiter.check(&policy, &subject()).cost(5).await.unwrap().is_allowed());
+    sleep(5 * SECOND).await;
+    assert!(limiter.check(&policy, &subject()).cost(5).await.unwrap().is_allowed());
+    let (costly, came) = (limiter.clone(), Instant::now());
+    let costly = {
+        let policy = policy.clone();
+        tokio::spawn(async move {
+            let decision = costly.acquire(&policy, &subject()).cost(10).await;
+            (decision.unwrap().is_allowed(), came.elapsed())
+        })
+    };
+    sleep(SECOND).await;
+    // Room for cheap calls comes in four seconds, for the costly one in nine.
+    caller(&mut callers, 1, &limiter, &policy, 60 * SECOND);
+    assert_eq!(costly.await.unwrap(), (true, 10 * SECOND));
+    let (_, decision, after) = callers.join_next().await.unwrap().unwrap();
+    assert_eq!((decision.is_allowed(), after), (true, 19 * SECOND));
+}
+
+/// Several processes share the server, so the pace is the server's; two limiters stand for two processes.
+#[tokio::test(flavor = "multi_thread")]
+async fn waiters_of_two_processes_share_a_pace_and_ask_no_more_than_it_takes() {
+    let server = Server::start();
+    let limiters = [server.limiter().await, server.limiter().await];
+    let (count, per, all) = (25, Duration::from_millis(200), 200);
+    let (policy, mut callers, came) = (policy(count, per), JoinSet::new(), Instant::now());
+    for number in 0..all {
+        caller(&mut callers, number, &limiters[number % 2], &policy, 60 * SECOND);
+    }
+    let answers = timeout(60 * SECOND, callers.join_all()).await.unwrap();
+    assert!(answers.iter().all(|(_, decision, _)| decision.is_allowed()));
+    // 25 at once, and the other 175 in seven windows.
+    assert!(came.elapsed() >= 7 * per, "{:?}", came.elapsed());
+    let asked = server.calls("evalsha") + server.calls("eval");
+    // At first, everybody asks at once. After that, the first of each line asks for each admission and is denied now
+    // and then. Several requests may share a call.
+    assert!(asked <= 600, "{asked} calls for {all} admissions");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiters_that_are_dropped_at_random_never_let_more_in_than_the_rule() {
+    let server = Server::start();
+    let limiter = server.limiter().await;
+    let (count, per) = (5, Duration::from_millis(100));
+    let (policy, mut callers, started) = (policy(count, per), JoinSet::new(), Instant::now());
+    for number in 0..120 {
+        caller(&mut callers, number, &limiter, &policy, 60 * SECOND);
+    }
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut handles = Vec::new();
+    for number in 0..120 {
+        let (limiter, policy) = (limiter.clone(), policy.clone());
+        let dropped_after = Duration::from_millis(random.u64(0..400));
+        let call = async move { limiter.acquire(&policy, &subject()).await };
+        handles.push((number, tokio::spawn(timeout(dropped_after, call))));
+    }
+    let mut admitted = 0;
+    for (_, handle) in handles {
+        admitted += u64::from(matches!(handle.await.unwrap(), Ok(Ok(decision)) if decision.is_allowed()));
+    }
+    let answers = timeout(60 * SECOND, callers.join_all()).await.expect("nobody is held up by those that left");
+    assert!(answers.iter().all(|(_, decision, _)| decision.is_allowed()));
+    let windows = u64::try_from(started.elapsed().as_millis() / per.as_millis()).unwrap() + 1;
+    assert!(120 + admitted <= count * windows, "{admitted} and 120 in {windows} windows");
+}

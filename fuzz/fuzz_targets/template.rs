@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|text: &str| tallygate_fuzz::trial::template(text));
+libfuzzer_sys::fuzz_target!(|text: &str| tallygate_macros::trial::template(text));

@@ -20,8 +20,10 @@ mod shape;
 mod template;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
+#[cfg(all(test, not(fuzzing)))]
 mod trial;
+#[cfg(fuzzing)]
+pub mod trial;
 mod validate;
 
 /// Limits an async function: it runs when every rule admits the call, and else returns a `Rejection`.
@@ -146,6 +148,7 @@ mod validate;
 /// A mistake in the attribute is a compile error that says what to write instead, at the place of the mistake: rules that are
 /// missing, contradictory or can never bind, arguments that are unknown or repeated, placeholders that name no argument. All
 /// the mistakes are reported at once, and the function is left as it is.
+#[cfg(not(fuzzing))]
 #[proc_macro_attribute]
 pub fn rate_limit(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let limited = pipeline::limit(attribute.into(), &item.into());

@@ -96,12 +96,12 @@ impl Body {
     pub(super) fn with(&self, before: &TokenStream, check: &TokenStream) -> Group {
         let both = quote!({ #before #check });
         match &self.kind {
-            Kind::Async | Kind::Plain => behind(declarations, &self.block, &both),
+            Kind::Async | Kind::Plain => in_front(&self.block, &both),
             Kind::AsyncTrait(future, _) => edited(&self.block, &future.path, |block| behind(rebindings, block, &both)),
-            Kind::BlockedOn(future) => edited(&self.block, &future.path, |block| behind(declarations, block, &both)),
+            Kind::BlockedOn(future) => edited(&self.block, &future.path, |block| in_front(block, &both)),
             Kind::Future(future) => {
                 let check = quote!({ #check });
-                let checked = edited(&self.block, &future.path, |block| behind(declarations, block, &check));
+                let checked = edited(&self.block, &future.path, |block| in_front(block, &check));
                 behind(declarations, &checked, before)
             }
         }
@@ -113,6 +113,26 @@ pub(super) fn filled(group: &Group, tokens: TokenStream) -> Group {
     let mut filled = Group::new(group.delimiter(), tokens);
     filled.set_span(group.span());
     filled
+}
+
+/// Puts statements in front of those of a block.
+///
+/// A block that is unfinished stays the tokens that it is, within another: what is missing in it the compiler has told
+/// before, and tells only once when all the places are the same.
+fn in_front(block: &Group, statements: &TokenStream) -> Group {
+    if is_finished(block) {
+        behind(declarations, block, statements)
+    } else {
+        filled(block, quote!(#statements #block))
+    }
+}
+
+fn is_finished(block: &Group) -> bool {
+    let read = |input: ParseStream<'_>| {
+        Attribute::parse_inner(input)?;
+        Block::parse_within(input)
+    };
+    read.parse2(block.stream()).is_ok()
 }
 
 /// Puts tokens behind the first ones of a block, as many as are counted.

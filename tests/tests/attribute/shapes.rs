@@ -152,7 +152,7 @@ async fn destructured(
 }
 
 #[rate_limit(key = "{list.len()}", rule(count = 1, per = "1h"))]
-async fn mutable(runs: &Runs, mut list: Vec<u8>, ref kept: String) -> Result<usize, Rejection> {
+async fn mutable(runs: &Runs, mut list: Vec<u8>, (ref kept, _): (String, u8)) -> Result<usize, Rejection> {
     runs.add();
     list.push(1);
     Ok(list.len() + kept.len())
@@ -233,7 +233,7 @@ shapes! {
     a_function_that_returns_a_trait_object => returning_dyn;
     a_function_that_returns_a_function => returning_a_function;
     a_function_of_patterns => async |runs: &Runs| destructured(runs, (1, Json(2)), [3; 3], Json(4), 5).await;
-    a_function_of_mutable_arguments => async |runs: &Runs| mutable(runs, vec![1], String::new()).await;
+    a_function_of_mutable_arguments => async |runs: &Runs| mutable(runs, vec![1], (String::new(), 1)).await;
     a_function_of_raw_identifiers => async |runs: &Runs| r#type(runs, 1, 2).await;
     a_function_in_a_function => around;
     a_function_in_a_limited_function => around_another;
@@ -298,7 +298,7 @@ impl Service {
     }
 
     #[rate_limit(key = "{self.id}", rule(count = 1, per = "1h"))]
-    async fn of_a_lifetime<'a>(self: &'a Self, other: &'a str) -> Result<&'a str, Rejection> {
+    async fn of_a_lifetime<'a>(&'a self, other: &'a str) -> Result<&'a str, Rejection> {
         self.runs.add();
         Ok(if other.is_empty() { self.id } else { other })
     }

@@ -101,6 +101,7 @@ fn destructured(runs: &Runs, (a, mut b): (u8, Vec<u8>)) -> impl Future<Output = 
     }
 }
 
+#[allow(clippy::type_complexity)]
 #[rate_limit(rule(count = 1, per = "1h"))]
 fn boxed(runs: &Runs) -> Pin<Box<dyn Future<Output = Result<Box<dyn Display>, Rejection>> + Send + '_>> {
     Box::pin(async move {
@@ -109,6 +110,7 @@ fn boxed(runs: &Runs) -> Pin<Box<dyn Future<Output = Result<Box<dyn Display>, Re
     })
 }
 
+#[allow(clippy::needless_return)]
 #[rate_limit(key = "{text}", rule(count = 1, per = "1h"))]
 fn boxed_by_a_path(runs: &Runs, text: Rc<str>) -> Pin<Box<dyn Future<Output = Result<Rc<str>, Rejection>> + '_>> {
     #[allow(unused_imports)]
@@ -157,6 +159,7 @@ fn never_ending(runs: &Runs) -> Pinned<'_, u8> {
     })
 }
 
+#[allow(clippy::unwrap_used)]
 #[rate_limit(rule(count = 1, per = "1h"))]
 fn run_to_its_end(runs: &Runs) -> Result<(), Rejection> {
     let body = async {
@@ -301,6 +304,7 @@ fn holding(text: Rc<str>) -> impl Future<Output = Result<usize, Rejection>> {
     }
 }
 
+#[allow(clippy::needless_pass_by_value)]
 #[rate_limit(key = "{text}", rule(count = 1, per = "1h"))]
 fn letting_go(text: Rc<str>) -> impl Future<Output = Result<usize, Rejection>> {
     let length = text.len();

@@ -1,0 +1,119 @@
+//! Expansions of every shape are silent under the strictest lints that a user may deny.
+
+#![deny(warnings, future_incompatible, let_underscore, nonstandard_style, rust_2018_idioms, rust_2024_compatibility)]
+#![deny(clippy::all, clippy::pedantic, clippy::nursery, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![deny(
+    missing_debug_implementations,
+    missing_docs,
+    redundant_lifetimes,
+    single_use_lifetimes,
+    trivial_casts,
+    trivial_numeric_casts,
+    unit_bindings,
+    unreachable_pub,
+    unsafe_code,
+    unused,
+    unused_import_braces,
+    unused_lifetimes,
+    unused_qualifications,
+    unused_results,
+    variant_size_differences
+)]
+
+use std::future::Future;
+use std::pin::Pin;
+
+use async_trait::async_trait;
+use tallygate::{Rejection, rate_limit};
+
+/// A future that is boxed.
+pub type Boxed<'a> = Pin<Box<dyn Future<Output = Result<u8, Rejection>> + Send + 'a>>;
+
+/// On one line.
+///
+/// # Errors
+///
+/// There are too many.
+#[rustfmt::skip]
+#[rate_limit(key = "{number}", rule(count = 1, per = "60s"))]
+pub async fn on_one_line(number: u8) -> Result<u8, Rejection> { Ok(number) }
+
+/// Returns a future.
+///
+/// # Errors
+///
+/// There are too many.
+#[rate_limit(key = "{number}", rule(count = 1, per = "60s"), message = "not {number}")]
+pub fn opaque(number: &u8) -> impl Future<Output = Result<u8, Rejection>> + Send + use<> {
+    const ONE: u8 = 1;
+    let number = *number + ONE;
+    async move { Ok(number) }
+}
+
+/// Returns a future that is boxed.
+#[must_use]
+#[rate_limit(key = "{number}", rule(count = 1, per = "60s"))]
+pub fn boxed(number: &u8) -> Boxed<'_> {
+    Box::pin(async move { Ok(*number) })
+}
+
+/// Counts.
+#[async_trait]
+pub trait Count {
+    /// Counts one.
+    ///
+    /// # Errors
+    ///
+    /// There are too many.
+    #[rate_limit(key = "{self.name()}:{by}", rule(count = 1, per = "60s"))]
+    async fn provided(&self, (by, _): (u8, u8)) -> Result<u8, Rejection> {
+        Ok(by)
+    }
+
+    /// Counts all.
+    ///
+    /// # Errors
+    ///
+    /// There are too many.
+    async fn count(&mut self, by: u8) -> Result<u8, Rejection>;
+
+    /// Its name.
+    fn name(&self) -> String;
+}
+
+#[async_trait]
+impl Count for u8 {
+    #[rate_limit(key = "{self}:{by}", rule(count = 1, per = "60s"))]
+    async fn count(&mut self, by: Self) -> Result<Self, Rejection> {
+        *self += by;
+        Ok(*self)
+    }
+
+    fn name(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// A trait whose methods return futures.
+pub trait Later {
+    /// Counts later.
+    fn later(&self) -> impl Future<Output = Result<u8, Rejection>> + Send;
+}
+
+impl Later for u8 {
+    #[rate_limit(key = "{self}", rule(count = 1, per = "60s"))]
+    fn later(&self) -> impl Future<Output = Result<Self, Rejection>> + Send {
+        let number = *self;
+        async move { Ok(number) }
+    }
+}
+
+#[tokio::test]
+async fn shapes_under_strict_lints_are_limited_all_the_same() {
+    assert_eq!((on_one_line(1).await.ok(), on_one_line(1).await.ok()), (Some(1), None));
+    assert_eq!((opaque(&1).await.ok(), opaque(&1).await.ok()), (Some(2), None));
+    assert_eq!((boxed(&1).await.ok(), boxed(&1).await.ok()), (Some(1), None));
+    assert_eq!((1.provided((2, 3)).await.ok(), 1.provided((2, 3)).await.ok()), (Some(2), None));
+    assert_eq!((1.count(2).await.ok(), 1.count(2).await.ok()), (Some(3), None));
+    assert_eq!((1.later().await.ok(), 1.later().await.ok()), (Some(1), None));
+}

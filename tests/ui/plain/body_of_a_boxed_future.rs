@@ -1,0 +1,14 @@
+use std::future::Future;
+use std::pin::Pin;
+
+use tallygate::Rejection;
+
+// As it is without the attribute.
+fn count(text: &str) -> Pin<Box<dyn Future<Output = Result<u32, Rejection>> + '_>> {
+    Box::pin(async move {
+        let count: u32 = text;
+        Ok(count)
+    })
+}
+
+fn main() {}

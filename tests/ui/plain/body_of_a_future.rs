@@ -1,0 +1,13 @@
+use std::future::Future;
+
+use tallygate::Rejection;
+
+// As it is without the attribute.
+fn count() -> impl Future<Output = Result<u32, Rejection>> {
+    async move {
+        let count: u32 = "one";
+        Ok(count)
+    }
+}
+
+fn main() {}

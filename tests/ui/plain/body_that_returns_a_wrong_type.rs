@@ -1,0 +1,8 @@
+use tallygate::Rejection;
+
+// As it is without the attribute.
+async fn count() -> Result<u32, Rejection> {
+    Ok("one")
+}
+
+fn main() {}

@@ -63,13 +63,13 @@ impl Server {
     pub fn start_with(options: &[&str]) -> Self {
         let options: Vec<_> = options.iter().map(|&option| option.to_owned()).collect();
         let folder = tempfile::tempdir().expect("a temporary folder");
-        loop {
+        // Another process may be faster to take a free port, but not each time.
+        let started = (0..10).find_map(|_| {
             let port = free_port();
-            // Another process may have been faster to take the port.
-            if let Some(process) = launch(port, &options, &folder) {
-                return Self { process, port, options, folder };
-            }
-        }
+            launch(port, &options, &folder).map(|process| (process, port))
+        });
+        let (process, port) = started.unwrap_or_else(|| panic!("`{}` ends at once, with {options:?}", *BINARY));
+        Self { process, port, options, folder }
     }
 
     /// Starts a server on a port that was found to be [free](free_port).

@@ -36,11 +36,11 @@ async fn the_customers_rules_hold() {
         assert_eq!(customers_rules(&limiter).await.unwrap_err().kind(), Kind::Duplicate);
         tokio::time::advance(Duration::from_secs(5)).await;
     }
-    let limited = customers_rules(&limiter).await.unwrap_err();
-    assert_eq!(limited.kind(), Kind::Limited);
-    let rule = limited.rule().unwrap();
+    let rejection = customers_rules(&limiter).await.unwrap_err();
+    assert_eq!(rejection.kind(), Kind::Limited);
+    let rule = rejection.rule().unwrap();
     assert_eq!((rule.index(), rule.count(), rule.per()), (1, 10, Duration::from_secs(60)));
-    assert_eq!(limited.retry_after(), Some(Duration::from_secs(10)));
+    assert_eq!(rejection.retry_after(), Some(Duration::from_secs(10)));
 }
 
 #[rustfmt::skip]

@@ -4,7 +4,8 @@
 //! but for that single question, `call('TIME')`, which became a look at a hash that the test writes. A proxy asks for
 //! this script whenever a limiter asks for the shipped one; all else is as in production.
 //!
-//! Keys still expire by the real clock. Windows of minutes, which a test lets pass in no time, see to it that none goes early.
+//! Keys still expire by the real clock. Windows of minutes, which a test lets pass in no time, see to it that none goes
+//! early.
 
 use std::sync::Mutex;
 use std::time::Duration;

@@ -90,8 +90,8 @@ async fn calls_that_are_given_up_disturb_no_other() {
     }
 }
 
-/// Calls two policies in turn, of which one admits all and the other nothing more: a reply that reaches the wrong caller
-/// shows. Returns how many calls were admitted, and how many of that kind were given up.
+/// Calls two policies in turn, of which one admits all and the other nothing more: a reply that reaches the wrong
+/// caller shows. Returns how many calls were admitted, and how many of that kind were given up.
 async fn call_and_give_up_at_random(limiter: Limiter, subject: Subject) -> (Subject, usize, usize) {
     let open = Policy::builder("open").rule(Rule::sliding_window(1_000_000, PER)).build().unwrap();
     let closed = Policy::builder("closed").rule(Rule::sliding_window(1, PER)).build().unwrap();

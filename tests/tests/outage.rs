@@ -1,8 +1,8 @@
 //! Redis fails in every way that a test can make it fail: each call is answered in time, and the limiter recovers by
 //! itself.
 //!
-//! What bounds the time of a call is the deadline and [`GRACE`]. A busy machine adds to it, as [`Punctuality`] sees it; so
-//! would tests beside each other, and these run one at a time.
+//! What bounds the time of a call is the deadline and [`GRACE`]. A busy machine adds to it, as [`Punctuality`] sees it;
+//! so would tests beside each other, and these run one at a time.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 

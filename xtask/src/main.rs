@@ -4,6 +4,7 @@
 
 mod ci;
 mod debian;
+mod licences;
 mod package;
 mod server;
 mod step;

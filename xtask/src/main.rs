@@ -5,6 +5,7 @@
 mod bench;
 mod ci;
 mod debian;
+mod licences;
 mod package;
 mod server;
 mod step;

@@ -6,41 +6,22 @@ use std::{env, fs, process};
 
 use crate::{Outcome, step};
 
-/// In the order in which they depend on each other, each with its folder.
-const PUBLISHED: [(&str, &str); 4] =
-    [("tallygate-rules", "rules"), ("tallygate-lua", "lua"), ("tallygate-macros", "macros"), ("tallygate", "runtime")];
+/// In the order in which they depend on each other.
+const PUBLISHED: [&str; 4] = ["tallygate-rules", "tallygate-lua", "tallygate-macros", "tallygate"];
 
 /// What every package holds, beside its code.
 const IN_EACH: [&str; 4] = ["Cargo.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE"];
-
-/// What lies in the root and, as a copy, in every folder: a package holds only what is inside its folder.
-const COPIED: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
-
-/// Compares the copies of the licences with those in the root.
-pub(crate) fn check_licences() -> Outcome {
-    step::announce("licences");
-    let copies = PUBLISHED.iter().flat_map(|(_, folder)| COPIED.map(|name| (*folder, name)));
-    copies.into_iter().try_for_each(|(folder, name)| {
-        let copy = format!("{folder}/{name}");
-        let equal = read(&copy)? == read(name)?;
-        if equal { Ok(()) } else { Err(format!("{copy} is not what {name} is; again by: cp {name} {copy}")) }
-    })
-}
-
-fn read(file: &str) -> Result<Vec<u8>, String> {
-    fs::read(step::root().join(file)).map_err(|error| format!("cannot read {file}: {error}"))
-}
 
 /// Packs all at once, as they depend on each other in versions that no registry has yet, and builds what was packed.
 pub(crate) fn run() -> Outcome {
     let folder = fresh_folder();
     let mut together = step::cargo("package --allow-dirty --target-dir");
-    together.arg(&folder).args(PUBLISHED.iter().flat_map(|(package, _)| ["-p", package]));
+    together.arg(&folder).args(PUBLISHED.iter().flat_map(|package| ["-p", package]));
     let packed = step::run("package what is published", &mut together);
     // Left to the system where it cannot be removed.
     let _ = fs::remove_dir_all(&folder);
     packed?;
-    PUBLISHED.iter().try_for_each(|(package, _)| check_contents(package))
+    PUBLISHED.into_iter().try_for_each(check_contents)
 }
 
 /// A folder that no run had before: cargo believes that a version it has unpacked from a registry never changes, and

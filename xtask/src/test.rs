@@ -1,18 +1,19 @@
 //! Every test of the workspace, doctests and the snippets of the README included.
 
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::server::{Server, VARIABLE};
 use crate::{Outcome, step};
 
-/// Whose tests may start servers.
+/// Where the tests are that may start servers.
 const FOLDERS: [&str; 2] = ["tests/tests", "examples/tests"];
 
-/// Of those, the ones that start none: another server changes nothing about them.
-const WITHOUT_SERVER: [&str; 4] = ["attribute", "keys", "lints", "ui"];
+/// No test starts a server without it.
+const HARNESS: &str = "tallygate_tests::";
 
-/// What the names of tests say that need no server, in files beside tests that do.
-const IN_MEMORY: [&str; 2] = ["in_memory", "memory_equals"];
+/// Parts of the names of long tests that need no server, in files beside tests that do: once is enough.
+const ONCE: [&str; 3] = ["in_memory", "memory_equals", "a_million_random_pairs"];
 
 /// Runs every test, with the usual server.
 pub(crate) fn run() -> Outcome {
@@ -40,23 +41,26 @@ fn tests_with_server(server: &Server) -> Outcome {
     // The whole workspace again, so that nothing is built with other features.
     let mut tests = step::cargo("test --workspace");
     for folder in FOLDERS {
-        let names = names(folder).map_err(|error| format!("cannot read {folder}: {error}"))?;
-        let with_server = names.iter().filter(|name| !WITHOUT_SERVER.contains(&name.as_str()));
-        tests.args(with_server.flat_map(|name| ["--test", name]));
+        let names = names_with_harness(folder).map_err(|error| format!("cannot read {folder}: {error}"))?;
+        tests.args(names.iter().flat_map(|name| ["--test", name]));
     }
-    tests.arg("--").args(IN_MEMORY.iter().flat_map(|name| ["--skip", name]));
+    tests.arg("--").args(ONCE.iter().flat_map(|name| ["--skip", name]));
     let title = format!("run the tests that start servers: {}", server.version);
     step::run(&title, tests.env(VARIABLE, &server.binary))
 }
 
-/// Returns the names that cargo gives to the tests in a folder.
-fn names(folder: &str) -> io::Result<Vec<String>> {
+/// Returns the names that cargo gives to those tests of a folder that use the harness.
+fn names_with_harness(folder: &str) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
-    for entry in fs::read_dir(step::root().join(folder))? {
-        let path = entry?.path();
-        let is_test = path.join("main.rs").is_file() || path.extension().is_some_and(|extension| extension == "rs");
-        names.extend(path.file_stem().filter(|_| is_test).map(|stem| stem.to_string_lossy().into_owned()));
+    for test in files(&step::root().join(folder))? {
+        let sources = if test.is_dir() { files(&test)? } else { vec![test.clone()] };
+        let has_harness = sources.iter().any(|file| fs::read_to_string(file).is_ok_and(|text| text.contains(HARNESS)));
+        names.extend(test.file_stem().filter(|_| has_harness).map(|stem| stem.to_string_lossy().into_owned()));
     }
     names.sort();
     Ok(names)
+}
+
+fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
 }

@@ -211,6 +211,7 @@ impl<'a> Check<'a> {
     }
 
     /// Decides a call that this process can decide without asking.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, reason = "without Redis it can decide any"))]
     fn at_once(&self) -> Option<Result<Decision, Outage>> {
         let terms = match self.terms() {
             Ok(terms) => terms,

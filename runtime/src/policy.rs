@@ -116,7 +116,7 @@ impl Policy {
         group.label.as_deref().map(str::to_owned)
     }
 
-    /// Whether it is a clone of the other.
+    /// Whether it is a clone of the other, and so has the same counts.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
@@ -152,11 +152,6 @@ impl Policy {
     #[must_use]
     pub fn ban(&self) -> Option<Ban> {
         self.inner.ban
-    }
-
-    /// Whether this is a clone of the other, and so has the same counts.
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner)
     }
 
     /// The rules by the subject that they count: one tally each.

@@ -120,11 +120,7 @@ pub(super) fn filled(group: &Group, tokens: TokenStream) -> Group {
 /// A block that is unfinished stays the tokens that it is, within another: what is missing in it the compiler has told
 /// before, and tells only once when all the places are the same.
 fn in_front(block: &Group, statements: &TokenStream) -> Group {
-    if is_finished(block) {
-        behind(declarations, block, statements)
-    } else {
-        filled(block, quote!(#statements #block))
-    }
+    if is_finished(block) { behind(declarations, block, statements) } else { filled(block, quote!(#statements #block)) }
 }
 
 fn is_finished(block: &Group) -> bool {

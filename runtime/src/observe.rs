@@ -1,5 +1,8 @@
 //! What the log, the metrics and the spans tell of decisions: policy, rule and kind, and never the subject.
 
+#[cfg(feature = "metrics")]
+pub(crate) mod meters;
+
 #[cfg(feature = "redis")]
 use tracing::warn;
 use tracing::{debug, info};
@@ -53,7 +56,7 @@ impl<'a> Watch<'a> {
             rule.inspect(|rule| _ = self.span.record("rule", rule));
         }
         #[cfg(feature = "metrics")]
-        metrics::decided(self.policy, outcome, rule, self.started.elapsed());
+        meters::decided(self.policy, outcome, rule, self.started.elapsed());
         self.within(|| match decided {
             Ok(Decision::Allowed(_)) => {}
             Ok(Decision::Denied(denial)) => denied(self.policy, denial),
@@ -134,7 +137,7 @@ impl Tallies {
     #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, unused_variables, reason = "nobody counts"))]
     pub(crate) fn are(&mut self, tallies: usize) {
         #[cfg(feature = "metrics")]
-        metrics::tallies(&mut self.counted, tallies);
+        meters::tallies(&mut self.counted, tallies);
     }
 }
 
@@ -142,37 +145,5 @@ impl Tallies {
 impl Drop for Tallies {
     fn drop(&mut self) {
         self.are(0);
-    }
-}
-
-#[cfg(feature = "metrics")]
-mod metrics {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
-
-    use metrics::{counter, gauge, histogram};
-
-    use super::Outcome;
-    use crate::Policy;
-
-    /// All tallies in this process, whatever limiter they are of.
-    static TALLIES: AtomicUsize = AtomicUsize::new(0);
-
-    pub(super) fn decided(policy: &Policy, outcome: Outcome, rule: Option<usize>, took: Duration) {
-        let (policy, rule) =
-            (policy.name().to_owned(), rule.map_or_else(|| "none".to_owned(), |rule| rule.to_string()));
-        let labels = [("policy", policy.clone()), ("rule", rule), ("outcome", outcome.to_string())];
-        counter!("tallygate_decisions_total", &labels).increment(1);
-        histogram!("tallygate_decision_seconds", "policy" => policy).record(took);
-    }
-
-    #[allow(clippy::cast_precision_loss, reason = "a gauge is a float, and there are far less than 2^53 tallies")]
-    pub(super) fn tallies(counted: &mut usize, tallies: usize) {
-        if *counted == tallies {
-            return;
-        }
-        let before = std::mem::replace(counted, tallies);
-        let all = TALLIES.fetch_add(tallies.wrapping_sub(before), Ordering::Relaxed);
-        gauge!("tallygate_tallies").set(all.wrapping_add(tallies).wrapping_sub(before) as f64);
     }
 }

@@ -11,6 +11,8 @@ use tallygate_rules::{Ban, Rule, validate_by_subject};
 
 use self::group::Group;
 use crate::Error;
+#[cfg(feature = "metrics")]
+use crate::observe::meters::Meters;
 
 /// A named, ordered list of rules that decide a call together.
 ///
@@ -40,6 +42,8 @@ struct Inner {
     rules: Box<[Rule]>,
     ban: Option<Ban>,
     groups: Box<[Group]>,
+    #[cfg(feature = "metrics")]
+    meters: Meters,
 }
 
 impl Policy {
@@ -93,7 +97,7 @@ impl Policy {
         let regroup = |group: &Group| group.with_rules(group.positions.iter().map(|&at| rules[at].clone()).collect());
         let groups = self.groups().iter().map(regroup).collect();
         let Inner { name, ban, .. } = &*self.inner;
-        Self { inner: Arc::new(Inner { name: name.clone(), rules, ban: *ban, groups }) }
+        Self::from_parts(name.clone(), rules, *ban, groups)
     }
 
     /// Returns the same policy with other rules on the main subject, which are sound.
@@ -145,7 +149,26 @@ impl Policy {
     fn new(name: Cow<'static, str>, rules: Vec<(Option<String>, Rule)>, ban: Option<Ban>) -> Self {
         let groups = Group::gather(&name, &rules, ban).into();
         let rules = rules.into_iter().map(|(_, rule)| rule).collect();
-        Self { inner: Arc::new(Inner { name, rules, ban, groups }) }
+        Self::from_parts(name, rules, ban, groups)
+    }
+
+    fn from_parts(name: Cow<'static, str>, rules: Box<[Rule]>, ban: Option<Ban>, groups: Box<[Group]>) -> Self {
+        #[cfg(feature = "metrics")]
+        let meters = Meters::new(rules.len());
+        let inner = Inner {
+            name,
+            rules,
+            ban,
+            groups,
+            #[cfg(feature = "metrics")]
+            meters,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    #[cfg(feature = "metrics")]
+    pub(crate) fn meters(&self) -> &Meters {
+        &self.inner.meters
     }
 
     /// Returns what becomes of a subject that goes on being denied.

@@ -87,6 +87,11 @@ impl Arguments {
         self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.expression(example)))
     }
 
+    /// Takes `name`, and returns where it is written.
+    pub(crate) fn flag(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Place> {
+        self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.flag()))
+    }
+
     /// Returns whether there is an argument of that name that is not taken yet.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.written.iter().any(|argument| argument.name == name)
@@ -167,6 +172,16 @@ impl Argument {
             Value::Flag => name,
             Value::Single(value) => name.to(Place::of(value)),
             Value::List(close, _) => name.to(*close),
+        }
+    }
+
+    /// Reads `name`.
+    fn flag(self) -> syn::Result<Place> {
+        match self.value {
+            Value::Flag => Ok(self.place()),
+            _ => {
+                Err(error(self.place(), format_args!("`{name}` takes no value; write just `{name}`", name = self.name)))
+            }
         }
     }
 

@@ -13,6 +13,12 @@ const MESSAGE: &str = r#"message = "try again in {@retry_after}""#;
 /// What only rules have.
 const OF_RULES: [&str; 8] = ["count", "per", "algorithm", "capacity", "initial", "reset_after", "cron", "tz"];
 
+/// What only bans have.
+const OF_BANS: [&str; 3] = ["denials", "within", "duration"];
+
+/// What holds for the call as a whole, and so for all rules.
+const OF_CALLS: [&str; 6] = ["cost", "wait", "refund_if", "skip_if", "shadow", "limiter"];
+
 /// Everything the attribute says, as far as it could be read.
 pub(crate) struct Options {
     pub(crate) rules: Vec<RuleOptions>,
@@ -20,6 +26,15 @@ pub(crate) struct Options {
     pub(crate) name: Option<LitStr>,
     pub(crate) key: Option<LitStr>,
     pub(crate) message: Option<LitStr>,
+    pub(crate) ban: Option<BanOptions>,
+    /// `policy`: one that is built elsewhere.
+    pub(crate) policy: Option<Expr>,
+    pub(crate) cost: Option<Amount>,
+    pub(crate) wait: Option<LitStr>,
+    pub(crate) refund_if: Option<Expr>,
+    pub(crate) skip_if: Option<Expr>,
+    /// Where it is written.
+    pub(crate) shadow: Option<Place>,
     pub(crate) reject: Option<Expr>,
     pub(crate) limiter: Option<Expr>,
     /// `crate`: the path of the runtime.
@@ -32,13 +47,14 @@ pub(crate) struct Options {
 pub(crate) struct RuleOptions {
     pub(crate) place: Place,
     pub(crate) algorithm: Option<LitStr>,
-    pub(crate) count: Option<Count>,
+    pub(crate) count: Option<Amount>,
     pub(crate) per: Option<LitStr>,
     pub(crate) capacity: Option<LitInt>,
     pub(crate) initial: Option<LitInt>,
     pub(crate) reset_after: Option<LitStr>,
     pub(crate) cron: Option<LitStr>,
     pub(crate) tz: Option<LitStr>,
+    pub(crate) key: Option<LitStr>,
     pub(crate) name: Option<LitStr>,
     pub(crate) message: Option<LitStr>,
     /// Whether nothing is missing and nothing could not be read.
@@ -49,14 +65,24 @@ pub(crate) struct RuleOptions {
 pub(crate) struct DuplicateOptions {
     pub(crate) place: Place,
     pub(crate) per: Option<LitStr>,
+    pub(crate) key: Option<LitStr>,
     pub(crate) message: Option<LitStr>,
     /// Whether its arguments could be read.
     pub(crate) complete: bool,
 }
 
-/// How many calls a rule admits.
+/// `ban(...)`, as far as it could be read.
+pub(crate) struct BanOptions {
+    pub(crate) place: Place,
+    pub(crate) denials: Option<LitInt>,
+    pub(crate) within: Option<LitStr>,
+    pub(crate) duration: Option<LitStr>,
+    pub(crate) message: Option<LitStr>,
+}
+
+/// How many calls a rule admits, or how many this one counts as.
 #[derive(Clone)]
-pub(crate) enum Count {
+pub(crate) enum Amount {
     /// A number that is known when compiling.
     Literal(LitInt),
     /// An expression that every call evaluates.
@@ -69,12 +95,21 @@ impl Options {
         let rules = arguments.take_all("rule");
         let belongs = r#"belongs into a rule, like `rule(count = 10, per = "60s")`"#;
         let in_place = arguments.refuse(&OF_RULES, belongs, mistakes);
+        let belongs = r#"belongs into a ban, like `ban(denials = 20, within = "10m", duration = "1h")`"#;
+        let in_place = arguments.refuse(&OF_BANS, belongs, mistakes) && in_place;
         Self {
             rules: rules.into_iter().map(|rule| RuleOptions::read(rule, mistakes)).collect(),
             prevent_duplicate: DuplicateOptions::take(&mut arguments, mistakes),
             name: arguments.text("name", r#"name = "sms.send""#, mistakes),
             key: arguments.text("key", r#"key = "sms:{phone}""#, mistakes),
             message: arguments.text("message", MESSAGE, mistakes),
+            ban: BanOptions::take(&mut arguments, mistakes),
+            policy: arguments.expression("policy", "policy = SMS_POLICY", mistakes),
+            cost: amount("cost", ["cost = 3", "cost = items.len() as u64"], &mut arguments, mistakes),
+            wait: arguments.text("wait", r#"wait = "2s""#, mistakes),
+            refund_if: arguments.expression("refund_if", "refund_if = Result::is_err", mistakes),
+            skip_if: arguments.expression("skip_if", "skip_if = user.is_admin()", mistakes),
+            shadow: arguments.flag("shadow", mistakes),
             reject: arguments.expression("reject", "reject = ApiError::limited", mistakes),
             limiter: arguments.expression("limiter", "limiter = self.limiter", mistakes),
             runtime: runtime(&mut arguments, mistakes),
@@ -95,18 +130,21 @@ impl RuleOptions {
                 list.require("per", PER, place);
             }
         }
+        let belongs = "is for the call as a whole; write it beside the rules";
+        list.refuse(&OF_CALLS, belongs, mistakes);
         let before = mistakes.number();
         let mut options = Self {
             complete: false,
             place,
             algorithm: list.text("algorithm", r#"algorithm = "token_bucket""#, mistakes),
-            count: count(&mut list, mistakes),
+            count: amount("count", [COUNT, "count = user.calls()"], &mut list, mistakes),
             per: list.text("per", PER, mistakes),
             capacity: list.integer("capacity", "capacity = 100", mistakes),
             initial: list.integer("initial", "initial = 3", mistakes),
             reset_after: list.text("reset_after", r#"reset_after = "10s""#, mistakes),
             cron: list.text("cron", r#"cron = "0 0 6 * * *""#, mistakes),
             tz: list.text("tz", r#"tz = "Asia/Shanghai""#, mistakes),
+            key: list.text("key", r#"key = "{ip}""#, mistakes),
             name: list.text("name", r#"name = "daily""#, mistakes),
             message: list.text("message", MESSAGE, mistakes),
         };
@@ -124,24 +162,52 @@ impl DuplicateOptions {
         let list = mistakes.keep(argument.flag_or_list(r#"prevent_duplicate(per = "5s")"#));
         let read = list.is_some();
         let mut list = list.unwrap_or_default();
-        let (per, message) = (list.text("per", r#"per = "5s""#, mistakes), list.text("message", MESSAGE, mistakes));
-        Some(Self { place, per, message, complete: list.finish(mistakes) && read })
+        let per = list.text("per", r#"per = "5s""#, mistakes);
+        let key = list.text("key", r#"key = "{order.id}""#, mistakes);
+        let message = list.text("message", MESSAGE, mistakes);
+        Some(Self { place, per, key, message, complete: list.finish(mistakes) && read })
     }
 }
 
-/// Takes `count = 10`, or an expression.
-fn count(arguments: &mut Arguments, mistakes: &mut Mistakes) -> Option<Count> {
-    let count = arguments.expression("count", COUNT, mistakes)?;
-    match &count {
+impl BanOptions {
+    fn take(arguments: &mut Arguments, mistakes: &mut Mistakes) -> Option<Self> {
+        let [denials, within, duration] = ["denials = 20", r#"within = "10m""#, r#"duration = "1h""#];
+        let argument = arguments.take("ban", mistakes)?;
+        let place = argument.place();
+        let mut list = mistakes.keep(argument.list(&format!("ban({denials}, {within}, {duration})")))?;
+        for (name, example) in OF_BANS.into_iter().zip([denials, within, duration]) {
+            list.require(name, example, place);
+        }
+        let options = Self {
+            place,
+            denials: list.integer("denials", denials, mistakes),
+            within: list.text("within", within, mistakes),
+            duration: list.text("duration", duration, mistakes),
+            message: list.text("message", MESSAGE, mistakes),
+        };
+        list.finish(mistakes);
+        Some(options)
+    }
+}
+
+/// Takes a whole number, or an expression.
+fn amount(
+    name: &'static str,
+    [literal, expression]: [&str; 2],
+    arguments: &mut Arguments,
+    mistakes: &mut Mistakes,
+) -> Option<Amount> {
+    let amount = arguments.expression(name, literal, mistakes)?;
+    match &amount {
         Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => {
-            return Some(Count::Literal(number.clone()));
+            return Some(Amount::Literal(number.clone()));
         }
         Expr::Lit(_) | Expr::Unary(ExprUnary { op: UnOp::Neg(_), .. }) => {}
-        _ => return Some(Count::Expression(count)),
+        _ => return Some(Amount::Expression(amount)),
     }
-    let message = "`count` is a whole number, like `count = 10`, or a `u64` made of the arguments, like \
-                   `count = user.calls()`";
-    mistakes.report(Place::of(&count), message);
+    let message =
+        format!("`{name}` is a whole number, like `{literal}`, or a `u64` made of the arguments, like `{expression}`");
+    mistakes.report(Place::of(&amount), message);
     None
 }
 

@@ -4,9 +4,11 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use tallygate_rules::{Role, Rule, format_duration, implied_by};
 
+use crate::attr::Amount;
 use crate::model::Model;
 use crate::rule::RuleModel;
 use crate::shape::Function;
+use crate::template::Template;
 
 const HEADING: &str = "# Rate limits";
 
@@ -27,16 +29,65 @@ pub(crate) fn attributes(model: &Model, function: &Function) -> TokenStream {
 }
 
 fn limits(model: &Model) -> String {
-    let subject = match model.key.as_ref() {
-        Some(key) => format!("Each {} has limits of its own:", code(&key.text)),
-        None => "All calls together are limited:".to_owned(),
-    };
-    let rules: Vec<Rule> = model.rules.iter().map(|rule| rule.rule.clone()).collect();
-    let lines = model.rules.iter().enumerate().map(|(index, rule)| format!("* {}\n", words(rule, index, &rules)));
-    let lines: String = lines.collect();
-    format!(
-        "{subject}\n\n{lines}\nA call beyond any of them is rejected: the function does not run, and nothing is counted."
-    )
+    let groups = [None].into_iter().chain(model.others().into_iter().map(Some));
+    let mut paragraphs: Vec<_> = groups.filter_map(|group| limits_of(model, group)).collect();
+    if let Some(policy) = &model.policy {
+        paragraphs.push(format!("{}: those of the policy {}.", whom(model.key.as_ref()), code(&compact(policy))));
+    }
+    paragraphs.push(beyond(model));
+    paragraphs.extend(around(model));
+    paragraphs.join("\n\n")
+}
+
+/// The rules of one subject, the main one or another with its label and its key.
+fn limits_of(model: &Model, group: Option<(&str, &Template)>) -> Option<String> {
+    let mine = |rule: &&RuleModel| model.label(rule) == group.map(|(label, _)| label);
+    let models: Vec<_> = model.rules.iter().filter(mine).collect();
+    let rules: Vec<Rule> = models.iter().map(|model| model.rule.clone()).collect();
+    let lines: Vec<_> = (0..models.len()).map(|index| format!("* {}", words(models[index], index, &rules))).collect();
+    let key = group.map_or(model.key.as_ref(), |(_, key)| Some(key));
+    (!lines.is_empty()).then(|| format!("{}:\n\n{}", whom(key), lines.join("\n")))
+}
+
+fn whom(key: Option<&Template>) -> String {
+    match key.filter(|key| key.placeholders().next().is_some()) {
+        Some(key) => format!("Each {} has limits of its own", code(&key.text)),
+        None => "All calls together are limited".to_owned(),
+    }
+}
+
+/// What becomes of a call that the rules do not admit.
+fn beyond(model: &Model) -> String {
+    let rejected = "the function does not run, and nothing is counted";
+    match &model.wait {
+        _ if model.shadow.is_some() => {
+            "The limits are tried out: a call beyond any of them is reported, and the function runs all the same."
+                .into()
+        }
+        Some(wait) => format!(
+            "A call beyond any of them waits up to {} for admission, and else is rejected: {rejected}.",
+            code(&format_duration(wait.value))
+        ),
+        None => format!("A call beyond any of them is rejected: {rejected}."),
+    }
+}
+
+/// What else there is to know of a call.
+fn around(model: &Model) -> impl Iterator<Item = String> {
+    let ban = model.ban.as_ref().map(|model| model.ban).map(|ban| {
+        let banned = model.key.as_ref().map_or_else(|| "everybody".to_owned(), |key| code(&key.text));
+        let [within, duration] = [ban.within(), ban.duration()].map(|length| code(&format_duration(length)));
+        format!("After {} denials within {within}, {banned} is banned for {duration}.", ban.denials())
+    });
+    let cost = model.cost.as_ref().map(|cost| match cost {
+        Amount::Literal(cost) => format!("Each call counts as {cost}."),
+        Amount::Expression(cost) => format!("Each call counts as {}.", code(&compact(cost))),
+    });
+    let refund = model.refund_if.as_ref().map(|refund_if| {
+        format!("A call for whose result {} holds is not counted in the end.", code(&compact(refund_if)))
+    });
+    let skip = model.skip_if.as_ref().map(|skip_if| format!("Calls with {} are not limited.", code(&compact(skip_if))));
+    [ban, cost, refund, skip].into_iter().flatten()
 }
 
 fn words(model: &RuleModel, index: usize, rules: &[Rule]) -> String {

@@ -1,5 +1,6 @@
 //! The expansion: from the model to tokens.
 
+mod call;
 mod message;
 mod policy;
 mod subject;
@@ -39,7 +40,8 @@ use ours;
 pub(crate) fn expand(model: &Model, function: &Function) -> TokenStream {
     let expansion = Expansion { model, function };
     let attributes = document::attributes(model, function);
-    function.with(&Additions { attributes, before: expansion.before(), check: expansion.check() })
+    let around = model.refund_if.as_ref().map(|refund_if| expansion.around(refund_if));
+    function.with(&Additions { attributes, before: expansion.before(), check: expansion.check(), around })
 }
 
 /// What is expanded.
@@ -52,27 +54,60 @@ struct Expansion<'a> {
 impl Expansion<'_> {
     /// What names arguments.
     fn before(self) -> TokenStream {
-        let (limiter, subject) = (self.model.limiter.as_ref().map(|named| self.limiter(named)), self.subject());
-        let (counts, shown) = (self.counts(), self.shown_before());
-        ours!(#limiter #subject #counts #shown)
+        let limiter = self.model.limiter.as_ref().map(|named| self.limiter(named));
+        let (policy, subject) = (self.named_policy(), self.subject());
+        let (counts, call, shown) = (self.counts(), self.call(), self.shown_before());
+        let before = ours!(#limiter #policy #subject #counts #call #shown);
+        match &self.model.skip_if {
+            Some(skip_if) => self.unless_skipped(skip_if, &before),
+            None => before,
+        }
     }
 
     fn check(self) -> TokenStream {
-        let (private, policy) = (self.private(), self.policy());
+        let policy = self.policy().map(|policy| ours!(let tallygate_policy = #policy;));
+        let decided = self.decided();
+        let check = ours!(#policy #decided);
+        if self.model.skip_if.is_none() {
+            return check;
+        }
+        let (asked, otherwise) =
+            (self.asked(), self.model.refund_if.as_ref().map(|_| ours!(else { ::core::option::Option::None })));
+        ours! {
+            if let ::core::option::Option::Some(#asked) = tallygate_asked {
+                #check
+            } #otherwise
+        }
+    }
+
+    /// Decides, and leaves the function if the call is rejected. Where the permit is wanted, it is the value.
+    fn decided(self) -> TokenStream {
+        let (entered, told, carried) = (self.entered(), self.told(), self.carried());
+        let rejected = ours!({
+            #told
+            return #carried;
+        });
+        if self.model.refund_if.is_none() {
+            return ours!(if let ::core::result::Result::Err(tallygate_rejection) = #entered #rejected);
+        }
+        ours! {
+            match #entered {
+                ::core::result::Result::Ok(tallygate_permit) => tallygate_permit,
+                ::core::result::Result::Err(tallygate_rejection) => #rejected
+            }
+        }
+    }
+
+    fn entered(self) -> TokenStream {
+        let private = self.private();
         let limiter = match self.model.limiter {
             Some(_) => ours!(tallygate_limiter),
             None => self.installed(),
         };
-        let (told, carried) = (self.told(), self.carried());
-        ours! {
-            let tallygate_policy = #policy;
-            if let ::core::result::Result::Err(tallygate_rejection) =
-                #private::enter(tallygate_policy, #limiter, tallygate_subject).await
-            {
-                #told
-                return #carried;
-            }
+        if self.says_more() {
+            return ours!(#private::enter_with(tallygate_policy, #limiter, tallygate_subject, tallygate_call).await);
         }
+        ours!(#private::enter(tallygate_policy, #limiter, tallygate_subject).await)
     }
 
     /// The runtime, which expansions call by an absolute path; where the user wrote it, that is its place.

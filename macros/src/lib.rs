@@ -6,6 +6,7 @@
 
 mod argument;
 mod attr;
+mod ban;
 mod debug;
 mod diagnostic;
 mod document;

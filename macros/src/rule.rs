@@ -5,16 +5,18 @@ use std::time::Duration;
 use syn::{Expr, LitInt, LitStr};
 use tallygate_rules::{DUPLICATE_PER, Field, Rule, TokenBucket, parse_duration};
 
-use crate::attr::{Count, DuplicateOptions, RuleOptions};
+use crate::attr::{Amount, DuplicateOptions, RuleOptions};
 use crate::diagnostic::{Mistakes, Place, error, nearest};
 use crate::model::message;
-use crate::template::Template;
+use crate::template::{Purpose, Template};
 
 /// A rule, and where its parts are written.
 pub(crate) struct RuleModel {
     pub(crate) rule: Rule,
     /// The count of a rule that varies.
     pub(crate) count: Option<Expr>,
+    /// Whom it counts, unless that is the subject of the policy.
+    pub(crate) key: Option<Template>,
     /// What the caller is told when it denies.
     pub(crate) message: Option<Template>,
     /// Whether all its parts could be read. In place of the others stand ones that are sound.
@@ -48,6 +50,7 @@ impl RuleModel {
         Self {
             rule: Rule::duplicate(per.unwrap_or(DUPLICATE_PER)),
             count: None,
+            key: key(options.key.as_ref(), mistakes),
             complete: options.complete && mistakes.number() == before,
             message: message(options.message.as_ref(), mistakes),
             place: options.place,
@@ -59,19 +62,19 @@ impl RuleModel {
         let before = mistakes.number();
         let rule = limit(&options, mistakes);
         let complete = options.complete && mistakes.number() == before;
-        let message = message(options.message.as_ref(), mistakes);
+        let (key, message) = (key(options.key.as_ref(), mistakes), message(options.message.as_ref(), mistakes));
         let places = places(&options);
         let rule = match &options.name {
             Some(name) => rule.named(name.value()),
             None => rule,
         };
         let (rule, count) = match options.count {
-            Some(Count::Literal(count)) => (rule.with_count(number(&count)), None),
-            Some(Count::Expression(count)) => (rule.varying(), Some(count)),
+            Some(Amount::Literal(count)) => (rule.with_count(number(&count)), None),
+            Some(Amount::Expression(count)) => (rule.varying(), Some(count)),
             // It could not be read: one that varies is compared with nothing.
             None => (rule.varying(), None),
         };
-        Self { rule, count, message, complete, place: options.place, places }
+        Self { rule, count, key, message, complete, place: options.place, places }
     }
 
     /// Returns where a part of the rule is written.
@@ -199,8 +202,8 @@ fn schedule(options: &RuleOptions, mistakes: &mut Mistakes) -> Option<Rule> {
 
 fn places(options: &RuleOptions) -> Vec<(Field, Place)> {
     let count = options.count.as_ref().map(|count| match count {
-        Count::Literal(count) => Place::from(count.span()),
-        Count::Expression(count) => Place::of(count),
+        Amount::Literal(count) => Place::from(count.span()),
+        Amount::Expression(count) => Place::of(count),
     });
     let per = options.per.as_ref().or(options.cron.as_ref());
     [
@@ -216,12 +219,16 @@ fn places(options: &RuleOptions) -> Vec<(Field, Place)> {
     .collect()
 }
 
+fn key(literal: Option<&LitStr>, mistakes: &mut Mistakes) -> Option<Template> {
+    literal.and_then(|key| Template::from_syn(key, Purpose::Key, mistakes))
+}
+
 /// One that is too large for the type is too large for a rule, which says so better.
-fn number(literal: &LitInt) -> u64 {
+pub(crate) fn number(literal: &LitInt) -> u64 {
     literal.base10_parse().unwrap_or(u64::MAX)
 }
 
-fn duration(name: &str, literal: &LitStr) -> syn::Result<Duration> {
+pub(crate) fn duration(name: &str, literal: &LitStr) -> syn::Result<Duration> {
     let read = parse_duration(&literal.value());
     read.map_err(|why| error(literal.span(), format_args!("`{name}` {why}")))
 }

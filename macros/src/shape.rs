@@ -34,6 +34,20 @@ pub(crate) struct Additions {
     pub(crate) before: TokenStream,
     /// The statement that awaits the decision. It stands right before what it decides about.
     pub(crate) check: TokenStream,
+    /// What is done behind the body, if anything is: the value of `check` is then the permit.
+    pub(crate) around: Option<Around>,
+}
+
+/// What is done behind a body, whose `return`s and `?`s then lead there.
+pub(crate) struct Around {
+    /// The name of the permit.
+    pub(crate) permit: TokenStream,
+    /// The name of what the body results in.
+    pub(crate) result: TokenStream,
+    /// Statements in front of the body, that return where it does.
+    pub(crate) within: TokenStream,
+    /// What is done with the permit and the result, and what results from that.
+    pub(crate) behind: TokenStream,
 }
 
 impl Function {
@@ -119,10 +133,15 @@ impl Function {
         result.map_or_else(|| Place::from(ident.span()), Place::of)
     }
 
+    /// Returns the type of what the body results in, as it is written where the body is.
+    pub(crate) fn result(&self) -> TokenStream {
+        returned::result(&self.signature.output, self.body.is_future())
+    }
+
     /// Returns the function with what is added to it.
     pub(crate) fn with(&self, additions: &Additions) -> TokenStream {
-        let (Self { outer, head, .. }, Additions { attributes, before, check }) = (self, additions);
-        let body = self.body.with(before, check);
+        let (Self { outer, head, .. }, Additions { attributes, before, check, around }) = (self, additions);
+        let body = self.body.with(before, check, around.as_ref());
         quote!(#outer #attributes #head #body)
     }
 }

@@ -19,8 +19,10 @@ pub(crate) struct Template {
 pub(crate) enum Purpose {
     /// To tell whom the rules count.
     Key,
-    /// To tell the caller of a rejection.
+    /// To tell the caller of a rejection by a rule.
     Message,
+    /// To tell the caller who is banned.
+    BanMessage,
 }
 
 /// A part of a template.
@@ -34,7 +36,7 @@ pub(crate) enum Part {
 }
 
 /// What only a rejection knows: `{@retry_after}`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Told {
     RetryAfter,
     Count,
@@ -133,24 +135,30 @@ fn told(text: &str, purpose: Purpose) -> Result<Told, String> {
         (Some(_), Purpose::Key) => {
             Err(format!("`{{@{name}}}` is known when a call is rejected; a `message` can say it, but a `key` cannot"))
         }
-        (Some(_), Purpose::Message) if name != text.trim() => {
-            Err(format!("`{{@{name}}}` takes no filter; write just `{{@{name}}}`"))
-        }
-        (Some(&(_, told)), Purpose::Message) => Ok(told),
+        (Some(&(_, told)), Purpose::BanMessage) if told != Told::RetryAfter => Err(format!(
+            "`{{@{name}}}` is told of a rule, which a ban is not; its `message` can say `{{@retry_after}}`"
+        )),
+        (Some(_), _) if name != text.trim() => Err(format!("`{{@{name}}}` takes no filter; write just `{{@{name}}}`")),
+        (Some(&(_, told)), _) => Ok(told),
         (None, _) => Err(unknown_told(name, purpose)),
     }
 }
 
 fn unknown_told(name: &str, purpose: Purpose) -> String {
-    let known = TOLD.map(|(known, _)| known);
-    let meant = nearest(name, known).filter(|_| purpose == Purpose::Message);
+    let all = TOLD.map(|(known, _)| known);
+    let known = match purpose {
+        Purpose::Key => &[],
+        Purpose::Message => &all[..],
+        Purpose::BanMessage => &all[..1],
+    };
+    let meant = nearest(name, known.iter().copied());
     match (meant, purpose) {
         (Some(meant), _) => format!("unknown `{{@{name}}}`; did you mean `{{@{meant}}}`?"),
         (None, Purpose::Key) => format!(
             "`{{@{name}}}` comes from the request context, which this version does not have; name an argument, like \
              `{{address.ip()}}`"
         ),
-        (None, Purpose::Message) => format!(
+        (None, _) => format!(
             "`{{@{name}}}` comes from the request context, which this version does not have; there are arguments, and \
              `{{@{}}}`",
             known.join("}`, `{@")
@@ -260,6 +268,8 @@ mod tests {
         let template = "{@retry_after}{@count}{ @per }{@rule}";
         assert_eq!(parts_for(Purpose::Message, template).unwrap(), ["@0", "@1", "@2", "@3"]);
         assert_eq!(parts(template).unwrap_err().len(), 4);
+        assert_eq!(parts_for(Purpose::BanMessage, template).unwrap_err().len(), 3);
+        assert_eq!(parts_for(Purpose::BanMessage, "{@retry_after}").unwrap(), ["@0"]);
         for mistaken in ["{@}", "{@ip}", "{@rule:lower}", "{@ retry}"] {
             assert!(parts_for(Purpose::Message, mistaken).is_err(), "{mistaken}");
         }

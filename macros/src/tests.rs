@@ -165,3 +165,46 @@ fn whatever_is_written_in_the_attribute_is_answered() {
         assert!(expanded.starts_with(&item.to_string()) && expanded.contains("compile_error"), "{attribute}");
     }
 }
+
+#[test]
+fn what_is_around_a_limit_is_asked_for_in_one_call() {
+    let attribute = quote! {
+        key = "{user.name}",
+        rule(count = 100, per = "1h"),
+        rule(count = user.plan.calls(), per = "1d"),
+        rule(count = 20, per = "1h", key = "{address:subnet}", message = "too many numbers from {address}"),
+        rule(count = 30, per = "1d", key = "{address:subnet}"),
+        prevent_duplicate(key = "{order.id}"),
+        ban(denials = 20, within = "10m", duration = "1h", message = "gone for {@retry_after}"),
+        cost = order.items.len() as u64,
+        wait = "2s",
+        skip_if = user.is_admin(),
+    };
+    let item = quote! {
+        /// Places an order.
+        async fn place(user: &User, address: IpAddr, order: Order) -> Result<(), Rejection> { Ok(()) }
+    };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
+fn a_body_is_wrapped_only_where_its_permit_may_be_given_back() {
+    let attribute = quote! { key = "{user}", rule(count = 5, per = "1h"), refund_if = Result::is_ok, shadow };
+    let item = quote! {
+        async fn login(user: &str, mut attempts: u32) -> Result<impl Display, Error> {
+            const MOST: u32 = 3;
+            attempts += check(user).await?;
+            Ok(attempts.min(MOST))
+        }
+    };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
+fn a_policy_may_be_built_elsewhere() {
+    let attribute = quote! { policy = POLICY, key = "{user}", message = "not now, {user}", skip_if = user.is_empty() };
+    let item = quote! {
+        fn draw(user: &str) -> BoxFuture<'_, Result<(), Rejection>> { Box::pin(async move { Ok(()) }) }
+    };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}

@@ -42,7 +42,7 @@ pub fn attribute(text: &str) {
 ///
 /// It is read as something else than it shows.
 pub fn template(text: &str) {
-    for purpose in [Purpose::Key, Purpose::Message] {
+    for purpose in [Purpose::Key, Purpose::Message, Purpose::BanMessage] {
         let mut mistakes = Mistakes::default();
         let read = Template::from_syn(&LitStr::new(text, Span::call_site()), purpose, &mut mistakes);
         let refused = mistakes.finish().is_err();

@@ -3,21 +3,30 @@
 use syn::PatWild;
 use syn::ext::IdentExt as _;
 use syn::visit::Visit;
-use tallygate_rules::{Rule, RuleError};
+use tallygate_rules::{Role, Rule, RuleError};
 
+use crate::attr::Amount;
 use crate::diagnostic::{Mistakes, Place, nearest};
 use crate::model::Model;
 use crate::placeholder::Placeholder;
-use crate::rule::RuleModel;
+use crate::rule::{RuleModel, number};
 use crate::shape::Function;
 use crate::template::{Part, Template, keeps_apart};
 
 /// Reports what is wrong with the model by itself.
 pub(crate) fn check(model: &Model, mistakes: &mut Mistakes) {
-    check_rules(model, mistakes);
+    if model.policy.is_some() {
+        check_policy_alone(model, mistakes);
+    } else {
+        check_rules(model, mistakes);
+        check_key_used(model, mistakes);
+    }
+    check_ban(model, mistakes);
+    check_cost(model, mistakes);
+    check_wait(model, mistakes);
     check_name(model, mistakes);
-    check_key(model, mistakes);
-    if let Some(key) = &model.key {
+    check_keys(model, mistakes);
+    for key in model.keys() {
         check_placeholders_apart(key, mistakes);
     }
     check_messages(model, mistakes);
@@ -27,7 +36,7 @@ pub(crate) fn check(model: &Model, mistakes: &mut Mistakes) {
 pub(crate) fn check_function(model: &Model, function: &Function, mistakes: &mut Mistakes) {
     check_async(function, mistakes);
     check_alone(model, function, mistakes);
-    for template in model.key.iter().chain(model.messages().map(|(_, message)| message)) {
+    for template in model.keys().chain(model.messages().map(|(_, message)| message)) {
         check_placeholders_named(template, function, mistakes);
     }
 }
@@ -36,16 +45,16 @@ pub(crate) fn check_function(model: &Model, function: &Function, mistakes: &mut 
 fn check_rules(model: &Model, mistakes: &mut Mistakes) {
     let (whole, parts): (Vec<_>, Vec<_>) = model.rules.iter().partition(|rule| rule.complete);
     if !whole.is_empty() || (parts.is_empty() && model.complete) {
-        check_together(&whole, mistakes);
+        check_together(model, &whole, mistakes);
     }
     for part in parts {
-        check_together(&[part], mistakes);
+        check_together(model, &[part], mistakes);
     }
 }
 
-fn check_together(models: &[&RuleModel], mistakes: &mut Mistakes) {
-    let rules: Vec<Rule> = models.iter().map(|model| model.rule.clone()).collect();
-    for mistake in tallygate_rules::validate(&rules).err().into_iter().flatten() {
+fn check_together(model: &Model, models: &[&RuleModel], mistakes: &mut Mistakes) {
+    let rules: Vec<(_, Rule)> = models.iter().map(|rule| (model.label(rule), rule.rule.clone())).collect();
+    for mistake in tallygate_rules::validate_by_subject(&rules).err().into_iter().flatten() {
         mistakes.report(place_of(&mistake, models), &mistake);
     }
 }
@@ -55,6 +64,68 @@ fn place_of(mistake: &RuleError, models: &[&RuleModel]) -> Place {
         return Place::attribute();
     };
     rule.place_of(mistake.field())
+}
+
+/// Reports what would say again what a policy that is built elsewhere says.
+fn check_policy_alone(model: &Model, mistakes: &mut Mistakes) {
+    let named = model.name.iter().map(|name| ("name", name.place));
+    let rules = model.rules.iter().map(|rule| match rule.rule.role() {
+        Role::Duplicate => ("prevent_duplicate", rule.place),
+        _ => ("rule", rule.place),
+    });
+    let ban = model.ban.iter().map(|ban| ("ban", ban.place));
+    for (argument, place) in named.chain(rules).chain(ban) {
+        let message =
+            format!("`{argument}` is the policy's to say; give it to the one that `policy` names, or remove it");
+        mistakes.report(place, message);
+    }
+}
+
+/// Reports a key that no rule goes by, as all have keys of their own.
+fn check_key_used(model: &Model, mistakes: &mut Mistakes) {
+    let own = !model.rules.is_empty() && model.rules.iter().all(|rule| model.label(rule).is_some());
+    if let Some(key) = model.key.as_ref().filter(|_| own && model.ban.is_none()) {
+        mistakes.report(key.place, "no rule counts this `key`, as each has one of its own; remove it, or one of those");
+    }
+}
+
+/// Reports every mistake in the ban.
+fn check_ban(model: &Model, mistakes: &mut Mistakes) {
+    let Some(model) = &model.ban else { return };
+    for mistake in model.ban.validate().err().into_iter().flatten() {
+        mistakes.report(model.place_of(mistake.field()), &mistake);
+    }
+}
+
+/// Reports a cost that no call can pay, or that counts nothing.
+fn check_cost(model: &Model, mistakes: &mut Mistakes) {
+    let Some(Amount::Literal(literal)) = &model.cost else { return };
+    let (cost, place) = (number(literal), Place::from(literal.span()));
+    if cost == 0 {
+        mistakes
+            .report(place, "`cost` must be at least 1, like `cost = 3`; to leave calls out, say which by `skip_if`");
+    }
+    let known = model.rules.iter().filter(|rule| rule.complete && rule.count.is_none());
+    let strictest = known.map(|rule| &rule.rule).min_by_key(|rule| rule.greatest_cost());
+    if let Some(rule) = strictest.filter(|rule| cost > rule.greatest_cost()) {
+        let (greatest, rule) = (rule.greatest_cost(), rule.to_string().replace('`', ""));
+        let message =
+            format!("no call of this `cost` is ever admitted: `{rule}` admits at most {greatest} at once; lower it");
+        mistakes.report(place, message);
+    }
+}
+
+/// Reports a wait that is none, or that nothing waits for.
+fn check_wait(model: &Model, mistakes: &mut Mistakes) {
+    let Some(wait) = &model.wait else { return };
+    if wait.value.is_zero() {
+        mistakes.report(wait.place, "`wait` must be longer than zero, like `wait = \"2s\"`; without it, no call waits");
+    }
+    if model.shadow.is_some() {
+        let message = "`wait` and `shadow` exclude each other: a call that runs in any case has nothing to wait for; \
+                       remove one";
+        mistakes.report(wait.place, message);
+    }
 }
 
 /// Reports a name without letters.
@@ -74,10 +145,15 @@ fn check_alone(model: &Model, function: &Function, mistakes: &mut Mistakes) {
     }
 }
 
-/// Reports a key without text.
-fn check_key(model: &Model, mistakes: &mut Mistakes) {
-    if let Some(key) = model.key.as_ref().filter(|key| key.parts.is_empty()) {
+/// Reports every key without text.
+fn check_keys(model: &Model, mistakes: &mut Mistakes) {
+    let is_empty = |key: &&Template| key.parts.is_empty();
+    if let Some(key) = model.key.as_ref().filter(is_empty) {
         mistakes.report(key.place, "`key` must not be empty; leave it out for one tally of the whole function");
+    }
+    for key in model.rules.iter().filter_map(|rule| rule.key.as_ref()).filter(is_empty) {
+        let message = "`key` must not be empty; to count all calls together, write any text, like `key = \"all\"`";
+        mistakes.report(key.place, message);
     }
 }
 

@@ -65,6 +65,13 @@ pub fn validate_by_subject<S: PartialEq>(rules: &[(S, Rule)]) -> Result<(), Vec<
             errors.push(RuleError { rule, ..mistake });
         }
     }
+    // A rejection names a rule, whatever subject that counts.
+    for index in 0..all.len() {
+        let is_told = |error: &RuleError| error.rule == Some(index) && error.field == Field::Name;
+        if !errors.iter().any(is_told) {
+            errors.extend(check_name(index, &all));
+        }
+    }
     errors.sort_by_key(RuleError::rule);
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
@@ -316,6 +323,20 @@ mod tests {
         let found = errors(&[sliding(10, 60), sliding(20, 60)]);
         assert_eq!((found.len(), found[0].0, found[0].1), (1, Some(1), Field::Per));
         assert!(found[0].2.contains("same window of 1m"));
+    }
+
+    #[test]
+    fn rules_of_several_subjects_are_compared_by_subject_and_named_as_one() {
+        let rules = [("phone", sliding(10, 60)), ("ip", sliding(10, 60)), ("ip", sliding(9, 60).named("a"))];
+        let places = |rules: &[(&str, Rule)]| -> Vec<_> {
+            let errors = validate_by_subject(rules).err().into_iter().flatten();
+            errors.map(|error| (error.rule(), error.field())).collect()
+        };
+        assert_eq!(places(&rules), [(Some(2), Field::Per)]);
+        let named =
+            [("phone", sliding(1, 1).named("a")), ("ip", sliding(1, 1).named("a")), ("ip", sliding(2, 2).named("a"))];
+        assert_eq!(places(&named), [(Some(1), Field::Name), (Some(2), Field::Name)]);
+        assert_eq!(places(&rules[..2]), []);
     }
 
     #[test]

@@ -1,18 +1,20 @@
 //! The only thing that expansions of the attribute call. Nothing here is part of the public interface.
 
+mod call;
 mod placeholder;
 
 use std::any::type_name;
 use std::borrow::Borrow;
 
 use once_cell::sync::OnceCell;
-pub use tallygate_rules::{Rule, TokenBucket};
+pub use tallygate_rules::{Ban, Rule, TokenBucket};
 
+pub use self::call::{Call, enter_with, is_refunded, refund};
 pub use self::placeholder::{
     Value, hash, lower, push_count, push_literal, push_per, push_retry_after, push_rule, push_shown, push_string,
     push_text, push_value, subnet, trim,
 };
-use crate::{Error, Limiter, Outage, Permit, Policy, PolicyBuilder, Rejection, Subject};
+use crate::{Error, Kind, Limiter, Outage, Permit, Policy, PolicyBuilder, Rejection, Subject};
 
 /// The policy of one annotated function, built at its first call.
 #[derive(Debug)]
@@ -79,6 +81,16 @@ pub fn subject() -> Subject {
     Subject::everyone()
 }
 
+/// Returns the policy that the user named, in our own hands.
+///
+/// # Errors
+///
+/// None: that is what the policy of a [`Site`] may have.
+#[allow(clippy::unnecessary_wraps, reason = "it stands where the policy of a site does")]
+pub fn named(policy: &Policy) -> Result<Policy, Rejection> {
+    Ok(policy.clone())
+}
+
 /// Returns the limiter that the user named, in our own hands.
 #[must_use]
 pub fn limiter(named: &Limiter) -> Limiter {
@@ -105,6 +117,12 @@ pub async fn enter(
 #[must_use]
 pub fn denying_rule(rejection: &Rejection) -> Option<usize> {
     rejection.rule().map(|rule| rule.index())
+}
+
+/// Returns whether it was a ban that rejected the call.
+#[must_use]
+pub fn is_ban(rejection: &Rejection) -> bool {
+    rejection.kind() == Kind::Banned
 }
 
 /// Makes what the function returns of the rejection, by what the user named.

@@ -24,6 +24,7 @@ use crate::{Decision, Denial, Limiter, Outage, Permit, Policy, Subject};
 /// Nothing is decided until it is awaited.
 #[derive(Clone, Debug)]
 #[must_use = "a call is decided when it is awaited"]
+#[allow(clippy::struct_excessive_bools, reason = "each is said by a method of its own")]
 pub struct Check<'a> {
     limiter: &'a Limiter,
     policy: &'a Policy,
@@ -33,6 +34,8 @@ pub struct Check<'a> {
     peek: bool,
     refundable: bool,
     patience: Option<Patience>,
+    /// Whoever asks goes on whatever is decided.
+    shadow: bool,
     /// A subject was named that the policy does not count.
     stranger: Option<String>,
 }
@@ -60,6 +63,7 @@ impl<'a> Check<'a> {
             peek: false,
             refundable: false,
             patience: None,
+            shadow: false,
             stranger: None,
         }
     }
@@ -136,6 +140,12 @@ impl<'a> Check<'a> {
 
     pub(crate) fn wait_endlessly(mut self) -> Self {
         self.patience = Some(Patience::Endless);
+        self
+    }
+
+    /// Has a denial told as that of a call which goes on all the same.
+    pub(crate) fn shadow(mut self) -> Self {
+        self.shadow = true;
         self
     }
 
@@ -354,7 +364,7 @@ impl<'a> IntoFuture for Check<'a> {
     type IntoFuture = Deciding<'a>;
 
     fn into_future(self) -> Deciding<'a> {
-        Deciding { watch: Watch::start(self.policy), state: State::Asked(self) }
+        Deciding { watch: Watch::start(self.policy, self.shadow), state: State::Asked(self) }
     }
 }
 

@@ -15,6 +15,8 @@ const TARGET: &str = "tallygate";
 /// Watches one decision being made.
 pub(crate) struct Watch<'a> {
     policy: &'a Policy,
+    /// Whether the call goes on whatever is decided.
+    shadow: bool,
     #[cfg(feature = "metrics")]
     started: std::time::Instant,
     #[cfg(feature = "tracing-spans")]
@@ -22,9 +24,10 @@ pub(crate) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    pub(crate) fn start(policy: &'a Policy) -> Self {
+    pub(crate) fn start(policy: &'a Policy, shadow: bool) -> Self {
         Self {
             policy,
+            shadow,
             #[cfg(feature = "metrics")]
             started: std::time::Instant::now(),
             #[cfg(feature = "tracing-spans")]
@@ -49,7 +52,7 @@ impl<'a> Watch<'a> {
     /// Tells what was decided.
     pub(crate) fn tell(&self, decided: &Result<Decision, Outage>) {
         #[cfg(any(feature = "metrics", feature = "tracing-spans"))]
-        let (outcome, rule) = outcome(decided);
+        let (outcome, rule) = outcome(decided, self.shadow);
         #[cfg(feature = "tracing-spans")]
         {
             self.span.record("outcome", tracing::field::display(outcome));
@@ -59,7 +62,7 @@ impl<'a> Watch<'a> {
         meters::decided(self.policy, outcome, rule, self.started.elapsed());
         self.within(|| match decided {
             Ok(Decision::Allowed(_)) => {}
-            Ok(Decision::Denied(denial)) => denied(self.policy, denial),
+            Ok(Decision::Denied(denial)) => denied(self.policy, denial, self.shadow),
             Err(outage) => undecided(self.policy, outage),
         });
     }
@@ -69,17 +72,29 @@ fn undecided(policy: &Policy, outage: &Outage) {
     debug!(target: TARGET, policy = policy.name(), kind = %Kind::Unavailable, %outage, "no decision");
 }
 
-fn denied(policy: &Policy, denial: &Denial) {
+fn denied(policy: &Policy, denial: &Denial, shadow: bool) {
     let (policy, kind, rule) = (policy.name(), denial.kind(), denial.rule().map(|rule| rule.index()));
     // Whoever abuses a function chooses how often this is told, so it is never told loudly.
-    debug!(target: TARGET, policy, rule, %kind, "denied");
+    if shadow {
+        debug!(target: TARGET, policy, rule, %kind, "denied in shadow: the call goes on");
+    } else {
+        debug!(target: TARGET, policy, rule, %kind, "denied");
+    }
+}
+
+/// Tells that the hits of a call stay counted, though they were to be taken back.
+pub(crate) fn unrefunded(policy: &str, outage: &Outage) {
+    debug!(target: TARGET, policy, %outage, "a permit could not be given back and stays counted");
 }
 
 #[cfg(any(feature = "metrics", feature = "tracing-spans"))]
-fn outcome(decided: &Result<Decision, Outage>) -> (Outcome, Option<usize>) {
+fn outcome(decided: &Result<Decision, Outage>, shadow: bool) -> (Outcome, Option<usize>) {
     match decided {
         Ok(Decision::Allowed(_)) => (Outcome::Allowed, None),
-        Ok(Decision::Denied(denial)) => (Outcome::Rejected(denial.kind()), denial.rule().map(|rule| rule.index())),
+        Ok(Decision::Denied(denial)) => {
+            let outcome = if shadow { Outcome::Shadow } else { Outcome::Rejected(denial.kind()) };
+            (outcome, denial.rule().map(|rule| rule.index()))
+        }
         Err(_) => (Outcome::Rejected(Kind::Unavailable), None),
     }
 }
@@ -90,6 +105,8 @@ fn outcome(decided: &Result<Decision, Outage>) -> (Outcome, Option<usize>) {
 enum Outcome {
     Allowed,
     Rejected(Kind),
+    /// Denied, but it goes on.
+    Shadow,
 }
 
 #[cfg(any(feature = "metrics", feature = "tracing-spans"))]
@@ -98,6 +115,7 @@ impl std::fmt::Display for Outcome {
         match self {
             Self::Allowed => f.write_str("allowed"),
             Self::Rejected(kind) => kind.fmt(f),
+            Self::Shadow => f.write_str("shadow"),
         }
     }
 }

@@ -65,6 +65,11 @@ impl Permit {
         limiter.forget_denials(&keys);
         refunded
     }
+
+    /// The policy that admitted the call, if the permit can be given back.
+    pub(crate) fn policy(&self) -> Option<&Policy> {
+        self.ticket.as_ref().map(|ticket| &ticket.policy)
+    }
 }
 
 impl Ticket {

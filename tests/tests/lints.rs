@@ -21,9 +21,9 @@
 )]
 
 use std::fmt::Display;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use tallygate::{FromRejection, Limiter, Rejection, rate_limit};
+use tallygate::{FromRejection, Limiter, Policy, Rejection, rate_limit};
 
 /// A service with a limiter of its own.
 #[derive(Debug)]
@@ -86,6 +86,53 @@ async fn all(text: &str, calls: u64, limiter: &Limiter) -> String {
     format!("{text} {calls} {limiter:?}").chars().take(3).collect()
 }
 
+/// Says all that can be said around a limit.
+///
+/// # Errors
+///
+/// There are too many.
+#[rate_limit(
+    prevent_duplicate(key = "{text}:{calls}"),
+    rule(count = calls, per = "60s"),
+    rule(count = 9, per = "60s", key = "{text:lower}"),
+    ban(denials = 9, within = "60s", duration = "60s", message = "gone, {text:hash}"),
+    cost = u64::from(text.len() > 9) + 1,
+    wait = "1ms",
+    refund_if = Result::is_err,
+    skip_if = text.is_empty(),
+    message = "not now, {text}",
+    limiter = limiter
+)]
+async fn around(text: &str, mut calls: u64, limiter: &Limiter) -> Result<u64, Rejection> {
+    calls += 1;
+    if text.is_empty() {
+        return Ok(0);
+    }
+    let calls = Ok::<_, Rejection>(calls)?;
+    Ok(calls)
+}
+
+/// Tries a limit out.
+#[rate_limit(rule(count = 1, per = "60s"), shadow, refund_if = |()| false, reject = drop)]
+async fn tried(number: &mut u8) {
+    *number += 1;
+}
+
+/// A policy for several functions.
+static POLICY: LazyLock<Option<Policy>> = LazyLock::new(|| {
+    Policy::builder("lints").rule(tallygate::Rule::sliding_window(1, std::time::Duration::from_secs(60))).build().ok()
+});
+
+/// Goes by that policy.
+///
+/// # Errors
+///
+/// There are too many.
+#[rate_limit(policy = policy, skip_if = policy.name().is_empty())]
+async fn shared(policy: &Policy) -> Result<usize, Rejection> {
+    Ok(policy.rules().len())
+}
+
 /// Has one message for all rules.
 ///
 /// # Errors
@@ -119,6 +166,15 @@ async fn functions_under_strict_lints_are_limited_all_the_same() {
     assert_eq!(all("abc", 1, &limiter).await, "again, abc?");
     assert_eq!(told("a").await.ok(), Some(1));
     assert_eq!(told("a").await.err().map(|rejection| rejection.to_string()).as_deref(), Some("not now, a"));
+    assert_eq!((around("a", 1, &limiter).await.ok(), around("a", 1, &limiter).await.ok()), (Some(2), None));
+    assert_eq!((around("", 0, &limiter).await.ok(), around("", 0, &limiter).await.ok()), (Some(0), Some(0)));
+    let mut number = 0;
+    tried(&mut number).await;
+    tried(&mut number).await;
+    assert_eq!(number, 2);
+    if let Some(policy) = &*POLICY {
+        assert_eq!((shared(policy).await.ok(), shared(policy).await.ok()), (Some(1), None));
+    }
     assert_eq!(text().await, Text("admitted"));
     assert_eq!(text().await, Text("rejected"));
 }

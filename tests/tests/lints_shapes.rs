@@ -57,6 +57,24 @@ pub fn boxed(number: &u8) -> Boxed<'_> {
     Box::pin(async move { Ok(*number) })
 }
 
+/// Returns a future that is counted no more if it fails.
+///
+/// # Errors
+///
+/// There are too many.
+#[rate_limit(key = "{number}", rule(count = 1, per = "60s"), refund_if = Result::is_err, skip_if = *number == 0)]
+pub fn refunded(number: &u8) -> impl Future<Output = Result<u8, Rejection>> + Send + use<> {
+    let number = *number;
+    async move { Ok(number) }
+}
+
+/// The same, boxed.
+#[must_use]
+#[rate_limit(rule(count = 1, per = "60s", key = "{number}"), refund_if = Result::is_err)]
+pub fn boxed_and_refunded(number: &u8) -> Boxed<'_> {
+    Box::pin(async move { Ok(*number) })
+}
+
 /// Counts.
 #[async_trait]
 pub trait Count {
@@ -83,7 +101,7 @@ pub trait Count {
 
 #[async_trait]
 impl Count for u8 {
-    #[rate_limit(key = "{self}:{by}", rule(count = 1, per = "60s"))]
+    #[rate_limit(key = "{self}:{by}", rule(count = 1, per = "60s"), refund_if = Result::is_err)]
     async fn count(&mut self, by: Self) -> Result<Self, Rejection> {
         *self += by;
         Ok(*self)
@@ -113,6 +131,8 @@ async fn shapes_under_strict_lints_are_limited_all_the_same() {
     assert_eq!((on_one_line(1).await.ok(), on_one_line(1).await.ok()), (Some(1), None));
     assert_eq!((opaque(&1).await.ok(), opaque(&1).await.ok()), (Some(2), None));
     assert_eq!((boxed(&1).await.ok(), boxed(&1).await.ok()), (Some(1), None));
+    assert_eq!((refunded(&1).await.ok(), refunded(&1).await.ok(), refunded(&0).await.ok()), (Some(1), None, Some(0)));
+    assert_eq!((boxed_and_refunded(&1).await.ok(), boxed_and_refunded(&1).await.ok()), (Some(1), None));
     assert_eq!((1.provided((2, 3)).await.ok(), 1.provided((2, 3)).await.ok()), (Some(2), None));
     assert_eq!((1.count(2).await.ok(), 1.count(2).await.ok()), (Some(3), None));
     assert_eq!((1.later().await.ok(), 1.later().await.ok()), (Some(1), None));

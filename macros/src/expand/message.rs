@@ -1,19 +1,21 @@
 //! What the caller of a rejected call is told.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, format_ident};
+use quote::format_ident;
 
 use super::{Expansion, ours};
+use crate::diagnostic::Place;
+use crate::model::Denier;
 use crate::placeholder::{Filter, Placeholder};
 use crate::template::{Part, Template, Told};
 
-impl Expansion<'_> {
+impl<'m> Expansion<'m> {
     /// Puts the message of the rule that denied the call into the rejection, or that of the policy.
     ///
     /// Only a denial has one: an outage is neither the rule's doing nor the caller's.
     pub(super) fn told(self) -> TokenStream {
         let private = self.private();
-        let arms: Vec<_> = self.model.messages().map(|(rule, message)| self.arm(rule, message)).collect();
+        let arms: Vec<_> = self.model.messages().map(|(denier, message)| self.arm(denier, message)).collect();
         if arms.is_empty() {
             return TokenStream::new();
         }
@@ -25,11 +27,16 @@ impl Expansion<'_> {
         }
     }
 
-    fn arm(self, rule: Option<usize>, message: &Template) -> TokenStream {
-        let denied_by = rule.map_or_else(|| ours!(_), ToTokens::into_token_stream);
-        let parts = message.parts.iter().enumerate().map(|(part, what)| self.part(message, rule, part, what));
+    fn arm(self, denier: Denier, message: &Template) -> TokenStream {
+        let private = self.private();
+        let pattern = match denier {
+            Denier::Rule(rule) => ours!(::core::option::Option::Some(#rule)),
+            Denier::Policy => ours!(::core::option::Option::Some(_)),
+            Denier::Ban => ours!(::core::option::Option::None if #private::is_ban(&tallygate_rejection)),
+        };
+        let parts = message.parts.iter().enumerate().map(|(part, what)| self.part(message, denier, part, what));
         ours! {
-            ::core::option::Option::Some(#denied_by) => {
+            #pattern => {
                 let mut tallygate_message = ::std::string::String::new();
                 #(#parts)*
                 tallygate_rejection.with_message(tallygate_message)
@@ -37,13 +44,13 @@ impl Expansion<'_> {
         }
     }
 
-    fn part(self, message: &Template, rule: Option<usize>, part: usize, what: &Part) -> TokenStream {
+    fn part(self, message: &Template, denier: Denier, part: usize, what: &Part) -> TokenStream {
         let private = self.private();
         let target = ours!(&mut tallygate_message);
         match what {
             Part::Text(text) => ours!(#private::push_text(#target, #text);),
             Part::Value(placeholder) if self.is_shown_before(placeholder) => {
-                let shown = shown(rule, part);
+                let shown = shown(denier, part);
                 ours!(#private::push_string(#target, #shown);)
             }
             Part::Value(placeholder) => self.pushed("push_shown", &target, placeholder, message.place),
@@ -56,23 +63,32 @@ impl Expansion<'_> {
 
     /// Renders the values of messages that cannot be rendered when the call is rejected.
     pub(super) fn shown_before(self) -> TokenStream {
-        self.model.messages().flat_map(|(rule, message)| self.shown_of(rule, message)).collect()
+        let shown = |(shown, placeholder, place)| {
+            let pushed = self.pushed("push_shown", &ours!(&mut tallygate_shown), placeholder, place);
+            ours! {
+                let #shown = {
+                    let mut tallygate_shown = ::std::string::String::new();
+                    #pushed
+                    tallygate_shown
+                };
+            }
+        };
+        self.all_shown_before().map(shown).collect()
     }
 
-    fn shown_of(self, rule: Option<usize>, message: &Template) -> impl Iterator<Item = TokenStream> {
-        message.parts.iter().enumerate().filter_map(move |(part, what)| match what {
-            Part::Value(placeholder) if self.is_shown_before(placeholder) => {
-                let (shown, target) = (shown(rule, part), ours!(&mut tallygate_shown));
-                let pushed = self.pushed("push_shown", &target, placeholder, message.place);
-                Some(ours! {
-                    let #shown = {
-                        let mut tallygate_shown = ::std::string::String::new();
-                        #pushed
-                        tallygate_shown
-                    };
-                })
-            }
-            _ => None,
+    /// Returns the names of those values.
+    pub(super) fn shown_names(self) -> impl Iterator<Item = Ident> {
+        self.all_shown_before().map(|(shown, ..)| shown)
+    }
+
+    fn all_shown_before(self) -> impl Iterator<Item = (Ident, &'m Placeholder, Place)> {
+        self.model.messages().flat_map(move |(denier, message)| {
+            message.parts.iter().enumerate().filter_map(move |(part, what)| match what {
+                Part::Value(placeholder) if self.is_shown_before(placeholder) => {
+                    Some((shown(denier, part), placeholder, message.place))
+                }
+                _ => None,
+            })
         })
     }
 
@@ -83,7 +99,11 @@ impl Expansion<'_> {
 }
 
 /// The name of a value that is rendered before the call is decided.
-fn shown(rule: Option<usize>, part: usize) -> Ident {
-    let message = rule.map_or_else(|| "policy".to_owned(), |rule| format!("rule_{rule}"));
+fn shown(denier: Denier, part: usize) -> Ident {
+    let message = match denier {
+        Denier::Rule(rule) => format!("rule_{rule}"),
+        Denier::Policy => "policy".to_owned(),
+        Denier::Ban => "ban".to_owned(),
+    };
     format_ident!("tallygate_shown_{message}_{part}", span = Span::mixed_site())
 }

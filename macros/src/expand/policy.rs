@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use tallygate_rules::{Algorithm, Role, Rule, TokenBucket};
+use tallygate_rules::{Algorithm, Ban, Role, Rule, TokenBucket};
 
 use super::{Expansion, ours};
 use crate::debug;
@@ -12,17 +12,28 @@ use crate::diagnostic::Spanned;
 use crate::rule::RuleModel;
 
 impl Expansion<'_> {
-    pub(super) fn policy(self) -> TokenStream {
+    /// Returns nothing where the policy is built elsewhere.
+    pub(super) fn policy(self) -> Option<TokenStream> {
+        if self.model.policy.is_some() {
+            return None;
+        }
         let private = self.private();
-        let rules = self.model.rules.iter().map(|rule| self.rule(&rule.rule));
+        let rules = self.model.rules.iter().map(|rule| self.rule(rule));
+        let ban = self.model.ban.as_ref().map(|model| self.ban(model.ban));
         let (name, debug) = (self.name(), debug::VARIABLE);
         // The variable is named, so that who sets it has the function compiled anew and sees its expansion.
         let policy = ours!({
             const _: ::core::option::Option<&::core::primitive::str> = ::core::option_env!(#debug);
             static SITE: #private::Site = #private::Site::new();
-            SITE.policy(|| #name, |tallygate_builder| ::core::result::Result::Ok(tallygate_builder #(.rule(#rules))*))
+            SITE.policy(|| #name, |tallygate_builder| ::core::result::Result::Ok(tallygate_builder #(#rules)* #ban))
         });
-        if self.varies() { ours!(#private::with_counts(#policy, tallygate_counts)) } else { policy }
+        Some(if self.varies() { ours!(#private::with_counts(#policy, tallygate_counts)) } else { policy })
+    }
+
+    fn ban(self, ban: Ban) -> TokenStream {
+        let private = self.private();
+        let (denials, within, lasting) = (ban.denials(), duration(ban.within()), duration(ban.duration()));
+        ours!(.ban(#private::Ban::new(#denials, #within, #lasting)))
     }
 
     /// Says how many calls each rule admits, if not all of that is known when compiling.
@@ -38,7 +49,7 @@ impl Expansion<'_> {
         ours!(let tallygate_counts: [u64; _] = [#(#counts),*];)
     }
 
-    fn varies(self) -> bool {
+    pub(super) fn varies(self) -> bool {
         self.model.rules.iter().any(|rule| rule.count.is_some())
     }
 
@@ -54,11 +65,13 @@ impl Expansion<'_> {
         })
     }
 
-    fn rule(self, rule: &Rule) -> TokenStream {
+    fn rule(self, model: &RuleModel) -> TokenStream {
+        let rule = &model.rule;
         let limit = self.limit(rule);
         let varying = rule.is_varying().then(|| ours!(.varying()));
         let named = rule.name().map(|name| ours!(.named(#name)));
-        ours!(#limit #varying #named)
+        let rule = ours!(#limit #varying #named);
+        self.model.label(model).map_or_else(|| ours!(.rule(#rule)), |label| ours!(.rule_on(#label, #rule)))
     }
 
     fn limit(self, rule: &Rule) -> TokenStream {
@@ -101,7 +114,7 @@ impl Expansion<'_> {
     }
 }
 
-fn duration(duration: Duration) -> TokenStream {
+pub(super) fn duration(duration: Duration) -> TokenStream {
     let (seconds, nanoseconds) = (duration.as_secs(), duration.subsec_nanos());
     ours!(::core::time::Duration::new(#seconds, #nanoseconds))
 }

@@ -6,15 +6,19 @@ use quote::{ToTokens, quote_spanned};
 use super::{Expansion, borrowed, ours, ours_at};
 use crate::diagnostic::Place;
 use crate::placeholder::{Filter, Placeholder};
-use crate::template::{Part, escape};
+use crate::template::{Part, Template, escape};
 
 impl Expansion<'_> {
     /// Renders the subject.
     pub(super) fn subject(self) -> TokenStream {
         let private = self.private();
-        let Some(key) = &self.model.key else {
-            return ours!(let tallygate_subject = #private::subject(););
-        };
+        let subject = self.model.key.as_ref().map_or_else(|| ours!(#private::subject()), |key| self.rendered(key));
+        ours!(let tallygate_subject = #subject;)
+    }
+
+    /// Renders a key.
+    pub(super) fn rendered(self, key: &Template) -> TokenStream {
+        let private = self.private();
         let parts = key.parts.iter().map(|part| match part {
             Part::Text(text) => {
                 let text = escape(text);
@@ -26,13 +30,11 @@ impl Expansion<'_> {
             }
             Part::Told(_) => TokenStream::new(),
         });
-        ours! {
-            let tallygate_subject = {
-                let mut tallygate_subject = #private::subject();
-                #(#parts)*
-                tallygate_subject
-            };
-        }
+        ours!({
+            let mut tallygate_subject = #private::subject();
+            #(#parts)*
+            tallygate_subject
+        })
     }
 
     /// Adds a value to something, at the place of its template: an error about its type is one about the template.

@@ -1,14 +1,14 @@
 //! Where in a body the check goes: in front of what only runs when the call is admitted.
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
-use quote::quote;
+use quote::{ToTokens as _, quote};
 use syn::parse::discouraged::Speculative as _;
 use syn::parse::{Parse, ParseBuffer, ParseStream, Parser as _};
 use syn::visit::Visit;
 use syn::{Attribute, Block, ExprAsync, ExprClosure, ExprReturn, Item, Local, Pat, Signature, Stmt};
 
 use super::async_block::AsyncBlock;
-use super::trees_of;
+use super::{Around, trees_of};
 use crate::diagnostic::Place;
 
 /// A body, in which the block is found that waits for the limiter's answer.
@@ -93,16 +93,17 @@ impl Body {
     ///
     /// A future of the user's own keeps no argument for the check: what names arguments stands where the function is
     /// called, so that the future captures what it did, and is `Send` when it was.
-    pub(super) fn with(&self, before: &TokenStream, check: &TokenStream) -> Group {
-        let both = quote!({ #before #check });
+    pub(super) fn with(&self, before: &TokenStream, check: &TokenStream, around: Option<&Around>) -> Group {
+        let both = quote!(#before #check);
         match &self.kind {
-            Kind::Async | Kind::Plain => in_front(&self.block, &both),
-            Kind::AsyncTrait(future, _) => edited(&self.block, &future.path, |block| behind(rebindings, block, &both)),
-            Kind::BlockedOn(future) => edited(&self.block, &future.path, |block| in_front(block, &both)),
+            Kind::Async | Kind::Plain => in_front(&self.block, &both, around),
+            Kind::AsyncTrait(future, _) => {
+                edited(&self.block, &future.path, |block| checked(rebindings, block, &both, around))
+            }
+            Kind::BlockedOn(future) => edited(&self.block, &future.path, |block| in_front(block, &both, around)),
             Kind::Future(future) => {
-                let check = quote!({ #check });
-                let checked = edited(&self.block, &future.path, |block| in_front(block, &check));
-                behind(declarations, &checked, before)
+                let checked = edited(&self.block, &future.path, |block| in_front(block, check, around));
+                behind(declarations, &checked, |rest| quote!(#before #rest))
             }
         }
     }
@@ -119,8 +120,21 @@ pub(super) fn filled(group: &Group, tokens: TokenStream) -> Group {
 ///
 /// A block that is unfinished stays the tokens that it is, within another: what is missing in it the compiler has told
 /// before, and tells only once when all the places are the same.
-fn in_front(block: &Group, statements: &TokenStream) -> Group {
-    if is_finished(block) { behind(declarations, block, statements) } else { filled(block, quote!(#statements #block)) }
+fn in_front(block: &Group, check: &TokenStream, around: Option<&Around>) -> Group {
+    let first = if is_finished(block) { declarations } else { |_| 0 };
+    let block = if is_finished(block) { block } else { &filled(block, block.to_token_stream()) };
+    checked(first, block, check, around)
+}
+
+/// Puts the check behind the first tokens of a block, and around the others what there is to do behind them.
+fn checked(first: fn(TokenStream) -> usize, block: &Group, check: &TokenStream, around: Option<&Around>) -> Group {
+    behind(first, block, |rest| match around {
+        None => quote!({ #check } #rest),
+        Some(Around { permit, result, within, behind }) => {
+            let body = filled(block, quote!(#within #rest));
+            quote!(let #permit = { #check }; let #result = async move #body.await; #behind)
+        }
+    })
 }
 
 fn is_finished(block: &Group) -> bool {
@@ -131,11 +145,11 @@ fn is_finished(block: &Group) -> bool {
     read.parse2(block.stream()).is_ok()
 }
 
-/// Puts tokens behind the first ones of a block, as many as are counted.
-fn behind(first: fn(TokenStream) -> usize, block: &Group, tokens: &TokenStream) -> Group {
+/// Edits what stands behind the first tokens of a block, as many as are counted.
+fn behind(first: fn(TokenStream) -> usize, block: &Group, edit: impl FnOnce(TokenStream) -> TokenStream) -> Group {
     let mut trees = trees_of(&block.stream());
-    let rest = trees.split_off(first(block.stream()));
-    filled(block, quote!(#(#trees)* #tokens #(#rest)*))
+    let rest = edit(trees.split_off(first(block.stream())).into_iter().collect());
+    filled(block, quote!(#(#trees)* #rest))
 }
 
 /// Edits the group at the end of a path of positions, one for each depth.

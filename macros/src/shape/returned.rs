@@ -1,7 +1,11 @@
 //! What a function returns.
 
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::spanned::Spanned as _;
 use syn::visit::{Visit, visit_assoc_type, visit_path_segment};
-use syn::{AssocType, GenericArgument, PathArguments, PathSegment, ReturnType, Type};
+use syn::visit_mut::{VisitMut, visit_type_mut};
+use syn::{AssocType, GenericArgument, PathArguments, PathSegment, ReturnType, Type, parse_quote_spanned};
 
 /// Returns the whole return type.
 pub(super) fn whole(returned: &ReturnType) -> Option<&Type> {
@@ -17,6 +21,35 @@ pub(super) fn output(returned: &ReturnType) -> Option<&Type> {
     let mut output = Output(None);
     output.visit_type(whole);
     Some(output.0.or_else(|| aliased(whole)).unwrap_or(whole))
+}
+
+/// Returns the type that results from the function, or from the future that it returns, as a body can write it.
+pub(super) fn result(returned: &ReturnType, is_future: bool) -> TokenStream {
+    let Some(whole) = whole(returned) else { return quote!(()) };
+    if !is_future {
+        return nameable(whole);
+    }
+    let mut output = Output(None);
+    output.visit_type(whole);
+    output.0.map_or_else(|| quote!(<#whole as ::core::future::Future>::Output), nameable)
+}
+
+/// Leaves it to the compiler what an `impl Trait` is.
+fn nameable(result: &Type) -> TokenStream {
+    let mut result = result.clone();
+    Inferred.visit_type_mut(&mut result);
+    result.into_token_stream()
+}
+
+struct Inferred;
+
+impl VisitMut for Inferred {
+    fn visit_type_mut(&mut self, of: &mut Type) {
+        match of {
+            Type::ImplTrait(_) => *of = parse_quote_spanned!(of.span()=> _),
+            _ => visit_type_mut(self, of),
+        }
+    }
 }
 
 /// Returns whether it reads like a future: `impl Future<…>`, `Pin<Box<dyn Future<…>>>`, `BoxFuture<…>`.

@@ -171,3 +171,20 @@ fn a_return_around_the_async_block_is_refused_and_one_elsewhere_is_not() {
     assert!(!refused(quote!(let helper = || { return 1; };)));
     assert!(!refused(quote!(let other = async { return 1; };)));
 }
+
+#[test]
+fn a_future_is_wrapped_in_its_async_block_when_its_permit_may_be_given_back() {
+    let refunded = |item: &proc_macro2::TokenStream| {
+        let attribute =
+            quote!(rule(count = 1, per = "60s"), refund_if = |result| result.is_err(), limiter = self.limiter);
+        limit(attribute, item).to_string()
+    };
+    let boxed = refunded(&quote! {
+        fn place(&self) -> Pinned<'_, Receipt> { Box::pin(async move { self.orders.place().await }) }
+    });
+    assert!(boxed.contains("< Pinned < '_ , Receipt > as :: core :: future :: Future > :: Output"), "{boxed}");
+    let opaque = refunded(&quote! {
+        fn place(&self) -> impl Future<Output = Result<impl Debug, Error>> { async { self.orders. } }
+    });
+    assert!(opaque.contains("Result < _ , Error >") && opaque.contains("{ self . orders . }"), "{opaque}");
+}

@@ -38,6 +38,8 @@ impl Meters {
     fn decision(&self, outcome: Outcome, rule: Option<usize>) -> Option<&OnceLock<Key>> {
         match (outcome, rule) {
             (Outcome::Allowed, _) => Some(&self.admitted),
+            // Limits that are tried out are not what has to be fast.
+            (Outcome::Shadow, _) => None,
             (Outcome::Rejected(Kind::Banned), _) => Some(&self.banned),
             (Outcome::Rejected(Kind::Unavailable), _) => Some(&self.unavailable),
             // An override may have more rules than the policy.

@@ -3,12 +3,20 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod algorithms;
+mod bans;
+mod costs;
 mod counts;
 mod duplicates;
 mod filters;
 mod messages;
+mod named_policies;
 mod outcomes;
+mod refunds;
 mod rule_names;
+mod shadows;
+mod skips;
+mod subjects;
+mod waits;
 
 use std::cell::Cell;
 use std::fmt::Debug;

@@ -1,0 +1,80 @@
+//! A policy may be built elsewhere, and shared.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use tallygate::{Ban, Kind, Limiter, Policy, Rejection, Rule, Subject, rate_limit};
+
+use crate::{Runs, denial};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+static POLICY: LazyLock<Policy> = LazyLock::new(|| {
+    let ban = Ban::new(2, HOUR, HOUR);
+    Policy::builder("shared").rule(Rule::sliding_window(3, HOUR)).ban(ban).build().unwrap()
+});
+
+#[rate_limit(policy = POLICY, key = "{user}", message = "{user}: {@count} per {@per}", limiter = limiter)]
+async fn one(user: &str, limiter: &Limiter, runs: &Runs) -> Result<u32, Rejection> {
+    Ok(runs.count())
+}
+
+#[rate_limit(policy = *POLICY, key = "{user}", cost = 2, limiter = limiter)]
+async fn other(user: &str, limiter: &Limiter) -> Result<(), Rejection> {
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn functions_of_one_policy_share_its_tallies() {
+    let (limiter, runs) = (Limiter::in_memory(), Runs::default());
+    one("a", &limiter, &runs).await.unwrap();
+    other("a", &limiter).await.unwrap();
+    let rejection = denial(one("a", &limiter, &runs).await);
+    assert_eq!((rejection.policy(), rejection.to_string().as_str()), ("shared", "a: 3 per 1h"));
+    assert!(!limiter.peek(&POLICY, &Subject::of("a")).await.unwrap().is_allowed());
+    denial(other("a", &limiter).await);
+    assert_eq!(denial(one("a", &limiter, &runs).await).kind(), Kind::Banned);
+    assert_eq!((one("b", &limiter, &runs).await.unwrap(), runs.0.get()), (2, 2));
+}
+
+struct Service {
+    policy: Arc<Policy>,
+    limiter: Limiter,
+}
+
+impl Service {
+    #[rate_limit(policy = self.policy, limiter = self.limiter, refund_if = Option::is_none, reject = |_| Some(false))]
+    async fn call(&self, given: bool) -> Option<bool> {
+        given.then_some(true)
+    }
+
+    #[rate_limit(policy = self.policy.with_counts([calls]), limiter = self.limiter)]
+    fn boxed(&self, calls: u64) -> std::pin::Pin<Box<dyn Future<Output = Result<(), Rejection>> + Send + '_>> {
+        Box::pin(async move { Ok(()) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_may_be_of_an_argument() {
+    let policy = Policy::builder("own").rule(Rule::sliding_window(1, HOUR)).build().unwrap();
+    let service = Service { policy: Arc::new(policy), limiter: Limiter::in_memory() };
+    let answers = [service.call(false).await, service.call(true).await, service.call(true).await];
+    assert_eq!(answers, [None, Some(true), Some(false)]);
+    service.boxed(2).await.unwrap();
+    denial(service.boxed(2).await);
+}
+
+#[rate_limit(policy = policy, limiter = limiter)]
+async fn of_several(policy: &Policy, limiter: &Limiter, runs: &Runs) -> Result<u32, Rejection> {
+    Ok(runs.count())
+}
+
+#[tokio::test]
+async fn a_policy_with_other_subjects_is_not_decided_without_them() {
+    let policy = Policy::builder("p").rule(Rule::sliding_window(1, HOUR)).rule_on("ip", Rule::sliding_window(2, HOUR));
+    let (policy, limiter, runs) = (policy.build().unwrap(), Limiter::in_memory(), Runs::default());
+    let rejection = of_several(&policy, &limiter, &runs).await.unwrap_err();
+    assert_eq!((rejection.kind(), runs.0.get()), (Kind::Unavailable, 0));
+    let why = std::error::Error::source(&rejection).unwrap().to_string();
+    assert_eq!(why, "policy `p` has rules on a subject `ip`, which the call left out");
+}

@@ -26,7 +26,7 @@ use ours;
 //                 let tallygate_limiter = limiter(&self.limiter);          // if one is named
 //                 let tallygate_subject = { …; push_literal(&mut …, "sms:"); push_value(&mut …, &phone); … };
 //                 let tallygate_counts = [1, user.plan.calls()];           // if some count varies
-//                 let tallygate_policy = { static SITE: Site = Site::new(); … SITE.policy(|| path_of(here), |…| …) };
+//                 let tallygate_policy = { static SITE: Site = Site::new(); … SITE.unnamed(…, |…| …) };
 //                 if let Err(tallygate_rejection) = enter(tallygate_policy, tallygate_limiter, tallygate_subject).await {
 //                     return FromRejection::from_rejection(tallygate_rejection.with_message(…));
 //                 }
@@ -102,7 +102,7 @@ impl Expansion<'_> {
         let private = self.private();
         let limiter = match self.model.limiter {
             Some(_) => ours!(tallygate_limiter),
-            None => self.installed(),
+            None => ours!(#private::installed()),
         };
         if self.says_more() {
             return ours!(#private::enter_with(tallygate_policy, #limiter, tallygate_subject, tallygate_call).await);

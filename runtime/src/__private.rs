@@ -1,20 +1,21 @@
 //! The only thing that expansions of the attribute call. Nothing here is part of the public interface.
 
 mod call;
+mod entering;
 mod placeholder;
 
-use std::any::type_name;
-use std::borrow::Borrow;
+use std::borrow::Cow;
 
 use once_cell::sync::OnceCell;
 pub use tallygate_rules::{Ban, Rule, TokenBucket};
 
-pub use self::call::{Call, enter_with, is_refunded, refund};
+pub use self::call::{Call, is_refunded, refund};
+pub use self::entering::{Entering, enter, enter_with};
 pub use self::placeholder::{
     Value, hash, lower, push_count, push_literal, push_per, push_retry_after, push_rule, push_shown, push_string,
     push_text, push_value, subnet, trim,
 };
-use crate::{Error, Kind, Limiter, Outage, Permit, Policy, PolicyBuilder, Rejection, Subject};
+use crate::{Error, Kind, Limiter, Outage, Policy, PolicyBuilder, Rejection, Subject};
 
 /// The policy of one annotated function, built at its first call.
 #[derive(Debug)]
@@ -28,30 +29,42 @@ impl Site {
         Self(OnceCell::new())
     }
 
-    /// Returns the policy, which is built at the first call.
+    /// Returns the policy of that name, which is built at the first call.
     ///
     /// # Errors
     ///
     /// The policy is refused. The attribute has validated it with the same code, so this is for a mistake of ours: it
     /// closes the function rather than leaving it unlimited.
-    pub fn policy(
-        &self,
-        name: fn() -> String,
-        rules: fn(PolicyBuilder) -> Result<PolicyBuilder, Error>,
-    ) -> Result<&Policy, Rejection> {
+    pub fn named(&'static self, name: &'static str, rules: Rules) -> Result<Cow<'static, Policy>, Rejection> {
+        self.built(|| name.to_owned(), rules)
+    }
+
+    /// Returns the policy that is named after its function. `marker` is the path of an item of the function's body.
+    ///
+    /// # Errors
+    ///
+    /// As for a name that is given.
+    pub fn unnamed(&'static self, marker: &'static str, rules: Rules) -> Result<Cow<'static, Policy>, Rejection> {
+        self.built(|| path_of(marker), rules)
+    }
+
+    fn built(&'static self, name: impl FnOnce() -> String, rules: Rules) -> Result<Cow<'static, Policy>, Rejection> {
         let built = self.0.get_or_init(|| {
             let name = name();
             let built = rules(Policy::builder(name.clone())).and_then(PolicyBuilder::build);
             built.map_err(|mistake| Rejection::unavailable(name, Outage::new(mistake.to_string())))
         });
-        built.as_ref().map_err(Clone::clone)
+        built.as_ref().map(Cow::Borrowed).map_err(Clone::clone)
     }
 }
 
-/// Returns the path of the function that `_marker`, an item of its body, stands in: `crate.module.Type.function`.
-pub fn path_of<T>(_marker: T) -> String {
-    let path: Vec<_> = type_name::<T>().split("::").filter(|segment| *segment != "{{closure}}").collect();
-    let function = path.split_last().map_or(&[][..], |(_marker, function)| function);
+/// Adds rules to a policy.
+type Rules = fn(PolicyBuilder) -> Result<PolicyBuilder, Error>;
+
+/// Returns the path of the function that an item stands in: `crate.module.Type.function`.
+fn path_of(item: &str) -> String {
+    let path: Vec<_> = item.split("::").filter(|segment| *segment != "{{closure}}").collect();
+    let function = path.split_last().map_or(&[][..], |(_item, function)| function);
     function.join(".")
 }
 
@@ -71,8 +84,11 @@ pub fn cron(count: u64, expression: &str, zone: &str) -> Result<Rule, Error> {
 /// # Errors
 ///
 /// Passes on that there is no policy.
-pub fn with_counts<const N: usize>(policy: Result<&Policy, Rejection>, counts: [u64; N]) -> Result<Policy, Rejection> {
-    policy.map(|policy| policy.with_counts(counts))
+pub fn with_counts<const N: usize>(
+    policy: Result<Cow<'static, Policy>, Rejection>,
+    counts: [u64; N],
+) -> Result<Cow<'static, Policy>, Rejection> {
+    policy.map(|policy| Cow::Owned(policy.with_counts(counts)))
 }
 
 /// Starts the subject of a call.
@@ -87,30 +103,20 @@ pub fn subject() -> Subject {
 ///
 /// None: that is what the policy of a [`Site`] may have.
 #[allow(clippy::unnecessary_wraps, reason = "it stands where the policy of a site does")]
-pub fn named(policy: &Policy) -> Result<Policy, Rejection> {
-    Ok(policy.clone())
+pub fn named(policy: &Policy) -> Result<Cow<'static, Policy>, Rejection> {
+    Ok(Cow::Owned(policy.clone()))
 }
 
 /// Returns the limiter that the user named, in our own hands.
 #[must_use]
-pub fn limiter(named: &Limiter) -> Limiter {
-    named.clone()
+pub fn limiter(named: &Limiter) -> Cow<'static, Limiter> {
+    Cow::Owned(named.clone())
 }
 
-/// Decides one call of an annotated function.
-///
-/// # Errors
-///
-/// Returns why the function must not run.
-pub async fn enter(
-    policy: Result<impl Borrow<Policy> + Send, Rejection>,
-    limiter: impl Borrow<Limiter> + Send,
-    subject: Subject,
-) -> Result<Permit, Rejection> {
-    let policy = policy?;
-    let policy = policy.borrow();
-    let decided = limiter.borrow().check(policy, &subject).await;
-    decided.map_err(|outage| Rejection::unavailable(policy.name().to_owned(), outage))?.permit()
+/// Returns the limiter that is installed at this moment.
+#[must_use]
+pub fn installed() -> Cow<'static, Limiter> {
+    Cow::Borrowed(Limiter::installed())
 }
 
 /// Returns the position of the rule that denied the call, or `None` if it was no rule.

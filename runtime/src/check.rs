@@ -255,6 +255,17 @@ impl<'a> Check<'a> {
         overridden.then(|| overrides::closed(&terms.policy))?
     }
 
+    /// Decides a call that this process can decide without waiting, and tells of it as a decision that is awaited does.
+    pub(crate) fn decide_at_once(&self) -> Option<Result<Decision, Outage>> {
+        if self.patience.is_some() {
+            return None;
+        }
+        let watch = Watch::start(self.policy, self.shadow);
+        let decided = watch.within(|| self.at_once())?;
+        watch.tell(&decided);
+        Some(decided)
+    }
+
     async fn at_length(self) -> Result<Decision, Outage> {
         match self.patience {
             Some(patience) => wait::admission(&self, patience).await,

@@ -20,12 +20,12 @@ impl Expansion<'_> {
         let private = self.private();
         let rules = self.model.rules.iter().map(|rule| self.rule(rule));
         let ban = self.model.ban.as_ref().map(|model| self.ban(model.ban));
-        let (name, debug) = (self.name(), debug::VARIABLE);
+        let ((built, name), debug) = (self.name(), debug::VARIABLE);
         // The variable is named, so that who sets it has the function compiled anew and sees its expansion.
         let policy = ours!({
             const _: ::core::option::Option<&::core::primitive::str> = ::core::option_env!(#debug);
             static SITE: #private::Site = #private::Site::new();
-            SITE.policy(|| #name, |tallygate_builder| ::core::result::Result::Ok(tallygate_builder #(#rules)* #ban))
+            SITE.#built(#name, |tallygate_builder| ::core::result::Result::Ok(tallygate_builder #(#rules)* #ban))
         });
         Some(if self.varies() { ours!(#private::with_counts(#policy, tallygate_counts)) } else { policy })
     }
@@ -54,15 +54,17 @@ impl Expansion<'_> {
     }
 
     /// Without a name, an item within the function tells: only that knows the type that a method is of.
-    fn name(self) -> TokenStream {
-        if let Some(Spanned { value, .. }) = &self.model.name {
-            return ours!(::std::string::String::from(#value));
+    fn name(self) -> (TokenStream, TokenStream) {
+        match &self.model.name {
+            Some(Spanned { value, .. }) => (ours!(named), ours!(#value)),
+            None => {
+                let item = ours!({
+                    const fn here() {}
+                    ::core::any::type_name_of_val(&here)
+                });
+                (ours!(unnamed), item)
+            }
         }
-        let private = self.private();
-        ours!({
-            const fn here() {}
-            #private::path_of(here)
-        })
     }
 
     fn rule(self, model: &RuleModel) -> TokenStream {

@@ -1,9 +1,8 @@
 //! What an annotated function asks beside its policy and its subject.
 
-use std::borrow::Borrow;
 use std::time::Duration;
 
-use crate::{Decision, Limiter, Outage, Permit, Policy, Rejection, Subject, observe};
+use crate::{Check, Limiter, Permit, Policy, Subject, observe};
 
 /// How one call is decided, where the attribute says more than rules.
 #[derive(Debug)]
@@ -54,7 +53,12 @@ impl Call {
         Self { shadow: true, ..self }
     }
 
-    async fn decide(&self, limiter: &Limiter, policy: &Policy, subject: &Subject) -> Result<Decision, Outage> {
+    pub(super) fn is_shadow(&self) -> bool {
+        self.shadow
+    }
+
+    /// Asks all of it.
+    pub(super) fn check<'a>(&'a self, limiter: &'a Limiter, policy: &'a Policy, subject: &'a Subject) -> Check<'a> {
         let mut check = limiter.check(policy, subject).cost(self.cost);
         for (label, subject) in &self.others {
             check = check.subject(label, subject);
@@ -68,31 +72,7 @@ impl Call {
         if self.shadow {
             check = check.shadow();
         }
-        check.await
-    }
-}
-
-/// Decides one call of an annotated function that says more than rules. A call that runs whatever was decided has no
-/// permit.
-///
-/// # Errors
-///
-/// Returns why the function must not run.
-pub async fn enter_with(
-    policy: Result<impl Borrow<Policy> + Send, Rejection>,
-    limiter: impl Borrow<Limiter> + Send,
-    subject: Subject,
-    call: Call,
-) -> Result<Option<Permit>, Rejection> {
-    let entered = async {
-        let policy = policy?;
-        let policy = policy.borrow();
-        let decided = call.decide(limiter.borrow(), policy, &subject).await;
-        decided.map_err(|outage| Rejection::unavailable(policy.name().to_owned(), outage))?.permit()
-    };
-    match entered.await {
-        Err(_) if call.shadow => Ok(None),
-        entered => entered.map(Some),
+        check
     }
 }
 

@@ -97,6 +97,9 @@ impl Options {
         let in_place = arguments.refuse(&OF_RULES, belongs, mistakes);
         let belongs = r#"belongs into a ban, like `ban(denials = 20, within = "10m", duration = "1h")`"#;
         let in_place = arguments.refuse(&OF_BANS, belongs, mistakes) && in_place;
+        let names_policy = arguments.has("policy");
+        let policy = arguments.expression("policy", "policy = SMS_POLICY", mistakes);
+        let in_place = in_place && names_policy == policy.is_some();
         Self {
             rules: rules.into_iter().map(|rule| RuleOptions::read(rule, mistakes)).collect(),
             prevent_duplicate: DuplicateOptions::take(&mut arguments, mistakes),
@@ -104,7 +107,7 @@ impl Options {
             key: arguments.text("key", r#"key = "sms:{phone}""#, mistakes),
             message: arguments.text("message", MESSAGE, mistakes),
             ban: BanOptions::take(&mut arguments, mistakes),
-            policy: arguments.expression("policy", "policy = SMS_POLICY", mistakes),
+            policy,
             cost: amount("cost", ["cost = 3", "cost = items.len() as u64"], &mut arguments, mistakes),
             wait: arguments.text("wait", r#"wait = "2s""#, mistakes),
             refund_if: arguments.expression("refund_if", "refund_if = Result::is_err", mistakes),

@@ -55,15 +55,22 @@ mod validate;
 /// | --- | --- | --- |
 /// | `rule(...)` | a limit, see below; any number of them | |
 /// | `prevent_duplicate` | a rule in front of the others: one call in 5 seconds, whose denial is of kind `Duplicate` | none |
-/// | `prevent_duplicate(per = "30s", message = "…")` | the same with another window, or with a message of its own | |
+/// | `prevent_duplicate(per = "30s", key = "{order.id}", message = "…")` | the same with another window, key or message | |
 /// | `key = "sms:{phone}"` | whom the rules count: each value has a tally of its own | one tally for the whole function |
 /// | `name = "sms.send"` | the name of the policy | the path of the function |
 /// | `message = "try again in {@retry_after}"` | what a rejection by a rule says | the limit and the wait, in English |
+/// | `cost = items.len() as u64` | how many calls this one counts as: a number, or an expression of type `u64` | `1` |
+/// | `wait = "2s"` | waits up to that long for admission | rejected at once |
+/// | `refund_if = Result::is_err` | counts the call no more if this holds for its result: see [below](#refunds) | counted in any case |
+/// | `ban(denials = 20, within = "10m", duration = "1h")` | bans whom the `key` names after that many denials: see [below](#bans) | none |
+/// | `skip_if = user.is_admin()` | runs the function without asking, if this `bool` over the arguments is true | |
+/// | `shadow` | tries the limits out: see [below](#shadow) | |
+/// | `policy = POLICY` | a `Policy` in place of `name`, `rule`, `prevent_duplicate` and `ban`: see [below](#policies) | |
 /// | `reject = ApiError::limited` | makes what the function returns of a `Rejection`: a path or a closure | `FromRejection` |
 /// | `limiter = self.limiter` | who decides: an expression that is, or derefs to, a `Limiter` | the installed limiter |
 /// | `crate = ::limits` | the path of the crate `tallygate`, where it has another one | `::tallygate` |
 ///
-/// At least one `rule` or `prevent_duplicate` is needed. A duration is a whole number and one of `ms`, `s`, `m`, `h`, `d`. The
+/// At least one `rule` or `prevent_duplicate`, or a `policy`, is needed. A duration is a whole number and one of `ms`, `s`, `m`, `h`, `d`. The
 /// order of the arguments does not matter, but that of the rules is the one in which a rejection counts them.
 ///
 /// # Rules
@@ -78,6 +85,7 @@ mod validate;
 /// | `reset_after = "10s"` | of a token bucket: after how long without an admitted call it is unused again | the time to fill it |
 /// | `cron = "0 0 6 * * *"` | in place of `per`: count afresh at the ticks of this expression | |
 /// | `tz = "Asia/Shanghai"` | of `cron`: the time zone | `"UTC"` |
+/// | `key = "{ip}"` | whom this rule counts, see [below](#keys) | the policy's `key` |
 /// | `name = "daily"` | how a rejection names the rule | none |
 /// | `message = "…"` | what a rejection by this rule says | the policy's `message` |
 ///
@@ -113,6 +121,10 @@ mod validate;
 /// | `{phone:hash}` | a digest, keyed with the `secret` of the limiter: for personal data |
 /// | `{address:subnet}` | the network: IPv4 as it is, IPv6 as its /64; of `Display` values like `IpAddr` and `SocketAddr` |
 ///
+/// A rule, and `prevent_duplicate`, may have a key of its own, so that a call is limited per phone, per network and as one of
+/// all calls at once. All these subjects are decided as one: the call is counted for each of them, or for none. Rules with the
+/// same `key` share a tally. A text without placeholders, like `key = "all"`, is one subject for all calls.
+///
 /// Filters are applied in their order: `{email:trim:lower}`. Without a secret, the key of a digest is the same for everybody:
 /// see `LimiterBuilder::secret`. A value that is no address passes `subnet` as it is.
 ///
@@ -128,7 +140,50 @@ mod validate;
 /// | `{@per}` | its window: `1m`, or the expression and the time zone of its schedule |
 /// | `{@rule}` | its name, or the rule in words where it has none |
 ///
-/// The message of a rule comes before that of the policy. An outage is told in its own words.
+/// The message of a rule comes before that of the policy. That of a ban is said by itself, and can show `{@retry_after}` only.
+/// An outage is told in its own words.
+///
+/// # Cost
+///
+/// `cost` is evaluated before the call is decided, with all arguments in scope. A call that costs more than a rule can ever
+/// admit is rejected without a `retry_after`; one of cost 0 is decided by what is there, and counts nothing. A duplicate is told
+/// by calls, whatever they cost.
+///
+/// # Waiting
+///
+/// With `wait`, a call that is not admitted stands in line until it is, and is rejected when it is certain that it will not be
+/// in time. Callers of one process and one subject are admitted in the order they came. It needs a tokio runtime with time
+/// enabled. A call that is dropped while it waits counts nothing.
+///
+/// # Refunds
+///
+/// `refund_if` is a path or a closure, `Fn(&T) -> bool` where the function results in `T`. When the body is done and it holds,
+/// exactly the hits of this call are taken back: `Result::is_ok` counts only failures, such as wrong passwords, and
+/// `Result::is_err` does not charge for what failed. Until then the call counts, so that no window ever admits more than its
+/// `count` at once. A result that is a rejection of another limited function is a result like any other.
+///
+/// A future that is dropped, and a body that panics, give nothing back. Where the permit cannot be given back because Redis does
+/// not answer, the result is returned as it is, the call stays counted, and the log says so. The result is kept while the permit
+/// is given back, so the future is `Send` only if the result is.
+///
+/// # Bans
+///
+/// After `denials` denials in any window of length `within`, whom the policy's `key` names is banned for `duration`: every call
+/// is rejected with the kind `Banned`, and no rule is asked. The denials that count are those by any rule, duplicates included.
+/// When the ban is over, denials are counted anew. `ban(…, message = "…")` says what a banned caller is told.
+///
+/// # Shadow
+///
+/// With `shadow`, calls are decided and counted as ever, but none is rejected, not even when Redis does not answer. A call that
+/// would have been is told in the log (`denied in shadow`) and in the metrics (outcome `shadow`), and counts nothing.
+///
+/// # Policies
+///
+/// `policy` is an expression over the arguments that is, or derefs to, a `Policy`: a static `LazyLock<Policy>`, a field of
+/// `self`, `policy.with_counts([calls])`. Functions of one policy share its tallies, as all of one name do. `key`, `message`,
+/// `cost` and the others go along with it. A policy that has rules on further subjects, by `PolicyBuilder::rule_on`, is for use
+/// by hand: the attribute does not name those subjects, so each call is rejected with the kind `Unavailable`, whose source says
+/// why.
 ///
 /// # Names
 ///
@@ -142,7 +197,8 @@ mod validate;
 /// It is an `async fn`, free or a method, or a function that ends with its async block, such as one that returns
 /// `impl Future` or `Pin<Box<dyn Future>>`, or that `#[async_trait]` has rewritten. What it results in is `FromRejection`, as
 /// every `Result<T, E>` with `E: From<Rejection>` is, `Rejection` itself included; for any other type, `reject` says how it is
-/// made. Everything else about it stays as it is: its body, its attributes, and whether its future is `Send`.
+/// made. Everything else about it stays as it is: its body, its attributes, and whether its future is `Send`. Only `refund_if`
+/// puts the body into an async block of its own.
 ///
 /// # Errors
 ///

@@ -9,7 +9,7 @@ use crate::trial;
 const CASES: usize = 10_000;
 
 /// Words that mean something somewhere, and some that do nowhere.
-const WORDS: [&str; 46] = [
+const WORDS: [&str; 57] = [
     "rule",
     "count",
     "per",
@@ -23,6 +23,17 @@ const WORDS: [&str; 46] = [
     "name",
     "key",
     "message",
+    "policy",
+    "cost",
+    "wait",
+    "refund_if",
+    "skip_if",
+    "shadow",
+    "ban",
+    "denials",
+    "within",
+    "duration",
+    "refund",
     "reject",
     "limiter",
     "crate",
@@ -85,13 +96,25 @@ const LITERALS: [&str; 20] = [
 ];
 
 /// Arguments as they ought to be.
-const ARGUMENTS: [&str; 16] = [
+const ARGUMENTS: [&str; 28] = [
     "rule(count = 10, per = \"60s\")",
     "rule(count = 20, per = \"120s\", name = \"twice\")",
     "rule(count = user.calls(), per = \"1h\")",
     "rule(count = 5, per = \"1s\", algorithm = \"token_bucket\", capacity = 100, initial = 3, reset_after = \"10s\")",
     "rule(count = 10, per = \"60s\", algorithm = \"fixed_window\", message = \"{@count} per {@per}\")",
     "rule(count = 10, cron = \"0 0 6 * * *\", tz = \"UTC\")",
+    "rule(count = 20, per = \"1h\", key = \"{user.id}:{phone}\")",
+    "rule(count = 30, per = \"1d\", key = \"all\", message = \"enough\")",
+    "prevent_duplicate(key = \"{user.id}\")",
+    "ban(denials = 20, within = \"10m\", duration = \"1h\")",
+    "ban(denials = 3, within = \"10m\", duration = \"1h\", message = \"{phone:hash} is out for {@retry_after}\")",
+    "policy = POLICY",
+    "cost = items.len() as u64",
+    "cost = 3",
+    "wait = \"2s\"",
+    "refund_if = Result::is_err",
+    "skip_if = user.is_admin()",
+    "shadow",
     "prevent_duplicate",
     "prevent_duplicate(per = \"5s\", message = \"again, {phone}\")",
     "name = \"sms.send\"",

@@ -49,6 +49,7 @@
 //! | --- | --- | --- |
 //! | [`Kind::Limited`] | too many calls | 429, with [`retry_after()`](Rejection::retry_after) |
 //! | [`Kind::Duplicate`] | the same call again, within the five seconds of `prevent_duplicate` | 409, likewise |
+//! | [`Kind::Banned`] | a call of a subject that was denied too often | 429, likewise |
 //! | [`Kind::Unavailable`] | Redis did not decide within the deadline, or answered with an error | 503 |
 //!
 //! # By hand

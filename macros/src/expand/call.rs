@@ -44,7 +44,8 @@ impl Expansion<'_> {
             Amount::Literal(cost) => cost.to_token_stream(),
             Amount::Expression(cost) => self.function.in_scope(cost),
         };
-        ours!(let tallygate_cost: u64 = #cost;)
+        // One of an array: what is of another type is underlined by itself, and not the attribute beside it.
+        ours!(let [tallygate_cost]: [u64; 1] = [#cost];)
     }
 
     /// Takes the policy that is built elsewhere: whatever derefs to one will do.
@@ -59,10 +60,10 @@ impl Expansion<'_> {
 
     /// Puts what names arguments into one value, which is `None` where the call is not limited.
     pub(super) fn unless_skipped(self, skip_if: &Expr, before: &TokenStream) -> TokenStream {
-        let (skip_if, asked) = (self.function.in_scope(skip_if), self.asked());
+        let (place, skip_if, asked) = (Place::of(skip_if), self.function.in_scope(skip_if), self.asked());
+        let skipped = quote_spanned!(ours_at(place.last)=> (#skip_if));
         ours! {
-            let tallygate_skipped: bool = #skip_if;
-            let tallygate_asked = if tallygate_skipped {
+            let tallygate_asked = if #skipped {
                 ::core::option::Option::None
             } else {
                 #before

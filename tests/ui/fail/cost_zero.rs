@@ -1,0 +1,9 @@
+use tallygate::{Rejection, rate_limit};
+
+#[rate_limit(rule(count = 10, per = "60s"), cost = 0)]
+async fn send_code(phone: &str) -> Result<(), Rejection> {
+    println!("{phone}");
+    Ok(())
+}
+
+fn main() {}

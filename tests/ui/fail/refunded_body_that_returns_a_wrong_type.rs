@@ -1,0 +1,11 @@
+use tallygate::{Rejection, rate_limit};
+
+#[rate_limit(rule(count = 10, per = "60s"), refund_if = Result::is_err)]
+async fn send_code(phone: &str) -> Result<(), Rejection> {
+    if phone.is_empty() {
+        return Ok(1);
+    }
+    Ok(())
+}
+
+fn main() {}

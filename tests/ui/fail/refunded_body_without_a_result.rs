@@ -1,0 +1,8 @@
+use tallygate::{Rejection, rate_limit};
+
+#[rate_limit(rule(count = 10, per = "60s"), refund_if = Result::is_err)]
+async fn send_code(phone: &str) -> Result<(), Rejection> {
+    println!("{phone}");
+}
+
+fn main() {}

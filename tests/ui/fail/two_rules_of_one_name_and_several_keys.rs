@@ -1,0 +1,12 @@
+use tallygate::{Rejection, rate_limit};
+
+#[rate_limit(
+    rule(count = 10, per = "60s", name = "a"),
+    rule(count = 20, per = "60s", name = "a", key = "{phone}")
+)]
+async fn send_code(phone: &str) -> Result<(), Rejection> {
+    println!("{phone}");
+    Ok(())
+}
+
+fn main() {}

@@ -3,29 +3,48 @@
 //! This is the only place that knows there is more than one kind of storage.
 
 mod memory;
+mod name;
 #[cfg(feature = "redis")]
 mod redis;
 
 use std::time::Duration;
 
 pub(crate) use memory::Memory;
+pub(crate) use name::Name;
 #[cfg(feature = "redis")]
 pub(crate) use redis::Redis;
 
+#[cfg(feature = "redis")]
 use crate::key::Key;
+use crate::key::Short;
 use crate::{Outage, Policy};
 
 /// One call to decide: charge every rule of every subject, or none.
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
     pub(crate) policy: &'a Policy,
-    /// The key of each subject's tally, in the order of the policy's groups.
-    pub(crate) keys: &'a [Key],
+    /// The subject of each of the policy's groups, in their order.
+    pub(crate) subjects: &'a [Short],
     pub(crate) cost: u64,
     /// Whether to tell where every rule stands.
     pub(crate) report: bool,
     /// Whether to decide only, and charge nothing.
     pub(crate) peek: bool,
+}
+
+impl<'a> Request<'a> {
+    /// The tallies that it is decided by, in the order of the policy's groups.
+    pub(crate) fn names(self) -> impl Iterator<Item = Name<'a>> + Clone {
+        let policy = self.policy;
+        let groups = policy.groups().iter().enumerate();
+        groups.zip(self.subjects).map(move |((index, group), subject)| Name { policy, index, group, subject })
+    }
+
+    /// Their keys, in the same order.
+    #[cfg(feature = "redis")]
+    pub(crate) fn keys<'k>(self, prefix: &'k str) -> impl Iterator<Item = Key> + Clone + use<'a, 'k> {
+        self.names().map(move |name| Key::new(prefix, &name.group.segment, name.subject))
+    }
 }
 
 /// The answer to one request.
@@ -87,34 +106,35 @@ impl Backend {
         }
     }
 
-    /// Forgets the tallies of these subjects.
-    pub(crate) async fn reset(&self, keys: &[Key]) -> Result<(), Outage> {
+    /// Forgets the tallies of such a call.
+    pub(crate) async fn reset(&self, request: Request<'_>) -> Result<(), Outage> {
         match self {
             Self::Memory(memory) => {
-                memory.reset(keys);
+                memory.reset(request);
                 Ok(())
             }
             #[cfg(feature = "redis")]
-            Self::Redis(redis) => redis.reset(keys).await,
+            Self::Redis(redis) => redis.reset(request).await,
         }
     }
 
-    /// Bans the main subject of a policy for that long, or ends its ban.
-    pub(crate) async fn ban(&self, policy: &Policy, key: &Key, duration: Duration) -> Result<(), Outage> {
-        let banning = policy.groups().first().filter(|group| group.ban.is_some());
-        let Some(group) = banning else {
-            let name = policy.name();
+    /// Bans the main subject of such a call for that long, or ends its ban.
+    pub(crate) async fn ban(&self, request: Request<'_>, duration: Duration) -> Result<(), Outage> {
+        let Some(name) = request.names().next().filter(|name| name.group.ban.is_some()) else {
+            let name = request.policy.name();
             return Err(Outage::new(format!("policy `{name}` has no ban; give it one with `PolicyBuilder::ban`")));
         };
         match self {
-            Self::Memory(memory) => memory.ban(policy, group, key, as_us(duration)),
+            Self::Memory(memory) => memory.ban(name, as_us(duration)),
             #[cfg(feature = "redis")]
-            Self::Redis(redis) => redis.ban(group, key, as_us(duration)).await,
+            Self::Redis(redis) => redis.ban(name, as_us(duration)).await,
         }
     }
 }
 
-/// Durations here are far below 2^53 microseconds: the clock's, and validated ones.
+/// Durations here are far below 2^53 microseconds: the clock's, and validated ones. Longer ones are endless.
+#[inline]
 pub(crate) fn as_us(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+    // Not by `as_micros`, which calculates in 128 bits.
+    duration.as_secs().saturating_mul(1_000_000).saturating_add(u64::from(duration.subsec_micros()))
 }

@@ -1,23 +1,16 @@
 //! One call to decide by hand.
 
-use std::borrow::Cow;
-use std::fmt;
-use std::future::{Future, IntoFuture};
-use std::pin::Pin;
-use std::task::{Context, Poll};
+mod deciding;
+mod terms;
+
 use std::time::Duration;
 
-#[cfg(feature = "redis")]
-use crate::backend::Redis;
-use crate::backend::{Answer, Backend, Request, Standing, Verdict};
-use crate::decision::RuleReport;
+pub use self::deciding::Deciding;
+use self::terms::Subjects;
+use crate::backend::Request;
 use crate::key::Key;
-use crate::observe::Watch;
-use crate::overrides;
-use crate::permit::Ticket;
-use crate::policy::group::Group;
-use crate::wait::{self, Patience};
-use crate::{Decision, Denial, Limiter, Outage, Permit, Policy, Subject};
+use crate::wait::Patience;
+use crate::{Limiter, Outage, Policy, Subject};
 
 /// A call that is being decided: see [`Limiter::check`].
 ///
@@ -28,7 +21,7 @@ use crate::{Decision, Denial, Limiter, Outage, Permit, Policy, Subject};
 pub struct Check<'a> {
     limiter: &'a Limiter,
     policy: &'a Policy,
-    keys: Keys,
+    subjects: Subjects<'a>,
     cost: u64,
     report: bool,
     peek: bool,
@@ -36,35 +29,21 @@ pub struct Check<'a> {
     patience: Option<Patience>,
     /// Whoever asks goes on whatever is decided.
     shadow: bool,
-    /// A subject was named that the policy does not count.
-    stranger: Option<String>,
-}
-
-/// The keys of the tallies, in the order of the policy's groups.
-#[derive(Clone, Debug)]
-enum Keys {
-    One(Key),
-    Several(Vec<Option<Key>>),
 }
 
 impl<'a> Check<'a> {
-    pub(crate) fn new(limiter: &'a Limiter, policy: &'a Policy, subject: &Subject) -> Self {
-        let key = |group: &Group| Key::new(limiter.prefix(), &group.segment, subject);
-        let keys = match policy.groups() {
-            [group] if group.label.is_none() => Keys::One(key(group)),
-            groups => Keys::Several(groups.iter().map(|group| group.label.is_none().then(|| key(group))).collect()),
-        };
+    #[inline]
+    pub(crate) fn new(limiter: &'a Limiter, policy: &'a Policy, subject: &'a Subject) -> Self {
         Self {
             limiter,
             policy,
-            keys,
+            subjects: Subjects::new(policy, subject),
             cost: 1,
             report: false,
             peek: false,
             refundable: false,
             patience: None,
             shadow: false,
-            stranger: None,
         }
     }
 
@@ -73,14 +52,7 @@ impl<'a> Check<'a> {
     /// A call that leaves one of the policy's subjects out, or names one it does not have, is not decided: awaiting it is
     /// an error.
     pub fn subject(mut self, label: &str, subject: &Subject) -> Self {
-        let position = self.policy.groups().iter().position(|group| group.label.as_deref() == Some(label));
-        match (position, &mut self.keys) {
-            (Some(position), Keys::Several(keys)) => {
-                let segment = &self.policy.groups()[position].segment;
-                keys[position] = Some(Key::new(self.limiter.prefix(), segment, subject));
-            }
-            _ => self.stranger = Some(label.to_owned()),
-        }
+        self.subjects.name(self.policy, label, subject);
         self
     }
 
@@ -156,11 +128,17 @@ impl<'a> Check<'a> {
     /// The storage did not answer within the deadline, or a subject of the policy was left out.
     pub async fn reset(self) -> Result<(), Outage> {
         let terms = self.terms()?;
-        let mut keys = self.keys()?.into_owned();
+        self.forget(self.request(&terms)).await?;
         // Where an override counts elsewhere, both are forgotten.
-        keys.extend(terms.keys.iter().filter(|key| !keys.contains(key)).copied().collect::<Vec<_>>());
-        let reset = self.limiter.backend().reset(&keys).await;
-        self.limiter.forget_denials(&keys);
+        if terms.is_overridden() {
+            self.forget(self.request(&self.own_terms()?)).await?;
+        }
+        Ok(())
+    }
+
+    async fn forget(&self, request: Request<'_>) -> Result<(), Outage> {
+        let reset = self.limiter.backend().reset(request).await;
+        self.limiter.forget_denials(request);
         reset
     }
 
@@ -171,8 +149,7 @@ impl<'a> Check<'a> {
     /// The policy has no ban, or the storage did not answer within the deadline.
     pub async fn ban(self, duration: Duration) -> Result<(), Outage> {
         let terms = self.terms()?;
-        let key = terms.keys.first().ok_or_else(|| Outage::new("a ban needs a subject"))?;
-        self.limiter.backend().ban(&terms.policy, key, duration).await
+        self.limiter.backend().ban(self.request(&terms), duration).await
     }
 
     /// Ends the ban of the call's main subject, if there is one; its denials are counted anew.
@@ -184,255 +161,14 @@ impl<'a> Check<'a> {
         self.ban(Duration::ZERO).await
     }
 
-    fn keys(&self) -> Result<Cow<'_, [Key]>, Outage> {
-        let name = self.policy.name();
-        if let Some(stranger) = &self.stranger {
-            return Err(Outage::new(format!("policy `{name}` has no rule on a subject `{stranger}`")));
-        }
-        match &self.keys {
-            Keys::One(key) => Ok(Cow::Borrowed(std::slice::from_ref(key))),
-            Keys::Several(keys) => match keys.iter().position(Option::is_none) {
-                None => Ok(Cow::Owned(keys.iter().copied().flatten().collect())),
-                Some(missing) => {
-                    let label = self.policy.groups()[missing].label.as_deref().unwrap_or_default();
-                    Err(Outage::new(format!(
-                        "policy `{name}` has rules on a subject `{label}`, which the call left out"
-                    )))
-                }
-            },
-        }
-    }
-
     pub(crate) fn limiter(&self) -> &'a Limiter {
         self.limiter
     }
 
     /// The key that stands for the call where it waits in line.
     pub(crate) fn first_key(&self) -> Result<Key, Outage> {
-        self.keys()?.first().copied().ok_or_else(|| Outage::new("a call needs a subject"))
-    }
-
-    /// Asks once, whatever the patience.
-    pub(crate) async fn ask(&self) -> Result<Decision, Outage> {
-        match self.at_once() {
-            Some(decided) => decided,
-            None => self.later().await,
-        }
-    }
-
-    /// Decides a call that this process can decide without asking.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, reason = "without Redis it can decide any"))]
-    fn at_once(&self) -> Option<Result<Decision, Outage>> {
-        let terms = match self.terms() {
-            Ok(terms) => terms,
-            Err(mistake) => return Some(Err(mistake)),
-        };
-        let closed = self.closed(&terms);
-        let denied = match self.limiter.backend() {
-            Backend::Memory(memory) => match closed {
-                Some(closed) => closed,
-                None => return Some(memory.decide(self.request(&terms)).map(|answer| self.decision(&terms, answer))),
-            },
-            // Whether the door is still closed is looked after as anything else is.
-            #[cfg(feature = "redis")]
-            Backend::Redis(_) if closed.is_some() && self.limiter.overrides().is_due() => return None,
-            #[cfg(feature = "redis")]
-            Backend::Redis(_) => closed.or_else(|| self.remembered(&terms))?,
-        };
-        Some(Ok(self.denial(&terms, denied)))
-    }
-
-    /// What this process remembers of such a call. Who gives permits back wants to know what others gave back.
-    #[cfg(feature = "redis")]
-    fn remembered(&self, terms: &Terms<'_>) -> Option<Verdict> {
-        let denials = self.limiter.denials().filter(|_| !self.refundable)?;
-        denials.recall(&self.request(terms), self.limiter.clock().now_us())
-    }
-
-    /// What an override says without asking anybody, if it closes the door. Only the storage knows what to report.
-    fn closed(&self, terms: &Terms<'_>) -> Option<Verdict> {
-        let overridden = matches!(terms.policy, Cow::Owned(_)) && !self.report;
-        overridden.then(|| overrides::closed(&terms.policy))?
-    }
-
-    /// Decides a call that this process can decide without waiting, and tells of it as a decision that is awaited does.
-    pub(crate) fn decide_at_once(&self) -> Option<Result<Decision, Outage>> {
-        if self.patience.is_some() {
-            return None;
-        }
-        let watch = Watch::start(self.policy, self.shadow);
-        let decided = watch.within(|| self.at_once())?;
-        watch.tell(&decided);
-        Some(decided)
-    }
-
-    async fn at_length(self) -> Result<Decision, Outage> {
-        match self.patience {
-            Some(patience) => wait::admission(&self, patience).await,
-            None => self.later().await,
-        }
-    }
-
-    /// Decides a call that this process cannot decide by itself.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "without Redis there is none to wait for"))]
-    async fn later(&self) -> Result<Decision, Outage> {
-        match self.limiter.backend() {
-            Backend::Memory(memory) => {
-                let terms = self.terms()?;
-                memory.decide(self.request(&terms)).map(|answer| self.decision(&terms, answer))
-            }
-            #[cfg(feature = "redis")]
-            Backend::Redis(redis) => self.by_redis(redis).await,
-        }
-    }
-
-    #[cfg(feature = "redis")]
-    async fn by_redis(&self, redis: &Redis) -> Result<Decision, Outage> {
-        let Some(mut looking) = self.limiter.overrides().look(self.limiter) else {
-            return self.by_redis_on(&self.terms()?, redis).await;
-        };
-        // One deadline for both: the look at the overrides and the decision.
-        let decided = tokio::time::timeout(redis.deadline(), async {
-            // It is over when the other end is gone.
-            while looking.changed().await.is_ok() {}
-            self.by_redis_on(&self.terms()?, redis).await
-        });
-        decided.await.unwrap_or_else(|_| Err(Outage::new("redis: no answer within the deadline")))
-    }
-
-    #[cfg(feature = "redis")]
-    async fn by_redis_on(&self, terms: &Terms<'_>, redis: &Redis) -> Result<Decision, Outage> {
-        if let Some(closed) = self.closed(terms) {
-            return Ok(self.denial(terms, closed));
-        }
-        let (denials, clock) = (self.limiter.denials(), self.limiter.clock());
-        let (request, asked_us) = (self.request(terms), clock.now_us());
-        let answer = redis.decide(request).await?;
-        if let Some(denials) = denials {
-            denials.learn(&request, answer.verdict, asked_us, clock.now_us());
-        }
-        Ok(self.decision(terms, answer))
-    }
-
-    /// The rules that are in force for this call.
-    fn terms(&self) -> Result<Terms<'_>, Outage> {
-        let keys = self.keys()?;
-        // An override is for the main subject, whose group is the first.
-        let main = self.policy.groups().first().filter(|group| group.label.is_none()).and(keys.first());
-        let Some(policy) = main.and_then(|key| self.limiter.overrides().in_force(self.policy, key)) else {
-            return Ok(Terms { policy: Cow::Borrowed(self.policy), keys });
-        };
-        let keys = keys.iter().zip(policy.groups()).map(|(key, group)| key.with_segment(&group.segment)).collect();
-        Ok(Terms { policy: Cow::Owned(policy), keys: Cow::Owned(keys) })
-    }
-
-    fn request<'t>(&self, terms: &'t Terms<'_>) -> Request<'t> {
-        Request { policy: &terms.policy, keys: &terms.keys, cost: self.cost, report: self.report, peek: self.peek }
-    }
-
-    fn decision(&self, terms: &Terms<'_>, answer: Answer) -> Decision {
-        let Answer { verdict, standings, at_us } = answer;
-        let policy = terms.policy.as_ref();
-        let report = report(policy, standings);
-        let (rule, retry_after) = match verdict {
-            Verdict::Admitted => {
-                let ticket =
-                    || Ticket::new(self.limiter.clone(), policy.clone(), terms.keys.to_vec(), self.cost, at_us);
-                return Decision::Allowed(Permit::new(report, self.refundable.then(ticket)));
-            }
-            Verdict::Denied { rule, retry_after } => (Some(policy.position(rule)), retry_after),
-            Verdict::Banned { retry_after } => (None, Some(retry_after)),
-        };
-        Decision::Denied(Denial::new(policy.clone(), rule, retry_after, report))
-    }
-
-    /// A denial that the storage was not asked for.
-    fn denial(&self, terms: &Terms<'_>, verdict: Verdict) -> Decision {
-        self.decision(terms, Answer { verdict, standings: Vec::new(), at_us: 0 })
-    }
-}
-
-/// What a call is decided by: a policy, or one that stands in for it, and the keys of its tallies.
-struct Terms<'a> {
-    policy: Cow<'a, Policy>,
-    keys: Cow<'a, [Key]>,
-}
-
-/// Rules are reported in the order of the policy, whatever subjects they count.
-fn report(policy: &Policy, standings: Vec<Standing>) -> Vec<RuleReport> {
-    let rules = policy.rules();
-    let standing = |(number, standing)| {
-        let position = policy.position(number);
-        Some(RuleReport::new(position, rules.get(position)?.clone(), standing))
-    };
-    let mut report: Vec<_> = standings.into_iter().enumerate().filter_map(standing).collect();
-    report.sort_by_key(RuleReport::index);
-    report
-}
-
-impl<'a> IntoFuture for Check<'a> {
-    type Output = Result<Decision, Outage>;
-    type IntoFuture = Deciding<'a>;
-
-    fn into_future(self) -> Deciding<'a> {
-        Deciding { watch: Watch::start(self.policy, self.shadow), state: State::Asked(self) }
-    }
-}
-
-/// The future of a [`Check`].
-#[must_use = "futures do nothing unless awaited"]
-pub struct Deciding<'a> {
-    watch: Watch<'a>,
-    state: State<'a>,
-}
-
-#[allow(clippy::large_enum_variant, reason = "lives on the stack for one decision; boxing it would cost more")]
-enum State<'a> {
-    Asked(Check<'a>),
-    Waiting(Pin<Box<dyn Future<Output = Result<Decision, Outage>> + Send + 'a>>),
-    Done,
-}
-
-impl Future for Deciding<'_> {
-    type Output = Result<Decision, Outage>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { watch, state } = &mut *self;
-        let polled = watch.within(|| state.poll(context));
-        if let Poll::Ready(decided) = &polled {
-            watch.tell(decided);
-        }
-        polled
-    }
-}
-
-impl State<'_> {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Decision, Outage>> {
-        match std::mem::replace(self, Self::Done) {
-            Self::Asked(check) => {
-                let decided = if check.patience.is_none() { check.at_once() } else { None };
-                if let Some(decided) = decided {
-                    return Poll::Ready(decided);
-                }
-                // Boxed, so that the future of an annotated function does not carry the state of a network call.
-                *self = Self::Waiting(Box::pin(check.at_length()));
-                self.poll(context)
-            }
-            Self::Waiting(mut answer) => {
-                let polled = answer.as_mut().poll(context);
-                if polled.is_pending() {
-                    *self = Self::Waiting(answer);
-                }
-                polled
-            }
-            // Polled again after it was ready, which is the caller's mistake: it never is again.
-            Self::Done => Poll::Pending,
-        }
-    }
-}
-
-impl fmt::Debug for Deciding<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Deciding").finish_non_exhaustive()
+        let terms = self.own_terms()?;
+        let first = self.request(&terms).names().next().ok_or_else(|| Outage::new("a call needs a subject"))?;
+        Ok(Key::new(self.limiter.prefix(), &first.group.segment, first.subject))
     }
 }

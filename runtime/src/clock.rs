@@ -42,6 +42,7 @@ impl Clock {
     }
 
     /// Returns the microseconds since 1970.
+    #[inline]
     pub(crate) fn now_us(&self) -> u64 {
         match &self.0 {
             Source::Tokio { started, started_us } => {

@@ -96,6 +96,7 @@
 //! * [Limitations](https://github.com/tallygate/tallygate/blob/main/docs/limitations.md)
 
 mod backend;
+mod broom;
 mod check;
 mod clock;
 mod decision;

@@ -8,12 +8,11 @@ use std::time::Duration;
 use once_cell::sync::{Lazy, OnceCell};
 
 pub use self::builder::LimiterBuilder;
-use crate::backend::{Backend, Memory};
+use crate::backend::{Backend, Memory, Request};
 use crate::clock::Clock;
 #[cfg(feature = "redis")]
 use crate::denied::Denials;
 use crate::filter::Secret;
-use crate::key::Key;
 use crate::overrides::Overrides;
 use crate::wait::Lines;
 use crate::{Check, Error, Policy, Subject};
@@ -131,7 +130,8 @@ impl Limiter {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn check<'a>(&'a self, policy: &'a Policy, subject: &Subject) -> Check<'a> {
+    #[inline]
+    pub fn check<'a>(&'a self, policy: &'a Policy, subject: &'a Subject) -> Check<'a> {
         Check::new(self, policy, subject)
     }
 
@@ -162,13 +162,13 @@ impl Limiter {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn acquire<'a>(&'a self, policy: &'a Policy, subject: &Subject) -> Check<'a> {
+    pub fn acquire<'a>(&'a self, policy: &'a Policy, subject: &'a Subject) -> Check<'a> {
         self.check(policy, subject).wait_endlessly()
     }
 
     /// Tells where `subject` stands and whether a call would be admitted, and counts nothing: [`check`](Self::check) with
     /// [`peek`](Check::peek) and [`report`](Check::report).
-    pub fn peek<'a>(&'a self, policy: &'a Policy, subject: &Subject) -> Check<'a> {
+    pub fn peek<'a>(&'a self, policy: &'a Policy, subject: &'a Subject) -> Check<'a> {
         self.check(policy, subject).peek().report()
     }
 
@@ -187,10 +187,10 @@ impl Limiter {
 
     /// Has the next calls of these subjects asked about, whatever is remembered of them.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unused_self, unused_variables, reason = "nothing is remembered"))]
-    pub(crate) fn forget_denials(&self, keys: &[Key]) {
+    pub(crate) fn forget_denials(&self, request: Request<'_>) {
         #[cfg(feature = "redis")]
         if let Some(denials) = self.denials() {
-            denials.forget_all(keys);
+            denials.forget_all(request);
         }
     }
 

@@ -16,7 +16,7 @@ use tallygate_rules::{Rule, validate_override};
 #[cfg(feature = "redis")]
 use self::refresh::Refresh;
 use crate::backend::{Backend, Verdict};
-use crate::key::{Key, policy_segment};
+use crate::key::policy_segment;
 use crate::{Error, Limiter, Policy, Subject, observe};
 
 /// The most overrides of one limiter, those for single subjects included.
@@ -75,14 +75,16 @@ impl Field {
 
 impl Overrides {
     /// Returns the policy that stands in for this one, if one does.
-    pub(crate) fn in_force(&self, policy: &Policy, key: &Key) -> Option<Policy> {
-        if !self.active.load(Ordering::Relaxed) {
-            return None;
-        }
+    pub(crate) fn in_force(&self, policy: &Policy, subject: &str) -> Option<Policy> {
         let table = self.read();
         let of_policy = table.policies.get(policy.escaped_name())?;
-        let found = of_policy.subjects.get(key.subject()).or(of_policy.everybody.as_ref())?;
+        let found = of_policy.subjects.get(subject).or(of_policy.everybody.as_ref())?;
         Some(found.applied_to(policy))
+    }
+
+    /// Whether there are any.
+    pub(crate) fn are_active(&self) -> bool {
+        self.active.load(Ordering::Relaxed)
     }
 
     fn put(&self, field: Field, found: Override) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 use crate::backend::Request;
 use crate::decision::RuleReport;
-use crate::key::Key;
+use crate::key::Short;
 use crate::{Limiter, Outage, Policy};
 
 /// The proof that a call was admitted.
@@ -17,7 +17,7 @@ pub struct Permit {
 pub(crate) struct Ticket {
     limiter: Limiter,
     policy: Policy,
-    keys: Vec<Key>,
+    subjects: Vec<Short>,
     cost: u64,
     admitted_us: u64,
 }
@@ -59,10 +59,10 @@ impl Permit {
         let Some(ticket) = self.ticket else {
             return Err(Outage::new("this permit cannot be given back; ask for it with `Check::refundable`"));
         };
-        let Ticket { limiter, policy, keys, cost, admitted_us } = *ticket;
-        let request = Request { policy: &policy, keys: &keys, cost, report: false, peek: false };
+        let Ticket { limiter, policy, subjects, cost, admitted_us } = *ticket;
+        let request = Request { policy: &policy, subjects: &subjects, cost, report: false, peek: false };
         let refunded = limiter.backend().refund(request, admitted_us).await;
-        limiter.forget_denials(&keys);
+        limiter.forget_denials(request);
         refunded
     }
 
@@ -73,7 +73,7 @@ impl Permit {
 }
 
 impl Ticket {
-    pub(crate) fn new(limiter: Limiter, policy: Policy, keys: Vec<Key>, cost: u64, admitted_us: u64) -> Self {
-        Self { limiter, policy, keys, cost, admitted_us }
+    pub(crate) fn new(limiter: Limiter, policy: Policy, subjects: Vec<Short>, cost: u64, admitted_us: u64) -> Self {
+        Self { limiter, policy, subjects, cost, admitted_us }
     }
 }

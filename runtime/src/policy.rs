@@ -121,6 +121,7 @@ impl Policy {
     }
 
     /// Whether it is a clone of the other, and so has the same counts.
+    #[inline]
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
@@ -178,12 +179,16 @@ impl Policy {
     }
 
     /// The rules by the subject that they count: one tally each.
+    #[inline]
     pub(crate) fn groups(&self) -> &[Group] {
         &self.inner.groups
     }
 
     /// The position of a rule, given its number across the groups.
     pub(crate) fn position(&self, number: usize) -> usize {
+        if self.inner.groups.len() == 1 {
+            return number;
+        }
         let positions = self.inner.groups.iter().flat_map(|group| group.positions.iter());
         positions.copied().nth(number).unwrap_or(number)
     }

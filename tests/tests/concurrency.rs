@@ -105,8 +105,9 @@ async fn a_lone_call_waits_for_nobody() {
 async fn counted_of(server: &Server, limiter: &Limiter, waits: impl Fn(usize) -> bool) -> Vec<String> {
     let policy = Policy::builder("queue").rule(Rule::sliding_window(1, PER)).build().unwrap();
     server.pause();
+    let subjects: Vec<_> = (0..10).map(Subject::of).collect();
     let mut calls: Vec<_> =
-        (0..10).map(|call| Box::pin(limiter.check(&policy, &Subject::of(call)).into_future())).collect();
+        subjects.iter().map(|subject| Box::pin(limiter.check(&policy, subject).into_future())).collect();
     for call in &mut calls {
         // The first is sent, the others wait for it.
         assert!(timeout(Duration::ZERO, call).await.is_err());

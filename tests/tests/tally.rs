@@ -99,7 +99,8 @@ async fn a_cell_is_three_numbers_in_front_of_the_log() {
     let bucket = TokenBucket::new(5, secs(1)).capacity(9);
     let rules = [Rule::fixed_window(9, secs(60)), Rule::sliding_window(9, secs(1)), bucket.into(), COUNTER];
     let policy = Policy::builder("p").rules(rules).build().unwrap();
-    let cost = |cost| limiter.check(&policy, &Subject::of("s")).cost(cost).into_future();
+    let subject = Subject::of("s");
+    let cost = |cost| limiter.check(&policy, &subject).cost(cost).into_future();
     assert!(cost(2).await.unwrap().is_allowed());
     clocked.advance(secs(1));
     assert!(cost(3).await.unwrap().is_allowed());

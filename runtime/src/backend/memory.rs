@@ -7,7 +7,6 @@ mod shard;
 mod tally;
 mod wait;
 
-use std::hash::BuildHasher;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::quality::RandomState;
@@ -15,14 +14,13 @@ use foldhash::quality::RandomState;
 use self::ballot::Ballot;
 use self::shard::Shard;
 use self::tally::Tally;
-use super::{Answer, Request, Verdict};
+use super::{Answer, Name, Request, Verdict};
+use crate::Outage;
 use crate::clock::Clock;
-use crate::key::Key;
 use crate::policy::group::Group;
-use crate::{Outage, Policy};
 
 /// Subjects are spread over up to this many locks; a power of two.
-const SHARDS: usize = 64;
+const SHARDS: usize = 512;
 
 /// The fewest subjects that are worth a lock of their own: so many spread evenly.
 const SHARD_SUBJECTS: usize = 1024;
@@ -31,7 +29,7 @@ const SHARD_SUBJECTS: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Memory {
     clock: Clock,
-    hasher: RandomState,
+    seed: RandomState,
     shards: Box<[Padded]>,
 }
 
@@ -43,55 +41,58 @@ struct Padded(Mutex<Shard>);
 impl Memory {
     /// Starts without tallies; of more than `max_subjects` at once the least busy are forgotten.
     pub(crate) fn new(clock: Clock, max_subjects: usize) -> Self {
-        let hasher = RandomState::default();
         let shards = 1 << (max_subjects / SHARD_SUBJECTS).clamp(1, SHARDS).ilog2();
-        let shard = |_| Padded(Mutex::new(Shard::new(hasher.clone(), max_subjects / shards)));
-        let shards = (0..shards).map(shard).collect();
-        Self { clock, hasher, shards }
+        let shard = |_| Padded(Mutex::new(Shard::new(max_subjects / shards)));
+        Self { clock, seed: RandomState::default(), shards: (0..shards).map(shard).collect() }
     }
 
+    #[inline]
     pub(crate) fn decide(&self, request: Request<'_>) -> Result<Answer, Outage> {
-        match (request.policy.groups(), request.keys) {
-            ([group], [key]) => self.decide_one(request, group, key),
+        match (request.policy.groups(), request.subjects) {
+            ([group], [subject]) => self.decide_one(request, Name { policy: request.policy, index: 0, group, subject }),
             _ => self.decide_several(request),
         }
     }
 
-    fn decide_one(&self, request: Request<'_>, group: &Group, key: &Key) -> Result<Answer, Outage> {
-        let mut shard = self.lock(self.shard_of(key));
+    #[inline]
+    fn decide_one(&self, request: Request<'_>, name: Name<'_>) -> Result<Answer, Outage> {
+        let hash = name.hash(&self.seed);
+        let mut shard = self.lock(self.shard_of(hash));
         // Read under the lock, so that hits of one subject are in order.
         let now_us = self.clock.now_us();
-        let tally = shard.tally(key, request.policy, 0, now_us)?;
+        let tally = shard.tally(hash, name, now_us)?;
         let mut ballot = Ballot::default();
-        ask(tally, group, 0, request.cost, now_us, &mut ballot);
+        ask(tally, name.group, 0, request.cost, now_us, &mut ballot);
         let verdict = ballot.verdict();
-        settle(tally, group, verdict, request, now_us);
+        settle(tally, name.group, verdict, request, now_us);
         let mut standings = Vec::new();
         if request.report && !is_ban(verdict) {
-            tally.report(&group.rules, now_us, &mut standings);
+            tally.report(name.group, now_us, &mut standings);
         }
         Ok(Answer { verdict, standings, at_us: now_us })
     }
 
+    #[cold]
     fn decide_several(&self, request: Request<'_>) -> Result<Answer, Outage> {
-        let Request { policy, keys, cost, .. } = request;
-        let mut locked = self.lock_all(keys);
+        let names: Vec<_> = request.names().map(|name| (name, name.hash(&self.seed))).collect();
+        let mut locked = self.lock_all(names.iter().map(|(_, hash)| self.shard_of(*hash)).collect());
         let now_us = self.clock.now_us();
         let (mut ballot, mut first) = (Ballot::default(), 0);
-        for (index, (group, key)) in policy.groups().iter().zip(keys).enumerate() {
-            ask(locked.tally(self.shard_of(key), key, policy, index, now_us)?, group, first, cost, now_us, &mut ballot);
-            first += group.rules.len();
+        for &(name, hash) in &names {
+            let tally = locked.shard(self.shard_of(hash))?.tally(hash, name, now_us)?;
+            ask(tally, name.group, first, request.cost, now_us, &mut ballot);
+            first += name.group.rules.len();
             if ballot.is_banned() {
                 break;
             }
         }
         let verdict = ballot.verdict();
         let mut standings = Vec::new();
-        for (index, (group, key)) in policy.groups().iter().zip(keys).enumerate() {
-            let tally = locked.tally(self.shard_of(key), key, policy, index, now_us)?;
-            settle(tally, group, verdict, request, now_us);
+        for &(name, hash) in &names {
+            let tally = locked.shard(self.shard_of(hash))?.tally(hash, name, now_us)?;
+            settle(tally, name.group, verdict, request, now_us);
             if request.report && !is_ban(verdict) {
-                tally.report(&group.rules, now_us, &mut standings);
+                tally.report(name.group, now_us, &mut standings);
             }
         }
         Ok(Answer { verdict, standings, at_us: now_us })
@@ -100,48 +101,52 @@ impl Memory {
     /// Takes back the hits of a call that was admitted then, from every tally that still has them.
     pub(crate) fn refund(&self, request: Request<'_>, admitted_us: u64) -> bool {
         let mut given = false;
-        for (group, key) in request.policy.groups().iter().zip(request.keys) {
-            let mut shard = self.lock(self.shard_of(key));
+        for name in request.names() {
+            let hash = name.hash(&self.seed);
+            let mut shard = self.lock(self.shard_of(hash));
             let now_us = self.clock.now_us();
-            if let Some(tally) = shard.known(key) {
-                given |= tally.refund(group, request.cost, admitted_us, now_us);
+            if let Some(tally) = shard.known(hash, name) {
+                given |= tally.refund(name.group, request.cost, admitted_us, now_us);
             }
         }
         given
     }
 
-    /// Forgets the tallies of these subjects.
-    pub(crate) fn reset(&self, keys: &[Key]) {
-        for key in keys {
-            self.lock(self.shard_of(key)).remove(key);
+    /// Forgets the tallies of such a call.
+    pub(crate) fn reset(&self, request: Request<'_>) {
+        for name in request.names() {
+            let hash = name.hash(&self.seed);
+            self.lock(self.shard_of(hash)).remove(hash, name);
         }
     }
 
     /// Bans a subject for that long, or ends its ban.
-    pub(crate) fn ban(&self, policy: &Policy, group: &Group, key: &Key, duration_us: u64) -> Result<(), Outage> {
-        let mut shard = self.lock(self.shard_of(key));
+    pub(crate) fn ban(&self, name: Name<'_>, duration_us: u64) -> Result<(), Outage> {
+        let hash = name.hash(&self.seed);
+        let mut shard = self.lock(self.shard_of(hash));
         let now_us = self.clock.now_us();
-        shard.tally(key, policy, 0, now_us)?.ban(group, duration_us, now_us);
+        shard.tally(hash, name, now_us)?.ban(name.group, duration_us, now_us);
         Ok(())
     }
 
+    #[inline]
     fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
         // A panic elsewhere under the lock leaves tallies that are still valid.
         self.shards[shard].0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks every shard that these keys are in, in their order: whoever locks several never waits for himself.
-    fn lock_all(&self, keys: &[Key]) -> Locked<'_> {
-        let mut shards: Vec<_> = keys.iter().map(|key| self.shard_of(key)).collect();
+    /// Locks all of these, in their order: whoever locks several never waits for himself.
+    fn lock_all(&self, mut shards: Vec<usize>) -> Locked<'_> {
         shards.sort_unstable();
         shards.dedup();
         Locked(shards.into_iter().map(|shard| (shard, self.lock(shard))).collect())
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
-    fn shard_of(&self, key: &Key) -> usize {
-        // Not the bits that the maps inside the shards use: the lowest ones and the seven highest.
-        (self.hasher.hash_one(key.as_str()) >> 40) as usize & (self.shards.len() - 1)
+    #[inline]
+    fn shard_of(&self, hash: u64) -> usize {
+        // Not the bits that the tables inside the shards use: the lowest ones and the seven highest.
+        (hash >> 40) as usize & (self.shards.len() - 1)
     }
 }
 
@@ -149,20 +154,13 @@ impl Memory {
 struct Locked<'a>(Vec<(usize, MutexGuard<'a, Shard>)>);
 
 impl Locked<'_> {
-    fn tally(
-        &mut self,
-        shard: usize,
-        key: &Key,
-        policy: &Policy,
-        group: usize,
-        now_us: u64,
-    ) -> Result<&mut Tally, Outage> {
+    fn shard(&mut self, shard: usize) -> Result<&mut Shard, Outage> {
         let found = self.0.iter_mut().find(|(locked, _)| *locked == shard);
-        let (_, shard) = found.ok_or_else(|| Outage::new("memory: a tally's shard is not locked"))?;
-        shard.tally(key, policy, group, now_us)
+        found.map(|(_, shard)| &mut **shard).ok_or_else(|| Outage::new("memory: a tally's shard is not locked"))
     }
 }
 
+#[inline]
 fn ask(tally: &mut Tally, group: &Group, first: usize, cost: u64, now_us: u64, ballot: &mut Ballot) {
     tally.forget_future(now_us);
     tally.ask(group, first, cost, now_us, ballot);
@@ -174,6 +172,7 @@ fn is_ban(verdict: Verdict) -> bool {
 }
 
 /// Counts the call if it was admitted, and towards a ban if it was denied.
+#[inline]
 fn settle(tally: &mut Tally, group: &Group, verdict: Verdict, request: Request<'_>, now_us: u64) {
     match verdict {
         _ if request.peek => {}

@@ -15,10 +15,8 @@ use tokio::time::{Instant, timeout_at};
 use self::batch::Batcher;
 use self::server::Server;
 use self::wire::Reply;
-use super::{Answer, Request};
+use super::{Answer, Name, Request};
 use crate::clock::Clock;
-use crate::key::Key;
-use crate::policy::group::Group;
 use crate::{Error, Outage};
 
 /// Tallies in Redis.
@@ -30,8 +28,8 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    pub(crate) fn new(url: &str, deadline: Duration, clock: Clock) -> Result<Self, Error> {
-        let server = Arc::new(Server::new(url, clock)?);
+    pub(crate) fn new(url: &str, prefix: &str, deadline: Duration, clock: Clock) -> Result<Self, Error> {
+        let server = Arc::new(Server::new(url, prefix, clock)?);
         Ok(Self { batcher: Batcher::new(Arc::clone(&server)), server, deadline })
     }
 
@@ -57,13 +55,13 @@ impl Redis {
     }
 
     /// Bans a subject for that long, or ends its ban.
-    pub(crate) async fn ban(&self, group: &Group, key: &Key, duration_us: u64) -> Result<(), Outage> {
-        self.server.ban(group, key, duration_us, self.until()).await
+    pub(crate) async fn ban(&self, name: Name<'_>, duration_us: u64) -> Result<(), Outage> {
+        self.server.ban(name, duration_us, self.until()).await
     }
 
-    /// Forgets the tallies of these subjects.
-    pub(crate) async fn reset(&self, keys: &[Key]) -> Result<(), Outage> {
-        self.server.reset(keys, self.until()).await
+    /// Forgets the tallies of such a call.
+    pub(crate) async fn reset(&self, request: Request<'_>) -> Result<(), Outage> {
+        self.server.reset(request, self.until()).await
     }
 
     fn until(&self) -> Instant {

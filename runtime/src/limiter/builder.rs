@@ -194,7 +194,7 @@ impl LimiterBuilder {
             Some(("memory", _)) => Err(Error::new("`url` has something behind `memory://`; write just that")),
             #[cfg(feature = "redis")]
             Some(("redis" | "redis+unix", _)) => {
-                Ok(Backend::Redis(crate::backend::Redis::new(url, self.deadline, self.clock.clone())?))
+                Ok(Backend::Redis(crate::backend::Redis::new(url, &self.prefix, self.deadline, self.clock.clone())?))
             }
             #[cfg(not(feature = "redis"))]
             Some(("redis" | "redis+unix", _)) => {

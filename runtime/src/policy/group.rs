@@ -1,9 +1,11 @@
 //! The rules of a policy that count one subject, and what their tally needs to know of them.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tallygate_rules::{Algorithm, Ban, Rule, format_duration};
+use foldhash::quality::FixedState;
+use tallygate_rules::{Algorithm, Ban, Role, Rule, format_duration};
 
 #[cfg(feature = "cron")]
 use super::ticks::Ticks;
@@ -17,6 +19,8 @@ pub(crate) struct Group {
     pub(crate) label: Option<Arc<str>>,
     /// The rules, in their order.
     pub(crate) rules: Vec<Rule>,
+    /// The same, as far as they are sliding windows: in numbers, so that no decision converts them.
+    pub(crate) windows: Vec<Option<Window>>,
     /// The positions of these rules in the policy.
     pub(crate) positions: Arc<[usize]>,
     /// What becomes of this subject when it goes on being denied.
@@ -33,8 +37,30 @@ pub(crate) struct Group {
     pub(crate) longest_us: u64,
     /// Policy, subject and layout, as they stand in keys.
     pub(crate) segment: Arc<str>,
+    /// A hash of the segment. Whoever calls cannot choose it, so it needs no seed.
+    pub(crate) segment_hash: u64,
     #[cfg(feature = "cron")]
     pub(crate) ticks: Arc<Ticks>,
+}
+
+/// A sliding window in numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) count: u64,
+    pub(crate) per_us: u64,
+    /// Whether every call weighs 1, whatever its cost.
+    pub(crate) counts_calls: bool,
+}
+
+impl Window {
+    fn of(rule: &Rule) -> Option<Self> {
+        match rule.algorithm() {
+            Algorithm::SlidingWindow { per } => {
+                Some(Self { count: rule.count(), per_us: as_us(*per), counts_calls: rule.role() == Role::Duplicate })
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Group {
@@ -53,20 +79,28 @@ impl Group {
     fn new(name: &str, label: Option<&String>, all: &[(Option<String>, Rule)], ban: Option<Ban>) -> Self {
         let mine = all.iter().enumerate().filter(|(_, (of, _))| of.as_ref() == label);
         let (positions, rules): (Vec<_>, Vec<_>) = mine.map(|(at, (_, rule))| (at, rule.clone())).unzip();
+        let segment: Arc<str> = (policy_segment(name) + &subject_segment(label) + &layout(&rules, ban)).into();
         let group = Self {
             label: label.map(|label| label.as_str().into()),
             cells: rules.iter().filter(|rule| cell_tag(rule).is_some()).count(),
-            segment: (policy_segment(name) + &subject_segment(label) + &layout(&rules, ban)).into(),
+            segment_hash: FixedState::default().hash_one(&*segment),
+            segment,
             #[cfg(feature = "cron")]
             ticks: Arc::new(Ticks::new(&rules)),
             positions: positions.into(),
             ban,
             rules: Vec::new(),
+            windows: Vec::new(),
             largest: 0,
             reach_us: 0,
             longest_us: 0,
         };
         group.with_rules(rules)
+    }
+
+    /// The rules that have cells, in their order.
+    pub(crate) fn rules_with_cells(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().zip(&self.windows).filter(|(_, window)| window.is_none()).map(|(rule, _)| rule)
     }
 
     /// Returns the same group with other counts in its rules.
@@ -77,6 +111,7 @@ impl Group {
             largest: sliding(&rules).map(|rule| rule.count().max(1)).max().unwrap_or_default(),
             reach_us: as_us(reach(&rules)),
             longest_us: as_us(longest),
+            windows: rules.iter().map(Window::of).collect(),
             rules,
             ..self.clone()
         }

@@ -41,7 +41,8 @@ pub async fn subjects_are_charged_together_or_not_at_all(stage: &Stage) {
         .expect("the rules are sound");
     let network = Subject::of("10.0.0.0/24");
     let call = async |phone: &str| {
-        let check = stage.limiter().check(&policy, &Subject::of(phone)).subject("network", &network);
+        let phone = Subject::of(phone);
+        let check = stage.limiter().check(&policy, &phone).subject("network", &network);
         check.report().await.expect("the backend answers")
     };
     for phone in ["a", "a", "b"] {

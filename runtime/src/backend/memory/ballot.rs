@@ -18,6 +18,7 @@ pub(super) struct Ballot {
 }
 
 impl Ballot {
+    #[inline]
     pub(super) fn hear(&mut self, rule: &Rule, index: usize, wait: Wait) {
         if wait.is_none() {
             return;
@@ -44,6 +45,7 @@ impl Ballot {
         self.ban.is_some()
     }
 
+    #[inline]
     pub(super) fn verdict(self) -> Verdict {
         if let Some(wait) = self.ban {
             return Verdict::Banned { retry_after: wait.retry_after().unwrap_or_default() };

@@ -2,14 +2,12 @@
 
 use std::collections::VecDeque;
 
-use tallygate_rules::{Algorithm, Role, Rule};
-
 use super::ballot::Ballot;
 use super::cell::Cell;
 use super::penalty::Penalty;
 use super::wait::Wait;
-use crate::backend::{Standing, as_us};
-use crate::policy::group::Group;
+use crate::backend::Standing;
+use crate::policy::group::{Group, Window};
 
 /// What one subject has done.
 #[derive(Debug, Default)]
@@ -25,9 +23,8 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn new(group: Option<&Group>) -> Self {
-        let cells = group.map_or(0, |group| group.cells);
-        Self { cells: vec![Cell::default(); cells].into(), ..Self::default() }
+    pub(super) fn new(group: &Group) -> Self {
+        Self { cells: vec![Cell::default(); group.cells].into(), ..Self::default() }
     }
 
     /// Whether nothing in this tally counts any more.
@@ -36,6 +33,7 @@ impl Tally {
     }
 
     /// The clock was set back: what lies in the future is forgotten, lest it block longer than its window.
+    #[inline]
     pub(super) fn forget_future(&mut self, now_us: u64) {
         while self.hits_us.back().is_some_and(|&hit| hit > now_us) {
             self.hits_us.pop_back();
@@ -46,15 +44,16 @@ impl Tally {
     }
 
     /// Asks every rule, unless the subject is banned; the first of them has the number `first` in its request.
+    #[inline]
     pub(super) fn ask(&self, group: &Group, first: usize, cost: u64, now_us: u64, ballot: &mut Ballot) {
         if let Some(wait) = self.penalty.as_ref().and_then(|penalty| penalty.wait(now_us)) {
             return ballot.hear_ban(wait);
         }
         let mut cells = self.cells.iter();
-        for (rule, index) in group.rules.iter().zip(first..) {
-            let wait = match rule.algorithm() {
-                Algorithm::SlidingWindow { per } => self.window_wait(rule, as_us(*per), cost, now_us),
-                _ => cells.next().map_or(Wait::NEVER, |cell| {
+        for ((rule, window), index) in group.rules.iter().zip(&group.windows).zip(first..) {
+            let wait = match window {
+                Some(window) => self.window_wait(window, cost, now_us),
+                None => cells.next().map_or(Wait::NEVER, |cell| {
                     let cell = cell.at(rule, now_us);
                     if let Some(lapse) = cell.lapse(rule, cost, now_us) {
                         ballot.hear_lapse(lapse);
@@ -67,20 +66,15 @@ impl Tally {
     }
 
     /// Counts the call with every rule.
+    #[inline]
     pub(super) fn charge(&mut self, group: &Group, cost: u64, now_us: u64) {
         let mut over_us = self.penalty.as_ref().map_or(now_us, |penalty| penalty.over_us(group).max(now_us));
-        let mut slides = false;
-        let mut cells = self.cells.iter_mut();
-        for rule in &group.rules {
-            if let Algorithm::SlidingWindow { per } = rule.algorithm() {
-                over_us = over_us.max(now_us + as_us(*per));
-                slides = true;
-            } else if let Some(cell) = cells.next() {
-                *cell = cell.at(rule, now_us).charged(rule, cost, now_us);
-                over_us = over_us.max(cell.over_us(rule));
-            }
+        for (cell, rule) in self.cells.iter_mut().zip(group.rules_with_cells()) {
+            *cell = cell.at(rule, now_us).charged(rule, cost, now_us);
+            over_us = over_us.max(cell.over_us(rule));
         }
-        if slides {
+        if group.largest > 0 {
+            over_us = over_us.max(now_us + group.reach_us);
             // A call that costs more than every window counts is here because they all weigh calls: one unit tells them
             // enough.
             self.log(group.reach_us, cost.min(group.largest), now_us);
@@ -106,17 +100,11 @@ impl Tally {
 
     /// Takes back what a call was counted as that was admitted then; tells whether there was anything.
     pub(super) fn refund(&mut self, group: &Group, cost: u64, admitted_us: u64, now_us: u64) -> bool {
-        let mut cells = self.cells.iter_mut();
         let mut changed = false;
-        for rule in &group.rules {
-            if matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }) {
-                continue;
-            }
-            if let Some(cell) = cells.next() {
-                let refunded = cell.refunded(rule, cost, admitted_us, now_us);
-                changed |= refunded != *cell;
-                *cell = refunded;
-            }
+        for (cell, rule) in self.cells.iter_mut().zip(group.rules_with_cells()) {
+            let refunded = cell.refunded(rule, cost, admitted_us, now_us);
+            changed |= refunded != *cell;
+            *cell = refunded;
         }
         let first = self.hits_us.partition_point(|&hit| hit < admitted_us);
         let hits = self.hits_us.partition_point(|&hit| hit <= admitted_us) - first;
@@ -126,37 +114,42 @@ impl Tally {
     }
 
     /// Tells where every rule stands.
-    pub(super) fn report(&self, rules: &[Rule], now_us: u64, standings: &mut Vec<Standing>) {
+    pub(super) fn report(&self, group: &Group, now_us: u64, standings: &mut Vec<Standing>) {
         let mut cells = self.cells.iter();
-        standings.extend(rules.iter().map(|rule| match rule.algorithm() {
-            Algorithm::SlidingWindow { per } => self.window_standing(rule, as_us(*per), now_us),
-            _ => cells.next().copied().unwrap_or_default().at(rule, now_us).standing(rule, now_us),
+        standings.extend(group.rules.iter().zip(&group.windows).map(|(rule, window)| match window {
+            Some(window) => self.window_standing(window, now_us),
+            None => cells.next().copied().unwrap_or_default().at(rule, now_us).standing(rule, now_us),
         }));
     }
 
-    fn window_wait(&self, rule: &Rule, window_us: u64, cost: u64, now_us: u64) -> Wait {
-        let weight = if rule.role() == Role::Duplicate { 1 } else { cost };
-        let Some(room) = rule.count().checked_sub(weight) else { return Wait::NEVER };
+    #[inline]
+    fn window_wait(&self, window: &Window, cost: u64, now_us: u64) -> Wait {
+        let weight = if window.counts_calls { 1 } else { cost };
+        let Some(room) = window.count.checked_sub(weight) else { return Wait::NEVER };
         // The call fits once the newest hit that leaves too little room for it is out of the window.
         let hit_us = usize::try_from(room)
             .ok()
             .and_then(|room| self.hits_us.len().checked_sub(room + 1))
             .and_then(|index| self.hits_us.get(index));
-        hit_us.map_or(Wait::NONE, |hit_us| Wait::until(hit_us + window_us, now_us))
+        hit_us.map_or(Wait::NONE, |hit_us| Wait::until(hit_us + window.per_us, now_us))
     }
 
-    fn window_standing(&self, rule: &Rule, window_us: u64, now_us: u64) -> Standing {
-        let dead = self.hits_us.partition_point(|hit| hit + window_us <= now_us);
+    fn window_standing(&self, window: &Window, now_us: u64) -> Standing {
+        let Window { count, per_us, .. } = *window;
+        let dead = self.hits_us.partition_point(|hit| hit + per_us <= now_us);
         let used = (self.hits_us.len() - dead) as u64;
         let last_us = self.hits_us.back().filter(|_| used > 0);
-        Standing::of(rule.count().saturating_sub(used), last_us.map_or(0, |last| last + window_us - now_us))
+        Standing::of(count.saturating_sub(used), last_us.map_or(0, |last| last + per_us - now_us))
     }
 
+    #[inline]
     fn log(&mut self, reach_us: u64, units: u64, now_us: u64) {
         // Found by time, not by count: another version of the policy may allow more.
         while self.hits_us.front().is_some_and(|&hit| hit + reach_us <= now_us) {
             self.hits_us.pop_front();
         }
-        self.hits_us.extend((0..units).map(|_| now_us));
+        for _ in 0..units {
+            self.hits_us.push_back(now_us);
+        }
     }
 }

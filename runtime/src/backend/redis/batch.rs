@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::server::Server;
 use super::wire::Reply;
 use crate::backend::Request;
-use crate::key::Key;
+use crate::key::Short;
 use crate::{Outage, Policy};
 
 /// The most requests in one call: the server does nothing else while it decides them, some four microseconds each.
@@ -41,7 +41,7 @@ struct Queue {
 #[derive(Debug)]
 struct Waiting {
     policy: Policy,
-    keys: Vec<Key>,
+    subjects: Vec<Short>,
     cost: u64,
     report: bool,
     peek: bool,
@@ -144,11 +144,12 @@ fn one(mut replies: Vec<Reply>) -> Result<Reply, Outage> {
 
 impl Waiting {
     fn new(request: Request<'_>, until: Instant, answer: oneshot::Sender<Result<Reply, Outage>>) -> Self {
-        let Request { policy, keys, cost, report, peek } = request;
-        Self { policy: policy.clone(), keys: keys.to_vec(), cost, report, peek, until, answer }
+        let Request { policy, subjects, cost, report, peek } = request;
+        Self { policy: policy.clone(), subjects: subjects.to_vec(), cost, report, peek, until, answer }
     }
 
     fn request(&self) -> Request<'_> {
-        Request { policy: &self.policy, keys: &self.keys, cost: self.cost, report: self.report, peek: self.peek }
+        let Self { policy, subjects, cost, report, peek, .. } = self;
+        Request { policy, subjects, cost: *cost, report: *report, peek: *peek }
     }
 }

@@ -10,10 +10,9 @@ use tokio::time::{Instant, timeout_at};
 use super::connect::{self, Connector, Link};
 use super::pack;
 use super::wire::{self, Reply, Script};
-use crate::backend::Request;
+use crate::backend::{Name, Request};
 use crate::clock::Clock;
 use crate::key::Key;
-use crate::policy::group::Group;
 use crate::{Error, Outage};
 
 /// A Redis server that knows the script.
@@ -23,19 +22,22 @@ pub(super) struct Server {
     decide: Script,
     refund: Script,
     ban: Script,
+    /// Of all keys.
+    prefix: String,
     clock: Clock,
     /// How far the server's clock is ahead of this process's, in microseconds, when it last said so.
     ahead_us: AtomicI64,
 }
 
 impl Server {
-    pub(super) fn new(url: &str, clock: Clock) -> Result<Self, Error> {
+    pub(super) fn new(url: &str, prefix: &str, clock: Clock) -> Result<Self, Error> {
         let script = |text| Script::new(text, clock.clone());
         Ok(Self {
             connector: Connector::new(url)?,
             decide: script(lua::DECIDE),
             refund: script(lua::REFUND),
             ban: script(lua::BAN),
+            prefix: prefix.to_owned(),
             ahead_us: AtomicI64::new(0),
             clock,
         })
@@ -49,7 +51,7 @@ impl Server {
     pub(super) async fn ask(&self, requests: &[Request<'_>], until: Instant) -> Result<Vec<Reply>, Outage> {
         let now_us = self.now_us();
         let packed: Vec<_> = requests.iter().map(|request| pack::request(request, now_us)).collect();
-        let keys = requests.iter().flat_map(|request| request.keys);
+        let keys = requests.iter().flat_map(|request| request.keys(&self.prefix));
         let values = self.run(&self.decide, keys, &packed, until).await?;
         self.learn_time(&values);
         wire::read_replies(&values, requests).ok_or_else(unknown_shape)
@@ -58,31 +60,33 @@ impl Server {
     /// Takes back the hits of a call that was admitted then; tells whether there were any.
     pub(super) async fn refund(&self, request: Request<'_>, admitted_us: u64, until: Instant) -> Result<bool, Outage> {
         let arguments = [pack::request(&request, self.now_us()), admitted_us.to_string().into()];
-        let values = self.run(&self.refund, request.keys.iter(), &arguments, until).await?;
+        let values = self.run(&self.refund, request.keys(&self.prefix), &arguments, until).await?;
         values.first().map(|given| *given > 0).ok_or_else(unknown_shape)
     }
 
     /// Bans a subject for that long, or ends its ban.
-    pub(super) async fn ban(&self, group: &Group, key: &Key, duration_us: u64, until: Instant) -> Result<(), Outage> {
+    pub(super) async fn ban(&self, name: Name<'_>, duration_us: u64, until: Instant) -> Result<(), Outage> {
+        let Name { group, subject, .. } = name;
+        let key = Key::new(&self.prefix, &group.segment, subject);
         let ttl_ms = pack::ttl_ms(group.longest_us.max(duration_us));
         let numbers = [group.cells as u64, pack::denials(group) as u64, duration_us, ttl_ms];
         let arguments = numbers.map(|number| number.to_string().into());
         self.run(&self.ban, std::iter::once(key), &arguments, until).await.map(drop)
     }
 
-    /// Forgets the tallies of these subjects.
-    pub(super) async fn reset(&self, keys: &[Key], until: Instant) -> Result<(), Outage> {
+    /// Forgets the tallies of such a call.
+    pub(super) async fn reset(&self, request: Request<'_>, until: Instant) -> Result<(), Outage> {
         let mut command = ::redis::cmd("UNLINK");
-        for key in keys {
+        for key in request.keys(&self.prefix) {
             command.arg(key.as_str());
         }
         self.query::<i64>(&command, until).await.map(drop)
     }
 
-    async fn run<'k>(
+    async fn run(
         &self,
         script: &Script,
-        keys: impl Iterator<Item = &'k Key> + Clone,
+        keys: impl Iterator<Item = Key> + Clone,
         arguments: &[Vec<u8>],
         until: Instant,
     ) -> Result<Vec<i64>, Outage> {

@@ -39,7 +39,7 @@ impl Script {
     pub(super) async fn run(
         &self,
         connection: &mut MultiplexedConnection,
-        keys: impl Iterator<Item = &Key> + Clone,
+        keys: impl Iterator<Item = Key> + Clone,
         arguments: &[Vec<u8>],
     ) -> Result<Vec<i64>, RedisError> {
         let answer = self.command("EVALSHA", &self.sha1, keys.clone(), arguments).query_async(connection).await;
@@ -52,13 +52,7 @@ impl Script {
         }
     }
 
-    fn command<'k>(
-        &self,
-        name: &str,
-        script: &str,
-        keys: impl Iterator<Item = &'k Key> + Clone,
-        arguments: &[Vec<u8>],
-    ) -> Cmd {
+    fn command(&self, name: &str, script: &str, keys: impl Iterator<Item = Key> + Clone, arguments: &[Vec<u8>]) -> Cmd {
         let mut command = ::redis::cmd(name);
         command.arg(script).arg(keys.clone().count());
         for key in keys {
@@ -140,7 +134,7 @@ mod tests {
 
     fn read(values: &[i64], report: bool) -> Option<Vec<Reply>> {
         let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(1))).build().unwrap();
-        read_replies(values, &[Request { policy: &policy, keys: &[], cost: 1, report, peek: false }])
+        read_replies(values, &[Request { policy: &policy, subjects: &[], cost: 1, report, peek: false }])
     }
 
     fn answer(verdict: Verdict, standings: Vec<Standing>) -> Vec<Reply> {

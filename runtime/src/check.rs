@@ -241,8 +241,7 @@ impl<'a> Check<'a> {
 
     /// What an override says without asking anybody, if it closes the door. Only the storage knows what to report.
     fn closed(&self, terms: &Terms<'_>) -> Option<Verdict> {
-        let overridden = matches!(terms.policy, Cow::Owned(_)) && !self.report;
-        overridden.then(|| overrides::closed(&terms.policy))?
+        terms.closed.filter(|_| !self.report)
     }
 
     async fn at_length(self) -> Result<Decision, Outage> {
@@ -299,24 +298,27 @@ impl<'a> Check<'a> {
         // An override is for the main subject, whose group is the first.
         let main = self.policy.groups().first().filter(|group| group.label.is_none()).and(keys.first());
         let Some(policy) = main.and_then(|key| self.limiter.overrides().in_force(self.policy, key)) else {
-            return Ok(Terms { policy: Cow::Borrowed(self.policy), keys });
+            return Ok(Terms { policy: Cow::Borrowed(self.policy), keys, closed: None });
         };
         let keys = keys.iter().zip(policy.groups()).map(|(key, group)| key.with_segment(&group.segment)).collect();
-        Ok(Terms { policy: Cow::Owned(policy), keys: Cow::Owned(keys) })
+        Ok(Terms { closed: overrides::closed(&policy), policy: Cow::Owned(policy), keys: Cow::Owned(keys) })
     }
 
     fn request<'t>(&self, terms: &'t Terms<'_>) -> Request<'t> {
-        Request { policy: &terms.policy, keys: &terms.keys, cost: self.cost, report: self.report, peek: self.peek }
+        // Whoever is before a closed door gets a report at most.
+        let peek = self.peek || terms.closed.is_some();
+        Request { policy: &terms.policy, keys: &terms.keys, cost: self.cost, report: self.report, peek }
     }
 
     fn decision(&self, terms: &Terms<'_>, answer: Answer) -> Decision {
         let Answer { verdict, standings, at_us } = answer;
         let policy = terms.policy.as_ref();
         let report = report(policy, standings);
-        let (rule, retry_after) = match verdict {
+        let (rule, retry_after) = match terms.closed.unwrap_or(verdict) {
             Verdict::Admitted => {
-                let ticket =
-                    || Ticket::new(self.limiter.clone(), policy.clone(), terms.keys.to_vec(), self.cost, at_us);
+                // A look has counted nothing that could be taken back.
+                let cost = if self.peek { 0 } else { self.cost };
+                let ticket = || Ticket::new(self.limiter.clone(), policy.clone(), terms.keys.to_vec(), cost, at_us);
                 return Decision::Allowed(Permit::new(report, self.refundable.then(ticket)));
             }
             Verdict::Denied { rule, retry_after } => (Some(policy.position(rule)), retry_after),
@@ -335,6 +337,8 @@ impl<'a> Check<'a> {
 struct Terms<'a> {
     policy: Cow<'a, Policy>,
     keys: Cow<'a, [Key]>,
+    /// What every call is told before a door that an override closes.
+    closed: Option<Verdict>,
 }
 
 /// Rules are reported in the order of the policy, whatever subjects they count.
@@ -354,7 +358,7 @@ impl<'a> IntoFuture for Check<'a> {
     type IntoFuture = Deciding<'a>;
 
     fn into_future(self) -> Deciding<'a> {
-        Deciding { watch: Watch::start(self.policy), state: State::Asked(self) }
+        Deciding { watch: Watch::start(self.policy, !self.peek), state: State::Asked(self) }
     }
 }
 

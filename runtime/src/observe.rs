@@ -15,6 +15,8 @@ const TARGET: &str = "tallygate";
 /// Watches one decision being made.
 pub(crate) struct Watch<'a> {
     policy: &'a Policy,
+    /// Whether there is anything to tell. A look is no decision.
+    is_told: bool,
     #[cfg(feature = "metrics")]
     started: std::time::Instant,
     #[cfg(feature = "tracing-spans")]
@@ -22,19 +24,14 @@ pub(crate) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    pub(crate) fn start(policy: &'a Policy) -> Self {
+    pub(crate) fn start(policy: &'a Policy, is_told: bool) -> Self {
         Self {
             policy,
+            is_told,
             #[cfg(feature = "metrics")]
             started: std::time::Instant::now(),
             #[cfg(feature = "tracing-spans")]
-            span: tracing::debug_span!(
-                target: TARGET,
-                "decide",
-                policy = policy.name(),
-                outcome = tracing::field::Empty,
-                rule = tracing::field::Empty
-            ),
+            span: if is_told { decide_span(policy) } else { tracing::Span::none() },
         }
     }
 
@@ -48,6 +45,9 @@ impl<'a> Watch<'a> {
 
     /// Tells what was decided.
     pub(crate) fn tell(&self, decided: &Result<Decision, Outage>) {
+        if !self.is_told {
+            return;
+        }
         #[cfg(any(feature = "metrics", feature = "tracing-spans"))]
         let (outcome, rule) = outcome(decided);
         #[cfg(feature = "tracing-spans")]
@@ -63,6 +63,12 @@ impl<'a> Watch<'a> {
             Err(outage) => undecided(self.policy, outage),
         });
     }
+}
+
+#[cfg(feature = "tracing-spans")]
+fn decide_span(policy: &Policy) -> tracing::Span {
+    let (policy, empty) = (policy.name(), tracing::field::Empty);
+    tracing::debug_span!(target: TARGET, "decide", policy, outcome = empty, rule = empty)
 }
 
 fn undecided(policy: &Policy, outage: &Outage) {

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tallygate::{Decision, Limiter, Policy, Rule, Subject, TokenBucket};
+use tallygate::{Ban, Decision, Kind, Limiter, Policy, Rule, Subject, TokenBucket};
 use tallygate_tests::log::Log;
 use tallygate_tests::server::Server;
 use tokio::time::{sleep, timeout};
@@ -77,6 +77,7 @@ every_backend!(
     other_counts_go_on_with_the_tally,
     a_subject_of_its_own_rules_is_not_like_the_others,
     a_count_of_zero_closes_the_door,
+    a_closed_door_reports_what_is_behind_it_and_lets_nobody_in,
     another_structure_begins_its_own_tally_and_leaves_the_old_one,
     the_rules_in_force_are_reported_and_named,
     mistaken_rules_are_refused_in_the_words_of_a_policy,
@@ -122,6 +123,27 @@ async fn a_count_of_zero_closes_the_door(limiter: Limiter) {
     let Decision::Denied(_) = limiter.acquire(&policy, &subject()).await.unwrap() else { panic!("it is closed") };
     limiter.clear_override("over.ride").await.unwrap();
     assert_eq!(room(&limiter, &policy, &subject()).await, 3);
+}
+
+async fn a_closed_door_reports_what_is_behind_it_and_lets_nobody_in(limiter: Limiter) {
+    let ban = Ban::new(2, HOUR, HOUR);
+    let policy = Policy::builder("over.ride").rule(hourly(3)).ban(ban).build().unwrap();
+    assert!(allowed(&limiter, &policy).await);
+    limiter.override_rules("over.ride", [Rule::fixed_window(9, HOUR), hourly(0)]).await.unwrap();
+    for cost in [0, 1, 10, 0, 1, 10] {
+        for look in [false, true] {
+            let check = limiter.check(&policy, &subject()).cost(cost).report();
+            let Decision::Denied(denial) = if look { check.peek() } else { check }.await.unwrap() else {
+                panic!("the door is closed to a cost of {cost}")
+            };
+            assert_eq!((denial.kind(), denial.rule().unwrap().index()), (Kind::Limited, 1));
+        }
+        let peeked = limiter.peek(&policy, &subject()).await.unwrap();
+        let report: Vec<_> = peeked.report().iter().map(|rule| (rule.limit(), rule.remaining())).collect();
+        assert_eq!((peeked.is_allowed(), report), (false, vec![(9, 9), (0, 0)]));
+    }
+    limiter.clear_override("over.ride").await.unwrap();
+    assert_eq!(room(&limiter, &policy, &subject()).await, 2, "nothing was counted, and nobody was banned");
 }
 
 async fn another_structure_begins_its_own_tally_and_leaves_the_old_one(limiter: Limiter) {

@@ -101,10 +101,11 @@ pub async fn enter(
     decided.map_err(|outage| Rejection::unavailable(policy.name().to_owned(), outage))?.permit()
 }
 
-/// Returns the position of the rule that denied the call, or `None` if it was no rule.
+/// Returns the position of the rule that denied the call, or `None` if it was no rule. One of an override that is like none
+/// of the function's own rules has a position that none of these has, so that no message of theirs is told of it.
 #[must_use]
 pub fn denying_rule(rejection: &Rejection) -> Option<usize> {
-    rejection.rule().map(|rule| rule.index())
+    rejection.rule().map(|rule| rule.written().unwrap_or(usize::MAX))
 }
 
 /// Makes what the function returns of the rejection, by what the user named.

@@ -1,55 +1,8 @@
-//! Rules that are overridden while running: for everybody or for one subject, in one process or in all.
+//! What holds on every backend.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+use tallygate::{Ban, Decision, Kind, Limiter, Policy, Rejection, Rule, Subject, TokenBucket, rate_limit};
 
-use std::time::Duration;
-
-use tallygate::{Ban, Decision, Kind, Limiter, Policy, Rule, Subject, TokenBucket};
-use tallygate_tests::log::Log;
-use tallygate_tests::server::Server;
-use tokio::time::{sleep, timeout};
-
-const HOUR: Duration = Duration::from_secs(3_600);
-const PATIENCE: Duration = Duration::from_secs(30);
-
-fn hourly(count: u64) -> Rule {
-    Rule::sliding_window(count, HOUR)
-}
-
-fn policy(count: u64) -> Policy {
-    Policy::builder("over.ride").rule(hourly(count)).build().unwrap()
-}
-
-fn subject() -> Subject {
-    Subject::of("user").and("some:body")
-}
-
-async fn override_rules(limiter: &Limiter, count: u64) {
-    limiter.override_rules("over.ride", [hourly(count)]).await.unwrap();
-}
-
-async fn allowed(limiter: &Limiter, policy: &Policy) -> bool {
-    limiter.check(policy, &subject()).await.unwrap().is_allowed()
-}
-
-/// Calls until one is denied, and returns how many were admitted.
-async fn room(limiter: &Limiter, policy: &Policy, subject: &Subject) -> usize {
-    let mut admitted = 0;
-    while limiter.check(policy, subject).await.unwrap().is_allowed() {
-        admitted += 1;
-    }
-    admitted
-}
-
-/// Calls until the condition holds. Whatever is asked for may take a refresh or two.
-async fn until(mut holds: impl AsyncFnMut() -> bool) {
-    let waiting = async {
-        while !holds().await {
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(PATIENCE, waiting).await.expect("it comes true");
-}
+use super::{HOUR, allowed, denied, hourly, override_rules, policy, room, subject};
 
 macro_rules! every_backend {
     ($($behaviour:ident),* $(,)?) => {
@@ -82,6 +35,9 @@ every_backend!(
     the_rules_in_force_are_reported_and_named,
     mistaken_rules_are_refused_in_the_words_of_a_policy,
     policies_of_another_name_are_not_touched,
+    rules_on_other_subjects_and_a_ban_stay_in_force,
+    a_ban_that_is_counted_in_another_tally_ends_with_the_override,
+    a_message_is_told_of_the_rule_that_it_was_written_for,
 );
 
 async fn other_counts_go_on_with_the_tally(limiter: Limiter) {
@@ -181,95 +137,73 @@ async fn policies_of_another_name_are_not_touched(limiter: Limiter) {
     assert_eq!(room(&limiter, &other, &subject()).await, 3);
 }
 
-#[tokio::test]
-async fn every_process_takes_an_override_up_while_it_decides() {
-    let server = Server::start();
-    let (admin, worker, policy) = (server.limiter().await, server.limiter().await, policy(1_000_000));
-    assert!(allowed(&worker, &policy).await);
-    override_rules(&admin, 0).await;
-    until(async || !allowed(&worker, &policy).await).await;
-    admin.clear_override("over.ride").await.unwrap();
-    until(async || allowed(&worker, &policy).await).await;
-}
-
-#[tokio::test]
-async fn an_override_is_in_force_from_the_first_call_of_a_process_and_has_no_end() {
-    let server = Server::start();
-    override_rules(&server.limiter().await, 2).await;
-    let restarted = server.limiter().await;
-    assert_eq!(room(&restarted, &policy(5), &subject()).await, 2);
-    assert_eq!(server.ask::<i64>("TTL tallygate:!overrides"), -1);
-    assert_eq!(server.ask::<String>("HGET tallygate:!overrides over.ride"), "1;w 2 3600000000");
-}
-
-#[tokio::test]
-async fn an_unreadable_override_is_told_and_ignored() {
-    let server = Server::start();
-    server.ask::<()>("HSET tallygate:!overrides over.ride 9;everything !version x over.ride:vip 1;w,1");
-    let (log, _listening) = Log::listen();
-    let limiter = server.limiter().await;
-    assert_eq!(room(&limiter, &policy(5), &subject()).await, 5, "its own rules hold");
-    let told: Vec<_> = log.lines().into_iter().filter(|line| line.contains("cannot be read and is ignored")).collect();
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told.iter().all(|line| line.contains("WARN") && line.contains("over.ride") && !line.contains("vip")));
-}
-
-#[tokio::test]
-async fn the_last_known_overrides_stay_in_force_when_they_cannot_be_read() {
-    let server = Server::start();
-    let (log, _listening) = Log::listen();
-    let limiter = server.limiter().await;
-    override_rules(&limiter, 0).await;
-    limiter.override_rules_for("over.ride", &Subject::of("other"), [hourly(1_000_000)]).await.unwrap();
-    server.ask::<()>("ACL SETUSER default -hget");
-    let (policy, other) = (policy(5), Subject::of("other"));
-    until(async || {
-        assert!(!allowed(&limiter, &policy).await, "the door stays closed");
-        assert!(limiter.check(&policy, &other).await.unwrap().is_allowed(), "decisions go on");
-        log.lines().iter().any(|line| line.contains("overrides cannot be read"))
-    })
-    .await;
-    server.ask::<()>("ACL SETUSER default +hget");
-    server.ask::<()>("DEL tallygate:!overrides");
-    until(async || allowed(&limiter, &policy).await).await;
-}
-
-#[tokio::test]
-async fn there_are_no_more_overrides_than_a_process_takes_up() {
-    let server = Server::start();
-    let limiter = server.limiter().await;
-    override_rules(&limiter, 0).await;
-    let mut hset = redis::cmd("HSET");
-    hset.arg("tallygate:!overrides");
-    for number in 0..9_999 {
-        hset.arg(format!("over.ride:user:{number}")).arg("1;w 7 3600000000");
+async fn rules_on_other_subjects_and_a_ban_stay_in_force(limiter: Limiter) {
+    let ban = Ban::new(3, HOUR, HOUR);
+    let builder = Policy::builder("over.ride").rule_on("network", hourly(4)).rule(hourly(1)).ban(ban);
+    let (policy, network) = (builder.build().unwrap(), Subject::of("10.0.0.0/24"));
+    let call = async |user: &str| {
+        let decision = limiter.check(&policy, &Subject::of(user)).subject("network", &network).report().await.unwrap();
+        let report: Vec<_> = decision.report().iter().map(|rule| (rule.limit(), rule.remaining())).collect();
+        let Decision::Denied(denial) = decision else { return (None, report) };
+        (Some((denial.kind(), denial.rule().map(|rule| rule.index()))), report)
+    };
+    assert_eq!(call("a").await, (None, vec![(4, 3), (1, 0)]));
+    override_rules(&limiter, 2).await;
+    assert_eq!(call("a").await, (None, vec![(4, 2), (2, 0)]));
+    assert_eq!(call("b").await, (None, vec![(4, 1), (2, 1)]));
+    // With more rules on the main subject than there were.
+    limiter.override_rules("over.ride", [hourly(9), Rule::fixed_window(8, HOUR)]).await.unwrap();
+    assert_eq!(call("c").await, (None, vec![(4, 0), (9, 8), (8, 7)]));
+    for _ in 0..3 {
+        assert_eq!(call("c").await.0, Some((Kind::Limited, Some(0))), "the network has made its four calls");
     }
-    hset.exec(&mut server.connection()).unwrap();
-    let refused = limiter.override_rules_for("over.ride", &subject(), [hourly(1)]).await.unwrap_err();
-    assert!(refused.to_string().contains("there are 10000 overrides already"), "{refused}");
-    override_rules(&limiter, 1).await;
+    assert_eq!(call("c").await, (Some((Kind::Banned, None)), vec![]));
+    assert_eq!(call("d").await.0, Some((Kind::Limited, Some(0))), "the network is not banned");
+}
+
+async fn a_ban_that_is_counted_in_another_tally_ends_with_the_override(limiter: Limiter) {
+    let ban = Ban::new(3, HOUR, HOUR);
+    let policy = Policy::builder("over.ride").rule(hourly(5)).ban(ban).build().unwrap();
+    override_rules(&limiter, 4).await;
+    limiter.check(&policy, &subject()).ban(HOUR).await.unwrap();
     limiter.clear_override("over.ride").await.unwrap();
-    let somebody = Subject::of("user").and(9_998);
-    assert_eq!(room(&limiter, &policy(3), &somebody).await, 7, "all of them were taken up");
-    server.ask::<()>("HSET tallygate:!overrides a 1;w,1 b 1;w,1 !version many");
-    let (log, _listening) = Log::listen();
-    until(async || {
-        assert!(!limiter.check(&policy(3), &somebody).await.unwrap().is_allowed());
-        log.lines().iter().any(|line| line.contains("too many overrides"))
-    })
-    .await;
-    assert_eq!(room(&limiter, &policy(3), &Subject::of("user").and(9_997)).await, 7, "the last known ones hold");
+    assert_eq!(denied(&limiter, &policy).await.kind(), Kind::Banned, "counts leave the tally where it is");
+    limiter.override_rules("over.ride", [Rule::fixed_window(5, HOUR)]).await.unwrap();
+    assert!(allowed(&limiter, &policy).await, "another structure has a tally of its own");
+    limiter.check(&policy, &subject()).reset().await.unwrap();
+    limiter.clear_override("over.ride").await.unwrap();
+    assert!(allowed(&limiter, &policy).await, "a reset reaches both");
 }
 
-#[tokio::test]
-async fn programs_without_overrides_ask_for_them_about_once_a_second() {
-    let server = Server::start();
-    let limiter = server.limiter().await;
-    let (policy, started) = (policy(1_000_000), std::time::Instant::now());
-    for _ in 0..2_000 {
-        assert!(allowed(&limiter, &policy).await);
-    }
-    let seconds = usize::try_from(started.elapsed().as_secs()).unwrap();
-    assert!(server.calls("hget") <= seconds + 2, "{} in {seconds}s", server.calls("hget"));
-    assert_eq!(server.calls("hgetall"), 0);
+#[rate_limit(
+    name = "told",
+    rule(count = 1, per = "1h", name = "hourly", message = "once an hour"),
+    rule(count = 100, per = "1d", message = "a hundred a day"),
+    message = "{@count} per {@per}: {@rule}",
+    limiter = limiter
+)]
+async fn told(limiter: &Limiter) -> Result<(), Rejection> {
+    Ok(())
+}
+
+async fn a_message_is_told_of_the_rule_that_it_was_written_for(limiter: Limiter) {
+    let rejected = async || {
+        let rejection = told(&limiter).await.unwrap_err();
+        let name = rejection.rule().unwrap().name().map(str::to_owned);
+        (rejection.to_string(), name)
+    };
+    let hourly_named = || Some("hourly".to_owned());
+    told(&limiter).await.unwrap();
+    assert_eq!(rejected().await, ("once an hour".to_owned(), hourly_named()));
+    let rules = [Rule::sliding_window(1, 24 * HOUR)];
+    limiter.override_rules("told", rules).await.unwrap();
+    assert_eq!(rejected().await, ("a hundred a day".to_owned(), None));
+    let rules = [Rule::fixed_window(1, HOUR), Rule::sliding_window(1_000, 24 * HOUR)];
+    limiter.override_rules("told", rules).await.unwrap();
+    told(&limiter).await.unwrap();
+    assert_eq!(rejected().await, ("1 per 1h: 1 per fixed window of 1h".to_owned(), None));
+    let rules = [Rule::sliding_window(3, 24 * HOUR), hourly(2)];
+    limiter.override_rules("told", rules).await.unwrap();
+    told(&limiter).await.unwrap();
+    assert_eq!(rejected().await, ("once an hour".to_owned(), hourly_named()));
 }

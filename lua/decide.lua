@@ -328,15 +328,14 @@ while ARGV[arg] do
   -- Count the denial towards a ban. The slots are a ring: the one to be written next holds the oldest denial.
   if ban and named > ADMITTED and not fault and charging then
     local name, head, cell_bytes, denials, within, duration, ttl = ban[1], ban[2], ban[3], ban[4], ban[5], ban[6], ban[7]
-    local slots, slot = string.rep('\0', INTEGER * denials), 0
+    local since, ends, slot, slots = 0, 0, 0, string.rep('\0', INTEGER * denials)
     if #head > 0 then
-      slot = unpack('>I7', head, cell_bytes + 2 * INTEGER + 1)
+      since, ends, slot = unpack('>I7I7I7', head, cell_bytes + 1)
       slots = string.sub(head, cell_bytes + 3 * INTEGER + 1)
     end
     slots = string.sub(slots, 1, INTEGER * slot) .. struct.pack('>I7', now) .. string.sub(slots, INTEGER * (slot + 1) + 1)
     slot = (slot + 1) % denials
     local oldest = unpack('>I7', slots, INTEGER * slot + 1)
-    local since, ends = 0, 0
     if oldest > now - within and oldest <= now then
       since, ends, slot, slots = now, now + duration, 0, string.rep('\0', INTEGER * denials)
     end

@@ -50,18 +50,23 @@ for subject = 1, subjects do
           tick, at = unpack('>I7', request, at)
           if tick <= now then past = tick end
         end
-        if past and admitted >= past and stamp >= past then amount = math.max(amount - cost, 0) end
+        -- What is later than the last hit was forgotten when the clock was set back; what is later than now is going to be.
+        if past and past <= admitted and admitted <= stamp and stamp <= now then amount = math.max(amount - cost, 0) end
       elseif kind == 'c' then
-        if admitted >= stamp then
+        -- What lies beyond the slot was forgotten when the clock was set back.
+        if stamp <= admitted and admitted < stamp + span then
           amount = math.max(amount - cost, 0)
-        elseif admitted >= stamp - span then
+        elseif stamp - span <= admitted and admitted < stamp then
           before = math.max(before - cost, 0)
         end
       else
         capacity, at = unpack('>I7', request, at)
         at = at + 2 * INTEGER
         -- A bucket that has been unused since is not the one that the tokens were taken from.
-        if before <= admitted and admitted <= stamp then amount = math.min(amount + cost * span, capacity * span) end
+        if before <= admitted and admitted <= stamp then
+          -- Another version of the policy may hold more. What is there stays there.
+          amount = math.max(amount, math.min(amount + cost * span, capacity * span))
+        end
       end
       changed = changed or amount ~= old_amount or before ~= old_before
       next_cells[#next_cells + 1] = struct.pack('>I7I7I7', stamp, amount, before)

@@ -100,10 +100,8 @@ impl Expansion<'_> {
 
     fn entered(self) -> TokenStream {
         let private = self.private();
-        let limiter = match self.model.limiter {
-            Some(_) => ours!(tallygate_limiter),
-            None => ours!(#private::installed()),
-        };
+        let limiter =
+            if self.model.limiter.is_some() { ours!(tallygate_limiter) } else { ours!(#private::installed()) };
         if self.says_more() {
             return ours!(#private::enter_with(tallygate_policy, #limiter, tallygate_subject, tallygate_call).await);
         }

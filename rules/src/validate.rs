@@ -232,7 +232,8 @@ fn at_least_as_strict(strict: &Rule, rule: &Rule) -> bool {
         ) => strict >= per,
         _ => false,
     };
-    let known = !strict.is_varying() && !rule.is_varying();
+    // A count of 0 is a mistake of its own.
+    let known = !strict.is_varying() && !rule.is_varying() && strict.count() > 0;
     windows && known && strict.count() <= rule.count() && !same_window(strict, rule)
 }
 
@@ -344,6 +345,12 @@ mod tests {
         let found = errors(&[sliding(20, 60), sliding(10, 120)]);
         assert_eq!((found.len(), found[0].0), (1, Some(0)));
         assert!(found[0].2.contains("10 per 2m is at least as strict as 20 per 1m"));
+    }
+
+    #[test]
+    fn a_rule_that_admits_nothing_is_the_only_mistake_beside_sound_ones() {
+        let found = errors(&[sliding(0, 120), sliding(10, 60), Rule::fixed_window(5, Duration::from_secs(60))]);
+        assert_eq!((found.len(), found[0].0, found[0].1), (1, Some(0), Field::Count));
     }
 
     #[test]

@@ -119,10 +119,11 @@ pub fn installed() -> Cow<'static, Limiter> {
     Cow::Borrowed(Limiter::installed())
 }
 
-/// Returns the position of the rule that denied the call, or `None` if it was no rule.
+/// Returns the position of the rule that denied the call, or `None` if it was no rule. One of an override that is like none
+/// of the function's own rules has a position that none of these has, so that no message of theirs is told of it.
 #[must_use]
 pub fn denying_rule(rejection: &Rejection) -> Option<usize> {
-    rejection.rule().map(|rule| rule.index())
+    rejection.rule().map(|rule| rule.written().unwrap_or(usize::MAX))
 }
 
 /// Returns whether it was a ban that rejected the call.

@@ -134,7 +134,7 @@ impl Denial {
     pub fn rule(&self) -> Option<LimitingRule<'_>> {
         let index = self.rule?;
         let rule = self.policy.rules().get(index)?;
-        Some(LimitingRule { index, rule })
+        Some(LimitingRule { index, written: self.policy.written(index), rule })
     }
 
     /// Returns how long to wait until the same call would be admitted, other calls aside.
@@ -151,6 +151,8 @@ impl Denial {
 #[derive(Clone, Copy, Debug)]
 pub struct LimitingRule<'a> {
     index: usize,
+    /// The position of the rule in the policy as it was written; an override may have others.
+    written: Option<usize>,
     rule: &'a Rule,
 }
 
@@ -159,6 +161,10 @@ impl<'a> LimitingRule<'a> {
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
+    }
+
+    pub(crate) fn written(&self) -> Option<usize> {
+        self.written
     }
 
     /// Returns the name that the rule was given, if it was.

@@ -12,32 +12,35 @@ use crate::{Decision, Denial, Kind, Outage, Policy};
 /// The target of all events.
 const TARGET: &str = "tallygate";
 
+/// What a decision is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A call, which goes on if it is admitted.
+    Call,
+    /// A call that goes on whatever is decided.
+    Shadow,
+    /// Nothing but to know, which is no decision to tell of.
+    Look,
+}
+
 /// Watches one decision being made.
-pub(crate) struct Watch<'a> {
-    policy: &'a Policy,
-    /// Whether the call goes on whatever is decided.
-    shadow: bool,
+pub(crate) struct Watch {
+    purpose: Purpose,
     #[cfg(feature = "metrics")]
     started: std::time::Instant,
     #[cfg(feature = "tracing-spans")]
     span: tracing::Span,
 }
 
-impl<'a> Watch<'a> {
-    pub(crate) fn start(policy: &'a Policy, shadow: bool) -> Self {
+impl Watch {
+    #[cfg_attr(not(feature = "tracing-spans"), allow(unused_variables, reason = "only a span says so at once"))]
+    pub(crate) fn start(policy: &Policy, purpose: Purpose) -> Self {
         Self {
-            policy,
-            shadow,
+            purpose,
             #[cfg(feature = "metrics")]
             started: std::time::Instant::now(),
             #[cfg(feature = "tracing-spans")]
-            span: tracing::debug_span!(
-                target: TARGET,
-                "decide",
-                policy = policy.name(),
-                outcome = tracing::field::Empty,
-                rule = tracing::field::Empty
-            ),
+            span: if purpose == Purpose::Look { tracing::Span::none() } else { decide_span(policy) },
         }
     }
 
@@ -50,22 +53,32 @@ impl<'a> Watch<'a> {
     }
 
     /// Tells what was decided.
-    pub(crate) fn tell(&self, decided: &Result<Decision, Outage>) {
+    pub(crate) fn tell(&self, policy: &Policy, decided: &Result<Decision, Outage>) {
+        if self.purpose == Purpose::Look {
+            return;
+        }
+        let shadow = self.purpose == Purpose::Shadow;
         #[cfg(any(feature = "metrics", feature = "tracing-spans"))]
-        let (outcome, rule) = outcome(decided, self.shadow);
+        let (outcome, rule) = outcome(decided, shadow);
         #[cfg(feature = "tracing-spans")]
         {
             self.span.record("outcome", tracing::field::display(outcome));
             rule.inspect(|rule| _ = self.span.record("rule", rule));
         }
         #[cfg(feature = "metrics")]
-        meters::decided(self.policy, outcome, rule, self.started.elapsed());
+        meters::decided(policy, outcome, rule, self.started.elapsed());
         self.within(|| match decided {
             Ok(Decision::Allowed(_)) => {}
-            Ok(Decision::Denied(denial)) => denied(self.policy, denial, self.shadow),
-            Err(outage) => undecided(self.policy, outage),
+            Ok(Decision::Denied(denial)) => denied(policy, denial, shadow),
+            Err(outage) => undecided(policy, outage),
         });
     }
+}
+
+#[cfg(feature = "tracing-spans")]
+fn decide_span(policy: &Policy) -> tracing::Span {
+    let (policy, empty) = (policy.name(), tracing::field::Empty);
+    tracing::debug_span!(target: TARGET, "decide", policy, outcome = empty, rule = empty)
 }
 
 fn undecided(policy: &Policy, outage: &Outage) {

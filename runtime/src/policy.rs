@@ -42,6 +42,8 @@ struct Inner {
     rules: Box<[Rule]>,
     ban: Option<Ban>,
     groups: Box<[Group]>,
+    /// Where rules stand in for others: the position that each had among those, or that of the one it is like. Else empty.
+    written: Box<[Option<usize>]>,
     #[cfg(feature = "metrics")]
     meters: Meters,
 }
@@ -97,21 +99,41 @@ impl Policy {
         let regroup = |group: &Group| group.with_rules(group.positions.iter().map(|&at| rules[at].clone()).collect());
         let groups = self.groups().iter().map(regroup).collect();
         let Inner { name, ban, .. } = &*self.inner;
-        Self::from_parts(name.clone(), rules, *ban, groups)
+        Self::from_parts(name.clone(), rules, *ban, groups, self.inner.written.clone())
     }
 
     /// Returns the same policy with other rules on the main subject, which are sound.
     ///
-    /// They take the places of its own, one by one, so that what is left of the others stays where it was.
+    /// They take the places of its own, one by one, so that what is left of the others stays where it was. One that is like
+    /// one of its own has the name of that.
     pub(crate) fn with_rules(&self, rules: &[Rule]) -> Self {
-        let mut rules = rules.iter().map(|rule| (None, rule.clone()));
+        let mut rules = rules.iter().map(|rule| {
+            let like = self.position_like(rule);
+            let name = like.and_then(|at| self.inner.rules[at].name()).filter(|_| rule.name().is_none());
+            let rule = rule.clone();
+            (None, name.map_or(rule.clone(), |name| rule.named(name.to_owned())), like)
+        });
         let replaced = self.rules().iter().enumerate().filter_map(|(at, own)| match self.label(at) {
-            Some(label) => Some((Some(label), own.clone())),
+            Some(label) => Some((Some(label), own.clone(), Some(at))),
             None => rules.next(),
         });
         let mut replaced: Vec<_> = replaced.collect();
         replaced.extend(rules);
-        Self::new(self.inner.name.clone(), replaced, self.inner.ban)
+        let (rules, written): (Vec<_>, Vec<_>) =
+            replaced.into_iter().map(|(label, rule, written)| ((label, rule), written)).unzip();
+        Self::new(self.inner.name.clone(), rules, self.inner.ban, written.into())
+    }
+
+    /// Where the rule on the main subject stands that counts as this one does, its count aside.
+    fn position_like(&self, rule: &Rule) -> Option<usize> {
+        let main = self.groups().iter().filter(|group| group.label.is_none());
+        let mut own = main.flat_map(|group| group.positions.iter().zip(&group.rules));
+        own.find(|(_, own)| group::is_like(own, rule)).map(|(&at, _)| at)
+    }
+
+    /// The position of a rule among those that the policy was written with, if it is one of them, its count aside.
+    pub(crate) fn written(&self, position: usize) -> Option<usize> {
+        if self.inner.written.is_empty() { Some(position) } else { self.inner.written.get(position).copied()? }
     }
 
     /// The label of the subject that a rule counts, unless that is the main one.
@@ -147,13 +169,24 @@ impl Policy {
         segment.split(['/', '=']).next().unwrap_or_default()
     }
 
-    fn new(name: Cow<'static, str>, rules: Vec<(Option<String>, Rule)>, ban: Option<Ban>) -> Self {
+    fn new(
+        name: Cow<'static, str>,
+        rules: Vec<(Option<String>, Rule)>,
+        ban: Option<Ban>,
+        written: Box<[Option<usize>]>,
+    ) -> Self {
         let groups = Group::gather(&name, &rules, ban).into();
         let rules = rules.into_iter().map(|(_, rule)| rule).collect();
-        Self::from_parts(name, rules, ban, groups)
+        Self::from_parts(name, rules, ban, groups, written)
     }
 
-    fn from_parts(name: Cow<'static, str>, rules: Box<[Rule]>, ban: Option<Ban>, groups: Box<[Group]>) -> Self {
+    fn from_parts(
+        name: Cow<'static, str>,
+        rules: Box<[Rule]>,
+        ban: Option<Ban>,
+        groups: Box<[Group]>,
+        written: Box<[Option<usize>]>,
+    ) -> Self {
         #[cfg(feature = "metrics")]
         let meters = Meters::new(rules.len());
         let inner = Inner {
@@ -161,6 +194,7 @@ impl Policy {
             rules,
             ban,
             groups,
+            written,
             #[cfg(feature = "metrics")]
             meters,
         };
@@ -264,7 +298,7 @@ impl PolicyBuilder {
         if !mistakes.is_empty() {
             return Err(Error::rules(&self.name, &mistakes));
         }
-        Ok(Policy::new(self.name, self.rules, self.ban))
+        Ok(Policy::new(self.name, self.rules, self.ban, Box::default()))
     }
 }
 
@@ -305,6 +339,22 @@ mod tests {
         assert_eq!(other.groups()[1].segment, policy.groups()[1].segment);
         assert_ne!(other.groups()[0].segment, policy.groups()[0].segment);
         assert_eq!(other.escaped_name(), "sms");
+    }
+
+    #[test]
+    fn a_rule_that_stands_in_for_one_like_it_has_its_name_and_is_known_as_it() {
+        let minute = Duration::from_secs(60);
+        let own = [Rule::sliding_window(1, minute).named("short"), Rule::token_bucket(5, minute).named("steady")];
+        let policy = Policy::builder("sms").rule(Rule::duplicate(minute)).rules(own).build().unwrap();
+        let other = policy.with_rules(&[
+            Rule::sliding_window(9, 2 * minute),
+            Rule::token_bucket(7, minute),
+            Rule::sliding_window(3, minute),
+        ]);
+        let names: Vec<_> = other.rules().iter().map(Rule::name).collect();
+        assert_eq!(names, [None, Some("steady"), Some("short")]);
+        assert_eq!([0, 1, 2, 3].map(|at| other.written(at)), [None, Some(2), Some(1), None]);
+        assert_eq!([0, 1, 2].map(|at| policy.written(at)), [Some(0), Some(1), Some(2)]);
     }
 
     #[test]

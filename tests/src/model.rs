@@ -1,223 +1,263 @@
 //! What a limiter decides, said as plainly as possible: every backend has to say the same.
 //!
-//! A rule has the history of the calls it has counted, and all there is to say of it is whether one more `fits`. The rest
+//! A rule has the history of the calls it has counted, and all there is to say of it is whether one more fits. The rest
 //! follows by asking that again: the time to wait ends at the first moment at which the call fits, what remains is the
 //! greatest cost that fits. Nothing is shared with the runtime but the words for rules and the ticks of schedules.
+//!
+//! | file | says |
+//! | --- | --- |
+//! | here | what a call is answered, and what else can be done |
+//! | `plan` | which rules count whom, and what an override puts in their place |
+//! | `tally` | what one subject has done |
+//! | `history` | what one rule has counted: all algorithms |
+//! | `denials` | when a subject is banned |
 
-use tallygate::{Algorithm, Role, Rule, Schedule};
+mod denials;
+mod history;
+mod plan;
+mod tally;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::time::Duration;
+
+use tallygate::{Role, Rule};
+
+use self::history::History;
+pub use self::plan::Plan;
+use self::plan::{Share, Structure};
+use self::tally::Tally;
+
+/// What is asked about one call.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The rules that it is asked by.
+    pub plan: Plan,
+    /// Its subjects, the main one first: each rule counts one of them.
+    pub subjects: [usize; 3],
+    /// Its weight.
+    pub cost: u64,
+    /// Whether to tell where every rule stands.
+    pub report: bool,
+    /// Whether to count nothing.
+    pub peek: bool,
+}
 
 /// What is answered to one call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Unless the call was admitted, the rule that is named and the microseconds to wait; `None` is for ever.
-    pub denied: Option<(usize, Option<u128>)>,
+    /// Whether it is admitted.
+    pub verdict: Verdict,
     /// Where every rule stands after the call: the greatest cost that fits, and the microseconds until it is whole again.
     pub standings: Vec<(u128, u128)>,
 }
 
-/// What one subject has done.
+/// Whether a call is admitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is.
+    Admitted,
+    /// The position of the rule that is named, and the microseconds to wait; `None` is for ever.
+    Denied(usize, Option<u128>),
+    /// The main subject is banned, for so many microseconds.
+    Banned(u128),
+}
+
+/// What it takes to give an admitted call back.
+#[derive(Clone, Debug)]
+pub struct Ticket {
+    plan: Plan,
+    subjects: [usize; 3],
+    cost: u64,
+    at: u128,
+}
+
+impl fmt::Display for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { subjects, cost, at, .. } = self;
+        write!(f, "{subjects:?}, cost {cost}, of {at} µs")
+    }
+}
+
+/// All there is to know: what everybody has done, and the rules that stand in for others.
 #[derive(Debug)]
-pub struct Tally {
-    /// One for every rule.
-    histories: Vec<History>,
+pub struct Model {
+    /// By the subject's place in the call and its number. Rules of another structure have a tally of their own.
+    tallies: HashMap<(usize, usize), Vec<(Structure, Tally)>>,
+    override_of_all: Option<Vec<Rule>>,
+    overrides: HashMap<usize, Vec<Rule>>,
     /// How many times its largest count a log holds before it drops what is in no window any more. This is the storage's own
     /// affair, and nobody sees it unless the clock is set back.
     spare: u128,
 }
 
-/// The calls that one rule has counted, in the order of their admission.
-#[derive(Debug, Default)]
-struct History(Vec<Hit>);
-
-#[derive(Debug)]
-struct Hit {
-    at: u128,
-    weight: u128,
-    /// How much room it takes in a log.
-    units: u128,
-    /// What it left in the bucket, in tokens times `per`.
-    level: u128,
-}
-
-impl Tally {
-    /// Begins the tally of a new subject, in a storage whose logs hold `spare` times their largest count.
+impl Model {
+    /// Begins where nobody has done anything, in a storage whose logs hold `spare` times their largest count.
     #[must_use]
     pub fn new(spare: u8) -> Self {
-        Self { histories: Vec::new(), spare: spare.into() }
+        Self { tallies: HashMap::new(), override_of_all: None, overrides: HashMap::new(), spare: spare.into() }
     }
 
-    /// Decides one call, and tells where every rule stands if that is asked for.
-    pub fn decide(&mut self, rules: &[Rule], cost: u64, report: bool, now_us: u64) -> Answer {
-        let (cost, now) = (u128::from(cost), u128::from(now_us));
-        self.histories.resize_with(rules.len(), History::default);
-        self.histories.iter_mut().zip(rules).for_each(|(history, rule)| history.forget_future(rule, now));
-        let denied = self.denial(rules, cost, now);
-        if denied.is_none() && cost > 0 {
-            self.charge(rules, cost, now);
+    /// Decides one call.
+    pub fn decide(&mut self, call: &Call, now_us: u64) -> Answer {
+        let (plan, now) = (self.in_force(call), u128::from(now_us));
+        let closed = self.override_of(call).and_then(|_| plan.closed());
+        if let (Some(rule), false) = (closed, call.report) {
+            return Answer { verdict: Verdict::Denied(rule, None), standings: Vec::new() };
         }
-        let reported = self.histories(rules).filter(|_| report);
-        Answer { denied, standings: reported.map(|(history, rule)| history.standing(rule, now)).collect() }
+        let mut verdict = Verdict::Admitted;
+        for share in plan.shares() {
+            let tally = self.tally(share, call.subjects);
+            tally.forget_future(&share.rules, now);
+            if let Some(wait) = tally.denials.banned(now) {
+                verdict = Verdict::Banned(wait);
+                break;
+            }
+        }
+        if verdict == Verdict::Admitted {
+            verdict =
+                self.denial(&plan, call, now).map_or(Verdict::Admitted, |(rule, wait)| Verdict::Denied(rule, wait));
+            if !call.peek && closed.is_none() {
+                self.count(&plan, call, &verdict, now);
+            }
+        }
+        let is_reported = call.report && !matches!(verdict, Verdict::Banned(_));
+        let standings = if is_reported { self.standings(&plan, call, now) } else { Vec::new() };
+        Answer { verdict: closed.map_or(verdict, |rule| Verdict::Denied(rule, None)), standings }
     }
 
     /// Names the first duplicate that denies, or else the first of the rules that deny longest; the wait ends when all fit.
-    fn denial(&self, rules: &[Rule], cost: u128, now: u128) -> Option<(usize, Option<u128>)> {
-        let first_fits = self.histories(rules).map(|(history, rule)| history.first_fit(rule, cost, now));
+    fn denial(&self, plan: &Plan, call: &Call, now: u128) -> Option<(usize, Option<u128>)> {
+        let (cost, voices) = (call.cost.into(), self.voices(plan, call));
+        let first_fits = voices.iter().map(|(_, rule, history)| history.first_fit(rule, cost, now));
         let first_fits: Vec<_> = first_fits.map(|first_fit| first_fit.unwrap_or(u128::MAX)).collect();
         let latest = *first_fits.iter().max()?;
-        let duplicate = rules.iter().zip(&first_fits).position(|(rule, &first)| is_duplicate(rule) && first > now);
+        let duplicate =
+            voices.iter().zip(&first_fits).position(|((_, rule, _), &first)| is_duplicate(rule) && first > now);
         let named = duplicate.or_else(|| first_fits.iter().position(|&first| first == latest))?;
-        let all_fit =
-            latest < u128::MAX && self.histories(rules).all(|(history, rule)| history.fits(rule, cost, latest));
-        (latest > now).then(|| (named, all_fit.then(|| latest - now)))
+        let all_fit = latest < u128::MAX && voices.iter().all(|(_, rule, history)| history.fits(rule, cost, latest));
+        (latest > now).then(|| (voices[named].0, all_fit.then(|| latest - now)))
     }
 
-    fn charge(&mut self, rules: &[Rule], cost: u128, now: u128) {
-        let sliding = || rules.iter().filter(|rule| is_sliding(rule));
-        let largest = sliding().map(|rule| u128::from(rule.count().max(1))).max().unwrap_or_default();
-        let longest = sliding().map(per).max().unwrap_or_default();
-        for (history, rule) in self.histories.iter_mut().zip(rules) {
-            let level = history.level(rule, now).saturating_sub(cost * per(rule));
-            history.0.push(Hit { at: now, weight: cost, units: cost.min(largest), level });
-            let units: u128 = history.0.iter().map(|hit| hit.units).sum();
-            if is_sliding(rule) && units > self.spare * largest {
-                history.0.retain(|hit| hit.at + longest > now);
+    /// Counts an admitted call by all its rules, and a denied one towards a ban.
+    fn count(&mut self, plan: &Plan, call: &Call, verdict: &Verdict, now: u128) {
+        let spare = self.spare;
+        for share in plan.shares() {
+            let tally = self.tally(share, call.subjects);
+            match (verdict, &share.ban) {
+                (Verdict::Admitted, _) if call.cost > 0 => tally.charge(&share.rules, call.cost.into(), now, spare),
+                (Verdict::Denied(..), Some(ban)) => tally.denials.add(ban, now),
+                _ => {}
             }
         }
     }
 
-    fn histories<'a>(&'a self, rules: &'a [Rule]) -> impl Iterator<Item = (&'a History, &'a Rule)> {
-        self.histories.iter().zip(rules)
-    }
-}
-
-impl History {
-    /// Forgets what lies in the future, which happens when the clock was set back.
-    fn forget_future(&mut self, rule: &Rule, now: u128) {
-        let begun = self.begun(rule);
-        self.0.retain(|hit| if is_sliding(rule) { hit.at <= now } else { begun <= now });
+    fn standings(&self, plan: &Plan, call: &Call, now: u128) -> Vec<(u128, u128)> {
+        let mut voices = self.voices(plan, call);
+        voices.sort_by_key(|(position, ..)| *position);
+        voices.into_iter().map(|(_, rule, history)| history.standing(rule, now)).collect()
     }
 
-    /// Whether a call of that cost fits at that time, if nothing happens before.
-    fn fits(&self, rule: &Rule, cost: u128, at: u128) -> bool {
-        let (count, per) = (u128::from(rule.count()), per(rule));
-        match rule.algorithm() {
-            Algorithm::SlidingWindow { .. } if is_duplicate(rule) => self.weight(at + 1 - per, u128::MAX) < count,
-            Algorithm::SlidingWindow { .. } => self.weight(at + 1 - per, u128::MAX) + cost <= count,
-            Algorithm::SlidingCounter { .. } => {
-                let (slot, elapsed) = (at - at % per, at % per);
-                let (current, before) = (self.weight(slot, slot + per), self.weight(slot - per, slot));
-                current * per + before * (per - elapsed) + cost * per <= count * per
-            }
-            Algorithm::FixedWindow { .. } => {
-                let (opened, weight) = self.window(per);
-                cost + if at < opened + per { weight } else { 0 } <= count
-            }
-            Algorithm::Cron { schedule } => self.weight(last_tick(schedule, at), u128::MAX) + cost <= count,
-            Algorithm::TokenBucket(_) => cost * per <= self.level(rule, at),
-            _ => unreachable!("{rule:?}"),
-        }
-    }
-
-    /// The first moment from now on at which the call fits, if nothing happens before.
-    fn first_fit(&self, rule: &Rule, cost: u128, now: u128) -> Option<u128> {
-        let over = self.over(rule).max(now);
-        if over > now && self.fits(rule, cost, over - 1) {
-            // Until all is over, a call that fits goes on fitting.
-            return Some(first(now, over - 1, |at| self.fits(rule, cost, at)));
-        }
-        self.fits(rule, cost, over).then_some(over)
-    }
-
-    fn standing(&self, rule: &Rule, now: u128) -> (u128, u128) {
-        let limit = limit(rule);
-        let remaining = if is_duplicate(rule) {
-            limit.saturating_sub(self.weight(now + 1 - per(rule), u128::MAX))
-        } else {
-            first(0, limit + 1, |cost| cost > limit || !self.fits(rule, cost, now)).saturating_sub(1)
+    /// All rules, subject by subject, each with its position and with what it has counted.
+    fn voices<'a>(&'a self, plan: &'a Plan, call: &Call) -> Vec<(usize, &'a Rule, &'a History)> {
+        let of_share = |share: &'a Share| {
+            let tally = self.known(share, call.subjects).expect("whoever is asked about is known");
+            let heard = tally.histories(&share.rules).zip(&share.rules);
+            share.positions.iter().zip(heard).map(|(&position, (history, rule))| (position, rule, history))
         };
-        let missing = (limit * per(rule)).saturating_sub(self.level(rule, now));
-        let filled = if is_bucket(rule) { missing.div_ceil(u128::from(rule.count().max(1))) } else { u128::MAX };
-        (remaining, self.over(rule).saturating_sub(now).min(filled))
+        plan.shares().iter().flat_map(of_share).collect()
     }
 
-    /// When the rule is as if it had never counted, if nothing happens before.
-    fn over(&self, rule: &Rule) -> u128 {
-        let Some(last) = self.0.last() else { return 0 };
-        match rule.algorithm() {
-            Algorithm::SlidingCounter { .. } => self.begun(rule) + 2 * per(rule),
-            Algorithm::Cron { schedule } => next_tick(schedule, last.at),
-            Algorithm::TokenBucket(bucket) => last.at + bucket.reset_after_or(rule.count()).as_micros(),
-            _ => self.begun(rule) + per(rule),
-        }
+    /// Returns what it takes to give back a call that is admitted now. A look has counted nothing.
+    #[must_use]
+    pub fn ticket(&self, call: &Call, now_us: u64) -> Ticket {
+        let cost = if call.peek { 0 } else { call.cost };
+        Ticket { plan: self.in_force(call), subjects: call.subjects, cost, at: now_us.into() }
     }
 
-    /// Since when the rule counts what it counts now.
-    fn begun(&self, rule: &Rule) -> u128 {
-        let last = self.0.last().map_or(0, |hit| hit.at);
-        match rule.algorithm() {
-            Algorithm::SlidingCounter { per } => last - last % per.as_micros(),
-            Algorithm::FixedWindow { per } => self.window(per.as_micros()).0,
-            _ => last,
-        }
-    }
-
-    /// When the last fixed window opened, and its weight.
-    fn window(&self, per: u128) -> (u128, u128) {
-        self.0.iter().fold((0, 0), |(opened, weight), hit| {
-            if hit.at < opened + per { (opened, weight + hit.weight) } else { (hit.at, hit.weight) }
-        })
-    }
-
-    /// What is in the bucket, in tokens times `per`.
-    fn level(&self, rule: &Rule, at: u128) -> u128 {
-        let Algorithm::TokenBucket(bucket) = rule.algorithm() else { return 0 };
-        match self.0.last() {
-            Some(hit) if at < self.over(rule) => {
-                let flown = (at - hit.at) * u128::from(rule.count());
-                (hit.level + flown).min(limit(rule) * per(rule))
+    /// Takes a call back, and tells whether there was anything to take. It goes by the time of the call: calls of one instant
+    /// are not told apart.
+    pub fn refund(&mut self, ticket: &Ticket, now_us: u64) -> bool {
+        let mut found = false;
+        for share in ticket.plan.shares() {
+            if self.known(share, ticket.subjects).is_some() {
+                let tally = self.tally(share, ticket.subjects);
+                found |= tally.refund(&share.rules, ticket.cost.into(), ticket.at, now_us.into());
             }
-            _ => u128::from(bucket.initial_or(rule.count())) * per(rule),
+        }
+        found
+    }
+
+    /// Forgets what the subjects of a call have done, under its own rules and under those that stand in for them.
+    pub fn reset(&mut self, call: &Call) {
+        for plan in [call.plan.clone(), self.in_force(call)] {
+            for share in plan.shares() {
+                let tallies = self.tallies.entry((share.subject, call.subjects[share.subject])).or_default();
+                tallies.retain(|(structure, _)| *structure != share.structure);
+            }
         }
     }
 
-    fn weight(&self, from: u128, until: u128) -> u128 {
-        self.0.iter().filter(|hit| (from..until).contains(&hit.at)).map(|hit| hit.weight).sum()
+    /// Bans the main subject of a call for that long, or ends its ban.
+    ///
+    /// # Panics
+    ///
+    /// The plan has no ban.
+    pub fn ban(&mut self, call: &Call, duration: Duration, now_us: u64) {
+        let plan = self.in_force(call);
+        let share = plan.shares().first().filter(|share| share.ban.is_some()).expect("the plan has a ban");
+        self.tally(share, call.subjects).denials.ban(duration, now_us.into());
     }
-}
 
-/// The first of these numbers of which it is true; it is of the last, and of all behind the first.
-fn first(mut low: u128, mut high: u128, is_true: impl Fn(u128) -> bool) -> u128 {
-    while low < high {
-        let middle = u128::midpoint(low, high);
-        if is_true(middle) { high = middle } else { low = middle + 1 }
+    /// Puts rules in the place of those on the main subject, for all calls or for those of one subject; or takes them away.
+    pub fn override_rules(&mut self, subject: Option<usize>, rules: Option<Vec<Rule>>) {
+        match (subject, rules) {
+            (None, rules) => self.override_of_all = rules,
+            (Some(subject), Some(rules)) => _ = self.overrides.insert(subject, rules),
+            (Some(subject), None) => _ = self.overrides.remove(&subject),
+        }
     }
-    low
-}
 
-fn per(rule: &Rule) -> u128 {
-    rule.per().map_or(0, |per| per.as_micros())
-}
+    /// Whether the rules of an override for its main subject, or those of one for all, decide a call.
+    #[must_use]
+    pub fn overridden(&self, call: &Call) -> (bool, bool) {
+        let is_any = self.override_of(call).is_some();
+        let is_own = is_any && self.overrides.contains_key(&call.subjects[0]);
+        (is_own, is_any && !is_own)
+    }
 
-fn limit(rule: &Rule) -> u128 {
-    rule.capacity().unwrap_or(rule.count()).into()
-}
+    /// The rules that decide a call, each with the place of its subject.
+    #[must_use]
+    pub fn rules(&self, call: &Call) -> Vec<(usize, Rule)> {
+        self.in_force(call).rules().to_vec()
+    }
 
-fn is_sliding(rule: &Rule) -> bool {
-    matches!(rule.algorithm(), Algorithm::SlidingWindow { .. })
-}
+    fn in_force(&self, call: &Call) -> Plan {
+        self.override_of(call).map_or_else(|| call.plan.clone(), |rules| call.plan.overridden(rules))
+    }
 
-fn is_bucket(rule: &Rule) -> bool {
-    matches!(rule.algorithm(), Algorithm::TokenBucket(_))
+    /// Those of its main subject go first.
+    fn override_of(&self, call: &Call) -> Option<&Vec<Rule>> {
+        let own = || self.overrides.get(&call.subjects[0]);
+        if call.plan.counts_the_main_subject() { own().or(self.override_of_all.as_ref()) } else { None }
+    }
+
+    fn known(&self, share: &Share, subjects: [usize; 3]) -> Option<&Tally> {
+        let tallies = self.tallies.get(&(share.subject, subjects[share.subject]))?;
+        tallies.iter().find(|(structure, _)| *structure == share.structure).map(|(_, tally)| tally)
+    }
+
+    fn tally(&mut self, share: &Share, subjects: [usize; 3]) -> &mut Tally {
+        let tallies = self.tallies.entry((share.subject, subjects[share.subject])).or_default();
+        let known = tallies.iter().position(|(structure, _)| *structure == share.structure);
+        let index = known.unwrap_or_else(|| {
+            tallies.push((share.structure.clone(), Tally::new(&share.rules)));
+            tallies.len() - 1
+        });
+        &mut tallies[index].1
+    }
 }
 
 fn is_duplicate(rule: &Rule) -> bool {
     rule.role() == Role::Duplicate
-}
-
-fn last_tick(schedule: &Schedule, at: u128) -> u128 {
-    schedule.last_tick(u64::try_from(at).unwrap()).unwrap().into()
-}
-
-fn next_tick(schedule: &Schedule, at: u128) -> u128 {
-    schedule.next_tick(u64::try_from(at).unwrap()).unwrap().into()
 }

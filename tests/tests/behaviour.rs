@@ -33,6 +33,8 @@ tallygate_tests::every_backend!(
     a_refund_takes_back_its_own_call_alone,
     a_refund_that_comes_too_late_gives_nothing,
     a_refund_leaves_another_call_of_the_same_instant,
+    a_refund_of_a_look_takes_back_no_other_call,
+    a_refund_leaves_what_a_larger_bucket_holds,
     only_a_refundable_permit_can_be_given_back,
     denials_lead_to_a_ban,
     denials_far_apart_lead_to_no_ban,

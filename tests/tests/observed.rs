@@ -44,6 +44,33 @@ async fn a_denial_is_told_with_policy_rule_and_kind() {
 }
 
 #[tokio::test]
+async fn a_look_is_told_nowhere() {
+    let recorder = DebuggingRecorder::new();
+    let snapshots = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let (log, _listening) = Log::listen();
+    let server = Server::start();
+    for limiter in [Limiter::in_memory(), server.limiter().await] {
+        // Since the last time.
+        let measured = || {
+            let measured = snapshots.snapshot().into_vec().into_iter().map(|(.., value)| match value {
+                DebugValue::Counter(times) => usize::try_from(times).unwrap(),
+                DebugValue::Histogram(times) => times.len(),
+                DebugValue::Gauge(_) => 0,
+            });
+            measured.sum::<usize>()
+        };
+        assert!(limiter.check(&policy(1), &canary()).await.unwrap().is_allowed());
+        assert_eq!(measured(), 2);
+        let before = lines_with(&log, &["observed"]);
+        for check in [limiter.peek(&policy(1), &canary()), limiter.check(&policy(1), &canary()).peek()] {
+            assert!(!check.await.unwrap().is_allowed());
+        }
+        assert_eq!((measured(), lines_with(&log, &["observed"])), (0, before));
+    }
+}
+
+#[tokio::test]
 async fn an_outage_is_told_for_each_call() {
     let (log, _listening) = Log::listen();
     let url = format!("redis://127.0.0.1:{}/", free_port());

@@ -152,3 +152,21 @@ fn denials_are_remembered_for_ten_seconds_at_most() {
     let text = refused.unwrap_err().to_string();
     assert!(text.contains("`remember_denials` is at most ten seconds"), "{text}");
 }
+
+#[tokio::test]
+async fn a_reset_and_a_refund_let_a_denial_be_forgotten() {
+    let server = Server::start();
+    let limiter = limiter(&server).await;
+    let policy = policy([Rule::sliding_window(1, HOUR)]);
+    let permit = limiter.check(&policy, &subject()).refundable().await.unwrap().permit().unwrap();
+    for _ in 0..2 {
+        denied(&limiter, &policy).await;
+    }
+    assert!(permit.refund().await.unwrap());
+    assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
+    for _ in 0..2 {
+        denied(&limiter, &policy).await;
+    }
+    limiter.check(&policy, &subject()).reset().await.unwrap();
+    assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
+}

@@ -55,16 +55,14 @@ impl Expansion<'_> {
 
     /// Without a name, an item within the function tells: only that knows the type that a method is of.
     fn name(self) -> (TokenStream, TokenStream) {
-        match &self.model.name {
-            Some(Spanned { value, .. }) => (ours!(named), ours!(#value)),
-            None => {
-                let item = ours!({
-                    const fn here() {}
-                    ::core::any::type_name_of_val(&here)
-                });
-                (ours!(unnamed), item)
-            }
+        if let Some(Spanned { value, .. }) = &self.model.name {
+            return (ours!(named), ours!(#value));
         }
+        let item = ours!({
+            const fn here() {}
+            ::core::any::type_name_of_val(&here)
+        });
+        (ours!(unnamed), item)
     }
 
     fn rule(self, model: &RuleModel) -> TokenStream {

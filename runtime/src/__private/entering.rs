@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::{fmt, mem};
 
 use super::Call;
+use crate::observe::Watch;
 use crate::{Decision, Limiter, Outage, Permit, Policy, Rejection, Subject};
 
 /// The permit to run, which a call that runs whatever was decided may lack; or why the function must not run.
@@ -19,6 +20,7 @@ type Entered = Result<Option<Permit>, Rejection>;
 #[must_use = "a call is decided when it is awaited"]
 pub struct Entering(State);
 
+#[allow(clippy::large_enum_variant, reason = "it is decided where it lies; boxing it would cost every call more")]
 enum State {
     Asked(Asked),
     // Boxed, so that the future of an annotated function does not carry the state of a network call.
@@ -55,18 +57,29 @@ pub fn enter_with(
 
 impl Asked {
     /// Decides a call that this process can decide without waiting.
-    fn at_once(&self) -> Option<Entered> {
+    ///
+    /// # Errors
+    ///
+    /// Of another, returns who watches it.
+    fn at_once(&self) -> Result<Entered, Watch> {
         let policy = match &self.policy {
             Ok(policy) => policy,
-            Err(refused) => return Some(self.entered(Err(refused.clone()))),
+            Err(refused) => return Ok(self.entered(Err(refused.clone()))),
         };
-        let decided = self.call.check(&self.limiter, policy, &self.subject).decide_at_once()?;
-        Some(self.entered(permit(policy, decided)))
+        let check = self.call.check(&self.limiter, policy, &self.subject);
+        let watch = check.watch();
+        match check.decide_at_once(&watch) {
+            Some(decided) => Ok(self.entered(permit(policy, decided))),
+            None => Err(watch),
+        }
     }
 
-    async fn at_length(self) -> Entered {
+    async fn at_length(self, watch: Watch) -> Entered {
         let permit = match &self.policy {
-            Ok(policy) => permit(policy, self.call.check(&self.limiter, policy, &self.subject).await),
+            Ok(policy) => {
+                let check = self.call.check(&self.limiter, policy, &self.subject);
+                permit(policy, check.decide_at_length(watch).await)
+            }
             Err(refused) => Err(refused.clone()),
         };
         self.entered(permit)
@@ -89,7 +102,10 @@ impl Future for Entering {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Entered> {
         let entered = match &mut self.0 {
-            State::Asked(asked) => asked.at_once().map_or_else(|| self.0.go_on(context), Poll::Ready),
+            State::Asked(asked) => match asked.at_once() {
+                Ok(entered) => Poll::Ready(entered),
+                Err(watch) => self.0.go_on(watch, context),
+            },
             State::Waiting(answer) => answer.as_mut().poll(context),
             // Polled again after it was ready, which is the caller's mistake: it never is again.
             State::Done => Poll::Pending,
@@ -104,9 +120,9 @@ impl Future for Entering {
 impl State {
     /// Goes on from a call that cannot be decided at once.
     #[cold]
-    fn go_on(&mut self, context: &mut Context<'_>) -> Poll<Entered> {
+    fn go_on(&mut self, watch: Watch, context: &mut Context<'_>) -> Poll<Entered> {
         let Self::Asked(asked) = mem::replace(self, Self::Done) else { return Poll::Pending };
-        let mut answer: Pin<Box<dyn Future<Output = Entered> + Send>> = Box::pin(asked.at_length());
+        let mut answer: Pin<Box<dyn Future<Output = Entered> + Send>> = Box::pin(asked.at_length(watch));
         let polled = answer.as_mut().poll(context);
         *self = Self::Waiting(answer);
         polled

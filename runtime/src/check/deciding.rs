@@ -7,13 +7,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::Check;
-#[cfg(feature = "redis")]
 use super::terms::Terms;
 #[cfg(feature = "redis")]
 use crate::backend::Redis;
 use crate::backend::{Answer, Backend, Memory, Request, Standing, Verdict};
 use crate::decision::RuleReport;
-use crate::observe::Watch;
+use crate::observe::{Purpose, Watch};
 use crate::permit::Ticket;
 use crate::{Decision, Denial, Outage, Permit, Policy, wait};
 
@@ -47,7 +46,7 @@ impl Check<'_> {
         let denied = match self.limiter.backend() {
             Backend::Memory(memory) => match closed {
                 Some(closed) => closed,
-                None => return Some(self.by_memory(memory, self.request(&terms))),
+                None => return Some(self.by_memory_on(memory, &terms)),
             },
             // Whether the door is still closed is looked after as anything else is.
             #[cfg(feature = "redis")]
@@ -55,7 +54,7 @@ impl Check<'_> {
             #[cfg(feature = "redis")]
             Backend::Redis(_) => closed.or_else(|| self.remembered(&terms))?,
         };
-        Some(Ok(self.denial(self.request(&terms), denied)))
+        Some(Ok(self.denial(&terms, denied)))
     }
 
     /// What this process remembers of such a call. Who gives permits back wants to know what others gave back.
@@ -78,7 +77,7 @@ impl Check<'_> {
         match self.limiter.backend() {
             Backend::Memory(memory) => {
                 let terms = self.terms()?;
-                self.by_memory(memory, self.request(&terms))
+                self.by_memory_on(memory, &terms)
             }
             #[cfg(feature = "redis")]
             Backend::Redis(redis) => self.by_redis(redis).await,
@@ -102,7 +101,7 @@ impl Check<'_> {
     #[cfg(feature = "redis")]
     async fn by_redis_on(&self, terms: &Terms<'_>, redis: &Redis) -> Result<Decision, Outage> {
         if let Some(closed) = self.closed(terms) {
-            return Ok(self.denial(self.request(terms), closed));
+            return Ok(self.denial(terms, closed));
         }
         let (denials, clock) = (self.limiter.denials(), self.limiter.clock());
         let (request, asked_us) = (self.request(terms), clock.now_us());
@@ -110,7 +109,11 @@ impl Check<'_> {
         if let Some(denials) = denials {
             denials.learn(request, answer.verdict, asked_us, clock.now_us());
         }
-        Ok(self.decision(request, answer))
+        Ok(self.decision_on(terms, answer))
+    }
+
+    fn by_memory_on(&self, memory: &Memory, terms: &Terms<'_>) -> Result<Decision, Outage> {
+        Ok(self.decision_on(terms, memory.decide(self.request(terms))?))
     }
 
     #[inline]
@@ -121,7 +124,9 @@ impl Check<'_> {
     #[inline]
     fn decision(&self, request: Request<'_>, answer: Answer) -> Decision {
         let Answer { verdict, standings, at_us } = answer;
-        let Request { policy, subjects, cost, .. } = request;
+        let Request { policy, subjects, cost, peek, .. } = request;
+        // A look has counted nothing that could be taken back.
+        let cost = if peek { 0 } else { cost };
         let report = if standings.is_empty() { Vec::new() } else { report(policy, standings) };
         let (rule, retry_after) = match verdict {
             Verdict::Admitted => {
@@ -134,9 +139,14 @@ impl Check<'_> {
         Decision::Denied(Denial::new(policy.clone(), rule, retry_after, report))
     }
 
+    fn decision_on(&self, terms: &Terms<'_>, answer: Answer) -> Decision {
+        let verdict = terms.closed.unwrap_or(answer.verdict);
+        self.decision(self.request(terms), Answer { verdict, ..answer })
+    }
+
     /// A denial that the storage was not asked for.
-    fn denial(&self, request: Request<'_>, verdict: Verdict) -> Decision {
-        self.decision(request, Answer { verdict, standings: Vec::new(), at_us: 0 })
+    fn denial(&self, terms: &Terms<'_>, verdict: Verdict) -> Decision {
+        self.decision_on(terms, Answer { verdict, standings: Vec::new(), at_us: 0 })
     }
 }
 
@@ -152,20 +162,50 @@ fn report(policy: &Policy, standings: Vec<Standing>) -> Vec<RuleReport> {
     report
 }
 
+impl<'a> Check<'a> {
+    /// Starts to watch how it is decided.
+    #[inline]
+    pub(crate) fn watch(&self) -> Watch {
+        let purpose = match (self.peek, self.shadow) {
+            (true, _) => Purpose::Look,
+            (_, true) => Purpose::Shadow,
+            _ => Purpose::Call,
+        };
+        Watch::start(self.policy, purpose)
+    }
+
+    /// Decides a call that this process can decide without waiting.
+    #[inline]
+    pub(crate) fn decide_at_once(&self, watch: &Watch) -> Option<Result<Decision, Outage>> {
+        if self.patience.is_some() {
+            return None;
+        }
+        let decided = watch.within(|| self.at_once())?;
+        watch.tell(self.policy, &decided);
+        Some(decided)
+    }
+
+    /// Goes on with a call that could not be decided at once.
+    pub(crate) fn decide_at_length(self, watch: Watch) -> Deciding<'a> {
+        Deciding { policy: self.policy, watch, state: State::Waiting(Box::pin(self.at_length())) }
+    }
+}
+
 impl<'a> IntoFuture for Check<'a> {
     type Output = Result<Decision, Outage>;
     type IntoFuture = Deciding<'a>;
 
     #[inline]
     fn into_future(self) -> Deciding<'a> {
-        Deciding { watch: Watch::start(self.policy, self.shadow), state: State::Asked(self) }
+        Deciding { policy: self.policy, watch: self.watch(), state: State::Asked(self) }
     }
 }
 
 /// The future of a [`Check`].
 #[must_use = "futures do nothing unless awaited"]
 pub struct Deciding<'a> {
-    watch: Watch<'a>,
+    policy: &'a Policy,
+    watch: Watch,
     state: State<'a>,
 }
 
@@ -180,37 +220,32 @@ impl Future for Deciding<'_> {
     type Output = Result<Decision, Outage>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { watch, state } = &mut *self;
-        let polled = watch.within(|| state.poll(context));
+        let Self { policy, watch, state } = &mut *self;
+        if let State::Asked(check) = state {
+            if let Some(decided) = check.decide_at_once(watch) {
+                *state = State::Done;
+                return Poll::Ready(decided);
+            }
+            state.go_on();
+        }
+        // Polled again after it was ready, which is the caller's mistake: it never is again.
+        let State::Waiting(answer) = state else { return Poll::Pending };
+        let polled = watch.within(|| answer.as_mut().poll(context));
         if let Poll::Ready(decided) = &polled {
             *state = State::Done;
-            watch.tell(decided);
+            watch.tell(policy, decided);
         }
         polled
     }
 }
 
 impl State<'_> {
-    #[inline]
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Decision, Outage>> {
-        match self {
-            Self::Asked(check) => {
-                let decided = if check.patience.is_none() { check.at_once() } else { None };
-                decided.map_or_else(|| self.go_on().poll(context), Poll::Ready)
-            }
-            Self::Waiting(answer) => answer.as_mut().poll(context),
-            // Polled again after it was ready, which is the caller's mistake: it never is again.
-            Self::Done => Poll::Pending,
-        }
-    }
-
     /// Goes on from a call that cannot be decided at once.
     #[cold]
-    fn go_on(&mut self) -> &mut Self {
+    fn go_on(&mut self) {
         if let Self::Asked(check) = mem::replace(self, Self::Done) {
             *self = Self::Waiting(Box::pin(check.at_length()));
         }
-        self
     }
 }
 

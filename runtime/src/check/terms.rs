@@ -49,6 +49,8 @@ impl<'a> Subjects<'a> {
 pub(super) struct Terms<'a> {
     pub(super) policy: Cow<'a, Policy>,
     pub(super) subjects: Cow<'a, [Short]>,
+    /// What every call is told before a door that an override closes.
+    pub(super) closed: Option<Verdict>,
 }
 
 impl Terms<'_> {
@@ -79,7 +81,7 @@ impl Check<'_> {
     /// The rules of the policy itself.
     #[inline]
     pub(super) fn own_terms(&self) -> Result<Terms<'_>, Outage> {
-        Ok(Terms { policy: Cow::Borrowed(self.policy), subjects: self.subjects()? })
+        Ok(Terms { policy: Cow::Borrowed(self.policy), subjects: self.subjects()?, closed: None })
     }
 
     #[cold]
@@ -87,7 +89,7 @@ impl Check<'_> {
         // An override is for the main subject, whose group is the first.
         let main = self.policy.groups().first().filter(|group| group.label.is_none()).and(terms.subjects.first());
         match main.and_then(|subject| self.limiter.overrides().in_force(self.policy, subject)) {
-            Some(policy) => Terms { policy: Cow::Owned(policy), ..terms },
+            Some(policy) => Terms { closed: overrides::closed(&policy), policy: Cow::Owned(policy), ..terms },
             None => terms,
         }
     }
@@ -116,7 +118,9 @@ impl Check<'_> {
 
     #[inline]
     pub(super) fn request<'t>(&self, terms: &'t Terms<'_>) -> Request<'t> {
-        self.request_of(&terms.policy, &terms.subjects)
+        let request = self.request_of(&terms.policy, &terms.subjects);
+        // Whoever is before a closed door gets a report at most.
+        Request { peek: self.peek || terms.closed.is_some(), ..request }
     }
 
     #[inline]
@@ -127,6 +131,6 @@ impl Check<'_> {
     /// What an override says without asking anybody, if it closes the door. Only the storage knows what to report.
     #[inline]
     pub(super) fn closed(&self, terms: &Terms<'_>) -> Option<Verdict> {
-        (terms.is_overridden() && !self.report).then(|| overrides::closed(&terms.policy))?
+        terms.closed.filter(|_| !self.report)
     }
 }

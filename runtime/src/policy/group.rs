@@ -160,6 +160,11 @@ fn cell_tag(rule: &Rule) -> Option<String> {
     }
 }
 
+/// Whether one rule counts as another does, their counts aside.
+pub(crate) fn is_like(one: &Rule, other: &Rule) -> bool {
+    one.role() == other.role() && one.per() == other.per() && cell_tag(one) == cell_tag(other)
+}
+
 /// Names how long the log of a tally reaches back, as in `/1d`; where there are cells, a digest names that and these.
 ///
 /// Policies of one name but another layout have tallies of their own: one that remembers a shorter time would drop what

@@ -107,6 +107,31 @@ pub async fn a_refund_leaves_another_call_of_the_same_instant(stage: &Stage) {
     assert_eq!(remaining(stage, &policy, &subject).await, [2]);
 }
 
+/// A look has counted nothing, so nothing is taken back for it.
+pub async fn a_refund_of_a_look_takes_back_no_other_call(stage: &Stage) {
+    for (number, rule) in algorithms(10).into_iter().enumerate() {
+        let (policy, subject) = (limit(rule), Subject::of(number));
+        let _counted = permit(stage, &policy, &subject, 3).await;
+        let look = stage.limiter().check(&policy, &subject).cost(3).peek().refundable().await;
+        let look = look.expect("the backend answers").permit().expect("there is room");
+        assert!(!look.refund().await.expect("the backend answers"), "{policy:?}");
+        assert_eq!(remaining(stage, &policy, &subject).await, [7], "{policy:?}");
+    }
+}
+
+/// What a larger version of a bucket holds is not lost when a call of a smaller one is taken back.
+pub async fn a_refund_leaves_what_a_larger_bucket_holds(stage: &Stage) {
+    let subject = Subject::of("s");
+    let bucket = |capacity| limit(TokenBucket::new(1, secs(60)).capacity(capacity).reset_after(secs(7_200)).into());
+    let (small, large) = (bucket(3), bucket(30));
+    let early = permit(stage, &small, &subject, 1).await;
+    stage.pass(secs(1_200)).await;
+    let _late = permit(stage, &large, &subject, 1).await;
+    assert_eq!(remaining(stage, &large, &subject).await, [21]);
+    assert!(!early.refund().await.expect("the backend answers"));
+    assert_eq!(remaining(stage, &large, &subject).await, [21]);
+}
+
 /// A permit that was not asked for as refundable says so.
 pub async fn only_a_refundable_permit_can_be_given_back(stage: &Stage) {
     let policy = limit(Rule::sliding_window(3, secs(60)));

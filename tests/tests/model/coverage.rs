@@ -4,56 +4,92 @@ use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 use tallygate::{Algorithm, Role, Rule};
-use tallygate_tests::model::Answer;
+use tallygate_tests::model::{Answer, Call, Verdict};
 
-/// What sequences have met.
+/// What sequences have met, each with how often that was.
 #[derive(Debug, Default)]
 pub(crate) struct Coverage {
     pub(crate) decisions: u64,
-    pub(crate) times_set_back: u64,
-    admitted: u64,
-    admitted_for_nothing: u64,
-    denied_for_ever: u64,
-    reported: u64,
-    /// How often a rule of each algorithm was named.
-    named: BTreeMap<&'static str, u64>,
+    met: BTreeMap<&'static str, u64>,
 }
 
+/// Each part of the semantics, and of how many decisions one has to meet it.
+const PARTS: [(&str, u64); 26] = [
+    ("admitted", 4),
+    ("admitted for nothing", 200),
+    ("denied for ever", 200),
+    ("reported", 10),
+    ("peeked", 20),
+    ("several subjects", 4),
+    ("of several subjects, one beside the main one denied", 50),
+    ("banned", 50),
+    ("banned by denials", 100),
+    ("overridden", 20),
+    ("overridden for one subject", 50),
+    ("door closed", 500),
+    ("door closed and reported", 1_000),
+    ("clock set back", 50),
+    ("refunded", 100),
+    ("refunded too late", 500),
+    ("reset", 200),
+    ("banned by hand", 500),
+    ("ban ended by hand", 500),
+    ("override changed", 100),
+    ("duplicate", 100),
+    ("sliding window", 100),
+    ("sliding counter", 200),
+    ("fixed window", 200),
+    ("cron", 200),
+    ("token bucket", 100),
+];
+
 impl Coverage {
-    pub(crate) fn note(&mut self, rules: &[Rule], cost: u64, answer: &Answer) {
+    pub(crate) fn met(&mut self, part: &'static str) {
+        self.met_if(part, true);
+    }
+
+    pub(crate) fn met_if(&mut self, part: &'static str, is_met: bool) {
+        *self.met.entry(part).or_default() += u64::from(is_met);
+    }
+
+    /// Notes a decision by these rules, each with the place of its subject.
+    pub(crate) fn note(&mut self, call: &Call, rules: &[(usize, Rule)], answer: &Answer) {
         self.decisions += 1;
-        self.reported += u64::from(!answer.standings.is_empty());
-        match answer.denied {
-            None => {
-                self.admitted += 1;
-                self.admitted_for_nothing += u64::from(cost == 0);
+        let several = rules.iter().any(|(subject, _)| *subject != rules[0].0);
+        self.met_if("several subjects", several);
+        self.met_if("reported", call.report);
+        self.met_if("peeked", call.peek);
+        match answer.verdict {
+            Verdict::Admitted => {
+                self.met("admitted");
+                self.met_if("admitted for nothing", call.cost == 0);
             }
-            Some((rule, wait)) => {
-                self.denied_for_ever += u64::from(wait.is_none());
-                *self.named.entry(name(&rules[rule])).or_default() += 1;
+            Verdict::Denied(rule, wait) => {
+                let (subject, rule) = &rules[rule];
+                self.met(name(rule));
+                self.met_if("denied for ever", wait.is_none());
+                self.met_if("of several subjects, one beside the main one denied", several && *subject > 0);
             }
+            Verdict::Banned(_) => self.met("banned"),
         }
     }
 
-    /// Checks that each part of the semantics was tried often.
+    /// Checks that each part of the semantics was met often.
     pub(crate) fn assert_wide(&self) {
-        let parts = [self.admitted_for_nothing, self.denied_for_ever, self.reported, self.times_set_back];
-        let often = |&part: &u64| part > self.decisions / 200;
-        assert!(parts.iter().all(often) && self.named.len() == 6 && self.named.values().all(often), "{self:?}");
-        assert!((self.decisions / 4..self.decisions * 3 / 4).contains(&self.admitted), "{self:?}");
+        let often = |(part, of): (&str, u64)| self.met.get(part).is_some_and(|&times| times * of > self.decisions);
+        let seldom: Vec<_> = PARTS.into_iter().filter(|&part| !often(part)).collect();
+        assert!(seldom.is_empty(), "{seldom:?} were met too seldom of {self:#?}");
+        let parts = PARTS.map(|(part, _)| part);
+        assert!(self.met.keys().all(|part| parts.contains(part)), "{self:#?}");
+        assert!(self.met["admitted"] < self.decisions * 3 / 4, "{self:#?}");
     }
 }
 
 impl AddAssign for Coverage {
     fn add_assign(&mut self, other: Self) {
         self.decisions += other.decisions;
-        self.times_set_back += other.times_set_back;
-        self.admitted += other.admitted;
-        self.admitted_for_nothing += other.admitted_for_nothing;
-        self.denied_for_ever += other.denied_for_ever;
-        self.reported += other.reported;
-        for (name, times) in other.named {
-            *self.named.entry(name).or_default() += times;
+        for (part, times) in other.met {
+            *self.met.entry(part).or_default() += times;
         }
     }
 }

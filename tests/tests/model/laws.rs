@@ -25,7 +25,7 @@ struct Caller<'a> {
 impl<'a> Caller<'a> {
     fn new(stage: &'a Stage, seed: u64, shortest: Duration) -> Self {
         let mut random = Rng::with_seed(seed);
-        let policy = policies::versions(&mut random, shortest).swap_remove(0);
+        let policy = policies::alone(&mut random, shortest);
         Self { stage, random, policy, subject: Subject::of("law").and(seed), now_us: START_US }
     }
 

@@ -6,6 +6,7 @@ mod coverage;
 mod laws;
 mod policies;
 mod sequence;
+mod told;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -83,7 +84,9 @@ fn on_threads<T: Send>(url: &str, test: impl AsyncFn(Stage, &mut dyn Iterator<It
             let clock = Arc::new(AtomicU64::new(START_US));
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let limiter = patient().clock(Arc::clone(&clock)).connect_lazy(url).unwrap();
+                // Overrides are for all who share a prefix.
+                let limiter = patient().clock(Arc::clone(&clock)).prefix(format!("thread{thread}"));
+                let limiter = limiter.connect_lazy(url).unwrap();
                 let stage = Stage { limiter, clock, spare: if url == MEMORY { 0 } else { 2 } };
                 let mut seeds = (0..).map(|sequence: u64| seed.wrapping_add(sequence * THREADS + thread));
                 test(stage, &mut seeds).await

@@ -4,9 +4,10 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use fastrand::Rng;
-use tallygate::{Policy, Role, Rule, Schedule, TokenBucket};
+use tallygate::{Ban, Error, Policy, Role, Rule, Schedule, TokenBucket};
 use tallygate_tests::clocked::START_US;
 use tallygate_tests::lifetime::lifetime;
+use tallygate_tests::model::Plan;
 
 const SCHEDULES: [(&str, &str); 7] = [
     ("* * * * * *", "UTC"),
@@ -18,16 +19,83 @@ const SCHEDULES: [(&str, &str); 7] = [
     ("0 30 2 * * *", "Europe/Berlin"),
 ];
 
+/// The labels of a call's subjects; the main one has none.
+pub(crate) const LABELS: [Option<&str>; 3] = [None, Some("network"), Some("all")];
+
+/// A policy, and what the model knows of it.
+#[derive(Clone)]
+pub(crate) struct Version {
+    pub(crate) policy: Policy,
+    pub(crate) plan: Plan,
+    /// Which of the call's subjects each rule counts.
+    pub(crate) subjects: Vec<usize>,
+}
+
 /// Returns versions of one policy: the same rules, with other counts. No rule remembers for less than `shortest`.
-pub(crate) fn versions(random: &mut Rng, shortest: Duration) -> Vec<Policy> {
+pub(crate) fn versions(random: &mut Rng, shortest: Duration, subjects: usize) -> Vec<Version> {
     loop {
-        let Ok(first) = Policy::builder("model").rules(rules(random, shortest)).build() else { continue };
+        let scale = scale(random, shortest);
+        let rules: Vec<_> = rules(random, scale).into_iter().map(|rule| (random.usize(..subjects), rule)).collect();
+        let ban = random.bool().then(|| Ban::new(random.u64(1..6), per(random, scale), per(random, scale)));
+        let Ok(first) = policy(&rules, ban) else { continue };
         let others: Vec<_> = (0..random.usize(0..3)).map(|_| recounted(&first, random)).collect();
         let all: Vec<_> = [first].into_iter().chain(others).collect();
-        if all.iter().flat_map(Policy::rules).all(|rule| lifetime(rule, START_US) >= shortest) {
-            return all;
+        if all.iter().all(|policy| remember(policy.rules(), shortest)) {
+            let subjects: Vec<_> = rules.into_iter().map(|(subject, _)| subject).collect();
+            return all.into_iter().map(|policy| Version::new(policy, subjects.clone())).collect();
         }
     }
+}
+
+/// Returns a policy whose rules count one subject, and that bans nobody.
+pub(crate) fn alone(random: &mut Rng, shortest: Duration) -> Policy {
+    loop {
+        let scale = scale(random, shortest);
+        let Ok(policy) = Policy::builder("model").rules(rules(random, scale)).build() else { continue };
+        if remember(policy.rules(), shortest) {
+            return policy;
+        }
+    }
+}
+
+/// Returns rules that may override those of a policy: its own with other counts, or others.
+pub(crate) fn overriding(random: &mut Rng, shortest: Duration, version: &Version) -> Vec<Rule> {
+    let own = recounted(&version.policy, random);
+    let of_main = own.rules().iter().zip(&version.subjects).filter(|(_, subject)| **subject == 0);
+    let own: Vec<_> = of_main.map(|(rule, _)| rule.clone()).collect();
+    let mut candidates = (0..).map(|tries| {
+        let scale = scale(random, shortest);
+        if tries == 0 && random.bool() { own.clone() } else { rules(random, scale) }
+    });
+    candidates.find(|rules| remember(rules, shortest) && is_sound(rules)).unwrap()
+}
+
+impl Version {
+    fn new(policy: Policy, subjects: Vec<usize>) -> Self {
+        let rules = subjects.iter().copied().zip(policy.rules().iter().cloned()).collect();
+        Self { plan: Plan::new(rules, policy.ban()), policy, subjects }
+    }
+}
+
+fn policy(rules: &[(usize, Rule)], ban: Option<Ban>) -> Result<Policy, Error> {
+    let mut builder = Policy::builder("model");
+    for (subject, rule) in rules {
+        builder = match LABELS[*subject] {
+            None => builder.rule(rule.clone()),
+            Some(label) => builder.rule_on(label, rule.clone()),
+        };
+    }
+    if let Some(ban) = ban { builder.ban(ban) } else { builder }.build()
+}
+
+/// Whether rules may override others: they would make a policy, but for those that close the door.
+fn is_sound(rules: &[Rule]) -> bool {
+    let open: Vec<_> = rules.iter().filter(|rule| rule.count() > 0).cloned().collect();
+    !rules.is_empty() && (open.is_empty() || Policy::builder("sound").rules(open).build().is_ok())
+}
+
+fn remember(rules: &[Rule], shortest: Duration) -> bool {
+    rules.iter().all(|rule| lifetime(rule, START_US) >= shortest)
 }
 
 fn recounted(policy: &Policy, random: &mut Rng) -> Policy {
@@ -39,9 +107,12 @@ fn recounted(policy: &Policy, random: &mut Rng) -> Policy {
     policy.with_counts(policy.rules().iter().map(recount).collect::<Vec<_>>())
 }
 
-fn rules(random: &mut Rng, shortest: Duration) -> Vec<Rule> {
-    // Windows of one order of magnitude, so that they matter to each other.
-    let scale = if shortest.is_zero() { 10_u64.pow(random.u32(0..11)) } else { us(shortest) };
+/// Windows of one order of magnitude, so that they matter to each other.
+fn scale(random: &mut Rng, shortest: Duration) -> u64 {
+    if shortest.is_zero() { 10_u64.pow(random.u32(0..11)) } else { us(shortest) }
+}
+
+fn rules(random: &mut Rng, scale: u64) -> Vec<Rule> {
     let duplicate = random.bool().then(|| Rule::duplicate(per(random, scale)));
     let limits: Vec<_> =
         (0..random.usize(1..=5 - usize::from(duplicate.is_some()))).map(|_| limit(random, scale)).collect();

@@ -1,43 +1,33 @@
-//! A sequence of calls at chosen instants, put to a limiter and to the model at once.
+//! A sequence of calls and of all else that callers do, at chosen instants, put to a limiter and to the model at once.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fastrand::Rng;
 use futures_util::future::join_all;
-use tallygate::{Algorithm, Decision, Limiter, Policy, Rule, Schedule, Subject};
+use tallygate::{Algorithm, Check, Decision, Limiter, Permit, Rule, Subject};
 use tallygate_tests::clocked::START_US;
-use tallygate_tests::model::{Answer, Tally};
+use tallygate_tests::model::{Answer, Call, Model, Ticket, Verdict};
 
 use crate::coverage::Coverage;
-use crate::policies;
+use crate::policies::{self, LABELS, Version};
+use crate::told::{Act, Told};
 
 /// When some of them begin: in 2200, when the times need as many bits as they ever will.
 const LATE_US: u64 = 7_258_118_400_000_000 - 7;
-const STEPS: usize = 80;
-const SUBJECTS: usize = 4;
-/// How many of the last calls a failure shows.
-const SHOWN: usize = 40;
+const STEPS: usize = 90;
+/// How many subjects there are in each place of a call, the main one first.
+const SUBJECTS: [usize; 3] = [4, 2, 1];
+/// The most permits that are kept to be given back.
+const PERMITS: usize = 16;
 
 /// A limiter and the clock that it goes by.
 pub(crate) struct Stage {
     pub(crate) limiter: Limiter,
     pub(crate) clock: Arc<AtomicU64>,
-    /// How many times its largest count a log holds here: see [`Tally::new`].
+    /// How many times its largest count a log holds here: see [`Model::new`].
     pub(crate) spare: u8,
-}
-
-/// A call, with what the model answers to it.
-#[derive(Clone, Debug)]
-struct Call {
-    now_us: u64,
-    subject: usize,
-    version: usize,
-    cost: u64,
-    report: bool,
-    expected: Answer,
 }
 
 /// The state of a sequence.
@@ -45,14 +35,22 @@ struct Sequence<'a> {
     stage: &'a Stage,
     random: Rng,
     seed: u64,
-    versions: Vec<Policy>,
-    subjects: [Subject; SUBJECTS],
-    tallies: [Tally; SUBJECTS],
+    versions: Vec<Version>,
+    /// Rules that override those of the versions now and then.
+    overrides: Vec<Vec<Rule>>,
+    model: Model,
+    /// Whether the clock is set back now and then. Tallies in memory that are over leave when a new subject comes, and where
+    /// the clock is set back this is one way or the other. So nobody new comes after the beginning of such a sequence, and
+    /// nobody is forgotten.
+    sets_back: bool,
+    /// Whether somebody was banned by hand.
+    banned_by_hand: bool,
     start_us: u64,
     now_us: u64,
     /// How long the last denial told to wait.
     wait_us: u64,
-    calls: Vec<Call>,
+    permits: Vec<(Permit, Ticket)>,
+    told: Told,
 }
 
 /// Plays the sequence of that seed, with rules that remember for no less than `shortest`.
@@ -62,90 +60,217 @@ struct Sequence<'a> {
 /// When the limiter does not say what the model says.
 pub(crate) async fn play(stage: &Stage, seed: u64, shortest: Duration, coverage: &mut Coverage) {
     let mut random = Rng::with_seed(seed);
-    let versions = policies::versions(&mut random, shortest);
+    let subjects = if random.bool() { 1 } else { SUBJECTS.len() };
+    let versions = policies::versions(&mut random, shortest, subjects);
+    let overrides = (0..random.usize(..3)).map(|_| policies::overriding(&mut random, shortest, &versions[0])).collect();
     let start_us = if random.u8(0..8) == 0 { LATE_US } else { START_US };
-    let subjects = std::array::from_fn(|subject| Subject::of(seed).and(subject));
     let mut sequence = Sequence {
         stage,
+        sets_back: random.bool(),
         random,
         seed,
+        told: Told::new(seed, &versions),
         versions,
-        subjects,
-        tallies: std::array::from_fn(|_| Tally::new(stage.spare)),
+        overrides,
+        model: Model::new(stage.spare),
+        banned_by_hand: false,
         start_us,
         now_us: start_us,
         wait_us: 0,
-        calls: Vec::new(),
+        permits: Vec::new(),
     };
     sequence.introduce_everybody(coverage).await;
     for _ in 0..STEPS {
         sequence.step(coverage).await;
     }
+    for subject in [None].into_iter().chain((0..SUBJECTS[0]).map(Some)) {
+        sequence.put_override(subject, None).await;
+    }
 }
 
 impl Sequence<'_> {
-    /// Tallies in memory that are over leave when a new subject comes, and where the clock is set back this is one way or
-    /// the other. So nobody new comes later.
     async fn introduce_everybody(&mut self, coverage: &mut Coverage) {
-        let calls = (0..SUBJECTS).map(|subject| (subject, 0, 1, true));
-        self.call_at_once(calls.collect(), coverage).await;
+        let overrides = self.overrides.clone().into_iter().map(Some);
+        for rules in overrides.chain([None]) {
+            self.put_override(None, rules).await;
+            let calls = (0..SUBJECTS[0]).map(|number| {
+                let subjects = [number, number % SUBJECTS[1], 0];
+                (0, Call { plan: self.versions[0].plan.clone(), subjects, cost: 1, report: true, peek: false })
+            });
+            let calls = calls.collect();
+            self.call_at_once(calls, coverage).await;
+        }
     }
 
     async fn step(&mut self, coverage: &mut Coverage) {
         let then_us = self.another_time();
-        coverage.times_set_back += u64::from(then_us < self.now_us);
+        coverage.met_if("clock set back", then_us < self.now_us);
         self.now_us = then_us;
-        let calls = (0..self.random.usize(1..4)).map(|_| {
-            let version = self.random.usize(..self.versions.len());
-            let cost = self.cost(version);
-            (self.random.usize(..SUBJECTS), version, cost, self.random.u8(0..3) == 0)
-        });
-        let calls = calls.collect();
-        self.call_at_once(calls, coverage).await;
+        self.stage.clock.store(then_us, Ordering::Relaxed);
+        match self.random.u8(0..24) {
+            0..4 => self.refund(coverage).await,
+            4 if !self.sets_back => self.reset(coverage).await,
+            5 => self.ban(coverage).await,
+            6 | 7 if !self.overrides.is_empty() => self.override_rules(coverage).await,
+            _ => {
+                let calls = (0..self.random.usize(1..4)).map(|_| self.call()).collect();
+                self.call_at_once(calls, coverage).await;
+            }
+        }
+    }
+
+    /// A call of a random version, with its number.
+    fn call(&mut self) -> (usize, Call) {
+        let version = self.random.usize(..self.versions.len());
+        let cost = self.cost(version);
+        let subjects = SUBJECTS.map(|subjects| self.random.usize(..subjects));
+        let plan = self.versions[version].plan.clone();
+        let call = Call { plan, subjects, cost, report: self.random.u8(0..3) == 0, peek: self.random.u8(0..8) == 0 };
+        (version, call)
     }
 
     /// Makes calls that are under way at once, in their order.
-    async fn call_at_once(&mut self, calls: Vec<(usize, usize, u64, bool)>, coverage: &mut Coverage) {
+    async fn call_at_once(&mut self, calls: Vec<(usize, Call)>, coverage: &mut Coverage) {
         self.stage.clock.store(self.now_us, Ordering::Relaxed);
-        let first = self.calls.len();
-        for (subject, version, cost, report) in calls {
-            let rules = self.versions[version].rules();
-            let expected = self.tallies[subject].decide(rules, cost, report, self.now_us);
-            coverage.note(rules, cost, &expected);
-            if let Some((_, Some(wait))) = expected.denied {
-                self.wait_us = u64::try_from(wait).unwrap();
+        let mut expected = Vec::new();
+        for (version, call) in &calls {
+            let ticket = self.model.ticket(call, self.now_us);
+            let answer = self.model.decide(call, self.now_us);
+            self.cover(coverage, call, &answer);
+            match answer.verdict {
+                Verdict::Denied(_, Some(wait)) | Verdict::Banned(wait) => self.wait_us = u64::try_from(wait).unwrap(),
+                _ => {}
             }
-            self.calls.push(Call { now_us: self.now_us, subject, version, cost, report, expected });
+            self.told.note(self.now_us, Act::Call(*version, call.clone(), answer.clone()));
+            expected.push((answer, ticket));
         }
-        let answers = join_all(self.calls[first..].iter().map(|call| self.answer(call))).await;
-        for (index, answer) in (first..).zip(answers) {
-            let expected = &self.calls[index].expected;
-            assert!(answer == *expected, "the model says {expected:?}, the limiter {answer:?}\n{}", self.told(index));
+        let answers = join_all(calls.iter().map(|(version, call)| self.answer(*version, call))).await;
+        for ((expected, ticket), (answer, permit)) in expected.into_iter().zip(answers) {
+            assert!(answer == expected, "the model says {expected:?}, the limiter {answer:?}\n{}", self.told);
+            self.keep(permit, ticket);
         }
     }
 
-    async fn answer(&self, call: &Call) -> Answer {
-        let check =
-            self.stage.limiter.check(&self.versions[call.version], &self.subjects[call.subject]).cost(call.cost);
-        let decision = if call.report { check.report().await } else { check.await }.expect("the backend answers");
+    fn cover(&self, coverage: &mut Coverage, call: &Call, answer: &Answer) {
+        let (by_one, by_all) = self.model.overridden(call);
+        let rules = self.model.rules(call);
+        let is_closed = (by_one || by_all) && rules.iter().any(|(_, rule)| rule.count() == 0);
+        coverage.note(call, &rules, answer);
+        coverage.met_if("overridden", by_one || by_all);
+        coverage.met_if("overridden for one subject", by_one);
+        coverage.met_if("door closed", is_closed);
+        coverage.met_if("door closed and reported", is_closed && call.report);
+        let is_banned = matches!(answer.verdict, Verdict::Banned(_));
+        coverage.met_if("banned by denials", is_banned && !self.banned_by_hand);
+    }
+
+    async fn answer(&self, version: usize, call: &Call) -> (Answer, Option<Permit>) {
+        let subject = self.subject(0, call.subjects[0]);
+        let mut check = self.check(version, call, &subject).cost(call.cost).refundable();
+        if call.report {
+            check = check.report();
+        }
+        if call.peek {
+            check = check.peek();
+        }
+        let decision = check.await.expect("the backend answers");
         let standings =
             decision.report().iter().map(|rule| (rule.remaining().into(), rule.reset().as_micros())).collect();
-        let denied = match decision {
-            Decision::Allowed(_) => None,
+        let (verdict, permit) = match decision {
+            Decision::Allowed(permit) => (Verdict::Admitted, Some(permit)),
             Decision::Denied(denial) => {
-                Some((denial.rule().unwrap().index(), denial.retry_after().map(|wait| wait.as_micros())))
+                let wait = denial.retry_after().map(|wait| wait.as_micros());
+                let named = denial.rule().map(|rule| rule.index());
+                (named.map_or_else(|| Verdict::Banned(wait.unwrap()), |rule| Verdict::Denied(rule, wait)), None)
             }
         };
-        Answer { denied, standings }
+        (Answer { verdict, standings }, permit)
     }
 
-    fn rule(&mut self) -> Rule {
-        let version = self.random.usize(..self.versions.len());
-        self.random.choice(self.versions[version].rules()).unwrap().clone()
+    fn check<'a>(&'a self, version: usize, call: &Call, subject: &'a Subject) -> Check<'a> {
+        let Version { policy, subjects, .. } = &self.versions[version];
+        let mut check = self.stage.limiter.check(policy, subject);
+        for (place, label) in LABELS.into_iter().enumerate() {
+            if let Some(label) = label.filter(|_| subjects.contains(&place)) {
+                check = check.subject(label, &self.subject(place, call.subjects[place]));
+            }
+        }
+        check
+    }
+
+    fn subject(&self, place: usize, number: usize) -> Subject {
+        Subject::of(self.seed).and(place).and(number)
+    }
+
+    fn keep(&mut self, permit: Option<Permit>, ticket: Ticket) {
+        let Some(permit) = permit else { return };
+        if self.permits.len() == PERMITS {
+            self.permits.swap_remove(self.random.usize(..PERMITS));
+        }
+        self.permits.push((permit, ticket));
+    }
+
+    async fn refund(&mut self, coverage: &mut Coverage) {
+        if self.permits.is_empty() {
+            return;
+        }
+        let (permit, ticket) = self.permits.swap_remove(self.random.usize(..self.permits.len()));
+        let expected = self.model.refund(&ticket, self.now_us);
+        coverage.met(if expected { "refunded" } else { "refunded too late" });
+        self.told.note(self.now_us, Act::Refund(ticket, expected));
+        let refunded = permit.refund().await.expect("the backend answers");
+        assert!(refunded == expected, "the model says {expected}, the limiter {refunded}\n{}", self.told);
+    }
+
+    /// Forgets subjects. Whoever gives back a permit from before may take back another call's.
+    async fn reset(&mut self, coverage: &mut Coverage) {
+        let (version, call) = self.call();
+        self.model.reset(&call);
+        self.permits.clear();
+        coverage.met("reset");
+        self.told.note(self.now_us, Act::Reset(call.subjects));
+        let subject = self.subject(0, call.subjects[0]);
+        self.check(version, &call, &subject).reset().await.expect("the backend answers");
+    }
+
+    /// Bans a subject by hand, or ends its ban.
+    async fn ban(&mut self, coverage: &mut Coverage) {
+        let (version, call) = self.call();
+        let Some(ban) = self.versions[version].policy.ban() else { return };
+        let duration = *self.random.choice([&Duration::ZERO, &ban.duration(), &ban.within()]).unwrap();
+        self.model.ban(&call, duration, self.now_us);
+        self.banned_by_hand |= !duration.is_zero();
+        coverage.met(if duration.is_zero() { "ban ended by hand" } else { "banned by hand" });
+        self.told.note(self.now_us, Act::Ban(call.subjects[0], duration));
+        let subject = self.subject(0, call.subjects[0]);
+        let check = self.check(version, &call, &subject);
+        if duration.is_zero() { check.unban().await } else { check.ban(duration).await }.expect("the backend answers");
+    }
+
+    /// Overrides the rules of all subjects or of one, or clears that.
+    async fn override_rules(&mut self, coverage: &mut Coverage) {
+        let subject = self.random.bool().then(|| self.random.usize(..SUBJECTS[0]));
+        let rules = self.random.bool().then(|| self.random.choice(&self.overrides).unwrap().clone());
+        coverage.met("override changed");
+        self.put_override(subject, rules).await;
+    }
+
+    async fn put_override(&mut self, subject: Option<usize>, rules: Option<Vec<Rule>>) {
+        let limiter = &self.stage.limiter;
+        self.model.override_rules(subject, rules.clone());
+        self.told.note(self.now_us, Act::Override(subject, rules.clone()));
+        let subject = subject.map(|number| self.subject(0, number));
+        let done = match (&subject, rules) {
+            (None, Some(rules)) => limiter.override_rules("model", rules).await,
+            (Some(subject), Some(rules)) => limiter.override_rules_for("model", subject, rules).await,
+            (None, None) => limiter.clear_override("model").await,
+            (Some(subject), None) => limiter.clear_override_for("model", subject).await,
+        };
+        done.expect("the backend answers");
     }
 
     fn cost(&mut self, version: usize) -> u64 {
-        let rules = self.versions[version].rules();
+        let rules = self.versions[version].policy.rules();
         let limit = |rule: &Rule| rule.capacity().unwrap_or(rule.count());
         let (rule, least) = (self.random.choice(rules).unwrap(), rules.iter().map(limit).min().unwrap());
         match self.random.u8(0..16) {
@@ -162,11 +287,10 @@ impl Sequence<'_> {
     }
 
     fn another_time(&mut self) -> u64 {
-        let rule = self.rule();
         let now_us = self.now_us;
-        let (per_us, off) = (self.period_us(&rule), self.random.u64(0..3));
+        let (per_us, off) = (self.period_us(), self.random.u64(0..3));
         let ahead = |us: u64| now_us + us - 1 + off;
-        match self.random.u8(0..32) {
+        match self.random.u8(0..if self.sets_back { 32 } else { 27 }) {
             0..6 => now_us,
             6..9 => now_us + 1,
             9..13 => ahead(per_us),
@@ -182,33 +306,21 @@ impl Sequence<'_> {
         }
     }
 
-    fn period_us(&self, rule: &Rule) -> u64 {
-        let next = |schedule: &Schedule, us| schedule.next_tick(us).unwrap() - self.now_us;
-        match rule.algorithm() {
-            Algorithm::Cron { schedule } => next(schedule, self.now_us),
-            _ => u64::try_from(rule.per().unwrap().as_micros()).unwrap(),
+    /// A time that means something: to a rule, to one that overrides, or to the ban.
+    fn period_us(&mut self) -> u64 {
+        let us = |duration: Duration| u64::try_from(duration.as_micros()).unwrap();
+        let policy = &self.versions[0].policy;
+        if let Some(ban) = policy.ban().filter(|_| self.random.u8(0..4) == 0) {
+            return us(if self.random.bool() { ban.within() } else { ban.duration() });
         }
-    }
-
-    /// Tells the calls of one subject up to that one.
-    fn told(&self, index: usize) -> String {
-        let subject = self.calls[index].subject;
-        let calls: Vec<_> = self.calls[..=index].iter().filter(|call| call.subject == subject).collect();
-        let calls: Vec<_> = calls[calls.len().saturating_sub(SHOWN)..].iter().map(ToString::to_string).collect();
-        let versions: Vec<_> = self.versions.iter().map(|policy| format!("{:#?}", policy.rules())).collect();
-        format!(
-            "TALLYGATE_TEST_SEED={} plays it again; the policy's versions are\n{}\nand the subject's calls\n{}",
-            self.seed,
-            versions.join("\n"),
-            calls.join("\n"),
-        )
-    }
-}
-
-impl fmt::Display for Call {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = i128::from(self.now_us) - i128::from(START_US);
-        let Self { version, cost, report, expected, .. } = self;
-        write!(f, "at {at:+} µs: version {version}, cost {cost}, report {report}: {expected:?}")
+        let rules: Vec<_> = self.overrides.iter().flatten().chain(policy.rules()).collect();
+        match self.random.choice(rules).unwrap().algorithm() {
+            Algorithm::Cron { schedule } => schedule.next_tick(self.now_us).unwrap() - self.now_us,
+            Algorithm::TokenBucket(bucket) => us(bucket.per()),
+            Algorithm::SlidingWindow { per } | Algorithm::SlidingCounter { per } | Algorithm::FixedWindow { per } => {
+                us(*per)
+            }
+            other => unreachable!("{other:?}"),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The script's arguments and reply, as the header of `decide.lua` has them.
 
+use std::fmt;
 use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
@@ -11,11 +12,17 @@ use crate::clock::Clock;
 use crate::key::Key;
 
 /// A script, and the name that a server knows it by once it has seen it.
-#[derive(Debug)]
 pub(super) struct Script {
     text: String,
     sha1: String,
     clock: Clock,
+}
+
+/// Names it, as its text is long.
+impl fmt::Debug for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Script").field("sha1", &self.sha1).finish_non_exhaustive()
+    }
 }
 
 /// What the script says of one request.

@@ -56,7 +56,8 @@ pub(super) fn charged(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, n
 pub(super) fn refunded(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, admitted_us: u64) -> Cell {
     let per_us = as_us(bucket.per());
     let counted = cell.since_us <= admitted_us && admitted_us <= cell.stamp_us;
-    let full = bucket.capacity_or(count) * per_us;
+    // Another version of the policy may hold more. What is there stays there.
+    let full = (bucket.capacity_or(count) * per_us).max(cell.amount);
     if counted { Cell { amount: (cell.amount + cost.saturating_mul(per_us)).min(full), ..cell } } else { cell }
 }
 

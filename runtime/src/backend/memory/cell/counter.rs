@@ -25,9 +25,10 @@ pub(super) fn wait(cell: Cell, count: u64, slot_us: u64, cost: u64, now_us: u64)
 }
 
 pub(super) fn refunded(cell: Cell, slot_us: u64, cost: u64, admitted_us: u64) -> Cell {
-    if admitted_us >= cell.stamp_us {
+    // What lies beyond the slot was forgotten when the clock was set back.
+    if (cell.stamp_us..cell.stamp_us + slot_us).contains(&admitted_us) {
         Cell { amount: cell.amount.saturating_sub(cost), ..cell }
-    } else if admitted_us + slot_us >= cell.stamp_us {
+    } else if (cell.stamp_us..cell.stamp_us + slot_us).contains(&(admitted_us + slot_us)) {
         Cell { other: cell.other.saturating_sub(cost), ..cell }
     } else {
         cell

@@ -22,7 +22,8 @@ pub(super) fn wait(cell: Cell, count: u64, cost: u64, now_us: u64) -> Wait {
 
 pub(super) fn refunded(cell: Cell, schedule: &Schedule, cost: u64, admitted_us: u64, now_us: u64) -> Cell {
     let last = schedule.last_tick(now_us).unwrap_or(0);
-    let counted = admitted_us >= last && now_us < cell.other;
+    // What is later than the last hit was forgotten when the clock was set back; what is later than now is going to be.
+    let counted = last <= admitted_us && admitted_us <= cell.stamp_us && cell.stamp_us <= now_us;
     if counted { Cell { amount: cell.amount.saturating_sub(cost), ..cell } } else { cell }
 }
 

@@ -1,0 +1,207 @@
+//! What one rule has counted, and whether one more call fits.
+
+use tallygate::{Algorithm, Rule, Schedule};
+
+use super::is_duplicate;
+
+/// The calls that one rule has counted, in the order of their admission.
+#[derive(Debug, Default)]
+pub(super) struct History(Vec<Hit>);
+
+#[derive(Debug)]
+struct Hit {
+    at: u128,
+    /// What it counts for; nothing once it was taken back.
+    weight: u128,
+    /// What it left in the bucket, in tokens times `per`.
+    level: u128,
+    /// Since when the bucket was in use.
+    since: u128,
+}
+
+impl History {
+    /// Whether a call of that cost fits at that time, if nothing happens before.
+    pub(super) fn fits(&self, rule: &Rule, cost: u128, at: u128) -> bool {
+        let (count, per) = (u128::from(rule.count()), per(rule));
+        match rule.algorithm() {
+            Algorithm::SlidingWindow { .. } if is_duplicate(rule) => self.weight(at + 1 - per, u128::MAX) < count,
+            Algorithm::SlidingWindow { .. } => self.weight(at + 1 - per, u128::MAX) + cost <= count,
+            Algorithm::SlidingCounter { .. } => {
+                let (slot, elapsed) = (at - at % per, at % per);
+                let (current, before) = (self.weight(slot, slot + per), self.weight(slot - per, slot));
+                current * per + before * (per - elapsed) + cost * per <= count * per
+            }
+            Algorithm::FixedWindow { .. } => {
+                let (opened, weight) = self.window(per);
+                cost + if at < opened + per { weight } else { 0 } <= count
+            }
+            Algorithm::Cron { schedule } => self.weight(last_tick(schedule, at), u128::MAX) + cost <= count,
+            Algorithm::TokenBucket(_) => cost * per <= self.level(rule, at),
+            _ => unreachable!("{rule:?}"),
+        }
+    }
+
+    /// The first moment from now on at which the call fits, if nothing happens before.
+    pub(super) fn first_fit(&self, rule: &Rule, cost: u128, now: u128) -> Option<u128> {
+        let over = self.over(rule).max(now);
+        if over > now && self.fits(rule, cost, over - 1) {
+            // Until all is over, a call that fits goes on fitting.
+            return Some(first(now, over - 1, |at| self.fits(rule, cost, at)));
+        }
+        self.fits(rule, cost, over).then_some(over)
+    }
+
+    /// Where the rule stands: the greatest cost that fits, and the time until it is whole again.
+    pub(super) fn standing(&self, rule: &Rule, now: u128) -> (u128, u128) {
+        let limit = limit(rule);
+        let remaining = if is_duplicate(rule) {
+            limit.saturating_sub(self.weight(now + 1 - per(rule), u128::MAX))
+        } else {
+            first(0, limit + 1, |cost| cost > limit || !self.fits(rule, cost, now)).saturating_sub(1)
+        };
+        let missing = (limit * per(rule)).saturating_sub(self.level(rule, now));
+        let filled = if is_bucket(rule) { missing.div_ceil(u128::from(rule.count().max(1))) } else { u128::MAX };
+        (remaining, self.over(rule).saturating_sub(now).min(filled))
+    }
+
+    pub(super) fn charge(&mut self, rule: &Rule, cost: u128, now: u128) {
+        let level = self.level(rule, now).saturating_sub(cost * per(rule));
+        let since = self.0.last().filter(|_| now < self.over(rule)).map_or(now, |hit| hit.since);
+        self.0.push(Hit { at: now, weight: cost, level, since });
+    }
+
+    pub(super) fn log(&mut self, units: u128, now: u128) {
+        self.0.push(Hit { at: now, weight: units, level: 0, since: now });
+    }
+
+    /// Takes back a call of that time, if it belongs to what the rule counts now.
+    pub(super) fn refund(&mut self, rule: &Rule, cost: u128, at: u128, now: u128) -> bool {
+        let (per, limit, begun) = (per(rule), limit(rule), self.begun(rule));
+        let Some(last) = self.0.last_mut() else { return false };
+        match rule.algorithm() {
+            Algorithm::SlidingCounter { .. } if at >= begun => at < begun + per && self.take(begun, begun + per, cost),
+            Algorithm::SlidingCounter { .. } => at + per >= begun && self.take(begun - per, begun, cost),
+            Algorithm::FixedWindow { .. } => (begun..begun + per).contains(&at) && self.take(begun, u128::MAX, cost),
+            Algorithm::Cron { schedule } => {
+                // What lies in the future is as good as forgotten.
+                let tick = last_tick(schedule, now);
+                begun <= now && (tick..=begun).contains(&at) && self.take(tick, u128::MAX, cost)
+            }
+            _ => {
+                // No fuller than full, and no emptier than before.
+                let (before, refilled) = (last.level, (last.level + cost * per).min(limit * per));
+                if (last.since..=last.at).contains(&at) {
+                    last.level = refilled.max(before);
+                }
+                last.level > before
+            }
+        }
+    }
+
+    /// Takes up to that weight away from the calls of these times, and tells whether they had any.
+    pub(super) fn take(&mut self, from: u128, until: u128, mut weight: u128) -> bool {
+        let wanted = weight;
+        for hit in self.0.iter_mut().filter(|hit| (from..until).contains(&hit.at)) {
+            let taken = hit.weight.min(weight);
+            hit.weight -= taken;
+            weight -= taken;
+        }
+        weight < wanted
+    }
+
+    pub(super) fn forget_calls(&mut self, is_forgotten: impl Fn(u128) -> bool) {
+        self.0.retain(|hit| !is_forgotten(hit.at));
+    }
+
+    pub(super) fn forget_nothings(&mut self) {
+        self.0.retain(|hit| hit.weight > 0);
+    }
+
+    pub(super) fn forget_if_begun_after(&mut self, rule: &Rule, now: u128) {
+        if self.begun(rule) > now {
+            self.0.clear();
+        }
+    }
+
+    pub(super) fn weight(&self, from: u128, until: u128) -> u128 {
+        self.0.iter().filter(|hit| (from..until).contains(&hit.at)).map(|hit| hit.weight).sum()
+    }
+
+    /// When the rule is as if it had never counted, if nothing happens before.
+    fn over(&self, rule: &Rule) -> u128 {
+        let (Some(last), weighty) = (self.0.last(), self.0.iter().rev().find(|hit| hit.weight > 0)) else { return 0 };
+        let per = per(rule);
+        match (rule.algorithm(), weighty) {
+            // It is in use even if all was taken back.
+            (Algorithm::TokenBucket(bucket), _) => last.at + bucket.reset_after_or(rule.count()).as_micros(),
+            (_, None) => 0,
+            (Algorithm::SlidingCounter { .. }, Some(hit)) => hit.at - hit.at % per + 2 * per,
+            (Algorithm::FixedWindow { .. }, _) if self.window(per).1 == 0 => 0,
+            (Algorithm::FixedWindow { .. }, _) => self.window(per).0 + per,
+            (Algorithm::Cron { schedule }, Some(hit)) => next_tick(schedule, hit.at),
+            (_, Some(hit)) => hit.at + per,
+        }
+    }
+
+    /// Since when the rule counts what it counts now; where it goes by each call, since the last.
+    fn begun(&self, rule: &Rule) -> u128 {
+        let last = self.0.last().map_or(0, |hit| hit.at);
+        match rule.algorithm() {
+            Algorithm::SlidingCounter { per } => last - last % per.as_micros(),
+            Algorithm::FixedWindow { per } => self.window(per.as_micros()).0,
+            _ => last,
+        }
+    }
+
+    /// When the last fixed window opened, and its weight. It is open even if all was taken back.
+    fn window(&self, per: u128) -> (u128, u128) {
+        self.0.iter().fold((0, 0), |(opened, weight), hit| {
+            if hit.at < opened + per { (opened, weight + hit.weight) } else { (hit.at, hit.weight) }
+        })
+    }
+
+    /// What is in the bucket, in tokens times `per`.
+    fn level(&self, rule: &Rule, at: u128) -> u128 {
+        let Algorithm::TokenBucket(bucket) = rule.algorithm() else { return 0 };
+        match self.0.last() {
+            Some(hit) if at < self.over(rule) => {
+                let flown = (at - hit.at) * u128::from(rule.count());
+                (hit.level + flown).min(limit(rule) * per(rule))
+            }
+            _ => u128::from(bucket.initial_or(rule.count())) * per(rule),
+        }
+    }
+}
+
+/// The first of these numbers of which it is true; it is of the last, and of all behind the first.
+fn first(mut low: u128, mut high: u128, is_true: impl Fn(u128) -> bool) -> u128 {
+    while low < high {
+        let middle = u128::midpoint(low, high);
+        if is_true(middle) { high = middle } else { low = middle + 1 }
+    }
+    low
+}
+
+pub(super) fn per(rule: &Rule) -> u128 {
+    rule.per().map_or(0, |per| per.as_micros())
+}
+
+fn limit(rule: &Rule) -> u128 {
+    rule.capacity().unwrap_or(rule.count()).into()
+}
+
+pub(super) fn is_sliding(rule: &Rule) -> bool {
+    matches!(rule.algorithm(), Algorithm::SlidingWindow { .. })
+}
+
+fn is_bucket(rule: &Rule) -> bool {
+    matches!(rule.algorithm(), Algorithm::TokenBucket(_))
+}
+
+fn last_tick(schedule: &Schedule, at: u128) -> u128 {
+    schedule.last_tick(u64::try_from(at).unwrap()).unwrap().into()
+}
+
+fn next_tick(schedule: &Schedule, at: u128) -> u128 {
+    schedule.next_tick(u64::try_from(at).unwrap()).unwrap().into()
+}

@@ -1,0 +1,104 @@
+//! Which rules count whom.
+
+use std::rc::Rc;
+
+use tallygate::{Algorithm, Ban, Rule};
+
+use super::history::{is_sliding, per};
+
+/// Rules with the subjects they count, and what becomes of the main one when it goes on being denied.
+#[derive(Clone, Debug)]
+pub struct Plan(Rc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    rules: Vec<(usize, Rule)>,
+    ban: Option<Ban>,
+    shares: Vec<Share>,
+}
+
+/// The rules that count one of the subjects.
+#[derive(Debug)]
+pub(super) struct Share {
+    pub(super) subject: usize,
+    pub(super) rules: Vec<Rule>,
+    /// Where each of them stands in the plan.
+    pub(super) positions: Vec<usize>,
+    pub(super) ban: Option<Ban>,
+    pub(super) structure: Structure,
+}
+
+/// What may not change lest a subject begins anew: the longest sliding window, every other rule, and the denials that lead to
+/// a ban. Counts may.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Structure {
+    reach: u128,
+    others: Vec<Rule>,
+    ban: Option<(u64, u128)>,
+}
+
+impl Plan {
+    /// A plan of rules, each with the place that its subject has in a call, 0 being the main one's.
+    #[must_use]
+    pub fn new(rules: Vec<(usize, Rule)>, ban: Option<Ban>) -> Self {
+        // The main subject goes first, and the others follow as they are named first.
+        let counts_main = ban.is_some() || rules.iter().any(|(subject, _)| *subject == 0);
+        let mut subjects: Vec<_> = counts_main.then_some(0).into_iter().collect();
+        for (subject, _) in &rules {
+            if !subjects.contains(subject) {
+                subjects.push(*subject);
+            }
+        }
+        let shares = subjects.into_iter().map(|subject| Share::of(subject, &rules, ban)).collect();
+        Self(Rc::new(Inner { rules, ban, shares }))
+    }
+
+    pub(super) fn rules(&self) -> &[(usize, Rule)] {
+        &self.0.rules
+    }
+
+    pub(super) fn shares(&self) -> &[Share] {
+        &self.0.shares
+    }
+
+    pub(super) fn counts_the_main_subject(&self) -> bool {
+        self.shares().iter().any(|share| share.subject == 0)
+    }
+
+    /// Puts other rules in the places of those on the main subject, one by one. What is left of them comes last.
+    pub(super) fn overridden(&self, rules: &[Rule]) -> Self {
+        let mut rules = rules.iter().map(|rule| (0, rule.clone()));
+        let mut all: Vec<_> =
+            self.0.rules.iter().filter_map(|own| if own.0 == 0 { rules.next() } else { Some(own.clone()) }).collect();
+        all.extend(rules);
+        Self::new(all, self.0.ban)
+    }
+
+    /// Where a rule stands that closes the door: the first, subject by subject, that admits nothing.
+    pub(super) fn closed(&self) -> Option<usize> {
+        let all = self.shares().iter().flat_map(|share| share.rules.iter().zip(&share.positions));
+        all.filter(|(rule, _)| rule.count() == 0).map(|(_, &position)| position).next()
+    }
+}
+
+impl Share {
+    fn of(subject: usize, all: &[(usize, Rule)], ban: Option<Ban>) -> Self {
+        let own = all.iter().enumerate().filter(|(_, (of, _))| *of == subject);
+        let (positions, rules): (_, Vec<Rule>) = own.map(|(position, (_, rule))| (position, rule.clone())).unzip();
+        let ban = ban.filter(|_| subject == 0);
+        let structure = Structure {
+            reach: rules.iter().filter(|rule| is_sliding(rule)).map(per).max().unwrap_or_default(),
+            others: rules.iter().filter(|rule| !is_sliding(rule)).map(uncounted).collect(),
+            ban: ban.map(|ban| (ban.denials(), ban.within().as_micros())),
+        };
+        Self { subject, rules, positions, ban, structure }
+    }
+}
+
+/// A rule without what may change of it.
+fn uncounted(rule: &Rule) -> Rule {
+    match rule.algorithm() {
+        Algorithm::TokenBucket(bucket) => Rule::token_bucket(1, bucket.per()),
+        _ => rule.clone().with_count(1),
+    }
+}

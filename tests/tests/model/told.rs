@@ -1,0 +1,71 @@
+//! What happened in a sequence, to be told when it fails.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+
+use tallygate::Rule;
+use tallygate_tests::clocked::START_US;
+use tallygate_tests::model::{Answer, Call, Ticket};
+
+use crate::policies::Version;
+
+/// How many of the last acts a failure shows.
+const SHOWN: usize = 60;
+
+/// What happened in a sequence.
+pub(crate) struct Told {
+    seed: u64,
+    versions: Vec<Version>,
+    acts: VecDeque<(u64, Act)>,
+}
+
+/// One thing that a caller did.
+pub(crate) enum Act {
+    /// With the number of its version, and what the model answers.
+    Call(usize, Call, Answer),
+    Refund(Ticket, bool),
+    Reset([usize; 3]),
+    Ban(usize, Duration),
+    Override(Option<usize>, Option<Vec<Rule>>),
+}
+
+impl Told {
+    pub(crate) fn new(seed: u64, versions: &[Version]) -> Self {
+        Self { seed, versions: versions.to_vec(), acts: VecDeque::new() }
+    }
+
+    pub(crate) fn note(&mut self, now_us: u64, act: Act) {
+        if self.acts.len() == SHOWN {
+            self.acts.pop_front();
+        }
+        self.acts.push_back((now_us, act));
+    }
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "TALLYGATE_TEST_SEED={} plays it again; the policy's versions are", self.seed)?;
+        for Version { policy, subjects, .. } in &self.versions {
+            writeln!(f, "{:#?} on {subjects:?}, {:?}", policy.rules(), policy.ban())?;
+        }
+        for (now_us, act) in &self.acts {
+            writeln!(f, "at {:+} µs: {act}", i128::from(*now_us) - i128::from(START_US))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(version, Call { subjects, cost, report, peek, .. }, answer) => {
+                write!(f, "{subjects:?}: version {version}, cost {cost}, report {report}, peek {peek}: {answer:?}")
+            }
+            Self::Refund(ticket, found) => write!(f, "{ticket} given back: {found}"),
+            Self::Reset(subjects) => write!(f, "reset of {subjects:?}"),
+            Self::Ban(subject, duration) => write!(f, "ban of {subject} for {duration:?}"),
+            Self::Override(subject, rules) => write!(f, "override of {subject:?} by {rules:?}"),
+        }
+    }
+}

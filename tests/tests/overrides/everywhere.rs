@@ -1,0 +1,210 @@
+//! What holds on every backend.
+
+use tallygate::{Ban, Decision, Kind, Limiter, Policy, Rejection, Rule, Subject, TokenBucket, rate_limit};
+
+use super::{HOUR, allowed, denied, hourly, override_rules, policy, room, subject};
+
+macro_rules! every_backend {
+    ($($behaviour:ident),* $(,)?) => {
+        mod in_memory {
+            $(
+                #[tokio::test]
+                async fn $behaviour() {
+                    super::$behaviour(tallygate::Limiter::in_memory()).await;
+                }
+            )*
+        }
+        mod in_redis {
+            $(
+                #[tokio::test]
+                async fn $behaviour() {
+                    let server = tallygate_tests::server::Server::start();
+                    super::$behaviour(server.limiter().await).await;
+                }
+            )*
+        }
+    };
+}
+
+every_backend!(
+    other_counts_go_on_with_the_tally,
+    a_subject_of_its_own_rules_is_not_like_the_others,
+    a_count_of_zero_closes_the_door,
+    a_closed_door_reports_what_is_behind_it_and_lets_nobody_in,
+    another_structure_begins_its_own_tally_and_leaves_the_old_one,
+    the_rules_in_force_are_reported_and_named,
+    mistaken_rules_are_refused_in_the_words_of_a_policy,
+    policies_of_another_name_are_not_touched,
+    rules_on_other_subjects_and_a_ban_stay_in_force,
+    a_ban_that_is_counted_in_another_tally_ends_with_the_override,
+    a_message_is_told_of_the_rule_that_it_was_written_for,
+);
+
+async fn other_counts_go_on_with_the_tally(limiter: Limiter) {
+    let policy = policy(3);
+    assert_eq!(room(&limiter, &policy, &subject()).await, 3);
+    override_rules(&limiter, 5).await;
+    assert_eq!(room(&limiter, &policy, &subject()).await, 2);
+    override_rules(&limiter, 6).await;
+    assert_eq!(room(&limiter, &policy, &subject()).await, 1);
+    limiter.clear_override("over.ride").await.unwrap();
+    assert_eq!(room(&limiter, &policy, &subject()).await, 0);
+}
+
+async fn a_subject_of_its_own_rules_is_not_like_the_others(limiter: Limiter) {
+    let (policy, vip) = (policy(3), Subject::of("user").and("vip:1"));
+    limiter.override_rules_for("over.ride", &vip, [hourly(10)]).await.unwrap();
+    assert_eq!(room(&limiter, &policy, &vip).await, 10);
+    assert_eq!(room(&limiter, &policy, &subject()).await, 3);
+    override_rules(&limiter, 4).await;
+    assert_eq!(room(&limiter, &policy, &vip).await, 0);
+    assert_eq!(room(&limiter, &policy, &subject()).await, 1);
+    limiter.override_rules_for("over.ride", &vip, [hourly(11)]).await.unwrap();
+    limiter.clear_override("over.ride").await.unwrap();
+    assert_eq!(room(&limiter, &policy, &vip).await, 1);
+    limiter.override_rules_for("over.ride", &vip, [hourly(12)]).await.unwrap();
+    limiter.clear_override_for("over.ride", &vip).await.unwrap();
+    assert_eq!(room(&limiter, &policy, &vip).await, 0);
+}
+
+async fn a_count_of_zero_closes_the_door(limiter: Limiter) {
+    let policy = policy(3);
+    limiter.override_rules("over.ride", [Rule::fixed_window(9, HOUR), hourly(0)]).await.unwrap();
+    for cost in [0, 1, 5] {
+        let Decision::Denied(denial) = limiter.check(&policy, &subject()).cost(cost).await.unwrap() else {
+            panic!("the door is closed")
+        };
+        assert_eq!((denial.retry_after(), denial.rule().unwrap().index()), (None, 1));
+    }
+    let Decision::Denied(_) = limiter.acquire(&policy, &subject()).await.unwrap() else { panic!("it is closed") };
+    limiter.clear_override("over.ride").await.unwrap();
+    assert_eq!(room(&limiter, &policy, &subject()).await, 3);
+}
+
+async fn a_closed_door_reports_what_is_behind_it_and_lets_nobody_in(limiter: Limiter) {
+    let ban = Ban::new(2, HOUR, HOUR);
+    let policy = Policy::builder("over.ride").rule(hourly(3)).ban(ban).build().unwrap();
+    assert!(allowed(&limiter, &policy).await);
+    limiter.override_rules("over.ride", [Rule::fixed_window(9, HOUR), hourly(0)]).await.unwrap();
+    for cost in [0, 1, 10, 0, 1, 10] {
+        for look in [false, true] {
+            let subject = subject();
+            let check = limiter.check(&policy, &subject).cost(cost).report();
+            let Decision::Denied(denial) = if look { check.peek() } else { check }.await.unwrap() else {
+                panic!("the door is closed to a cost of {cost}")
+            };
+            assert_eq!((denial.kind(), denial.rule().unwrap().index()), (Kind::Limited, 1));
+        }
+        let peeked = limiter.peek(&policy, &subject()).await.unwrap();
+        let report: Vec<_> = peeked.report().iter().map(|rule| (rule.limit(), rule.remaining())).collect();
+        assert_eq!((peeked.is_allowed(), report), (false, vec![(9, 9), (0, 0)]));
+    }
+    limiter.clear_override("over.ride").await.unwrap();
+    assert_eq!(room(&limiter, &policy, &subject()).await, 2, "nothing was counted, and nobody was banned");
+}
+
+async fn another_structure_begins_its_own_tally_and_leaves_the_old_one(limiter: Limiter) {
+    let policy = policy(3);
+    assert!(allowed(&limiter, &policy).await);
+    let bucket = TokenBucket::new(1, HOUR).capacity(4).initial(2);
+    limiter.override_rules("over.ride", [bucket.into()]).await.unwrap();
+    assert_eq!(room(&limiter, &policy, &subject()).await, 2);
+    limiter.clear_override("over.ride").await.unwrap();
+    assert_eq!(room(&limiter, &policy, &subject()).await, 2);
+}
+
+async fn the_rules_in_force_are_reported_and_named(limiter: Limiter) {
+    let policy = policy(3);
+    limiter.override_rules("over.ride", [hourly(2), Rule::fixed_window(1, HOUR)]).await.unwrap();
+    let decision = limiter.check(&policy, &subject()).report().await.unwrap();
+    let report: Vec<_> = decision.report().iter().map(|rule| (rule.limit(), rule.remaining())).collect();
+    assert_eq!(report, [(2, 1), (1, 0)]);
+    let Decision::Denied(denial) = limiter.check(&policy, &subject()).await.unwrap() else { panic!("one an hour") };
+    let limiting = denial.rule().unwrap();
+    assert_eq!((limiting.index(), limiting.rule()), (1, &Rule::fixed_window(1, HOUR)));
+}
+
+async fn mistaken_rules_are_refused_in_the_words_of_a_policy(limiter: Limiter) {
+    for rules in [vec![], vec![hourly(20), Rule::sliding_window(10, 2 * HOUR)], vec![hourly(1), hourly(2)]] {
+        let refused = limiter.override_rules("over.ride", rules.clone()).await.unwrap_err();
+        assert_eq!(refused, Policy::builder("over.ride").rules(rules).build().unwrap_err());
+    }
+    assert_eq!(room(&limiter, &policy(3), &subject()).await, 3);
+}
+
+async fn policies_of_another_name_are_not_touched(limiter: Limiter) {
+    let other = Policy::builder("over.ride2").rule(hourly(3)).build().unwrap();
+    override_rules(&limiter, 1).await;
+    assert_eq!(room(&limiter, &other, &subject()).await, 3);
+}
+
+async fn rules_on_other_subjects_and_a_ban_stay_in_force(limiter: Limiter) {
+    let ban = Ban::new(3, HOUR, HOUR);
+    let builder = Policy::builder("over.ride").rule_on("network", hourly(4)).rule(hourly(1)).ban(ban);
+    let (policy, network) = (builder.build().unwrap(), Subject::of("10.0.0.0/24"));
+    let call = async |user: &str| {
+        let decision = limiter.check(&policy, &Subject::of(user)).subject("network", &network).report().await.unwrap();
+        let report: Vec<_> = decision.report().iter().map(|rule| (rule.limit(), rule.remaining())).collect();
+        let Decision::Denied(denial) = decision else { return (None, report) };
+        (Some((denial.kind(), denial.rule().map(|rule| rule.index()))), report)
+    };
+    assert_eq!(call("a").await, (None, vec![(4, 3), (1, 0)]));
+    override_rules(&limiter, 2).await;
+    assert_eq!(call("a").await, (None, vec![(4, 2), (2, 0)]));
+    assert_eq!(call("b").await, (None, vec![(4, 1), (2, 1)]));
+    // With more rules on the main subject than there were.
+    limiter.override_rules("over.ride", [hourly(9), Rule::fixed_window(8, HOUR)]).await.unwrap();
+    assert_eq!(call("c").await, (None, vec![(4, 0), (9, 8), (8, 7)]));
+    for _ in 0..3 {
+        assert_eq!(call("c").await.0, Some((Kind::Limited, Some(0))), "the network has made its four calls");
+    }
+    assert_eq!(call("c").await, (Some((Kind::Banned, None)), vec![]));
+    assert_eq!(call("d").await.0, Some((Kind::Limited, Some(0))), "the network is not banned");
+}
+
+async fn a_ban_that_is_counted_in_another_tally_ends_with_the_override(limiter: Limiter) {
+    let ban = Ban::new(3, HOUR, HOUR);
+    let policy = Policy::builder("over.ride").rule(hourly(5)).ban(ban).build().unwrap();
+    override_rules(&limiter, 4).await;
+    limiter.check(&policy, &subject()).ban(HOUR).await.unwrap();
+    limiter.clear_override("over.ride").await.unwrap();
+    assert_eq!(denied(&limiter, &policy).await.kind(), Kind::Banned, "counts leave the tally where it is");
+    limiter.override_rules("over.ride", [Rule::fixed_window(5, HOUR)]).await.unwrap();
+    assert!(allowed(&limiter, &policy).await, "another structure has a tally of its own");
+    limiter.check(&policy, &subject()).reset().await.unwrap();
+    limiter.clear_override("over.ride").await.unwrap();
+    assert!(allowed(&limiter, &policy).await, "a reset reaches both");
+}
+
+#[rate_limit(
+    name = "told",
+    rule(count = 1, per = "1h", name = "hourly", message = "once an hour"),
+    rule(count = 100, per = "1d", message = "a hundred a day"),
+    message = "{@count} per {@per}: {@rule}",
+    limiter = limiter
+)]
+async fn told(limiter: &Limiter) -> Result<(), Rejection> {
+    Ok(())
+}
+
+async fn a_message_is_told_of_the_rule_that_it_was_written_for(limiter: Limiter) {
+    let rejected = async || {
+        let rejection = told(&limiter).await.unwrap_err();
+        let name = rejection.rule().unwrap().name().map(str::to_owned);
+        (rejection.to_string(), name)
+    };
+    let hourly_named = || Some("hourly".to_owned());
+    told(&limiter).await.unwrap();
+    assert_eq!(rejected().await, ("once an hour".to_owned(), hourly_named()));
+    let rules = [Rule::sliding_window(1, 24 * HOUR)];
+    limiter.override_rules("told", rules).await.unwrap();
+    assert_eq!(rejected().await, ("a hundred a day".to_owned(), None));
+    let rules = [Rule::fixed_window(1, HOUR), Rule::sliding_window(1_000, 24 * HOUR)];
+    limiter.override_rules("told", rules).await.unwrap();
+    told(&limiter).await.unwrap();
+    assert_eq!(rejected().await, ("1 per 1h: 1 per fixed window of 1h".to_owned(), None));
+    let rules = [Rule::sliding_window(3, 24 * HOUR), hourly(2)];
+    limiter.override_rules("told", rules).await.unwrap();
+    told(&limiter).await.unwrap();
+    assert_eq!(rejected().await, ("once an hour".to_owned(), hourly_named()));
+}

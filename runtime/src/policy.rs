@@ -345,7 +345,7 @@ mod tests {
     fn a_rule_that_stands_in_for_one_like_it_has_its_name_and_is_known_as_it() {
         let minute = Duration::from_secs(60);
         let own = [Rule::sliding_window(1, minute).named("short"), Rule::token_bucket(5, minute).named("steady")];
-        let policy = Policy::builder("sms").rule(Rule::duplicate(minute)).rules(own).build().unwrap();
+        let policy = Policy::builder("sms").rule(Rule::duplicate(minute / 12)).rules(own).build().unwrap();
         let other = policy.with_rules(&[
             Rule::sliding_window(9, 2 * minute),
             Rule::token_bucket(7, minute),

@@ -124,6 +124,31 @@ async fn a_dropped_waiter_neither_counts_nor_holds_up_the_next() {
     assert_eq!(after, 9 * SECOND);
 }
 
+/// The line is played beside it in numbers: each second lets in the first ten who are still there.
+#[tokio::test(start_paused = true)]
+async fn whoever_leaves_at_random_slows_nobody_down() {
+    let (limiter, policy, mut callers) = (Limiter::in_memory(), policy(10, SECOND), JoinSet::new());
+    // Nobody leaves just when somebody is let in.
+    let stays_ms: Vec<_> = (0..400).map(|_| fastrand::u64(0..40) * 1_000 + fastrand::u64(1..1_000)).collect();
+    for (number, &ms) in stays_ms.iter().enumerate() {
+        let (limiter, policy, came) = (limiter.clone(), policy.clone(), Instant::now());
+        callers.spawn(async move {
+            let waiting = limiter.acquire(&policy, &subject()).into_future();
+            let decision = timeout(Duration::from_millis(ms), waiting).await.ok()?.expect("memory answers");
+            decision.is_allowed().then(|| (came.elapsed().as_millis(), number))
+        });
+    }
+    let mut admitted: Vec<_> = callers.join_all().await.into_iter().flatten().collect();
+    admitted.sort_unstable();
+
+    let (mut line, mut expected) = ((0..400).collect::<Vec<_>>(), Vec::new());
+    for now_ms in (0..40_000).step_by(1_000) {
+        line.retain(|&number| stays_ms[number] > now_ms);
+        expected.extend(line.drain(..line.len().min(10)).map(|number| (u128::from(now_ms), number)));
+    }
+    assert_eq!(admitted, expected);
+}
+
 #[tokio::test(start_paused = true)]
 async fn subjects_wait_in_lines_of_their_own() {
     let (limiter, policy) = (Limiter::in_memory(), policy(1, 10 * SECOND));

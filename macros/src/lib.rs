@@ -175,7 +175,8 @@ mod validate;
 /// # Shadow
 ///
 /// With `shadow`, calls are decided and counted as ever, but none is rejected, not even when Redis does not answer. A call that
-/// would have been is told in the log (`denied in shadow`) and in the metrics (outcome `shadow`), and counts nothing.
+/// would have been is told in the log (`denied in shadow`) and in the metrics (outcome `shadow`), and counts nothing, but
+/// towards a `ban`.
 ///
 /// # Policies
 ///

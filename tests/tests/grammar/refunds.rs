@@ -262,7 +262,7 @@ async fn sent(text: &str) -> Result<usize, Rejection> {
     ban(denials = 3, within = "1h", duration = "1h", message = "{cell.get()} is out"),
     cost = u64::from(cell.get()),
     wait = "1s",
-    refund_if = |result| result.is_ok(),
+    refund_if = Result::is_ok,
     skip_if = cell.get() == 0
 )]
 async fn not_shared(cell: Cell<u8>) -> Result<Cell<u8>, Rejection> {

@@ -157,10 +157,10 @@ mod validate;
 ///
 /// # Refunds
 ///
-/// `refund_if` is a path or a closure, `Fn(&T) -> bool` where the function results in `T`. When the body is done and it holds,
+/// `refund_if` is a path or a closure, `Fn(&T) -> bool` where the function results in `T`; the arguments are the body's. When the body is done and it holds,
 /// exactly the hits of this call are taken back: `Result::is_ok` counts only failures, such as wrong passwords, and
 /// `Result::is_err` does not charge for what failed. Until then the call counts, so that no window ever admits more than its
-/// `count` at once. A result that is a rejection of another limited function is a result like any other.
+/// `count` at once. What is given back is no duplicate of the next call, either.
 ///
 /// A future that is dropped, and a body that panics, give nothing back. Where the permit cannot be given back because Redis does
 /// not answer, the result is returned as it is, the call stays counted, and the log says so. The result is kept while the permit
@@ -175,7 +175,8 @@ mod validate;
 /// # Shadow
 ///
 /// With `shadow`, calls are decided and counted as ever, but none is rejected, not even when Redis does not answer. A call that
-/// would have been is told in the log (`denied in shadow`) and in the metrics (outcome `shadow`), and counts nothing.
+/// would have been is told in the log (`denied in shadow`) and in the metrics (outcome `shadow`), and counts nothing, but
+/// towards a `ban`.
 ///
 /// # Policies
 ///

@@ -137,7 +137,8 @@ fn check_name(model: &Model, mistakes: &mut Mistakes) {
 
 /// Reports a second attribute on the function, which would take the same name and so mix up the tallies of both.
 fn check_alone(model: &Model, function: &Function, mistakes: &mut Mistakes) {
-    if model.name.is_none() && function.has_attribute("rate_limit") {
+    let named = model.name.is_some() || model.policy.is_some();
+    if !named && function.has_attribute("rate_limit") {
         mistakes.report(
             Place::attribute(),
             "two `#[rate_limit]` of one function need a `name` each; name this one, or put the rules of both into one",

@@ -82,6 +82,17 @@ impl Expansion<'_> {
         ours!((#limiter #policy tallygate_subject, #counts #call #(#shown,)*))
     }
 
+    // Input:  async fn login(user: &str) -> Result<Session, Error> { body }
+    // Output: async fn login(user: &str) -> Result<Session, Error> {
+    //             let tallygate_permit = { …; match enter_with(…).await { Ok(permit) => permit, Err(…) => return … } };
+    //             let tallygate_result = async move {
+    //                 if let Some(tallygate_result) = None::<Result<Session, Error>> { return tallygate_result; }
+    //                 body
+    //             }.await;
+    //             let tallygate_refunded = is_refunded(&tallygate_result, Result::is_ok);
+    //             if tallygate_refunded { refund(tallygate_permit).await; }
+    //             tallygate_result
+    //         }
     /// Gives the permit back behind a body whose result the user names.
     pub(super) fn around(self, refund_if: &Expr) -> Around {
         let (private, place, result) = (self.private(), Place::of(refund_if), self.function.result());

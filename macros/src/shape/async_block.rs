@@ -15,6 +15,8 @@ pub(super) struct AsyncBlock {
     pub(super) path: Vec<usize>,
     /// The position of the expression that it is a part of.
     pub(super) start: usize,
+    /// Whether it is `async move`.
+    pub(super) moves: bool,
 }
 
 impl AsyncBlock {
@@ -38,7 +40,8 @@ impl AsyncBlock {
         let end = rest.iter().position(|tree| is_punct(tree, ';'))?;
         let found = Self::ending(&rest[..end])?;
         let first = is_word(binding, "let") && is_punct(equals, '=') && found.start == 0 && found.path.len() == 1;
-        (first && blocks_on(&rest[end..], &name.to_string())).then(|| Self { path: vec![found.path[0] + 3], start: 0 })
+        let is_run = first && blocks_on(&rest[end..], &name.to_string());
+        is_run.then(|| Self { path: vec![found.path[0] + 3], start: 0, ..found })
     }
 
     /// Finds the expression that tokens end with.
@@ -47,13 +50,14 @@ impl AsyncBlock {
         let at = before.len();
         match group.delimiter() {
             Delimiter::Brace => {
-                let before = strip_word(before, "move").unwrap_or(before);
-                Some(Self { path: vec![at], start: strip_word(before, "async")?.len() })
+                let moved = strip_word(before, "move");
+                let start = strip_word(moved.unwrap_or(before), "async")?.len();
+                Some(Self { path: vec![at], start, moves: moved.is_some() })
             }
             Delimiter::Parenthesis => {
                 let start = strip_path(strip_word(before, "pin")?)?.len();
                 let inner = Self::argument(group)?;
-                Some(Self { path: [vec![at], inner.path].concat(), start })
+                Some(Self { path: [vec![at], inner.path].concat(), start, ..inner })
             }
             _ => None,
         }

@@ -94,17 +94,24 @@ impl Body {
     /// A future of the user's own keeps no argument for the check: what names arguments stands where the function is
     /// called, so that the future captures what it did, and is `Send` when it was.
     pub(super) fn with(&self, before: &TokenStream, check: &TokenStream, around: Option<&Around>) -> Group {
-        let both = quote!(#before #check);
+        let both = Check { statements: quote!(#before #check), around, keyword: self.keyword() };
         match &self.kind {
-            Kind::Async | Kind::Plain => in_front(&self.block, &both, around),
-            Kind::AsyncTrait(future, _) => {
-                edited(&self.block, &future.path, |block| checked(rebindings, block, &both, around))
-            }
-            Kind::BlockedOn(future) => edited(&self.block, &future.path, |block| in_front(block, &both, around)),
+            Kind::Async | Kind::Plain => both.in_front(&self.block),
+            Kind::AsyncTrait(future, _) => edited(&self.block, &future.path, |block| both.behind(rebindings, block)),
+            Kind::BlockedOn(future) => edited(&self.block, &future.path, |block| both.in_front(block)),
             Kind::Future(future) => {
-                let checked = edited(&self.block, &future.path, |block| in_front(block, check, around));
+                let check = Check { statements: check.clone(), ..both };
+                let checked = edited(&self.block, &future.path, |block| check.in_front(block));
                 behind(declarations, &checked, |rest| quote!(#before #rest))
             }
+        }
+    }
+
+    /// How a block within the body's captures what the body's does, which owns its arguments or borrows them.
+    fn keyword(&self) -> TokenStream {
+        match &self.kind {
+            Kind::Future(future) | Kind::BlockedOn(future) if !future.moves => quote!(async),
+            _ => quote!(async move),
         }
     }
 }
@@ -116,25 +123,38 @@ pub(super) fn filled(group: &Group, tokens: TokenStream) -> Group {
     filled
 }
 
-/// Puts statements in front of those of a block.
-///
-/// A block that is unfinished stays the tokens that it is, within another: what is missing in it the compiler has told
-/// before, and tells only once when all the places are the same.
-fn in_front(block: &Group, check: &TokenStream, around: Option<&Around>) -> Group {
-    let first = if is_finished(block) { declarations } else { |_| 0 };
-    let block = if is_finished(block) { block } else { &filled(block, block.to_token_stream()) };
-    checked(first, block, check, around)
+/// The check, as it is put into a block.
+struct Check<'a> {
+    statements: TokenStream,
+    around: Option<&'a Around>,
+    /// Makes a block of the body, where something is done behind it.
+    keyword: TokenStream,
 }
 
-/// Puts the check behind the first tokens of a block, and around the others what there is to do behind them.
-fn checked(first: fn(TokenStream) -> usize, block: &Group, check: &TokenStream, around: Option<&Around>) -> Group {
-    behind(first, block, |rest| match around {
-        None => quote!({ #check } #rest),
-        Some(Around { permit, result, within, behind }) => {
-            let body = filled(block, quote!(#within #rest));
-            quote!(let #permit = { #check }; let #result = async move #body.await; #behind)
+impl Check<'_> {
+    /// Puts the check in front of the statements of a block.
+    ///
+    /// A block that is unfinished stays the tokens that it is, within another: what is missing in it the compiler has told
+    /// before, and tells only once when all the places are the same.
+    fn in_front(&self, block: &Group) -> Group {
+        if is_finished(block) {
+            self.behind(declarations, block)
+        } else {
+            self.behind(|_| 0, &filled(block, block.to_token_stream()))
         }
-    })
+    }
+
+    /// Puts the check behind the first tokens of a block, and around the others what there is to do behind them.
+    fn behind(&self, first: fn(TokenStream) -> usize, block: &Group) -> Group {
+        let Self { statements, around, keyword } = self;
+        behind(first, block, |rest| match around {
+            None => quote!({ #statements } #rest),
+            Some(Around { permit, result, within, behind }) => {
+                let body = filled(block, quote!(#within #rest));
+                quote!(let #permit = { #statements }; let #result = #keyword #body.await; #behind)
+            }
+        })
+    }
 }
 
 fn is_finished(block: &Group) -> bool {

@@ -61,3 +61,22 @@ async fn a_ban_without_a_message_has_the_usual_one() {
     assert_eq!(denial(plain(&limiter).await).to_string(), "1 per 1h");
     assert_eq!(denial(plain(&limiter).await).to_string(), "too many denied requests; try again in 1m");
 }
+
+#[rate_limit(prevent_duplicate, rule(count = 9, per = "1h"), ban(denials = 2, within = "1m", duration = "1m"), limiter = limiter)]
+async fn repeated(limiter: &Limiter) -> Result<(), Rejection> {
+    let _ = limiter;
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn duplicates_are_denials_and_calls_during_a_ban_are_none() {
+    let limiter = Limiter::in_memory();
+    repeated(&limiter).await.unwrap();
+    for kind in [Kind::Duplicate, Kind::Duplicate, Kind::Banned] {
+        assert_eq!(denial(repeated(&limiter).await).kind(), kind);
+    }
+    advance(Duration::from_secs(59)).await;
+    assert_eq!(denial(repeated(&limiter).await).kind(), Kind::Banned);
+    advance(Duration::from_secs(1)).await;
+    repeated(&limiter).await.unwrap();
+}

@@ -64,6 +64,29 @@ async fn a_policy_may_be_of_an_argument() {
     denial(service.boxed(2).await);
 }
 
+/// The policy of the second attribute is asked first, as whatever stands further in is.
+#[rate_limit(policy = *inner, refund_if = Result::is_err, limiter = limiter)]
+#[rate_limit(policy = *outer, refund_if = Result::is_err, message = "not now, by {@rule}", limiter = limiter)]
+async fn twice(inner: &Policy, outer: &Policy, limiter: &Limiter) -> Result<u8, Rejection> {
+    let _ = limiter;
+    Ok(1)
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_policies_of_one_function_are_decided_one_after_the_other() {
+    let policy = |name: &'static str, count| {
+        Policy::builder(name).rule(Rule::sliding_window(count, HOUR).named(name)).build().unwrap()
+    };
+    let (inner, outer, limiter) = (policy("inner", 2), policy("outer", 3), Limiter::in_memory());
+    for _ in 0..2 {
+        assert_eq!(twice(&inner, &outer, &limiter).await.unwrap(), 1);
+    }
+    // What the inner one rejects is given back to the outer one.
+    for _ in 0..5 {
+        assert_eq!(denial(twice(&inner, &outer, &limiter).await).policy(), "inner");
+    }
+}
+
 #[rate_limit(policy = policy, limiter = limiter)]
 async fn of_several(policy: &Policy, limiter: &Limiter, runs: &Runs) -> Result<u32, Rejection> {
     Ok(runs.count())

@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "shapes that no style guide would have are shapes, too")]
 
+use std::cell::Cell;
 use std::fmt::Display;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -90,11 +91,33 @@ async fn a_closure_may_look_at_the_result() {
     denial(search("", &limiter).await);
 }
 
+#[rate_limit(prevent_duplicate, rule(count = 2, per = "1h"), refund_if = Result::is_err, limiter = limiter)]
+async fn order(fail: bool, limiter: &Limiter) -> Result<(), Failure> {
+    let _ = limiter;
+    if fail { Err(Failure::Wrong) } else { Ok(()) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_given_back_may_be_repeated_at_once() {
+    let limiter = Limiter::in_memory();
+    for _ in 0..5 {
+        assert!(matches!(order(true, &limiter).await, Err(Failure::Wrong)));
+    }
+    order(false, &limiter).await.unwrap();
+    let again = order(true, &limiter).await;
+    assert!(matches!(again, Err(Failure::Rejected(rejection)) if rejection.kind() == Kind::Duplicate));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_dropped_in_its_body_stays_counted() {
     let limiter = Limiter::in_memory();
     assert!(futures_util::FutureExt::now_or_never(search("", &limiter)).is_none());
     denial(search("", &limiter).await);
+}
+
+/// As a runtime does that runs a future to its end; in memory, that is at once.
+fn block_on<F: Future>(future: F) -> F {
+    future
 }
 
 struct Service {
@@ -131,6 +154,17 @@ impl Service {
             let number: u32 = if fail { "x" } else { "1" }.parse()?;
             Ok(number + calls)
         }
+    }
+
+    #[rate_limit(rule(count = 1, per = "1h"), refund_if = Result::is_ok, limiter = self.limiter)]
+    fn borrowing<'a>(&'a self, fail: &'a bool) -> impl Future<Output = Result<&'a str, Failure>> + Send {
+        async { if *fail { Err(Failure::Wrong) } else { Ok(self.name.as_str()) } }
+    }
+
+    #[rate_limit(rule(count = 1, per = "1h"), refund_if = Result::is_ok, limiter = self.limiter)]
+    fn run_to_its_end(&self, fail: bool) -> Result<&str, Failure> {
+        let body = async { if fail { Err(Failure::Wrong) } else { Ok(self.name.as_str()) } };
+        futures_util::FutureExt::now_or_never(block_on(body)).unwrap()
     }
 
     #[rate_limit(rule(count = 1, per = "1h"), refund_if = Result::is_ok, limiter = self.limiter)]
@@ -183,6 +217,8 @@ async fn every_shape_gives_its_permit_back() {
         assert_eq!(service.borrowed("b", false).await.unwrap(), "a");
         assert!(service.opaque(false).await.is_ok());
         assert_eq!(service.boxed(false).await.unwrap(), "a");
+        assert_eq!(service.borrowing(&false).await.unwrap(), "a");
+        assert_eq!(service.run_to_its_end(false).unwrap(), "a");
         assert!(service.later(false).await.is_ok());
         let again = Service { name: "a".into(), limiter: service.limiter.clone(), calls: 0 };
         assert_eq!(again.consuming(false).await.unwrap().to_string(), "a");
@@ -194,6 +230,8 @@ async fn every_shape_gives_its_permit_back() {
     assert!(is_rejected(&service.opaque(false).await));
     assert!(matches!(service.boxed(true).await, Err(Failure::Wrong)));
     assert!(is_rejected(&service.boxed(false).await));
+    assert!(service.borrowing(&true).await.is_err() && is_rejected(&service.borrowing(&false).await));
+    assert!(service.run_to_its_end(true).is_err() && is_rejected(&service.run_to_its_end(false)));
     assert!(matches!(service.later(true).await, Err(Failure::Wrong)));
     assert!(is_rejected(&service.later(false).await));
     assert_eq!(service.calls, calls + 2);
@@ -216,6 +254,23 @@ async fn sent(text: &str) -> Result<usize, Rejection> {
     Ok(text.len())
 }
 
+/// Borrows from what can be sent, but not be shared, before each await.
+#[rate_limit(
+    key = "{cell.get()}",
+    rule(count = u64::from(cell.get()), per = "1h"),
+    rule(count = 3, per = "1h", key = "cell:{cell.get()}", message = "not {cell.get():hash}"),
+    ban(denials = 3, within = "1h", duration = "1h", message = "{cell.get()} is out"),
+    cost = u64::from(cell.get()),
+    wait = "1s",
+    refund_if = Result::is_ok,
+    skip_if = cell.get() == 0
+)]
+async fn not_shared(cell: Cell<u8>) -> Result<Cell<u8>, Rejection> {
+    tokio::task::yield_now().await;
+    cell.set(cell.get() + 1);
+    Ok(cell)
+}
+
 #[rate_limit(rule(count = 1, per = "1h"), refund_if = Result::is_ok)]
 async fn not_sent(text: Rc<str>) -> Result<usize, Rejection> {
     tokio::task::yield_now().await;
@@ -226,6 +281,9 @@ async fn not_sent(text: Rc<str>) -> Result<usize, Rejection> {
 async fn a_future_that_gives_back_is_send_if_it_was() {
     let call = async { sent("abc").await };
     assert_eq!(tokio::spawn(call).await.unwrap().unwrap(), 3);
+    for cell in [3, 3, 0, 0] {
+        assert_eq!(tokio::spawn(not_shared(Cell::new(cell))).await.unwrap().unwrap().get(), cell + 1);
+    }
     assert_eq!(not_sent("abc".into()).await.unwrap(), 3);
 }
 

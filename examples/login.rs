@@ -1,0 +1,89 @@
+//! A login of which only failures count, and that bans who goes on guessing: `cargo run --example login`.
+//!
+//! `TALLYGATE_URL` says where the tallies are: `memory://`, which is the default, or `redis://host:port`. Run it twice on
+//! Redis, and the second run finds the account closed by the first.
+#![allow(clippy::print_stdout, reason = "it prints for whoever tries it")]
+
+use std::{env, error::Error, fmt};
+
+use tallygate::{Kind, Limiter, Rejection, rate_limit};
+
+/// Five wrong passwords in ten minutes. A right one is given back, so that nobody is locked out by logging in.
+///
+/// Who is rejected twenty times all the same is banned for an hour, and then not even the right password helps.
+#[rate_limit(
+    name = "login",
+    key = "{user:trim:lower}",
+    rule(count = 5, per = "10m"),
+    ban(denials = 20, within = "10m", duration = "1h", message = "{user:trim} is closed for {@retry_after}"),
+    message = "{@count} wrong passwords in {@per} are enough; try again in {@retry_after}",
+    refund_if = Result::is_ok
+)]
+async fn login(user: &str, password: &str) -> Result<Session, LoginError> {
+    if password != "correct horse" {
+        return Err(LoginError::WrongPassword);
+    }
+    Ok(Session { user: user.to_owned() })
+}
+
+struct Session {
+    user: String,
+}
+
+enum LoginError {
+    WrongPassword,
+    Rejected(Rejection),
+}
+
+impl From<Rejection> for LoginError {
+    fn from(rejection: Rejection) -> Self {
+        Self::Rejected(rejection)
+    }
+}
+
+impl fmt::Display for LoginError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongPassword => f.write_str("wrong password"),
+            Self::Rejected(rejection) => write!(f, "{}: {rejection}", rejection.kind()),
+        }
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let url = env::var("TALLYGATE_URL").unwrap_or_else(|_| "memory://".into());
+    Limiter::connect(&url).await?.install()?;
+
+    println!("alice logs in ten times, which is more than five, and none of it counts:");
+    repeat(10, "alice", "correct horse").await;
+
+    println!("\nsomebody guesses her password: five guesses are looked at, and twenty are not:");
+    repeat(25, "alice", "123456").await;
+
+    println!("\nwhoever it is now, with the right password or a wrong one, is kept out:");
+    repeat(1, "Alice ", "correct horse").await;
+
+    println!("\nbob has an account of his own:");
+    repeat(1, "bob", "correct horse").await;
+    Ok(())
+}
+
+/// Logs in again and again, and prints every answer that is another than the one before, with how often it came.
+async fn repeat(times: u32, user: &str, password: &str) {
+    let mut answers: Vec<(String, u32)> = Vec::new();
+    for _ in 0..times {
+        let answer = match login(user, password).await {
+            Ok(session) => format!("welcome, {}", session.user),
+            Err(LoginError::Rejected(rejection)) if rejection.kind() == Kind::Unavailable => rejection.to_string(),
+            Err(error) => error.to_string(),
+        };
+        match answers.last_mut() {
+            Some((last, times)) if *last == answer => *times += 1,
+            _ => answers.push((answer, 1)),
+        }
+    }
+    for (answer, times) in answers {
+        println!("  {times:2} × {answer}");
+    }
+}

@@ -1,0 +1,65 @@
+//! The examples of what there is around a limit, run as their users run them: in memory, and twice on one Redis.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+
+use escargot::CargoBuild;
+use tallygate_tests::server::Server;
+
+/// Returns what an example prints: in memory, on Redis, and once more on the same Redis.
+fn printed(example: &str) -> [String; 3] {
+    // Built by the test itself: another build may have left an old one in its place.
+    let cargo = CargoBuild::new().package("tallygate-examples").example(example).current_release();
+    let binary = cargo.run().expect("the example builds");
+    let redis = Server::start();
+    let run = |url: &str| {
+        let output = binary.command().env("TALLYGATE_URL", url).output().expect("the example starts");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    ["memory://", &redis.url(), &redis.url()].map(run)
+}
+
+/// Counts the lines with all those parts.
+fn lines_with(text: &str, parts: &[&str]) -> usize {
+    text.lines().filter(|line| parts.iter().all(|part| line.contains(part))).count()
+}
+
+#[test]
+fn only_failed_logins_count_and_who_goes_on_is_banned() {
+    let [memory, first, second] = printed("login");
+    for text in [&memory, &first] {
+        assert_eq!(lines_with(text, &["10 × welcome, alice"]), 1, "{text}");
+        assert_eq!(lines_with(text, &[" 5 × wrong password"]), 1, "{text}");
+        assert!(lines_with(text, &["limited: 5 wrong passwords in 10m are enough; try again in"]) >= 1, "{text}");
+        assert_eq!(lines_with(text, &[" 1 × banned: Alice is closed for"]), 1, "{text}");
+        assert_eq!(lines_with(text, &[" 1 × welcome, bob"]), 1, "{text}");
+    }
+    assert_eq!((lines_with(&second, &["alice is closed for"]) > 1, lines_with(&second, &["welcome"])), (true, 1));
+}
+
+#[test]
+fn a_newcomer_has_three_draws_and_a_bot_is_banned() {
+    let [memory, first, second] = printed("lottery");
+    for text in [&memory, &first] {
+        assert_eq!(lines_with(text, &["alice draws"]), 4, "{text}");
+        assert!(lines_with(text, &["alice limited: no draw left; the next one comes in"]) >= 1, "{text}");
+        assert_eq!(lines_with(text, &["bot   limited: no draw left"]), 10, "{text}");
+        assert!(lines_with(text, &["bot   banned: no more draws for"]) >= 1, "{text}");
+        let last = text.lines().last().unwrap();
+        assert!(last.contains("banned"), "{text}");
+    }
+    assert_eq!((lines_with(&second, &["bot   banned"]), lines_with(&second, &["bot   draws"])), (16, 0), "{second}");
+}
+
+#[test]
+fn pages_are_counted_by_plan_and_wait_for_their_pace() {
+    let [memory, first, second] = printed("quota");
+    let told = "limited: your plan has 20 pages a day; these are too many";
+    for text in [&memory, &first] {
+        assert_eq!(lines_with(text, &["8 pages translated"]), 3, "{text}");
+        assert_eq!(lines_with(text, &["4 pages translated"]), 1, "{text}");
+        assert_eq!(lines_with(text, &[told]), 1, "{text}");
+        assert_eq!(lines_with(text, &["limited: no more than 10 pages at once (never)"]), 1, "{text}");
+    }
+    assert_eq!((lines_with(&second, &[told]), lines_with(&second, &["8 pages translated"])), (4, 1), "{second}");
+}

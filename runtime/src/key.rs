@@ -6,6 +6,7 @@
 //! A key is `{prefix}:{policy}{layout}:{subject}` and has at most [`KEY_BYTES`].
 
 use std::fmt::{self, Write as _};
+use std::ops::Deref;
 
 use arrayvec::ArrayString;
 use blake2::{
@@ -32,7 +33,24 @@ const DIGEST_MARK: char = '!';
 const DIGEST_BYTES: usize = 32;
 
 /// A subject as it stands in keys.
-pub(crate) type Short = ArrayString<SUBJECT_BYTES>;
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Short(ArrayString<SUBJECT_BYTES>);
+
+impl Deref for Short {
+    type Target = str;
+
+    #[inline]
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Says nothing of the values, which may be personal.
+impl fmt::Debug for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Short").finish_non_exhaustive()
+    }
+}
 
 /// Whom a rule counts: the rendered key, like `sms:13800000000`.
 ///
@@ -57,7 +75,7 @@ impl Subject {
     /// Returns the subject of a policy that counts all calls together.
     #[must_use]
     pub fn everyone() -> Self {
-        Self { text: ArrayString::new(), spilled: None }
+        Self { text: Short(ArrayString::new()), spilled: None }
     }
 
     /// Returns a subject of one value.
@@ -80,8 +98,8 @@ impl Subject {
     pub(crate) fn push_literal(&mut self, text: &str) {
         match &mut self.spilled {
             Some(spilled) => spilled.push_str(text),
-            None if self.text.try_push_str(text).is_ok() => {}
-            None => self.spilled = Some(format!("{}{text}", self.text)),
+            None if self.text.0.try_push_str(text).is_ok() => {}
+            None => self.spilled = Some(format!("{}{text}", self.text.0)),
         }
     }
 
@@ -98,7 +116,7 @@ impl Subject {
     }
 
     pub(crate) fn short(&self) -> Short {
-        self.spilled.as_ref().map_or(self.text, |spilled| shorten(spilled))
+        self.spilled.as_ref().map_or(self.text, |spilled| Short(shorten(spilled)))
     }
 }
 
@@ -254,6 +272,7 @@ mod tests {
 
     #[test]
     fn debug_output_keeps_the_values_to_itself() {
-        assert!(!format!("{:?}", Subject::of("13800000000")).contains("138"));
+        let subject = Subject::of("13800000000");
+        assert!(!format!("{subject:?} {:?}", subject.short()).contains("138"));
     }
 }

@@ -30,14 +30,17 @@ impl Check<'_> {
     #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, reason = "without Redis it can decide any"))]
     #[inline]
     fn at_once(&self) -> Option<Result<Decision, Outage>> {
-        match (self.limiter.backend(), self.plain()) {
-            (Backend::Memory(memory), Some(request)) => Some(self.by_memory(memory, request)),
-            _ => self.at_once_by_terms(),
+        let Some(request) = self.plain() else { return self.at_once_by_terms() };
+        match self.limiter.backend() {
+            Backend::Memory(memory) => Some(self.by_memory(memory, request)),
+            #[cfg(feature = "redis")]
+            Backend::Redis(_) => Some(Ok(self.denial(request, self.remembered(request)?))),
         }
     }
 
     /// The same, whatever subjects the call has and whatever rules are in force.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, reason = "without Redis it can decide any"))]
+    #[inline(never)]
     fn at_once_by_terms(&self) -> Option<Result<Decision, Outage>> {
         let terms = match self.terms() {
             Ok(terms) => terms,
@@ -53,16 +56,16 @@ impl Check<'_> {
             #[cfg(feature = "redis")]
             Backend::Redis(_) if closed.is_some() && self.limiter.overrides().is_due() => return None,
             #[cfg(feature = "redis")]
-            Backend::Redis(_) => closed.or_else(|| self.remembered(&terms))?,
+            Backend::Redis(_) => closed.or_else(|| self.remembered(self.request(&terms)))?,
         };
         Some(Ok(self.denial(self.request(&terms), denied)))
     }
 
     /// What this process remembers of such a call. Who gives permits back wants to know what others gave back.
     #[cfg(feature = "redis")]
-    fn remembered(&self, terms: &Terms<'_>) -> Option<Verdict> {
+    fn remembered(&self, request: Request<'_>) -> Option<Verdict> {
         let denials = self.limiter.denials().filter(|_| !self.refundable)?;
-        denials.recall(self.request(terms), self.limiter.clock().now_us())
+        denials.recall(request, self.limiter.clock().now_us())
     }
 
     async fn at_length(self) -> Result<Decision, Outage> {
@@ -120,6 +123,14 @@ impl Check<'_> {
 
     #[inline]
     fn decision(&self, request: Request<'_>, answer: Answer) -> Decision {
+        if answer.verdict == Verdict::Admitted && !self.refundable && answer.standings.is_empty() {
+            return Decision::Allowed(Permit::new(Vec::new(), None));
+        }
+        self.decision_at_length(request, answer)
+    }
+
+    /// The same of any answer.
+    fn decision_at_length(&self, request: Request<'_>, answer: Answer) -> Decision {
         let Answer { verdict, standings, at_us } = answer;
         let Request { policy, subjects, cost, .. } = request;
         let report = if standings.is_empty() { Vec::new() } else { report(policy, standings) };
@@ -135,6 +146,7 @@ impl Check<'_> {
     }
 
     /// A denial that the storage was not asked for.
+    #[inline]
     fn denial(&self, request: Request<'_>, verdict: Verdict) -> Decision {
         self.decision(request, Answer { verdict, standings: Vec::new(), at_us: 0 })
     }
@@ -193,24 +205,27 @@ impl Future for Deciding<'_> {
 impl State<'_> {
     #[inline]
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Decision, Outage>> {
-        match self {
-            Self::Asked(check) => {
-                let decided = if check.patience.is_none() { check.at_once() } else { None };
-                decided.map_or_else(|| self.go_on().poll(context), Poll::Ready)
+        if let Self::Asked(check) = self {
+            if check.patience.is_none()
+                && let Some(decided) = check.at_once()
+            {
+                return Poll::Ready(decided);
             }
+            self.go_on();
+        }
+        match self {
             Self::Waiting(answer) => answer.as_mut().poll(context),
             // Polled again after it was ready, which is the caller's mistake: it never is again.
-            Self::Done => Poll::Pending,
+            Self::Asked(_) | Self::Done => Poll::Pending,
         }
     }
 
     /// Goes on from a call that cannot be decided at once.
     #[cold]
-    fn go_on(&mut self) -> &mut Self {
+    fn go_on(&mut self) {
         if let Self::Asked(check) = mem::replace(self, Self::Done) {
             *self = Self::Waiting(Box::pin(check.at_length()));
         }
-        self
     }
 }
 

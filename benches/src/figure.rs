@@ -39,6 +39,12 @@ impl Figure {
         Self::new(what, unit, against, duel, duel.difference(), unit)
     }
 
+    /// Says what ours is; the peer's is there for comparison.
+    pub(crate) fn alone(what: &'static str, unit: &'static str, against: &'static str, duel: &Duel) -> Self {
+        let [ours, _] = duel.each();
+        Self::new(what, unit, against, duel, ours, unit)
+    }
+
     fn new(
         what: &'static str,
         unit: &'static str,

@@ -4,6 +4,7 @@ pub(crate) mod attribute;
 pub(crate) mod compile;
 pub(crate) mod decision;
 pub(crate) mod latency;
+pub(crate) mod remembered;
 pub(crate) mod server_time;
 pub(crate) mod storage;
 pub(crate) mod threads;

@@ -39,6 +39,32 @@ impl Caller for Checker {
     }
 }
 
+/// Calls [`Limiter::check`] for several subjects that are decided together: the number, a group that it is in, and everybody.
+#[derive(Clone)]
+pub(crate) struct Together {
+    limiter: Limiter,
+    policy: Policy,
+}
+
+/// How many numbers are in one group.
+const GROUP: usize = 10;
+
+impl Together {
+    /// The policy has rules on the subject of the call, and on `group` and `everybody`.
+    pub(crate) async fn connect(url: &str, policy: &Policy) -> Self {
+        Self { limiter: patient(url).await, policy: policy.clone() }
+    }
+}
+
+impl Caller for Together {
+    async fn call(&self, subject: usize) -> bool {
+        let (one, group) = (Subject::of(subject), Subject::of(subject / GROUP));
+        let check = self.limiter.check(&self.policy, &one);
+        let decision = check.subject("group", &group).subject("everybody", &Subject::everyone()).await;
+        decision.expect("the server answers").is_allowed()
+    }
+}
+
 /// Connects a limiter that waits for a busy machine.
 pub(crate) async fn patient(url: &str) -> Limiter {
     // What is measured is Redis, so no denial is remembered here.

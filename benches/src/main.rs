@@ -23,13 +23,13 @@ use std::env;
 use std::path::Path;
 
 use crate::figure::Figure;
-use crate::figures::{attribute, compile, decision, latency, server_time, storage, threads, throughput};
+use crate::figures::{attribute, compile, decision, latency, remembered, server_time, storage, threads, throughput};
 use crate::report::Report;
 use crate::server::Server;
 
 /// What can be measured by itself, in the order of the report.
-const GROUPS: [&str; 8] =
-    ["server-time", "storage", "throughput", "latency", "decision", "attribute", "threads", "compile"];
+const GROUPS: [&str; 9] =
+    ["server-time", "storage", "throughput", "latency", "remembered", "decision", "attribute", "threads", "compile"];
 
 /// Where the report goes.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/bench");
@@ -54,6 +54,7 @@ fn measure(group: &str, server: &Server) -> Vec<Figure> {
         "storage" => storage::figures(server),
         "throughput" => throughput::figures(server),
         "latency" => latency::figures(server),
+        "remembered" => remembered::figures(server),
         "decision" => decision::figures(),
         "attribute" => attribute::figures(),
         "threads" => threads::figures(),

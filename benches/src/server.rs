@@ -64,6 +64,14 @@ impl Server {
         self.ask::<()>(&["CONFIG", "RESETSTAT"]);
     }
 
+    /// Returns how many commands the server was sent, but for those that ask for statistics.
+    pub(crate) fn commands(&self) -> f64 {
+        let info: String = self.ask(&["INFO", "commandstats"]);
+        let counted =
+            info.lines().filter(|line| !line.starts_with("cmdstat_config") && !line.starts_with("cmdstat_info"));
+        counted.filter_map(|line| field(line, ":calls=", ',')?.parse::<f64>().ok()).sum()
+    }
+
     /// Returns the microseconds that calls of scripts took the server in all.
     pub(crate) fn script_us(&self) -> f64 {
         let info: String = self.ask(&["INFO", "commandstats"]);

@@ -99,7 +99,7 @@ impl Denials {
                 let known = Known {
                     hash: name.hash(&self.seed),
                     policy: request.policy.clone(),
-                    subject: name.subject.as_str().into(),
+                    subject: (**name.subject).into(),
                     others: self.others(request),
                     cost: request.cost,
                     rule,

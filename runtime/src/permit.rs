@@ -23,6 +23,7 @@ pub(crate) struct Ticket {
 }
 
 impl Permit {
+    #[inline]
     pub(crate) fn new(report: Vec<RuleReport>, ticket: Option<Ticket>) -> Self {
         Self { report, ticket: ticket.map(Box::new) }
     }

@@ -133,7 +133,8 @@ async fn whoever_leaves_at_random_slows_nobody_down() {
     for (number, &ms) in stays_ms.iter().enumerate() {
         let (limiter, policy, came) = (limiter.clone(), policy.clone(), Instant::now());
         callers.spawn(async move {
-            let waiting = limiter.acquire(&policy, &subject()).into_future();
+            let subject = subject();
+            let waiting = limiter.acquire(&policy, &subject).into_future();
             let decision = timeout(Duration::from_millis(ms), waiting).await.ok()?.expect("memory answers");
             decision.is_allowed().then(|| (came.elapsed().as_millis(), number))
         });

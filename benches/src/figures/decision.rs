@@ -14,11 +14,11 @@ use crate::duel::Duel;
 use crate::figure::Figure;
 use crate::stopwatch::Stopwatch;
 
-const ROUNDS: usize = 301;
-const CALLS: usize = 10_000;
+pub(super) const ROUNDS: usize = 301;
+pub(super) const CALLS: usize = 10_000;
 const SUBJECTS: usize = 64;
 
-const GOVERNOR: &str = "governor, keyed, one quota";
+pub(super) const GOVERNOR: &str = "governor, keyed, one quota";
 
 pub(crate) fn figures() -> Vec<Figure> {
     let (admits, denies) = (Governor::that_admits(), Governor::that_denies());
@@ -63,7 +63,7 @@ fn against_limitador(what: &'static str, policy: Policy, peer: &Limitador) -> Fi
 }
 
 /// The subjects of all contenders.
-fn subjects<T>(of: impl Fn(&str) -> T) -> Vec<T> {
+pub(super) fn subjects<T>(of: impl Fn(&str) -> T) -> Vec<T> {
     (0..SUBJECTS).map(|number| of(&format!("138000000{number:02}"))).collect()
 }
 
@@ -89,7 +89,7 @@ impl Ours {
 }
 
 /// As its documentation sets it up: on a concurrent map, with the clock that reads the processor's counter.
-struct Governor {
+pub(super) struct Governor {
     limiter: DefaultKeyedRateLimiter<String>,
     subjects: Vec<String>,
 }
@@ -99,7 +99,7 @@ impl Governor {
         Self::new(Quota::per_second(NonZeroU32::MAX))
     }
 
-    fn that_denies() -> Self {
+    pub(super) fn that_denies() -> Self {
         Self::new(Quota::per_hour(NonZeroU32::MIN))
     }
 
@@ -107,7 +107,7 @@ impl Governor {
         Self { limiter: DefaultKeyedRateLimiter::keyed(quota), subjects: subjects(str::to_owned) }
     }
 
-    fn ns(&self) -> f64 {
+    pub(super) fn ns(&self) -> f64 {
         let started = Stopwatch::start();
         for subject in self.subjects.iter().cycle().take(CALLS) {
             let decision = self.limiter.check_key(black_box(subject));

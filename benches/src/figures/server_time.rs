@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tallygate::Policy;
+use tallygate::{Policy, Rule};
 use tokio::runtime::Runtime;
 
 use super::{SORTED_SET, runtime, sliding};
 use crate::duel::Duel;
 use crate::figure::Figure;
-use crate::load::{Caller, Checker, drive};
+use crate::load::{Caller, Checker, Together, drive};
 use crate::peer::{Gcra, SortedSet};
 use crate::server::Server;
 
@@ -39,6 +39,7 @@ pub(crate) fn figures(server: &Server) -> Vec<Figure> {
         bench.large_count_admitted().at_most(1.3),
         bench.large_count_denied().at_most(1.3),
         bench.one_rule(),
+        bench.three_subjects().at_most(1.8),
     ]
 }
 
@@ -110,7 +111,22 @@ impl Bench<'_> {
         Figure::ratio("server time of an admitted call, one rule", "µs", "GCRA script", &duel)
     }
 
-    fn compare<P: Caller>(&self, ours: &[Checker], peers: &[P], expect: Expect) -> Duel {
+    /// Each subject has one rule of the same count.
+    fn three_subjects(&self) -> Figure {
+        const SHORT: Duration = Duration::from_millis(600);
+        const COUNT: u64 = 100_000;
+        let rule = || Rule::sliding_window(COUNT, SHORT);
+        let three = Policy::builder("bench.three").rule(rule()).rule_on("group", rule()).rule_on("everybody", rule());
+        let three = three.build().expect("a valid policy");
+        let connect = |_| self.runtime.block_on(Together::connect(&self.server.url(), &three));
+        let (ours, peers) =
+            ((0..PROCESSES).map(connect).collect::<Vec<_>>(), self.checkers(&sliding("bench.one", &[(COUNT, SHORT)])));
+        self.server.clear();
+        let duel = self.compare(&ours, &peers, Expect::Admitted);
+        Figure::ratio("server time, three subjects in one decision", "µs", "one subject", &duel)
+    }
+
+    fn compare<P: Caller>(&self, ours: &[impl Caller], peers: &[P], expect: Expect) -> Duel {
         let any = || (0..CALLS).map(|_| fastrand::usize(..SUBJECTS)).collect();
         Duel::of(ROUNDS, || self.us(ours, any(), expect), || self.us(peers, any(), expect))
     }

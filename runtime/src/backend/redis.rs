@@ -10,7 +10,7 @@ mod wire;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use self::batch::Batcher;
 use self::server::Server;
@@ -45,8 +45,15 @@ impl Redis {
 
     pub(crate) async fn decide(&self, request: Request<'_>) -> Result<Answer, Outage> {
         let until = self.until();
-        let decided = timeout_at(until, self.ask(request, until)).await;
-        decided.unwrap_or_else(|_| Err(Outage::new(format!("redis: no answer within {:?}", self.deadline))))
+        match self.batcher.ask(request, until).await? {
+            Reply::Answer(answer) => Ok(answer),
+            // Nothing was charged in either case. Alone and by the time just learnt, the next answer is the last.
+            Reply::OffTheClock | Reply::Unreadable => match self.server.ask(&[request], until).await?.pop() {
+                Some(Reply::Answer(answer)) => Ok(answer),
+                Some(Reply::Unreadable) => Err(Outage::new("redis: a tally's key holds something that is no tally")),
+                _ => Err(Outage::new("redis: the server's clock is not where it was a moment ago")),
+            },
+        }
     }
 
     /// Takes back the hits of a call that was admitted then; tells whether there were any.
@@ -66,17 +73,5 @@ impl Redis {
 
     fn until(&self) -> Instant {
         Instant::now() + self.deadline
-    }
-
-    async fn ask(&self, request: Request<'_>, until: Instant) -> Result<Answer, Outage> {
-        match self.batcher.ask(request, until).await? {
-            Reply::Answer(answer) => Ok(answer),
-            // Nothing was charged in either case. Alone and by the time just learnt, the next answer is the last.
-            Reply::OffTheClock | Reply::Unreadable => match self.server.ask(&[request], until).await?.pop() {
-                Some(Reply::Answer(answer)) => Ok(answer),
-                Some(Reply::Unreadable) => Err(Outage::new("redis: a tally's key holds something that is no tally")),
-                _ => Err(Outage::new("redis: the server's clock is not where it was a moment ago")),
-            },
-        }
     }
 }

@@ -29,14 +29,17 @@ impl Check<'_> {
     #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, reason = "without Redis it can decide any"))]
     #[inline]
     fn at_once(&self) -> Option<Result<Decision, Outage>> {
-        match (self.limiter.backend(), self.plain()) {
-            (Backend::Memory(memory), Some(request)) => Some(self.by_memory(memory, request)),
-            _ => self.at_once_by_terms(),
+        let Some(request) = self.plain() else { return self.at_once_by_terms() };
+        match self.limiter.backend() {
+            Backend::Memory(memory) => Some(self.by_memory(memory, request)),
+            #[cfg(feature = "redis")]
+            Backend::Redis(_) => Some(Ok(self.denial(request, self.remembered(request)?))),
         }
     }
 
     /// The same, whatever subjects the call has and whatever rules are in force.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, reason = "without Redis it can decide any"))]
+    #[inline(never)]
     fn at_once_by_terms(&self) -> Option<Result<Decision, Outage>> {
         let terms = match self.terms() {
             Ok(terms) => terms,
@@ -52,16 +55,16 @@ impl Check<'_> {
             #[cfg(feature = "redis")]
             Backend::Redis(_) if closed.is_some() && self.limiter.overrides().is_due() => return None,
             #[cfg(feature = "redis")]
-            Backend::Redis(_) => closed.or_else(|| self.remembered(&terms))?,
+            Backend::Redis(_) => closed.or_else(|| self.remembered(self.request(&terms)))?,
         };
-        Some(Ok(self.denial(&terms, denied)))
+        Some(Ok(self.denial(self.request(&terms), denied)))
     }
 
     /// What this process remembers of such a call. Who gives permits back wants to know what others gave back.
     #[cfg(feature = "redis")]
-    fn remembered(&self, terms: &Terms<'_>) -> Option<Verdict> {
+    fn remembered(&self, request: Request<'_>) -> Option<Verdict> {
         let denials = self.limiter.denials().filter(|_| !self.refundable)?;
-        denials.recall(self.request(terms), self.limiter.clock().now_us())
+        denials.recall(request, self.limiter.clock().now_us())
     }
 
     async fn at_length(self) -> Result<Decision, Outage> {
@@ -101,7 +104,7 @@ impl Check<'_> {
     #[cfg(feature = "redis")]
     async fn by_redis_on(&self, terms: &Terms<'_>, redis: &Redis) -> Result<Decision, Outage> {
         if let Some(closed) = self.closed(terms) {
-            return Ok(self.denial(terms, closed));
+            return Ok(self.denial(self.request(terms), closed));
         }
         let (denials, clock) = (self.limiter.denials(), self.limiter.clock());
         let (request, asked_us) = (self.request(terms), clock.now_us());
@@ -123,6 +126,14 @@ impl Check<'_> {
 
     #[inline]
     fn decision(&self, request: Request<'_>, answer: Answer) -> Decision {
+        if answer.verdict == Verdict::Admitted && !self.refundable && answer.standings.is_empty() {
+            return Decision::Allowed(Permit::new(Vec::new(), None));
+        }
+        self.decision_at_length(request, answer)
+    }
+
+    /// The same of any answer.
+    fn decision_at_length(&self, request: Request<'_>, answer: Answer) -> Decision {
         let Answer { verdict, standings, at_us } = answer;
         let Request { policy, subjects, cost, peek, .. } = request;
         // A look has counted nothing that could be taken back.
@@ -145,8 +156,9 @@ impl Check<'_> {
     }
 
     /// A denial that the storage was not asked for.
-    fn denial(&self, terms: &Terms<'_>, verdict: Verdict) -> Decision {
-        self.decision_on(terms, Answer { verdict, standings: Vec::new(), at_us: 0 })
+    #[inline]
+    fn denial(&self, request: Request<'_>, verdict: Verdict) -> Decision {
+        self.decision(request, Answer { verdict, standings: Vec::new(), at_us: 0 })
     }
 }
 

@@ -19,8 +19,10 @@ pub(crate) struct Group {
     pub(crate) label: Option<Arc<str>>,
     /// The rules, in their order.
     pub(crate) rules: Vec<Rule>,
-    /// The same, as far as they are sliding windows: in numbers, so that no decision converts them.
-    pub(crate) windows: Vec<Option<Window>>,
+    /// Those that are sliding windows, in numbers, so that no decision converts them.
+    pub(crate) windows: Vec<Window>,
+    /// The places of those that are not: each has a cell of its own.
+    pub(crate) celled: Vec<usize>,
     /// The positions of these rules in the policy.
     pub(crate) positions: Arc<[usize]>,
     /// What becomes of this subject when it goes on being denied.
@@ -46,18 +48,23 @@ pub(crate) struct Group {
 /// A sliding window in numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
+    /// The place of its rule among those of the group.
+    pub(crate) place: usize,
     pub(crate) count: u64,
     pub(crate) per_us: u64,
-    /// Whether every call weighs 1, whatever its cost.
-    pub(crate) counts_calls: bool,
+    /// Whether it is against duplicates: every call weighs 1, whatever its cost.
+    pub(crate) is_duplicate: bool,
 }
 
 impl Window {
-    fn of(rule: &Rule) -> Option<Self> {
+    fn of((place, rule): (usize, &Rule)) -> Option<Self> {
         match rule.algorithm() {
-            Algorithm::SlidingWindow { per } => {
-                Some(Self { count: rule.count(), per_us: as_us(*per), counts_calls: rule.role() == Role::Duplicate })
-            }
+            Algorithm::SlidingWindow { per } => Some(Self {
+                place,
+                count: rule.count(),
+                per_us: as_us(*per),
+                is_duplicate: rule.role() == Role::Duplicate,
+            }),
             _ => None,
         }
     }
@@ -91,6 +98,7 @@ impl Group {
             ban,
             rules: Vec::new(),
             windows: Vec::new(),
+            celled: Vec::new(),
             largest: 0,
             reach_us: 0,
             longest_us: 0,
@@ -98,9 +106,10 @@ impl Group {
         group.with_rules(rules)
     }
 
-    /// The rules that have cells, in their order.
-    pub(crate) fn rules_with_cells(&self) -> impl Iterator<Item = &Rule> {
-        self.rules.iter().zip(&self.windows).filter(|(_, window)| window.is_none()).map(|(rule, _)| rule)
+    /// The rules that have cells and their places, in their order.
+    #[inline]
+    pub(crate) fn rules_with_cells(&self) -> impl Iterator<Item = (usize, &Rule)> {
+        self.celled.iter().filter_map(|&place| Some((place, self.rules.get(place)?)))
     }
 
     /// Returns the same group with other counts in its rules.
@@ -111,7 +120,8 @@ impl Group {
             largest: sliding(&rules).map(|rule| rule.count().max(1)).max().unwrap_or_default(),
             reach_us: as_us(reach(&rules)),
             longest_us: as_us(longest),
-            windows: rules.iter().map(Window::of).collect(),
+            windows: rules.iter().enumerate().filter_map(Window::of).collect(),
+            celled: (0..rules.len()).filter(|&place| Window::of((place, &rules[place])).is_none()).collect(),
             rules,
             ..self.clone()
         }

@@ -1,6 +1,6 @@
 //! The rules' voices on one call.
 
-use tallygate_rules::{Role, Rule};
+use std::cmp::Reverse;
 
 use super::wait::Wait;
 use crate::backend::Verdict;
@@ -18,16 +18,20 @@ pub(super) struct Ballot {
 }
 
 impl Ballot {
+    /// Hears how long a rule makes the call wait, in any order of the rules.
     #[inline]
-    pub(super) fn hear(&mut self, rule: &Rule, index: usize, wait: Wait) {
-        if wait.is_none() {
-            return;
-        }
-        if self.longest.is_none_or(|(_, longest)| wait > longest) {
+    pub(super) fn hear(&mut self, index: usize, wait: Wait) {
+        let sooner = |(other, longest)| (wait, Reverse(index)) > (longest, Reverse(other));
+        if !wait.is_none() && self.longest.is_none_or(sooner) {
             self.longest = Some((index, wait));
         }
-        if rule.role() == Role::Duplicate {
-            self.duplicate = self.duplicate.or(Some(index));
+    }
+
+    /// The same of a rule whose denials name the call a duplicate.
+    pub(super) fn hear_duplicate(&mut self, index: usize, wait: Wait) {
+        self.hear(index, wait);
+        if !wait.is_none() {
+            self.duplicate = Some(self.duplicate.map_or(index, |other| other.min(index)));
         }
     }
 

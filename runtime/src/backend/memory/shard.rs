@@ -99,7 +99,7 @@ impl Room {
 impl Entry {
     fn new(hash: u64, name: Name<'_>) -> Self {
         let Name { policy, index, group, subject } = name;
-        Self { hash, subject: subject.as_str().into(), policy: policy.clone(), index, tally: Tally::new(group) }
+        Self { hash, subject: (**subject).into(), policy: policy.clone(), index, tally: Tally::new(group) }
     }
 
     #[inline]

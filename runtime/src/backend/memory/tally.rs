@@ -49,19 +49,22 @@ impl Tally {
         if let Some(wait) = self.penalty.as_ref().and_then(|penalty| penalty.wait(now_us)) {
             return ballot.hear_ban(wait);
         }
+        for window in &group.windows {
+            let (index, wait) = (first + window.place, self.window_wait(window, cost, now_us));
+            if window.is_duplicate { ballot.hear_duplicate(index, wait) } else { ballot.hear(index, wait) }
+        }
         let mut cells = self.cells.iter();
-        for ((rule, window), index) in group.rules.iter().zip(&group.windows).zip(first..) {
-            let wait = match window {
-                Some(window) => self.window_wait(window, cost, now_us),
-                None => cells.next().map_or(Wait::NEVER, |cell| {
-                    let cell = cell.at(rule, now_us);
-                    if let Some(lapse) = cell.lapse(rule, cost, now_us) {
-                        ballot.hear_lapse(lapse);
-                    }
-                    cell.wait(rule, cost, now_us)
-                }),
+        for (place, rule) in group.rules_with_cells() {
+            let Some(cell) = cells.next() else {
+                // What is unknown is closed.
+                ballot.hear(first + place, Wait::NEVER);
+                continue;
             };
-            ballot.hear(rule, index, wait);
+            let cell = cell.at(rule, now_us);
+            if let Some(lapse) = cell.lapse(rule, cost, now_us) {
+                ballot.hear_lapse(lapse);
+            }
+            ballot.hear(first + place, cell.wait(rule, cost, now_us));
         }
     }
 
@@ -69,7 +72,7 @@ impl Tally {
     #[inline]
     pub(super) fn charge(&mut self, group: &Group, cost: u64, now_us: u64) {
         let mut over_us = self.penalty.as_ref().map_or(now_us, |penalty| penalty.over_us(group).max(now_us));
-        for (cell, rule) in self.cells.iter_mut().zip(group.rules_with_cells()) {
+        for (cell, (_, rule)) in self.cells.iter_mut().zip(group.rules_with_cells()) {
             *cell = cell.at(rule, now_us).charged(rule, cost, now_us);
             over_us = over_us.max(cell.over_us(rule));
         }
@@ -101,7 +104,7 @@ impl Tally {
     /// Takes back what a call was counted as that was admitted then; tells whether there was anything.
     pub(super) fn refund(&mut self, group: &Group, cost: u64, admitted_us: u64, now_us: u64) -> bool {
         let mut changed = false;
-        for (cell, rule) in self.cells.iter_mut().zip(group.rules_with_cells()) {
+        for (cell, (_, rule)) in self.cells.iter_mut().zip(group.rules_with_cells()) {
             let refunded = cell.refunded(rule, cost, admitted_us, now_us);
             changed |= refunded != *cell;
             *cell = refunded;
@@ -115,16 +118,18 @@ impl Tally {
 
     /// Tells where every rule stands.
     pub(super) fn report(&self, group: &Group, now_us: u64, standings: &mut Vec<Standing>) {
-        let mut cells = self.cells.iter();
-        standings.extend(group.rules.iter().zip(&group.windows).map(|(rule, window)| match window {
-            Some(window) => self.window_standing(window, now_us),
-            None => cells.next().copied().unwrap_or_default().at(rule, now_us).standing(rule, now_us),
+        let (mut windows, mut cells) = (group.windows.iter().peekable(), self.cells.iter());
+        standings.extend(group.rules.iter().enumerate().map(|(place, rule)| {
+            match windows.next_if(|window| window.place == place) {
+                Some(window) => self.window_standing(window, now_us),
+                None => cells.next().copied().unwrap_or_default().at(rule, now_us).standing(rule, now_us),
+            }
         }));
     }
 
     #[inline]
     fn window_wait(&self, window: &Window, cost: u64, now_us: u64) -> Wait {
-        let weight = if window.counts_calls { 1 } else { cost };
+        let weight = if window.is_duplicate { 1 } else { cost };
         let Some(room) = window.count.checked_sub(weight) else { return Wait::NEVER };
         // The call fits once the newest hit that leaves too little room for it is out of the window.
         let hit_us = usize::try_from(room)

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
-use super::server::Server;
+use super::server::{Server, late};
 use super::wire::Reply;
 use crate::backend::Request;
 use crate::key::Short;
@@ -57,10 +57,15 @@ impl Batcher {
         Arc::new_cyclic(|me| Self { server, queue: Mutex::default(), me: me.clone() })
     }
 
+    /// Asks, until then at the latest.
     pub(super) async fn ask(&self, request: Request<'_>, until: Instant) -> Result<Reply, Outage> {
         match self.join(request, until) {
             Err(_turn) => one(self.server.ask(&[request], until).await?),
-            Ok(answer) => answer.await.unwrap_or_else(|_| Err(Outage::new("redis: the runtime was shut down"))),
+            // One timer for each caller: the server's own is for who asks it alone.
+            Ok(answer) => match timeout_at(until, answer).await {
+                Ok(answered) => answered.unwrap_or_else(|_| Err(Outage::new("redis: the runtime was shut down"))),
+                Err(_) => Err(late()),
+            },
         }
     }
 

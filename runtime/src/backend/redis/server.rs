@@ -144,6 +144,6 @@ fn unknown_shape() -> Outage {
     Outage::new("redis: the script's reply has an unknown shape")
 }
 
-fn late() -> Outage {
+pub(super) fn late() -> Outage {
     Outage::new("redis: no answer within the deadline")
 }

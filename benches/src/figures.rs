@@ -1,6 +1,7 @@
 //! What is measured, group by group.
 
 pub(crate) mod attribute;
+pub(crate) mod compile;
 pub(crate) mod decision;
 pub(crate) mod latency;
 pub(crate) mod server_time;

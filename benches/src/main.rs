@@ -23,12 +23,13 @@ use std::env;
 use std::path::Path;
 
 use crate::figure::Figure;
-use crate::figures::{attribute, decision, latency, server_time, storage, threads, throughput};
+use crate::figures::{attribute, compile, decision, latency, server_time, storage, threads, throughput};
 use crate::report::Report;
 use crate::server::Server;
 
 /// What can be measured by itself, in the order of the report.
-const GROUPS: [&str; 7] = ["server-time", "storage", "throughput", "latency", "decision", "attribute", "threads"];
+const GROUPS: [&str; 8] =
+    ["server-time", "storage", "throughput", "latency", "decision", "attribute", "threads", "compile"];
 
 /// Where the report goes.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/bench");
@@ -55,6 +56,7 @@ fn measure(group: &str, server: &Server) -> Vec<Figure> {
         "latency" => latency::figures(server),
         "decision" => decision::figures(),
         "attribute" => attribute::figures(),
-        _ => threads::figures(),
+        "threads" => threads::figures(),
+        _ => compile::figures(Path::new(FOLDER)),
     }
 }

@@ -1,0 +1,170 @@
+//! What the attribute costs when compiling.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+use std::{env, fs};
+
+use crate::duel::Duel;
+use crate::figure::Figure;
+
+const FUNCTIONS: usize = 200;
+const ROUNDS: usize = 9;
+const CLEAN_ROUNDS: usize = 3;
+
+const WITHOUT: &str = "without the attribute";
+const FIXED: &str = "syn, quote and proc-macro2 alone";
+
+pub(crate) fn figures(folder: &Path) -> Vec<Figure> {
+    let folder = folder.join("compile");
+    let tallygate = format!("tallygate = {{ path = '{}' }}", member("runtime").display());
+    let limited = Package::write(&folder, "limited", &tallygate, &source(Some(ATTRIBUTE)));
+    let plain = Package::write(&folder, "plain", &tallygate, &source(None));
+    let attribute = format!("tallygate-macros = {{ path = '{}' }}", member("macros").display());
+    let attribute = Package::write(&folder, "attribute", &attribute, "");
+    let fixed = Package::write(&folder, "fixed", &fixed_dependencies(), "");
+    let compare = |what, command| Figure::ratio(what, "s", WITHOUT, &duel(&limited, &plain, command)).at_most(1.5);
+    let clean = Duel::of(CLEAN_ROUNDS, || attribute.clean_build_seconds(), || fixed.clean_build_seconds());
+    let crates = Duel::of(1, || attribute.dependencies(), || fixed.dependencies());
+    vec![
+        compare("200 limited functions, `cargo check`", "check"),
+        compare("200 limited functions, `cargo build --release`", "build --release"),
+        Figure::ratio("the attribute and all it needs, clean build", "s", FIXED, &clean),
+        Figure::difference("— the same", "crates", FIXED, &crates),
+    ]
+}
+
+fn duel(ours: &Package, peer: &Package, command: &str) -> Duel {
+    Duel::of(ROUNDS, || ours.seconds(command), || peer.seconds(command))
+}
+
+/// A crate of the workspace.
+fn member(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
+}
+
+/// The lines of the attribute's manifest that no attribute could do without.
+fn fixed_dependencies() -> String {
+    let workspace = read(&member("Cargo.toml"));
+    let fixed = ["proc-macro2 =", "quote =", "syn ="];
+    let lines = workspace.lines().filter(|line| fixed.iter().any(|name| line.starts_with(name)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A crate that is written to be compiled.
+struct Package {
+    folder: PathBuf,
+    source: String,
+}
+
+impl Package {
+    fn write(parent: &Path, name: &str, dependencies: &str, source: &str) -> Self {
+        let folder = parent.join(name);
+        fs::create_dir_all(folder.join("src")).expect("a folder for a package");
+        let manifest = format!(
+            "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
+             [dependencies]\n{dependencies}\n\n[workspace]\n"
+        );
+        write(&folder.join("Cargo.toml"), &manifest);
+        // The same versions as everywhere else.
+        write(&folder.join("Cargo.lock"), &read(&member("Cargo.lock")));
+        Self { folder, source: source.to_owned() }
+    }
+
+    /// Compiles the crate anew, and of what it needs only what has not been compiled before.
+    fn seconds(&self, command: &str) -> f64 {
+        write(&self.folder.join("src/lib.rs"), &self.source);
+        self.cargo(command).0
+    }
+
+    fn clean_build_seconds(&self) -> f64 {
+        let target = self.target();
+        if target.exists() {
+            fs::remove_dir_all(&target).expect("what was built can be removed");
+        }
+        self.seconds("build")
+    }
+
+    /// Counts the crates that are built for this one.
+    fn dependencies(&self) -> f64 {
+        let tree = self.cargo("tree -e normal,build --prefix none --no-dedupe --format {p}").1;
+        let mut crates: Vec<_> = tree.lines().skip(1).filter_map(|line| line.split(' ').next()).collect();
+        crates.sort_unstable();
+        crates.dedup();
+        crates.len() as f64
+    }
+
+    /// Returns how long it took, and what it printed.
+    fn cargo(&self, command: &str) -> (f64, String) {
+        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args(command.split(' ')).args(["--quiet", "--offline"]).current_dir(&self.folder);
+        cargo.env("CARGO_INCREMENTAL", "0").env("CARGO_TARGET_DIR", self.target());
+        let started = Instant::now();
+        let output = cargo.output().expect("cargo can be started");
+        let seconds = started.elapsed().as_secs_f64();
+        assert!(output.status.success(), "cargo {command}: {}", String::from_utf8_lossy(&output.stderr));
+        (seconds, String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn target(&self) -> PathBuf {
+        self.folder.join("target")
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    fs::write(path, text).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
+}
+
+const HEAD: &str = "\
+#![allow(unused_imports)]
+
+use std::collections::BTreeMap;
+
+use tallygate::{Rejection, rate_limit};
+
+pub struct Account {
+    pub id: u64,
+    pub tenant: String,
+    pub entries: BTreeMap<String, u64>,
+}
+";
+
+const ATTRIBUTE: &str = r#"
+#[rate_limit(key = "{account.tenant}:{account.id}", rule(count = 10, per = "60s"), rule(count = 100, per = "1h"))]"#;
+
+/// Functions that do about what small handlers do.
+fn source(attribute: Option<&str>) -> String {
+    let functions = (0..FUNCTIONS).map(|number| function(number, attribute.unwrap_or_default()));
+    HEAD.to_owned() + &functions.collect::<String>()
+}
+
+fn function(number: usize, attribute: &str) -> String {
+    format!(
+        r#"{attribute}
+pub async fn handle_{number}(account: &mut Account, lines: Vec<String>) -> Result<Vec<String>, Rejection> {{
+    let mut answers = Vec::with_capacity(lines.len());
+    for line in lines {{
+        let Some((name, amount)) = line.split_once('=') else {{
+            answers.push(format!("{{line}}: no amount"));
+            continue;
+        }};
+        match amount.trim().parse::<u64>() {{
+            Ok(amount) => {{
+                let entry = account.entries.entry(name.trim().to_owned()).or_default();
+                *entry = entry.saturating_add(amount + {number});
+                answers.push(format!("{{name}}: {{entry}}"));
+            }}
+            Err(mistake) => answers.push(format!("{{name}}: {{mistake}}")),
+        }}
+        std::future::ready(()).await;
+    }}
+    answers.sort();
+    Ok(answers)
+}}
+"#
+    )
+}

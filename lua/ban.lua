@@ -4,7 +4,7 @@
   ARGV     protocol version, the number of the tally's cells, the number of denials that lead to a ban, how long the ban is
            to last in microseconds (0 ends it), the milliseconds that the tally is to live at least
   Returns  { 1 }
-  TTL      at least the time given
+  TTL      at least the time given; what is no tally is left as it is, and that is an error
   Version  3, together with decide.lua ]]
 
 if ARGV[1] ~= '3' then
@@ -21,7 +21,10 @@ local since, ends = 0, 0
 if duration > 0 then since, ends = now, now + duration end
 local slots = struct.pack('>I7I7I7', since, ends, 0) .. string.rep('\0', 7 * denials)
 
-if call('STRLEN', name) > 0 then
+local bytes = call('STRLEN', name)
+if bytes % 7 > 0 or bytes > 0 and bytes < cell_bytes + #slots then
+  return redis.error_reply('TALLYGATE the key of a tally holds something that is no tally')
+elseif bytes > 0 then
   call('SETRANGE', name, cell_bytes, slots)
   if call('PTTL', name) < ttl then call('PEXPIRE', name, ARGV[5]) end
 elseif duration > 0 then

@@ -41,6 +41,8 @@ local never = math.huge
 
 local INTEGER = 7
 local CELL = 3 * INTEGER
+-- No time is as late, but text is: each of its characters is at least a space.
+local BEYOND_TIME = 2 ^ 53
 local ADMITTED, OFF_THE_CLOCK, UNREADABLE, BANNED = 0, -1, -2, -3
 
 local clock = call('TIME')
@@ -75,7 +77,7 @@ while ARGV[arg] do
     local cell_bytes = cells * CELL
     local head_bytes = denials > 0 and cell_bytes + INTEGER * (3 + denials) or cell_bytes
     local value = read('GETRANGE', name, from, '-1')
-    if value.err or #value % INTEGER > 0 then
+    if value.err or #value % INTEGER > 0 or #value > 0 and #value < head_bytes then
       fault, value = UNREADABLE, ''
     end
     if head_bytes == 0 then
@@ -90,12 +92,15 @@ while ARGV[arg] do
     end
     last = #tail > 0 and unpack('>I7', tail, #tail - INTEGER + 1) or nil
 
-    -- The clock was set back: what lies in the future is forgotten, lest it block longer than its window.
-    local future = last and last > now
+    local latest = last or 0
     for cell = 1, #head > 0 and cell_bytes or 0, CELL do
-      future = future or unpack('>I7', head, cell) > now
+      local stamp = unpack('>I7', head, cell)
+      if stamp > latest then latest = stamp end
     end
-    if future then
+    if latest >= BEYOND_TIME then
+      fault, head, tail, hits, last = UNREADABLE, '', '', 0, nil
+    elseif latest > now then
+      -- The clock was set back: what lies in the future is forgotten, lest it block longer than its window.
       value = call('GETRANGE', name, 0, -1)
       local bytes, kept = #value, {}
       while bytes > head_bytes and unpack('>I7', value, bytes - INTEGER + 1) > now do

@@ -45,7 +45,7 @@ pub const REPORT_FIELDS: usize = 2;
 /// In the place of the rule to name: the request is admitted. Rules are counted from 1.
 pub const ADMITTED: i64 = 0;
 
-/// In the place of the rule to name: the ticks that were sent are not around the server's time.
+/// In the place of the rule to name, or of what was given back: the ticks that were sent are not around the server's time.
 pub const OFF_THE_CLOCK: i64 = -1;
 
 /// In the place of the rule to name: a tally cannot be read. Nothing was charged.
@@ -109,6 +109,7 @@ mod tests {
         assert!(DECIDE.contains(&format!(
             "local ADMITTED, OFF_THE_CLOCK, UNREADABLE, BANNED = {ADMITTED}, {OFF_THE_CLOCK}, {UNREADABLE}, {BANNED}\n"
         )));
+        assert!(REFUND.contains(&format!("local OFF_THE_CLOCK = {OFF_THE_CLOCK}\n")));
         assert!(DECIDE.contains(&format!("wait == never and {NEVER} or wait")));
         for kind in [SLIDING_WINDOW, DUPLICATE, SLIDING_COUNTER, FIXED_WINDOW, CRON, TOKEN_BUCKET] {
             let kind = char::from(kind);

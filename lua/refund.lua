@@ -2,11 +2,12 @@
 
   KEYS[i]  the tallies of the call's subjects: see decide.lua
   ARGV     protocol version, the request as decide.lua took it, when it was admitted (microseconds since 1970)
-  Returns  { how many tallies gave something back }
+  Returns  { now, how many tallies gave something back; -1 when the ticks are not around now: ask again }
   TTL      as it was
   Version  3, together with decide.lua
 
-  What the call had been counted in may be over by now; then there is nothing to take back. ]]
+  What the call had been counted in may be over by now; then there is nothing to take back. Everything is read before anything
+  is written, so a tally that cannot be read leaves the others as they were. ]]
 
 if ARGV[1] ~= '3' then
   return redis.error_reply('TALLYGATE this script speaks protocol 3, not ' .. tostring(ARGV[1]))
@@ -15,13 +16,14 @@ end
 local call, unpack = redis.call, struct.unpack
 local INTEGER = 7
 local CELL = 3 * INTEGER
+local OFF_THE_CLOCK = -1
 
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 
 local request, admitted = ARGV[2], ARGV[3] + 0
 local subjects, _, cost, at = unpack('>BBI7', request)
-local given = 0
+local writes, off_the_clock = {}, false
 
 for subject = 1, subjects do
   local name = KEYS[subject]
@@ -30,6 +32,8 @@ for subject = 1, subjects do
   if denials > 0 then at = at + 2 * INTEGER end
   local head_bytes = cells * CELL + (denials > 0 and INTEGER * (3 + denials) or 0)
   local value = call('GETRANGE', name, 0, -1)
+  -- What is no tally has nothing to give back.
+  if #value % INTEGER > 0 or #value < head_bytes then value = '' end
   local changed = false
 
   -- The cells.
@@ -45,11 +49,12 @@ for subject = 1, subjects do
       if kind == 'f' then
         if stamp <= admitted and admitted < stamp + span then amount = math.max(amount - cost, 0) end
       elseif kind == 'k' then
-        local past, tick = nil, nil
+        local past, coming, tick
         for _ = 1, span do
           tick, at = unpack('>I7', request, at)
-          if tick <= now then past = tick end
+          if tick <= now then past = tick else coming = tick end
         end
+        off_the_clock = off_the_clock or not past or not coming
         -- What is later than the last hit was forgotten when the clock was set back; what is later than now is going to be.
         if past and past <= admitted and admitted <= stamp and stamp <= now then amount = math.max(amount - cost, 0) end
       elseif kind == 'c' then
@@ -88,9 +93,10 @@ for subject = 1, subjects do
   if #value > 0 and (changed or low > first) then
     local head = table.concat(next_cells) .. string.sub(value, cells * CELL + 1, head_bytes)
     log = string.sub(log, 1, INTEGER * first) .. string.sub(log, INTEGER * low + 1)
-    call('SET', name, head .. log, 'KEEPTTL')
-    given = given + 1
+    writes[#writes + 1] = { name, head .. log }
   end
 end
 
-return { given }
+if off_the_clock then return { now, OFF_THE_CLOCK } end
+for i = 1, #writes do call('SET', writes[i][1], writes[i][2], 'KEEPTTL') end
+return { now, #writes }

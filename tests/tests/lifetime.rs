@@ -168,7 +168,9 @@ async fn a_call_that_a_server_cannot_count_is_rejected_as_unavailable() {
 async fn a_foreign_value_fails_its_own_calls_alone_and_stays_as_it_was() {
     let server = Server::start();
     let limiter = server.limiter().await;
-    for (foreign, error) in [("LPUSH {} a", "WRONGTYPE"), ("SET {} 12345678", "no tally")] {
+    let text = |bytes| (format!("SET {{}} {}", "~".repeat(bytes)), "no tally");
+    let foreign = [("LPUSH {} a".to_owned(), "WRONGTYPE"), text(8), text(7), text(21), text(7 * 64)];
+    for (foreign, error) in foreign {
         for policy in mixes(MINUTE) {
             let mut stored = Stored::on(&server, "mix", "s");
             admitted(&limiter, &policy).await;

@@ -42,7 +42,8 @@ fn write_rule(text: &mut String, rule: &Rule) -> Option<()> {
         Algorithm::FixedWindow { per } => write!(text, "f {count} {}", as_us(*per)),
         Algorithm::TokenBucket(bucket) => {
             let (capacity, initial) = (bucket.capacity_or(count), bucket.initial_or(count));
-            let (per, reset_after) = (as_us(bucket.per()), as_us(bucket.reset_after_or(count)));
+            // Behind a closed door the bucket is remembered as long as one that lets a single token in.
+            let (per, reset_after) = (as_us(bucket.per()), as_us(bucket.reset_after_or(count.max(1))));
             write!(text, "b {count} {per} {capacity} {initial} {reset_after}")
         }
         #[cfg(feature = "cron")]
@@ -115,6 +116,7 @@ mod tests {
         returns(&[Rule::fixed_window(5, MINUTE), TokenBucket::new(5, MINUTE).capacity(9).initial(3).into_rule()]);
         returns(&[Rule::token_bucket(5, MINUTE), Rule::sliding_window(0, 60 * MINUTE)]);
         returns(&[Rule::token_bucket(0, MINUTE)]);
+        assert_eq!(write(&[Rule::token_bucket(0, MINUTE)]).unwrap(), "1;b 0 60000000 0 0 60000000");
         assert_eq!(write(&[Rule::sliding_window(100, MINUTE)]).unwrap(), "1;w 100 60000000");
     }
 

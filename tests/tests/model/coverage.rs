@@ -20,7 +20,7 @@ const PARTS: [(&str, u64); 26] = [
     ("denied for ever", 200),
     ("reported", 10),
     ("peeked", 20),
-    ("several subjects", 4),
+    ("several subjects", 10),
     ("of several subjects, one beside the main one denied", 50),
     ("banned", 50),
     ("banned by denials", 100),

@@ -64,9 +64,10 @@ fn subject(packed: &mut Vec<u8>, group: &Group, now_us: u64) {
     }
 }
 
-/// How long a tally is to live: an eighth more than its longest time, which hits may save renewing it for.
+/// How long a tally is to live: an eighth more than its longest time, which hits may save renewing it for. Redis takes no
+/// TTL of nothing, which somebody may have written into an override.
 pub(super) fn ttl_ms(longest_us: u64) -> u64 {
-    (longest_us + longest_us.div_ceil(8)).div_ceil(1_000)
+    (longest_us + longest_us.div_ceil(8)).div_ceil(1_000).max(1)
 }
 
 /// How many denials lead to a ban, or 0.

@@ -63,7 +63,8 @@ impl<'a> Check<'a> {
         self
     }
 
-    /// Asks the decision to report where every rule stands: see [`Decision::report`]. It makes the answer more costly.
+    /// Asks the decision to report where every rule stands: see [`Decision::report`](crate::Decision::report). It makes
+    /// the answer more costly.
     pub fn report(mut self) -> Self {
         self.report = true;
         self
@@ -75,7 +76,7 @@ impl<'a> Check<'a> {
         self
     }
 
-    /// Makes the permit one that can be given back: see [`Permit::refund`].
+    /// Makes the permit one that can be given back: see [`Permit::refund`](crate::Permit::refund).
     pub fn refundable(mut self) -> Self {
         self.refundable = true;
         self
@@ -84,8 +85,8 @@ impl<'a> Check<'a> {
     /// Waits up to that long for admission. The decision is a denial only if the call cannot be admitted by then.
     ///
     /// Callers that wait for one subject in one process are admitted in the order they came, and ask no more often than
-    /// [`Denial::retry_after`] says. A denial that lies beyond the time to wait is returned at once. Who is dropped
-    /// while it waits has counted nothing, unless an answer was already under way.
+    /// [`Denial::retry_after`](crate::Denial::retry_after) says. A denial that lies beyond the time to wait is returned
+    /// at once. Who is dropped while it waits has counted nothing, unless an answer was already under way.
     ///
     /// It needs a tokio runtime with time enabled.
     ///

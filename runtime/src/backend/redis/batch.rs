@@ -1,7 +1,7 @@
 //! Concurrent callers of one process share round trips.
 //!
-//! A lone call goes out at once. While a call is under way, those that arrive wait in a queue, and the next call takes
-//! them all. Nothing is sent for a caller that gave up while it waited.
+//! A lone call goes out at once. While as many are under way as may be, those that arrive wait in a queue, and the next
+//! call takes them all. Nothing is sent for a caller that gave up while it waited.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -15,6 +15,9 @@ use super::wire::Reply;
 use crate::backend::Request;
 use crate::key::Short;
 use crate::{Outage, Policy};
+
+/// The most calls under way. With two, the server decides one while this process reads the answers to the other.
+const MOST_UNDER_WAY: usize = 2;
 
 /// The most requests in one call: the server does nothing else while it decides them, some four microseconds each.
 const MOST_REQUESTS: usize = 128;
@@ -32,8 +35,8 @@ pub(super) struct Batcher {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// Whether a call is under way.
-    busy: bool,
+    /// How many calls are under way.
+    under_way: usize,
     waiting: VecDeque<Waiting>,
 }
 
@@ -69,13 +72,13 @@ impl Batcher {
         }
     }
 
-    /// Queues the request, or hands out the turn when no call is under way.
+    /// Queues the request, or hands out a turn while there is one.
     fn join(&self, request: Request<'_>, until: Instant) -> Result<oneshot::Receiver<Result<Reply, Outage>>, Turn> {
         let mut queue = self.lock();
-        if !queue.busy
+        if queue.under_way < MOST_UNDER_WAY
             && let Some(me) = self.me.upgrade()
         {
-            queue.busy = true;
+            queue.under_way += 1;
             return Err(Turn(me));
         }
         let (answer, answered) = oneshot::channel();
@@ -97,8 +100,19 @@ impl Batcher {
                 batch.push(waiting);
             }
         }
-        queue.busy = !batch.is_empty();
+        if batch.is_empty() {
+            queue.under_way -= 1;
+        }
         batch
+    }
+
+    /// Ends a turn without anybody to go on.
+    fn give_up(&self) {
+        let mut queue = self.lock();
+        queue.under_way -= 1;
+        if queue.under_way == 0 {
+            queue.waiting.clear();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -115,7 +129,7 @@ impl Drop for Turn {
         match Handle::try_current() {
             Ok(runtime) => _ = runtime.spawn(call(Self(Arc::clone(&self.0)), batch)),
             // The runtime is being shut down. Who waits on another one is told so when the senders are dropped.
-            Err(_) => *self.0.lock() = Queue::default(),
+            Err(_) => self.0.give_up(),
         }
     }
 }

@@ -41,7 +41,7 @@ impl Decision {
     #[must_use]
     pub fn report(&self) -> &[RuleReport] {
         match self {
-            Self::Allowed(permit) => &permit.report,
+            Self::Allowed(permit) => permit.report(),
             Self::Denied(denial) => &denial.report,
         }
     }

@@ -46,6 +46,7 @@ impl Watch {
 
     /// Does a part of the decision's work.
     #[cfg_attr(not(feature = "tracing-spans"), allow(clippy::unused_self, reason = "there is no span to enter"))]
+    #[inline]
     pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
         #[cfg(feature = "tracing-spans")]
         let _entered = self.span.enter();

@@ -8,8 +8,15 @@ use crate::{Limiter, Outage, Policy};
 /// The proof that a call was admitted.
 #[derive(Debug)]
 pub struct Permit {
-    pub(crate) report: Vec<RuleReport>,
-    ticket: Option<Box<Ticket>>,
+    // Boxed, so that a permit with nothing to say, as most are, is one word to move about and to drop.
+    said: Option<Box<Said>>,
+}
+
+/// What a permit was asked for beside being one.
+#[derive(Debug)]
+struct Said {
+    report: Vec<RuleReport>,
+    ticket: Option<Ticket>,
 }
 
 /// What it takes to give a permit back.
@@ -23,9 +30,19 @@ pub(crate) struct Ticket {
 }
 
 impl Permit {
+    /// A permit that has nothing to say.
     #[inline]
+    pub(crate) fn plain() -> Self {
+        Self { said: None }
+    }
+
     pub(crate) fn new(report: Vec<RuleReport>, ticket: Option<Ticket>) -> Self {
-        Self { report, ticket: ticket.map(Box::new) }
+        let says = ticket.is_some() || !report.is_empty();
+        Self { said: says.then(|| Box::new(Said { report, ticket })) }
+    }
+
+    pub(crate) fn report(&self) -> &[RuleReport] {
+        self.said.as_ref().map_or(&[], |said| &said.report)
     }
 
     /// Gives the permit back: takes back exactly the hits of this call, also long after others followed.
@@ -57,10 +74,10 @@ impl Permit {
     /// # }
     /// ```
     pub async fn refund(self) -> Result<bool, Outage> {
-        let Some(ticket) = self.ticket else {
+        let Some(ticket) = self.said.and_then(|said| said.ticket) else {
             return Err(Outage::new("this permit cannot be given back; ask for it with `Check::refundable`"));
         };
-        let Ticket { limiter, policy, subjects, cost, admitted_us } = *ticket;
+        let Ticket { limiter, policy, subjects, cost, admitted_us } = ticket;
         let request = Request { policy: &policy, subjects: &subjects, cost, report: false, peek: false };
         let refunded = limiter.backend().refund(request, admitted_us).await;
         limiter.forget_denials(request);
@@ -69,7 +86,7 @@ impl Permit {
 
     /// The policy that admitted the call, if the permit can be given back.
     pub(crate) fn policy(&self) -> Option<&Policy> {
-        self.ticket.as_ref().map(|ticket| &ticket.policy)
+        self.said.as_ref()?.ticket.as_ref().map(|ticket| &ticket.policy)
     }
 }
 

@@ -69,8 +69,8 @@ impl Asked {
         let check = self.call.check(&self.limiter, policy, &self.subject);
         let watch = check.watch();
         match check.decide_at_once(&watch) {
-            Some(decided) => Ok(self.entered(permit(policy, decided))),
-            None => Err(watch),
+            Poll::Ready(decided) => Ok(self.entered(permit(policy, decided))),
+            Poll::Pending => Err(watch),
         }
     }
 

@@ -46,16 +46,19 @@ impl Memory {
         Self { clock, seed: RandomState::default(), shards: (0..shards).map(shard).collect() }
     }
 
+    /// Decides a call that wants to know no more than whether to go on.
     #[inline]
-    pub(crate) fn decide(&self, request: Request<'_>) -> Result<Answer, Outage> {
+    pub(crate) fn verdict(&self, request: Request<'_>) -> Result<Verdict, Outage> {
         match (request.policy.groups(), request.subjects) {
-            ([group], [subject]) => self.decide_one(request, Name { policy: request.policy, index: 0, group, subject }),
-            _ => self.decide_several(request),
+            ([group], [subject]) => {
+                self.verdict_on_one(request, Name { policy: request.policy, index: 0, group, subject })
+            }
+            _ => self.decide(request).map(|answer| answer.verdict),
         }
     }
 
     #[inline]
-    fn decide_one(&self, request: Request<'_>, name: Name<'_>) -> Result<Answer, Outage> {
+    fn verdict_on_one(&self, request: Request<'_>, name: Name<'_>) -> Result<Verdict, Outage> {
         let hash = name.hash(&self.seed);
         let mut shard = self.lock(self.shard_of(hash));
         // Read under the lock, so that hits of one subject are in order.
@@ -65,15 +68,11 @@ impl Memory {
         ask(tally, name.group, 0, request.cost, now_us, &mut ballot);
         let verdict = ballot.verdict();
         settle(tally, name.group, verdict, request, now_us);
-        let mut standings = Vec::new();
-        if request.report && !is_ban(verdict) {
-            tally.report(name.group, now_us, &mut standings);
-        }
-        Ok(Answer { verdict, standings, at_us: now_us })
+        Ok(verdict)
     }
 
-    #[cold]
-    fn decide_several(&self, request: Request<'_>) -> Result<Answer, Outage> {
+    /// Decides a call, whatever it asks.
+    pub(crate) fn decide(&self, request: Request<'_>) -> Result<Answer, Outage> {
         let names: Vec<_> = request.names().map(|name| (name, name.hash(&self.seed))).collect();
         let mut locked = self.lock_all(names.iter().map(|(_, hash)| self.shard_of(*hash)).collect());
         let now_us = self.clock.now_us();

@@ -20,44 +20,55 @@ impl Check<'_> {
     /// Asks once, whatever the patience.
     pub(crate) async fn ask(&self) -> Result<Decision, Outage> {
         match self.at_once() {
-            Some(decided) => decided,
-            None => self.later().await,
+            Poll::Ready(decided) => decided,
+            Poll::Pending => self.later().await,
         }
     }
 
     /// Decides a call that this process can decide without asking.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, reason = "without Redis it can decide any"))]
     #[inline]
-    fn at_once(&self) -> Option<Result<Decision, Outage>> {
+    fn at_once(&self) -> Poll<Result<Decision, Outage>> {
         let Some(request) = self.plain() else { return self.at_once_by_terms() };
         match self.limiter.backend() {
-            Backend::Memory(memory) => Some(self.by_memory(memory, request)),
+            // Each outcome is written where it is returned: an answer that is passed on is copied again and again.
+            Backend::Memory(memory) => match memory.verdict(request) {
+                Ok(Verdict::Admitted) => Poll::Ready(Ok(Decision::Allowed(Permit::plain()))),
+                Ok(denied) => Poll::Ready(Ok(denied_plainly(request, denied))),
+                Err(outage) => Poll::Ready(Err(outage)),
+            },
             #[cfg(feature = "redis")]
-            Backend::Redis(_) => Some(Ok(self.denial(request, self.remembered(request)?))),
+            Backend::Redis(_) => match self.remembered(request) {
+                Some(denied) => Poll::Ready(Ok(denied_plainly(request, denied))),
+                None => Poll::Pending,
+            },
         }
     }
 
     /// The same, whatever subjects the call has and whatever rules are in force.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, reason = "without Redis it can decide any"))]
     #[inline(never)]
-    fn at_once_by_terms(&self) -> Option<Result<Decision, Outage>> {
+    fn at_once_by_terms(&self) -> Poll<Result<Decision, Outage>> {
         let terms = match self.terms() {
             Ok(terms) => terms,
-            Err(mistake) => return Some(Err(mistake)),
+            Err(mistake) => return Poll::Ready(Err(mistake)),
         };
         let closed = self.closed(&terms);
         let denied = match self.limiter.backend() {
             Backend::Memory(memory) => match closed {
                 Some(closed) => closed,
-                None => return Some(self.by_memory_on(memory, &terms)),
+                None => return Poll::Ready(self.by_memory_on(memory, &terms)),
             },
             // Whether the door is still closed is looked after as anything else is.
             #[cfg(feature = "redis")]
-            Backend::Redis(_) if closed.is_some() && self.limiter.overrides().is_due() => return None,
+            Backend::Redis(_) if closed.is_some() && self.limiter.overrides().is_due() => return Poll::Pending,
             #[cfg(feature = "redis")]
-            Backend::Redis(_) => closed.or_else(|| self.remembered(self.request(&terms)))?,
+            Backend::Redis(_) => match closed.or_else(|| self.remembered(self.request(&terms))) {
+                Some(denied) => denied,
+                None => return Poll::Pending,
+            },
         };
-        Some(Ok(self.denial(self.request(&terms), denied)))
+        Poll::Ready(Ok(self.denial(self.request(&terms), denied)))
     }
 
     /// What this process remembers of such a call. Who gives permits back wants to know what others gave back.
@@ -119,35 +130,17 @@ impl Check<'_> {
         Ok(self.decision_on(terms, memory.decide(self.request(terms))?))
     }
 
-    #[inline]
-    fn by_memory(&self, memory: &Memory, request: Request<'_>) -> Result<Decision, Outage> {
-        Ok(self.decision(request, memory.decide(request)?))
-    }
-
-    #[inline]
     fn decision(&self, request: Request<'_>, answer: Answer) -> Decision {
-        if answer.verdict == Verdict::Admitted && !self.refundable && answer.standings.is_empty() {
-            return Decision::Allowed(Permit::new(Vec::new(), None));
-        }
-        self.decision_at_length(request, answer)
-    }
-
-    /// The same of any answer.
-    fn decision_at_length(&self, request: Request<'_>, answer: Answer) -> Decision {
         let Answer { verdict, standings, at_us } = answer;
         let Request { policy, subjects, cost, peek, .. } = request;
         // A look has counted nothing that could be taken back.
         let cost = if peek { 0 } else { cost };
         let report = if standings.is_empty() { Vec::new() } else { report(policy, standings) };
-        let (rule, retry_after) = match verdict {
-            Verdict::Admitted => {
-                let ticket = || Ticket::new(self.limiter.clone(), policy.clone(), subjects.to_vec(), cost, at_us);
-                return Decision::Allowed(Permit::new(report, self.refundable.then(ticket)));
-            }
-            Verdict::Denied { rule, retry_after } => (Some(policy.position(rule)), retry_after),
-            Verdict::Banned { retry_after } => (None, Some(retry_after)),
-        };
-        Decision::Denied(Denial::new(policy.clone(), rule, retry_after, report))
+        if verdict == Verdict::Admitted {
+            let ticket = || Ticket::new(self.limiter.clone(), policy.clone(), subjects.to_vec(), cost, at_us);
+            return Decision::Allowed(Permit::new(report, self.refundable.then(ticket)));
+        }
+        denied(policy, verdict, report)
     }
 
     fn decision_on(&self, terms: &Terms<'_>, answer: Answer) -> Decision {
@@ -156,10 +149,25 @@ impl Check<'_> {
     }
 
     /// A denial that the storage was not asked for.
-    #[inline]
     fn denial(&self, request: Request<'_>, verdict: Verdict) -> Decision {
         self.decision(request, Answer { verdict, standings: Vec::new(), at_us: 0 })
     }
+}
+
+/// A denial of a call that wants no report.
+#[inline]
+fn denied_plainly(request: Request<'_>, verdict: Verdict) -> Decision {
+    denied(request.policy, verdict, Vec::new())
+}
+
+#[inline]
+fn denied(policy: &Policy, verdict: Verdict, report: Vec<RuleReport>) -> Decision {
+    let (rule, retry_after) = match verdict {
+        Verdict::Denied { rule, retry_after } => (Some(policy.position(rule)), retry_after),
+        Verdict::Banned { retry_after } => (None, Some(retry_after)),
+        Verdict::Admitted => return Decision::Allowed(Permit::plain()),
+    };
+    Decision::Denied(Denial::new(policy.clone(), rule, retry_after, report))
 }
 
 /// Rules are reported in the order of the policy, whatever subjects they count.
@@ -187,14 +195,15 @@ impl<'a> Check<'a> {
     }
 
     /// Decides a call that this process can decide without waiting.
-    #[inline]
-    pub(crate) fn decide_at_once(&self, watch: &Watch) -> Option<Result<Decision, Outage>> {
+    pub(crate) fn decide_at_once(&self, watch: &Watch) -> Poll<Result<Decision, Outage>> {
         if self.patience.is_some() {
-            return None;
+            return Poll::Pending;
         }
-        let decided = watch.within(|| self.at_once())?;
-        watch.tell(self.policy, &decided);
-        Some(decided)
+        let polled = watch.within(|| self.at_once());
+        if let Poll::Ready(decided) = &polled {
+            watch.tell(self.policy, decided);
+        }
+        polled
     }
 
     /// Goes on with a call that could not be decided at once.
@@ -231,13 +240,26 @@ enum State<'a> {
 impl Future for Deciding<'_> {
     type Output = Result<Decision, Outage>;
 
+    // The caller's, so that what is decided at once is written where the caller has it.
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { policy, watch, state } = &mut *self;
+        let Self { watch, state, .. } = &mut *self;
         if let State::Asked(check) = state {
-            if let Some(decided) = check.decide_at_once(watch) {
+            let polled = check.decide_at_once(watch);
+            if polled.is_ready() {
                 *state = State::Done;
-                return Poll::Ready(decided);
+                return polled;
             }
+        }
+        self.poll_at_length(context)
+    }
+}
+
+impl Deciding<'_> {
+    /// Goes on from a call that cannot be decided at once.
+    fn poll_at_length(&mut self, context: &mut Context<'_>) -> Poll<Result<Decision, Outage>> {
+        let Self { policy, watch, state } = self;
+        if let State::Asked(_) = state {
             state.go_on();
         }
         // Polled again after it was ready, which is the caller's mistake: it never is again.
@@ -252,8 +274,6 @@ impl Future for Deciding<'_> {
 }
 
 impl State<'_> {
-    /// Goes on from a call that cannot be decided at once.
-    #[cold]
     fn go_on(&mut self) {
         if let Self::Asked(check) = mem::replace(self, Self::Done) {
             *self = Self::Waiting(Box::pin(check.at_length()));

@@ -60,11 +60,11 @@ impl Terms<'_> {
 }
 
 impl Check<'_> {
-    /// What is asked by most calls: by the policy's own rules, of one subject.
+    /// What is asked by most calls: by the policy's own rules, of one subject, and nothing but whether to go on.
     #[inline]
     pub(super) fn plain(&self) -> Option<Request<'_>> {
         match self.subjects {
-            Subjects::One(subject) if !self.limiter.overrides().are_active() => {
+            Subjects::One(subject) if !self.report && !self.refundable && !self.limiter.overrides().are_active() => {
                 Some(self.request_of(self.policy, slice::from_ref(subject)))
             }
             _ => None,

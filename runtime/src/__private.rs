@@ -35,6 +35,7 @@ impl Site {
     ///
     /// The policy is refused. The attribute has validated it with the same code, so this is for a mistake of ours: it
     /// closes the function rather than leaving it unlimited.
+    #[inline]
     pub fn named(&'static self, name: &'static str, rules: Rules) -> Result<Cow<'static, Policy>, Rejection> {
         self.built(|| name.to_owned(), rules)
     }
@@ -44,11 +45,21 @@ impl Site {
     /// # Errors
     ///
     /// As for a name that is given.
+    #[inline]
     pub fn unnamed(&'static self, marker: &'static str, rules: Rules) -> Result<Cow<'static, Policy>, Rejection> {
         self.built(|| path_of(marker), rules)
     }
 
+    #[inline]
     fn built(&'static self, name: impl FnOnce() -> String, rules: Rules) -> Result<Cow<'static, Policy>, Rejection> {
+        if let Some(Ok(policy)) = self.0.get() {
+            return Ok(Cow::Borrowed(policy));
+        }
+        self.build(name, rules)
+    }
+
+    #[cold]
+    fn build(&'static self, name: impl FnOnce() -> String, rules: Rules) -> Result<Cow<'static, Policy>, Rejection> {
         let built = self.0.get_or_init(|| {
             let name = name();
             let built = rules(Policy::builder(name.clone())).and_then(PolicyBuilder::build);
@@ -92,6 +103,7 @@ pub fn with_counts<const N: usize>(
 }
 
 /// Starts the subject of a call.
+#[inline]
 #[must_use]
 pub fn subject() -> Subject {
     Subject::everyone()
@@ -114,6 +126,7 @@ pub fn limiter(named: &Limiter) -> Cow<'static, Limiter> {
 }
 
 /// Returns the limiter that is installed at this moment.
+#[inline]
 #[must_use]
 pub fn installed() -> Cow<'static, Limiter> {
     Cow::Borrowed(Limiter::installed())

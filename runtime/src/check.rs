@@ -58,6 +58,7 @@ impl<'a> Check<'a> {
 
     /// Sets the weight of the call, which is 1 unless it is set. A cost of 0 is decided by what is there, and counts
     /// nothing.
+    #[inline]
     pub fn cost(mut self, cost: u64) -> Self {
         self.cost = cost;
         self
@@ -77,6 +78,7 @@ impl<'a> Check<'a> {
     }
 
     /// Makes the permit one that can be given back: see [`Permit::refund`](crate::Permit::refund).
+    #[inline]
     pub fn refundable(mut self) -> Self {
         self.refundable = true;
         self
@@ -117,6 +119,7 @@ impl<'a> Check<'a> {
     }
 
     /// Has a denial told as that of a call which goes on all the same.
+    #[inline]
     pub(crate) fn shadow(mut self) -> Self {
         self.shadow = true;
         self

@@ -73,6 +73,7 @@ pub struct Subject {
 
 impl Subject {
     /// Returns the subject of a policy that counts all calls together.
+    #[inline]
     #[must_use]
     pub fn everyone() -> Self {
         Self { text: Short(ArrayString::new()), spilled: None }
@@ -95,12 +96,18 @@ impl Subject {
     }
 
     /// Adds text as it is: printable ASCII without `%` and `!`, which only escapes and digests contain.
+    #[inline]
     pub(crate) fn push_literal(&mut self, text: &str) {
         match &mut self.spilled {
             Some(spilled) => spilled.push_str(text),
             None if self.text.0.try_push_str(text).is_ok() => {}
-            None => self.spilled = Some(format!("{}{text}", self.text.0)),
+            None => self.spill(text),
         }
+    }
+
+    #[cold]
+    fn spill(&mut self, text: &str) {
+        self.spilled = Some(format!("{}{text}", self.text.0));
     }
 
     /// Adds a value, escaped.

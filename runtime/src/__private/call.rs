@@ -18,6 +18,7 @@ impl Call {
     /// Returns a call like any other.
     #[must_use]
     #[allow(clippy::new_without_default, reason = "expansions say what they make")]
+    #[inline]
     pub const fn new() -> Self {
         Self { others: Vec::new(), cost: 1, patience: None, refundable: false, shadow: false }
     }
@@ -53,11 +54,13 @@ impl Call {
         Self { shadow: true, ..self }
     }
 
+    #[inline]
     pub(super) fn is_shadow(&self) -> bool {
         self.shadow
     }
 
     /// Asks all of it.
+    #[inline]
     pub(super) fn check<'a>(&'a self, limiter: &'a Limiter, policy: &'a Policy, subject: &'a Subject) -> Check<'a> {
         let mut check = limiter.check(policy, subject).cost(self.cost);
         for (label, subject) in &self.others {

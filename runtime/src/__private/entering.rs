@@ -37,6 +37,7 @@ struct Asked {
 }
 
 /// Decides one call of an annotated function.
+#[inline]
 pub fn enter(
     policy: Result<Cow<'static, Policy>, Rejection>,
     limiter: Cow<'static, Limiter>,
@@ -46,6 +47,7 @@ pub fn enter(
 }
 
 /// Decides one call of an annotated function that says more than rules.
+#[inline]
 pub fn enter_with(
     policy: Result<Cow<'static, Policy>, Rejection>,
     limiter: Cow<'static, Limiter>,
@@ -85,6 +87,7 @@ impl Asked {
         self.entered(permit)
     }
 
+    #[inline]
     fn entered(&self, permit: Result<Permit, Rejection>) -> Entered {
         match permit {
             Err(_) if self.call.is_shadow() => Ok(None),
@@ -93,8 +96,14 @@ impl Asked {
     }
 }
 
+#[inline]
 fn permit(policy: &Policy, decided: Result<Decision, Outage>) -> Result<Permit, Rejection> {
-    decided.map_err(|outage| Rejection::unavailable(policy.name().to_owned(), outage))?.permit()
+    match decided {
+        // Most calls are admitted, and looked at in place rather than passed on.
+        Ok(Decision::Allowed(permit)) => Ok(permit),
+        Ok(Decision::Denied(denial)) => Err(denial.into()),
+        Err(outage) => Err(Rejection::unavailable(policy.name().to_owned(), outage)),
+    }
 }
 
 impl Future for Entering {

@@ -20,6 +20,7 @@ pub trait Value: Display {}
 impl<T: Display + ?Sized> Value for T {}
 
 /// Adds text of the template, which the attribute has escaped.
+#[inline]
 pub fn push_literal(subject: &mut Subject, text: &'static str) {
     subject.push_literal(text);
 }

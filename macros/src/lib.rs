@@ -123,7 +123,8 @@ mod validate;
 ///
 /// A rule, and `prevent_duplicate`, may have a key of its own, so that a call is limited per phone, per network and as one of
 /// all calls at once. All these subjects are decided as one: the call is counted for each of them, or for none. Rules with the
-/// same `key` share a tally. A text without placeholders, like `key = "all"`, is one subject for all calls.
+/// same `key` share a tally. A text without placeholders, like `key = "all"`, is one subject for all calls; one that names an
+/// argument without its braces is refused.
 ///
 /// Filters are applied in their order: `{email:trim:lower}`. Without a secret, the key of a digest is the same for everybody:
 /// see `LimiterBuilder::secret`. A value that is no address passes `subnet` as it is.
@@ -169,8 +170,8 @@ mod validate;
 /// # Bans
 ///
 /// After `denials` denials in any window of length `within`, whom the policy's `key` names is banned for `duration`: every call
-/// is rejected with the kind `Banned`, and no rule is asked. The denials that count are those by any rule, duplicates included.
-/// When the ban is over, denials are counted anew. `ban(…, message = "…")` says what a banned caller is told.
+/// is rejected with the kind `Banned`, and no rule is asked. The denials that count are those by any rule, duplicates included,
+/// whatever its `key`; one that a `wait` sleeps out does not. When the ban is over, denials are counted anew. `ban(…, message = "…")` says what a banned caller is told.
 ///
 /// # Shadow
 ///

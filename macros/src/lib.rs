@@ -11,6 +11,7 @@ mod debug;
 mod diagnostic;
 mod document;
 mod expand;
+mod limiter;
 mod model;
 mod pipeline;
 mod placeholder;
@@ -67,7 +68,7 @@ mod validate;
 /// | `shadow` | tries the limits out: see [below](#shadow) | |
 /// | `policy = POLICY` | a `Policy` in place of `name`, `rule`, `prevent_duplicate` and `ban`: see [below](#policies) | |
 /// | `reject = ApiError::limited` | makes what the function returns of a `Rejection`: a path or a closure | `FromRejection` |
-/// | `limiter = self.limiter` | who decides: an expression that is, or derefs to, a `Limiter` | the installed limiter |
+/// | `limiter = self.limiter` | who decides: an expression that is, or derefs to, a `Limiter`, and is evaluated by each call | the installed limiter |
 /// | `crate = ::limits` | the path of the crate `tallygate`, where it has another one | `::tallygate` |
 ///
 /// At least one `rule` or `prevent_duplicate`, or a `policy`, is needed. A duration is a whole number and one of `ms`,

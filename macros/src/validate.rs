@@ -7,6 +7,7 @@ use tallygate_rules::{Role, Rule, RuleError};
 
 use crate::attr::Amount;
 use crate::diagnostic::{Mistakes, Place, nearest};
+use crate::limiter::is_made_anew;
 use crate::model::Model;
 use crate::placeholder::Placeholder;
 use crate::rule::{RuleModel, number};
@@ -24,6 +25,7 @@ pub(crate) fn check(model: &Model, mistakes: &mut Mistakes) {
     check_ban(model, mistakes);
     check_cost(model, mistakes);
     check_wait(model, mistakes);
+    check_limiter(model, mistakes);
     check_name(model, mistakes);
     check_keys(model, mistakes);
     for key in model.keys() {
@@ -137,6 +139,15 @@ fn check_wait(model: &Model, mistakes: &mut Mistakes) {
         let message = "`wait` and `shadow` exclude each other: a call that runs in any case has nothing to wait for; \
                        remove one";
         mistakes.report(wait.place, message);
+    }
+}
+
+/// Reports a limiter that no two calls share.
+fn check_limiter(model: &Model, mistakes: &mut Mistakes) {
+    if let Some(limiter) = model.limiter.as_ref().filter(|limiter| is_made_anew(limiter)) {
+        let message = "each call would make a limiter of its own, which has counted nothing; make one and keep it, like \
+                       `limiter = self.limiter`";
+        mistakes.report(Place::of(limiter), message);
     }
 }
 

@@ -169,6 +169,11 @@ impl<'a> Check<'a> {
         self.limiter
     }
 
+    /// Whether a denial of the call counts towards a ban.
+    pub(crate) fn counts_denials(&self) -> bool {
+        self.policy.ban().is_some() && !self.peek
+    }
+
     /// The key that stands for the call where it waits in line.
     pub(crate) fn first_key(&self) -> Result<Key, Outage> {
         let terms = self.own_terms()?;

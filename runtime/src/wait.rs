@@ -98,7 +98,7 @@ pub(crate) async fn admission(check: &Check<'_>, patience: Patience) -> Result<D
     let mut ask_at = None;
     // Who finds no line asks at once, beside all others that find none.
     if !lines.has(key) {
-        let decision = check.ask().await?;
+        let decision = ask(check, deadline).await?;
         ask_at = worth_asking_at(&decision, deadline);
         if ask_at.is_none() {
             return Ok(decision);
@@ -110,12 +110,24 @@ pub(crate) async fn admission(check: &Check<'_>, patience: Patience) -> Result<D
         if let Some(time) = ask_at {
             sleep_until(time).await;
         }
-        let decision = check.ask().await?;
+        let decision = ask(check, deadline).await?;
         ask_at = worth_asking_at(&decision, deadline);
         if ask_at.is_none() {
             return Ok(decision);
         }
     }
+}
+
+/// Asks once. Where denials count towards a ban, one that is going to be slept out is only looked at: nobody is banned for
+/// standing in line.
+async fn ask(check: &Check<'_>, deadline: Option<Instant>) -> Result<Decision, Outage> {
+    if check.counts_denials() {
+        let look = check.clone().peek().ask().await?;
+        if worth_asking_at(&look, deadline).is_some() {
+            return Ok(look);
+        }
+    }
+    check.ask().await
 }
 
 /// When a denied call may be admitted, if that is by the deadline.

@@ -5,7 +5,8 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use tallygate::{Error, Limiter, LimiterBuilder, Policy, Rule, Subject};
+use futures_util::FutureExt as _;
+use tallygate::{Ban, Error, Limiter, LimiterBuilder, Policy, Rule, Subject};
 use tallygate_tests::load::admitted_at_once;
 use tallygate_tests::log::Log;
 use tallygate_tests::server::{Server, free_port};
@@ -101,9 +102,25 @@ fn a_prefix_is_short_plain_and_not_empty() {
 }
 
 #[test]
-fn a_deadline_of_no_time_is_refused() {
-    let builder = Limiter::builder().deadline(Duration::ZERO);
-    assert_says(&refused_setting(builder), &["`deadline`", "longer than zero", "from_millis"]);
+fn a_deadline_of_no_time_or_of_no_end_is_refused() {
+    let with = |deadline| Limiter::builder().deadline(deadline);
+    assert_says(&refused_setting(with(Duration::ZERO)), &["`deadline`", "longer than zero", "from_millis"]);
+    assert_says(&refused_setting(with(Duration::MAX)), &["`deadline`", "at most an hour", "from_millis"]);
+    assert!(with(Duration::from_secs(3_600)).connect_lazy("memory://").is_ok());
+}
+
+#[test]
+fn asking_redis_without_a_runtime_is_an_error_that_says_so() {
+    let url = format!("redis://127.0.0.1:{}/", free_port());
+    let limiter = Limiter::builder().connect_lazy(&url).unwrap();
+    let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
+    let subject = Subject::of("s");
+    let decision = limiter.check(&policy, &subject).into_future().now_or_never().unwrap();
+    assert_says(&decision.unwrap_err().to_string(), &["redis", "tokio runtime"]);
+    let reset = limiter.check(&policy, &subject).reset().now_or_never().unwrap();
+    assert_says(&reset.unwrap_err().to_string(), &["redis", "tokio runtime"]);
+    let connected = Limiter::connect(&url).now_or_never().unwrap();
+    assert_says(&connected.unwrap_err().to_string(), &["redis", "tokio runtime"]);
 }
 
 #[tokio::test]
@@ -136,4 +153,31 @@ async fn without_an_installed_limiter_memory_decides_and_says_so_once() {
     assert!(Limiter::installed().check(&policy, &subject).await.unwrap().is_allowed(), "the installed one decides now");
     let error = Limiter::in_memory().install().unwrap_err().to_string();
     assert_says(&error, &["installed already", "once"]);
+}
+
+#[tokio::test]
+async fn a_user_with_the_documented_commands_may_do_all_that_a_limiter_does() {
+    let server = Server::start();
+    let manual = include_str!("../../docs/operations.md");
+    let user = manual.lines().find(|line| line.starts_with("ACL SETUSER tallygate ")).unwrap();
+    server.ask::<()>(user);
+    let url = format!("redis://tallygate:password@127.0.0.1:{}/", server.port());
+    let limiter = Limiter::builder().deadline(Duration::from_secs(30)).connect(&url).await.unwrap();
+
+    let hour = Duration::from_secs(3_600);
+    let windows = [Rule::sliding_window(1_000, hour), Rule::fixed_window(500, hour)];
+    let policy = Policy::builder("p").rules(windows).ban(Ban::new(1, hour, hour)).build().unwrap();
+    let subject = Subject::of("s");
+    let check = || limiter.check(&policy, &subject);
+    assert!(check().cost(400).await.unwrap().is_allowed());
+    let permit = check().report().refundable().await.unwrap().permit().unwrap();
+    assert!(permit.refund().await.unwrap());
+    assert!(!check().cost(400).await.unwrap().is_allowed());
+    check().ban(hour).await.unwrap();
+    check().unban().await.unwrap();
+    limiter.override_rules_for("p", &subject, [Rule::sliding_window(1, hour)]).await.unwrap();
+    assert!(check().await.unwrap().is_allowed());
+    check().reset().await.unwrap();
+    limiter.clear_override_for("p", &subject).await.unwrap();
+    assert!(check().cost(500).await.unwrap().is_allowed());
 }

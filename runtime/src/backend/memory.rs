@@ -183,14 +183,18 @@ impl Locked<'_> {
 
     /// Sees to it that each of these names has a tally.
     fn make_known(&mut self, names: &[(Name<'_>, u64)], now_us: u64) -> Result<(), Outage> {
-        for &(name, hash) in names {
-            self.shard(hash).map(|shard| shard.tally(hash, name, now_us)).transpose()?;
+        // At the cap, one of them may take the place of another. The next time it is other places that are looked at.
+        for _ in 0..2 {
+            for &(name, hash) in names {
+                if let Some(shard) = self.shard(hash) {
+                    shard.tally(hash, name, now_us)?.keep(now_us);
+                }
+            }
+            if names.iter().all(|&(name, hash)| self.known(hash, name).is_some()) {
+                return Ok(());
+            }
         }
-        // Where there is little room, one of them may have taken the place of another.
-        if names.iter().any(|&(name, hash)| self.known(hash, name).is_none()) {
-            return Err(Outage::new("memory: a call has more subjects than there is room for; raise `max_subjects`"));
-        }
-        Ok(())
+        Err(Outage::new("memory: a call has more subjects than there is room for; raise `max_subjects`"))
     }
 
     fn shard(&mut self, hash: u64) -> Option<&mut Shard> {

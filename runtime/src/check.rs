@@ -139,8 +139,8 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Bans the call's main subject for that long, as if its denials had led to it: for 3,660 days at most, and for no time
-    /// at all not.
+    /// Bans the call's main subject for that long, as if its denials had led to it: for 3,660 days at most. A ban of no time
+    /// at all ends the one that there is.
     ///
     /// # Errors
     ///
@@ -161,14 +161,13 @@ impl<'a> Check<'a> {
         self.ban(Duration::ZERO).await
     }
 
-    /// The same call, asked so that it counts nothing, where its denial would count towards a ban.
-    pub(crate) fn look(&self) -> Option<Self> {
-        let counts = self.policy.ban().is_some() && !self.peek;
-        counts.then(|| Self { peek: true, report: false, refundable: false, ..self.clone() })
-    }
-
     pub(crate) fn limiter(&self) -> &'a Limiter {
         self.limiter
+    }
+
+    /// Whether a denial of the call counts towards a ban.
+    pub(crate) fn counts_denials(&self) -> bool {
+        self.policy.ban().is_some() && !self.peek
     }
 
     /// The key that stands for the call where it waits in line.

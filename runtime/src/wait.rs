@@ -1,7 +1,6 @@
 //! Waiting for admission: callers of one subject stand in line, and only the first of the line asks.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -99,9 +98,10 @@ pub(crate) async fn admission(check: &Check<'_>, patience: Patience) -> Result<D
     let mut ask_at = None;
     // Who finds no line asks at once, beside all others that find none.
     if !lines.has(key) {
-        match ask(check, deadline).await? {
-            ControlFlow::Break(decision) => return Ok(decision),
-            ControlFlow::Continue(time) => ask_at = Some(time),
+        let decision = ask(check, deadline).await?;
+        ask_at = worth_asking_at(&decision, deadline);
+        if ask_at.is_none() {
+            return Ok(decision);
         }
     }
     let place = lines.join(key);
@@ -110,23 +110,24 @@ pub(crate) async fn admission(check: &Check<'_>, patience: Patience) -> Result<D
         if let Some(time) = ask_at {
             sleep_until(time).await;
         }
-        match ask(check, deadline).await? {
-            ControlFlow::Break(decision) => return Ok(decision),
-            ControlFlow::Continue(time) => ask_at = Some(time),
+        let decision = ask(check, deadline).await?;
+        ask_at = worth_asking_at(&decision, deadline);
+        if ask_at.is_none() {
+            return Ok(decision);
         }
     }
 }
 
-/// Asks for the decision to return, or for when it is worth asking again.
-async fn ask(check: &Check<'_>, deadline: Option<Instant>) -> Result<ControlFlow<Decision, Instant>, Outage> {
-    // A denial that is slept out is told to nobody, and counts towards no ban.
-    if let Some(look) = check.look()
-        && let Some(time) = worth_asking_at(&look.ask().await?, deadline)
-    {
-        return Ok(ControlFlow::Continue(time));
+/// Asks once. Where denials count towards a ban, one that is going to be slept out is only looked at: nobody is banned for
+/// standing in line.
+async fn ask(check: &Check<'_>, deadline: Option<Instant>) -> Result<Decision, Outage> {
+    if check.counts_denials() {
+        let look = check.clone().peek().ask().await?;
+        if worth_asking_at(&look, deadline).is_some() {
+            return Ok(look);
+        }
     }
-    let decision = check.ask().await?;
-    Ok(worth_asking_at(&decision, deadline).map_or(ControlFlow::Break(decision), ControlFlow::Continue))
+    check.ask().await
 }
 
 /// When a denied call may be admitted, if that is by the deadline.

@@ -105,6 +105,33 @@ async fn a_short_patience_ends_in_the_line_too() {
     assert_eq!(told, [(true, 0), (true, 10), (false, 3)]);
 }
 
+/// Callers of a policy that bans after two denials, all of whom are admitted, and all but the first after a denial.
+async fn polite_callers(limiter: &Limiter, per: Duration) -> Policy {
+    let ban = Ban::new(2, 3_600 * SECOND, 3_600 * SECOND);
+    let policy = Policy::builder("polite").rule(Rule::sliding_window(1, per)).ban(ban).build().unwrap();
+    for _ in 0..10 {
+        let decision = limiter.check(&policy, &subject()).wait(30 * SECOND).await.unwrap();
+        assert!(decision.is_allowed(), "{decision:?}");
+    }
+    policy
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denial_that_is_slept_out_does_not_count_towards_a_ban_and_the_last_one_does() {
+    let limiter = Limiter::in_memory();
+    let policy = polite_callers(&limiter, SECOND).await;
+    for kind in [Kind::Limited, Kind::Limited, Kind::Banned] {
+        let denied = limiter.check(&policy, &subject()).wait(SECOND / 2).await.unwrap().permit().unwrap_err();
+        assert_eq!(denied.kind(), kind);
+    }
+}
+
+#[tokio::test]
+async fn a_denial_by_redis_that_is_slept_out_does_not_count_towards_a_ban() {
+    let server = Server::start();
+    polite_callers(&server.limiter().await, SECOND / 20).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_dropped_waiter_neither_counts_nor_holds_up_the_next() {
     let (limiter, policy, mut callers) = (Limiter::in_memory(), policy(1, 10 * SECOND), JoinSet::new());
@@ -234,21 +261,4 @@ async fn waiters_that_are_dropped_at_random_never_let_more_in_than_the_rule() {
     assert!(answers.iter().all(|(_, decision, _)| decision.is_allowed()));
     let windows = u64::try_from(started.elapsed().as_millis() / per.as_millis()).unwrap() + 1;
     assert!(120 + admitted <= count * windows, "{admitted} and 120 in {windows} windows");
-}
-
-#[tokio::test(start_paused = true)]
-async fn only_a_denial_that_a_waiter_is_told_counts_towards_a_ban() {
-    let ban = Ban::new(2, 600 * SECOND, 600 * SECOND);
-    let rule = Rule::sliding_window(1, SECOND);
-    let policy = Policy::builder("waiting").rule(rule).ban(ban).build().unwrap();
-    let limiter = Limiter::in_memory();
-    for _ in 0..10 {
-        assert!(limiter.acquire(&policy, &subject()).await.unwrap().is_allowed());
-    }
-    for kind in [Kind::Limited, Kind::Limited, Kind::Banned] {
-        let Decision::Denied(denial) = limiter.check(&policy, &subject()).wait(SECOND / 2).await.unwrap() else {
-            panic!("the window is full for a second")
-        };
-        assert_eq!(denial.kind(), kind);
-    }
 }

@@ -64,9 +64,9 @@ impl Server {
             let arguments = [pack::request(&request, self.now_us()), admitted_us.to_string().into()];
             let values = self.run(&self.refund, request.keys(&self.prefix), &arguments, until).await?;
             self.learn_time(&values);
-            match values.get(lua::REPLY_HEAD..) {
-                Some(&[lua::OFF_THE_CLOCK]) => {}
-                Some(&[given]) => return Ok(given > 0),
+            match values[..] {
+                [_, lua::OFF_THE_CLOCK] => {}
+                [_, given] => return Ok(given > 0),
                 _ => return Err(unknown_shape()),
             }
         }
@@ -99,7 +99,9 @@ impl Server {
         arguments: &[Vec<u8>],
         until: Instant,
     ) -> Result<Vec<i64>, Outage> {
-        self.answer(until, async |connection| script.run(connection, keys.clone(), arguments).await).await
+        let reply =
+            self.answer(until, async |connection| script.run(connection, keys.clone(), arguments).await).await?;
+        wire::integers(&reply).ok_or_else(unknown_shape)
     }
 
     /// Asks over the connection, and judges the connection by how that goes.

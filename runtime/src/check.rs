@@ -139,8 +139,8 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Bans the call's main subject for that long, as if its denials had led to it: for 3,660 days at most, and for no time
-    /// at all not.
+    /// Bans the call's main subject for that long, as if its denials had led to it: for 3,660 days at most. A ban of no time
+    /// at all ends the one that there is.
     ///
     /// # Errors
     ///

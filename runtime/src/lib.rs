@@ -142,3 +142,17 @@ pub use tallygate_macros::rate_limit;
 pub use tallygate_rules::{Algorithm, Ban, Role, Rule, RuleError, TokenBucket};
 #[cfg(feature = "cron")]
 pub use tallygate_rules::{Schedule, ScheduleError};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_callers_hold_can_be_passed_and_shared_between_threads() {
+        fn is_shared<T: Send + Sync>() {}
+        fn is_passed<T: Send>() {}
+        is_shared::<(Limiter, LimiterBuilder, Policy, PolicyBuilder, Subject, Check<'_>)>();
+        is_shared::<(Decision, Permit, Denial, Rejection, Outage, Error)>();
+        is_passed::<Deciding<'_>>();
+    }
+}

@@ -108,7 +108,7 @@ async fn another_structure_begins_its_own_tally_and_leaves_the_old_one(limiter: 
     let policy = policy(3);
     assert!(allowed(&limiter, &policy).await);
     let bucket = TokenBucket::new(1, HOUR).capacity(4).initial(2);
-    limiter.override_rules("over.ride", [bucket.into()]).await.unwrap();
+    limiter.override_rules("over.ride", [bucket]).await.unwrap();
     assert_eq!(room(&limiter, &policy, &subject()).await, 2);
     limiter.clear_override("over.ride").await.unwrap();
     assert_eq!(room(&limiter, &policy, &subject()).await, 2);

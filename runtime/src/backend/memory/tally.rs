@@ -24,7 +24,7 @@ pub(super) struct Tally {
 
 impl Tally {
     pub(super) fn new(group: &Group) -> Self {
-        Self { cells: vec![Cell::default(); group.cells].into(), ..Self::default() }
+        Self { cells: vec![Cell::default(); group.celled.len()].into(), ..Self::default() }
     }
 
     /// Whether nothing in this tally counts any more.

@@ -78,7 +78,7 @@ impl Server {
         let Name { group, subject, .. } = name;
         let key = Key::new(&self.prefix, &group.segment, subject);
         let ttl_ms = pack::ttl_ms(group.longest_us.max(duration_us));
-        let numbers = [group.cells as u64, pack::denials(group) as u64, duration_us, ttl_ms];
+        let numbers = [group.celled.len() as u64, pack::denials(group) as u64, duration_us, ttl_ms];
         let arguments = numbers.map(|number| number.to_string().into());
         self.run(&self.ban, std::iter::once(key), &arguments, until).await.map(drop)
     }

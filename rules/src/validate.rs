@@ -88,7 +88,7 @@ impl Mistake {
         RuleError { rule: None, field: self.0, message: self.1 }
     }
 
-    fn at(self, index: usize) -> RuleError {
+    pub(crate) fn at(self, index: usize) -> RuleError {
         RuleError { rule: Some(index), field: self.0, message: self.1 }
     }
 }
@@ -131,6 +131,15 @@ fn check_count(rule: &Rule) -> Option<Mistake> {
         }
         _ => None,
     }
+}
+
+/// The mistakes in a rule's times.
+pub(crate) fn check_times(rule: &Rule) -> impl Iterator<Item = Mistake> {
+    let reset_after = match rule.algorithm() {
+        Algorithm::TokenBucket(bucket) => check_reset_after(bucket, rule),
+        _ => None,
+    };
+    check_per(rule).into_iter().chain(reset_after)
 }
 
 fn check_per(rule: &Rule) -> Option<Mistake> {

@@ -189,7 +189,7 @@ impl Limiter {
     pub(crate) fn forget_denials(&self, request: Request<'_>) {
         #[cfg(feature = "redis")]
         if let Some(denials) = self.denials() {
-            denials.forget_all(request);
+            denials.forget_all(request, self.clock().now_us());
         }
     }
 

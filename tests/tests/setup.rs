@@ -5,6 +5,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use tallygate::{Ban, Error, Limiter, LimiterBuilder, Policy, Rule, Subject};
 use tallygate_tests::load::admitted_at_once;
 use tallygate_tests::log::Log;
@@ -139,9 +140,25 @@ fn a_prefix_is_short_plain_and_not_empty() {
 }
 
 #[test]
-fn a_deadline_of_no_time_is_refused() {
-    let builder = Limiter::builder().deadline(Duration::ZERO);
-    assert_says(&refused_setting(builder), &["`deadline`", "longer than zero", "from_millis"]);
+fn a_deadline_of_no_time_or_of_no_end_is_refused() {
+    let with = |deadline| Limiter::builder().deadline(deadline);
+    assert_says(&refused_setting(with(Duration::ZERO)), &["`deadline`", "longer than zero", "from_millis"]);
+    assert_says(&refused_setting(with(Duration::MAX)), &["`deadline`", "at most an hour", "from_millis"]);
+    assert!(with(Duration::from_secs(3_600)).connect_lazy("memory://").is_ok());
+}
+
+#[test]
+fn asking_redis_without_a_runtime_is_an_error_that_says_so() {
+    let url = format!("redis://127.0.0.1:{}/", free_port());
+    let limiter = Limiter::builder().connect_lazy(&url).unwrap();
+    let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
+    let subject = Subject::of("s");
+    let decision = limiter.check(&policy, &subject).into_future().now_or_never().unwrap();
+    assert_says(&decision.unwrap_err().to_string(), &["redis", "tokio runtime"]);
+    let reset = limiter.check(&policy, &subject).reset().now_or_never().unwrap();
+    assert_says(&reset.unwrap_err().to_string(), &["redis", "tokio runtime"]);
+    let connected = Limiter::connect(&url).now_or_never().unwrap();
+    assert_says(&connected.unwrap_err().to_string(), &["redis", "tokio runtime"]);
 }
 
 #[tokio::test]

@@ -32,6 +32,11 @@ impl Tally {
         self.over_us <= now_us
     }
 
+    /// Lets it stay for now, though nothing in it may count.
+    pub(super) fn keep(&mut self, now_us: u64) {
+        self.over_us = self.over_us.max(now_us + 1);
+    }
+
     /// The clock was set back: what lies in the future is forgotten, lest it block longer than its window.
     #[inline]
     pub(super) fn forget_future(&mut self, now_us: u64) {

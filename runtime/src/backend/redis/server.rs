@@ -105,7 +105,7 @@ impl Server {
     }
 
     /// Asks over the connection, and judges the connection by how that goes.
-    async fn answer<T>(
+    pub(super) async fn answer<T>(
         &self,
         until: Instant,
         ask: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, RedisError>,

@@ -89,12 +89,12 @@ fn timed(text: &str, _clock: &Clock) -> String {
 /// Reads the integers of a reply, or `None` where there is a part of one.
 pub(super) fn integers(reply: &[u8]) -> Option<Vec<i64>> {
     let (integers, rest) = reply.as_chunks::<{ lua::INTEGER_BYTES }>();
-    rest.is_empty().then(|| integers.iter().map(integer).collect())
+    rest.is_empty().then(|| integers.iter().copied().map(integer).collect())
 }
 
-fn integer(bytes: &[u8; lua::INTEGER_BYTES]) -> i64 {
+fn integer(bytes: [u8; lua::INTEGER_BYTES]) -> i64 {
     let mut upper = [0; 8];
-    upper[..lua::INTEGER_BYTES].copy_from_slice(bytes);
+    upper[..lua::INTEGER_BYTES].copy_from_slice(&bytes);
     // From the upper bytes they are moved down with their sign.
     i64::from_be_bytes(upper) >> (8 * (upper.len() - lua::INTEGER_BYTES))
 }

@@ -161,13 +161,14 @@ impl<'a> Check<'a> {
         self.ban(Duration::ZERO).await
     }
 
-    pub(crate) fn limiter(&self) -> &'a Limiter {
-        self.limiter
+    /// The same call, asked so that it counts nothing, where its denial would count towards a ban.
+    pub(crate) fn look(&self) -> Option<Self> {
+        let counts = self.policy.ban().is_some() && !self.peek;
+        counts.then(|| Self { peek: true, report: false, refundable: false, ..self.clone() })
     }
 
-    /// Whether a denial of the call counts towards a ban.
-    pub(crate) fn counts_denials(&self) -> bool {
-        self.policy.ban().is_some() && !self.peek
+    pub(crate) fn limiter(&self) -> &'a Limiter {
+        self.limiter
     }
 
     /// The key that stands for the call where it waits in line.

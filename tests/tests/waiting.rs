@@ -262,20 +262,3 @@ async fn waiters_that_are_dropped_at_random_never_let_more_in_than_the_rule() {
     let windows = u64::try_from(started.elapsed().as_millis() / per.as_millis()).unwrap() + 1;
     assert!(120 + admitted <= count * windows, "{admitted} and 120 in {windows} windows");
 }
-
-#[tokio::test(start_paused = true)]
-async fn only_a_denial_that_a_waiter_is_told_counts_towards_a_ban() {
-    let ban = Ban::new(2, 600 * SECOND, 600 * SECOND);
-    let rule = Rule::sliding_window(1, SECOND);
-    let policy = Policy::builder("waiting").rule(rule).ban(ban).build().unwrap();
-    let limiter = Limiter::in_memory();
-    for _ in 0..10 {
-        assert!(limiter.acquire(&policy, &subject()).await.unwrap().is_allowed());
-    }
-    for kind in [Kind::Limited, Kind::Limited, Kind::Banned] {
-        let Decision::Denied(denial) = limiter.check(&policy, &subject()).wait(SECOND / 2).await.unwrap() else {
-            panic!("the window is full for a second")
-        };
-        assert_eq!(denial.kind(), kind);
-    }
-}

@@ -6,7 +6,7 @@
 
 use std::{env, error::Error, fmt};
 
-use tallygate::{Kind, Limiter, Rejection, rate_limit};
+use tallygate::{Limiter, Rejection, rate_limit};
 
 /// Five wrong passwords in ten minutes. A right one is given back, so that nobody is locked out by logging in.
 ///
@@ -75,7 +75,6 @@ async fn repeat(times: u32, user: &str, password: &str) {
     for _ in 0..times {
         let answer = match login(user, password).await {
             Ok(session) => format!("welcome, {}", session.user),
-            Err(LoginError::Rejected(rejection)) if rejection.kind() == Kind::Unavailable => rejection.to_string(),
             Err(error) => error.to_string(),
         };
         match answers.last_mut() {

@@ -3,12 +3,12 @@
   KEYS[1]  the tally of the subject: see decide.lua
   ARGV     protocol version, the number of the tally's cells, the number of denials that lead to a ban, how long the ban is
            to last in microseconds (0 ends it), the milliseconds that the tally is to live at least
-  Returns  { 1 }
+  Returns  now, as decide.lua does
   TTL      at least the time given; what is no tally is left as it is, and that is an error
-  Version  3, together with decide.lua ]]
+  Version  4, together with decide.lua ]]
 
-if ARGV[1] ~= '3' then
-  return redis.error_reply('TALLYGATE this script speaks protocol 3, not ' .. tostring(ARGV[1]))
+if ARGV[1] ~= '4' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 4, not ' .. tostring(ARGV[1]))
 end
 
 local call, name = redis.call, KEYS[1]
@@ -31,4 +31,4 @@ elseif duration > 0 then
   call('SET', name, string.rep('\0', cell_bytes) .. slots, 'PX', ARGV[5])
 end
 
-return { 1 }
+return struct.pack('>i7', now)

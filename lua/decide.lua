@@ -18,7 +18,8 @@
                  f window                                  fixed window: opened, weight, -
                  k n tick1 ... tickn                       cron, with ticks around now: last hit, weight, -
                  b per capacity initial reset_after        token bucket: last hit, level in tokens * per, in use since
-  Returns  { now, then per request: rule, retry_after, then if asked per rule: remaining, reset }
+  Returns  per request signed integers of 7 bytes, big endian: now, rule, retry_after, then if asked per rule remaining and
+           reset
              rule         0 when admitted, else the rule to name, counted from 1 across the request's subjects;
                           -1 when the ticks are not around now: ask again; -2 when a tally cannot be read: ask it alone;
                           -3 when a subject is banned
@@ -26,18 +27,18 @@
              remaining    the greatest cost that would be admitted now
              reset        until the rule is as if it had never counted
   TTL      set by every write that needs it: at least until the last hit counts no more, at most a quarter longer
-  Version  3; what these fields mean to the caller is in lib.rs
+  Version  4; what these fields mean to the caller is in lib.rs
 
   All numbers are integers below 2^53, all times are microseconds, those that are no durations since 1970. The clock is the
   server's. A denial writes nothing but itself, and that only towards a ban. There are no functions, as making one costs as
   much as reading a tally. ]]
 
-if ARGV[1] ~= '3' then
-  return redis.error_reply('TALLYGATE this script speaks protocol 3, not ' .. tostring(ARGV[1]))
+if ARGV[1] ~= '4' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 4, not ' .. tostring(ARGV[1]))
 end
 
 local call, unpack = redis.call, struct.unpack
-local never = math.huge
+local never = 1 / 0
 
 local INTEGER = 7
 local CELL = 3 * INTEGER
@@ -50,7 +51,7 @@ local now = clock[1] * 1000000 + clock[2]
 
 local alone = not ARGV[3]
 local read = alone and call or redis.pcall
-local reply, key, arg = { now }, 0, 2
+local answers, key, arg = not alone and {}, 0, 2
 
 while ARGV[arg] do
   local request = ARGV[arg]
@@ -77,7 +78,7 @@ while ARGV[arg] do
     local cell_bytes = cells * CELL
     local head_bytes = denials > 0 and cell_bytes + INTEGER * (3 + denials) or cell_bytes
     local value = read('GETRANGE', name, from, '-1')
-    if value.err or #value % INTEGER > 0 or #value > 0 and #value < head_bytes then
+    if not alone and value.err or #value % INTEGER > 0 or #value > 0 and #value < head_bytes then
       fault, value = UNREADABLE, ''
     end
     if head_bytes == 0 then
@@ -353,21 +354,21 @@ while ARGV[arg] do
     end
   end
 
-  -- Answer.
   if wait >= lapse then wait = never end
   if fault then
     named, wait = fault, 0
   end
-  reply[#reply + 1] = named
-  reply[#reply + 1] = wait == never and -1 or wait
+  -- Answer, by a string: an array costs Redis as much as reading a tally.
+  local answer = struct.pack('>i7i7i7', now, named, wait == never and -1 or wait)
   if report and named >= ADMITTED then
     for i = 1, rule do
       local weight, remaining, reset, reset_charged = reports[i][1], reports[i][2], reports[i][3], reports[i][4]
       if named == ADMITTED and charging and cost > 0 then remaining, reset = remaining - weight, reset_charged end
-      reply[#reply + 1] = remaining > 0 and remaining or 0
-      reply[#reply + 1] = reset
+      answer = answer .. struct.pack('>i7i7', remaining > 0 and remaining or 0, reset)
     end
   end
+  if alone then return answer end
+  answers[#answers + 1] = answer
 end
 
-return reply
+return table.concat(answers)

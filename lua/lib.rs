@@ -13,7 +13,7 @@ pub const REFUND: &str = include_str!("refund.lua");
 pub const BAN: &str = include_str!("ban.lua");
 
 /// The version of the contract, sent as the first argument.
-pub const PROTOCOL: &str = "3";
+pub const PROTOCOL: &str = "4";
 
 /// Announces a sliding window: window follows.
 pub const SLIDING_WINDOW: u8 = b'w';
@@ -33,11 +33,9 @@ pub const CRON: u8 = b'k';
 /// Announces a token bucket: per, capacity, initial and `reset_after` follow.
 pub const TOKEN_BUCKET: u8 = b'b';
 
-/// How many integers precede the answers in a reply: the server's time in microseconds since 1970.
-pub const REPLY_HEAD: usize = 1;
-
-/// How many integers answer one request: the rule to name and the microseconds to wait.
-pub const REPLY_FIELDS: usize = 2;
+/// How many integers answer one request: the server's time in microseconds since 1970, the rule to name, and the
+/// microseconds to wait.
+pub const REPLY_FIELDS: usize = 3;
 
 /// How many integers report on one rule: what remains, and the microseconds until the rule is whole again.
 pub const REPORT_FIELDS: usize = 2;
@@ -63,7 +61,7 @@ pub const PEEK: u8 = 2;
 /// In the place of the microseconds to wait: the call can never fit.
 pub const NEVER: i64 = -1;
 
-/// How many bytes of a tally one integer takes; the log has one for each admitted unit of weight.
+/// How many bytes one integer takes, in a tally and in a reply. A tally's log has one for each admitted unit of weight.
 pub const INTEGER_BYTES: usize = 7;
 
 /// How many bytes of a tally a rule takes that is not a sliding window.

@@ -2,15 +2,15 @@
 
   KEYS[i]  the tallies of the call's subjects: see decide.lua
   ARGV     protocol version, the request as decide.lua took it, when it was admitted (microseconds since 1970)
-  Returns  { now, how many tallies gave something back; -1 when the ticks are not around now: ask again }
+  Returns  as decide.lua does: now, how many tallies gave something back; -1 when the ticks are not around now: ask again
   TTL      as it was
-  Version  3, together with decide.lua
+  Version  4, together with decide.lua
 
   What the call had been counted in may be over by now; then there is nothing to take back. Everything is read before anything
   is written, so a tally that cannot be read leaves the others as they were. ]]
 
-if ARGV[1] ~= '3' then
-  return redis.error_reply('TALLYGATE this script speaks protocol 3, not ' .. tostring(ARGV[1]))
+if ARGV[1] ~= '4' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 4, not ' .. tostring(ARGV[1]))
 end
 
 local call, unpack = redis.call, struct.unpack
@@ -97,6 +97,6 @@ for subject = 1, subjects do
   end
 end
 
-if off_the_clock then return { now, OFF_THE_CLOCK } end
+if off_the_clock then return struct.pack('>i7i7', now, OFF_THE_CLOCK) end
 for i = 1, #writes do call('SET', writes[i][1], writes[i][2], 'KEEPTTL') end
-return { now, #writes }
+return struct.pack('>i7i7', now, #writes)

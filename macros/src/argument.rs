@@ -33,7 +33,7 @@ impl Arguments {
     pub(crate) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> Self {
         let mut arguments = Self::default();
         let read = |input: ParseStream<'_>| {
-            arguments = Self::read(input, mistakes);
+            arguments = Self::read(input, r#"rule(count = 10, per = "60s")"#, mistakes);
             Ok(())
         };
         if let Err(mistake) = read.parse2(tokens) {
@@ -43,10 +43,10 @@ impl Arguments {
     }
 
     /// Reads to the end, over whatever cannot be read.
-    fn read(input: ParseStream<'_>, mistakes: &mut Mistakes) -> Self {
+    fn read(input: ParseStream<'_>, example: &str, mistakes: &mut Mistakes) -> Self {
         let mut arguments = Self::default();
         while !input.is_empty() {
-            let read = Argument::read(input, mistakes).map(|argument| arguments.written.push(argument));
+            let read = Argument::read(input, example, mistakes).map(|argument| arguments.written.push(argument));
             if let Err(mistake) = read.and_then(|()| read_separator(input)) {
                 mistakes.add(mistake);
                 arguments.broken = true;
@@ -137,6 +137,16 @@ impl Arguments {
     }
 }
 
+/// An argument of the list of that name.
+fn first_of(list: &Ident) -> &'static str {
+    match list {
+        rule if rule == "rule" => "count = 10",
+        ban if ban == "ban" => "denials = 20",
+        duplicate if duplicate == "prevent_duplicate" => r#"per = "5s""#,
+        _ => "name = value",
+    }
+}
+
 fn read_separator(input: ParseStream<'_>) -> syn::Result<()> {
     if input.is_empty() {
         return Ok(());
@@ -152,14 +162,17 @@ fn skip_to_separator(input: ParseStream<'_>) {
 }
 
 impl Argument {
-    fn read(input: ParseStream<'_>, mistakes: &mut Mistakes) -> syn::Result<Self> {
-        let name = input.call(Ident::parse_any).map_err(|_| input.error("expected the name of an argument"))?;
+    fn read(input: ParseStream<'_>, example: &str, mistakes: &mut Mistakes) -> syn::Result<Self> {
+        let nameless = |_| input.error(format_args!("expected the name of an argument, like `{example}`"));
+        let name = input.call(Ident::parse_any).map_err(nameless)?;
         let value = if input.peek(token::Paren) {
             let content;
             let parens = syn::parenthesized!(content in input);
-            Value::List(parens.span.close(), Arguments::read(&content, mistakes))
+            Value::List(parens.span.close(), Arguments::read(&content, first_of(&name), mistakes))
         } else if input.parse::<Option<Token![=]>>()?.is_some() {
             Value::Single(read_value(&name, input)?)
+        } else if input.peek(Token![:]) {
+            return Err(input.error(format_args!("expected `=` between `{name}` and its value")));
         } else {
             Value::Flag
         };

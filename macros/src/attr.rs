@@ -98,7 +98,7 @@ impl Options {
         let belongs = r#"belongs into a ban, like `ban(denials = 20, within = "10m", duration = "1h")`"#;
         let in_place = arguments.refuse(&OF_BANS, belongs, mistakes) && in_place;
         let names_policy = arguments.has("policy");
-        let policy = arguments.expression("policy", "policy = SMS_POLICY", mistakes);
+        let policy = made("policy", ["policy = SMS_POLICY", "`Policy`"], &mut arguments, mistakes);
         let in_place = in_place && names_policy == policy.is_some();
         Self {
             rules: rules.into_iter().map(|rule| RuleOptions::read(rule, mistakes)).collect(),
@@ -110,11 +110,11 @@ impl Options {
             policy,
             cost: amount("cost", ["cost = 3", "cost = items.len() as u64"], &mut arguments, mistakes),
             wait: arguments.text("wait", r#"wait = "2s""#, mistakes),
-            refund_if: arguments.expression("refund_if", "refund_if = Result::is_err", mistakes),
+            refund_if: function("refund_if", "refund_if = Result::is_err", &mut arguments, mistakes),
             skip_if: arguments.expression("skip_if", "skip_if = user.is_admin()", mistakes),
             shadow: arguments.flag("shadow", mistakes),
-            reject: arguments.expression("reject", "reject = ApiError::limited", mistakes),
-            limiter: arguments.expression("limiter", "limiter = self.limiter", mistakes),
+            reject: function("reject", "reject = ApiError::limited", &mut arguments, mistakes),
+            limiter: made("limiter", ["limiter = self.limiter", "`Limiter`"], &mut arguments, mistakes),
             runtime: runtime(&mut arguments, mistakes),
             complete: arguments.finish(mistakes) && in_place,
         }
@@ -212,6 +212,33 @@ fn amount(
         format!("`{name}` is a whole number, like `{literal}`, or a `u64` made of the arguments, like `{expression}`");
     mistakes.report(Place::of(&amount), message);
     None
+}
+
+/// Takes an expression of a type that has no literals.
+fn made(
+    name: &'static str,
+    [example, of]: [&str; 2],
+    arguments: &mut Arguments,
+    mistakes: &mut Mistakes,
+) -> Option<Expr> {
+    let value = arguments.expression(name, example, mistakes)?;
+    if !matches!(value, Expr::Lit(_)) {
+        return Some(value);
+    }
+    mistakes.report(Place::of(&value), format_args!("`{name}` is a {of} that is made elsewhere, like `{example}`"));
+    None
+}
+
+/// Takes what can be called: a path or a closure, and whatever else may be one.
+fn function(name: &'static str, example: &str, arguments: &mut Arguments, mistakes: &mut Mistakes) -> Option<Expr> {
+    let value = arguments.expression(name, example, mistakes)?;
+    match value {
+        Expr::Lit(_) | Expr::MethodCall(_) | Expr::Macro(_) | Expr::Binary(_) | Expr::Unary(_) => {
+            mistakes.report(Place::of(&value), format_args!("`{name}` is a function or a closure, like `{example}`"));
+            None
+        }
+        _ => Some(value),
+    }
 }
 
 /// Takes `crate = ::path`.

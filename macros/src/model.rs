@@ -19,6 +19,8 @@ pub(crate) struct Model {
     /// The policy that stands in for name, rules and ban.
     pub(crate) policy: Option<Expr>,
     pub(crate) key: Option<Template>,
+    /// Whether there is a `key`, also one that could not be read.
+    pub(crate) keyed: bool,
     /// What the caller is told where the rule says nothing.
     pub(crate) message: Option<Template>,
     pub(crate) cost: Option<Amount>,
@@ -53,6 +55,7 @@ impl Model {
             ban: options.ban.map(|ban| BanModel::from_syn(&ban, mistakes)),
             policy: options.policy,
             name: options.name.as_ref().map(spanned),
+            keyed: options.key.is_some(),
             key: options.key.and_then(|key| Template::from_syn(&key, Purpose::Key, mistakes)),
             message: message(options.message.as_ref(), mistakes),
             cost: options.cost,

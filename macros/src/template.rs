@@ -12,6 +12,7 @@ pub(crate) struct Template {
     pub(crate) text: String,
     pub(crate) parts: Vec<Part>,
     pub(crate) place: Place,
+    purpose: Purpose,
 }
 
 /// What a template is for.
@@ -60,7 +61,12 @@ impl Template {
         let text = literal.value();
         let parts = read(&text, purpose);
         let parts = parts.map_err(|found| found.iter().for_each(|mistake| mistakes.report(place, mistake)));
-        parts.ok().map(|parts| Self { text, parts, place })
+        parts.ok().map(|parts| Self { text, parts, place, purpose })
+    }
+
+    /// Returns whether `{@name}` can stand in this template.
+    pub(crate) fn can_tell(&self, name: &str) -> bool {
+        told(name, self.purpose).is_ok()
     }
 
     pub(crate) fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {

@@ -7,6 +7,7 @@ use tallygate_rules::{Role, Rule, RuleError};
 
 use crate::attr::Amount;
 use crate::diagnostic::{Mistakes, Place, nearest};
+use crate::limiter::is_made_anew;
 use crate::model::Model;
 use crate::placeholder::Placeholder;
 use crate::rule::{RuleModel, number};
@@ -24,6 +25,7 @@ pub(crate) fn check(model: &Model, mistakes: &mut Mistakes) {
     check_ban(model, mistakes);
     check_cost(model, mistakes);
     check_wait(model, mistakes);
+    check_limiter(model, mistakes);
     check_name(model, mistakes);
     check_keys(model, mistakes);
     for key in model.keys() {
@@ -36,8 +38,12 @@ pub(crate) fn check(model: &Model, mistakes: &mut Mistakes) {
 pub(crate) fn check_function(model: &Model, function: &Function, mistakes: &mut Mistakes) {
     check_async(function, mistakes);
     check_alone(model, function, mistakes);
-    for template in model.keys().chain(model.messages().map(|(_, message)| message)) {
-        check_placeholders_named(template, function, mistakes);
+    for key in model.keys() {
+        check_key_counts_apart(key, function, mistakes);
+        check_placeholders_named(key, function, mistakes);
+    }
+    for (_, message) in model.messages() {
+        check_placeholders_named(message, function, mistakes);
     }
 }
 
@@ -89,11 +95,19 @@ fn check_key_used(model: &Model, mistakes: &mut Mistakes) {
     }
 }
 
-/// Reports every mistake in the ban.
+/// Reports every mistake in the ban, and one that would be of everybody where the rules tell callers apart.
 fn check_ban(model: &Model, mistakes: &mut Mistakes) {
-    let Some(model) = &model.ban else { return };
-    for mistake in model.ban.validate().err().into_iter().flatten() {
-        mistakes.report(model.place_of(mistake.field()), &mistake);
+    let Some(ban) = &model.ban else { return };
+    for mistake in ban.ban.validate().err().into_iter().flatten() {
+        mistakes.report(ban.place_of(mistake.field()), &mistake);
+    }
+    let apart = model.rules.iter().any(|rule| rule.key.is_some());
+    if apart && !model.keyed {
+        mistakes.report(
+            ban.place,
+            "`ban` goes by the policy's `key`, and without one it would ban all callers at once; write whom to ban, \
+             like `key = \"{user}\"`, beside it",
+        );
     }
 }
 
@@ -125,6 +139,15 @@ fn check_wait(model: &Model, mistakes: &mut Mistakes) {
         let message = "`wait` and `shadow` exclude each other: a call that runs in any case has nothing to wait for; \
                        remove one";
         mistakes.report(wait.place, message);
+    }
+}
+
+/// Reports a limiter that no two calls share.
+fn check_limiter(model: &Model, mistakes: &mut Mistakes) {
+    if let Some(limiter) = model.limiter.as_ref().filter(|limiter| is_made_anew(limiter)) {
+        let message = "each call would make a limiter of its own, which has counted nothing; make one and keep it, like \
+                       `limiter = self.limiter`";
+        mistakes.report(Place::of(limiter), message);
     }
 }
 
@@ -165,26 +188,46 @@ fn check_messages(model: &Model, mistakes: &mut Mistakes) {
     }
 }
 
+/// Reports a key that names an argument and puts in none, so that it is the same for all calls.
+fn check_key_counts_apart(key: &Template, function: &Function, mistakes: &mut Mistakes) {
+    if key.placeholders().next().is_some() {
+        return;
+    }
+    let of_a_path = |c: char| c.is_alphanumeric() || "_.()".contains(c);
+    let paths = key.text.split(|c| !of_a_path(c)).map(|path| path.trim_matches('.'));
+    let names_argument = |path: &&str| path.split('.').next().is_some_and(|root| function.binding(root).is_some());
+    if let Some(path) = paths.into_iter().find(names_argument) {
+        let message = format!(
+            "`{path}` without braces is text, which makes this `key` the same for all calls; write `{{{path}}}`, or another text"
+        );
+        mistakes.report(key.place, message);
+    }
+}
+
 /// Reports every placeholder that names no argument.
 fn check_placeholders_named(template: &Template, function: &Function, mistakes: &mut Mistakes) {
     for placeholder in template.placeholders() {
         if function.binding(&placeholder.root).is_none() {
-            mistakes.report(template.place, unnamed(placeholder, function));
+            mistakes.report(template.place, unnamed(placeholder, template, function));
         }
     }
 }
 
-fn unnamed(placeholder: &Placeholder, function: &Function) -> String {
+fn unnamed(placeholder: &Placeholder, template: &Template, function: &Function) -> String {
     let Placeholder { text, root, .. } = placeholder;
     if root == "self" {
         return format!("placeholder `{{{text}}}` needs a method; this function takes no `self`");
     }
     let names: Vec<_> = function.bindings().iter().map(|binding| binding.unraw().to_string()).collect();
+    if template.can_tell(root) {
+        return format!("placeholder `{{{text}}}` names no argument; did you mean `{{@{root}}}`?");
+    }
     let remedy = match nearest(root, names.iter().map(String::as_str)) {
         Some(meant) => format!("did you mean `{{{}}}`?", text.replacen(root, meant, 1)),
         None if has_nameless(function) => {
             format!("an argument is `_`, which binds no name; write `{root}` in its place")
         }
+        None if function.signature.inputs.is_empty() => "this function has no arguments".to_owned(),
         None if names.is_empty() => "this function's arguments have no names".to_owned(),
         None => format!("there are `{}`", names.join("`, `")),
     };

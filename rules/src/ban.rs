@@ -21,7 +21,7 @@ pub const MAX_DENIALS: u64 = 1_000;
 /// let ban = Ban::new(20, Duration::from_secs(600), Duration::from_secs(3_600));
 /// assert_eq!(ban.denials(), 20);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ban {
     denials: u64,
     within: Duration,

@@ -19,7 +19,7 @@ use crate::{Algorithm, MAX_EXACT, MAX_PER, Rule};
 /// let rule = Rule::from(TokenBucket::new(5, Duration::from_secs(1)).capacity(100).initial(3));
 /// assert_eq!(rule.capacity(), Some(100));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TokenBucket {
     count: u64,
     per: Duration,

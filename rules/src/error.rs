@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The part of a rule that an error is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Field {
     /// The rule as a whole.

@@ -1,5 +1,6 @@
 //! The checks of rules that stand in for a policy's own while it is running.
 
+use crate::validate::check_times;
 use crate::{MAX_RULES, Rule, RuleError, validate};
 
 /// Finds every mistake in rules that override those of a policy: the same ones as [`validate`], but that a count of 0 is
@@ -28,10 +29,9 @@ pub fn validate_override(rules: &[Rule]) -> Result<(), Vec<RuleError>> {
         if rule.count() > 0 {
             positions.push(position);
             open.push(rule.clone());
-        } else if let Some(per) = rule.per() {
-            // Of a rule that admits nothing only the window can be wrong.
-            let mistakes = validate(&[Rule::sliding_window(1, per)]).err().into_iter().flatten();
-            errors.extend(mistakes.map(|mistake| RuleError { rule: Some(position), ..mistake }));
+        } else {
+            // Of a rule that admits nothing only the times can be wrong.
+            errors.extend(check_times(rule).map(|mistake| mistake.at(position)));
         }
     }
     if !open.is_empty() {
@@ -80,6 +80,14 @@ mod tests {
         assert_eq!(places(&rules), [(Some(1), Field::Per), (Some(2), Field::Per), (Some(3), Field::Rule)]);
         let (one, other) = (validate_override(&rules[1..2]), validate(&rules[1..2]));
         assert_eq!(one, other);
+    }
+
+    #[test]
+    fn a_rule_that_admits_nothing_has_times_like_any_other() {
+        let reset_after = |time| TokenBucket::new(0, MINUTE).reset_after(time).into_rule();
+        assert_eq!(places(&[reset_after(Duration::MAX)]), [(Some(0), Field::ResetAfter)]);
+        assert_eq!(places(&[reset_after(Duration::ZERO)]), [(Some(0), Field::ResetAfter)]);
+        assert_eq!(validate_override(&[reset_after(MINUTE)]), Ok(()));
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub enum Algorithm {
 }
 
 /// What the denial of a rule means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
     /// A limit like any other.

@@ -9,6 +9,8 @@ mod redis;
 
 use std::time::Duration;
 
+use tallygate_rules::MAX_PER;
+
 pub(crate) use memory::Memory;
 pub(crate) use name::Name;
 #[cfg(feature = "redis")]
@@ -124,10 +126,13 @@ impl Backend {
             let name = request.policy.name();
             return Err(Outage::new(format!("policy `{name}` has no ban; give it one with `PolicyBuilder::ban`")));
         };
+        let duration = duration.min(MAX_PER);
+        // Rounded up, as a ban of no time at all ends the one that there is.
+        let duration_us = as_us(duration) + u64::from(!duration.subsec_nanos().is_multiple_of(1_000));
         match self {
-            Self::Memory(memory) => memory.ban(name, as_us(duration)),
+            Self::Memory(memory) => memory.ban(name, duration_us),
             #[cfg(feature = "redis")]
-            Self::Redis(redis) => redis.ban(name, as_us(duration)).await,
+            Self::Redis(redis) => redis.ban(name, duration_us).await,
         }
     }
 }

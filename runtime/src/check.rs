@@ -7,7 +7,6 @@ use std::time::Duration;
 
 pub use self::deciding::Deciding;
 use self::terms::Subjects;
-use crate::backend::Request;
 use crate::key::Key;
 use crate::wait::Patience;
 use crate::{Limiter, Outage, Policy, Subject};
@@ -131,29 +130,26 @@ impl<'a> Check<'a> {
     ///
     /// The storage did not answer within the deadline, or a subject of the policy was left out.
     pub async fn reset(self) -> Result<(), Outage> {
-        let terms = self.terms()?;
-        self.forget(self.request(&terms)).await?;
-        // Where an override counts elsewhere, both are forgotten.
-        if terms.is_overridden() {
-            self.forget(self.request(&self.own_terms()?)).await?;
+        for terms in self.all_terms()? {
+            let request = self.request(&terms);
+            let reset = self.limiter.backend().reset(request).await;
+            self.limiter.forget_denials(request);
+            reset?;
         }
         Ok(())
     }
 
-    async fn forget(&self, request: Request<'_>) -> Result<(), Outage> {
-        let reset = self.limiter.backend().reset(request).await;
-        self.limiter.forget_denials(request);
-        reset
-    }
-
-    /// Bans the call's main subject for that long, as if its denials had led to it.
+    /// Bans the call's main subject for that long, as if its denials had led to it: for 3,660 days at most. A ban of no time
+    /// at all ends the one that there is.
     ///
     /// # Errors
     ///
     /// The policy has no ban, or the storage did not answer within the deadline.
     pub async fn ban(self, duration: Duration) -> Result<(), Outage> {
-        let terms = self.terms()?;
-        self.limiter.backend().ban(self.request(&terms), duration).await
+        for terms in self.all_terms()? {
+            self.limiter.backend().ban(self.request(&terms), duration).await?;
+        }
+        Ok(())
     }
 
     /// Ends the ban of the call's main subject, if there is one; its denials are counted anew.
@@ -163,6 +159,12 @@ impl<'a> Check<'a> {
     /// The policy has no ban, or the storage did not answer within the deadline.
     pub async fn unban(self) -> Result<(), Outage> {
         self.ban(Duration::ZERO).await
+    }
+
+    /// The same call, asked so that it counts nothing, where its denial would count towards a ban.
+    pub(crate) fn look(&self) -> Option<Self> {
+        let counts = self.policy.ban().is_some() && !self.peek;
+        counts.then(|| Self { peek: true, report: false, refundable: false, ..self.clone() })
     }
 
     pub(crate) fn limiter(&self) -> &'a Limiter {

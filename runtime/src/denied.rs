@@ -35,6 +35,8 @@ pub(crate) struct Denials {
 struct Shard {
     denials: HashTable<Known>,
     broom: Broom,
+    /// When something was last reset or given back.
+    forgotten_us: u64,
 }
 
 /// One denial.
@@ -70,12 +72,12 @@ impl Denials {
         let mut shard = self.lock(hash);
         let mut found = shard.denials.find_entry(hash, |known| known.is_of(name)).ok()?;
         let known = found.get_mut();
-        // A clock that was set back knows nothing of when a denial ends.
-        if now_us >= known.over_us || now_us < known.answered_us {
+        if now_us >= known.over_us {
             found.remove();
             return None;
         }
-        if !known.is_about(request, self.others(request)) {
+        // Who read the clock before the answer came asked before it, too.
+        if now_us < known.answered_us || !known.is_about(request, self.others(request)) {
             return None;
         }
         if now_us >= known.until_us {
@@ -92,7 +94,7 @@ impl Denials {
         let Some(name) = first_name(request) else { return };
         match verdict {
             // A policy whose denials are remembered bans nobody.
-            Verdict::Admitted | Verdict::Banned { .. } => self.forget(name),
+            Verdict::Admitted | Verdict::Banned { .. } => drop(self.forget(name)),
             Verdict::Denied { rule, retry_after } => {
                 // It was decided some time after it was asked. Counted from there, none lasts too long.
                 let over_us = retry_after.map_or(u64::MAX, |retry_after| asked_us.saturating_add(as_us(retry_after)));
@@ -108,21 +110,29 @@ impl Denials {
                     until_us: over_us.min(asked_us.saturating_add(self.longest_us)),
                     over_us,
                 };
-                self.lock(known.hash).remember(name, known, now_us);
+                let mut shard = self.lock(known.hash);
+                // What was asked before somebody reset the subject says nothing of it as it is now.
+                if asked_us > shard.forgotten_us {
+                    shard.remember(name, known, now_us);
+                }
             }
         }
     }
 
-    /// Forgets what is known of the subjects of such a call.
-    pub(crate) fn forget_all(&self, request: Request<'_>) {
-        request.names().for_each(|name| self.forget(name));
+    /// Forgets what is known of such a call, answers that are still under way included.
+    pub(crate) fn forget_all(&self, request: Request<'_>, now_us: u64) {
+        if let Some(name) = request.names().next() {
+            self.forget(name).forgotten_us = now_us;
+        }
     }
 
-    fn forget(&self, name: Name<'_>) {
+    fn forget(&self, name: Name<'_>) -> MutexGuard<'_, Shard> {
         let hash = name.hash(&self.seed);
-        if let Ok(known) = self.lock(hash).denials.find_entry(hash, |known| known.is_of(name)) {
+        let mut shard = self.lock(hash);
+        if let Ok(known) = shard.denials.find_entry(hash, |known| known.is_of(name)) {
             known.remove();
         }
+        shard
     }
 
     fn others(&self, request: Request<'_>) -> u64 {
@@ -170,7 +180,7 @@ impl Shard {
 
     /// Removes the first of a few denials that is over; where there is no room, one that is not.
     fn make_room(&mut self, now_us: u64) {
-        let Self { denials, broom } = self;
+        let Self { denials, broom, .. } = self;
         let swept = broom.sweep(denials, SWEPT, 1, |known| known.until_us <= now_us);
         if swept == 0 && denials.len() >= MOST_PER_SHARD {
             broom.sweep(denials, usize::MAX, 1, |_| true);

@@ -6,6 +6,7 @@
 //! A key is `{prefix}:{policy}{layout}:{subject}` and has at most [`KEY_BYTES`].
 
 use std::fmt::{self, Write as _};
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
 use arrayvec::ArrayString;
@@ -148,8 +149,20 @@ impl PartialEq for Subject {
 
 impl Eq for Subject {}
 
+impl Hash for Subject {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.short().hash(state);
+    }
+}
+
 impl From<&str> for Subject {
     fn from(value: &str) -> Self {
+        Self::of(value)
+    }
+}
+
+impl From<String> for Subject {
+    fn from(value: String) -> Self {
         Self::of(value)
     }
 }

@@ -26,8 +26,11 @@
 //! ```
 //!
 //! Every call is decided by all its rules at once: it is admitted and counted by every one of them, or rejected and
-//! counted by none. The decision is made before anything of the body runs. Windows slide: in no 60 seconds, wherever they
-//! start, is a second code sent.
+//! counted by none. The decision is made before anything of the body runs. Windows slide: in no 60 seconds, wherever
+//! they start, is a second code sent.
+//!
+//! [`rate_limit`] documents every argument: further algorithms, several subjects in one decision, costs, waiting, refunds,
+//! bans, exemptions, shadow limits and messages.
 //!
 //! # Where the tallies are
 //!
@@ -41,6 +44,8 @@
 //! # }
 //! ```
 //!
+//! While Redis does not decide, calls are rejected as [`Kind::Unavailable`]; none is let through uncounted.
+//!
 //! # What a rejection says
 //!
 //! A limited function returns `Result<T, E>` with any `E: From<Rejection>`, and a [`Rejection`] says what to answer:
@@ -48,13 +53,14 @@
 //! | [`kind()`](Rejection::kind) | meaning | on the web |
 //! | --- | --- | --- |
 //! | [`Kind::Limited`] | too many calls | 429, with [`retry_after()`](Rejection::retry_after) |
-//! | [`Kind::Duplicate`] | the same call again, within the five seconds of `prevent_duplicate` | 409, likewise |
+//! | [`Kind::Duplicate`] | the same call again, within the time of `prevent_duplicate` | 409, likewise |
 //! | [`Kind::Banned`] | a call of a subject that was denied too often | 429, likewise |
 //! | [`Kind::Unavailable`] | Redis did not decide within the deadline, or answered with an error | 503 |
 //!
 //! # By hand
 //!
-//! What the attribute does can be done without it, where a function cannot be annotated:
+//! What the attribute does can be done without it, where a function cannot be annotated. The same [`Policy`] can be the
+//! attribute's `policy = …`.
 //!
 //! ```
 //! use std::time::Duration;
@@ -74,8 +80,8 @@
 //!
 //! # In tests
 //!
-//! The clock of the tallies in this process is tokio's. A test that pauses it (`#[tokio::test(start_paused = true)]`, with
-//! tokio's feature `test-util`) gets past a window with `tokio::time::advance` instead of sleeping.
+//! The clock of the tallies in this process is tokio's. A test that pauses it (`#[tokio::test(start_paused = true)]`,
+//! with tokio's feature `test-util`) gets past a window with `tokio::time::advance` instead of sleeping.
 //!
 //! # Features
 //!
@@ -88,11 +94,14 @@
 //!
 //! # Read more
 //!
-//! * [Semantics](https://github.com/tallygate/tallygate/blob/main/docs/semantics.md): what a limited function does, exactly
+//! * [Semantics](https://github.com/tallygate/tallygate/blob/main/docs/semantics.md): what a limited function does,
+//!   exactly
 //! * [Keys](https://github.com/tallygate/tallygate/blob/main/docs/keys.md): where a tally is kept, and who shares it
-//! * [Callers](https://github.com/tallygate/tallygate/blob/main/docs/callers.md): waiting, remembered denials, overrides
+//! * [Callers](https://github.com/tallygate/tallygate/blob/main/docs/callers.md): waiting, giving back, remembered
+//!   denials, and rules that change while running
 //! * [Observability](https://github.com/tallygate/tallygate/blob/main/docs/observability.md): log, metrics and spans
 //! * [Operations](https://github.com/tallygate/tallygate/blob/main/docs/operations.md): running it on Redis
+//! * [The script](https://github.com/tallygate/tallygate/blob/main/docs/script.md): how to read a tally by hand
 //! * [Limitations](https://github.com/tallygate/tallygate/blob/main/docs/limitations.md)
 
 mod backend;
@@ -133,3 +142,17 @@ pub use tallygate_macros::rate_limit;
 pub use tallygate_rules::{Algorithm, Ban, Role, Rule, RuleError, TokenBucket};
 #[cfg(feature = "cron")]
 pub use tallygate_rules::{Schedule, ScheduleError};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_callers_hold_can_be_passed_and_shared_between_threads() {
+        fn is_shared<T: Send + Sync>() {}
+        fn is_passed<T: Send>() {}
+        is_shared::<(Limiter, LimiterBuilder, Policy, PolicyBuilder, Subject, Check<'_>)>();
+        is_shared::<(Decision, Permit, Denial, Rejection, Outage, Error)>();
+        is_passed::<Deciding<'_>>();
+    }
+}

@@ -43,6 +43,7 @@ static FALLBACK: Lazy<Limiter> = Lazy::new(|| {
 ///
 /// Cloning is cheap: clones share tallies and connection.
 #[derive(Clone, Debug)]
+#[must_use = "a limiter decides nothing until it is asked, or installed by `.install()?`"]
 pub struct Limiter {
     inner: Arc<Inner>,
 }
@@ -65,7 +66,6 @@ impl Limiter {
     /// Returns a limiter whose tallies are in this process, and nowhere else.
     ///
     /// Its clock is tokio's: a test that pauses time can advance it past a window instead of sleeping.
-    #[must_use]
     pub fn in_memory() -> Self {
         let clock = Clock::tokio();
         let memory = Memory::new(clock.clone(), DEFAULT_MAX_SUBJECTS);
@@ -99,7 +99,6 @@ impl Limiter {
     }
 
     /// Returns the installed limiter, or the embedded one that stands in for it until one is installed.
-    #[must_use]
     pub fn installed() -> &'static Self {
         INSTALLED.get().unwrap_or_else(|| &FALLBACK)
     }
@@ -190,7 +189,7 @@ impl Limiter {
     pub(crate) fn forget_denials(&self, request: Request<'_>) {
         #[cfg(feature = "redis")]
         if let Some(denials) = self.denials() {
-            denials.forget_all(request);
+            denials.forget_all(request, self.clock().now_us());
         }
     }
 

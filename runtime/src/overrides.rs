@@ -232,8 +232,8 @@ impl Limiter {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn override_rules(&self, policy: &str, rules: impl IntoIterator<Item = Rule>) -> Result<(), Error> {
-        self.put_override(policy, None, rules.into_iter().collect()).await
+    pub async fn override_rules(&self, policy: &str, rules: impl IntoIterator<Item: Into<Rule>>) -> Result<(), Error> {
+        self.put_override(policy, None, rules.into_iter().map(Into::into).collect()).await
     }
 
     /// Lets these rules decide the calls of one subject, instead of those of the policy or of its override.
@@ -248,9 +248,9 @@ impl Limiter {
         &self,
         policy: &str,
         subject: &Subject,
-        rules: impl IntoIterator<Item = Rule>,
+        rules: impl IntoIterator<Item: Into<Rule>>,
     ) -> Result<(), Error> {
-        self.put_override(policy, Some(subject), rules.into_iter().collect()).await
+        self.put_override(policy, Some(subject), rules.into_iter().map(Into::into).collect()).await
     }
 
     /// Lets the policies of that name decide by their own rules again. Overrides for single subjects stay.

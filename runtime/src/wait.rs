@@ -1,6 +1,7 @@
 //! Waiting for admission: callers of one subject stand in line, and only the first of the line asks.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -98,10 +99,9 @@ pub(crate) async fn admission(check: &Check<'_>, patience: Patience) -> Result<D
     let mut ask_at = None;
     // Who finds no line asks at once, beside all others that find none.
     if !lines.has(key) {
-        let decision = check.ask().await?;
-        ask_at = worth_asking_at(&decision, deadline);
-        if ask_at.is_none() {
-            return Ok(decision);
+        match ask(check, deadline).await? {
+            ControlFlow::Break(decision) => return Ok(decision),
+            ControlFlow::Continue(time) => ask_at = Some(time),
         }
     }
     let place = lines.join(key);
@@ -110,12 +110,23 @@ pub(crate) async fn admission(check: &Check<'_>, patience: Patience) -> Result<D
         if let Some(time) = ask_at {
             sleep_until(time).await;
         }
-        let decision = check.ask().await?;
-        ask_at = worth_asking_at(&decision, deadline);
-        if ask_at.is_none() {
-            return Ok(decision);
+        match ask(check, deadline).await? {
+            ControlFlow::Break(decision) => return Ok(decision),
+            ControlFlow::Continue(time) => ask_at = Some(time),
         }
     }
+}
+
+/// Asks for the decision to return, or for when it is worth asking again.
+async fn ask(check: &Check<'_>, deadline: Option<Instant>) -> Result<ControlFlow<Decision, Instant>, Outage> {
+    // A denial that is slept out is told to nobody, and counts towards no ban.
+    if let Some(look) = check.look()
+        && let Some(time) = worth_asking_at(&look.ask().await?, deadline)
+    {
+        return Ok(ControlFlow::Continue(time));
+    }
+    let decision = check.ask().await?;
+    Ok(worth_asking_at(&decision, deadline).map_or(ControlFlow::Break(decision), ControlFlow::Continue))
 }
 
 /// When a denied call may be admitted, if that is by the deadline.

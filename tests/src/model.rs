@@ -198,15 +198,16 @@ impl Model {
         }
     }
 
-    /// Bans the main subject of a call for that long, or ends its ban.
+    /// Bans the main subject of a call for that long, or ends its ban: behind an override, too.
     ///
     /// # Panics
     ///
     /// The plan has no ban.
     pub fn ban(&mut self, call: &Call, duration: Duration, now_us: u64) {
-        let plan = self.in_force(call);
-        let share = plan.shares().first().filter(|share| share.ban.is_some()).expect("the plan has a ban");
-        self.tally(share, call.subjects).denials.ban(duration, now_us.into());
+        for plan in [call.plan.clone(), self.in_force(call)] {
+            let share = plan.shares().first().filter(|share| share.ban.is_some()).expect("the plan has a ban");
+            self.tally(share, call.subjects).denials.ban(duration, now_us.into());
+        }
     }
 
     /// Puts rules in the place of those on the main subject, for all calls or for those of one subject; or takes them away.

@@ -27,7 +27,6 @@ impl Stage {
     }
 
     /// Returns the limiter.
-    #[must_use]
     pub fn limiter(&self) -> &Limiter {
         &self.limiter
     }

@@ -40,6 +40,7 @@ tallygate_tests::every_backend!(
     denials_far_apart_lead_to_no_ban,
     a_peek_counts_nothing,
     a_reset_forgets_everything,
+    a_ban_by_hand_holds_however_long_or_short_it_is,
     a_subject_can_be_banned_and_unbanned_by_hand,
 );
 

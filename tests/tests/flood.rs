@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use tallygate::{Decision, Limiter, Outage, Policy, Rule, Subject};
+use tallygate::{Ban, Decision, Limiter, Outage, Policy, Rule, Subject};
 use tallygate_tests::clocked::START_US;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -126,4 +126,28 @@ fn whether_a_subject_is_denied_is_said_by_the_counts_of_its_last_call() {
         assert!(memory.admits(&paid, &invented(number)));
     }
     assert!(victims.iter().all(|victim| !memory.admits(&free, victim)));
+}
+
+#[test]
+fn a_look_and_the_end_of_a_ban_take_the_place_of_no_subject() {
+    let (memory, known, stranger) = (Memory::of(1), Subject::of("known"), Subject::of("stranger"));
+    let ban = Ban::new(3, HOUR, HOUR);
+    let policy = Policy::builder("p").rule(Rule::sliding_window(2, HOUR)).ban(ban).build().unwrap();
+    assert!(memory.admits(&policy, &known));
+    let look = memory.limiter.peek(&policy, &stranger).into_future().now_or_never().unwrap().unwrap();
+    assert_eq!((look.is_allowed(), look.report()[0].remaining()), (true, 2));
+    memory.limiter.check(&policy, &stranger).unban().now_or_never().unwrap().unwrap();
+    assert!(memory.admits(&policy, &known) && !memory.admits(&policy, &known));
+}
+
+#[test]
+fn a_cap_too_small_for_the_subjects_of_one_call_lets_no_call_in_uncounted() {
+    let (memory, one, other) = (Memory::of(1), Subject::of("one"), Subject::of("other"));
+    let rule = Rule::sliding_window(3, HOUR);
+    let policy = Policy::builder("p").rule(rule.clone()).rule_on("other", rule).build().unwrap();
+    for _ in 0..10 {
+        let call = memory.limiter.check(&policy, &one).subject("other", &other);
+        let outage = call.into_future().now_or_never().unwrap().unwrap_err();
+        assert!(outage.to_string().contains("raise `max_subjects`"), "{outage}");
+    }
 }

@@ -92,6 +92,7 @@ async fn all(text: &str, calls: u64, limiter: &Limiter) -> String {
 ///
 /// There are too many.
 #[rate_limit(
+    key = "{text}",
     prevent_duplicate(key = "{text}:{calls}"),
     rule(count = calls, per = "60s"),
     rule(count = 9, per = "60s", key = "{text:lower}"),

@@ -5,10 +5,11 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use tallygate::{Error, Limiter, LimiterBuilder, Policy, Rule, Subject};
+use futures_util::FutureExt as _;
+use tallygate::{Ban, Error, Limiter, LimiterBuilder, Policy, Rule, Subject};
 use tallygate_tests::load::admitted_at_once;
 use tallygate_tests::log::Log;
-use tallygate_tests::server::{Server, free_port};
+use tallygate_tests::server::{Server, free_port, patient};
 
 const PASSWORD: &str = "s3cret-and-odd";
 
@@ -87,6 +88,44 @@ async fn a_database_that_does_not_exist_is_an_error_at_start_up() {
     assert_says(&refused(&format!("redis://127.0.0.1:{}/99", server.port())).await, &["`url`"]);
 }
 
+/// What `docs/operations.md` says of a user of its own, as a command for the server.
+fn documented_user() -> String {
+    let page = include_str!("../../docs/operations.md");
+    let (_, command) = page.split_once("redis-cli ACL SETUSER").expect("the page has the command");
+    let (command, _) = command.split_once("```").expect("the command ends");
+    format!("ACL SETUSER{}", command.replace(['\\', '\''], ""))
+}
+
+#[tokio::test]
+async fn a_user_with_the_documented_permissions_can_do_everything_and_needs_them_all() {
+    const HOUR: Duration = Duration::from_secs(3_600);
+    let server = Server::start();
+    let command = documented_user();
+    server.ask::<()>(&command);
+    let url = format!("redis://tallygate:password@127.0.0.1:{}/", server.port());
+    let rules = [Rule::sliding_window(3, HOUR), Rule::fixed_window(3, 2 * HOUR)];
+    let policy = Policy::builder("p").rules(rules).ban(Ban::new(9, HOUR, HOUR)).build().unwrap();
+    let subject = Subject::of("s");
+
+    let limiter = patient().connect(&url).await.unwrap();
+    let check = || limiter.check(&policy, &subject);
+    assert!(check().await.unwrap().is_allowed());
+    assert!(check().refundable().await.unwrap().permit().unwrap().refund().await.unwrap());
+    assert!(!check().cost(4).report().await.unwrap().is_allowed());
+    check().ban(HOUR).await.unwrap();
+    check().unban().await.unwrap();
+    limiter.override_rules("p", [Rule::sliding_window(300, HOUR)]).await.unwrap();
+    let other = patient().connect(&url).await.unwrap();
+    assert!(other.check(&policy, &subject).report().await.unwrap().is_allowed());
+    limiter.clear_override("p").await.unwrap();
+    check().reset().await.unwrap();
+
+    assert_eq!(server.ask::<Vec<redis::Value>>("ACL LOG"), [], "nothing was refused");
+    for permission in command.split_whitespace().filter_map(|word| word.strip_prefix('+')) {
+        assert!(server.calls(permission) > 0, "{permission} is not needed");
+    }
+}
+
 #[test]
 fn a_prefix_is_short_plain_and_not_empty() {
     let with = |prefix: &str| Limiter::builder().prefix(prefix);
@@ -101,9 +140,25 @@ fn a_prefix_is_short_plain_and_not_empty() {
 }
 
 #[test]
-fn a_deadline_of_no_time_is_refused() {
-    let builder = Limiter::builder().deadline(Duration::ZERO);
-    assert_says(&refused_setting(builder), &["`deadline`", "longer than zero", "from_millis"]);
+fn a_deadline_of_no_time_or_of_no_end_is_refused() {
+    let with = |deadline| Limiter::builder().deadline(deadline);
+    assert_says(&refused_setting(with(Duration::ZERO)), &["`deadline`", "longer than zero", "from_millis"]);
+    assert_says(&refused_setting(with(Duration::MAX)), &["`deadline`", "at most an hour", "from_millis"]);
+    assert!(with(Duration::from_secs(3_600)).connect_lazy("memory://").is_ok());
+}
+
+#[test]
+fn asking_redis_without_a_runtime_is_an_error_that_says_so() {
+    let url = format!("redis://127.0.0.1:{}/", free_port());
+    let limiter = Limiter::builder().connect_lazy(&url).unwrap();
+    let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
+    let subject = Subject::of("s");
+    let decision = limiter.check(&policy, &subject).into_future().now_or_never().unwrap();
+    assert_says(&decision.unwrap_err().to_string(), &["redis", "tokio runtime"]);
+    let reset = limiter.check(&policy, &subject).reset().now_or_never().unwrap();
+    assert_says(&reset.unwrap_err().to_string(), &["redis", "tokio runtime"]);
+    let connected = Limiter::connect(&url).now_or_never().unwrap();
+    assert_says(&connected.unwrap_err().to_string(), &["redis", "tokio runtime"]);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tallygate::{Decision, Limiter, Policy, Rule, Subject};
+use tallygate::{Ban, Decision, Kind, Limiter, Policy, Rule, Subject};
 use tallygate_tests::server::Server;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, advance, sleep, timeout};
@@ -103,6 +103,33 @@ async fn a_short_patience_ends_in_the_line_too() {
     answers.sort_by_key(|(number, ..)| *number);
     let told: Vec<_> = answers.iter().map(|(_, decision, after)| (decision.is_allowed(), after.as_secs())).collect();
     assert_eq!(told, [(true, 0), (true, 10), (false, 3)]);
+}
+
+/// Callers of a policy that bans after two denials, all of whom are admitted, and all but the first after a denial.
+async fn polite_callers(limiter: &Limiter, per: Duration) -> Policy {
+    let ban = Ban::new(2, 3_600 * SECOND, 3_600 * SECOND);
+    let policy = Policy::builder("polite").rule(Rule::sliding_window(1, per)).ban(ban).build().unwrap();
+    for _ in 0..10 {
+        let decision = limiter.check(&policy, &subject()).wait(30 * SECOND).await.unwrap();
+        assert!(decision.is_allowed(), "{decision:?}");
+    }
+    policy
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denial_that_is_slept_out_does_not_count_towards_a_ban_and_the_last_one_does() {
+    let limiter = Limiter::in_memory();
+    let policy = polite_callers(&limiter, SECOND).await;
+    for kind in [Kind::Limited, Kind::Limited, Kind::Banned] {
+        let denied = limiter.check(&policy, &subject()).wait(SECOND / 2).await.unwrap().permit().unwrap_err();
+        assert_eq!(denied.kind(), kind);
+    }
+}
+
+#[tokio::test]
+async fn a_denial_by_redis_that_is_slept_out_does_not_count_towards_a_ban() {
+    let server = Server::start();
+    polite_callers(&server.limiter().await, SECOND / 20).await;
 }
 
 #[tokio::test(start_paused = true)]

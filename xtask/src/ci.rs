@@ -3,13 +3,14 @@
 use std::time::Instant;
 
 use crate::step::{cargo, run as step};
-use crate::{Outcome, licences, package, test};
+use crate::{Outcome, dependencies, licences, package, test};
 
 /// Runs all checks, up to the first that fails.
 pub(crate) fn run() -> Outcome {
     let started = Instant::now();
     step("formatting", &mut cargo("fmt --all --check"))?;
     licences::run()?;
+    dependencies::run()?;
     step("lints", &mut cargo("clippy --workspace --all-targets -- -D warnings"))?;
     // What is async for the sake of Redis stays so without it.
     let lean = "clippy -p tallygate --no-default-features --all-targets -- -D warnings";

@@ -5,6 +5,7 @@
 mod bench;
 mod ci;
 mod debian;
+mod dependencies;
 mod licences;
 mod package;
 mod server;

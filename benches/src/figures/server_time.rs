@@ -33,9 +33,9 @@ pub(crate) fn figures(server: &Server) -> Vec<Figure> {
     let bench = Bench { server, runtime: runtime(1) };
     vec![
         bench.admitted().at_most(0.45),
-        bench.admitted_together(),
+        bench.admitted_together().at_most(0.45),
         bench.denied().at_most(0.9),
-        bench.denied_together(),
+        bench.denied_together().at_most(0.9),
         bench.large_count_admitted().at_most(1.3),
         bench.large_count_denied().at_most(1.3),
         bench.one_rule(),

@@ -6,7 +6,7 @@ use super::bits::Bits;
 use super::error::ScheduleError;
 
 /// A field of a cron expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CronField {
     /// The second of the minute, 0 to 59.
     Second,

@@ -7,6 +7,7 @@ mod shard;
 mod tally;
 mod wait;
 
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::quality::RandomState;
@@ -26,7 +27,6 @@ const SHARDS: usize = 512;
 const SHARD_SUBJECTS: usize = 1024;
 
 /// Tallies in this process, decided under one lock per subject.
-#[derive(Debug)]
 pub(crate) struct Memory {
     clock: Clock,
     seed: RandomState,
@@ -35,7 +35,6 @@ pub(crate) struct Memory {
 
 /// A shard on cache lines of its own, so that threads on different shards do not slow each other down.
 #[repr(align(128))]
-#[derive(Debug)]
 struct Padded(Mutex<Shard>);
 
 impl Memory {
@@ -50,7 +49,7 @@ impl Memory {
     #[inline]
     pub(crate) fn verdict(&self, request: Request<'_>) -> Result<Verdict, Outage> {
         match (request.policy.groups(), request.subjects) {
-            ([group], [subject]) => {
+            ([group], [subject]) if !request.peek => {
                 self.verdict_on_one(request, Name { policy: request.policy, index: 0, group, subject })
             }
             _ => self.decide(request).map(|answer| answer.verdict),
@@ -76,9 +75,14 @@ impl Memory {
         let names: Vec<_> = request.names().map(|name| (name, name.hash(&self.seed))).collect();
         let mut locked = self.lock_all(names.iter().map(|(_, hash)| self.shard_of(*hash)).collect());
         let now_us = self.clock.now_us();
+        if !request.peek {
+            locked.make_known(&names, now_us)?;
+        }
         let (mut ballot, mut first) = (Ballot::default(), 0);
         for &(name, hash) in &names {
-            let tally = locked.shard(self.shard_of(hash))?.tally(hash, name, now_us)?;
+            // Only a look comes by subjects that are not known, and leaves them so.
+            let mut unknown = None;
+            let tally = locked.known(hash, name).unwrap_or_else(|| unknown.insert(Tally::new(name.group)));
             ask(tally, name.group, first, request.cost, now_us, &mut ballot);
             first += name.group.rules.len();
             if ballot.is_banned() {
@@ -88,7 +92,8 @@ impl Memory {
         let verdict = ballot.verdict();
         let mut standings = Vec::new();
         for &(name, hash) in &names {
-            let tally = locked.shard(self.shard_of(hash))?.tally(hash, name, now_us)?;
+            let mut unknown = None;
+            let tally = locked.known(hash, name).unwrap_or_else(|| unknown.insert(Tally::new(name.group)));
             settle(tally, name.group, verdict, request, now_us);
             if request.report && !is_ban(verdict) {
                 tally.report(name.group, now_us, &mut standings);
@@ -124,7 +129,14 @@ impl Memory {
         let hash = name.hash(&self.seed);
         let mut shard = self.lock(self.shard_of(hash));
         let now_us = self.clock.now_us();
-        shard.tally(hash, name, now_us)?.ban(name.group, duration_us, now_us);
+        let tally = match duration_us {
+            // Whom nobody knows is not banned.
+            0 => shard.known(hash, name),
+            _ => Some(shard.tally(hash, name, now_us)?),
+        };
+        if let Some(tally) = tally {
+            tally.ban(name.group, duration_us, now_us);
+        }
         Ok(())
     }
 
@@ -138,7 +150,7 @@ impl Memory {
     fn lock_all(&self, mut shards: Vec<usize>) -> Locked<'_> {
         shards.sort_unstable();
         shards.dedup();
-        Locked(shards.into_iter().map(|shard| (shard, self.lock(shard))).collect())
+        Locked { memory: self, shards: shards.into_iter().map(|shard| (shard, self.lock(shard))).collect() }
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
@@ -149,13 +161,45 @@ impl Memory {
     }
 }
 
+/// Says how many tallies there are, and nothing of them.
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tallies: usize = (0..self.shards.len()).map(|shard| self.lock(shard).len()).sum();
+        f.debug_struct("Memory").field("tallies", &tallies).finish_non_exhaustive()
+    }
+}
+
 /// Several shards, locked.
-struct Locked<'a>(Vec<(usize, MutexGuard<'a, Shard>)>);
+struct Locked<'a> {
+    memory: &'a Memory,
+    shards: Vec<(usize, MutexGuard<'a, Shard>)>,
+}
 
 impl Locked<'_> {
-    fn shard(&mut self, shard: usize) -> Result<&mut Shard, Outage> {
-        let found = self.0.iter_mut().find(|(locked, _)| *locked == shard);
-        found.map(|(_, shard)| &mut **shard).ok_or_else(|| Outage::new("memory: a tally's shard is not locked"))
+    /// Returns the tally of that name and its hash, if there is one.
+    fn known(&mut self, hash: u64, name: Name<'_>) -> Option<&mut Tally> {
+        self.shard(hash)?.known(hash, name)
+    }
+
+    /// Sees to it that each of these names has a tally.
+    fn make_known(&mut self, names: &[(Name<'_>, u64)], now_us: u64) -> Result<(), Outage> {
+        // At the cap, one of them may take the place of another. The next time it is other places that are looked at.
+        for _ in 0..2 {
+            for &(name, hash) in names {
+                if let Some(shard) = self.shard(hash) {
+                    shard.tally(hash, name, now_us)?.keep(now_us);
+                }
+            }
+            if names.iter().all(|&(name, hash)| self.known(hash, name).is_some()) {
+                return Ok(());
+            }
+        }
+        Err(Outage::new("memory: a call has more subjects than there is room for; raise `max_subjects`"))
+    }
+
+    fn shard(&mut self, hash: u64) -> Option<&mut Shard> {
+        let shard = self.memory.shard_of(hash);
+        self.shards.iter_mut().find(|(locked, _)| *locked == shard).map(|(_, shard)| &mut **shard)
     }
 }
 

@@ -10,6 +10,7 @@ mod wire;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use self::batch::Batcher;
@@ -35,7 +36,9 @@ impl Redis {
 
     /// Connects, so that a wrong set-up is found at start-up.
     pub(crate) async fn reach(&self) -> Result<(), Error> {
-        self.server.reach().await.map_err(|outage| Error::new(format!("`url`: {outage}")))
+        let failed = |outage| Error::new(format!("`url`: {outage}"));
+        self.until().map_err(failed)?;
+        self.server.reach().await.map_err(failed)
     }
 
     /// The longest a decision takes.
@@ -44,7 +47,7 @@ impl Redis {
     }
 
     pub(crate) async fn decide(&self, request: Request<'_>) -> Result<Answer, Outage> {
-        let until = self.until();
+        let until = self.until()?;
         match self.batcher.ask(request, until).await? {
             Reply::Answer(answer) => Ok(answer),
             // Nothing was charged in either case. Alone and by the time just learnt, the next answer is the last.
@@ -58,20 +61,28 @@ impl Redis {
 
     /// Takes back the hits of a call that was admitted then; tells whether there were any.
     pub(crate) async fn refund(&self, request: Request<'_>, admitted_us: u64) -> Result<bool, Outage> {
-        self.server.refund(request, admitted_us, self.until()).await
+        self.server.refund(request, admitted_us, self.until()?).await
     }
 
     /// Bans a subject for that long, or ends its ban.
     pub(crate) async fn ban(&self, name: Name<'_>, duration_us: u64) -> Result<(), Outage> {
-        self.server.ban(name, duration_us, self.until()).await
+        self.server.ban(name, duration_us, self.until()?).await
     }
 
     /// Forgets the tallies of such a call.
     pub(crate) async fn reset(&self, request: Request<'_>) -> Result<(), Outage> {
-        self.server.reset(request, self.until()).await
+        self.server.reset(request, self.until()?).await
     }
 
-    fn until(&self) -> Instant {
-        Instant::now() + self.deadline
+    /// When an answer has to be there.
+    ///
+    /// # Errors
+    ///
+    /// There is no runtime to ask it in.
+    fn until(&self) -> Result<Instant, Outage> {
+        match Handle::try_current() {
+            Ok(_) => Ok(Instant::now() + self.deadline),
+            Err(_) => Err(Outage::new("redis: it can only be asked within a tokio runtime")),
+        }
     }
 }

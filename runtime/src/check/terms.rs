@@ -1,7 +1,7 @@
 //! What a call is decided by.
 
 use std::borrow::Cow;
-use std::slice;
+use std::{iter, slice};
 
 use super::Check;
 use crate::backend::{Request, Verdict};
@@ -54,7 +54,7 @@ pub(super) struct Terms<'a> {
 }
 
 impl Terms<'_> {
-    pub(super) fn is_overridden(&self) -> bool {
+    fn are_overridden(&self) -> bool {
         matches!(self.policy, Cow::Owned(_))
     }
 }
@@ -76,6 +76,13 @@ impl Check<'_> {
     pub(super) fn terms(&self) -> Result<Terms<'_>, Outage> {
         let terms = self.own_terms()?;
         Ok(if self.limiter.overrides().are_active() { self.overridden(terms) } else { terms })
+    }
+
+    /// The rules that are in force and, as an override may count elsewhere, those behind it.
+    pub(super) fn all_terms(&self) -> Result<impl Iterator<Item = Terms<'_>>, Outage> {
+        let terms = self.terms()?;
+        let behind = if terms.are_overridden() { Some(self.own_terms()?) } else { None };
+        Ok(iter::once(terms).chain(behind))
     }
 
     /// The rules of the policy itself.

@@ -85,15 +85,34 @@ fn what_can_never_be_admitted_is_recalled_too() {
 }
 
 #[test]
-fn an_admission_and_a_clock_set_back_let_a_denial_be_forgotten() {
+fn a_denial_is_forgotten_at_an_admission_and_not_recalled_before_it_came() {
     let (denials, policy, subjects) = (Denials::new(SECOND).unwrap(), policy(1), [subject("s")]);
     let request = request(&policy, &subjects, 1);
     denials.learn(request, denied(3_000_000), START_US, START_US);
     denials.learn(request, Verdict::Admitted, START_US, START_US);
     assert_eq!(denials.recall(request, START_US), None);
     denials.learn(request, denied(3_000_000), START_US, START_US);
-    assert_eq!(denials.recall(request, START_US - 1), None);
-    assert_eq!(denials.recall(request, START_US), None, "it was forgotten for good");
+    assert_eq!(denials.recall(request, START_US - 1), None, "the clock was set back");
+}
+
+#[test]
+fn an_answer_from_before_the_subject_was_reset_is_not_remembered() {
+    let (denials, policy, subjects) = (Denials::new(SECOND).unwrap(), policy(1), [subject("s")]);
+    let request = request(&policy, &subjects, 1);
+    denials.forget_all(request, START_US + 5);
+    denials.learn(request, denied(3_000_000), START_US, START_US + 10);
+    assert_eq!(denials.recall(request, START_US + 10), None);
+    denials.learn(request, denied(3_000_000), START_US + 6, START_US + 10);
+    assert_eq!(denials.recall(request, START_US + 10), Some(denied(3_000_000)));
+}
+
+#[test]
+fn a_caller_that_read_the_clock_before_the_answer_came_takes_it_from_nobody() {
+    let (denials, policy, subjects) = (Denials::new(SECOND).unwrap(), policy(1), [subject("s")]);
+    let request = request(&policy, &subjects, 1);
+    denials.learn(request, denied(3_000_000), START_US, START_US + 200);
+    let _ = denials.recall(request, START_US + 199);
+    assert_eq!(denials.recall(request, START_US + 200), Some(denied(3_000_000)));
 }
 
 #[test]

@@ -15,6 +15,9 @@ use crate::key::PREFIX_BYTES;
 /// The longest that a denial can be remembered.
 const LONGEST_REMEMBERED: Duration = Duration::from_secs(10);
 
+/// The longest deadline. Nobody means to wait longer, and no sum of times is beyond the clock.
+const LONGEST_DEADLINE: Duration = Duration::from_secs(3_600);
+
 /// Builds a [`Limiter`] with settings other than the default ones.
 ///
 /// # Examples
@@ -77,7 +80,7 @@ impl LimiterBuilder {
         self
     }
 
-    /// Sets the longest a decision takes, connecting and queueing included.
+    /// Sets the longest a decision takes, connecting and queueing included: an hour at most.
     ///
     /// A call that has no answer by then is rejected with [`Kind::Unavailable`](crate::Kind::Unavailable).
     pub fn deadline(mut self, deadline: Duration) -> Self {
@@ -166,10 +169,12 @@ impl LimiterBuilder {
     }
 
     fn check_deadline(&self) -> Result<(), Error> {
-        if self.deadline.is_zero() {
-            return Err(Error::new("`deadline` must be longer than zero, like `deadline(Duration::from_millis(250))`"));
-        }
-        Ok(())
+        let mistake = match self.deadline {
+            Duration::ZERO => "must be longer than zero",
+            deadline if deadline > LONGEST_DEADLINE => "is at most an hour",
+            _ => return Ok(()),
+        };
+        Err(Error::new(format!("`deadline` {mistake}, like `deadline(Duration::from_millis(250))`")))
     }
 
     fn check_max_subjects(&self) -> Result<(), Error> {

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tallygate_rules::Rule;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -79,6 +80,8 @@ impl Overrides {
         if !self.refresh.is_due(now) {
             return None;
         }
+        // Without a runtime there is no decision either, which says why.
+        let runtime = Handle::try_current().ok()?;
         let mut state = self.refresh.lock();
         // Of a look whose runtime is gone the other end is gone, too.
         let looking = state.looking.take().filter(|looking| looking.has_changed().is_ok());
@@ -87,7 +90,7 @@ impl Overrides {
         }
         let looking = looking.unwrap_or_else(|| {
             let (done, looking) = watch::channel(());
-            tokio::spawn(look(limiter.clone(), done));
+            runtime.spawn(look(limiter.clone(), done));
             looking
         });
         state.looking = Some(looking.clone());

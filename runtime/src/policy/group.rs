@@ -21,14 +21,12 @@ pub(crate) struct Group {
     pub(crate) rules: Vec<Rule>,
     /// Those that are sliding windows, in numbers, so that no decision converts them.
     pub(crate) windows: Vec<Window>,
-    /// The places of those that are not: each has a cell of its own.
+    /// The places of those that are not: each has a cell of its own, as [`cell_tag`] says.
     pub(crate) celled: Vec<usize>,
     /// The positions of these rules in the policy.
     pub(crate) positions: Arc<[usize]>,
     /// What becomes of this subject when it goes on being denied.
     pub(crate) ban: Option<Ban>,
-    /// How many of the rules are no sliding windows: each has a cell of its own.
-    pub(crate) cells: usize,
     /// The largest count of a sliding window, at least 1, or 0 where there is none and so no log. More units than that are
     /// never logged of one call.
     pub(crate) largest: u64,
@@ -89,7 +87,6 @@ impl Group {
         let segment: Arc<str> = (policy_segment(name) + &subject_segment(label) + &layout(&rules, ban)).into();
         let group = Self {
             label: label.map(|label| label.as_str().into()),
-            cells: rules.iter().filter(|rule| cell_tag(rule).is_some()).count(),
             segment_hash: FixedState::default().hash_one(&*segment),
             segment,
             #[cfg(feature = "cron")]

@@ -197,6 +197,17 @@ pub async fn a_reset_forgets_everything(stage: &Stage) {
     assert_eq!(stage.denied(&policy, &other).await.kind(), Kind::Limited);
 }
 
+/// A ban by hand lasts ten years at most and a microsecond at least, so none of them is silently none.
+pub async fn a_ban_by_hand_holds_however_long_or_short_it_is(stage: &Stage) {
+    let (policy, subject) = (banning(), Subject::of("s"));
+    let bans = [(Duration::MAX, secs(3_660 * 86_400)), (Duration::from_nanos(1), Duration::from_micros(1))];
+    for (asked, lasts) in bans {
+        stage.limiter().check(&policy, &subject).ban(asked).await.expect("the policy has a ban");
+        let denial = stage.denied(&policy, &subject).await;
+        assert_eq!((denial.kind(), denial.retry_after()), (Kind::Banned, Some(lasts)), "{asked:?}");
+    }
+}
+
 /// A ban by hand holds until it ends by itself or by hand, whether the subject is known or not.
 pub async fn a_subject_can_be_banned_and_unbanned_by_hand(stage: &Stage) {
     let (policy, limiter) = (banning(), stage.limiter());

@@ -26,14 +26,14 @@ async fn temporary(state: (Arc<Limiter>, u8)) -> Result<Arc<Limiter>, Rejection>
 
 #[rate_limit(rule(count = 1, per = "60s"), limiter = cell.borrow())]
 async fn guarded(cell: Rc<RefCell<Limiter>>) -> Result<(), Rejection> {
-    cell.replace(Limiter::in_memory());
+    drop(cell.replace(Limiter::in_memory()));
     Ok(())
 }
 
 #[tokio::test]
 async fn anything_that_derefs_to_a_limiter_will_do() {
     let limiter = Limiter::in_memory();
-    owned(limiter.clone()).await.unwrap();
+    drop(owned(limiter.clone()).await.unwrap());
     assert_limited(owned(limiter.clone()).await);
     borrowed(&limiter).await.unwrap();
     assert_limited(borrowed(&limiter).await);

@@ -37,6 +37,7 @@ every_backend!(
     policies_of_another_name_are_not_touched,
     rules_on_other_subjects_and_a_ban_stay_in_force,
     a_ban_that_is_counted_in_another_tally_ends_with_the_override,
+    a_ban_by_hand_and_its_end_reach_the_tally_behind_the_override,
     a_message_is_told_of_the_rule_that_it_was_written_for,
 );
 
@@ -107,7 +108,7 @@ async fn another_structure_begins_its_own_tally_and_leaves_the_old_one(limiter: 
     let policy = policy(3);
     assert!(allowed(&limiter, &policy).await);
     let bucket = TokenBucket::new(1, HOUR).capacity(4).initial(2);
-    limiter.override_rules("over.ride", [bucket.into()]).await.unwrap();
+    limiter.override_rules("over.ride", [bucket]).await.unwrap();
     assert_eq!(room(&limiter, &policy, &subject()).await, 2);
     limiter.clear_override("over.ride").await.unwrap();
     assert_eq!(room(&limiter, &policy, &subject()).await, 2);
@@ -174,6 +175,27 @@ async fn a_ban_that_is_counted_in_another_tally_ends_with_the_override(limiter: 
     limiter.check(&policy, &subject()).reset().await.unwrap();
     limiter.clear_override("over.ride").await.unwrap();
     assert!(allowed(&limiter, &policy).await, "a reset reaches both");
+}
+
+async fn a_ban_by_hand_and_its_end_reach_the_tally_behind_the_override(limiter: Limiter) {
+    let policy = Policy::builder("over.ride").rule(hourly(5)).ban(Ban::new(3, HOUR, HOUR)).build().unwrap();
+    let subject = subject();
+    let check = || limiter.check(&policy, &subject);
+    let other_structure = || limiter.override_rules("over.ride", [Rule::fixed_window(5, HOUR)]);
+    let banned = async || {
+        let decision = check().await.unwrap();
+        matches!(decision, Decision::Denied(denial) if denial.kind() == Kind::Banned)
+    };
+    other_structure().await.unwrap();
+    check().ban(HOUR).await.unwrap();
+    assert!(banned().await);
+    limiter.clear_override("over.ride").await.unwrap();
+    assert!(banned().await, "the ban holds without the override, too");
+    other_structure().await.unwrap();
+    check().unban().await.unwrap();
+    assert!(!banned().await);
+    limiter.clear_override("over.ride").await.unwrap();
+    assert!(!banned().await, "its end does, too");
 }
 
 #[rate_limit(

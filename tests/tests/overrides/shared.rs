@@ -54,6 +54,23 @@ async fn an_override_is_in_force_from_the_first_call_of_a_process_and_has_no_end
 }
 
 #[tokio::test]
+async fn an_override_is_cleared_for_every_process_or_for_none() {
+    let server = Server::start();
+    let limiter = server.limiter().await;
+    override_rules(&limiter, 0).await;
+    // Others are told of a change by its version. Without that, nothing may change.
+    server.ask::<()>("ACL SETUSER default -hset");
+    limiter.clear_override("over.ride").await.unwrap_err();
+    assert_eq!(
+        server.ask::<Option<String>>("HGET tallygate:!overrides over.ride").as_deref(),
+        Some("1;w 0 3600000000")
+    );
+    server.ask::<()>("ACL SETUSER default +hset");
+    limiter.clear_override("over.ride").await.unwrap();
+    assert_eq!(server.ask::<Option<String>>("HGET tallygate:!overrides over.ride"), None);
+}
+
+#[tokio::test]
 async fn an_unreadable_override_is_told_and_ignored() {
     let server = Server::start();
     server.ask::<()>("HSET tallygate:!overrides over.ride 9;everything !version x over.ride:vip 1;w,1");

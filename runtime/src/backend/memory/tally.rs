@@ -24,12 +24,17 @@ pub(super) struct Tally {
 
 impl Tally {
     pub(super) fn new(group: &Group) -> Self {
-        Self { cells: vec![Cell::default(); group.cells].into(), ..Self::default() }
+        Self { cells: vec![Cell::default(); group.celled.len()].into(), ..Self::default() }
     }
 
     /// Whether nothing in this tally counts any more.
     pub(super) fn is_over(&self, now_us: u64) -> bool {
         self.over_us <= now_us
+    }
+
+    /// Lets it stay for now, though nothing in it may count.
+    pub(super) fn keep(&mut self, now_us: u64) {
+        self.over_us = self.over_us.max(now_us + 1);
     }
 
     /// The clock was set back: what lies in the future is forgotten, lest it block longer than its window.

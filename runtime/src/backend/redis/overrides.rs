@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use ::redis::{Cmd, FromRedisValue, cmd};
-use tokio::time::Instant;
+use ::redis::{Cmd, FromRedisValue, cmd, pipe};
 
 use super::Redis;
 use crate::Outage;
@@ -51,19 +50,20 @@ impl Stored<'_> {
         Ok(Some(entries.into_iter().map(|(name, rules)| (text(name), text(rules))).collect()))
     }
 
-    /// Stores one, or removes it.
+    /// Stores one, or removes it; with a new version, as nobody else would see the change without.
     pub(crate) async fn put(&self, name: &str, rules: Option<&str>) -> Result<(), Outage> {
         let version = format!("{:016x}", fastrand::u64(..));
-        let mut set = cmd("HSET");
-        set.arg(&self.key).arg(VERSION).arg(version);
+        let mut change = pipe();
+        change.atomic().hset(&self.key, VERSION, version).ignore();
         match rules {
-            Some(rules) => _ = set.arg(name).arg(rules),
-            None => self.query(cmd("HDEL").arg(&self.key).arg(name)).await?,
-        }
-        self.query(&set).await
+            Some(rules) => change.hset(&self.key, name, rules).ignore(),
+            None => change.hdel(&self.key, name).ignore(),
+        };
+        let until = self.redis.until()?;
+        self.redis.server.answer(until, async |connection| change.query_async(connection).await).await
     }
 
     async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Outage> {
-        self.redis.server.query(command, Instant::now() + self.redis.deadline).await
+        self.redis.server.query(command, self.redis.until()?).await
     }
 }

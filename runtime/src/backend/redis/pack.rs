@@ -47,7 +47,7 @@ fn subject(packed: &mut Vec<u8>, group: &Group, now_us: u64) {
     let want = integers_to_read(group);
 
     packed.push(byte(group.rules.len()));
-    short(packed, group.cells);
+    short(packed, group.celled.len());
     short(packed, denials);
     integer(packed, group.largest);
     integer(packed, group.reach_us);
@@ -78,7 +78,7 @@ pub(super) fn denials(group: &Group) -> usize {
 /// How much of the end of a tally is worth reading at once: all of it, unless the log is long.
 fn integers_to_read(group: &Group) -> usize {
     let ban = if group.ban.is_some() { lua::BAN_BYTES / lua::INTEGER_BYTES + denials(group) } else { 0 };
-    let head = lua::CELL_BYTES / lua::INTEGER_BYTES * group.cells + ban;
+    let head = lua::CELL_BYTES / lua::INTEGER_BYTES * group.celled.len() + ban;
     let log = match usize::try_from(group.largest).unwrap_or(usize::MAX) {
         0 => 0,
         // The log alone tells that it is short by being so.

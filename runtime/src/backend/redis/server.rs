@@ -64,9 +64,9 @@ impl Server {
             let arguments = [pack::request(&request, self.now_us()), admitted_us.to_string().into()];
             let values = self.run(&self.refund, request.keys(&self.prefix), &arguments, until).await?;
             self.learn_time(&values);
-            match values.get(lua::REPLY_HEAD..) {
-                Some(&[lua::OFF_THE_CLOCK]) => {}
-                Some(&[given]) => return Ok(given > 0),
+            match values[..] {
+                [_, lua::OFF_THE_CLOCK] => {}
+                [_, given] => return Ok(given > 0),
                 _ => return Err(unknown_shape()),
             }
         }
@@ -78,7 +78,7 @@ impl Server {
         let Name { group, subject, .. } = name;
         let key = Key::new(&self.prefix, &group.segment, subject);
         let ttl_ms = pack::ttl_ms(group.longest_us.max(duration_us));
-        let numbers = [group.cells as u64, pack::denials(group) as u64, duration_us, ttl_ms];
+        let numbers = [group.celled.len() as u64, pack::denials(group) as u64, duration_us, ttl_ms];
         let arguments = numbers.map(|number| number.to_string().into());
         self.run(&self.ban, std::iter::once(key), &arguments, until).await.map(drop)
     }
@@ -99,11 +99,13 @@ impl Server {
         arguments: &[Vec<u8>],
         until: Instant,
     ) -> Result<Vec<i64>, Outage> {
-        self.answer(until, async |connection| script.run(connection, keys.clone(), arguments).await).await
+        let reply =
+            self.answer(until, async |connection| script.run(connection, keys.clone(), arguments).await).await?;
+        wire::integers(&reply).ok_or_else(unknown_shape)
     }
 
     /// Asks over the connection, and judges the connection by how that goes.
-    async fn answer<T>(
+    pub(super) async fn answer<T>(
         &self,
         until: Instant,
         ask: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, RedisError>,

@@ -48,7 +48,7 @@ impl Script {
         connection: &mut MultiplexedConnection,
         keys: impl Iterator<Item = Key> + Clone,
         arguments: &[Vec<u8>],
-    ) -> Result<Vec<i64>, RedisError> {
+    ) -> Result<Vec<u8>, RedisError> {
         let answer = self.command("EVALSHA", &self.sha1, keys.clone(), arguments).query_async(connection).await;
         match answer {
             // Nothing was executed, so asking again counts nothing twice; EVAL also makes the server remember it.
@@ -86,24 +86,36 @@ fn timed(text: &str, _clock: &Clock) -> String {
     text.to_owned()
 }
 
+/// Reads the integers of a reply, or `None` where there is a part of one.
+pub(super) fn integers(reply: &[u8]) -> Option<Vec<i64>> {
+    let (integers, rest) = reply.as_chunks::<{ lua::INTEGER_BYTES }>();
+    rest.is_empty().then(|| integers.iter().copied().map(integer).collect())
+}
+
+fn integer(bytes: [u8; lua::INTEGER_BYTES]) -> i64 {
+    let mut upper = [0; 8];
+    upper[..lua::INTEGER_BYTES].copy_from_slice(&bytes);
+    // From the upper bytes they are moved down with their sign.
+    i64::from_be_bytes(upper) >> (8 * (upper.len() - lua::INTEGER_BYTES))
+}
+
 /// Reads the replies to these requests, or `None` where they have not the shape of some.
 pub(super) fn read_replies(mut values: &[i64], requests: &[Request<'_>]) -> Option<Vec<Reply>> {
-    let at_us = server_us(values)?;
-    values = values.get(lua::REPLY_HEAD..)?;
     let mut replies = Vec::with_capacity(requests.len());
     for request in requests {
+        let (&head, rest) = values.split_first_chunk::<{ lua::REPLY_FIELDS }>()?;
         // Only a request that was decided is reported on.
-        let decided = *values.first()? >= lua::ADMITTED;
+        let decided = head[1] >= lua::ADMITTED;
         let reported = if request.report && decided { request.policy.rules().len() } else { 0 };
-        let (reply, rest) = values.split_at_checked(lua::REPLY_FIELDS + lua::REPORT_FIELDS * reported)?;
-        replies.push(read_reply(reply, at_us)?);
+        let (standings, rest) = rest.split_at_checked(lua::REPORT_FIELDS * reported)?;
+        replies.push(read_reply(head, standings)?);
         values = rest;
     }
     values.is_empty().then_some(replies)
 }
 
-fn read_reply(values: &[i64], at_us: u64) -> Option<Reply> {
-    let (&[rule, wait_us], standings) = values.split_first_chunk::<{ lua::REPLY_FIELDS }>()?;
+fn read_reply([at_us, rule, wait_us]: [i64; lua::REPLY_FIELDS], standings: &[i64]) -> Option<Reply> {
+    let at_us = u64::try_from(at_us).ok()?;
     let verdict = match (rule, wait_us) {
         (lua::OFF_THE_CLOCK, _) => return Some(Reply::OffTheClock),
         (lua::UNREADABLE, _) => return Some(Reply::Unreadable),
@@ -165,8 +177,19 @@ mod tests {
     }
 
     #[test]
+    fn the_integers_of_a_reply_have_seven_bytes_and_a_sign() {
+        let reply = [[0, 0, 0, 0, 0, 1, 2], [0xFF; 7], [0x80, 0, 0, 0, 0, 0, 0], [0x1F, 255, 255, 255, 255, 255, 255]];
+        let expected = vec![258, -1, -(1 << 55), (1 << 53) - 1];
+        assert_eq!(integers(reply.as_flattened()), Some(expected));
+        assert_eq!(integers(&[]), Some(vec![]));
+        assert_eq!(integers(&[0; 8]), None);
+    }
+
+    #[test]
     fn a_reply_of_another_shape_is_refused() {
-        for broken in [&[][..], &[7], &[7, 0], &[7, 0, 5], &[7, 1, 0], &[7, -4, 5], &[7, 1, -2], &[7, 0, 0, 0]] {
+        for broken in
+            [&[][..], &[7], &[7, 0], &[-7, 0, 0], &[7, 0, 5], &[7, 1, 0], &[7, -4, 5], &[7, 1, -2], &[7, 0, 0, 0]]
+        {
             assert_eq!(read(broken, false), None, "{broken:?}");
         }
         assert_eq!(read(&[7, 0, 0, 3, -5], true), None);

@@ -1,0 +1,195 @@
+//! What is refused, and in which words.
+
+use std::time::Duration;
+
+use super::*;
+use crate::{DUPLICATE_PER, TokenBucket};
+
+fn sliding(count: u64, secs: u64) -> Rule {
+    Rule::sliding_window(count, Duration::from_secs(secs))
+}
+
+fn errors(rules: &[Rule]) -> Vec<(Option<usize>, Field, String)> {
+    let errors = validate(rules).expect_err("the rules are mistaken");
+    errors.into_iter().map(|e| (e.rule(), e.field(), e.to_string())).collect()
+}
+
+#[test]
+fn the_customers_own_rules_are_sound() {
+    let rules = [Rule::duplicate(DUPLICATE_PER), sliding(10, 60), sliding(20, 120)];
+    assert_eq!(validate(&rules), Ok(()));
+}
+
+#[test]
+fn no_rule_at_all_is_a_mistake_of_the_policy() {
+    let found = errors(&[]);
+    assert_eq!((found[0].0, found.len()), (None, 1));
+    assert!(found[0].2.contains("at least one rule"));
+}
+
+#[test]
+fn a_policy_has_a_bounded_number_of_rules() {
+    let rules: Vec<_> = (1..=65).map(|n| sliding(n, n)).collect();
+    assert!(errors(&rules)[0].2.contains("at most 64 rules"));
+    assert_eq!(validate(&rules[..64]), Ok(()));
+}
+
+#[test]
+fn every_mistake_is_found_at_once_and_at_its_place() {
+    let rules = [sliding(0, 60), sliding(1, 0), sliding(MAX_SLIDING_COUNT + 1, 60)];
+    let places: Vec<_> = errors(&rules).into_iter().map(|(rule, field, _)| (rule, field)).collect();
+    assert_eq!(places, [(Some(0), Field::Count), (Some(1), Field::Per), (Some(2), Field::Count)]);
+}
+
+#[test]
+fn a_window_has_whole_microseconds_and_an_end() {
+    let odd = Rule::sliding_window(1, Duration::from_nanos(1_500));
+    assert!(errors(&[odd])[0].2.contains("whole number of microseconds"));
+    let endless = Rule::sliding_window(1, MAX_PER + Duration::from_secs(1));
+    assert!(errors(&[endless])[0].2.contains("3660 days"));
+    assert_eq!(validate(&[Rule::sliding_window(1, MAX_PER)]), Ok(()));
+}
+
+#[test]
+fn two_rules_of_one_window_are_refused_at_the_second() {
+    let found = errors(&[sliding(10, 60), sliding(20, 60)]);
+    assert_eq!((found.len(), found[0].0, found[0].1), (1, Some(1), Field::Per));
+    assert!(found[0].2.contains("same window of 1m"));
+}
+
+#[test]
+fn rules_of_several_subjects_are_compared_by_subject_and_named_as_one() {
+    let rules = [("phone", sliding(10, 60)), ("ip", sliding(10, 60)), ("ip", sliding(9, 60).named("a"))];
+    let places = |rules: &[(&str, Rule)]| -> Vec<_> {
+        let errors = validate_by_subject(rules).err().into_iter().flatten();
+        errors.map(|error| (error.rule(), error.field())).collect()
+    };
+    assert_eq!(places(&rules), [(Some(2), Field::Per)]);
+    let named =
+        [("phone", sliding(1, 1).named("a")), ("ip", sliding(1, 1).named("a")), ("ip", sliding(2, 2).named("a"))];
+    assert_eq!(places(&named), [(Some(1), Field::Name), (Some(2), Field::Name)]);
+    assert_eq!(places(&rules[..2]), []);
+}
+
+#[test]
+fn a_rule_that_can_never_bind_names_the_one_that_is_stricter() {
+    let found = errors(&[sliding(20, 60), sliding(10, 120)]);
+    assert_eq!((found.len(), found[0].0), (1, Some(0)));
+    assert!(found[0].2.contains("10 per 2m is at least as strict as 20 per 1m"));
+}
+
+#[test]
+fn a_rule_that_admits_nothing_is_the_only_mistake_beside_sound_ones() {
+    let found = errors(&[sliding(0, 120), sliding(10, 60), Rule::fixed_window(5, Duration::from_secs(60))]);
+    assert_eq!((found.len(), found[0].0, found[0].1), (1, Some(0), Field::Count));
+}
+
+#[test]
+fn a_rule_within_the_duplicate_window_can_never_bind() {
+    let found = errors(&[Rule::duplicate(DUPLICATE_PER), sliding(1, 3)]);
+    assert!(found[0].2.contains("`prevent_duplicate` (1 per 5s) is at least as strict"));
+    assert!(found[0].2.ends_with("remove it, or that"));
+}
+
+#[test]
+fn prevent_duplicate_keeps_its_meaning_beside_a_stricter_rule() {
+    assert_eq!(validate(&[Rule::duplicate(DUPLICATE_PER), sliding(1, 60)]), Ok(()));
+}
+
+#[test]
+fn an_implied_rule_is_allowed_and_known() {
+    let rules = [sliding(10, 60), sliding(20, 120), sliding(19, 121)];
+    assert_eq!(validate(&rules[..2]), Ok(()));
+    assert_eq!(implied_by(&rules, 1), Some(0));
+    assert_eq!(implied_by(&rules, 2), None);
+}
+
+fn bucket(count: u64, secs: u64) -> TokenBucket {
+    TokenBucket::new(count, Duration::from_secs(secs))
+}
+
+#[test]
+fn a_bucket_is_checked_in_every_part() {
+    let mistaken = [bucket(5, 1).capacity(0), bucket(5, 1).initial(0), bucket(5, 1).initial(6)];
+    let fields = mistaken.map(|bucket| errors(&[bucket.into()])[0].1);
+    assert_eq!(fields, [Field::Capacity, Field::Initial, Field::Initial]);
+    let idle = bucket(5, 1).reset_after(Duration::ZERO);
+    assert!(errors(&[idle.into()])[0].2.contains("`reset_after` must be longer than zero"));
+    assert_eq!(validate(&[bucket(5, 1).capacity(100).initial(3).into()]), Ok(()));
+}
+
+#[test]
+fn a_bucket_whose_arithmetic_would_leave_the_exact_integers_is_refused_with_a_remedy() {
+    let million_a_day = errors(&[Rule::token_bucket(1_000_000, Duration::from_secs(86_400))]);
+    assert!(million_a_day[0].2.contains("a smaller `count` and a shorter `per`"));
+    assert_eq!(validate(&[Rule::token_bucket(1_000_000, Duration::from_secs(3_600))]), Ok(()));
+}
+
+#[test]
+fn one_window_may_be_counted_by_different_algorithms() {
+    let minute = Duration::from_secs(60);
+    let rules = [Rule::sliding_counter(10, minute), Rule::fixed_window(10, minute), Rule::token_bucket(10, minute)];
+    assert_eq!(validate(&rules), Ok(()));
+}
+
+#[test]
+fn an_exact_window_keeps_a_fixed_one_from_binding_but_not_the_other_way_round() {
+    let minute = Duration::from_secs(60);
+    assert!(errors(&[sliding(10, 60), Rule::fixed_window(10, minute)])[0].2.contains("can never bind"));
+    assert_eq!(validate(&[Rule::fixed_window(10, 2 * minute), sliding(20, 60)]), Ok(()));
+}
+
+#[test]
+fn only_rules_of_one_subject_are_compared() {
+    let by = |subject, count, secs| (subject, sliding(count, secs));
+    assert_eq!(validate_by_subject(&[by("phone", 10, 60), by("network", 10, 60), by("network", 5, 30)]), Ok(()));
+    let mistaken = [by("phone", 10, 60), by("network", 0, 60), by("phone", 20, 60), by("network", 5, 90)];
+    let places: Vec<_> = validate_by_subject(&mistaken).unwrap_err().iter().map(RuleError::rule).collect();
+    assert_eq!(places, [Some(1), Some(2)]);
+    assert_eq!(validate_by_subject::<()>(&[]).unwrap_err()[0].rule(), None);
+}
+
+#[test]
+fn a_count_that_varies_is_compared_with_nothing() {
+    let minute = Duration::from_secs(60);
+    let rules = [sliding(20, 60), sliding(1, 120).varying(), sliding(1, 30).varying(), sliding(10, 10)];
+    assert_eq!(validate(&rules), Ok(()));
+    assert_eq!((0..4).find_map(|index| implied_by(&rules, index)), None);
+    assert_eq!(validate(&[bucket(1, 60).initial(5).into_rule().varying()]), Ok(()));
+    assert_eq!(errors(&[sliding(1, 60), Rule::sliding_window(9, minute).varying()])[0].1, Field::Per);
+    assert_eq!(errors(&[bucket(1, 86_400).capacity(MAX_EXACT).into_rule().varying()])[0].1, Field::Capacity);
+}
+
+#[test]
+fn every_count_up_to_the_greatest_of_a_bucket_is_sound() {
+    for bucket in [bucket(1, 60), bucket(1, 86_400), bucket(1, 1).capacity(100)] {
+        let rule = bucket.into_rule();
+        let greatest = rule.greatest_count();
+        assert_eq!(validate(&[rule.clone().with_count(greatest)]), Ok(()));
+        assert!(errors(&[rule.with_count(greatest + 1)])[0].2.contains("too many to count exactly"));
+    }
+}
+
+#[test]
+fn the_names_of_two_rules_differ() {
+    let found = errors(&[sliding(10, 60).named("a"), sliding(20, 120).named("a"), sliding(30, 240).named("")]);
+    assert_eq!(
+        found.iter().map(|(rule, field, _)| (*rule, *field)).collect::<Vec<_>>(),
+        [(Some(1), Field::Name), (Some(2), Field::Name)]
+    );
+    assert_eq!(validate(&[sliding(10, 60).named("a"), sliding(20, 120).named("b")]), Ok(()));
+}
+
+#[test]
+fn a_bucket_without_a_count_is_told_so_once() {
+    assert_eq!(errors(&[bucket(0, 1).initial(3).into()]).len(), 1);
+}
+
+#[test]
+fn each_algorithm_has_its_greatest_count() {
+    let minute = Duration::from_secs(60);
+    assert!(errors(&[Rule::sliding_counter(MAX_COUNTER_COUNT + 1, minute)])[0].2.contains("67108864"));
+    assert!(errors(&[Rule::fixed_window(MAX_EXACT + 1, minute)])[0].2.contains("9007199254740991"));
+    assert_eq!(validate(&[Rule::sliding_counter(MAX_COUNTER_COUNT, MAX_PER)]), Ok(()));
+    assert_eq!(validate(&[Rule::fixed_window(MAX_EXACT, MAX_PER)]), Ok(()));
+}

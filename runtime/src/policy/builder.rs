@@ -1,0 +1,109 @@
+//! Building a policy, and refusing one that is mistaken.
+
+use std::borrow::Cow;
+
+use tallygate_rules::{Ban, Rule, validate_by_subject};
+
+use super::Policy;
+use crate::Error;
+
+/// Builds a [`Policy`].
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct PolicyBuilder {
+    name: Cow<'static, str>,
+    /// Each with the label of the subject it counts, unless that is the main one.
+    rules: Vec<(Option<String>, Rule)>,
+    ban: Option<Ban>,
+}
+
+impl PolicyBuilder {
+    pub(super) fn new(name: Cow<'static, str>) -> Self {
+        Self { name, rules: Vec::new(), ban: None }
+    }
+
+    /// Adds a rule on the subject of the call.
+    pub fn rule(mut self, rule: impl Into<Rule>) -> Self {
+        self.rules.push((None, rule.into()));
+        self
+    }
+
+    /// Adds the given rules on the subject of the call.
+    pub fn rules(mut self, rules: impl IntoIterator<Item: Into<Rule>>) -> Self {
+        self.rules.extend(rules.into_iter().map(|rule| (None, rule.into())));
+        self
+    }
+
+    /// Adds a rule on another subject of the call, which [`Check::subject`](crate::Check::subject) names by the label.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let hour = Duration::from_secs(3_600);
+    /// let policy = Policy::builder("sms")
+    ///     .rule(Rule::sliding_window(5, hour))
+    ///     .rule_on("network", Rule::sliding_window(20, hour))
+    ///     .build()?;
+    ///
+    /// let (limiter, phone, network) = (Limiter::in_memory(), Subject::of("138"), Subject::of("10.0.0.0/24"));
+    /// assert!(limiter.check(&policy, &phone).subject("network", &network).await?.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn rule_on(mut self, label: impl Into<String>, rule: impl Into<Rule>) -> Self {
+        self.rules.push((Some(label.into()), rule.into()));
+        self
+    }
+
+    /// Bans a subject that goes on being denied; see [`Ban`].
+    pub fn ban(mut self, ban: Ban) -> Self {
+        self.ban = Some(ban);
+        self
+    }
+
+    /// Validates the policy.
+    ///
+    /// # Errors
+    ///
+    /// An empty name, or any mistake in the rules that the attribute would refuse when compiling; all are named.
+    pub fn build(self) -> Result<Policy, Error> {
+        if self.name.is_empty() {
+            return Err(Error::new("`name` of a policy must not be empty, like `Policy::builder(\"sms\")`"));
+        }
+        let rules = validate_by_subject(&self.rules).err();
+        let ban = self.ban.and_then(|ban| ban.validate().err());
+        let mistakes: Vec<_> = rules.into_iter().chain(ban).flatten().collect();
+        if !mistakes.is_empty() {
+            return Err(Error::rules(&self.name, &mistakes));
+        }
+        Ok(Policy::new(self.name, self.rules, self.ban, Box::default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_mistaken_policy_says_its_name_and_every_mistake() {
+        let minute = Duration::from_secs(60);
+        let mistaken =
+            Policy::builder("sms").rule(Rule::sliding_window(0, minute)).rule(Rule::sliding_window(1, Duration::ZERO));
+        let text = mistaken.build().unwrap_err().to_string();
+        assert!(text.starts_with("policy `sms`: rule 0: `count` must be at least 1"), "{text}");
+        assert!(text.contains("rule 1: `per` must be longer than zero"), "{text}");
+    }
+
+    #[test]
+    fn a_policy_needs_a_name_and_a_rule() {
+        assert!(Policy::builder("").build().unwrap_err().to_string().contains("`name`"));
+        assert!(Policy::builder("sms").build().unwrap_err().to_string().contains("at least one rule"));
+    }
+}

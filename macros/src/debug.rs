@@ -3,11 +3,27 @@
 use std::env;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use proc_macro2::TokenStream;
+use quote::quote;
 
 /// The environment variable that asks for it.
-pub(crate) const VARIABLE: &str = "TALLYGATE_MACROS_DEBUG";
+const VARIABLE: &str = "TALLYGATE_MACROS_DEBUG";
+
+/// Whether an expansion has named the variable. The compiler runs once for each crate.
+static NAMED: AtomicBool = AtomicBool::new(false);
+
+/// Names the variable in one expansion of a crate, so that who sets it has the crate compiled anew and sees them all.
+pub(crate) fn named() -> Option<TokenStream> {
+    // The tests are about expansions that are the same each time.
+    let first = !cfg!(test) && !NAMED.swap(true, Ordering::Relaxed);
+    first.then(|| {
+        quote!(
+            const _: ::core::option::Option<&::core::primitive::str> = ::core::option_env!(#VARIABLE);
+        )
+    })
+}
 
 /// Writes an expansion to the compiler's standard error, if asked to.
 pub(crate) fn show(expansion: &TokenStream) {

@@ -24,10 +24,13 @@ use ours;
 // Output: async fn send_code(phone: &str) -> Result<(), Rejection> {
 //             {
 //                 let tallygate_limiter = limiter(&self.limiter);          // if one is named
-//                 let tallygate_subject = { …; push_literal(&mut …, "sms:"); push_value(&mut …, &phone); … };
+//                 let mut tallygate_subject = subject();
+//                 push_literal(&mut tallygate_subject, "sms:");
+//                 push_value(&mut tallygate_subject, &phone);
 //                 let tallygate_counts = [1, user.plan.calls()];           // if some count varies
-//                 let tallygate_policy = { static SITE: Site = Site::new(); … SITE.unnamed(…, |…| …) };
-//                 if let Err(tallygate_rejection) = enter(tallygate_policy, tallygate_limiter, tallygate_subject).await {
+//                 let tallygate_call = Call::new().cost(…);                // if the attribute says more than rules
+//                 if let Err(tallygate_rejection) = enter({ fn rules(…) { … } static SITE: Site = …; SITE.policy() },
+//                                                         tallygate_subject).await {
 //                     return FromRejection::from_rejection(tallygate_rejection.with_message(…));
 //                 }
 //             }
@@ -65,9 +68,7 @@ impl Expansion<'_> {
     }
 
     fn check(self) -> TokenStream {
-        let policy = self.policy().map(|policy| ours!(let tallygate_policy = #policy;));
-        let decided = self.decided();
-        let check = ours!(#policy #decided);
+        let check = self.decided();
         if self.model.skip_if.is_none() {
             return check;
         }
@@ -100,12 +101,14 @@ impl Expansion<'_> {
 
     fn entered(self) -> TokenStream {
         let private = self.private();
-        let limiter =
-            if self.model.limiter.is_some() { ours!(tallygate_limiter) } else { ours!(#private::installed()) };
-        if self.says_more() {
-            return ours!(#private::enter_with(tallygate_policy, #limiter, tallygate_subject, tallygate_call).await);
+        let policy = self.policy().unwrap_or_else(|| ours!(tallygate_policy));
+        let (names_limiter, says_more) = (self.model.limiter.is_some(), self.says_more());
+        if !names_limiter && !says_more {
+            return ours!(#private::enter(#policy, tallygate_subject).await);
         }
-        ours!(#private::enter(tallygate_policy, #limiter, tallygate_subject).await)
+        let limiter = if names_limiter { ours!(tallygate_limiter) } else { ours!(#private::installed()) };
+        let call = if says_more { ours!(tallygate_call) } else { ours!(#private::Call::new()) };
+        ours!(#private::enter_with(#policy, #limiter, tallygate_subject, #call).await)
     }
 
     /// The runtime, which expansions call by an absolute path; where the user wrote it, that is its place.

@@ -20,20 +20,31 @@ impl Expansion<'_> {
         let private = self.private();
         let rules = self.model.rules.iter().map(|rule| self.rule(rule));
         let ban = self.model.ban.as_ref().map(|model| self.ban(model.ban));
-        let ((built, name), debug) = (self.name(), debug::VARIABLE);
-        // The variable is named, so that who sets it has the function compiled anew and sees its expansion.
+        let (made, debug) = (self.made(), debug::named());
         let policy = ours!({
-            const _: ::core::option::Option<&::core::primitive::str> = ::core::option_env!(#debug);
-            static SITE: #private::Site = #private::Site::new();
-            SITE.#built(#name, |tallygate_builder| ::core::result::Result::Ok(tallygate_builder #(#rules)* #ban))
+            #debug
+            fn rules(tallygate_rules: &mut #private::Rules) {
+                #(#rules)*
+                #ban
+            }
+            static SITE: #private::Site = #private::Site::#made;
+            SITE.policy()
         });
         Some(if self.varies() { ours!(#private::with_counts(#policy, tallygate_counts)) } else { policy })
+    }
+
+    /// Without a name, an item within the function tells: only that knows the type that a method is of.
+    fn made(self) -> TokenStream {
+        if let Some(Spanned { value, .. }) = &self.model.name {
+            return ours!(named(#value, rules));
+        }
+        ours!(unnamed(rules, rules))
     }
 
     fn ban(self, ban: Ban) -> TokenStream {
         let private = self.private();
         let (denials, within, lasting) = (ban.denials(), duration(ban.within()), duration(ban.duration()));
-        ours!(.ban(#private::Ban::new(#denials, #within, #lasting)))
+        ours!(tallygate_rules.ban(#private::Ban::new(#denials, #within, #lasting));)
     }
 
     /// Says how many calls each rule admits, if not all of that is known when compiling.
@@ -53,25 +64,14 @@ impl Expansion<'_> {
         self.model.rules.iter().any(|rule| rule.count.is_some())
     }
 
-    /// Without a name, an item within the function tells: only that knows the type that a method is of.
-    fn name(self) -> (TokenStream, TokenStream) {
-        if let Some(Spanned { value, .. }) = &self.model.name {
-            return (ours!(named), ours!(#value));
-        }
-        let item = ours!({
-            const fn here() {}
-            ::core::any::type_name_of_val(&here)
-        });
-        (ours!(unnamed), item)
-    }
-
     fn rule(self, model: &RuleModel) -> TokenStream {
         let rule = &model.rule;
         let limit = self.limit(rule);
         let varying = rule.is_varying().then(|| ours!(.varying()));
         let named = rule.name().map(|name| ours!(.named(#name)));
         let rule = ours!(#limit #varying #named);
-        self.model.label(model).map_or_else(|| ours!(.rule(#rule)), |label| ours!(.rule_on(#label, #rule)))
+        let add = self.model.label(model).map_or_else(|| ours!(rule(#rule)), |label| ours!(rule_on(#label, #rule)));
+        ours!(tallygate_rules.#add;)
     }
 
     fn limit(self, rule: &Rule) -> TokenStream {
@@ -98,7 +98,7 @@ impl Expansion<'_> {
             #[cfg(feature = "cron")]
             (_, Algorithm::Cron { schedule }) => {
                 let (expression, zone) = (schedule.expression(), schedule.zone());
-                ours!(#private::cron(#count, #expression, #zone)?)
+                ours!(#private::cron(#count, #expression, #zone))
             }
             _ => unreachable!("the attribute has no other algorithms"),
         }

@@ -12,29 +12,36 @@ impl Expansion<'_> {
     /// Renders the subject.
     pub(super) fn subject(self) -> TokenStream {
         let private = self.private();
-        let subject = self.model.key.as_ref().map_or_else(|| ours!(#private::subject()), |key| self.rendered(key));
-        ours!(let tallygate_subject = #subject;)
+        self.model.key.as_ref().map_or_else(
+            || ours!(let tallygate_subject = #private::subject();),
+            |key| {
+                let parts = self.parts(key);
+                ours!(let mut tallygate_subject = #private::subject(); #parts)
+            },
+        )
     }
 
-    /// Renders a key.
+    /// Renders another subject.
     pub(super) fn rendered(self, key: &Template) -> TokenStream {
-        let private = self.private();
-        let parts = key.parts.iter().map(|part| match part {
-            Part::Text(text) => {
-                let text = escape(text);
-                ours!(#private::push_literal(&mut tallygate_subject, #text);)
-            }
-            Part::Value(placeholder) => {
-                let target = ours!(&mut tallygate_subject);
-                self.pushed("push_value", &target, placeholder, key.place)
-            }
-            Part::Told(_) => TokenStream::new(),
-        });
+        let (private, parts) = (self.private(), self.parts(key));
         ours!({
             let mut tallygate_subject = #private::subject();
-            #(#parts)*
+            #parts
             tallygate_subject
         })
+    }
+
+    fn parts(self, key: &Template) -> TokenStream {
+        let (private, target) = (self.private(), ours!(&mut tallygate_subject));
+        let part = |part: &Part| match part {
+            Part::Text(text) => {
+                let text = escape(text);
+                ours!(#private::push_literal(#target, #text);)
+            }
+            Part::Value(placeholder) => self.pushed("push_value", &target, placeholder, key.place),
+            Part::Told(_) => TokenStream::new(),
+        };
+        key.parts.iter().map(part).collect()
     }
 
     /// Adds a value to something, at the place of its template: an error about its type is one about the template.

@@ -8,7 +8,7 @@ use syn::visit::Visit;
 use syn::{Attribute, Block, ExprAsync, ExprClosure, ExprReturn, Item, Local, Pat, Signature, Stmt};
 
 use super::async_block::AsyncBlock;
-use super::{Around, trees_of};
+use super::{Around, is_punct, trees_of};
 use crate::diagnostic::Place;
 
 /// A body, in which the block is found that waits for the limiter's answer.
@@ -157,12 +157,17 @@ impl Check<'_> {
     }
 }
 
+/// Whether the last statement of a block parses: what is missing there, the compiler tells at the brace behind it.
+///
+/// What is missing before, it tells at a token of the user's, which no parser of ours need look for.
 fn is_finished(block: &Group) -> bool {
+    let trees = trees_of(&block.stream());
+    let ended = trees.iter().rposition(|tree| is_punct(tree, ';')).map_or(0, |last| last + 1);
     let read = |input: ParseStream<'_>| {
         Attribute::parse_inner(input)?;
         Block::parse_within(input)
     };
-    read.parse2(block.stream()).is_ok()
+    read.parse2(trees[ended..].iter().cloned().collect()).is_ok()
 }
 
 /// Edits what stands behind the first tokens of a block, as many as are counted.

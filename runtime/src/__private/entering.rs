@@ -38,15 +38,11 @@ struct Asked {
 
 /// Decides one call of an annotated function.
 #[inline]
-pub fn enter(
-    policy: Result<Cow<'static, Policy>, Rejection>,
-    limiter: Cow<'static, Limiter>,
-    subject: Subject,
-) -> Entering {
-    enter_with(policy, limiter, subject, Call::new())
+pub fn enter(policy: Result<Cow<'static, Policy>, Rejection>, subject: Subject) -> Entering {
+    enter_with(policy, super::installed(), subject, Call::new())
 }
 
-/// Decides one call of an annotated function that says more than rules.
+/// Decides one call of an annotated function that says more than rules, or who decides.
 #[inline]
 pub fn enter_with(
     policy: Result<Cow<'static, Policy>, Rejection>,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
+use std::collections::HashMap;
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -120,7 +121,10 @@ async fn a_user_with_the_documented_permissions_can_do_everything_and_needs_them
     limiter.clear_override("p").await.unwrap();
     check().reset().await.unwrap();
 
-    assert_eq!(server.ask::<Vec<redis::Value>>("ACL LOG"), [], "nothing was refused");
+    let refused = server.ask::<Vec<HashMap<String, String>>>("ACL LOG");
+    let refused = refused.iter().map(|entry| entry["object"].as_str());
+    // The name of the client library, which old servers refuse to be told, and do without.
+    assert_eq!(refused.filter(|&command| command != "client").collect::<Vec<_>>(), [""; 0]);
     for permission in command.split_whitespace().filter_map(|word| word.strip_prefix('+')) {
         assert!(server.calls(permission) > 0, "{permission} is not needed");
     }

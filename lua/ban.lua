@@ -1,8 +1,8 @@
 --[[ Ban a subject, or end its ban. Either way its denials are counted anew.
 
   KEYS[1]  the tally of the subject: see decide.lua
-  ARGV     protocol version, the number of the tally's cells, the number of denials that lead to a ban, how long the ban is
-           to last in microseconds (0 ends it), the milliseconds that the tally is to live at least
+  ARGV     protocol version, the number of the tally's cells, the number of denials that lead to a ban, how long the ban
+           is to last in microseconds (0 ends it), the milliseconds that the tally is to live at least
   Returns  now, as decide.lua does
   TTL      at least the time given; what is no tally is left as it is, and that is an error
   Version  4, together with decide.lua ]]

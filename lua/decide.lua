@@ -5,21 +5,21 @@
            that began, when it ends, the number of the next slot, and as many slots, each the time of a denial; and the
            log, the time of each unit of weight that the sliding windows admitted, oldest first
   ARGV     protocol version, then per request a string of packed fields, integers of 7 bytes unless said otherwise
-             number of its subjects (1 byte), what is asked (1 byte: 1 to report on every rule, 2 not to charge, 3 both),
-             its cost, then per subject
+             number of its subjects (1 byte), what is asked (1 byte: 1 to report on every rule, 2 not to charge, 3
+             both), its cost, then per subject
                number of its rules (1 byte), number of its cells (2 bytes), number of denials that lead to a ban or 0 (2
-               bytes), the largest count of its sliding windows or 0, the longest of them, how many integers to read from
-               the end of its tally (2 bytes), where these begin (text, ended by a zero byte), the milliseconds it is to
-               live (likewise), if denials lead to a ban the time in which they add up and the ban's duration, then per
-               rule its kind (1 byte), its count, and by its kind, each with its cell
+               bytes), the largest count of its sliding windows or 0, the longest of them, how many integers to read
+               from the end of its tally (2 bytes), where these begin (text, ended by a zero byte), the milliseconds it
+               is to live (likewise), if denials lead to a ban the time in which they add up and the ban's duration,
+               then per rule its kind (1 byte), its count, and by its kind, each with its cell
                  w window                                  sliding window                 (no cell)
                  d window                                  the same, of calls, named first (no cell)
                  c slot                                    sliding counter: start of slot, weight, weight before
                  f window                                  fixed window: opened, weight, -
                  k n tick1 ... tickn                       cron, with ticks around now: last hit, weight, -
                  b per capacity initial reset_after        token bucket: last hit, level in tokens * per, in use since
-  Returns  per request signed integers of 7 bytes, big endian: now, rule, retry_after, then if asked per rule remaining and
-           reset
+  Returns  per request signed integers of 7 bytes, big endian: now, rule, retry_after, then if asked per rule remaining
+           and reset
              rule         0 when admitted, else the rule to name, counted from 1 across the request's subjects;
                           -1 when the ticks are not around now: ask again; -2 when a tally cannot be read: ask it alone;
                           -3 when a subject is banned
@@ -29,9 +29,9 @@
   TTL      set by every write that needs it: at least until the last hit counts no more, at most a quarter longer
   Version  4; what these fields mean to the caller is in lib.rs
 
-  All numbers are integers below 2^53, all times are microseconds, those that are no durations since 1970. The clock is the
-  server's. A denial writes nothing but itself, and that only towards a ban. There are no functions, as making one costs as
-  much as reading a tally. ]]
+  All numbers are integers below 2^53, all times are microseconds, those that are no durations since 1970. The clock is
+  the server's. A denial writes nothing but itself, and that only towards a ban. There are no functions, as making one
+  costs as much as reading a tally. ]]
 
 if ARGV[1] ~= '4' then
   return redis.error_reply('TALLYGATE this script speaks protocol 4, not ' .. tostring(ARGV[1]))
@@ -214,10 +214,11 @@ while ARGV[arg] do
           if report then
             local faded = math.ceil(before * (left / slot))
             -- The quotient is a hair off at most: step to the least that covers.
-            while faded < before and left > faded * math.floor(slot / before) + math.floor(faded * (slot % before) / before) do
+            local whole, part = math.floor(slot / before), slot % before
+            while faded < before and left > faded * whole + math.floor(faded * part / before) do
               faded = faded + 1
             end
-            while faded > 0 and left <= (faded - 1) * math.floor(slot / before) + math.floor((faded - 1) * (slot % before) / before) do
+            while faded > 0 and left <= (faded - 1) * whole + math.floor((faded - 1) * part / before) do
               faded = faded - 1
             end
             remaining = count - amount - faded
@@ -296,7 +297,7 @@ while ARGV[arg] do
         name, head, largest, reach = charge[1], charge[2], charge[3], charge[4]
         ttl, last, fresh = charge[5], charge[6], charge[7]
       end
-      -- A call that costs more than every window counts is here because they all weigh calls: one unit tells them enough.
+      -- A call that costs more than every window counts is here because they all weigh calls: one unit tells enough.
       local weight = cost == 1 and hit or string.rep(hit, math.min(cost, largest))
       if largest == 0 then
         call('SET', name, head, 'PX', ttl)
@@ -311,8 +312,8 @@ while ARGV[arg] do
           call('PEXPIRE', name, ttl)
         end
         if bytes - #head > 2 * INTEGER * largest then
-          -- Drop the hits that count in no window any more. They are found by time, not by count: during a deploy another
-          -- version of the policy may allow more.
+          -- Drop the hits that count in no window any more. They are found by time, not by count: during a deploy
+          -- another version of the policy may allow more.
           local low, high = 0, (bytes - #head) / INTEGER
           while low < high do
             local middle = math.floor((low + high) / 2)
@@ -333,13 +334,15 @@ while ARGV[arg] do
 
   -- Count the denial towards a ban. The slots are a ring: the one to be written next holds the oldest denial.
   if ban and named > ADMITTED and not fault and charging then
-    local name, head, cell_bytes, denials, within, duration, ttl = ban[1], ban[2], ban[3], ban[4], ban[5], ban[6], ban[7]
+    local name, head, cell_bytes, denials = ban[1], ban[2], ban[3], ban[4]
+    local within, duration, ttl = ban[5], ban[6], ban[7]
     local since, ends, slot, slots = 0, 0, 0, string.rep('\0', INTEGER * denials)
     if #head > 0 then
       since, ends, slot = unpack('>I7I7I7', head, cell_bytes + 1)
       slots = string.sub(head, cell_bytes + 3 * INTEGER + 1)
     end
-    slots = string.sub(slots, 1, INTEGER * slot) .. struct.pack('>I7', now) .. string.sub(slots, INTEGER * (slot + 1) + 1)
+    local after = string.sub(slots, INTEGER * (slot + 1) + 1)
+    slots = string.sub(slots, 1, INTEGER * slot) .. struct.pack('>I7', now) .. after
     slot = (slot + 1) % denials
     local oldest = unpack('>I7', slots, INTEGER * slot + 1)
     if oldest > now - within and oldest <= now then

@@ -2,12 +2,13 @@
 
   KEYS[i]  the tallies of the call's subjects: see decide.lua
   ARGV     protocol version, the request as decide.lua took it, when it was admitted (microseconds since 1970)
-  Returns  as decide.lua does: now, how many tallies gave something back; -1 when the ticks are not around now: ask again
+  Returns  as decide.lua does: now, how many tallies gave something back; -1 when the ticks are not around now: ask
+           again
   TTL      as it was
   Version  4, together with decide.lua
 
-  What the call had been counted in may be over by now; then there is nothing to take back. Everything is read before anything
-  is written, so a tally that cannot be read leaves the others as they were. ]]
+  What the call had been counted in may be over by now; then there is nothing to take back. Everything is read before
+  anything is written, so a tally that cannot be read leaves the others as they were. ]]
 
 if ARGV[1] ~= '4' then
   return redis.error_reply('TALLYGATE this script speaks protocol 4, not ' .. tostring(ARGV[1]))
@@ -55,7 +56,7 @@ for subject = 1, subjects do
           if tick <= now then past = tick else coming = tick end
         end
         off_the_clock = off_the_clock or not past or not coming
-        -- What is later than the last hit was forgotten when the clock was set back; what is later than now is going to be.
+        -- What is later than the last hit was forgotten when the clock was set back; what is later than now will be.
         if past and past <= admitted and admitted <= stamp and stamp <= now then amount = math.max(amount - cost, 0) end
       elseif kind == 'c' then
         -- What lies beyond the slot was forgotten when the clock was set back.

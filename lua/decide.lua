@@ -26,7 +26,7 @@
              retry_after  0 when admitted; -1 when the call can never fit
              remaining    the greatest cost that would be admitted now
              reset        until the rule is as if it had never counted
-  TTL      set by every write that needs it: at least until the last hit counts no more, at most a quarter longer
+  TTL      set by every write that needs it: at least until the last hit counts no more, at most an eighth longer
   Version  4; what these fields mean to the caller is in lib.rs
 
   All numbers are integers below 2^53, all times are microseconds, those that are no durations since 1970. The clock is

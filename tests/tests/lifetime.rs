@@ -29,11 +29,11 @@ async fn fill(limiter: &Limiter, policy: &Policy) {
     while call(limiter, policy).await.unwrap().is_some() {}
 }
 
-/// The longest that a tally may live after a hit: a quarter longer than a rule remembers one.
+/// The longest that a tally may live after a hit: an eighth longer than a rule remembers one.
 fn bound(policy: &Policy, now_us: u64) -> Duration {
     let longest = policy.rules().iter().map(|rule| lifetime(rule, now_us)).max().unwrap();
     // Redis counts whole milliseconds.
-    longest * 5 / 4 + Duration::from_millis(1)
+    longest * 9 / 8 + Duration::from_millis(1)
 }
 
 fn millis(ttl_ms: i64) -> Duration {

@@ -88,3 +88,16 @@ pub fn is_ban(rejection: &Rejection) -> bool {
 pub fn reject<T>(rejection: Rejection, reject: impl FnOnce(Rejection) -> T) -> T {
     reject(rejection)
 }
+
+#[cfg(all(test, feature = "cron"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_that_is_refused_makes_a_rule_that_no_policy_may_have() {
+        for (expression, zone) in [("0 0 6 * *", "UTC"), ("0 0 6 * * *", "Mars/Olympus")] {
+            assert!(Policy::builder("p").rule(cron(1, expression, zone)).build().is_err());
+        }
+        assert!(Policy::builder("p").rule(cron(1, "0 0 6 * * *", "UTC")).build().is_ok());
+    }
+}

@@ -14,7 +14,7 @@ use crate::broom::Broom;
 /// Subjects are spread over this many locks; a power of two.
 const SHARDS: usize = 16;
 
-/// The most denials remembered under one lock, some 200 bytes each.
+/// The most denials remembered under one lock, some 300 bytes each.
 const MOST_PER_SHARD: usize = 1024;
 
 /// How many places of the table a new denial looks at for one that is over.

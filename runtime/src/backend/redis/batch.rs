@@ -19,10 +19,10 @@ use crate::{Outage, Policy};
 /// The most calls under way. With two, the server decides one while this process reads the answers to the other.
 const MOST_UNDER_WAY: usize = 2;
 
-/// The most requests in one call: the server does nothing else while it decides them, some four microseconds each.
+/// The most requests in one call: the server does nothing else while it decides them, some ten microseconds each.
 const MOST_REQUESTS: usize = 128;
 
-/// The most rules in one call.
+/// The most rules in one call, which bounds its bytes: a rule has some 20 (more with a schedule), and a key of 200 at most.
 const MOST_RULES: usize = 1024;
 
 /// Gathers requests into calls.

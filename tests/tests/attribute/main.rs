@@ -12,6 +12,7 @@ mod policies;
 mod shapes;
 mod shapes_attributes;
 mod shapes_futures;
+mod shapes_methods;
 
 use tallygate::{Kind, Rejection};
 

@@ -103,7 +103,7 @@ impl Page {
 
 fn told(rejection: &Rejection) -> String {
     let kind = rejection.kind().to_string();
-    let rule = rejection.rule().map(|rule| format!("#{}: {}", rule.index(), rule.rule()));
+    let rule = rejection.rule().map(|rule| format!("#{}: {}", rule.position(), rule.rule()));
     let wait = rejection.retry_after().map(spell);
     format!("{kind:11}{:18}{}", rule.unwrap_or_default(), wait.unwrap_or_default())
 }

@@ -69,7 +69,7 @@ impl Caller for Together {
 pub(crate) async fn patient(url: &str) -> Limiter {
     // What is measured is Redis, so no denial is remembered here.
     let builder =
-        Limiter::builder().deadline(std::time::Duration::from_secs(30)).remember_denials(std::time::Duration::ZERO);
+        Limiter::builder().deadline(std::time::Duration::from_secs(30)).denial_cache(std::time::Duration::ZERO);
     builder.connect(url).await.expect("the server answers")
 }
 

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use tallygate::{Kind, Rejection};
+use tallygate::{RejectionKind, Rejection};
 
 /// Every error of the handlers. A limited one needs `From<Rejection>`, and nothing else.
 pub(crate) enum ApiError {
@@ -42,10 +42,10 @@ fn rejected(rejection: &Rejection) -> Response {
     response
 }
 
-fn status(kind: Kind) -> StatusCode {
+fn status(kind: RejectionKind) -> StatusCode {
     match kind {
-        Kind::Duplicate => StatusCode::CONFLICT,
-        Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        RejectionKind::Duplicate => StatusCode::CONFLICT,
+        RejectionKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::TOO_MANY_REQUESTS,
     }
 }
@@ -83,7 +83,7 @@ impl<'a> From<&'a Rejection> for Body<'a> {
             message: rejection.to_string(),
             policy: rejection.policy(),
             rule: rejection.rule().map(|rule| Rule {
-                index: rule.index(),
+                index: rule.position(),
                 count: rule.count(),
                 per_ms: rule.per().map(millis),
             }),

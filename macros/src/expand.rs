@@ -29,7 +29,7 @@ use ours;
 //                 push_value(&mut tallygate_subject, &phone);
 //                 let tallygate_counts = [1, user.plan.calls()];           // if some count varies
 //                 let tallygate_call = Call::new().cost(…);                // if the attribute says more than rules
-//                 if let Err(tallygate_rejection) = enter({ fn rules(…) { … } static SITE: Site = …; SITE.policy() },
+//                 if let Err(tallygate_rejection) = enter({ fn rules(…) { … } static POLICY: PolicyCell = …; POLICY.policy() },
 //                                                         tallygate_subject).await {
 //                     return FromRejection::from_rejection(tallygate_rejection.with_message(…));
 //                 }

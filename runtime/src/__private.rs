@@ -1,22 +1,25 @@
 //! The only thing that expansions of the attribute call. Nothing here is part of the public interface.
 
 mod call;
-mod entering;
-mod placeholder;
-mod site;
+mod enter;
+mod policy_cell;
+mod render;
 
 use std::borrow::Cow;
 
 pub use tallygate_rules::{Ban, Rule, TokenBucket};
 
 pub use self::call::{Call, is_refunded, refund};
-pub use self::entering::{Entering, enter, enter_with};
-pub use self::placeholder::{
+pub use self::enter::{Enter, enter, enter_with};
+pub use self::policy_cell::{PolicyCell, Rules};
+pub use self::render::{
     Value, hash, lower, push_count, push_literal, push_per, push_retry_after, push_rule, push_shown, push_string,
     push_text, push_value, subnet, trim,
 };
-pub use self::site::{Rules, Site};
-use crate::{Kind, Limiter, Policy, Rejection, Subject};
+use crate::decision::{Rejection, RejectionKind};
+use crate::limiter::Limiter;
+use crate::policy::Policy;
+use crate::subject::Subject;
 
 /// Makes the rule of a cron expression in a time zone.
 ///
@@ -48,17 +51,17 @@ pub fn subject() -> Subject {
     Subject::everyone()
 }
 
-/// Returns the policy that the user named, in our own hands.
+/// Returns the policy that the user named, as an owned value.
 ///
 /// # Errors
 ///
-/// None: that is what the policy of a [`Site`] may have.
+/// None: that is what the policy of a [`PolicyCell`] may have.
 #[allow(clippy::unnecessary_wraps, reason = "it stands where the policy of a site does")]
 pub fn named(policy: &Policy) -> Result<Cow<'static, Policy>, Rejection> {
     Ok(Cow::Owned(policy.clone()))
 }
 
-/// Returns the limiter that the user named, in our own hands.
+/// Returns the limiter that the user named, as an owned value.
 #[must_use]
 pub fn limiter(named: &Limiter) -> Cow<'static, Limiter> {
     Cow::Owned(named.clone())
@@ -71,17 +74,17 @@ pub fn installed() -> Cow<'static, Limiter> {
     Cow::Borrowed(Limiter::installed())
 }
 
-/// Returns the position of the rule that denied the call, or `None` if it was no rule. One of an override that is like none
-/// of the function's own rules has a position that none of these has, so that no message of theirs is told of it.
+/// Returns the position of the function's own rule that denied the call, or `None` if it was no rule. A rule of an override
+/// that stands for none of them has a position that none of them has, so that it gets no message of theirs.
 #[must_use]
 pub fn denying_rule(rejection: &Rejection) -> Option<usize> {
-    rejection.rule().map(|rule| rule.written().unwrap_or(usize::MAX))
+    rejection.rule().map(|rule| rule.replaced().unwrap_or(usize::MAX))
 }
 
 /// Returns whether it was a ban that rejected the call.
 #[must_use]
 pub fn is_ban(rejection: &Rejection) -> bool {
-    rejection.kind() == Kind::Banned
+    rejection.kind() == RejectionKind::Banned
 }
 
 /// Makes what the function returns of the rejection, by what the user named.

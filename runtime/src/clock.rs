@@ -1,11 +1,11 @@
-//! What time it is for tallies in this process.
+//! The clock of the tallies in this process.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tallygate_rules::MAX_PER;
 use tokio::time::Instant;
 
-use crate::backend::as_us;
+use crate::micros;
 
 /// A clock that never goes back: tokio's, so that a test which pauses time can advance it past a window.
 #[derive(Clone, Debug)]
@@ -26,10 +26,10 @@ impl Clock {
     pub(crate) fn tokio() -> Self {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // No earlier than the longest window, so that no window reaches before time zero.
-        Self(Source::Tokio { started: Instant::now(), started_us: as_us(unix.max(MAX_PER)) })
+        Self(Source::Tokio { started: Instant::now(), started_us: micros::from_duration(unix.max(MAX_PER)) })
     }
 
-    /// Returns a clock that is ahead of what it should be, or behind, while the one of the server is right.
+    /// Returns a clock that differs from the right time by `ahead_us`, while the server's clock is right.
     #[cfg(feature = "__clock")]
     #[must_use]
     pub fn skewed(ahead_us: i64) -> Self {
@@ -46,7 +46,7 @@ impl Clock {
     pub(crate) fn now_us(&self) -> u64 {
         match &self.0 {
             Source::Tokio { started, started_us } => {
-                started_us + as_us(Instant::now().saturating_duration_since(*started))
+                started_us + micros::from_duration(Instant::now().saturating_duration_since(*started))
             }
             #[cfg(feature = "__clock")]
             Source::Manual(us) => us.load(std::sync::atomic::Ordering::Relaxed),

@@ -1,6 +1,7 @@
-//! What can be wrong with a set-up.
+//! The errors: a set-up that cannot be used, and a backend that cannot decide.
 
 use std::fmt;
+use std::sync::Arc;
 
 use tallygate_rules::RuleError;
 
@@ -22,7 +23,7 @@ impl Error {
         let texts: Vec<_> = mistakes
             .iter()
             .map(|mistake| match mistake.rule() {
-                Some(index) => format!("rule {index}: {mistake}"),
+                Some(position) => format!("rule {position}: {mistake}"),
                 None => mistake.to_string(),
             })
             .collect();
@@ -37,3 +38,25 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// The backend did not decide in time, or answered with an error.
+///
+/// The text is for operators; it names neither subjects nor passwords.
+#[derive(Clone, Debug)]
+pub struct BackendError {
+    detail: Arc<str>,
+}
+
+impl BackendError {
+    pub(crate) fn new(detail: impl Into<Arc<str>>) -> Self {
+        Self { detail: detail.into() }
+    }
+}
+
+impl fmt::Display for BackendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+impl std::error::Error for BackendError {}

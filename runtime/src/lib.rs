@@ -1,7 +1,7 @@
 //! Exact, multi-rule, distributed rate limits on a function, with one attribute.
 //!
 //! ```
-//! use tallygate::{Kind, Rejection, rate_limit};
+//! use tallygate::{RejectionKind, Rejection, rate_limit};
 //!
 //! #[rate_limit(
 //!     key = "sms:{phone}",
@@ -20,7 +20,7 @@
 //!     assert!(send_code("13900000000").await.is_ok());
 //!
 //!     let rejection = send_code("13800000000").await.unwrap_err();
-//!     assert_eq!(rejection.kind(), Kind::Limited);
+//!     assert_eq!(rejection.kind(), RejectionKind::Limited);
 //!     assert_eq!(rejection.to_string(), "too many requests: at most 1 per 1m; try again in 1m");
 //! }
 //! ```
@@ -44,7 +44,7 @@
 //! # }
 //! ```
 //!
-//! While Redis does not decide, calls are rejected as [`Kind::Unavailable`]; none is let through uncounted.
+//! While Redis does not decide, calls are rejected as [`RejectionKind::Unavailable`]; none is let through uncounted.
 //!
 //! # What a rejection says
 //!
@@ -52,10 +52,10 @@
 //!
 //! | [`kind()`](Rejection::kind) | meaning | on the web |
 //! | --- | --- | --- |
-//! | [`Kind::Limited`] | too many calls | 429, with [`retry_after()`](Rejection::retry_after) |
-//! | [`Kind::Duplicate`] | the same call again, within the time of `prevent_duplicate` | 409, likewise |
-//! | [`Kind::Banned`] | a call of a subject that was denied too often | 429, likewise |
-//! | [`Kind::Unavailable`] | Redis did not decide within the deadline, or answered with an error | 503 |
+//! | [`RejectionKind::Limited`] | too many calls | 429, with [`retry_after()`](Rejection::retry_after) |
+//! | [`RejectionKind::Duplicate`] | the same call again, within the time of `prevent_duplicate` | 409, likewise |
+//! | [`RejectionKind::Banned`] | a call of a subject that was denied too often | 429, likewise |
+//! | [`RejectionKind::Unavailable`] | Redis did not decide within the deadline, or answered with an error | 503 |
 //!
 //! # By hand
 //!
@@ -104,44 +104,35 @@
 //! * [The script](https://github.com/tallygate/tallygate/blob/main/docs/script.md): how to read a tally by hand
 //! * [Limitations](https://github.com/tallygate/tallygate/blob/main/docs/limitations.md)
 
-mod backend;
-mod broom;
-mod check;
-mod clock;
-mod decision;
-#[cfg(feature = "redis")]
-mod denied;
-mod error;
-mod filter;
-mod key;
-mod limiter;
-mod observe;
-mod overrides;
-mod permit;
-mod policy;
-mod rejection;
-mod wait;
-
 #[doc(hidden)]
 pub mod __private;
+mod clock;
+mod decision;
+mod error;
+mod limiter;
+mod micros;
+mod observe;
+mod policy;
+mod store;
+mod subject;
+mod sweeper;
 
-pub use check::{Check, Deciding};
+pub use tallygate_macros::rate_limit;
+pub use tallygate_rules::{Algorithm, Ban, Field, Role, Rule, RuleError, TokenBucket};
+#[cfg(feature = "cron")]
+pub use tallygate_rules::{CronField, Schedule, ScheduleError};
+
 #[cfg(feature = "__clock")]
 #[doc(hidden)]
-pub use clock::Clock;
-pub use decision::{Decision, Denial, LimitingRule, RuleReport};
-pub use error::Error;
-pub use key::Subject;
-pub use limiter::{
-    DEFAULT_DEADLINE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, DEFAULT_REMEMBER_DENIALS, Limiter, LimiterBuilder,
+pub use self::clock::Clock;
+pub use self::decision::{Decision, Denial, FromRejection, LimitingRule, Permit, Rejection, RejectionKind, RuleStatus};
+pub use self::error::{BackendError, Error};
+pub use self::limiter::{
+    Check, DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Deciding, Limiter,
+    LimiterBuilder,
 };
-pub use permit::Permit;
-pub use policy::{Policy, PolicyBuilder};
-pub use rejection::{FromRejection, Kind, Outage, Rejection};
-pub use tallygate_macros::rate_limit;
-pub use tallygate_rules::{Algorithm, Ban, Role, Rule, RuleError, TokenBucket};
-#[cfg(feature = "cron")]
-pub use tallygate_rules::{Schedule, ScheduleError};
+pub use self::policy::{Policy, PolicyBuilder};
+pub use self::subject::Subject;
 
 #[cfg(test)]
 mod tests {
@@ -152,7 +143,7 @@ mod tests {
         fn is_shared<T: Send + Sync>() {}
         fn is_passed<T: Send>() {}
         is_shared::<(Limiter, LimiterBuilder, Policy, PolicyBuilder, Subject, Check<'_>)>();
-        is_shared::<(Decision, Permit, Denial, Rejection, Outage, Error)>();
+        is_shared::<(Decision, Permit, Denial, Rejection, BackendError, Error)>();
         is_passed::<Deciding<'_>>();
     }
 }

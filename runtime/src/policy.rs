@@ -1,10 +1,10 @@
 //! A policy: the named, ordered rules of one function.
 
 mod builder;
-pub(crate) mod group;
-mod other;
+mod rule_group;
 #[cfg(feature = "cron")]
-pub(crate) mod ticks;
+mod ticks;
+mod variants;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,9 +12,10 @@ use std::sync::Arc;
 use tallygate_rules::{Ban, Rule};
 
 pub use self::builder::PolicyBuilder;
-use self::group::Group;
+pub(crate) use self::rule_group::{LABEL_BYTES, LAYOUT_BYTES, RuleGroup, Window};
+use crate::observe::Observed;
 #[cfg(feature = "metrics")]
-use crate::observe::meters::Meters;
+use crate::observe::metrics::PolicyMetrics;
 
 /// A named, ordered list of rules that decide a call together.
 ///
@@ -43,19 +44,14 @@ struct Inner {
     name: Cow<'static, str>,
     rules: Box<[Rule]>,
     ban: Option<Ban>,
-    groups: Box<[Group]>,
-    /// Where rules stand in for others: the position that each had among those, or that of the one it is like. Else empty.
-    written: Box<[Option<usize>]>,
+    groups: Box<[RuleGroup]>,
+    /// Where an override is in force: the position of the policy's own rule that each rule stands for. Else empty.
+    replaced: Box<[Option<usize>]>,
     #[cfg(feature = "metrics")]
-    meters: Meters,
+    metrics: PolicyMetrics,
 }
 
 impl Policy {
-    /// Starts a policy of that name. Policies of one name share their tallies.
-    pub fn builder(name: impl Into<Cow<'static, str>>) -> PolicyBuilder {
-        PolicyBuilder::new(name.into())
-    }
-
     /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -68,7 +64,7 @@ impl Policy {
         &self.inner.rules
     }
 
-    /// Returns what becomes of a subject that goes on being denied.
+    /// Returns the ban of subjects that are denied too often, if there is one.
     #[must_use]
     pub fn ban(&self) -> Option<Ban> {
         self.inner.ban
@@ -83,14 +79,14 @@ impl Policy {
     /// Whether it decides as the other does.
     #[cfg(feature = "redis")]
     pub(crate) fn has_rules_of(&self, other: &Self) -> bool {
-        let alike = |(one, other): (&Group, &Group)| one.label == other.label && one.rules == other.rules;
+        let alike = |(one, other): (&RuleGroup, &RuleGroup)| one.label == other.label && one.rules == other.rules;
         let (own, others) = (self.groups(), other.groups());
         self.is(other) || own.len() == others.len() && own.iter().zip(others).all(alike)
     }
 
-    /// Whether a denial that this process has seen may answer for the next ones. A ban counts each of them.
+    /// Whether a cached denial may answer for the next calls. It may not where a ban counts every denial.
     #[cfg(feature = "redis")]
-    pub(crate) fn remembers_denials(&self) -> bool {
+    pub(crate) fn caches_denials(&self) -> bool {
         self.inner.ban.is_none()
     }
 
@@ -105,51 +101,56 @@ impl Policy {
         name: Cow<'static, str>,
         rules: Vec<(Option<String>, Rule)>,
         ban: Option<Ban>,
-        written: Box<[Option<usize>]>,
+        replaced: Box<[Option<usize>]>,
     ) -> Self {
-        let groups = Group::gather(&name, &rules, ban).into();
+        let groups = RuleGroup::gather(&name, &rules, ban).into();
         let rules = rules.into_iter().map(|(_, rule)| rule).collect();
-        Self::from_parts(name, rules, ban, groups, written)
+        Self::from_parts(name, rules, ban, groups, replaced)
     }
 
     fn from_parts(
         name: Cow<'static, str>,
         rules: Box<[Rule]>,
         ban: Option<Ban>,
-        groups: Box<[Group]>,
-        written: Box<[Option<usize>]>,
+        groups: Box<[RuleGroup]>,
+        replaced: Box<[Option<usize>]>,
     ) -> Self {
         #[cfg(feature = "metrics")]
-        let meters = Meters::new(rules.len());
+        let metrics = PolicyMetrics::new(rules.len());
         let inner = Inner {
             name,
             rules,
             ban,
             groups,
-            written,
+            replaced,
             #[cfg(feature = "metrics")]
-            meters,
+            metrics,
         };
         Self { inner: Arc::new(inner) }
     }
 
-    #[cfg(feature = "metrics")]
-    pub(crate) fn meters(&self) -> &Meters {
-        &self.inner.meters
+    /// What reports need of the policy.
+    #[inline]
+    pub(crate) fn observed(&self) -> Observed<'_> {
+        Observed {
+            policy: self.name(),
+            #[cfg(feature = "metrics")]
+            metrics: &self.inner.metrics,
+        }
     }
 
     /// The rules by the subject that they count: one tally each.
     #[inline]
-    pub(crate) fn groups(&self) -> &[Group] {
+    pub(crate) fn groups(&self) -> &[RuleGroup] {
         &self.inner.groups
     }
 
-    /// The position of a rule, given its number across the groups.
-    pub(crate) fn position(&self, number: usize) -> usize {
+    /// The position of the rule at that place of the groups' rules, one group after the other.
+    pub(crate) fn position(&self, place: usize) -> usize {
         if self.inner.groups.len() == 1 {
-            return number;
+            return place;
         }
         let positions = self.inner.groups.iter().flat_map(|group| group.positions.iter());
-        positions.copied().nth(number).unwrap_or(number)
+        positions.copied().nth(place).unwrap_or(place)
     }
 }

@@ -157,7 +157,7 @@ pub fn free_port() -> u16 {
 /// Starts a limiter that waits for a busy machine: nothing but a test of the deadline is about the deadline. It remembers
 /// no denials: these tests are about what the server decides, which some of them give a clock of its own.
 pub fn patient() -> LimiterBuilder {
-    Limiter::builder().deadline(Duration::from_secs(30)).remember_denials(Duration::ZERO)
+    Limiter::builder().deadline(Duration::from_secs(30)).denial_cache(Duration::ZERO)
 }
 
 /// Sends one command, written as in `redis-cli`, and returns its answer.

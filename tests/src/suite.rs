@@ -5,7 +5,7 @@ mod around;
 
 use std::time::Duration;
 
-use tallygate::{Decision, Denial, Kind, Policy, Rule, Subject};
+use tallygate::{Decision, Denial, RejectionKind, Policy, Rule, Subject};
 
 pub use self::algorithms::*;
 pub use self::around::*;
@@ -56,7 +56,7 @@ fn somebody() -> Subject {
 
 /// The rule that is named, and how long to wait.
 fn named(denial: &Denial) -> (Option<usize>, Option<Duration>) {
-    (denial.rule().map(|limiting| limiting.index()), denial.retry_after())
+    (denial.rule().map(|limiting| limiting.position()), denial.retry_after())
 }
 
 /// Calls are admitted until there were as many as the rule's count, and not one more.
@@ -136,8 +136,8 @@ pub async fn a_denial_tells_the_rule(stage: &Stage) {
     stage.admitted(&policy, &somebody).await;
     let denial = stage.denied(&policy, &somebody).await;
     let rule = denial.rule().expect("a rule denied the call");
-    assert_eq!((rule.index(), rule.count(), rule.per()), (0, 1, Some(secs(60))));
-    assert_eq!((denial.kind(), denial.policy().name()), (Kind::Limited, "limits"));
+    assert_eq!((rule.position(), rule.count(), rule.per()), (0, 1, Some(secs(60))));
+    assert_eq!((denial.kind(), denial.policy().name()), (RejectionKind::Limited, "limits"));
 }
 
 /// What one subject does is nothing to another, nor to the same one under another policy.
@@ -191,13 +191,13 @@ pub async fn duplicates_are_told_from_too_many_calls(stage: &Stage) {
     stage.admitted(&policy, &another).await;
     stage.pass(secs(2)).await;
     let denial = stage.denied(&policy, &one).await;
-    assert_eq!((denial.kind(), named(&denial)), (Kind::Duplicate, (Some(0), Some(secs(3)))));
+    assert_eq!((denial.kind(), named(&denial)), (RejectionKind::Duplicate, (Some(0), Some(secs(3)))));
     // A duplicate is not counted, so it does not begin the window anew.
     stage.pass(secs(3)).await;
     stage.admitted(&policy, &one).await;
     stage.pass(secs(5)).await;
     let denial = stage.denied(&policy, &one).await;
-    assert_eq!((denial.kind(), named(&denial)), (Kind::Limited, (Some(1), Some(secs(50)))));
+    assert_eq!((denial.kind(), named(&denial)), (RejectionKind::Limited, (Some(1), Some(secs(50)))));
 }
 
 /// A duplicate is named first, and the time to wait is still that of the rule that denies longest.
@@ -209,10 +209,10 @@ pub async fn a_duplicate_is_named_before_a_stricter_rule(stage: &Stage) {
         stage.admitted(&policy, &subject).await;
         stage.pass(secs(1)).await;
         let denial = stage.denied(&policy, &subject).await;
-        assert_eq!((denial.kind(), named(&denial)), (Kind::Duplicate, (Some(place), Some(secs(59)))));
+        assert_eq!((denial.kind(), named(&denial)), (RejectionKind::Duplicate, (Some(place), Some(secs(59)))));
         stage.pass(secs(4)).await;
         let denial = stage.denied(&policy, &subject).await;
-        assert_eq!((denial.kind(), named(&denial)), (Kind::Limited, (Some(1 - place), Some(secs(55)))));
+        assert_eq!((denial.kind(), named(&denial)), (RejectionKind::Limited, (Some(1 - place), Some(secs(55)))));
     }
 }
 

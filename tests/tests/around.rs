@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use tallygate::{Ban, Check, Decision, Kind, Limiter, Permit, Policy, Rule, Subject};
+use tallygate::{Ban, Check, Decision, RejectionKind, Limiter, Permit, Policy, Rule, Subject};
 use tallygate_lua::{CELL_BYTES, CRON, OFF_THE_CLOCK, PROTOCOL, REFUND, at_callers_time};
 use tallygate_tests::clocked::{Clocked, START_US};
 use tallygate_tests::server::{Server, key_of};
@@ -27,10 +27,10 @@ fn check<'a>(limiter: &'a Limiter, policy: &'a Policy) -> Check<'a> {
 }
 
 async fn permit(limiter: &Limiter, policy: &Policy) -> Permit {
-    check(limiter, policy).refundable().await.unwrap().permit().unwrap()
+    check(limiter, policy).refundable().await.unwrap().into_result().unwrap()
 }
 
-async fn denied(limiter: &Limiter, policy: &Policy) -> Kind {
+async fn denied(limiter: &Limiter, policy: &Policy) -> RejectionKind {
     match check(limiter, policy).await.unwrap() {
         Decision::Denied(denial) => denial.kind(),
         allowed @ Decision::Allowed(_) => panic!("{allowed:?}"),
@@ -54,12 +54,12 @@ async fn denials_and_bans_live_as_long_as_they_count() {
         assert_lives(&mut stored, BAN.duration());
         for _ in 0..3 {
             stored.persist();
-            assert_eq!(denied(&limiter, &policy).await, Kind::Limited);
+            assert_eq!(denied(&limiter, &policy).await, RejectionKind::Limited);
             assert_lives(&mut stored, BAN.duration());
         }
         stored.persist();
         let digest = stored.digest();
-        assert_eq!(denied(&limiter, &policy).await, Kind::Banned);
+        assert_eq!(denied(&limiter, &policy).await, RejectionKind::Banned);
         assert_eq!((stored.digest(), stored.ttl_ms()), (digest, -1), "who is banned writes nothing");
         check(&limiter, &policy).ban(10 * BAN.duration()).await.unwrap();
         assert_lives(&mut stored, 10 * BAN.duration());
@@ -97,7 +97,7 @@ async fn a_server_out_of_memory_counts_no_denial_gives_nothing_back_and_bans_nob
     for policy in policies() {
         let mut stored = Stored::on(server, "p", "s");
         let permit = permit(&limiter, &policy).await;
-        assert_eq!(denied(&limiter, &policy).await, Kind::Limited);
+        assert_eq!(denied(&limiter, &policy).await, RejectionKind::Limited);
         let before = stored.digest();
         server.ask::<()>("CONFIG SET maxmemory 1");
         let refused = [
@@ -108,7 +108,7 @@ async fn a_server_out_of_memory_counts_no_denial_gives_nothing_back_and_bans_nob
         assert!(refused.iter().all(|refused| refused.as_ref().unwrap_err().to_string().contains("OOM")), "{refused:?}");
         assert_eq!((stored.digest(), server.ask::<u64>("DBSIZE")), (before, 1), "{policy:?}");
         server.ask::<()>("CONFIG SET maxmemory 0");
-        assert_eq!(denied(&limiter, &policy).await, Kind::Limited);
+        assert_eq!(denied(&limiter, &policy).await, RejectionKind::Limited);
         server.ask::<()>("FLUSHALL");
     }
 }
@@ -153,7 +153,7 @@ async fn a_refund_beside_a_tally_that_cannot_be_read_takes_nothing_from_the_othe
     let server = Server::start();
     let (limiter, policy) = (server.limiter().await, several());
     let check = || check(&limiter, &policy).subject("network", &Subject::of("net")).refundable();
-    let permit = check().await.unwrap().permit().unwrap();
+    let permit = check().await.unwrap().into_result().unwrap();
     let key = key_of(&mut server.connection(), "p=*", "net");
     let digest = Stored::on(&server, "p", "s").digest();
     server.ask::<()>(&format!("DEL {key}"));

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use tallygate::{Ban, Decision, Limiter, Outage, Policy, Rule, Subject};
+use tallygate::{Ban, Decision, Limiter, BackendError, Policy, Rule, Subject};
 use tallygate_tests::clocked::START_US;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -25,7 +25,7 @@ impl Memory {
         Self { limiter: builder.connect_lazy("memory://").unwrap(), clock }
     }
 
-    fn call(&self, policy: &Policy, subject: &Subject) -> Result<Decision, Outage> {
+    fn call(&self, policy: &Policy, subject: &Subject) -> Result<Decision, BackendError> {
         self.limiter.check(policy, subject).into_future().now_or_never().unwrap()
     }
 

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tallygate::{Kind, Limiter, Outage, Policy, Rejection, Rule, Subject, rate_limit};
+use tallygate::{RejectionKind, Limiter, BackendError, Policy, Rejection, Rule, Subject, rate_limit};
 use tallygate_tests::clocked::Clocked;
 use tallygate_tests::lifetime::lifetime;
 use tallygate_tests::mixes::mixes;
@@ -15,9 +15,9 @@ use tallygate_tests::stored::Stored;
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Decides a call; of an admitted one, returns the longest time for which a rule remembers it.
-async fn call(limiter: &Limiter, policy: &Policy) -> Result<Option<Duration>, Outage> {
+async fn call(limiter: &Limiter, policy: &Policy) -> Result<Option<Duration>, BackendError> {
     let decision = limiter.check(policy, &Subject::of("s")).report().await?;
-    Ok(decision.is_allowed().then(|| decision.report().iter().map(tallygate::RuleReport::reset).max().unwrap()))
+    Ok(decision.is_allowed().then(|| decision.report().iter().map(tallygate::RuleStatus::reset).max().unwrap()))
 }
 
 async fn admitted(limiter: &Limiter, policy: &Policy) {
@@ -158,10 +158,10 @@ async fn a_call_that_a_server_cannot_count_is_rejected_as_unavailable() {
     let server = Server::start();
     let limiter = server.limiter().await;
     server.ask::<()>("CONFIG SET maxmemory 1");
-    assert_eq!(limited(&limiter).await.unwrap_err().kind(), Kind::Unavailable);
+    assert_eq!(limited(&limiter).await.unwrap_err().kind(), RejectionKind::Unavailable);
     server.ask::<()>("CONFIG SET maxmemory 0");
     server.ask::<()>("LPUSH tallygate:mix/1m:s foreign");
-    assert_eq!(limited(&limiter).await.unwrap_err().kind(), Kind::Unavailable);
+    assert_eq!(limited(&limiter).await.unwrap_err().kind(), RejectionKind::Unavailable);
 }
 
 #[tokio::test]

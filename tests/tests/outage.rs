@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use tallygate::{Kind, Limiter, Rejection, rate_limit};
+use tallygate::{RejectionKind, Limiter, Rejection, rate_limit};
 use tallygate_lua::INTEGER_BYTES;
 use tallygate_tests::proxy::Proxy;
 use tallygate_tests::punctuality::Punctuality;
@@ -55,7 +55,7 @@ fn assert_in_time(took: Duration, machine_late: Duration) {
 
 async fn rejected(limiter: &Limiter) {
     let rejection = call(limiter).await.expect_err("nobody can decide this call");
-    assert_eq!(rejection.kind(), Kind::Unavailable);
+    assert_eq!(rejection.kind(), RejectionKind::Unavailable);
     assert_eq!((rejection.policy(), rejection.retry_after()), ("outage", None));
 }
 
@@ -64,7 +64,7 @@ async fn recovered(limiter: &Limiter) -> usize {
     let recovery = async {
         let mut rejections = 0;
         while let Err(rejection) = call(limiter).await {
-            assert_eq!(rejection.kind(), Kind::Unavailable);
+            assert_eq!(rejection.kind(), RejectionKind::Unavailable);
             rejections += 1;
             sleep(Duration::from_millis(5)).await;
         }
@@ -151,7 +151,7 @@ async fn many_callers_at_once_are_all_answered_in_time() {
     let machine_late = machine.lateness();
     for (took, answer) in answers {
         assert_in_time(took, machine_late);
-        assert_eq!(answer.unwrap_err().kind(), Kind::Unavailable);
+        assert_eq!(answer.unwrap_err().kind(), RejectionKind::Unavailable);
     }
     server.resume();
     recovered(&limiter).await;
@@ -177,7 +177,7 @@ async fn a_server_that_hangs_up_on_everybody_is_not_stormed() {
     });
     let started = Instant::now();
     for _ in 0..5_000 {
-        assert_eq!(limited(&limiter).await.unwrap_err().kind(), Kind::Unavailable);
+        assert_eq!(limited(&limiter).await.unwrap_err().kind(), RejectionKind::Unavailable);
     }
     // The shortest pause between two attempts is ten milliseconds, and the pauses grow.
     let most = started.elapsed().as_millis() / 10 + 2;

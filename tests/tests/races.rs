@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tallygate::{Limiter, Permit, Policy, Rule, RuleReport, Subject, TokenBucket};
+use tallygate::{Limiter, Permit, Policy, Rule, RuleStatus, Subject, TokenBucket};
 use tallygate_tests::server::Server;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -70,7 +70,7 @@ impl Call {
 }
 
 async fn permit(limiter: &Limiter, policy: &Policy, subject: &Subject, cost: u64) -> Option<Permit> {
-    limiter.check(policy, subject).cost(cost).refundable().await.unwrap().permit().ok()
+    limiter.check(policy, subject).cost(cost).refundable().await.unwrap().into_result().ok()
 }
 
 /// Calls and gives back at once, now and then later, when it may be out of its window.
@@ -144,7 +144,7 @@ async fn whatever_was_not_given_back_stays_counted_and_nothing_else(limiter: Lim
     }
     let kept: u64 = callers.join_all().await.into_iter().sum();
     let peeked = limiter.peek(&policy, &Subject::of("s")).await.unwrap();
-    let left: Vec<_> = peeked.report().iter().map(RuleReport::remaining).collect();
+    let left: Vec<_> = peeked.report().iter().map(RuleStatus::remaining).collect();
     assert_eq!(left, [COUNT - kept; 4]);
 }
 
@@ -207,7 +207,7 @@ async fn waiters_that_leave_at_random_leave_nothing_behind(limiter: Limiter) {
             .await
             .expect("it is let in")
             .unwrap()
-            .permit()
+            .into_result()
             .unwrap();
     }
     loop {

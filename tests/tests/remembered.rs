@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tallygate::{Decision, Denial, Kind, Limiter, LimiterBuilder, Policy, Rule, Subject};
+use tallygate::{Decision, Denial, RejectionKind, Limiter, LimiterBuilder, Policy, Rule, Subject};
 use tallygate_tests::load::{TASKS, admitted_at_once};
 use tallygate_tests::server::Server;
 use tokio::time::{Instant, sleep};
@@ -26,7 +26,7 @@ fn builder() -> LimiterBuilder {
 
 /// Remembers for longer than a busy machine takes between two calls.
 async fn limiter(server: &Server) -> Limiter {
-    builder().remember_denials(Duration::from_secs(10)).connect(&server.url()).await.unwrap()
+    builder().denial_cache(Duration::from_secs(10)).connect(&server.url()).await.unwrap()
 }
 
 async fn denied(limiter: &Limiter, policy: &Policy) -> Denial {
@@ -64,8 +64,8 @@ async fn what_is_remembered_says_what_redis_said_with_the_time_counted_down() {
     sleep(Duration::from_millis(20)).await;
     let second = denied(&limiter, &policy).await;
     assert_eq!(asked(&server), calls, "nobody was asked");
-    assert_eq!((first.kind(), second.kind()), (Kind::Duplicate, Kind::Duplicate));
-    assert_eq!(second.rule().unwrap().index(), first.rule().unwrap().index());
+    assert_eq!((first.kind(), second.kind()), (RejectionKind::Duplicate, RejectionKind::Duplicate));
+    assert_eq!(second.rule().unwrap().position(), first.rule().unwrap().position());
     let counted_down = first.retry_after().unwrap().checked_sub(second.retry_after().unwrap()).unwrap();
     assert!(counted_down >= Duration::from_millis(20), "{counted_down:?}");
 }
@@ -122,7 +122,7 @@ async fn what_asks_for_a_report_is_always_asked() {
 #[tokio::test]
 async fn remembering_for_no_time_asks_for_every_call() {
     let server = Server::start();
-    let limiter = builder().remember_denials(Duration::ZERO).connect(&server.url()).await.unwrap();
+    let limiter = builder().denial_cache(Duration::ZERO).connect(&server.url()).await.unwrap();
     let policy = policy([Rule::sliding_window(1, HOUR)]);
     assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
     let calls = asked(&server);
@@ -135,7 +135,7 @@ async fn remembering_for_no_time_asks_for_every_call() {
 #[tokio::test]
 async fn a_tally_that_another_process_lets_start_again_is_seen_when_the_time_is_over() {
     let server = Server::start();
-    let limiter = builder().remember_denials(Duration::from_millis(100)).connect(&server.url()).await.unwrap();
+    let limiter = builder().denial_cache(Duration::from_millis(100)).connect(&server.url()).await.unwrap();
     let policy = policy([Rule::sliding_window(1, HOUR)]);
     assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
     denied(&limiter, &policy).await;
@@ -147,10 +147,10 @@ async fn a_tally_that_another_process_lets_start_again_is_seen_when_the_time_is_
 #[test]
 fn denials_are_remembered_for_ten_seconds_at_most() {
     let longest = Duration::from_secs(10);
-    assert!(Limiter::builder().remember_denials(longest).connect_lazy("memory://").is_ok());
-    let refused = Limiter::builder().remember_denials(longest + Duration::from_nanos(1)).connect_lazy("memory://");
+    assert!(Limiter::builder().denial_cache(longest).connect_lazy("memory://").is_ok());
+    let refused = Limiter::builder().denial_cache(longest + Duration::from_nanos(1)).connect_lazy("memory://");
     let text = refused.unwrap_err().to_string();
-    assert!(text.contains("`remember_denials` is at most ten seconds"), "{text}");
+    assert!(text.contains("`denial_cache` is at most ten seconds"), "{text}");
 }
 
 #[tokio::test]
@@ -158,7 +158,7 @@ async fn a_reset_and_a_refund_let_a_denial_be_forgotten() {
     let server = Server::start();
     let limiter = limiter(&server).await;
     let policy = policy([Rule::sliding_window(1, HOUR)]);
-    let permit = limiter.check(&policy, &subject()).refundable().await.unwrap().permit().unwrap();
+    let permit = limiter.check(&policy, &subject()).refundable().await.unwrap().into_result().unwrap();
     for _ in 0..2 {
         denied(&limiter, &policy).await;
     }

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use redis::Connection;
-use tallygate::{Limiter, Outage, Policy, Rule, Subject};
+use tallygate::{Limiter, BackendError, Policy, Rule, Subject};
 use tallygate_lua::{
     ADMITTED, DECIDE, DUPLICATE, INTEGER_BYTES, NEVER, PROTOCOL, REPLY_FIELDS, SLIDING_WINDOW, UNREADABLE,
     at_callers_time,
@@ -20,7 +20,7 @@ fn policy<const N: usize>(rules: [(u64, u64); N]) -> Policy {
     Policy::builder("p").rules(rules).build().unwrap()
 }
 
-async fn call(limiter: &Limiter, policy: &Policy) -> Result<bool, Outage> {
+async fn call(limiter: &Limiter, policy: &Policy) -> Result<bool, BackendError> {
     limiter.check(policy, &Subject::of("s")).await.map(|decision| decision.is_allowed())
 }
 

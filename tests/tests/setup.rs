@@ -111,7 +111,7 @@ async fn a_user_with_the_documented_permissions_can_do_everything_and_needs_them
     let limiter = patient().connect(&url).await.unwrap();
     let check = || limiter.check(&policy, &subject);
     assert!(check().await.unwrap().is_allowed());
-    assert!(check().refundable().await.unwrap().permit().unwrap().refund().await.unwrap());
+    assert!(check().refundable().await.unwrap().into_result().unwrap().refund().await.unwrap());
     assert!(!check().cost(4).report().await.unwrap().is_allowed());
     check().ban(HOUR).await.unwrap();
     check().unban().await.unwrap();

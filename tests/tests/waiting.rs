@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tallygate::{Ban, Decision, Kind, Limiter, Policy, Rule, Subject};
+use tallygate::{Ban, Decision, RejectionKind, Limiter, Policy, Rule, Subject};
 use tallygate_tests::server::Server;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, advance, sleep, timeout};
@@ -120,8 +120,8 @@ async fn polite_callers(limiter: &Limiter, per: Duration) -> Policy {
 async fn a_denial_that_is_slept_out_does_not_count_towards_a_ban_and_the_last_one_does() {
     let limiter = Limiter::in_memory();
     let policy = polite_callers(&limiter, SECOND).await;
-    for kind in [Kind::Limited, Kind::Limited, Kind::Banned] {
-        let denied = limiter.check(&policy, &subject()).wait(SECOND / 2).await.unwrap().permit().unwrap_err();
+    for kind in [RejectionKind::Limited, RejectionKind::Limited, RejectionKind::Banned] {
+        let denied = limiter.check(&policy, &subject()).wait(SECOND / 2).await.unwrap().into_result().unwrap_err();
         assert_eq!(denied.kind(), kind);
     }
 }

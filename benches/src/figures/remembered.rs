@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use tallygate::{Decision, Limiter, Outage, Policy, Subject};
+use tallygate::{Decision, Limiter, BackendError, Policy, Subject};
 use tokio::runtime::Runtime;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -67,7 +67,7 @@ impl Bench {
     }
 
     /// Decides at once what is remembered. Of each subject one call a second is not, and asks the server.
-    fn decide(&self, subject: &Subject) -> Result<Decision, Outage> {
+    fn decide(&self, subject: &Subject) -> Result<Decision, BackendError> {
         let mut deciding = pin!(self.limiter.check(black_box(&self.policy), subject).into_future());
         match deciding.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(decided) => decided,

@@ -27,8 +27,8 @@ impl Expansion<'_> {
                 #(#rules)*
                 #ban
             }
-            static SITE: #private::Site = #private::Site::#made;
-            SITE.policy()
+            static POLICY: #private::PolicyCell = #private::PolicyCell::#made;
+            POLICY.policy()
         });
         Some(if self.varies() { ours!(#private::with_counts(#policy, tallygate_counts)) } else { policy })
     }

@@ -1,29 +1,32 @@
 //! What an annotated function asks beside its policy and its subject.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::{Check, Limiter, Permit, Policy, Subject, observe};
+use crate::decision::Permit;
+use crate::limiter::{Check, Limiter};
+use crate::observe::log;
+use crate::policy::Policy;
+use crate::store::{CallOptions, WaitLimit};
+use crate::subject::Subject;
 
-/// How one call is decided, where the attribute says more than rules.
+/// How one call is decided, where the attribute has more than rules.
 #[derive(Debug)]
 pub struct Call {
     others: Vec<(&'static str, Subject)>,
-    cost: u64,
-    patience: Option<Duration>,
-    refundable: bool,
-    shadow: bool,
+    options: CallOptions,
 }
 
 impl Call {
-    /// Returns a call like any other.
+    /// Returns a plain call.
     #[must_use]
     #[allow(clippy::new_without_default, reason = "expansions say what they make")]
     #[inline]
     pub const fn new() -> Self {
-        Self { others: Vec::new(), cost: 1, patience: None, refundable: false, shadow: false }
+        Self { others: Vec::new(), options: CallOptions::PLAIN }
     }
 
-    /// Names another subject.
+    /// Adds another subject.
     #[must_use]
     pub fn subject(mut self, label: &'static str, subject: Subject) -> Self {
         self.others.push((label, subject));
@@ -32,63 +35,62 @@ impl Call {
 
     /// Sets the weight.
     #[must_use]
-    pub fn cost(self, cost: u64) -> Self {
-        Self { cost, ..self }
+    pub fn cost(mut self, cost: u64) -> Self {
+        self.options.cost = cost;
+        self
     }
 
     /// Waits up to that long.
     #[must_use]
-    pub fn wait(self, patience: Duration) -> Self {
-        Self { patience: Some(patience), ..self }
+    pub fn wait(mut self, limit: Duration) -> Self {
+        self.options.wait = Some(WaitLimit::Within(limit));
+        self
     }
 
-    /// Asks for a permit that can be given back.
+    /// Asks for a permit that can be refunded.
     #[must_use]
-    pub fn refundable(self) -> Self {
-        Self { refundable: true, ..self }
+    pub fn refundable(mut self) -> Self {
+        self.options.refundable = true;
+        self
     }
 
-    /// Lets it run whatever is decided.
+    /// Runs the call whatever is decided.
     #[must_use]
-    pub fn shadow(self) -> Self {
-        Self { shadow: true, ..self }
+    pub fn shadow(mut self) -> Self {
+        self.options.shadow = true;
+        self
     }
 
     #[inline]
     pub(super) fn is_shadow(&self) -> bool {
-        self.shadow
+        self.options.shadow
     }
 
-    /// Asks all of it.
     #[inline]
-    pub(super) fn check<'a>(&'a self, limiter: &'a Limiter, policy: &'a Policy, subject: &'a Subject) -> Check<'a> {
-        let mut check = limiter.check(policy, subject).cost(self.cost);
+    pub(super) fn into_check(
+        self,
+        limiter: Cow<'static, Limiter>,
+        policy: Cow<'static, Policy>,
+        subject: Subject,
+    ) -> Check<'static> {
+        let mut check = Check::new(limiter, policy, Cow::Owned(subject), self.options);
         for (label, subject) in &self.others {
             check = check.subject(label, subject);
-        }
-        if let Some(patience) = self.patience {
-            check = check.wait(patience);
-        }
-        if self.refundable {
-            check = check.refundable();
-        }
-        if self.shadow {
-            check = check.shadow();
         }
         check
     }
 }
 
-/// Says whether the result of a body is one for which the user wants the permit given back.
+/// Returns whether the permit of a body with that result is to be refunded.
 pub fn is_refunded<T>(result: &T, refund_if: impl FnOnce(&T) -> bool) -> bool {
     refund_if(result)
 }
 
-/// Gives a permit back, if there is one. The body is done: that it could not be given back is for the operator to know.
+/// Refunds a permit, if there is one. The body has run: a failed refund is only reported to the log.
 pub async fn refund(permit: Option<Permit>) {
     let Some(permit) = permit else { return };
     let policy = permit.policy().cloned();
-    if let (Err(outage), Some(policy)) = (permit.refund().await, policy) {
-        observe::unrefunded(policy.name(), &outage);
+    if let (Err(error), Some(policy)) = (permit.refund().await, policy) {
+        log::not_refunded(policy.name(), &error);
     }
 }

@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use tallygate_rules::is_plain;
 
-use super::{DEFAULT_DEADLINE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, DEFAULT_REMEMBER_DENIALS, Limiter};
-use crate::Error;
-use crate::backend::{Backend, Memory};
+use super::core::{Core, Settings};
+use super::{DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Limiter};
 use crate::clock::Clock;
-use crate::filter::Secret;
-use crate::key::PREFIX_BYTES;
+use crate::error::Error;
+#[cfg(feature = "redis")]
+use crate::store::Redis;
+use crate::store::{Memory, PREFIX_BYTES, Store};
+use crate::subject::filters::Secret;
 
-/// The longest that a denial can be remembered.
-const LONGEST_REMEMBERED: Duration = Duration::from_secs(10);
+/// The longest that a denial can be cached.
+const LONGEST_DENIAL_CACHE: Duration = Duration::from_secs(10);
 
 /// The longest deadline. Nobody means to wait longer, and no sum of times is beyond the clock.
 const LONGEST_DEADLINE: Duration = Duration::from_secs(3_600);
@@ -43,22 +45,37 @@ pub struct LimiterBuilder {
     secret: Option<Vec<u8>>,
     deadline: Duration,
     max_subjects: usize,
-    remember_denials: Duration,
+    denial_cache: Duration,
     clock: Clock,
 }
 
-impl LimiterBuilder {
-    pub(super) fn new() -> Self {
-        Self {
+impl Limiter {
+    /// Starts a limiter with settings other than the default ones.
+    pub fn builder() -> LimiterBuilder {
+        LimiterBuilder {
             prefix: DEFAULT_PREFIX.to_owned(),
             secret: None,
             deadline: DEFAULT_DEADLINE,
             max_subjects: DEFAULT_MAX_SUBJECTS,
-            remember_denials: DEFAULT_REMEMBER_DENIALS,
+            denial_cache: DEFAULT_DENIAL_CACHE,
             clock: Clock::tokio(),
         }
     }
 
+    /// Returns a limiter whose tallies are where `url` says, once it can be reached.
+    ///
+    /// `memory://` is this process; `redis://[user:password@]host[:port][/database]` and `redis+unix:///path` are a Redis
+    /// server of version 6.2 or later, or one that speaks like it.
+    ///
+    /// # Errors
+    ///
+    /// A `url` that cannot be read, a server that cannot be reached or that refuses the password.
+    pub async fn connect(url: &str) -> Result<Self, Error> {
+        Self::builder().connect(url).await
+    }
+}
+
+impl LimiterBuilder {
     /// Sets what the keys of all tallies begin with: 1 to 25 of `A–Z a–z 0–9 . _ @ + ~ -`.
     ///
     /// Programs that share a Redis server share their tallies exactly when they share the prefix.
@@ -82,7 +99,7 @@ impl LimiterBuilder {
 
     /// Sets the longest a decision takes, connecting and queueing included: an hour at most.
     ///
-    /// A call that has no answer by then is rejected with [`Kind::Unavailable`](crate::Kind::Unavailable).
+    /// A call that has no answer by then is rejected with [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable).
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
@@ -92,7 +109,7 @@ impl LimiterBuilder {
     /// unit of weight in a sliding window.
     ///
     /// Beyond that a new subject replaces one that is not being denied; where all are, the call is rejected with
-    /// [`Kind::Unavailable`](crate::Kind::Unavailable). Tallies in Redis are not counted.
+    /// [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable). Tallies in Redis are not counted.
     pub fn max_subjects(mut self, subjects: usize) -> Self {
         self.max_subjects = subjects;
         self
@@ -103,8 +120,8 @@ impl LimiterBuilder {
     ///
     /// It never lasts beyond the time at which the call would be admitted, as far as that was known: what another process
     /// resets or gives back meanwhile is seen by that much later. Decisions that report are always asked for.
-    pub fn remember_denials(mut self, longest: Duration) -> Self {
-        self.remember_denials = longest;
+    pub fn denial_cache(mut self, longest: Duration) -> Self {
+        self.denial_cache = longest;
         self
     }
 
@@ -124,10 +141,10 @@ impl LimiterBuilder {
     #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "only a server has to be reached"))]
     pub async fn connect(self, url: &str) -> Result<Limiter, Error> {
         let limiter = self.connect_lazy(url)?;
-        match &limiter.inner.backend {
-            Backend::Memory(_) => {}
+        match &limiter.core.store {
+            Store::Memory(_) => {}
             #[cfg(feature = "redis")]
-            Backend::Redis(redis) => redis.reach().await?,
+            Store::Redis(redis) => redis.reach().await?,
         }
         Ok(limiter)
     }
@@ -135,7 +152,7 @@ impl LimiterBuilder {
     /// Returns a limiter whose tallies are where `url` says, without reaching for it: the first decision connects.
     ///
     /// Until the server can be reached, every call is rejected with
-    /// [`Kind::Unavailable`](crate::Kind::Unavailable).
+    /// [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable).
     ///
     /// # Errors
     ///
@@ -145,10 +162,15 @@ impl LimiterBuilder {
         self.check_secret()?;
         self.check_deadline()?;
         self.check_max_subjects()?;
-        self.check_remember_denials()?;
-        let backend = self.backend(url)?;
-        let secret = self.secret.as_deref().map_or_else(Secret::public, Secret::new);
-        Ok(Limiter::new(self.prefix, secret, backend, &self.clock, self.remember_denials))
+        self.check_denial_cache()?;
+        let store = self.store(url)?;
+        Ok(self.build(store))
+    }
+
+    fn build(self, store: Store) -> Limiter {
+        let Self { prefix, secret, clock, denial_cache, .. } = self;
+        let secret = secret.as_deref().map_or_else(Secret::public, Secret::new);
+        Limiter::new(Core::new(Settings { prefix, secret, store, clock, denial_cache }))
     }
 
     fn check_prefix(&self) -> Result<(), Error> {
@@ -184,22 +206,22 @@ impl LimiterBuilder {
         Ok(())
     }
 
-    fn check_remember_denials(&self) -> Result<(), Error> {
-        if self.remember_denials > LONGEST_REMEMBERED {
+    fn check_denial_cache(&self) -> Result<(), Error> {
+        if self.denial_cache > LONGEST_DENIAL_CACHE {
             return Err(Error::new(
-                "`remember_denials` is at most ten seconds, like `remember_denials(Duration::from_secs(1))`",
+                "`denial_cache` is at most ten seconds, like `denial_cache(Duration::from_secs(1))`",
             ));
         }
         Ok(())
     }
 
-    fn backend(&self, url: &str) -> Result<Backend, Error> {
+    fn store(&self, url: &str) -> Result<Store, Error> {
         match url.split_once("://") {
-            Some(("memory", "")) => Ok(Backend::Memory(Memory::new(self.clock.clone(), self.max_subjects))),
+            Some(("memory", "")) => Ok(Store::Memory(Memory::new(self.clock.clone(), self.max_subjects))),
             Some(("memory", _)) => Err(Error::new("`url` has something behind `memory://`; write just that")),
             #[cfg(feature = "redis")]
             Some(("redis" | "redis+unix", _)) => {
-                Ok(Backend::Redis(crate::backend::Redis::new(url, &self.prefix, self.deadline, self.clock.clone())?))
+                Ok(Store::Redis(Redis::new(url, &self.prefix, self.deadline, self.clock.clone())?))
             }
             #[cfg(not(feature = "redis"))]
             Some(("redis" | "redis+unix", _)) => {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use tallygate_rules::{Ban, Rule, validate_by_subject};
 
-use super::Policy;
-use crate::Error;
+use crate::error::Error;
+use crate::policy::Policy;
 
 /// Builds a [`Policy`].
 #[derive(Clone, Debug)]
@@ -17,11 +17,14 @@ pub struct PolicyBuilder {
     ban: Option<Ban>,
 }
 
-impl PolicyBuilder {
-    pub(super) fn new(name: Cow<'static, str>) -> Self {
-        Self { name, rules: Vec::new(), ban: None }
+impl Policy {
+    /// Starts a policy of that name. Policies of one name share their tallies.
+    pub fn builder(name: impl Into<Cow<'static, str>>) -> PolicyBuilder {
+        PolicyBuilder { name: name.into(), rules: Vec::new(), ban: None }
     }
+}
 
+impl PolicyBuilder {
     /// Adds a rule on the subject of the call.
     pub fn rule(mut self, rule: impl Into<Rule>) -> Self {
         self.rules.push((None, rule.into()));
@@ -34,7 +37,7 @@ impl PolicyBuilder {
         self
     }
 
-    /// Adds a rule on another subject of the call, which [`Check::subject`](crate::Check::subject) names by the label.
+    /// Adds a rule on another subject of the call, whose value [`Check::subject`](crate::Check::subject) gives by the label.
     ///
     /// # Examples
     ///
@@ -60,7 +63,7 @@ impl PolicyBuilder {
         self
     }
 
-    /// Bans a subject that goes on being denied; see [`Ban`].
+    /// Bans a subject that is denied too often; see [`Ban`].
     pub fn ban(mut self, ban: Ban) -> Self {
         self.ban = Some(ban);
         self
@@ -70,7 +73,7 @@ impl PolicyBuilder {
     ///
     /// # Errors
     ///
-    /// An empty name, or any mistake in the rules that the attribute would refuse when compiling; all are named.
+    /// An empty name, or any mistake in the rules that the attribute would refuse when compiling; all are listed.
     pub fn build(self) -> Result<Policy, Error> {
         if self.name.is_empty() {
             return Err(Error::new("`name` of a policy must not be empty, like `Policy::builder(\"sms\")`"));

@@ -1,6 +1,6 @@
 //! What is particular to an algorithm, to a cost and to a report.
 
-use tallygate::{Decision, Kind, Rule, Subject, TokenBucket};
+use tallygate::{Decision, RejectionKind, Rule, Subject, TokenBucket};
 
 use super::{MICROSECOND, named, policy, secs, somebody};
 use std::time::Duration;
@@ -16,12 +16,12 @@ pub async fn a_great_cost_takes_no_more_room_than_the_windows_need(stage: &Stage
     let beside = policy("beside", [Rule::duplicate(secs(5)), Rule::fixed_window(GREATEST, secs(60))]);
     assert!(stage.costly(&alone, &somebody(), GREATEST).await.is_allowed());
     assert!(stage.costly(&beside, &somebody(), GREATEST - 1).await.is_allowed());
-    assert_eq!(stage.denied(&beside, &somebody()).await.kind(), Kind::Duplicate);
+    assert_eq!(stage.denied(&beside, &somebody()).await.kind(), RejectionKind::Duplicate);
     stage.pass(secs(5)).await;
     stage.admitted(&beside, &somebody()).await;
     stage.pass(secs(5)).await;
     for policy in [alone, beside] {
-        assert_eq!(stage.denied(&policy, &somebody()).await.kind(), Kind::Limited);
+        assert_eq!(stage.denied(&policy, &somebody()).await.kind(), RejectionKind::Limited);
     }
 }
 

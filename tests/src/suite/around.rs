@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tallygate::{Ban, Decision, Kind, Permit, Policy, Rule, Subject, TokenBucket};
+use tallygate::{Ban, Decision, RejectionKind, Permit, Policy, Rule, Subject, TokenBucket};
 
 use super::secs;
 use crate::stage::Stage;
@@ -23,12 +23,12 @@ fn algorithms(count: u64) -> [Rule; 4] {
 
 async fn permit(stage: &Stage, policy: &Policy, subject: &Subject, cost: u64) -> Permit {
     let decision = stage.limiter().check(policy, subject).cost(cost).refundable().await;
-    decision.expect("the backend answers").permit().expect("there is room")
+    decision.expect("the backend answers").into_result().expect("there is room")
 }
 
 async fn remaining(stage: &Stage, policy: &Policy, subject: &Subject) -> Vec<u64> {
     let decision = stage.limiter().peek(policy, subject).await.expect("the backend answers");
-    decision.report().iter().map(tallygate::RuleReport::remaining).collect()
+    decision.report().iter().map(tallygate::RuleStatus::remaining).collect()
 }
 
 /// Rules of several subjects admit a call together or not at all, and the rule that denies is named by its place.
@@ -50,16 +50,16 @@ pub async fn subjects_are_charged_together_or_not_at_all(stage: &Stage) {
     }
     // The phone denies, and the network is left as it was; then the network denies, and the phone is left as it was.
     let Decision::Denied(denial) = call("a").await else { panic!("`a` has made its two calls") };
-    assert_eq!(denial.rule().map(|rule| rule.index()), Some(1), "the network waits longest");
+    assert_eq!(denial.rule().map(|rule| rule.position()), Some(1), "the network waits longest");
     stage.pass(secs(60)).await;
     let Decision::Denied(denial) = call("c").await else { panic!("the network has made its three calls") };
-    assert_eq!(denial.rule().map(|rule| rule.index()), Some(1));
+    assert_eq!(denial.rule().map(|rule| rule.position()), Some(1));
     let report: Vec<_> = report_of(&call("c").await);
     assert_eq!(report, [(0, 2), (1, 0), (2, 9)]);
 }
 
 fn report_of(decision: &Decision) -> Vec<(usize, u64)> {
-    decision.report().iter().map(|rule| (rule.index(), rule.remaining())).collect()
+    decision.report().iter().map(|rule| (rule.position(), rule.remaining())).collect()
 }
 
 /// A call that leaves a subject out, or names one that no rule counts, is not decided.
@@ -113,7 +113,7 @@ pub async fn a_refund_of_a_look_takes_back_no_other_call(stage: &Stage) {
         let (policy, subject) = (limit(rule), Subject::of(number));
         let _counted = permit(stage, &policy, &subject, 3).await;
         let look = stage.limiter().check(&policy, &subject).cost(3).peek().refundable().await;
-        let look = look.expect("the backend answers").permit().expect("there is room");
+        let look = look.expect("the backend answers").into_result().expect("there is room");
         assert!(!look.refund().await.expect("the backend answers"), "{policy:?}");
         assert_eq!(remaining(stage, &policy, &subject).await, [7], "{policy:?}");
     }
@@ -135,7 +135,7 @@ pub async fn a_refund_leaves_what_a_larger_bucket_holds(stage: &Stage) {
 /// A permit that was not asked for as refundable says so.
 pub async fn only_a_refundable_permit_can_be_given_back(stage: &Stage) {
     let policy = limit(Rule::sliding_window(3, secs(60)));
-    let permit = stage.call(&policy, &Subject::of("s")).await.permit().expect("there is room");
+    let permit = stage.call(&policy, &Subject::of("s")).await.into_result().expect("there is room");
     assert!(permit.refund().await.expect_err("it is not refundable").to_string().contains("`Check::refundable`"));
 }
 
@@ -149,16 +149,16 @@ pub async fn denials_lead_to_a_ban(stage: &Stage) {
     let (policy, subject) = (banning(), Subject::of("s"));
     stage.admitted(&policy, &subject).await;
     for _ in 0..3 {
-        assert_eq!(stage.denied(&policy, &subject).await.kind(), Kind::Limited);
+        assert_eq!(stage.denied(&policy, &subject).await.kind(), RejectionKind::Limited);
     }
     let denial = stage.denied(&policy, &subject).await;
-    assert_eq!((denial.kind(), denial.retry_after()), (Kind::Banned, Some(secs(3_600))));
+    assert_eq!((denial.kind(), denial.retry_after()), (RejectionKind::Banned, Some(secs(3_600))));
     assert!(denial.rule().is_none());
     stage.pass(Duration::from_micros(3_600_000_000 - 1)).await;
     assert_eq!(stage.denied(&policy, &subject).await.retry_after(), Some(Duration::from_micros(1)));
     stage.pass(Duration::from_micros(1)).await;
     stage.admitted(&policy, &subject).await;
-    assert_eq!(stage.denied(&policy, &subject).await.kind(), Kind::Limited);
+    assert_eq!(stage.denied(&policy, &subject).await.kind(), RejectionKind::Limited);
 }
 
 /// Only denials within the window add up, wherever it starts.
@@ -166,7 +166,7 @@ pub async fn denials_far_apart_lead_to_no_ban(stage: &Stage) {
     let (policy, subject) = (banning(), Subject::of("s"));
     for _ in 0..20 {
         let _ = stage.call(&policy, &subject).await;
-        assert_eq!(stage.denied(&policy, &subject).await.kind(), Kind::Limited);
+        assert_eq!(stage.denied(&policy, &subject).await.kind(), RejectionKind::Limited);
         stage.pass(secs(30)).await;
     }
 }
@@ -181,7 +181,7 @@ pub async fn a_peek_counts_nothing(stage: &Stage) {
     for _ in 0..5 {
         assert!(!stage.limiter().peek(&policy, &subject).await.expect("the backend answers").is_allowed());
     }
-    assert_eq!(stage.denied(&policy, &subject).await.kind(), Kind::Limited);
+    assert_eq!(stage.denied(&policy, &subject).await.kind(), RejectionKind::Limited);
 }
 
 /// A reset forgets everything, and touches no other subject.
@@ -191,10 +191,10 @@ pub async fn a_reset_forgets_everything(stage: &Stage) {
     for _ in 0..5 {
         let _ = stage.call(&policy, &subject).await;
     }
-    assert_eq!(stage.denied(&policy, &subject).await.kind(), Kind::Banned);
+    assert_eq!(stage.denied(&policy, &subject).await.kind(), RejectionKind::Banned);
     stage.limiter().check(&policy, &subject).reset().await.expect("the backend answers");
     stage.admitted(&policy, &subject).await;
-    assert_eq!(stage.denied(&policy, &other).await.kind(), Kind::Limited);
+    assert_eq!(stage.denied(&policy, &other).await.kind(), RejectionKind::Limited);
 }
 
 /// A ban by hand lasts ten years at most and a microsecond at least, so none of them is silently none.
@@ -204,7 +204,7 @@ pub async fn a_ban_by_hand_holds_however_long_or_short_it_is(stage: &Stage) {
     for (asked, lasts) in bans {
         stage.limiter().check(&policy, &subject).ban(asked).await.expect("the policy has a ban");
         let denial = stage.denied(&policy, &subject).await;
-        assert_eq!((denial.kind(), denial.retry_after()), (Kind::Banned, Some(lasts)), "{asked:?}");
+        assert_eq!((denial.kind(), denial.retry_after()), (RejectionKind::Banned, Some(lasts)), "{asked:?}");
     }
 }
 
@@ -217,7 +217,7 @@ pub async fn a_subject_can_be_banned_and_unbanned_by_hand(stage: &Stage) {
             stage.pass(secs(10)).await;
         }
         limiter.check(&policy, &subject).ban(secs(7_200)).await.expect("the policy has a ban");
-        assert_eq!(stage.denied(&policy, &subject).await.kind(), Kind::Banned);
+        assert_eq!(stage.denied(&policy, &subject).await.kind(), RejectionKind::Banned);
         limiter.check(&policy, &subject).unban().await.expect("the policy has a ban");
         stage.admitted(&policy, &subject).await;
     }

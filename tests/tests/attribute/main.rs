@@ -14,13 +14,13 @@ mod shapes_attributes;
 mod shapes_futures;
 mod shapes_methods;
 
-use tallygate::{Kind, Rejection};
+use tallygate::{RejectionKind, Rejection};
 
 /// A call was rejected by a limit, not by an outage.
 #[track_caller]
 fn assert_limited<T>(result: Result<T, impl Into<Failure>>) {
     let failure = result.err().map(Into::into);
-    assert_eq!(failure.map(|Failure(rejection)| rejection.kind()), Some(Kind::Limited));
+    assert_eq!(failure.map(|Failure(rejection)| rejection.kind()), Some(RejectionKind::Limited));
 }
 
 /// An error of the user's own.

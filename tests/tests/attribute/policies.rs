@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use tallygate::{Kind, Limiter, Rejection, rate_limit};
+use tallygate::{RejectionKind, Limiter, Rejection, rate_limit};
 
 use crate::assert_limited;
 
@@ -16,9 +16,9 @@ async fn customers_line() -> Result<(), Rejection> {
 async fn the_customers_line_refuses_what_is_repeated() {
     customers_line().await.unwrap();
     let repeated = customers_line().await.unwrap_err();
-    assert_eq!(repeated.kind(), Kind::Duplicate);
+    assert_eq!(repeated.kind(), RejectionKind::Duplicate);
     let rule = repeated.rule().unwrap();
-    assert_eq!((rule.index(), rule.count(), rule.per()), (0, 1, Some(Duration::from_secs(5))));
+    assert_eq!((rule.position(), rule.count(), rule.per()), (0, 1, Some(Duration::from_secs(5))));
 }
 
 // A limiter of its own: a clock that is advanced would let the tallies of other tests expire.
@@ -33,13 +33,13 @@ async fn the_customers_rules_hold() {
     let limiter = Limiter::in_memory();
     for _ in 0..10 {
         customers_rules(&limiter).await.unwrap();
-        assert_eq!(customers_rules(&limiter).await.unwrap_err().kind(), Kind::Duplicate);
+        assert_eq!(customers_rules(&limiter).await.unwrap_err().kind(), RejectionKind::Duplicate);
         tokio::time::advance(Duration::from_secs(5)).await;
     }
     let rejection = customers_rules(&limiter).await.unwrap_err();
-    assert_eq!(rejection.kind(), Kind::Limited);
+    assert_eq!(rejection.kind(), RejectionKind::Limited);
     let rule = rejection.rule().unwrap();
-    assert_eq!((rule.index(), rule.count(), rule.per()), (1, 10, Some(Duration::from_secs(60))));
+    assert_eq!((rule.position(), rule.count(), rule.per()), (1, 10, Some(Duration::from_secs(60))));
     assert_eq!(rejection.retry_after(), Some(Duration::from_secs(10)));
 }
 
@@ -52,7 +52,7 @@ async fn trailing_comma() -> Result<(), Rejection> {
 #[tokio::test(start_paused = true)]
 async fn a_trailing_comma_changes_nothing() {
     trailing_comma().await.unwrap();
-    assert_eq!(trailing_comma().await.unwrap_err().kind(), Kind::Duplicate);
+    assert_eq!(trailing_comma().await.unwrap_err().kind(), RejectionKind::Duplicate);
 }
 
 #[rate_limit(prevent_duplicate, rule(count = 2, per = "1h",), rule(per = "1m", count = 1), limiter = limiter)]
@@ -66,11 +66,11 @@ async fn rules_keep_their_order_behind_that_of_duplicates() {
     let limiter = Limiter::in_memory();
     several_rules(&limiter).await.unwrap();
     tokio::time::advance(Duration::from_secs(5)).await;
-    assert_eq!(several_rules(&limiter).await.unwrap_err().rule().unwrap().index(), 2);
+    assert_eq!(several_rules(&limiter).await.unwrap_err().rule().unwrap().position(), 2);
     tokio::time::advance(Duration::from_secs(55)).await;
     several_rules(&limiter).await.unwrap();
     tokio::time::advance(Duration::from_secs(60)).await;
-    assert_eq!(several_rules(&limiter).await.unwrap_err().rule().unwrap().index(), 1);
+    assert_eq!(several_rules(&limiter).await.unwrap_err().rule().unwrap().position(), 1);
 }
 
 #[rate_limit(rule(count = 2, per = "1m"))]

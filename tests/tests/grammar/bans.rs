@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tallygate::{Kind, Limiter, Rejection, rate_limit};
+use tallygate::{RejectionKind, Limiter, Rejection, rate_limit};
 use tallygate_tests::server::Server;
 use tokio::time::advance;
 
@@ -24,10 +24,10 @@ async fn abuse(limiter: &Limiter) {
     draw("a", limiter, &runs).await.unwrap();
     for _ in 0..3 {
         let rejection = denial(draw("a", limiter, &runs).await);
-        assert_eq!((rejection.kind(), rejection.to_string().as_str()), (Kind::Limited, "slow down: 1 per 1s"));
+        assert_eq!((rejection.kind(), rejection.to_string().as_str()), (RejectionKind::Limited, "slow down: 1 per 1s"));
     }
     let banned = denial(draw("a", limiter, &runs).await);
-    assert_eq!((banned.kind(), banned.rule().is_none()), (Kind::Banned, true));
+    assert_eq!((banned.kind(), banned.rule().is_none()), (RejectionKind::Banned, true));
     assert!(["a is out for 1h", "a is out for 60m"].contains(&banned.to_string().as_str()), "{banned}");
     assert_eq!(draw("b", limiter, &runs).await.unwrap(), 2);
 }
@@ -38,7 +38,7 @@ async fn a_banned_call_is_told_so_until_the_ban_is_over() {
     abuse(&limiter).await;
     advance(Duration::from_secs(3599)).await;
     let banned = denial(draw("a", &limiter, &runs).await);
-    assert_eq!((banned.kind(), banned.retry_after(), runs.0.get()), (Kind::Banned, Some(Duration::from_secs(1)), 0));
+    assert_eq!((banned.kind(), banned.retry_after(), runs.0.get()), (RejectionKind::Banned, Some(Duration::from_secs(1)), 0));
     advance(Duration::from_secs(1)).await;
     assert_eq!(draw("a", &limiter, &runs).await.unwrap(), 1);
 }
@@ -72,11 +72,11 @@ async fn repeated(limiter: &Limiter) -> Result<(), Rejection> {
 async fn duplicates_are_denials_and_calls_during_a_ban_are_none() {
     let limiter = Limiter::in_memory();
     repeated(&limiter).await.unwrap();
-    for kind in [Kind::Duplicate, Kind::Duplicate, Kind::Banned] {
+    for kind in [RejectionKind::Duplicate, RejectionKind::Duplicate, RejectionKind::Banned] {
         assert_eq!(denial(repeated(&limiter).await).kind(), kind);
     }
     advance(Duration::from_secs(59)).await;
-    assert_eq!(denial(repeated(&limiter).await).kind(), Kind::Banned);
+    assert_eq!(denial(repeated(&limiter).await).kind(), RejectionKind::Banned);
     advance(Duration::from_secs(1)).await;
     repeated(&limiter).await.unwrap();
 }

@@ -48,7 +48,7 @@ async fn a_cost_may_be_a_number_and_a_duplicate_is_one_call_whatever_it_costs() 
         thrice(&limiter).await.unwrap();
         advance(Duration::from_secs(5)).await;
     }
-    assert_eq!(denial(thrice(&limiter).await).rule().unwrap().index(), 1);
+    assert_eq!(denial(thrice(&limiter).await).rule().unwrap().position(), 1);
 }
 
 struct Batch {

@@ -68,12 +68,12 @@ async fn every_algorithm_may_vary_beside_rules_that_do_not() {
     let limiter = Limiter::in_memory();
     assert_eq!(several(vec![1, 2], &limiter).await.unwrap(), [1, 2]);
     advance(Duration::from_secs(1)).await;
-    assert_eq!(denial(several(vec![1, 2], &limiter).await).rule().unwrap().index(), 1);
+    assert_eq!(denial(several(vec![1, 2], &limiter).await).rule().unwrap().position(), 1);
     several(vec![5, 2], &limiter).await.unwrap();
     advance(Duration::from_secs(1)).await;
-    assert_eq!(denial(several(vec![5, 2], &limiter).await).rule().unwrap().index(), 2);
+    assert_eq!(denial(several(vec![5, 2], &limiter).await).rule().unwrap().position(), 2);
     let closed = denial(several(vec![], &limiter).await);
-    assert_eq!((closed.rule().unwrap().index(), closed.retry_after()), (3, None));
+    assert_eq!((closed.rule().unwrap().position(), closed.retry_after()), (3, None));
 }
 
 struct Api {

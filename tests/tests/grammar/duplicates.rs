@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tallygate::{Kind, Limiter, Rejection, rate_limit};
+use tallygate::{RejectionKind, Limiter, Rejection, rate_limit};
 use tokio::time::advance;
 
 use crate::{Runs, TICK, denial};
@@ -19,7 +19,7 @@ async fn the_same_call_is_a_duplicate_for_as_long_as_is_said() {
     pay(2, &limiter, &runs).await.unwrap();
     advance(Duration::from_micros(29_999_999)).await;
     let rejection = denial(pay(1, &limiter, &runs).await);
-    assert_eq!((rejection.kind(), rejection.retry_after()), (Kind::Duplicate, Some(TICK)));
+    assert_eq!((rejection.kind(), rejection.retry_after()), (RejectionKind::Duplicate, Some(TICK)));
     advance(TICK).await;
     assert_eq!(pay(1, &limiter, &runs).await.unwrap(), 3);
 }

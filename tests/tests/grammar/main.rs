@@ -22,7 +22,7 @@ use std::cell::Cell;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use tallygate::{Kind, Rejection};
+use tallygate::{RejectionKind, Rejection};
 
 /// One microsecond: what an exact wait is exact to.
 const TICK: Duration = Duration::from_micros(1);
@@ -42,6 +42,6 @@ impl Runs {
 #[track_caller]
 fn denial<T: Debug>(result: Result<T, Rejection>) -> Rejection {
     let rejection = result.unwrap_err();
-    assert_ne!(rejection.kind(), Kind::Unavailable, "{rejection}");
+    assert_ne!(rejection.kind(), RejectionKind::Unavailable, "{rejection}");
     rejection
 }

@@ -108,6 +108,6 @@ async fn unreachable(limiter: Limiter) -> Result<(), Rejection> {
 async fn an_outage_is_told_in_its_own_words() {
     let limiter = Limiter::builder().connect_lazy("redis+unix:///nowhere").unwrap();
     let rejection = unreachable(limiter).await.unwrap_err();
-    assert_eq!((rejection.kind(), rejection.message()), (tallygate::Kind::Unavailable, None));
+    assert_eq!((rejection.kind(), rejection.message()), (tallygate::RejectionKind::Unavailable, None));
     assert!(rejection.to_string().contains("cannot be checked right now"), "{rejection}");
 }

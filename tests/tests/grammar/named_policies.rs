@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use tallygate::{Ban, Kind, Limiter, Policy, Rejection, Rule, Subject, rate_limit};
+use tallygate::{Ban, RejectionKind, Limiter, Policy, Rejection, Rule, Subject, rate_limit};
 
 use crate::{Runs, denial};
 
@@ -33,7 +33,7 @@ async fn functions_of_one_policy_share_its_tallies() {
     assert_eq!((rejection.policy(), rejection.to_string().as_str()), ("shared", "a: 3 per 1h"));
     assert!(!limiter.peek(&POLICY, &Subject::of("a")).await.unwrap().is_allowed());
     denial(other("a", &limiter).await);
-    assert_eq!(denial(one("a", &limiter, &runs).await).kind(), Kind::Banned);
+    assert_eq!(denial(one("a", &limiter, &runs).await).kind(), RejectionKind::Banned);
     assert_eq!((one("b", &limiter, &runs).await.unwrap(), runs.0.get()), (2, 2));
 }
 
@@ -97,7 +97,7 @@ async fn a_policy_with_other_subjects_is_not_decided_without_them() {
     let policy = Policy::builder("p").rule(Rule::sliding_window(1, HOUR)).rule_on("ip", Rule::sliding_window(2, HOUR));
     let (policy, limiter, runs) = (policy.build().unwrap(), Limiter::in_memory(), Runs::default());
     let rejection = of_several(&policy, &limiter, &runs).await.unwrap_err();
-    assert_eq!((rejection.kind(), runs.0.get()), (Kind::Unavailable, 0));
+    assert_eq!((rejection.kind(), runs.0.get()), (RejectionKind::Unavailable, 0));
     let why = std::error::Error::source(&rejection).unwrap().to_string();
     assert_eq!(why, "policy `p` has rules on a subject `ip`, which the call left out");
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tallygate::{Kind, Limiter, Rejection, rate_limit};
+use tallygate::{RejectionKind, Limiter, Rejection, rate_limit};
 use tallygate_tests::server::Server;
 
 use crate::{Runs, denial};
@@ -33,7 +33,7 @@ impl From<std::num::ParseIntError> for Failure {
 }
 
 fn is_rejected<T>(result: &Result<T, Failure>) -> bool {
-    matches!(result, Err(Failure::Rejected(rejection)) if rejection.kind() == Kind::Limited)
+    matches!(result, Err(Failure::Rejected(rejection)) if rejection.kind() == RejectionKind::Limited)
 }
 
 /// Fails by `?` unless it is a number, and leaves by `return` if it is 0.
@@ -105,7 +105,7 @@ async fn a_call_that_is_given_back_may_be_repeated_at_once() {
     }
     order(false, &limiter).await.unwrap();
     let again = order(true, &limiter).await;
-    assert!(matches!(again, Err(Failure::Rejected(rejection)) if rejection.kind() == Kind::Duplicate));
+    assert!(matches!(again, Err(Failure::Rejected(rejection)) if rejection.kind() == RejectionKind::Duplicate));
 }
 
 #[tokio::test(start_paused = true)]
@@ -242,7 +242,7 @@ async fn every_shape_gives_its_permit_back() {
     assert_eq!(runs.0.get(), 3);
     assert_eq!(service.borrowed_by_force("b").await.unwrap(), "b");
     service.borrowed("b", true).await.unwrap_err();
-    assert_eq!(service.borrowed("b", false).await.unwrap_err().kind(), Kind::Limited);
+    assert_eq!(service.borrowed("b", false).await.unwrap_err().kind(), RejectionKind::Limited);
     let again = Service { name: "a".into(), limiter: service.limiter.clone(), calls: 0 };
     assert!(matches!(service.consuming(true).await, Err(Failure::Wrong)));
     assert!(again.consuming(false).await.is_err());
@@ -298,5 +298,5 @@ async fn an_outage_leaves_the_call_counted_and_its_result_as_it_is() {
     let mut server = Server::start();
     let limiter = Limiter::builder().deadline(Duration::from_millis(500)).connect(&server.url()).await.unwrap();
     assert_eq!(closes(&mut server, &limiter).await.unwrap(), 1);
-    assert_eq!(closes(&mut server, &limiter).await.unwrap_err().kind(), Kind::Unavailable);
+    assert_eq!(closes(&mut server, &limiter).await.unwrap_err().kind(), RejectionKind::Unavailable);
 }

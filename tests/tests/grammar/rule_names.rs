@@ -20,7 +20,7 @@ async fn the_rule_that_denies_tells_its_name() {
     let limiter = Limiter::in_memory();
     named(&limiter).await.unwrap();
     let rejection = denial(named(&limiter).await);
-    assert_eq!((rejection.rule().unwrap().index(), rejection.rule().unwrap().name()), (0, None));
+    assert_eq!((rejection.rule().unwrap().position(), rejection.rule().unwrap().name()), (0, None));
     tokio::time::advance(std::time::Duration::from_secs(5)).await;
     let rejection = denial(named(&limiter).await);
     assert_eq!(rejection.rule().unwrap().name(), Some("hourly quota"));

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use tallygate::{Kind, Limiter, Rejection, rate_limit};
+use tallygate::{RejectionKind, Limiter, Rejection, rate_limit};
 use tallygate_tests::server::Server;
 use tokio::time::advance;
 
@@ -24,14 +24,14 @@ async fn send(phone: &str, ip: IpAddr, limiter: &Limiter, runs: &Runs) -> Result
 async fn per_phone_per_network_and_together(limiter: &Limiter) {
     let runs = Runs::default();
     let (here, there) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
-    let position = |result| denial::<u32>(result).rule().unwrap().index();
+    let position = |result| denial::<u32>(result).rule().unwrap().position();
     send("1", here, limiter, &runs).await.unwrap();
     send("1", here, limiter, &runs).await.unwrap();
     // Denied by the phone, and so counted neither for the network nor for all.
     assert_eq!(position(send("1", here, limiter, &runs).await), 0);
     send("2", here, limiter, &runs).await.unwrap();
     let told = denial(send("3", here, limiter, &runs).await);
-    assert_eq!((told.rule().unwrap().index(), told.to_string().as_str()), (1, "too many numbers from 10.0.0.1"));
+    assert_eq!((told.rule().unwrap().position(), told.to_string().as_str()), (1, "too many numbers from 10.0.0.1"));
     for phone in ["3", "3", "4"] {
         send(phone, there, limiter, &runs).await.unwrap();
     }
@@ -67,7 +67,7 @@ async fn what_is_a_duplicate_may_be_told_by_another_key() {
     pay("a", 1, &limiter).await.unwrap();
     pay("a", 2, &limiter).await.unwrap();
     let rejection = denial(pay("a", 1, &limiter).await);
-    assert_eq!((rejection.kind(), rejection.to_string().as_str()), (Kind::Duplicate, "1 is paid"));
+    assert_eq!((rejection.kind(), rejection.to_string().as_str()), (RejectionKind::Duplicate, "1 is paid"));
     advance(Duration::from_secs(30)).await;
     pay("a", 1, &limiter).await.unwrap();
 }
@@ -88,10 +88,10 @@ async fn apart(a: u8, b: u8, calls: u64, limiter: &Limiter, runs: &Runs) -> Resu
 async fn every_rule_may_have_a_key_of_its_own() {
     let (limiter, runs) = (Limiter::in_memory(), Runs::default());
     apart(1, 1, 2, &limiter, &runs).await.unwrap();
-    assert_eq!(denial(apart(1, 2, 2, &limiter, &runs).await).rule().unwrap().index(), 0);
+    assert_eq!(denial(apart(1, 2, 2, &limiter, &runs).await).rule().unwrap().position(), 0);
     apart(2, 1, 2, &limiter, &runs).await.unwrap();
     let second = denial(apart(3, 1, 2, &limiter, &runs).await);
-    assert_eq!((second.rule().unwrap().index(), second.rule().unwrap().count()), (1, 2));
+    assert_eq!((second.rule().unwrap().position(), second.rule().unwrap().count()), (1, 2));
     apart(3, 1, 3, &limiter, &runs).await.unwrap();
     // Given back for both subjects.
     assert_eq!(apart(4, 2, 2, &limiter, &runs).await.unwrap(), 4);
@@ -118,11 +118,11 @@ async fn a_key_may_be_said_again_and_a_ban_is_on_the_subject_of_the_policy() {
     let limiter = Limiter::in_memory();
     alike("a", &limiter).await.unwrap();
     alike("a", &limiter).await.unwrap();
-    assert_eq!(denial(alike("a", &limiter).await).rule().unwrap().index(), 0);
+    assert_eq!(denial(alike("a", &limiter).await).rule().unwrap().position(), 0);
     banned("a", "1", &limiter).await.unwrap();
     for _ in 0..2 {
-        assert_eq!(denial(banned("a", "1", &limiter).await).kind(), Kind::Limited);
+        assert_eq!(denial(banned("a", "1", &limiter).await).kind(), RejectionKind::Limited);
     }
-    assert_eq!(denial(banned("a", "2", &limiter).await).kind(), Kind::Banned);
+    assert_eq!(denial(banned("a", "2", &limiter).await).kind(), RejectionKind::Banned);
     banned("b", "2", &limiter).await.unwrap();
 }

@@ -186,7 +186,7 @@ impl Sequence<'_> {
             Decision::Allowed(permit) => (Verdict::Admitted, Some(permit)),
             Decision::Denied(denial) => {
                 let wait = denial.retry_after().map(|wait| wait.as_micros());
-                let named = denial.rule().map(|rule| rule.index());
+                let named = denial.rule().map(|rule| rule.position());
                 (named.map_or_else(|| Verdict::Banned(wait.unwrap()), |rule| Verdict::Denied(rule, wait)), None)
             }
         };

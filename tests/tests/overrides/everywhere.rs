@@ -1,6 +1,6 @@
 //! What holds on every backend.
 
-use tallygate::{Ban, Decision, Kind, Limiter, Policy, Rejection, Rule, Subject, TokenBucket, rate_limit};
+use tallygate::{Ban, Decision, RejectionKind, Limiter, Policy, Rejection, Rule, Subject, TokenBucket, rate_limit};
 
 use super::{HOUR, allowed, denied, hourly, override_rules, policy, room, subject};
 
@@ -75,7 +75,7 @@ async fn a_count_of_zero_closes_the_door(limiter: Limiter) {
         let Decision::Denied(denial) = limiter.check(&policy, &subject()).cost(cost).await.unwrap() else {
             panic!("the door is closed")
         };
-        assert_eq!((denial.retry_after(), denial.rule().unwrap().index()), (None, 1));
+        assert_eq!((denial.retry_after(), denial.rule().unwrap().position()), (None, 1));
     }
     let Decision::Denied(_) = limiter.acquire(&policy, &subject()).await.unwrap() else { panic!("it is closed") };
     limiter.clear_override("over.ride").await.unwrap();
@@ -94,7 +94,7 @@ async fn a_closed_door_reports_what_is_behind_it_and_lets_nobody_in(limiter: Lim
             let Decision::Denied(denial) = if look { check.peek() } else { check }.await.unwrap() else {
                 panic!("the door is closed to a cost of {cost}")
             };
-            assert_eq!((denial.kind(), denial.rule().unwrap().index()), (Kind::Limited, 1));
+            assert_eq!((denial.kind(), denial.rule().unwrap().position()), (RejectionKind::Limited, 1));
         }
         let peeked = limiter.peek(&policy, &subject()).await.unwrap();
         let report: Vec<_> = peeked.report().iter().map(|rule| (rule.limit(), rule.remaining())).collect();
@@ -122,7 +122,7 @@ async fn the_rules_in_force_are_reported_and_named(limiter: Limiter) {
     assert_eq!(report, [(2, 1), (1, 0)]);
     let Decision::Denied(denial) = limiter.check(&policy, &subject()).await.unwrap() else { panic!("one an hour") };
     let limiting = denial.rule().unwrap();
-    assert_eq!((limiting.index(), limiting.rule()), (1, &Rule::fixed_window(1, HOUR)));
+    assert_eq!((limiting.position(), limiting.rule()), (1, &Rule::fixed_window(1, HOUR)));
 }
 
 async fn mistaken_rules_are_refused_in_the_words_of_a_policy(limiter: Limiter) {
@@ -147,7 +147,7 @@ async fn rules_on_other_subjects_and_a_ban_stay_in_force(limiter: Limiter) {
         let decision = limiter.check(&policy, &Subject::of(user)).subject("network", &network).report().await.unwrap();
         let report: Vec<_> = decision.report().iter().map(|rule| (rule.limit(), rule.remaining())).collect();
         let Decision::Denied(denial) = decision else { return (None, report) };
-        (Some((denial.kind(), denial.rule().map(|rule| rule.index()))), report)
+        (Some((denial.kind(), denial.rule().map(|rule| rule.position()))), report)
     };
     assert_eq!(call("a").await, (None, vec![(4, 3), (1, 0)]));
     override_rules(&limiter, 2).await;
@@ -157,10 +157,10 @@ async fn rules_on_other_subjects_and_a_ban_stay_in_force(limiter: Limiter) {
     limiter.override_rules("over.ride", [hourly(9), Rule::fixed_window(8, HOUR)]).await.unwrap();
     assert_eq!(call("c").await, (None, vec![(4, 0), (9, 8), (8, 7)]));
     for _ in 0..3 {
-        assert_eq!(call("c").await.0, Some((Kind::Limited, Some(0))), "the network has made its four calls");
+        assert_eq!(call("c").await.0, Some((RejectionKind::Limited, Some(0))), "the network has made its four calls");
     }
-    assert_eq!(call("c").await, (Some((Kind::Banned, None)), vec![]));
-    assert_eq!(call("d").await.0, Some((Kind::Limited, Some(0))), "the network is not banned");
+    assert_eq!(call("c").await, (Some((RejectionKind::Banned, None)), vec![]));
+    assert_eq!(call("d").await.0, Some((RejectionKind::Limited, Some(0))), "the network is not banned");
 }
 
 async fn a_ban_that_is_counted_in_another_tally_ends_with_the_override(limiter: Limiter) {
@@ -169,7 +169,7 @@ async fn a_ban_that_is_counted_in_another_tally_ends_with_the_override(limiter: 
     override_rules(&limiter, 4).await;
     limiter.check(&policy, &subject()).ban(HOUR).await.unwrap();
     limiter.clear_override("over.ride").await.unwrap();
-    assert_eq!(denied(&limiter, &policy).await.kind(), Kind::Banned, "counts leave the tally where it is");
+    assert_eq!(denied(&limiter, &policy).await.kind(), RejectionKind::Banned, "counts leave the tally where it is");
     limiter.override_rules("over.ride", [Rule::fixed_window(5, HOUR)]).await.unwrap();
     assert!(allowed(&limiter, &policy).await, "another structure has a tally of its own");
     limiter.check(&policy, &subject()).reset().await.unwrap();
@@ -184,7 +184,7 @@ async fn a_ban_by_hand_and_its_end_reach_the_tally_behind_the_override(limiter: 
     let other_structure = || limiter.override_rules("over.ride", [Rule::fixed_window(5, HOUR)]);
     let banned = async || {
         let decision = check().await.unwrap();
-        matches!(decision, Decision::Denied(denial) if denial.kind() == Kind::Banned)
+        matches!(decision, Decision::Denied(denial) if denial.kind() == RejectionKind::Banned)
     };
     other_structure().await.unwrap();
     check().ban(HOUR).await.unwrap();

@@ -1,0 +1,225 @@
+//! One call to decide.
+
+mod decide;
+mod deciding;
+mod effective;
+mod waiting;
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+pub use self::deciding::Deciding;
+use crate::error::BackendError;
+use crate::limiter::Limiter;
+use crate::limiter::call_subjects::CallSubjects;
+use crate::policy::Policy;
+use crate::store::{CallOptions, WaitLimit};
+use crate::subject::Subject;
+
+/// A call that is being decided: see [`Limiter::check`].
+///
+/// Nothing is decided until it is awaited.
+#[derive(Clone, Debug)]
+#[must_use = "a call is decided when it is awaited"]
+pub struct Check<'a> {
+    limiter: Cow<'a, Limiter>,
+    policy: Cow<'a, Policy>,
+    subjects: CallSubjects<'a>,
+    options: CallOptions,
+}
+
+impl Limiter {
+    /// Decides one call of `subject`: every rule of the policy admits and counts it, or none counts it.
+    ///
+    /// Awaiting the [`Check`] decides it; before that, its methods set the options of the call.
+    ///
+    /// # Errors
+    ///
+    /// A [`BackendError`]: the backend could not decide within the deadline. A call that timed out may still count, and so
+    /// may one whose future is dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let limiter = Limiter::in_memory();
+    /// let uploads = Policy::builder("uploads").rule(Rule::sliding_window(100, Duration::from_secs(60))).build()?;
+    ///
+    /// let decision = limiter.check(&uploads, &Subject::of("alice")).cost(30).report().await?;
+    /// assert!(decision.is_allowed());
+    /// assert_eq!(decision.report()[0].remaining(), 70);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline]
+    pub fn check<'a>(&'a self, policy: &'a Policy, subject: &'a Subject) -> Check<'a> {
+        Check::new(Cow::Borrowed(self), Cow::Borrowed(policy), Cow::Borrowed(subject), CallOptions::PLAIN)
+    }
+
+    /// Waits for admission of one call of `subject`, however long that takes: [`check`](Self::check) with an unlimited
+    /// [`wait`](Check::wait).
+    ///
+    /// The decision is a denial only if the call can never be admitted.
+    ///
+    /// # Errors
+    ///
+    /// A [`BackendError`], as of [`check`](Self::check).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let limiter = Limiter::in_memory();
+    /// let pace = Policy::builder("mail").rule(Rule::sliding_window(10, Duration::from_millis(50))).build()?;
+    /// for letter in 0..25 {
+    ///     let permit = limiter.acquire(&pace, &Subject::everyone()).await?.into_result()?;
+    ///     // send it
+    /// #   let _ = (letter, permit);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn acquire<'a>(&'a self, policy: &'a Policy, subject: &'a Subject) -> Check<'a> {
+        let mut check = self.check(policy, subject);
+        check.options.wait = Some(WaitLimit::Unlimited);
+        check
+    }
+
+    /// Reports where `subject` stands and whether a call would be admitted, and counts nothing: [`check`](Self::check)
+    /// with [`peek`](Check::peek) and [`report`](Check::report).
+    pub fn peek<'a>(&'a self, policy: &'a Policy, subject: &'a Subject) -> Check<'a> {
+        self.check(policy, subject).peek().report()
+    }
+}
+
+impl<'a> Check<'a> {
+    #[inline]
+    pub(crate) fn new(
+        limiter: Cow<'a, Limiter>,
+        policy: Cow<'a, Policy>,
+        subject: Cow<'a, Subject>,
+        options: CallOptions,
+    ) -> Self {
+        let subjects = CallSubjects::new(&policy, subject);
+        Self { limiter, policy, subjects, options }
+    }
+
+    /// Adds another subject of the call, by the label that [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave
+    /// it.
+    ///
+    /// A call that leaves one of the policy's subjects out, or adds one that the policy does not have, is not decided:
+    /// awaiting it is an error.
+    pub fn subject(mut self, label: &str, subject: &Subject) -> Self {
+        self.subjects.insert(&self.policy, label, subject);
+        self
+    }
+
+    /// Sets the weight of the call, which is 1 by default. A call of cost 0 is decided by what is there, and counts
+    /// nothing.
+    #[inline]
+    pub fn cost(mut self, cost: u64) -> Self {
+        self.options.cost = cost;
+        self
+    }
+
+    /// Reports where every rule stands: see [`Decision::report`](crate::Decision::report). The answer costs the backend
+    /// more.
+    pub fn report(mut self) -> Self {
+        self.options.report = true;
+        self
+    }
+
+    /// Decides only: nothing is counted, neither a call nor a denial.
+    pub fn peek(mut self) -> Self {
+        self.options.peek = true;
+        self
+    }
+
+    /// Issues a permit that can be refunded: see [`Permit::refund`](crate::Permit::refund).
+    #[inline]
+    pub fn refundable(mut self) -> Self {
+        self.options.refundable = true;
+        self
+    }
+
+    /// Waits up to that long for admission. The decision is a denial only if the call cannot be admitted by then.
+    ///
+    /// Callers that wait for one subject in one process are admitted in the order in which they came, and ask no more
+    /// often than [`Denial::retry_after`](crate::Denial::retry_after) allows. A denial whose `retry_after` ends later than
+    /// the wait is returned at once. A caller that is dropped while it waits has counted nothing, unless an answer was
+    /// already under way.
+    ///
+    /// It needs a tokio runtime with time enabled.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    /// let policy = Policy::builder("export").rule(Rule::sliding_window(1, Duration::from_millis(20))).build()?;
+    /// for _ in 0..3 {
+    ///     assert!(limiter.check(&policy, &alice).wait(Duration::from_secs(2)).await?.is_allowed());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn wait(mut self, limit: Duration) -> Self {
+        self.options.wait = Some(WaitLimit::Within(limit));
+        self
+    }
+
+    /// Removes all that the subjects of this call have done, bans included.
+    ///
+    /// # Errors
+    ///
+    /// The backend did not answer within the deadline, or the call left a subject of the policy out.
+    pub async fn reset(self) -> Result<(), BackendError> {
+        for effective in self.effective_and_own()? {
+            let request = effective.request(self.options);
+            let reset = self.limiter.core.store.reset(request).await;
+            self.limiter.core.invalidate_denials(request);
+            reset?;
+        }
+        Ok(())
+    }
+
+    /// Bans the call's main subject for that long, as if its denials had led to it: for 3,660 days at most. A ban of zero
+    /// ends the one that there is.
+    ///
+    /// # Errors
+    ///
+    /// The policy has no ban, or the backend did not answer within the deadline.
+    pub async fn ban(self, duration: Duration) -> Result<(), BackendError> {
+        for effective in self.effective_and_own()? {
+            self.limiter.core.store.ban(effective.request(self.options), duration).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the ban of the call's main subject, if there is one. Its denials are counted anew.
+    ///
+    /// # Errors
+    ///
+    /// The policy has no ban, or the backend did not answer within the deadline.
+    pub async fn unban(self) -> Result<(), BackendError> {
+        self.ban(Duration::ZERO).await
+    }
+
+    /// The same call as a peek.
+    fn as_peek(&self) -> Self {
+        let options = CallOptions { peek: true, report: false, refundable: false, ..self.options };
+        Self { options, ..self.clone() }
+    }
+}

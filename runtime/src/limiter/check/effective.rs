@@ -1,0 +1,79 @@
+//! The rules in force for a call.
+
+use std::borrow::Cow;
+use std::iter;
+
+use super::Check;
+use crate::error::BackendError;
+use crate::limiter::overrides;
+use crate::policy::Policy;
+use crate::store::{CallOptions, Outcome, Request};
+use crate::subject::SubjectKey;
+
+/// The policy in force for a call, its own or an override's, and the subject of each of its groups.
+pub(super) struct Effective<'a> {
+    pub(super) policy: Cow<'a, Policy>,
+    pub(super) subjects: Cow<'a, [SubjectKey]>,
+    /// The outcome of every call, if an override closes the limit by a count of 0.
+    pub(super) closed: Option<Outcome>,
+}
+
+impl Effective<'_> {
+    fn is_overridden(&self) -> bool {
+        matches!(self.policy, Cow::Owned(_))
+    }
+
+    pub(super) fn request(&self, options: CallOptions) -> Request<'_> {
+        // At a closed limit there is nothing to charge, at most something to report.
+        let options = CallOptions { peek: options.peek || self.closed.is_some(), ..options };
+        Request { policy: &self.policy, subjects: &self.subjects, options }
+    }
+
+    /// The outcome that needs no store, if an override closes the limit. A report always needs the store.
+    #[inline]
+    pub(super) fn closed(&self, options: CallOptions) -> Option<Outcome> {
+        self.closed.filter(|_| !options.report)
+    }
+}
+
+impl Check<'_> {
+    /// The request of most calls: by the policy's own rules, on one subject, for nothing but the outcome.
+    #[inline]
+    pub(super) fn plain_request(&self) -> Option<Request<'_>> {
+        let subjects = self.subjects.only()?;
+        let options = self.options;
+        let plain = !options.report && !options.refundable && !self.limiter.core.overrides.are_active();
+        plain.then_some(Request { policy: &self.policy, subjects, options })
+    }
+
+    /// The rules in force for this call.
+    #[inline]
+    pub(super) fn effective(&self) -> Result<Effective<'_>, BackendError> {
+        let own = self.own()?;
+        Ok(if self.limiter.core.overrides.are_active() { self.overridden(own) } else { own })
+    }
+
+    /// The rules in force and, as an override may use other tallies, the policy's own rules behind it.
+    pub(super) fn effective_and_own(&self) -> Result<impl Iterator<Item = Effective<'_>>, BackendError> {
+        let effective = self.effective()?;
+        let own = if effective.is_overridden() { Some(self.own()?) } else { None };
+        Ok(iter::once(effective).chain(own))
+    }
+
+    /// The policy's own rules.
+    #[inline]
+    pub(super) fn own(&self) -> Result<Effective<'_>, BackendError> {
+        let subjects = self.subjects.complete(&self.policy)?;
+        Ok(Effective { policy: Cow::Borrowed(&*self.policy), subjects, closed: None })
+    }
+
+    #[cold]
+    fn overridden<'e>(&self, own: Effective<'e>) -> Effective<'e> {
+        // An override replaces the rules on the main subject, whose group is the first.
+        let main = self.policy.groups().first().filter(|group| group.label.is_none()).and(own.subjects.first());
+        match main.and_then(|subject| self.limiter.core.overrides.in_force(&self.policy, subject)) {
+            Some(policy) => Effective { closed: overrides::closed(&policy), policy: Cow::Owned(policy), ..own },
+            None => own,
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Caches denials in this process, so that a flood of abusive calls does not reach the store.
+
+use std::hash::BuildHasher;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use foldhash::quality::RandomState;
+use hashbrown::HashTable;
+
+use crate::micros;
+use crate::policy::Policy;
+use crate::store::{Outcome, Request, TallyId};
+use crate::sweeper::Sweeper;
+
+/// Subjects are spread over this many locks; a power of two.
+const SHARDS: usize = 16;
+
+/// The most denials cached under one lock, some 300 bytes each.
+const MOST_PER_SHARD: usize = 1024;
+
+/// How many places of the table a new denial looks at for one that is over.
+const SWEPT: usize = 8;
+
+/// When a cached denial is due, one caller asks the store again. It may take this long; meanwhile the others get the
+/// cached denial.
+const RENEWAL_US: u64 = 50_000;
+
+/// The denials that hold for a while.
+pub(crate) struct DenialCache {
+    longest_us: u64,
+    seed: RandomState,
+    shards: Box<[Mutex<Shard>]>,
+}
+
+#[derive(Default)]
+struct Shard {
+    denials: HashTable<CachedDenial>,
+    sweeper: Sweeper,
+    /// When something was last reset or refunded.
+    invalidated_us: u64,
+}
+
+/// One denial.
+struct CachedDenial {
+    hash: u64,
+    policy: Policy,
+    /// The first subject of the request.
+    subject: Box<str>,
+    /// A hash of the other subjects.
+    others_hash: u64,
+    cost: u64,
+    rule: usize,
+    /// From `answered_us` on; `None` is never.
+    retry_after: Option<Duration>,
+    answered_us: u64,
+    /// When the store is asked again.
+    due_us: u64,
+    /// When the call may be admitted.
+    ends_us: u64,
+}
+
+impl DenialCache {
+    /// Caches denials for at most that long; `None` if that is not at all.
+    pub(crate) fn new(longest: Duration) -> Option<Self> {
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        (!longest.is_zero()).then(|| Self {
+            longest_us: micros::from_duration(longest),
+            seed: RandomState::default(),
+            shards,
+        })
+    }
+
+    /// Returns what a cached denial says of the same call, or of one that costs more.
+    pub(crate) fn get(&self, request: Request<'_>, now_us: u64) -> Option<Outcome> {
+        let id = first_id(request).filter(|_| !request.options.report)?;
+        let hash = id.hash(&self.seed);
+        let mut shard = self.lock(hash);
+        let mut found = shard.denials.find_entry(hash, |cached| cached.matches(id)).ok()?;
+        let cached = found.get_mut();
+        if now_us >= cached.ends_us {
+            found.remove();
+            return None;
+        }
+        // A caller that read the clock before the answer came has to ask by itself.
+        if now_us < cached.answered_us || !cached.answers(request, self.others_hash(request)) {
+            return None;
+        }
+        if now_us >= cached.due_us {
+            cached.due_us = now_us.saturating_add(RENEWAL_US);
+            return None;
+        }
+        let elapsed = Duration::from_micros(now_us - cached.answered_us);
+        let retry_after = cached.retry_after.map(|retry_after| retry_after.saturating_sub(elapsed));
+        Some(Outcome::Denied { rule: cached.rule, retry_after })
+    }
+
+    /// Records the answer to a request that was sent at `asked_us`.
+    pub(crate) fn record(&self, request: Request<'_>, outcome: Outcome, asked_us: u64, now_us: u64) {
+        let Some(id) = first_id(request) else { return };
+        match outcome {
+            // A policy with a ban does not cache its denials.
+            Outcome::Admitted | Outcome::Banned { .. } => drop(self.remove(id)),
+            Outcome::Denied { rule, retry_after } => {
+                // It was decided some time after it was sent. Counted from there, no denial lasts too long.
+                let ends_us = retry_after
+                    .map_or(u64::MAX, |retry_after| asked_us.saturating_add(micros::from_duration(retry_after)));
+                let cached = CachedDenial {
+                    hash: id.hash(&self.seed),
+                    policy: request.policy.clone(),
+                    subject: (**id.subject).into(),
+                    others_hash: self.others_hash(request),
+                    cost: request.options.cost,
+                    rule,
+                    retry_after,
+                    answered_us: now_us,
+                    due_us: ends_us.min(asked_us.saturating_add(self.longest_us)),
+                    ends_us,
+                };
+                let mut shard = self.lock(cached.hash);
+                // An answer to what was sent before a reset says nothing of the subject as it is now.
+                if asked_us > shard.invalidated_us {
+                    shard.insert(id, cached, now_us);
+                }
+            }
+        }
+    }
+
+    /// Removes the denials of such a call. Answers that are still under way are not cached either.
+    pub(crate) fn invalidate(&self, request: Request<'_>, now_us: u64) {
+        if let Some(id) = request.tally_ids().next() {
+            self.remove(id).invalidated_us = now_us;
+        }
+    }
+
+    fn remove(&self, id: TallyId<'_>) -> MutexGuard<'_, Shard> {
+        let hash = id.hash(&self.seed);
+        let mut shard = self.lock(hash);
+        if let Ok(found) = shard.denials.find_entry(hash, |cached| cached.matches(id)) {
+            found.remove();
+        }
+        shard
+    }
+
+    fn others_hash(&self, request: Request<'_>) -> u64 {
+        match request.subjects {
+            [] | [_] => 0,
+            [_, others @ ..] => self.seed.hash_one(others),
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
+    fn lock(&self, hash: u64) -> MutexGuard<'_, Shard> {
+        let shard = (hash >> 40) as usize & (SHARDS - 1);
+        // A panic elsewhere under the lock leaves denials that are still true.
+        self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The identity by which the denials of such a call are cached, if they are.
+fn first_id(request: Request<'_>) -> Option<TallyId<'_>> {
+    request.tally_ids().next().filter(|_| !request.options.peek && request.policy.caches_denials())
+}
+
+impl CachedDenial {
+    fn matches(&self, id: TallyId<'_>) -> bool {
+        id.matches(&self.policy, 0, &self.subject)
+    }
+
+    fn answers(&self, request: Request<'_>, others_hash: u64) -> bool {
+        request.options.cost >= self.cost
+            && others_hash == self.others_hash
+            && request.policy.has_rules_of(&self.policy)
+    }
+}
+
+impl Shard {
+    fn insert(&mut self, id: TallyId<'_>, cached: CachedDenial, now_us: u64) {
+        if cached.due_us <= now_us {
+            return;
+        }
+        if let Some(before) = self.denials.find_mut(cached.hash, |cached| cached.matches(id)) {
+            *before = cached;
+            return;
+        }
+        self.make_room(now_us);
+        self.denials.insert_unique(cached.hash, cached, |cached| cached.hash);
+    }
+
+    /// Removes the first of a few denials that is due; where there is no room, one that is not.
+    fn make_room(&mut self, now_us: u64) {
+        let Self { denials, sweeper, .. } = self;
+        let swept = sweeper.sweep(denials, SWEPT, 1, |cached| cached.due_us <= now_us);
+        if swept == 0 && denials.len() >= MOST_PER_SHARD {
+            sweeper.sweep(denials, usize::MAX, 1, |_| true);
+        }
+    }
+}
+
+impl std::fmt::Debug for DenialCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DenialCache").field("longest_us", &self.longest_us).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Queues of callers that wait for admission: one for each subject, in order, and only the first of a queue asks.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use foldhash::quality::RandomState;
+use tokio::time::{Instant, timeout_at};
+
+use crate::store::TallyKey;
+
+/// The wait queues of this process, by the key of the tally that their callers wait for. An empty queue is removed.
+#[derive(Debug, Default)]
+pub(crate) struct WaitQueues(Mutex<HashMap<TallyKey, WaitQueue, RandomState>>);
+
+#[derive(Debug, Default)]
+struct WaitQueue {
+    /// Held by the first caller of the queue. The mutex is fair, so it is handed on in order.
+    turn: Arc<tokio::sync::Mutex<()>>,
+    callers: usize,
+}
+
+impl WaitQueues {
+    /// Whether any caller waits for that tally.
+    pub(super) fn has(&self, key: &TallyKey) -> bool {
+        self.lock().contains_key(key)
+    }
+
+    /// Adds a caller at the end of the queue.
+    pub(super) fn join(&self, key: &TallyKey) -> Place<'_> {
+        let mut queues = self.lock();
+        let queue = queues.entry(*key).or_default();
+        queue.callers += 1;
+        Place { queues: self, key: *key, turn: Arc::clone(&queue.turn) }
+    }
+
+    /// The number of callers in each queue.
+    #[cfg(test)]
+    pub(super) fn lengths(&self) -> Vec<usize> {
+        self.lock().values().map(|queue| queue.callers).collect()
+    }
+
+    fn leave(&self, key: &TallyKey) {
+        let mut queues = self.lock();
+        let Some(queue) = queues.get_mut(key) else { return };
+        queue.callers -= 1;
+        if queue.callers == 0 {
+            queues.remove(key);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<TallyKey, WaitQueue, RandomState>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A caller's place in a queue. Dropping it leaves the queue.
+pub(super) struct Place<'a> {
+    queues: &'a WaitQueues,
+    key: TallyKey,
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Place<'_> {
+    /// Waits until the caller is the first of its queue; `None` at the deadline.
+    pub(super) async fn turn(&self, deadline: Option<Instant>) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        match deadline {
+            Some(deadline) => timeout_at(deadline, self.turn.lock()).await.ok(),
+            None => Some(self.turn.lock().await),
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.queues.leave(&self.key);
+    }
+}

@@ -1,0 +1,13 @@
+//! Times as whole microseconds, in which tallies and the script count.
+
+use std::time::Duration;
+
+/// Returns the microseconds of a duration.
+///
+/// Durations here are far below 2^53 microseconds: they come from the clock, or they are validated. A longer one is
+/// treated as endless.
+#[inline]
+pub(crate) fn from_duration(duration: Duration) -> u64 {
+    // Not by `as_micros`, which calculates in 128 bits.
+    duration.as_secs().saturating_mul(1_000_000).saturating_add(u64::from(duration.subsec_micros()))
+}

@@ -1,0 +1,118 @@
+//! One decision, from its start to its outcome.
+
+use std::fmt;
+
+use super::log;
+#[cfg(feature = "metrics")]
+use super::metrics::{self, PolicyMetrics};
+use crate::error::BackendError;
+
+/// What a decision is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A call, which runs if it is admitted.
+    Call,
+    /// A call that runs whatever is decided.
+    Shadow,
+    /// A question that counts nothing, which is not reported.
+    Peek,
+}
+
+/// The policy that is decided by, as far as reports need it.
+#[derive(Clone, Copy)]
+pub(crate) struct Observed<'a> {
+    pub(crate) policy: &'a str,
+    #[cfg(feature = "metrics")]
+    pub(crate) metrics: &'a PolicyMetrics,
+}
+
+/// The outcome of a decision.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outcome<'a> {
+    Allowed,
+    /// The kind of the rejection, and the position of the rule if it was a rule's.
+    Denied {
+        kind: &'static str,
+        rule: Option<usize>,
+    },
+    Undecided(&'a BackendError),
+}
+
+/// An observation of one decision while it is made.
+pub(crate) struct Observation {
+    purpose: Purpose,
+    #[cfg(feature = "metrics")]
+    started: std::time::Instant,
+    #[cfg(feature = "tracing-spans")]
+    span: tracing::Span,
+}
+
+impl Observation {
+    #[cfg_attr(not(feature = "tracing-spans"), allow(unused_variables, reason = "only a span needs the name"))]
+    #[inline]
+    pub(crate) fn start(policy: &str, purpose: Purpose) -> Self {
+        Self {
+            purpose,
+            #[cfg(feature = "metrics")]
+            started: std::time::Instant::now(),
+            #[cfg(feature = "tracing-spans")]
+            span: if purpose == Purpose::Peek { tracing::Span::none() } else { decide_span(policy) },
+        }
+    }
+
+    /// Does a part of the decision's work inside its span.
+    #[cfg_attr(not(feature = "tracing-spans"), allow(clippy::unused_self, reason = "there is no span to enter"))]
+    #[inline]
+    pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
+        #[cfg(feature = "tracing-spans")]
+        let _entered = self.span.enter();
+        work()
+    }
+
+    /// Reports the outcome.
+    pub(crate) fn finish(&self, observed: Observed<'_>, outcome: Outcome<'_>) {
+        if self.purpose == Purpose::Peek {
+            return;
+        }
+        #[cfg(any(feature = "metrics", feature = "tracing-spans"))]
+        let (label, rule) = self.label(outcome);
+        #[cfg(feature = "tracing-spans")]
+        {
+            self.span.record("outcome", label);
+            rule.inspect(|rule| _ = self.span.record("rule", rule));
+        }
+        #[cfg(feature = "metrics")]
+        metrics::record(observed, label, rule, self.started.elapsed());
+        self.within(|| match outcome {
+            Outcome::Allowed => {}
+            Outcome::Denied { kind, rule } if self.purpose == Purpose::Shadow => {
+                log::denied_in_shadow(observed.policy, kind, rule);
+            }
+            Outcome::Denied { kind, rule } => log::denied(observed.policy, kind, rule),
+            Outcome::Undecided(error) => log::undecided(observed.policy, error),
+        });
+    }
+
+    /// The outcome in one word, and the position of the rule.
+    #[cfg(any(feature = "metrics", feature = "tracing-spans"))]
+    fn label(&self, outcome: Outcome<'_>) -> (&'static str, Option<usize>) {
+        match outcome {
+            Outcome::Allowed => ("allowed", None),
+            Outcome::Denied { rule, .. } if self.purpose == Purpose::Shadow => ("shadow", rule),
+            Outcome::Denied { kind, rule } => (kind, rule),
+            Outcome::Undecided(_) => ("unavailable", None),
+        }
+    }
+}
+
+impl fmt::Debug for Observation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observation").field("purpose", &self.purpose).finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "tracing-spans")]
+fn decide_span(policy: &str) -> tracing::Span {
+    let empty = tracing::field::Empty;
+    tracing::debug_span!(target: super::TARGET, "decide", policy, outcome = empty, rule = empty)
+}

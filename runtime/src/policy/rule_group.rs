@@ -1,0 +1,247 @@
+//! The rules of a policy on one subject, with what a store needs of them.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::Duration;
+
+use foldhash::quality::FixedState;
+use tallygate_rules::{Algorithm, Ban, Role, Rule, format_duration};
+
+#[cfg(feature = "cron")]
+use super::ticks::Ticks;
+use crate::micros;
+use crate::subject::{digest32, escape_name};
+
+/// The most bytes of an equals sign and a digest of the label, which the main subject does not have.
+pub(crate) const LABEL_BYTES: usize = 9;
+
+/// The most bytes of a slash and the name of the tally's layout.
+pub(crate) const LAYOUT_BYTES: usize = 9;
+
+/// The rules that count one subject, in one tally.
+#[derive(Clone, Debug)]
+pub(crate) struct RuleGroup {
+    /// Says which of the policy's subjects; `None` is the one that every call has.
+    pub(crate) label: Option<Arc<str>>,
+    /// The rules, in their order.
+    pub(crate) rules: Vec<Rule>,
+    /// Those that are sliding windows, in numbers, so that no decision converts them.
+    pub(crate) windows: Vec<Window>,
+    /// The places of those that are not: each has a cell of its own, as [`cell_tag`] says.
+    pub(crate) celled: Vec<usize>,
+    /// The positions of these rules in the policy.
+    pub(crate) positions: Arc<[usize]>,
+    /// What becomes of this subject when it goes on being denied.
+    pub(crate) ban: Option<Ban>,
+    /// The largest count of a sliding window, at least 1, or 0 where there is none and so no log. More units than that are
+    /// never logged of one call.
+    pub(crate) largest: u64,
+    /// The longest sliding window: how long the log reaches back.
+    pub(crate) reach_us: u64,
+    /// The longest time for which a hit or a denial is remembered, schedules aside.
+    #[cfg_attr(not(feature = "redis"), allow(dead_code, reason = "tallies in memory know when they are over"))]
+    pub(crate) longest_us: u64,
+    /// Policy, subject and layout, as they stand in keys.
+    pub(crate) segment: Arc<str>,
+    /// A hash of the segment. Whoever calls cannot choose it, so it needs no seed.
+    pub(crate) segment_hash: u64,
+    #[cfg(feature = "cron")]
+    pub(crate) ticks: Arc<Ticks>,
+}
+
+/// A sliding window in numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    /// The place of its rule among those of the group.
+    pub(crate) place: usize,
+    pub(crate) count: u64,
+    pub(crate) per_us: u64,
+    /// Whether it is against duplicates: every call weighs 1, whatever its cost.
+    pub(crate) is_duplicate: bool,
+}
+
+impl Window {
+    fn of((place, rule): (usize, &Rule)) -> Option<Self> {
+        match rule.algorithm() {
+            Algorithm::SlidingWindow { per } => Some(Self {
+                place,
+                count: rule.count(),
+                per_us: micros::from_duration(*per),
+                is_duplicate: rule.role() == Role::Duplicate,
+            }),
+            _ => None,
+        }
+    }
+}
+
+impl RuleGroup {
+    /// Gathers rules by the label of the subject that they count, the main subject first.
+    pub(crate) fn gather(name: &str, rules: &[(Option<String>, Rule)], ban: Option<Ban>) -> Vec<Self> {
+        let main = (ban.is_some() || rules.iter().any(|(label, _)| label.is_none())).then_some(None);
+        let mut labels: Vec<Option<&String>> = main.into_iter().collect();
+        for (label, _) in rules {
+            if !labels.contains(&label.as_ref()) {
+                labels.push(label.as_ref());
+            }
+        }
+        labels.into_iter().map(|label| Self::new(name, label, rules, ban.filter(|_| label.is_none()))).collect()
+    }
+
+    fn new(name: &str, label: Option<&String>, all: &[(Option<String>, Rule)], ban: Option<Ban>) -> Self {
+        let mine = all.iter().enumerate().filter(|(_, (of, _))| of.as_ref() == label);
+        let (positions, rules): (Vec<_>, Vec<_>) = mine.map(|(at, (_, rule))| (at, rule.clone())).unzip();
+        let segment: Arc<str> =
+            format!("{}{}{}", &*escape_name(name), subject_segment(label), layout(&rules, ban)).into();
+        let group = Self {
+            label: label.map(|label| label.as_str().into()),
+            segment_hash: FixedState::default().hash_one(&*segment),
+            segment,
+            #[cfg(feature = "cron")]
+            ticks: Arc::new(Ticks::new(&rules)),
+            positions: positions.into(),
+            ban,
+            rules: Vec::new(),
+            windows: Vec::new(),
+            celled: Vec::new(),
+            largest: 0,
+            reach_us: 0,
+            longest_us: 0,
+        };
+        group.with_rules(rules)
+    }
+
+    /// The rules that have cells and their places, in their order.
+    #[inline]
+    pub(crate) fn rules_with_cells(&self) -> impl Iterator<Item = (usize, &Rule)> {
+        self.celled.iter().filter_map(|&place| Some((place, self.rules.get(place)?)))
+    }
+
+    /// Returns the same group with other counts in its rules.
+    pub(crate) fn with_rules(&self, rules: Vec<Rule>) -> Self {
+        let banned = self.ban.map(|ban| ban.within().max(ban.duration())).unwrap_or_default();
+        let longest = rules.iter().map(memory_of).max().unwrap_or_default().max(banned);
+        Self {
+            largest: sliding(&rules).map(|rule| rule.count().max(1)).max().unwrap_or_default(),
+            reach_us: micros::from_duration(reach(&rules)),
+            longest_us: micros::from_duration(longest),
+            windows: rules.iter().enumerate().filter_map(Window::of).collect(),
+            celled: (0..rules.len()).filter(|&place| Window::of((place, &rules[place])).is_none()).collect(),
+            rules,
+            ..self.clone()
+        }
+    }
+}
+
+fn sliding(rules: &[Rule]) -> impl Iterator<Item = &Rule> {
+    rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }))
+}
+
+/// Keeps the subjects of one policy apart, whatever their values.
+fn subject_segment(label: Option<&String>) -> String {
+    label.map_or_else(String::new, |label| format!("={:08x}", digest32(label)))
+}
+
+fn reach(rules: &[Rule]) -> Duration {
+    sliding(rules).filter_map(Rule::per).max().unwrap_or_default()
+}
+
+/// How long a rule remembers a hit.
+fn memory_of(rule: &Rule) -> Duration {
+    match rule.algorithm() {
+        Algorithm::SlidingWindow { per } | Algorithm::FixedWindow { per } => *per,
+        Algorithm::SlidingCounter { per } => 2 * *per,
+        Algorithm::TokenBucket(bucket) => {
+            // A rule that admits nothing remembers what it admitted while it did.
+            let count = rule.count().max(1);
+            let capacity = bucket.capacity_or(count);
+            let reset_after = bucket.reset_after_or(count);
+            // A full bucket is like an unused one, unless that begins with less.
+            if bucket.initial_or(count) == capacity { reset_after.min(bucket.fill_time(count)) } else { reset_after }
+        }
+        _ => Duration::ZERO,
+    }
+}
+
+/// Names what decides the meaning of a rule's cell. The count is none of it, so it may change and keep the tally.
+fn cell_tag(rule: &Rule) -> Option<String> {
+    match rule.algorithm() {
+        Algorithm::SlidingCounter { per } => Some(format!("c{}", per.as_micros())),
+        Algorithm::FixedWindow { per } => Some(format!("f{}", per.as_micros())),
+        Algorithm::TokenBucket(bucket) => Some(format!("b{}", bucket.per().as_micros())),
+        #[cfg(feature = "cron")]
+        Algorithm::Cron { schedule } => Some(format!("k{}@{}", schedule.expression(), schedule.zone())),
+        _ => None,
+    }
+}
+
+/// Whether one rule counts as another does, their counts aside.
+pub(crate) fn is_like(one: &Rule, other: &Rule) -> bool {
+    one.role() == other.role() && one.per() == other.per() && cell_tag(one) == cell_tag(other)
+}
+
+/// Names how long the log of a tally reaches back, as in `/1d`; where there are cells, a digest names that and these.
+///
+/// Policies of one name but another layout have tallies of their own: one that remembers a shorter time would drop what
+/// the other still counts.
+fn layout(rules: &[Rule], ban: Option<Ban>) -> String {
+    let reach = format_duration(reach(rules));
+    // The duration of a ban may change: what is stored is when it ends.
+    let banned = ban.map(|ban| format!("!{};{}", ban.denials(), ban.within().as_micros()));
+    let cells: Vec<_> = rules.iter().filter_map(cell_tag).chain(banned).collect();
+    if cells.is_empty() && reach.len() < LAYOUT_BYTES {
+        return format!("/{reach}");
+    }
+    format!("/{:08x}", digest32(&format!("{reach};{}", cells.join(";"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn layout(rules: &[Rule]) -> String {
+        super::layout(rules, None)
+    }
+
+    #[test]
+    fn a_layout_depends_on_the_longest_window_of_the_log() {
+        let hour = 60 * MINUTE;
+        let one = layout(&[Rule::sliding_window(1, MINUTE), Rule::sliding_window(9, hour)]);
+        assert_eq!(one, "/1h");
+        assert_eq!(one, layout(&[Rule::sliding_window(5, hour), Rule::duplicate(MINUTE)]));
+        assert_ne!(one, layout(&[Rule::sliding_window(1, MINUTE)]));
+    }
+
+    #[test]
+    fn a_layout_depends_on_the_algorithm_and_window_of_each_cell_but_on_no_count() {
+        let one = layout(&[Rule::fixed_window(1, MINUTE)]);
+        assert_eq!(one.len(), LAYOUT_BYTES);
+        assert_eq!(one, layout(&[Rule::fixed_window(2, MINUTE)]));
+        assert_ne!(one, layout(&[Rule::fixed_window(1, 2 * MINUTE)]));
+        assert_ne!(one, layout(&[Rule::sliding_counter(1, MINUTE)]));
+        assert_ne!(one, layout(&[Rule::fixed_window(1, MINUTE), Rule::sliding_window(1, MINUTE)]));
+    }
+
+    #[test]
+    fn a_layout_depends_on_what_a_ban_remembers_and_not_on_how_long_it_lasts() {
+        let rules = [Rule::sliding_window(1, MINUTE)];
+        let ban = |denials, hours: u32| super::layout(&rules, Some(Ban::new(denials, MINUTE, hours * 60 * MINUTE)));
+        assert_ne!(ban(20, 1), layout(&rules));
+        assert_eq!(ban(20, 1), ban(20, 2));
+        assert_ne!(ban(20, 1), ban(21, 1));
+    }
+
+    #[test]
+    fn rules_are_gathered_by_the_subject_they_count_the_main_one_first() {
+        let rule = |count| Rule::sliding_window(count, MINUTE);
+        let by = |label: &str| Some(label.to_owned());
+        let rules = [(by("ip"), rule(1)), (None, rule(2)), (by("all"), rule(3)), (by("ip"), rule(4))];
+        let groups = RuleGroup::gather("p", &rules, None);
+        let shape: Vec<_> = groups.iter().map(|group| (group.label.as_deref(), &group.positions[..])).collect();
+        assert_eq!(shape, [(None, &[1][..]), (Some("ip"), &[0, 3]), (Some("all"), &[2])]);
+        assert_eq!(&*groups[0].segment, "p/1m");
+        assert!(groups[1].segment.starts_with("p=") && groups[1].segment.ends_with("/1m"));
+        assert_ne!(groups[1].segment, groups[2].segment);
+    }
+}

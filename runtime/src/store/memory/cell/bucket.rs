@@ -1,0 +1,70 @@
+//! Token buckets, in integers: a level is tokens times `per`, so a microsecond adds exactly `count` to it.
+
+use tallygate_rules::TokenBucket;
+
+use super::state::Cell;
+use crate::decision::Quota;
+use crate::micros;
+use crate::store::memory::wait::Wait;
+
+pub(super) fn at(cell: Cell, bucket: &TokenBucket, count: u64, now_us: u64) -> Cell {
+    let per_us = micros::from_duration(bucket.per());
+    let unused_us = cell.stamp_us + micros::from_duration(bucket.reset_after_or(count));
+    if unused_us <= now_us {
+        return Cell { stamp_us: now_us, amount: bucket.initial_or(count) * per_us, other: 0, since_us: now_us };
+    }
+    let full = bucket.capacity_or(count) * per_us;
+    let flown = (now_us - cell.stamp_us).saturating_mul(count);
+    Cell { amount: cell.amount.saturating_add(flown).min(full), other: unused_us, ..cell }
+}
+
+pub(super) fn wait(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_us: u64) -> Wait {
+    if cost > bucket.capacity_or(count) {
+        return Wait::NEVER;
+    }
+    let missing = (cost * micros::from_duration(bucket.per())).saturating_sub(cell.amount);
+    if missing == 0 {
+        return Wait::NONE;
+    }
+    // Nothing flows into an unused bucket, and one that is left alone is unused in the end.
+    let flow_us = missing.div_ceil(count.max(1));
+    let unused_us = cell.other.saturating_sub(now_us);
+    if unused_us > flow_us {
+        Wait::us(flow_us)
+    } else if unused_us > 0 && bucket.initial_or(count) >= cost {
+        Wait::us(unused_us)
+    } else {
+        Wait::NEVER
+    }
+}
+
+/// What flows in is lost once the bucket is unused.
+pub(super) fn lapse(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_us: u64) -> Option<Wait> {
+    let unused_us = cell.other.saturating_sub(now_us);
+    (unused_us > 0 && bucket.initial_or(count) < cost).then(|| Wait::us(unused_us))
+}
+
+pub(super) fn charged(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_us: u64) -> Cell {
+    Cell {
+        stamp_us: now_us,
+        amount: cell.amount - cost * micros::from_duration(bucket.per()),
+        other: now_us + micros::from_duration(bucket.reset_after_or(count)),
+        ..cell
+    }
+}
+
+/// A bucket that has been unused since is not the one that the tokens were taken from.
+pub(super) fn refunded(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, admitted_us: u64) -> Cell {
+    let per_us = micros::from_duration(bucket.per());
+    let counted = cell.since_us <= admitted_us && admitted_us <= cell.stamp_us;
+    // Another version of the policy may hold more. What is there stays there.
+    let full = (bucket.capacity_or(count) * per_us).max(cell.amount);
+    if counted { Cell { amount: (cell.amount + cost.saturating_mul(per_us)).min(full), ..cell } } else { cell }
+}
+
+pub(super) fn quota(cell: Cell, bucket: &TokenBucket, count: u64, now_us: u64) -> Quota {
+    let per_us = micros::from_duration(bucket.per());
+    let missing = bucket.capacity_or(count) * per_us - cell.amount;
+    let fill_us = missing.div_ceil(count.max(1));
+    Quota::new(cell.amount / per_us, fill_us.min(cell.other.saturating_sub(now_us)))
+}

@@ -1,0 +1,23 @@
+//! Fixed windows, which open at the first hit.
+
+use super::state::{Cell, wait_for_room};
+use crate::decision::Quota;
+use crate::store::memory::wait::Wait;
+
+pub(super) fn at(cell: Cell, window_us: u64, now_us: u64) -> Cell {
+    if cell.stamp_us + window_us <= now_us { Cell { stamp_us: now_us, ..Cell::default() } } else { cell }
+}
+
+pub(super) fn wait(cell: Cell, count: u64, window_us: u64, cost: u64, now_us: u64) -> Wait {
+    wait_for_room(cell.amount, count, cost, || Wait::until(cell.stamp_us + window_us, now_us))
+}
+
+pub(super) fn refunded(cell: Cell, window_us: u64, cost: u64, admitted_us: u64) -> Cell {
+    let counted = cell.stamp_us <= admitted_us && admitted_us < cell.stamp_us + window_us;
+    if counted { Cell { amount: cell.amount.saturating_sub(cost), ..cell } } else { cell }
+}
+
+pub(super) fn quota(cell: Cell, count: u64, window_us: u64, now_us: u64) -> Quota {
+    let reset_us = if cell.amount > 0 { cell.stamp_us + window_us - now_us } else { 0 };
+    Quota::new(count.saturating_sub(cell.amount), reset_us)
+}

@@ -1,0 +1,35 @@
+//! What one rule remembers, and when there is room again.
+
+use crate::store::memory::wait::Wait;
+
+/// What one rule remembers.
+///
+/// | algorithm | `stamp_us` | `amount` | `other` |
+/// | --- | --- | --- | --- |
+/// | sliding counter | start of the slot | its weight | weight of the slot before |
+/// | fixed window | when it opened | its weight | – |
+/// | cron | last hit | weight since the last tick | the tick to come |
+/// | token bucket | last hit | level, in tokens · per | when it is unused again |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::store::memory) struct Cell {
+    pub(super) stamp_us: u64,
+    pub(super) amount: u64,
+    pub(super) other: u64,
+    /// Since when a token bucket has been in use.
+    pub(super) since_us: u64,
+}
+
+impl Cell {
+    pub(in crate::store::memory) fn is_after(self, now_us: u64) -> bool {
+        self.stamp_us > now_us
+    }
+}
+
+/// Waits for room that comes at a known time, if the call can fit at all.
+pub(super) fn wait_for_room(used: u64, count: u64, cost: u64, wait: impl FnOnce() -> Wait) -> Wait {
+    match count.checked_sub(cost) {
+        None => Wait::NEVER,
+        Some(most) if used <= most => Wait::NONE,
+        Some(_) => wait(),
+    }
+}

@@ -1,0 +1,167 @@
+//! The server: a connection, the script, and what is known of its clock.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use ::redis::aio::MultiplexedConnection;
+use ::redis::{Cmd, FromRedisValue, RedisError};
+use tallygate_lua as lua;
+use tokio::time::{Instant, timeout_at};
+
+use super::connect::{self, Connector, Link};
+use super::pack;
+use super::script::Script;
+use super::wire::{self, Reply};
+use crate::clock::Clock;
+use crate::error::{BackendError, Error};
+use crate::store::request::Request;
+use crate::store::tally_id::TallyId;
+use crate::store::tally_key::TallyKey;
+
+/// A Redis server that knows the script.
+#[derive(Debug)]
+pub(super) struct Server {
+    connector: Connector,
+    decide: Script,
+    refund: Script,
+    ban: Script,
+    /// Of all keys.
+    prefix: String,
+    clock: Clock,
+    /// How far the server's clock is ahead of this process's, in microseconds, when it last said so.
+    ahead_us: AtomicI64,
+}
+
+impl Server {
+    pub(super) fn new(url: &str, prefix: &str, clock: Clock) -> Result<Self, Error> {
+        let script = |text| Script::new(text, clock.clone());
+        Ok(Self {
+            connector: Connector::new(url)?,
+            decide: script(lua::DECIDE),
+            refund: script(lua::REFUND),
+            ban: script(lua::BAN),
+            prefix: prefix.to_owned(),
+            ahead_us: AtomicI64::new(0),
+            clock,
+        })
+    }
+
+    pub(super) async fn reach(&self) -> Result<(), BackendError> {
+        self.connector.link().await.map(drop)
+    }
+
+    /// Asks several requests in one call. Each is decided by itself, in their order.
+    pub(super) async fn ask(&self, requests: &[Request<'_>], until: Instant) -> Result<Vec<Reply>, BackendError> {
+        let now_us = self.now_us();
+        let packed: Vec<_> = requests.iter().map(|request| pack::request(request, now_us)).collect();
+        let keys = requests.iter().flat_map(|request| request.keys(&self.prefix));
+        let values = self.run(&self.decide, keys, &packed, until).await?;
+        self.learn_time(&values);
+        wire::read_replies(&values, requests).ok_or_else(unknown_shape)
+    }
+
+    /// Takes back the hits of a call that was admitted then; tells whether there were any.
+    pub(super) async fn refund(
+        &self,
+        request: Request<'_>,
+        admitted_us: u64,
+        until: Instant,
+    ) -> Result<bool, BackendError> {
+        // By the time that the first answer tells, the second is the last.
+        for _ in 0..2 {
+            let arguments = [pack::request(&request, self.now_us()), admitted_us.to_string().into()];
+            let values = self.run(&self.refund, request.keys(&self.prefix), &arguments, until).await?;
+            self.learn_time(&values);
+            match values[..] {
+                [_, lua::OFF_THE_CLOCK] => {}
+                [_, given] => return Ok(given > 0),
+                _ => return Err(unknown_shape()),
+            }
+        }
+        Err(BackendError::new("redis: the server's clock is not where it was a moment ago"))
+    }
+
+    /// Bans a subject for that long, or ends its ban.
+    pub(super) async fn ban(&self, id: TallyId<'_>, duration_us: u64, until: Instant) -> Result<(), BackendError> {
+        let TallyId { group, .. } = id;
+        let key = id.key(&self.prefix);
+        let ttl_ms = pack::ttl_ms(group.longest_us.max(duration_us));
+        let numbers = [group.celled.len() as u64, pack::denials(group) as u64, duration_us, ttl_ms];
+        let arguments = numbers.map(|number| number.to_string().into());
+        self.run(&self.ban, std::iter::once(key), &arguments, until).await.map(drop)
+    }
+
+    /// Forgets the tallies of such a call.
+    pub(super) async fn reset(&self, request: Request<'_>, until: Instant) -> Result<(), BackendError> {
+        let mut command = ::redis::cmd("UNLINK");
+        for key in request.keys(&self.prefix) {
+            command.arg(key.as_str());
+        }
+        self.query::<i64>(&command, until).await.map(drop)
+    }
+
+    async fn run(
+        &self,
+        script: &Script,
+        keys: impl Iterator<Item = TallyKey> + Clone,
+        arguments: &[Vec<u8>],
+        until: Instant,
+    ) -> Result<Vec<i64>, BackendError> {
+        let reply =
+            self.answer(until, async |connection| script.run(connection, keys.clone(), arguments).await).await?;
+        wire::integers(&reply).ok_or_else(unknown_shape)
+    }
+
+    /// Asks over the connection, and judges the connection by how that goes.
+    pub(super) async fn answer<T>(
+        &self,
+        until: Instant,
+        ask: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, RedisError>,
+    ) -> Result<T, BackendError> {
+        let asked = Instant::now();
+        let mut link = timeout_at(until, self.connector.link()).await.map_err(|_| late())??;
+        let Ok(answer) = timeout_at(until, ask(link.connection())).await else {
+            self.connector.suspect(&link, asked);
+            return Err(late());
+        };
+        link.heard();
+        answer.map_err(|error| self.blame(&link, &error))
+    }
+
+    /// Sends one command beside the script.
+    pub(super) async fn query<T: FromRedisValue>(&self, command: &Cmd, until: Instant) -> Result<T, BackendError> {
+        self.answer(until, async |connection| command.query_async(connection).await).await
+    }
+
+    /// Drops the connection where the error says that it leads nowhere, or to a server that may not write.
+    fn blame(&self, link: &Link, error: &RedisError) -> BackendError {
+        if error.is_unrecoverable_error() || is_read_only(error) {
+            self.connector.discard(link);
+        }
+        connect::backend_error(error)
+    }
+
+    /// The server's time, as well as this process knows it.
+    fn now_us(&self) -> u64 {
+        self.clock.now_us().saturating_add_signed(self.ahead_us.load(Ordering::Relaxed))
+    }
+
+    fn learn_time(&self, values: &[i64]) {
+        if let Some(server_us) = wire::server_us(values) {
+            let ahead_us = server_us.cast_signed().wrapping_sub(self.clock.now_us().cast_signed());
+            self.ahead_us.store(ahead_us, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether the server has become a replica, which Redis 6 says within an error of the script.
+fn is_read_only(error: &RedisError) -> bool {
+    error.code() == Some("READONLY") || error.detail().is_some_and(|detail| detail.contains("-READONLY"))
+}
+
+fn unknown_shape() -> BackendError {
+    BackendError::new("redis: the script's reply has an unknown shape")
+}
+
+pub(super) fn late() -> BackendError {
+    BackendError::new("redis: no answer within the deadline")
+}

@@ -1,0 +1,141 @@
+//! The script's reply, as the header of `decide.lua` describes it.
+
+use std::time::Duration;
+
+use tallygate_lua as lua;
+
+use crate::decision::Quota;
+use crate::policy::Policy;
+use crate::store::answer::{self, Answer, Outcome};
+use crate::store::request::Request;
+
+/// What the script says of one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    Answer(Answer),
+    /// The ticks that were sent are not around the server's time.
+    StaleTicks,
+    /// A tally cannot be read. Nothing was charged; asked alone, the server says why.
+    Unreadable,
+}
+
+/// Reads the integers of a reply, or `None` where there is a part of one.
+pub(super) fn integers(reply: &[u8]) -> Option<Vec<i64>> {
+    let (integers, rest) = reply.as_chunks::<{ lua::INTEGER_BYTES }>();
+    rest.is_empty().then(|| integers.iter().copied().map(integer).collect())
+}
+
+fn integer(bytes: [u8; lua::INTEGER_BYTES]) -> i64 {
+    let mut upper = [0; 8];
+    upper[..lua::INTEGER_BYTES].copy_from_slice(&bytes);
+    // From the upper bytes they are moved down with their sign.
+    i64::from_be_bytes(upper) >> (8 * (upper.len() - lua::INTEGER_BYTES))
+}
+
+/// Reads the replies to these requests, or `None` where they have not the shape of some.
+pub(super) fn read_replies(mut values: &[i64], requests: &[Request<'_>]) -> Option<Vec<Reply>> {
+    let mut replies = Vec::with_capacity(requests.len());
+    for request in requests {
+        let (&head, rest) = values.split_first_chunk::<{ lua::REPLY_FIELDS }>()?;
+        // Only a request that was decided is reported on.
+        let decided = head[1] >= lua::ADMITTED;
+        let reported = if request.options.report && decided { request.policy.rules().len() } else { 0 };
+        let (quotas, rest) = rest.split_at_checked(lua::REPORT_FIELDS * reported)?;
+        replies.push(read_reply(request.policy, head, quotas)?);
+        values = rest;
+    }
+    values.is_empty().then_some(replies)
+}
+
+fn read_reply(policy: &Policy, [at_us, rule, wait_us]: [i64; lua::REPLY_FIELDS], quotas: &[i64]) -> Option<Reply> {
+    let at_us = u64::try_from(at_us).ok()?;
+    let outcome = match (rule, wait_us) {
+        (lua::OFF_THE_CLOCK, _) => return Some(Reply::StaleTicks),
+        (lua::UNREADABLE, _) => return Some(Reply::Unreadable),
+        (lua::BANNED, 1..) => Outcome::Banned { retry_after: micros(wait_us)? },
+        (lua::ADMITTED, 0) => Outcome::Admitted,
+        (1.., lua::NEVER) => Outcome::Denied { rule: index(rule)?, retry_after: None },
+        (1.., 1..) => Outcome::Denied { rule: index(rule)?, retry_after: Some(micros(wait_us)?) },
+        _ => return None,
+    };
+    let quotas = quotas.chunks_exact(lua::REPORT_FIELDS).map(|pair| {
+        let &[remaining, reset_us] = pair else { return None };
+        Some(Quota { remaining: u64::try_from(remaining).ok()?, reset: micros(reset_us)? })
+    });
+    let report = answer::report(policy, quotas.collect::<Option<_>>()?);
+    Some(Reply::Answer(Answer { outcome: outcome.with_position(policy), report, at_us }))
+}
+
+/// Returns the server's time.
+pub(super) fn server_us(values: &[i64]) -> Option<u64> {
+    values.first().and_then(|&us| u64::try_from(us).ok())
+}
+
+/// The script counts rules from 1.
+fn index(rule: i64) -> Option<usize> {
+    usize::try_from(rule).ok()?.checked_sub(1)
+}
+
+fn micros(us: i64) -> Option<Duration> {
+    u64::try_from(us).ok().map(Duration::from_micros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tallygate_rules::Rule;
+
+    use crate::decision::RuleStatus;
+    use crate::store::request::CallOptions;
+
+    fn rule() -> Rule {
+        Rule::sliding_window(1, Duration::from_secs(1))
+    }
+
+    fn read(values: &[i64], report: bool) -> Option<Vec<Reply>> {
+        let policy = Policy::builder("p").rule(rule()).build().unwrap();
+        let options = CallOptions { report, ..CallOptions::PLAIN };
+        read_replies(values, &[Request { policy: &policy, subjects: &[], options }])
+    }
+
+    fn answer(outcome: Outcome, quotas: Vec<Quota>) -> Vec<Reply> {
+        let report = quotas.into_iter().map(|quota| RuleStatus::new(0, rule(), quota)).collect();
+        vec![Reply::Answer(Answer { outcome, report, at_us: 7 })]
+    }
+
+    #[test]
+    fn a_reply_is_read_whole() {
+        let second = Some(Duration::from_secs(1));
+        assert_eq!(read(&[7, 0, 0], false).unwrap(), answer(Outcome::Admitted, vec![]));
+        assert_eq!(
+            read(&[7, 2, 1_000_000], false).unwrap(),
+            answer(Outcome::Denied { rule: 1, retry_after: second }, vec![])
+        );
+        assert_eq!(read(&[7, 1, -1], false).unwrap(), answer(Outcome::Denied { rule: 0, retry_after: None }, vec![]));
+        assert_eq!(read(&[7, 0, 0, 3, 5], true).unwrap(), answer(Outcome::Admitted, vec![Quota::new(3, 5)]));
+        let banned = Outcome::Banned { retry_after: Duration::from_secs(1) };
+        assert_eq!(read(&[7, -3, 1_000_000], true).unwrap(), answer(banned, vec![]));
+        assert_eq!(read(&[7, -1, 0], false), Some(vec![Reply::StaleTicks]));
+        assert_eq!(read(&[7, -2, 0], false), Some(vec![Reply::Unreadable]));
+    }
+
+    #[test]
+    fn the_integers_of_a_reply_have_seven_bytes_and_a_sign() {
+        let reply = [[0, 0, 0, 0, 0, 1, 2], [0xFF; 7], [0x80, 0, 0, 0, 0, 0, 0], [0x1F, 255, 255, 255, 255, 255, 255]];
+        let expected = vec![258, -1, -(1 << 55), (1 << 53) - 1];
+        assert_eq!(integers(reply.as_flattened()), Some(expected));
+        assert_eq!(integers(&[]), Some(vec![]));
+        assert_eq!(integers(&[0; 8]), None);
+    }
+
+    #[test]
+    fn a_reply_of_another_shape_is_refused() {
+        for broken in
+            [&[][..], &[7], &[7, 0], &[-7, 0, 0], &[7, 0, 5], &[7, 1, 0], &[7, -4, 5], &[7, 1, -2], &[7, 0, 0, 0]]
+        {
+            assert_eq!(read(broken, false), None, "{broken:?}");
+        }
+        assert_eq!(read(&[7, 0, 0, 3, -5], true), None);
+        assert_eq!(read(&[7, 0, 0, 3], true), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! The subject of a call: what its rules count.
+
+mod escaping;
+pub(crate) mod filters;
+
+use std::fmt::{self, Write as _};
+use std::hash::{Hash, Hasher};
+
+use self::escaping::{Bounded, EscapedText};
+pub(crate) use self::escaping::{NAME_BYTES, digest32, escape_name};
+
+/// The most bytes that a subject takes within a key; a longer one ends in a digest of the whole.
+pub(crate) const SUBJECT_BYTES: usize = 100;
+
+/// The escaped text of a subject, as it stands in keys.
+pub(crate) type SubjectKey = EscapedText<SUBJECT_BYTES>;
+
+/// The subject of a call: the rendered `key`, like `sms:13800000000`. Each subject has a tally of its own.
+///
+/// A subject is made of values, which are escaped, so that distinct values never make the same subject. A short one
+/// lives on the stack; a long one ends in a 128-bit digest of the whole.
+///
+/// # Examples
+///
+/// ```
+/// use tallygate::Subject;
+/// assert_eq!(Subject::of("sms").and("13800000000").to_string(), "sms:13800000000");
+/// assert_ne!(Subject::of("a:b").and("c"), Subject::of("a").and("b:c"));
+/// ```
+#[derive(Clone)]
+pub struct Subject {
+    text: Bounded<SUBJECT_BYTES>,
+}
+
+impl Subject {
+    /// Returns the subject of a policy that counts all calls together.
+    #[inline]
+    #[must_use]
+    pub fn everyone() -> Self {
+        Self { text: Bounded::new() }
+    }
+
+    /// Returns a subject of one value.
+    #[must_use]
+    pub fn of(value: impl fmt::Display) -> Self {
+        let mut subject = Self::everyone();
+        subject.push_value(&value);
+        subject
+    }
+
+    /// Adds a value, after a colon.
+    #[must_use]
+    pub fn and(mut self, value: impl fmt::Display) -> Self {
+        self.push_literal(":");
+        self.push_value(&value);
+        self
+    }
+
+    /// Adds text as it is: printable ASCII without `%` and `!`, which only escapes and digests contain.
+    #[inline]
+    pub(crate) fn push_literal(&mut self, text: &str) {
+        self.text.push(text);
+    }
+
+    /// Adds a value, escaped.
+    pub(crate) fn push_value(&mut self, value: &(impl fmt::Display + ?Sized)) {
+        // Only the value's own `Display` can fail; what it wrote until then is its rendering.
+        let _ = write!(self.text.escaped(), "{value}");
+    }
+
+    /// The escaped text, unless it is yet to be shortened.
+    #[inline]
+    pub(crate) fn whole(&self) -> Option<&SubjectKey> {
+        self.text.whole()
+    }
+
+    /// The escaped text.
+    pub(crate) fn key(&self) -> SubjectKey {
+        self.text.shortened()
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.key())
+    }
+}
+
+/// Leaves out the values, which may be personal.
+impl fmt::Debug for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subject").finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for Subject {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Subject {}
+
+impl Hash for Subject {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl From<&str> for Subject {
+    fn from(value: &str) -> Self {
+        Self::of(value)
+    }
+}
+
+impl From<String> for Subject {
+    fn from(value: String) -> Self {
+        Self::of(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_subject_keeps_its_start_and_ends_in_a_digest() {
+        let long = "x".repeat(101);
+        let text = Subject::of(&long).to_string();
+        assert_eq!(text.len(), SUBJECT_BYTES);
+        assert!(text.starts_with(&"x".repeat(67)) && text.as_bytes()[67] == b'!');
+        assert_ne!(Subject::of(&long), Subject::of("x".repeat(102)));
+        assert_eq!(Subject::of("x".repeat(100)).to_string(), "x".repeat(100));
+    }
+
+    #[test]
+    fn the_digest_of_a_long_subject_has_these_exact_bytes_however_it_is_written() {
+        let whole = Subject::of("a").and("é".repeat(300));
+        assert_eq!(whole.to_string(), DIGESTED);
+        let mut in_parts = Subject::of("a");
+        in_parts.push_literal(":");
+        for _ in 0..300 {
+            in_parts.push_value("é");
+        }
+        assert_eq!(in_parts.to_string(), DIGESTED);
+    }
+
+    const DIGESTED: &str =
+        "a:%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A!d2ad057a2e4aa3dec7545e36d0c166fc";
+
+    #[test]
+    fn an_empty_value_is_a_value_like_any_other() {
+        assert_ne!(Subject::of("a").and(""), Subject::of("a"));
+        assert_ne!(Subject::of("").and("a"), Subject::of("a").and(""));
+    }
+
+    #[test]
+    fn debug_output_leaves_out_the_values() {
+        let subject = Subject::of("13800000000");
+        assert!(!format!("{subject:?} {:?}", subject.key()).contains("138"));
+    }
+}

@@ -1,0 +1,155 @@
+//! Escaping: from values to text that is safe in keys, and of bounded length.
+//!
+//! Distinct values never share a key: every byte of a value that [`is_plain`] refuses is percent-encoded, so whatever
+//! stands between two values (`:` for one) never comes from a value.
+
+use std::fmt;
+use std::ops::Deref;
+
+use arrayvec::ArrayString;
+use blake2::digest::consts::{U4, U16};
+use blake2::{Blake2s, Digest};
+use tallygate_rules::is_plain;
+
+/// Stands before a digest. No value and no literal can contain it, so a digest is never mistaken for a value.
+const DIGEST_MARK: char = '!';
+
+/// The digest's 128 bits in hexadecimal.
+const DIGEST_BYTES: usize = 32;
+
+/// The most bytes that the name of a policy takes within a key; a longer one ends in a digest of the whole.
+pub(crate) const NAME_BYTES: usize = 55;
+
+/// How many escaped bytes are handed on at once.
+const CHUNK_BYTES: usize = 192;
+
+const HEX_UPPER: &[u8; 16] = b"0123456789ABCDEF";
+const HEX_LOWER: &[u8; 16] = b"0123456789abcdef";
+
+/// Escaped text of at most `N` bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct EscapedText<const N: usize>(ArrayString<N>);
+
+impl<const N: usize> Deref for EscapedText<N> {
+    type Target = str;
+
+    #[inline]
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Leaves out the values, which may be personal.
+impl<const N: usize> fmt::Debug for EscapedText<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EscapedText").finish_non_exhaustive()
+    }
+}
+
+/// Text of at most `N` bytes. A longer one keeps its start and ends in a digest of the whole, which is computed while
+/// the text is written and never holds it.
+#[derive(Clone)]
+pub(super) struct Bounded<const N: usize> {
+    start: EscapedText<N>,
+    /// The digest of all the text, once it is longer than `N`.
+    digest: Option<Box<Blake2s<U16>>>,
+}
+
+impl<const N: usize> Bounded<N> {
+    #[inline]
+    pub(super) const fn new() -> Self {
+        Self { start: EscapedText(ArrayString::new_const()), digest: None }
+    }
+
+    /// Adds text as it is, which has to be ASCII.
+    #[inline]
+    pub(super) fn push(&mut self, text: &str) {
+        match &mut self.digest {
+            Some(digest) => digest.update(text),
+            None if self.start.0.try_push_str(text).is_ok() => {}
+            None => self.overflow(text),
+        }
+    }
+
+    #[cold]
+    fn overflow(&mut self, text: &str) {
+        let mut digest = Blake2s::<U16>::new();
+        digest.update(&*self.start);
+        digest.update(text);
+        // The start of the text is what was written first, also where a chunk crosses the boundary.
+        let rest = self.start.0.remaining_capacity();
+        self.start.0.push_str(text.get(..rest).unwrap_or_default());
+        self.digest = Some(Box::new(digest));
+    }
+
+    /// The text, if it is not longer than `N`.
+    #[inline]
+    pub(super) fn whole(&self) -> Option<&EscapedText<N>> {
+        self.digest.is_none().then_some(&self.start)
+    }
+
+    /// The text, shortened if it is longer than `N`.
+    pub(super) fn shortened(&self) -> EscapedText<N> {
+        let Some(digest) = &self.digest else { return self.start };
+        let mut text = self.start.0;
+        // The mark and the digest fit by this choice.
+        text.truncate(N.saturating_sub(DIGEST_BYTES + DIGEST_MARK.len_utf8()));
+        text.push(DIGEST_MARK);
+        for byte in Digest::finalize((**digest).clone()) {
+            text.push(hex(HEX_LOWER, byte >> 4));
+            text.push(hex(HEX_LOWER, byte));
+        }
+        EscapedText(text)
+    }
+
+    /// A writer that escapes what is written to it.
+    pub(super) fn escaped(&mut self) -> Escaped<'_, N> {
+        Escaped(self)
+    }
+}
+
+/// Percent-encodes the text that is written to it.
+pub(super) struct Escaped<'a, const N: usize>(&'a mut Bounded<N>);
+
+impl<const N: usize> fmt::Write for Escaped<'_, N> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        // Most values are plain, and this is quicker to find out than what is not.
+        if text.bytes().all(is_plain) {
+            self.0.push(text);
+            return Ok(());
+        }
+        let mut chunk = ArrayString::<CHUNK_BYTES>::new();
+        for byte in text.bytes() {
+            if chunk.remaining_capacity() < 3 {
+                self.0.push(&chunk);
+                chunk.clear();
+            }
+            if is_plain(byte) {
+                chunk.push(char::from(byte));
+            } else {
+                chunk.push('%');
+                chunk.push(hex(HEX_UPPER, byte >> 4));
+                chunk.push(hex(HEX_UPPER, byte));
+            }
+        }
+        self.0.push(&chunk);
+        Ok(())
+    }
+}
+
+fn hex(digits: &[u8; 16], bits: u8) -> char {
+    char::from(digits[usize::from(bits & 0xF)])
+}
+
+/// Escapes the name of a policy as it stands in its keys.
+pub(crate) fn escape_name(name: &str) -> EscapedText<NAME_BYTES> {
+    let mut text = Bounded::new();
+    // Writing to it cannot fail.
+    let _ = fmt::Write::write_str(&mut text.escaped(), name);
+    text.shortened()
+}
+
+/// Returns 32 bits of a text's digest.
+pub(crate) fn digest32(text: &str) -> u32 {
+    Blake2s::<U4>::digest(text.as_bytes()).iter().fold(0, |bits, &byte| bits << 8 | u32::from(byte))
+}

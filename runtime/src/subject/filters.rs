@@ -1,0 +1,111 @@
+//! The filters of placeholders, and the secret that one of them needs.
+
+use std::fmt::{self, Write as _};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use blake2::digest::consts::{U16, U32};
+use blake2::digest::{KeyInit, Mac};
+use blake2::{Blake2s, Blake2sMac, Digest};
+
+/// The bits of an IPv6 address that name its network, which one customer usually has alone.
+const NETWORK_BITS: u32 = 64;
+
+/// The key of digests.
+#[derive(Clone)]
+pub(crate) struct Secret([u8; 32]);
+
+impl Secret {
+    /// Makes a key of a secret of any length.
+    pub(crate) fn new(secret: &[u8]) -> Self {
+        Self(Blake2s::<U32>::digest(secret).into())
+    }
+
+    /// The key of limiters that were given no secret. Everybody knows it.
+    pub(crate) fn public() -> Self {
+        Self::new(b"tallygate: no secret")
+    }
+
+    /// Returns 128 bits in hexadecimal, from which the value cannot be computed without the secret.
+    pub(crate) fn digest(&self, value: &str) -> String {
+        let mut mac = <Blake2sMac<U16> as KeyInit>::new(&self.0.into());
+        mac.update(value.as_bytes());
+        mac.finalize().into_bytes().iter().fold(String::with_capacity(32), |mut hex, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+    }
+}
+
+/// Leaves out the secret.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secret").finish_non_exhaustive()
+    }
+}
+
+/// Returns the network of an address: IPv4 as it is, also where it is mapped to IPv6, and the /64 of IPv6.
+///
+/// The port and the scope of an address are left out. What is no address stays as it is.
+pub(crate) fn subnet(value: &str) -> String {
+    match address(value).map(|address| address.to_canonical()) {
+        Some(IpAddr::V4(address)) => address.to_string(),
+        Some(IpAddr::V6(address)) => {
+            let network = Ipv6Addr::from_bits(address.to_bits() >> NETWORK_BITS << NETWORK_BITS);
+            format!("{network}/{NETWORK_BITS}")
+        }
+        None => value.to_owned(),
+    }
+}
+
+fn address(value: &str) -> Option<IpAddr> {
+    let socket = || value.parse().map(|socket: SocketAddr| socket.ip());
+    value.parse().or_else(|_| socket()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_its_network() {
+        for (address, network) in [
+            ("192.0.2.1", "192.0.2.1"),
+            ("192.0.2.1:443", "192.0.2.1"),
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("[::ffff:192.0.2.1]:443", "192.0.2.1"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+            ("[2001:db8:1:2:3:4:5:6]:443", "2001:db8:1:2::/64"),
+            ("[fe80::1%7]:443", "fe80::/64"),
+            ("::1", "::/64"),
+        ] {
+            assert_eq!(subnet(address), network, "{address}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_stays_as_it_is() {
+        for text in ["", "localhost:80", "192.0.2.256", "2001:db8::/32"] {
+            assert_eq!(subnet(text), text);
+        }
+    }
+
+    #[test]
+    fn a_digest_depends_on_the_value_and_on_the_secret_and_on_nothing_else() {
+        let (one, other) = (Secret::new(b"one"), Secret::new(b"other"));
+        assert_eq!(one.digest("138"), one.clone().digest("138"));
+        assert_ne!(one.digest("138"), one.digest("139"));
+        assert_ne!(one.digest("138"), other.digest("138"));
+        assert_eq!(one.digest("").len(), 32);
+    }
+
+    #[test]
+    fn the_digest_without_a_secret_has_these_exact_bytes() {
+        assert_eq!(Secret::public().digest("13800000000"), "0677a9289e8763cdefcc573d1fb7fbf3");
+    }
+
+    #[test]
+    fn debug_output_keeps_the_secret_to_itself() {
+        assert_eq!(format!("{:?}", Secret::new(b"hunter2")), "Secret { .. }");
+    }
+}

@@ -78,7 +78,7 @@ async fn an_outage_is_told_for_each_call() {
     for _ in 0..3 {
         assert!(limiter.check(&policy(1), &canary()).await.is_err());
     }
-    assert_eq!(lines_with(&log, &["DEBUG", "no decision", "policy=\"observed\"", "kind=unavailable", "outage="]), 3);
+    assert_eq!(lines_with(&log, &["DEBUG", "no decision", "policy=\"observed\"", "kind=unavailable", "error="]), 3);
     assert_eq!(lines_with(&log, &["WARN", "cannot connect to redis"]), 1);
 }
 

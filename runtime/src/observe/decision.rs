@@ -78,7 +78,7 @@ impl Observation {
         let (label, rule) = self.label(outcome);
         #[cfg(feature = "tracing-spans")]
         {
-            self.span.record("outcome", label);
+            self.span.record("outcome", tracing::field::display(label));
             rule.inspect(|rule| _ = self.span.record("rule", rule));
         }
         #[cfg(feature = "metrics")]

@@ -9,7 +9,7 @@ use crate::error::BackendError;
 
 /// Reports a decision that the backend did not make.
 pub(crate) fn undecided(policy: &str, error: &BackendError) {
-    debug!(target: TARGET, policy, kind = "unavailable", %error, "no decision");
+    debug!(target: TARGET, policy, kind = %"unavailable", %error, "no decision");
 }
 
 /// Reports a denial. A client chooses how often this happens, so the level stays low.

@@ -1,16 +1,16 @@
-//! A login of which only failures count, and that bans who goes on guessing: `cargo run --example login`.
+//! A login where only failures count, and where a user who keeps failing is banned: `cargo run --example login`.
 //!
-//! `TALLYGATE_URL` says where the tallies are: `memory://`, which is the default, or `redis://host:port`. Run it twice on
+//! `TALLYGATE_URL` is the address of the tallies: `memory://`, the default, or `redis://host:port`. Run it twice on
 //! Redis, and the second run finds the account closed by the first.
-#![allow(clippy::print_stdout, reason = "it prints for whoever tries it")]
+#![allow(clippy::print_stdout, reason = "it prints what happens")]
 
 use std::{env, error::Error, fmt};
 
 use tallygate::{Limiter, Rejection, rate_limit};
 
-/// Five wrong passwords in ten minutes. A right one is given back, so that nobody is locked out by logging in.
+/// At most five wrong passwords in ten minutes. A right one is refunded, so that logging in never locks a user out.
 ///
-/// Who is rejected twenty times all the same is banned for an hour, and then not even the right password helps.
+/// Twenty more attempts lead to a ban of an hour, in which the right password does not help either.
 #[rate_limit(
     name = "login",
     key = "{user:trim:lower}",
@@ -55,13 +55,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = env::var("TALLYGATE_URL").unwrap_or_else(|_| "memory://".into());
     Limiter::connect(&url).await?.install()?;
 
-    println!("alice logs in ten times, which is more than five, and none of it counts:");
+    println!("alice logs in ten times; successful logins do not count:");
     repeat(10, "alice", "correct horse").await;
 
-    println!("\nsomebody guesses her password: five guesses are looked at, and twenty are not:");
+    println!("\nan attacker guesses her password: five guesses are checked, twenty are rejected:");
     repeat(25, "alice", "123456").await;
 
-    println!("\nwhoever it is now, with the right password or a wrong one, is kept out:");
+    println!("\nalice's account is banned now, also with the right password:");
     repeat(1, "Alice ", "correct horse").await;
 
     println!("\nbob has an account of his own:");
@@ -69,7 +69,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Logs in again and again, and prints every answer that is another than the one before, with how often it came.
+/// Logs in several times, and prints each run of equal answers once, with its length.
 async fn repeat(times: u32, user: &str, password: &str) {
     let mut answers: Vec<(String, u32)> = Vec::new();
     for _ in 0..times {

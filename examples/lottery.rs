@@ -1,15 +1,15 @@
-//! A lottery whose newcomers have three draws at once, and whose bots are banned: `cargo run --example lottery`.
+//! A lottery in which new users have three draws at once, and bots are banned: `cargo run --example lottery`.
 //!
-//! `TALLYGATE_URL` says where the tallies are: `memory://`, which is the default, or `redis://host:port`. Run it twice on
+//! `TALLYGATE_URL` is the address of the tallies: `memory://`, the default, or `redis://host:port`. Run it twice on
 //! Redis, and the second run finds the bot banned by the first.
-#![allow(clippy::print_stdout, reason = "it prints for whoever tries it")]
+#![allow(clippy::print_stdout, reason = "it prints what happens")]
 
 use std::{env, error::Error, time::Duration};
 
 use tallygate::{Limiter, Rejection, rate_limit};
 use tokio::time::sleep;
 
-/// A draw every two seconds, of which up to ten are saved; a newcomer has three.
+/// One draw every two seconds. Unused draws are saved, up to ten; a new user starts with three.
 #[rate_limit(
     name = "lottery",
     key = "{user}",
@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = env::var("TALLYGATE_URL").unwrap_or_else(|_| "memory://".into());
     Limiter::connect(&url).await?.install()?;
 
-    println!("alice is new, and has three draws; for the fourth she waits as long as she is told:");
+    println!("alice is new and has three draws; before the fourth she waits for `retry_after`:");
     let mut drawn = 0;
     while drawn < 4 {
         let answer = draw("alice").await;
@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         show("bot", &draw("bot").await);
     }
 
-    println!("\nwhich goes on when it does wait:");
+    println!("\nthe ban continues when the bot waits:");
     sleep(Duration::from_secs(2)).await;
     show("bot", &draw("bot").await);
     Ok(())

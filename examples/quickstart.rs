@@ -1,8 +1,8 @@
-//! Calls limited functions and prints, call by call, what became of it: `cargo run --example quickstart`.
+//! Calls limited functions and prints the answer to each call: `cargo run --example quickstart`.
 //!
-//! Nothing is set up, so the tallies are in this process. Their clock is tokio's, which is paused here and moved by hand:
-//! that is why a day passes in a moment, and how a test of your own gets past a window without sleeping.
-#![allow(clippy::print_stdout, reason = "it prints for whoever tries it")]
+//! No limiter is installed, so the tallies are in this process. Their clock is tokio's, which is paused here and advanced
+//! by hand: so a day passes in a moment. Your own tests can do the same instead of sleeping.
+#![allow(clippy::print_stdout, reason = "it prints what happens")]
 
 use std::time::Duration;
 
@@ -31,16 +31,17 @@ async fn search(user: &str) -> Result<(), Rejection> {
 
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() {
-    println!("The clock is paused and moved by hand, so that a day passes in a moment.");
+    println!("The clock is paused and advanced by hand, so that a day passes in a moment.");
     a_code_sender().await;
     a_duplicate_and_a_limit().await;
     two_subjects().await;
     what_a_user_is_shown().await;
 }
 
-/// Calls again exactly when it is told to, until each of the three rules has denied a call.
+/// Calls again exactly after `retry_after`, until each of the three rules has denied a call.
 async fn a_code_sender() {
-    let page = Page::open("send_code: 1 per 60s, 5 per 1h and 10 per 24h for each phone, called again as soon as told");
+    let page =
+        Page::open("send_code: 1 per 60s, 5 per 1h and 10 per 24h for each phone, called again after `retry_after`");
     let phone = "13800000000";
     for _ in 0..22 {
         let answer = send_code(phone).await;
@@ -64,7 +65,7 @@ async fn a_duplicate_and_a_limit() {
 }
 
 async fn two_subjects() {
-    let page = Page::open("search: 2 per 60s for each user; one at the limit does not touch the other");
+    let page = Page::open("search: 2 per 60s for each user; users do not affect each other");
     for user in ["alice", "alice", "alice", "bob", "alice", "bob", "bob"] {
         page.line(&format!("search({user})"), &search(user).await);
         advance(seconds(1)).await;
@@ -96,12 +97,12 @@ impl Page {
         let clock = clock(self.opened.elapsed());
         match answer {
             Ok(()) => println!("  {clock:10}{call:16}admitted"),
-            Err(rejection) => println!("  {clock:10}{call:16}{}", told(rejection)),
+            Err(rejection) => println!("  {clock:10}{call:16}{}", describe(rejection)),
         }
     }
 }
 
-fn told(rejection: &Rejection) -> String {
+fn describe(rejection: &Rejection) -> String {
     let kind = rejection.kind().to_string();
     let rule = rejection.rule().map(|rule| format!("#{}: {}", rule.position(), rule.rule()));
     let wait = rejection.retry_after().map(spell);

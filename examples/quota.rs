@@ -1,8 +1,8 @@
-//! Pages to translate, paid for by plan and counted by page: `cargo run --example quota`.
+//! Translations with a daily quota by plan, counted in pages: `cargo run --example quota`.
 //!
-//! `TALLYGATE_URL` says where the tallies are: `memory://`, which is the default, or `redis://host:port`. Run it twice on
-//! Redis, and the second run finds the pages of the first one used up.
-#![allow(clippy::print_stdout, reason = "it prints for whoever tries it")]
+//! `TALLYGATE_URL` is the address of the tallies: `memory://`, the default, or `redis://host:port`. Run it twice on
+//! Redis, and the second run finds the pages of the first run used up.
+#![allow(clippy::print_stdout, reason = "it prints what happens")]
 
 use std::{env, error::Error, time::Instant};
 
@@ -27,8 +27,8 @@ impl Plan {
     }
 }
 
-/// As many pages a day as the customer has paid for, and ten a second of anybody: who is faster than that waits for up to
-/// two seconds, and who has no pages left is told at once.
+/// As many pages a day as the customer's plan has, and ten pages a second. A faster customer waits for up to two seconds;
+/// a customer without pages left is rejected at once.
 #[rate_limit(
     name = "translate",
     key = "{customer.name}",
@@ -50,19 +50,19 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Limiter::connect(&url).await?.install()?;
 
     let mut zoe = Customer { name: "zoe", plan: Plan::Free };
-    println!("zoe has 20 pages a day for nothing; eight of them wait until the eight before are a second old:");
+    println!("zoe's free plan has 20 pages a day; the second eight wait until the first eight are a second old:");
     order(&zoe, 8).await;
     order(&zoe, 8).await;
 
-    println!("\neight more would be 24, and she is told at once; four fit:");
+    println!("\neight more would be 24: rejected at once; four fit:");
     order(&zoe, 8).await;
     order(&zoe, 4).await;
 
-    println!("\nshe buys 100 a day, of which those 20 are used:");
+    println!("\nshe buys 100 pages a day, of which 20 are used:");
     zoe.plan = Plan::Team;
     order(&zoe, 8).await;
 
-    println!("\neleven at once are more than the pace ever lets through, however long she waits:");
+    println!("\neleven at once are more than the pace ever admits, however long she waits:");
     order(&zoe, 11).await;
     Ok(())
 }

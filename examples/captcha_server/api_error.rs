@@ -1,4 +1,4 @@
-//! What a handler answers when it does not answer: the file to copy into a service of your own.
+//! The errors of the handlers as responses: a file to copy into your own service.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -7,9 +7,9 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use tallygate::{RejectionKind, Rejection};
+use tallygate::{Rejection, RejectionKind};
 
-/// Every error of the handlers. A limited one needs `From<Rejection>`, and nothing else.
+/// Every error of the handlers. A limited handler only needs `From<Rejection>`.
 pub(crate) enum ApiError {
     Rejected(Rejection),
     NoPhone,
@@ -31,9 +31,9 @@ impl IntoResponse for ApiError {
 }
 
 fn rejected(rejection: &Rejection) -> Response {
-    // Clients are told to come back later, operators why.
-    if let Some(outage) = rejection.source() {
-        tracing::warn!(policy = rejection.policy(), %outage, "cannot check the rate limit");
+    // The client learns that it can come back later; the reason is for the log.
+    if let Some(error) = rejection.source() {
+        tracing::warn!(policy = rejection.policy(), %error, "cannot check the rate limit");
     }
     let mut response = (status(rejection.kind()), Json(Body::from(rejection))).into_response();
     if let Some(wait) = rejection.retry_after() {

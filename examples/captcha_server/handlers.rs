@@ -11,7 +11,7 @@ use tallygate::rate_limit;
 
 use crate::api_error::ApiError;
 
-/// What this process has done since it started.
+/// What this process has done since its start.
 #[derive(Default)]
 pub(crate) struct Done {
     codes: AtomicU64,
@@ -36,7 +36,7 @@ struct Sent {
     sent: bool,
 }
 
-/// Sends a code to a phone. Each phone has its own tally.
+/// Sends a code to a phone. Each phone is counted by itself.
 #[rate_limit(
     name = "captcha",
     key = "{request.phone}",
@@ -49,7 +49,7 @@ async fn captcha(State(done): State<Arc<Done>>, Json(request): Json<CaptchaReque
     if !digits || !(5..=15).contains(&request.phone.len()) {
         return Err(ApiError::NoPhone);
     }
-    // Here a real one would pay somebody to send a message.
+    // A real server would send a message here.
     done.codes.fetch_add(1, Ordering::Relaxed);
     Ok(Json(Sent { sent: true }))
 }
@@ -86,7 +86,7 @@ struct Report {
     draws: u64,
 }
 
-/// Reports what was done. Without a key, all callers of all processes share one tally.
+/// Reports what was done. Without a key, all callers share one tally.
 #[rate_limit(name = "report", rule(count = 10, per = "60s"))]
 async fn report(State(done): State<Arc<Done>>) -> Result<Json<Report>, ApiError> {
     Ok(Json(Report { codes: done.codes.load(Ordering::Relaxed), draws: done.draws.load(Ordering::Relaxed) }))

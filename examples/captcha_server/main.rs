@@ -1,8 +1,8 @@
 //! An HTTP server whose handlers are rate limited: `cargo run --example captcha_server -- [address]`.
 //!
-//! `TALLYGATE_URL` says where the tallies are: `memory://`, which is the default, or `redis://host:port`, which every
-//! process that says the same shares. The address is `127.0.0.1:3000` unless told otherwise; port 0 picks a free one.
-#![allow(clippy::print_stdout, reason = "the address is for whoever started this, and not for the log")]
+//! `TALLYGATE_URL` is the address of the tallies: `memory://`, the default, or `redis://host:port`, which several processes
+//! can share. The server listens on `127.0.0.1:3000` by default; port 0 picks a free one.
+#![allow(clippy::print_stdout, reason = "the address is for the terminal, not for the log")]
 
 mod api_error;
 mod handlers;
@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tracing_subscriber::fmt().with_writer(io::stderr).init();
 
     let url = env::var("TALLYGATE_URL").unwrap_or_else(|_| "memory://".into());
-    // Whoever waits for a code waits for two seconds, and rather that than none.
+    // A user who waits for a code prefers a slow answer to an error.
     Limiter::builder().deadline(Duration::from_secs(2)).connect(&url).await?.install()?;
 
     let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3000".into());

@@ -117,7 +117,7 @@ impl Server {
         line.and_then(|rest| rest.split(',').next()?.parse().ok()).unwrap_or(0)
     }
 
-    /// Stops the process where it stands: connections stay open and nobody answers.
+    /// Stops the process where it stands: connections stay open, without answers.
     pub fn pause(&self) {
         self.signal(Signal::STOP);
     }
@@ -143,7 +143,7 @@ impl Server {
     }
 }
 
-/// Returns a port that nobody listens on.
+/// Returns a free port.
 #[must_use]
 pub fn free_port() -> u16 {
     loop {
@@ -154,8 +154,8 @@ pub fn free_port() -> u16 {
     }
 }
 
-/// Starts a limiter that waits for a busy machine: nothing but a test of the deadline is about the deadline. It remembers
-/// no denials: these tests are about what the server decides, which some of them give a clock of its own.
+/// Starts a limiter that waits for a busy machine: nothing but a test of the deadline is about the deadline. It caches
+/// no denials: these tests are about what the server decides, and some of them set its clock.
 pub fn patient() -> LimiterBuilder {
     Limiter::builder().deadline(Duration::from_secs(30)).denial_cache(Duration::ZERO)
 }

@@ -5,7 +5,7 @@ mod around;
 
 use std::time::Duration;
 
-use tallygate::{Decision, Denial, RejectionKind, Policy, Rule, Subject};
+use tallygate::{Decision, Denial, Policy, RejectionKind, Rule, Subject};
 
 pub use self::algorithms::*;
 pub use self::around::*;

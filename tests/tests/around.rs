@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use tallygate::{Ban, Check, Decision, RejectionKind, Limiter, Permit, Policy, Rule, Subject};
+use tallygate::{Ban, Check, Decision, Limiter, Permit, Policy, RejectionKind, Rule, Subject};
 use tallygate_lua::{CELL_BYTES, CRON, OFF_THE_CLOCK, PROTOCOL, REFUND, at_callers_time};
 use tallygate_tests::clocked::{Clocked, START_US};
 use tallygate_tests::server::{Server, key_of};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use tallygate::{Ban, Decision, Limiter, BackendError, Policy, Rule, Subject};
+use tallygate::{BackendError, Ban, Decision, Limiter, Policy, Rule, Subject};
 use tallygate_tests::clocked::START_US;
 
 const HOUR: Duration = Duration::from_secs(3_600);

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tallygate::{RejectionKind, Limiter, BackendError, Policy, Rejection, Rule, Subject, rate_limit};
+use tallygate::{BackendError, Limiter, Policy, Rejection, RejectionKind, Rule, Subject, rate_limit};
 use tallygate_tests::clocked::Clocked;
 use tallygate_tests::lifetime::lifetime;
 use tallygate_tests::mixes::mixes;

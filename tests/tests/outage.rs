@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use tallygate::{RejectionKind, Limiter, Rejection, rate_limit};
+use tallygate::{Limiter, Rejection, RejectionKind, rate_limit};
 use tallygate_lua::INTEGER_BYTES;
 use tallygate_tests::proxy::Proxy;
 use tallygate_tests::punctuality::Punctuality;

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tallygate::{Decision, Denial, RejectionKind, Limiter, LimiterBuilder, Policy, Rule, Subject};
+use tallygate::{Decision, Denial, Limiter, LimiterBuilder, Policy, RejectionKind, Rule, Subject};
 use tallygate_tests::load::{TASKS, admitted_at_once};
 use tallygate_tests::server::Server;
 use tokio::time::{Instant, sleep};

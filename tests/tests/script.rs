@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use redis::Connection;
-use tallygate::{Limiter, BackendError, Policy, Rule, Subject};
+use tallygate::{BackendError, Limiter, Policy, Rule, Subject};
 use tallygate_lua::{
     ADMITTED, DECIDE, DUPLICATE, INTEGER_BYTES, NEVER, PROTOCOL, REPLY_FIELDS, SLIDING_WINDOW, UNREADABLE,
     at_callers_time,

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tallygate::{Ban, Decision, RejectionKind, Limiter, Policy, Rule, Subject};
+use tallygate::{Ban, Decision, Limiter, Policy, RejectionKind, Rule, Subject};
 use tallygate_tests::server::Server;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, advance, sleep, timeout};

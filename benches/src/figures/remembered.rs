@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use tallygate::{Decision, Limiter, BackendError, Policy, Subject};
+use tallygate::{BackendError, Decision, Limiter, Policy, Subject};
 use tokio::runtime::Runtime;
 use tokio::time::{MissedTickBehavior, interval};
 

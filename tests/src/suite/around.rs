@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tallygate::{Ban, Decision, RejectionKind, Permit, Policy, Rule, Subject, TokenBucket};
+use tallygate::{Ban, Decision, Permit, Policy, RejectionKind, Rule, Subject, TokenBucket};
 
 use super::secs;
 use crate::stage::Stage;

@@ -14,7 +14,7 @@ mod shapes_attributes;
 mod shapes_futures;
 mod shapes_methods;
 
-use tallygate::{RejectionKind, Rejection};
+use tallygate::{Rejection, RejectionKind};
 
 /// A call was rejected by a limit, not by an outage.
 #[track_caller]

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use tallygate::{RejectionKind, Limiter, Rejection, rate_limit};
+use tallygate::{Limiter, Rejection, RejectionKind, rate_limit};
 
 use crate::assert_limited;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tallygate::{RejectionKind, Limiter, Rejection, rate_limit};
+use tallygate::{Limiter, Rejection, RejectionKind, rate_limit};
 use tallygate_tests::server::Server;
 use tokio::time::advance;
 
@@ -38,7 +38,10 @@ async fn a_banned_call_is_told_so_until_the_ban_is_over() {
     abuse(&limiter).await;
     advance(Duration::from_secs(3599)).await;
     let banned = denial(draw("a", &limiter, &runs).await);
-    assert_eq!((banned.kind(), banned.retry_after(), runs.0.get()), (RejectionKind::Banned, Some(Duration::from_secs(1)), 0));
+    assert_eq!(
+        (banned.kind(), banned.retry_after(), runs.0.get()),
+        (RejectionKind::Banned, Some(Duration::from_secs(1)), 0)
+    );
     advance(Duration::from_secs(1)).await;
     assert_eq!(draw("a", &limiter, &runs).await.unwrap(), 1);
 }

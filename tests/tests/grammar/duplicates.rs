@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tallygate::{RejectionKind, Limiter, Rejection, rate_limit};
+use tallygate::{Limiter, Rejection, RejectionKind, rate_limit};
 use tokio::time::advance;
 
 use crate::{Runs, TICK, denial};

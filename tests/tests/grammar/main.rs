@@ -22,7 +22,7 @@ use std::cell::Cell;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use tallygate::{RejectionKind, Rejection};
+use tallygate::{Rejection, RejectionKind};
 
 /// One microsecond: what an exact wait is exact to.
 const TICK: Duration = Duration::from_micros(1);

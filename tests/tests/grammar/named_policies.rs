@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use tallygate::{Ban, RejectionKind, Limiter, Policy, Rejection, Rule, Subject, rate_limit};
+use tallygate::{Ban, Limiter, Policy, Rejection, RejectionKind, Rule, Subject, rate_limit};
 
 use crate::{Runs, denial};
 

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tallygate::{RejectionKind, Limiter, Rejection, rate_limit};
+use tallygate::{Limiter, Rejection, RejectionKind, rate_limit};
 use tallygate_tests::server::Server;
 
 use crate::{Runs, denial};

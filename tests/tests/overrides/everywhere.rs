@@ -1,6 +1,6 @@
 //! What holds on every backend.
 
-use tallygate::{Ban, Decision, RejectionKind, Limiter, Policy, Rejection, Rule, Subject, TokenBucket, rate_limit};
+use tallygate::{Ban, Decision, Limiter, Policy, Rejection, RejectionKind, Rule, Subject, TokenBucket, rate_limit};
 
 use super::{HOUR, allowed, denied, hourly, override_rules, policy, room, subject};
 

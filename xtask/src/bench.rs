@@ -1,6 +1,7 @@
 //! The figures, measured beside the peers.
 
-use crate::{Outcome, server, step};
+use crate::server;
+use crate::step::{self, Outcome};
 
 /// Measures all figures, or the groups of them that are named.
 pub(crate) fn run(groups: &[&str]) -> Outcome {

@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
-use crate::step::{cargo, run as step};
-use crate::{Outcome, dependencies, licences, package, test};
+use crate::step::{Outcome, cargo, run as step};
+use crate::{dependencies, layers, licences, package, test};
 
 /// Runs all checks, up to the first that fails.
 pub(crate) fn run() -> Outcome {
     let started = Instant::now();
     step("formatting", &mut cargo("fmt --all --check"))?;
+    layers::run()?;
     licences::run()?;
     dependencies::run()?;
     step("lints", &mut cargo("clippy --workspace --all-targets -- -D warnings"))?;

@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::Outcome;
-use crate::step::{self, find};
+use crate::step::{self, Outcome, find};
 
 /// Installs a package.
 pub(crate) fn install(package: &str) -> Outcome {

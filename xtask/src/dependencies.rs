@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use crate::Outcome;
-use crate::step::{self, cargo, output};
+use crate::step::{self, Outcome, cargo, output};
 
 const PAGE: &str = "docs/dependencies.md";
 

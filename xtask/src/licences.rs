@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::{Outcome, step};
+use crate::step::{self, Outcome};
 
 const FILES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
 

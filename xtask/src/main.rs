@@ -6,6 +6,7 @@ mod bench;
 mod ci;
 mod debian;
 mod dependencies;
+mod layers;
 mod licences;
 mod package;
 mod server;
@@ -22,12 +23,10 @@ usage: cargo xtask <task>
 
   test                  every test, with the usual server: the redis-server that is found or installed
   test --servers all    the same, and what starts servers once more with Redis 6.2.5 and once with Valkey 9.1.2
+  layers                the layers of each crate, and whether every import respects them
   ci                    everything that has to pass: formatting, lints, tests, documentation, packages, examples
   bench [group …]       the figures, measured beside the peers; a report in target/bench
   servers               find or install all these servers, and say which they are";
-
-/// How a task ends: with nothing to say, or with what went wrong and the remedy.
-type Outcome = Result<(), String>;
 
 fn main() -> ExitCode {
     let words: Vec<_> = env::args().skip(1).collect();
@@ -38,6 +37,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(),
         ["bench", ref groups @ ..] => bench::run(groups),
         ["servers"] => server::run(),
+        ["layers"] => layers::print(),
         [] => Err(USAGE.to_owned()),
         _ => Err(format!("unknown task `{}`\n\n{USAGE}", words.join(" "))),
     };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs, process};
 
-use crate::{Outcome, step};
+use crate::step::{self, Outcome};
 
 /// In the order in which they depend on each other.
 const PUBLISHED: [&str; 4] = ["tallygate-rules", "tallygate-lua", "tallygate-macros", "tallygate"];

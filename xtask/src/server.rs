@@ -5,9 +5,9 @@ use std::env;
 use std::path::{Path, PathBuf, absolute};
 use std::process::Command;
 
-use crate::step::{self, find};
+use crate::debian;
+use crate::step::{self, Outcome, find};
 use crate::wheel::WHEELS;
-use crate::{Outcome, debian};
 
 /// Names the server binary to test against.
 pub(crate) const VARIABLE: &str = "TALLYGATE_TEST_SERVER";

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::Outcome;
+/// How a task ends: with nothing to say, or with what went wrong and the remedy.
+pub(crate) type Outcome = Result<(), String>;
 
 /// Returns the folder of the workspace.
 pub(crate) fn root() -> PathBuf {

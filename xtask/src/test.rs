@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::server::{Server, VARIABLE};
-use crate::{Outcome, step};
+use crate::step::{self, Outcome};
 
 /// Where the tests are that may start servers.
 const FOLDERS: [&str; 2] = ["tests/tests", "examples/tests"];

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::step::{self, find, target};
-use crate::{Outcome, debian};
+use crate::debian;
+use crate::step::{self, Outcome, find, target};
 
 /// A wheel, pinned by its hash, and where in it the server is.
 pub(crate) struct Wheel {

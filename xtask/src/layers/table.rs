@@ -1,0 +1,58 @@
+//! The layers of each crate. To add a module, name it in a layer here; `cargo xtask layers` prints these tables.
+
+/// A crate whose imports are checked.
+pub(super) struct CrateLayers {
+    /// The name of its folder.
+    pub(super) name: &'static str,
+    /// Its root, from the root of the workspace.
+    pub(super) root: &'static str,
+    /// What the root may contain.
+    pub(super) root_role: RootRole,
+    /// Highest first: a module imports from its own layer and from those below. Without layers, only import circles are
+    /// refused.
+    pub(super) layers: &'static [Layer],
+}
+
+/// What the root of a crate may contain.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum RootRole {
+    /// Modules, re-exports and documentation, nothing else.
+    Facade,
+    /// Code that connects the layers.
+    Wiring,
+}
+
+/// Modules of the root of a crate that may import each other.
+pub(super) struct Layer {
+    pub(super) name: &'static str,
+    pub(super) purpose: &'static str,
+    pub(super) modules: &'static [&'static str],
+}
+
+/// All crates whose imports are checked.
+pub(super) const CRATES: &[CrateLayers] = &[
+    CrateLayers { name: "rules", root: "rules/src/lib.rs", root_role: RootRole::Facade, layers: &[] },
+    CrateLayers { name: "lua", root: "lua/src/lib.rs", root_role: RootRole::Wiring, layers: &[] },
+    CrateLayers { name: "macros", root: "macros/src/lib.rs", root_role: RootRole::Wiring, layers: MACROS },
+    CrateLayers { name: "runtime", root: "runtime/src/lib.rs", root_role: RootRole::Facade, layers: RUNTIME },
+    CrateLayers { name: "xtask", root: "xtask/src/main.rs", root_role: RootRole::Wiring, layers: &[] },
+];
+
+const RUNTIME: &[Layer] = &[
+    Layer { name: "__private", purpose: "what expansions of the attribute call", modules: &["__private"] },
+    Layer { name: "limiter", purpose: "asking: checks, wait queue, denial cache, overrides", modules: &["limiter"] },
+    Layer { name: "store", purpose: "where tallies are kept: memory, Redis", modules: &["store"] },
+    Layer { name: "decision", purpose: "the answer: permit, denial, rejection", modules: &["decision"] },
+    Layer { name: "policy", purpose: "what to enforce", modules: &["policy"] },
+    Layer { name: "subject", purpose: "what is counted: keys, escaping, filters", modules: &["subject"] },
+    Layer { name: "observe", purpose: "log, metrics and spans", modules: &["observe"] },
+    Layer { name: "base", purpose: "what every layer uses", modules: &["clock", "error", "micros", "sweeper"] },
+];
+
+const MACROS: &[Layer] = &[
+    Layer { name: "pipeline", purpose: "runs the stages in order", modules: &["pipeline"] },
+    Layer { name: "expand", purpose: "the model becomes tokens", modules: &["expand", "document"] },
+    Layer { name: "validate", purpose: "reports what is wrong in the model", modules: &["validate"] },
+    Layer { name: "model", purpose: "what the attribute and the function mean", modules: &["model"] },
+    Layer { name: "attr", purpose: "tokens become arguments", modules: &["attr"] },
+];

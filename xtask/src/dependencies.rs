@@ -1,22 +1,48 @@
-//! The dependencies: whoever adds a crate to the build of users says why, in `docs/dependencies.md`.
+//! The dependencies: their licences, versions and sources, and the page that says what each is for.
 
 use std::fs;
 
 use crate::step::{self, Outcome, cargo, output};
+use crate::tool::CARGO_DENY;
 
 const PAGE: &str = "docs/dependencies.md";
 
-/// Looks every crate of the default build up on the page. It tells of Linux; other systems bring a few more.
+/// What users build: the runtime with all features, without what its own tests need.
+const OF_USERS: &str = "--manifest-path runtime/Cargo.toml --all-features --exclude-dev";
+
+/// Checks all dependencies by `deny.toml`, and that the page names those that users build.
 pub(crate) fn run() -> Outcome {
+    check_page()?;
+    let deny = |words: &str| CARGO_DENY.command(words);
+    step::run("licences, duplicates and sources", &mut deny(&format!("{OF_USERS} check licenses bans sources"))?)?;
+    step::run("licences and sources of the workspace", &mut deny("--workspace check licenses sources")?)?;
+    advisories()
+}
+
+/// Asks the database of known vulnerabilities, a git repository, where it can be reached.
+fn advisories() -> Outcome {
+    const TITLE: &str = "advisories";
+    match output(&mut CARGO_DENY.command("fetch db")?) {
+        Ok(_) => step::run(TITLE, &mut CARGO_DENY.command("--workspace check --disable-fetch advisories")?),
+        Err(mistake) => {
+            let reason = mistake.trim().lines().last().unwrap_or_default();
+            step::skip(TITLE, &format!("the database of advisories cannot be fetched ({reason})"));
+            Ok(())
+        }
+    }
+}
+
+/// Looks up on the page every crate that users may build on Linux; other systems bring a few more.
+fn check_page() -> Outcome {
     if !cfg!(target_os = "linux") {
         return Ok(());
     }
-    step::announce("dependencies");
+    step::announce("the page of dependencies");
     let page = fs::read_to_string(step::root().join(PAGE)).map_err(|error| format!("cannot read {PAGE}: {error}"))?;
-    let tree = output(&mut cargo("tree -p tallygate -e normal,build --prefix none --format {p}"))?;
+    let tree = output(&mut cargo("tree -p tallygate --all-features -e normal,build --prefix none --format {p}"))?;
     let crates = tree.lines().filter_map(|line| line.split_whitespace().next());
     match crates.filter(|name| !page.contains(&format!("`{name}`"))).min() {
         None => Ok(()),
-        Some(name) => Err(format!("`{name}` is not in {PAGE}; remedy: say there what it is for, or do without it")),
+        Some(name) => Err(format!("{PAGE} lacks `{name}`; remedy: say there what it is for, or remove it")),
     }
 }

@@ -6,46 +6,89 @@ mod bench;
 mod ci;
 mod debian;
 mod dependencies;
+mod features;
 mod layers;
 mod licences;
+mod minimal_versions;
 mod package;
+mod rust_version;
 mod server;
 mod step;
 mod test;
+mod tool;
 mod wheel;
 
 use std::env;
 use std::process::ExitCode;
+use std::time::Instant;
+
+use self::step::Outcome;
+use self::test::{Length, Servers};
 
 /// What to type.
 const USAGE: &str = "\
 usage: cargo xtask <task>
 
-  test                  every test, with the usual server: the redis-server that is found or installed
-  test --servers all    the same, and what starts servers once more with Redis 6.2.5 and once with Valkey 9.1.2
-  layers                the layers of each crate, and whether every import respects them
-  ci                    everything that has to pass: formatting, lints, tests, documentation, packages, examples
-  bench [group …]       the figures, measured beside the peers; a report in target/bench
-  servers               find or install all these servers, and say which they are";
+  test                  every test, in a short form, with the redis-server that is found or installed
+    --long              more random cases, and every case that the compiler compiles
+    --servers all       the tests that start servers also with Redis 6.2.5 and Valkey 9.1.2
+  ci                    everything that has to pass, with the tests in their long form and on all servers
+  layers                print the layers of each crate, and check every import
+  bench [group …]       measure the figures beside those of the peers; a report in target/bench
+  servers               find or install all these servers, and print which they are";
 
 fn main() -> ExitCode {
+    let started = Instant::now();
     let words: Vec<_> = env::args().skip(1).collect();
-    let words: Vec<_> = words.iter().map(String::as_str).collect();
-    let outcome = match words[..] {
-        ["test"] => test::run(),
-        ["test", "--servers", "all"] => test::run_with_all_servers(),
-        ["ci"] => ci::run(),
-        ["bench", ref groups @ ..] => bench::run(groups),
-        ["servers"] => server::run(),
-        ["layers"] => layers::print(),
-        [] => Err(USAGE.to_owned()),
-        _ => Err(format!("unknown task `{}`\n\n{USAGE}", words.join(" "))),
-    };
+    let outcome = run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    step::print_all(started);
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(mistake) => {
             eprintln!("\n{mistake}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn run(words: &[&str]) -> Outcome {
+    match words {
+        ["test", options @ ..] => {
+            let (length, servers) = test_options(options)?;
+            test::run(length, servers)
+        }
+        ["ci"] => ci::run(),
+        ["layers"] => layers::print(),
+        ["bench", groups @ ..] => bench::run(groups),
+        ["servers"] => server::run(),
+        [] => Err(USAGE.to_owned()),
+        _ => Err(unknown(words)),
+    }
+}
+
+fn test_options(options: &[&str]) -> Result<(Length, Servers), String> {
+    match options {
+        [] => Ok((Length::Short, Servers::Usual)),
+        ["--long", rest @ ..] => Ok((Length::Long, test_options(rest)?.1)),
+        ["--servers", "all", rest @ ..] => Ok((test_options(rest)?.0, Servers::All)),
+        _ => Err(unknown(options)),
+    }
+}
+
+fn unknown(words: &[&str]) -> String {
+    format!("unknown: `{}`\n\n{USAGE}", words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_options_of_test_combine_in_any_order() {
+        for options in [["--long", "--servers", "all"], ["--servers", "all", "--long"]] {
+            assert!(test_options(&options) == Ok((Length::Long, Servers::All)));
+        }
+        assert!(test_options(&["--servers", "all"]) == Ok((Length::Short, Servers::All)));
+        assert!(test_options(&["--quick"]).is_err());
     }
 }

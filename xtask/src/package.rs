@@ -9,6 +9,9 @@ use crate::step::{self, Outcome};
 /// In the order in which they depend on each other.
 const PUBLISHED: [&str; 4] = ["tallygate-rules", "tallygate-lua", "tallygate-macros", "tallygate"];
 
+/// Their folders.
+pub(crate) const FOLDERS: [&str; 4] = ["rules", "lua", "macros", "runtime"];
+
 /// What every package holds, beside its code.
 const IN_EACH: [&str; 4] = ["Cargo.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE"];
 

@@ -1,20 +1,35 @@
-//! One step of a task: a command, announced before and timed after.
+//! One step of a task: a command that is announced before it runs and timed after it. A task ends with a list of its steps.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// How a task ends: with nothing to say, or with what went wrong and the remedy.
 pub(crate) type Outcome = Result<(), String>;
 
+/// What became of the steps so far.
+static STEPS: Mutex<Vec<Step>> = Mutex::new(Vec::new());
+
+struct Step {
+    title: String,
+    result: StepResult,
+}
+
+enum StepResult {
+    Took(Duration),
+    Skipped,
+}
+
 /// Returns the folder of the workspace.
 pub(crate) fn root() -> PathBuf {
     let xtask = env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
-    Path::new(&xtask).join("..")
+    let xtask = Path::new(&xtask);
+    xtask.parent().unwrap_or(xtask).to_owned()
 }
 
-/// Returns the folder of what is built, which git does not see.
+/// Returns the folder of what is built, which git ignores.
 pub(crate) fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
@@ -35,19 +50,48 @@ pub(crate) fn cargo(words: &str) -> Command {
     command
 }
 
-/// Says what is about to happen.
+/// Prints what is about to happen.
 pub(crate) fn announce(title: &str) {
     println!("\n=== {title}");
 }
 
-/// Runs a command under a heading, and says how long it took.
+/// Runs a command under a heading, and prints how long it took.
 pub(crate) fn run(title: &str, command: &mut Command) -> Outcome {
     announce(title);
     println!("    {}", words(command));
     let started = Instant::now();
     let ended = command.status().map_err(|error| format!("cannot run `{}`: {error}", words(command)))?;
-    println!("=== {title}: {:.1} s", started.elapsed().as_secs_f64());
+    let took = started.elapsed();
+    println!("=== {title}: {:.1} s", took.as_secs_f64());
+    record(title, StepResult::Took(took));
     if ended.success() { Ok(()) } else { Err(format!("failed: {title} ({ended}); again by: {}", words(command))) }
+}
+
+/// Prints that a step cannot run here, and why. The list of steps shows it, too.
+pub(crate) fn skip(title: &str, reason: &str) {
+    announce(&format!("{title}: skipped, as {reason}"));
+    record(title, StepResult::Skipped);
+}
+
+/// Prints all steps with their times, and the time since the start of the task.
+pub(crate) fn print_all(started: Instant) {
+    let steps = STEPS.lock().unwrap_or_else(PoisonError::into_inner);
+    if steps.is_empty() {
+        return;
+    }
+    println!("\n=== all steps");
+    for step in steps.iter() {
+        match step.result {
+            StepResult::Took(took) => println!("{:>8.1} s  {}", took.as_secs_f64(), step.title),
+            StepResult::Skipped => println!(" skipped    {}", step.title),
+        }
+    }
+    println!("{:>8.1} s  in total", started.elapsed().as_secs_f64());
+}
+
+fn record(title: &str, result: StepResult) {
+    let step = Step { title: title.to_owned(), result };
+    STEPS.lock().unwrap_or_else(PoisonError::into_inner).push(step);
 }
 
 /// Returns what a command prints.
@@ -59,7 +103,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Writes a command as one would type it.
+/// Returns a command as one would type it.
 fn words(command: &Command) -> String {
     let settings = command
         .get_envs()

@@ -1,6 +1,7 @@
 //! Every test of the workspace, doctests and the snippets of the README included.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{fs, io};
 
 use crate::server::{Server, VARIABLE};
@@ -12,32 +13,43 @@ const FOLDERS: [&str; 2] = ["tests/tests", "examples/tests"];
 /// No test starts a server without it.
 const HARNESS: &str = "tallygate_tests::";
 
+/// Set to `1`, tests play as much as they ever do.
+const LONG_VARIABLE: &str = "TALLYGATE_TEST_LONG";
+
 /// Parts of the names of long tests that need no server, in files beside tests that do: once is enough.
 const ONCE: [&str; 3] = ["in_memory", "memory_equals", "a_million_random_pairs"];
 
-/// Runs every test, with the usual server.
-pub(crate) fn run() -> Outcome {
-    step::announce("the server that the tests start");
-    every_test(&Server::usual()?)
+/// How much is tested at random, and how many cases the compiler compiles.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Length {
+    Short,
+    Long,
+}
+
+/// The servers that the tests start.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Servers {
+    Usual,
+    All,
 }
 
 /// Runs every test with the usual server, and the tests that start servers with each of the others, too.
-pub(crate) fn run_with_all_servers() -> Outcome {
+pub(crate) fn run(length: Length, servers: Servers) -> Outcome {
     step::announce("the servers that the tests start");
-    let servers = Server::all()?;
+    let servers = if servers == Servers::All { Server::all()? } else { vec![Server::usual()?] };
     let (usual, others) = servers.split_first().ok_or("there is no server")?;
-    every_test(usual)?;
-    others.iter().try_for_each(tests_with_server)
+    every_test(usual, length)?;
+    others.iter().try_for_each(|server| tests_with_server(server, length))
 }
 
-fn every_test(server: &Server) -> Outcome {
+fn every_test(server: &Server, length: Length) -> Outcome {
     // Apart, so that the time of the tests is their own.
     step::run("build the tests", &mut step::cargo("test --workspace --no-run"))?;
     let title = format!("run the tests: {}", server.version);
-    step::run(&title, step::cargo("test --workspace").env(VARIABLE, &server.binary))
+    step::run(&title, set(&mut step::cargo("test --workspace"), server, length))
 }
 
-fn tests_with_server(server: &Server) -> Outcome {
+fn tests_with_server(server: &Server, length: Length) -> Outcome {
     // The whole workspace again, so that nothing is built with other features.
     let mut tests = step::cargo("test --workspace");
     for folder in FOLDERS {
@@ -46,7 +58,14 @@ fn tests_with_server(server: &Server) -> Outcome {
     }
     tests.arg("--").args(ONCE.iter().flat_map(|name| ["--skip", name]));
     let title = format!("run the tests that start servers: {}", server.version);
-    step::run(&title, tests.env(VARIABLE, &server.binary))
+    step::run(&title, set(&mut tests, server, length))
+}
+
+fn set<'a>(tests: &'a mut Command, server: &Server, length: Length) -> &'a mut Command {
+    if length == Length::Long {
+        tests.env(LONG_VARIABLE, "1");
+    }
+    tests.env(VARIABLE, &server.binary)
 }
 
 /// Returns the names that cargo gives to those tests of a folder that use the harness.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::log;
 #[cfg(feature = "metrics")]
-use super::metrics::{self, PolicyMetrics};
+use super::metrics::PolicyMetrics;
 use crate::error::BackendError;
 
 /// What a decision is made for.
@@ -82,7 +82,7 @@ impl Observation {
             rule.inspect(|rule| _ = self.span.record("rule", rule));
         }
         #[cfg(feature = "metrics")]
-        metrics::record(observed, label, rule, self.started.elapsed());
+        observed.metrics.record(observed.policy, label, rule, self.started.elapsed());
         self.within(|| match outcome {
             Outcome::Allowed => {}
             Outcome::Denied { kind, rule } if self.purpose == Purpose::Shadow => {

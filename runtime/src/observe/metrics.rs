@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use metrics::{Key, Label, Level, Metadata, gauge, with_recorder};
 
-use super::decision::Observed;
-
 static METADATA: Metadata<'static> = Metadata::new("tallygate", Level::INFO, Some(module_path!()));
 
 /// All tallies in this process, over all limiters.
@@ -39,6 +37,18 @@ impl PolicyMetrics {
         }
     }
 
+    /// Counts a decision, and records how long it took.
+    pub(super) fn record(&self, policy: &str, outcome: &'static str, rule: Option<usize>, took: Duration) {
+        let make = || decision(policy, outcome, rule);
+        match self.decision(outcome, rule) {
+            Some(known) => count(known.get_or_init(make)),
+            None => count(&make()),
+        }
+        let seconds = || Key::from_parts("tallygate_decision_seconds", vec![label("policy", policy)]);
+        let seconds = self.seconds.get_or_init(seconds);
+        with_recorder(|recorder| recorder.register_histogram(seconds, &METADATA)).record(took);
+    }
+
     /// The key of an outcome, by the rule if it was a rule's.
     fn decision(&self, outcome: &str, rule: Option<usize>) -> Option<&OnceLock<Key>> {
         match outcome {
@@ -52,18 +62,6 @@ impl PolicyMetrics {
             _ => None,
         }
     }
-}
-
-pub(super) fn record(observed: Observed<'_>, outcome: &'static str, rule: Option<usize>, took: Duration) {
-    let Observed { policy, metrics } = observed;
-    let make = || decision(policy, outcome, rule);
-    match metrics.decision(outcome, rule) {
-        Some(known) => count(known.get_or_init(make)),
-        None => count(&make()),
-    }
-    let seconds = || Key::from_parts("tallygate_decision_seconds", vec![label("policy", policy)]);
-    let seconds = metrics.seconds.get_or_init(seconds);
-    with_recorder(|recorder| recorder.register_histogram(seconds, &METADATA)).record(took);
 }
 
 fn count(decision: &Key) {

@@ -1,0 +1,18 @@
+//! The features of the runtime, in every combination.
+
+use crate::step::{self, Outcome};
+use crate::tool::CARGO_HACK;
+
+/// How many features are combined: with more of them, a feature that breaks a build breaks it beside two others already.
+/// All together are built by the tests.
+const COMBINED: usize = 3;
+
+/// Lints the runtime with each combination of its features.
+pub(crate) fn run() -> Outcome {
+    // `__…` is for the tests. What is async for the sake of Redis stays so without it.
+    let hack = format!(
+        "hack clippy -p tallygate --all-targets --feature-powerset --depth {COMBINED} --exclude-features default,__clock \
+         -- -D warnings -A clippy::unused_async -A clippy::unused_self"
+    );
+    step::run("each combination of features", &mut CARGO_HACK.command(&hack)?)
+}

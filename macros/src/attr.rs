@@ -82,6 +82,7 @@ pub(crate) struct BanOptions {
 
 /// How many calls a rule admits, or how many this one counts as.
 #[derive(Clone)]
+#[allow(clippy::large_enum_variant, reason = "spans are larger in the tests, which read where they are")]
 pub(crate) enum Amount {
     /// A number that is known when compiling.
     Literal(LitInt),

@@ -104,11 +104,11 @@ pub(crate) fn error(place: impl Into<Place>, message: impl Display) -> syn::Erro
     syn::Error::new_spanned(place.into(), message)
 }
 
-/// Returns which of the known names was probably meant.
+/// Returns the known name that was probably meant.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let distant = |candidate| (strsim::damerau_levenshtein(name, candidate), candidate);
-    let (distance, nearest) = known.into_iter().map(distant).min_by_key(|&(distance, _)| distance)?;
-    // A third of the letters may be wrong, and one of a short name.
+    let with_distance = |candidate| (strsim::damerau_levenshtein(name, candidate), candidate);
+    let (distance, nearest) = known.into_iter().map(with_distance).min_by_key(|&(distance, _)| distance)?;
+    // A third of the letters may be wrong, and in a short name one letter.
     (distance <= (name.chars().count() / 3).max(1)).then_some(nearest)
 }
 

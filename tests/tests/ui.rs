@@ -62,8 +62,12 @@ fn the_compiler_shows_the_expected_errors() {
     if env::var_os(LONG).is_some_and(|long| long == "1") {
         cases.compile_fail("ui/compiler/*.rs");
         cases.compile_fail("ui/plain/*.rs");
-        FAMILIES.iter().for_each(|case| cases.compile_fail(format!("ui/fail/{case}.rs")));
+        for case in FAMILIES {
+            cases.compile_fail(format!("ui/fail/{case}.rs"));
+        }
     } else {
-        SHORT.iter().for_each(|case| cases.compile_fail(format!("ui/{case}.rs")));
+        for case in SHORT {
+            cases.compile_fail(format!("ui/{case}.rs"));
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Arguments as they are written, `name`, `name = value` or `name(arguments)`, whatever they mean.
+//! The syntax of arguments: `name`, `name = value` or `name(arguments)`.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt as _;
@@ -6,8 +6,10 @@ use syn::parse::{ParseStream, Parser as _};
 use syn::{Expr, ExprLit, Lit, LitInt, LitStr, Token, token};
 
 use crate::diagnostic::{Mistakes, Place, error, nearest};
+use crate::suggestion;
+use crate::synonym::synonym;
 
-/// One argument.
+/// One argument. Its name and value are not interpreted yet.
 pub(crate) struct Argument {
     name: Ident,
     value: Value,
@@ -19,13 +21,16 @@ enum Value {
     List(Span, Arguments),
 }
 
-/// A list of arguments, which are taken out of it by their names.
+/// A list of arguments. Each is removed when it is read by its name, so the rest is unknown.
 #[derive(Default)]
 pub(crate) struct Arguments {
     written: Vec<Argument>,
+    /// The names that were asked for.
     known: Vec<&'static str>,
+    /// Names that are arguments of another list, with the text that says of which.
+    misplaced: Vec<(&'static [&'static str], &'static str)>,
     missing: Vec<syn::Error>,
-    /// Whether something between the parentheses could not be read.
+    /// Whether an argument has a syntax error.
     broken: bool,
 }
 
@@ -42,7 +47,7 @@ impl Arguments {
         arguments
     }
 
-    /// Reads to the end, over whatever cannot be read.
+    /// Reads to the end, and skips what has a syntax error.
     fn read(input: ParseStream<'_>, example: &str, mistakes: &mut Mistakes) -> Self {
         let mut arguments = Self::default();
         while !input.is_empty() {
@@ -56,7 +61,7 @@ impl Arguments {
         arguments
     }
 
-    /// Takes the argument of that name, and reports it if it is repeated.
+    /// Takes the argument of that name, and reports repetitions.
     pub(crate) fn take(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Argument> {
         let mut taken = self.take_all(name).into_iter();
         let first = taken.next();
@@ -77,6 +82,13 @@ impl Arguments {
         self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.text(example)))
     }
 
+    /// Takes `name = "text with {placeholders}"`, and suggests it for an expression that means the same.
+    pub(crate) fn template(&mut self, name: &'static str, example: &str, mistakes: &mut Mistakes) -> Option<LitStr> {
+        let argument = self.take(name, mistakes)?;
+        let meant = argument.single().and_then(suggestion::template).map(|text| format!("{name} = {text:?}"));
+        mistakes.keep(argument.text(meant.as_deref().unwrap_or(example)))
+    }
+
     /// Takes `name = 10`.
     pub(crate) fn integer(&mut self, name: &'static str, example: &str, mistakes: &mut Mistakes) -> Option<LitInt> {
         self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.integer(example)))
@@ -87,18 +99,24 @@ impl Arguments {
         self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.expression(example)))
     }
 
-    /// Takes `name`, and returns where it is written.
+    /// Takes `name`, and returns its place.
     pub(crate) fn flag(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Place> {
         self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.flag()))
     }
 
-    /// Returns whether there is an argument of that name that is not taken yet.
+    /// Returns whether an argument of that name is left.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.written.iter().any(|argument| argument.name == name)
     }
 
-    /// Reports arguments that belong elsewhere. Returns whether there are none.
-    pub(crate) fn refuse(&mut self, names: &[&str], belongs: &str, mistakes: &mut Mistakes) -> bool {
+    /// Reports arguments that belong to another list. Returns whether there are none.
+    pub(crate) fn refuse(
+        &mut self,
+        names: &'static [&'static str],
+        belongs: &'static str,
+        mistakes: &mut Mistakes,
+    ) -> bool {
+        self.misplaced.push((names, belongs));
         let refused: Vec<_> =
             self.written.extract_if(.., |argument| names.iter().any(|name| argument.name == name)).collect();
         for argument in &refused {
@@ -107,38 +125,47 @@ impl Arguments {
         refused.is_empty()
     }
 
-    /// Demands an argument that is not taken yet.
+    /// Requires an argument that was not taken yet.
     pub(crate) fn require(&mut self, name: &str, example: &str, place: Place) {
         if !self.has(name) {
-            self.missing.push(error(place, format_args!("`{name}` is missing; write it, like `{example}`")));
+            self.missing.push(error(place, format_args!("`{name}` is missing; add it, like `{example}`")));
         }
     }
 
-    /// Reports what was not taken, or what is missing. Returns whether the list was understood as a whole.
+    /// Reports arguments that are unknown or missing. Returns whether all that is written is known.
     pub(crate) fn finish(self, mistakes: &mut Mistakes) -> bool {
         for unknown in &self.written {
             mistakes.report(unknown.name.span(), self.unknown(&unknown.name.to_string()));
         }
-        let understood = !self.broken && self.written.is_empty();
-        // What is missing may be what was not understood.
-        if understood {
+        let all_known = !self.broken && self.written.is_empty();
+        // An argument that seems to be missing may be the one that is unknown.
+        if all_known {
             for missing in self.missing {
                 mistakes.add(missing);
             }
         }
-        understood
+        all_known
     }
 
     fn unknown(&self, name: &str) -> String {
-        match nearest(name, self.known.iter().copied()) {
-            Some(meant) => format!("unknown argument `{name}`; did you mean `{meant}`?"),
-            None => format!("unknown argument `{name}`; there are `{}`", self.known.join("`, `")),
-        }
+        let known = || self.known.iter().copied();
+        let remedy = if let Some(meant) = synonym(name, &self.known).or_else(|| nearest(name, known())) {
+            format!("did you mean `{meant}`?")
+        } else if let Some((meant, belongs)) = self.misplaced_synonym(name) {
+            format!("did you mean `{meant}`? it {belongs}")
+        } else {
+            format!("the arguments are `{}`", self.known.join("`, `"))
+        };
+        format!("unknown argument `{name}`; {remedy}")
+    }
+
+    fn misplaced_synonym(&self, name: &str) -> Option<(&'static str, &'static str)> {
+        self.misplaced.iter().find_map(|(names, belongs)| Some((synonym(name, names)?, *belongs)))
     }
 }
 
-/// An argument of the list of that name.
-fn first_of(list: &Ident) -> &'static str {
+/// Returns an example of an argument in the list of that name.
+fn example_in(list: &Ident) -> &'static str {
     match list {
         rule if rule == "rule" => "count = 10",
         ban if ban == "ban" => "denials = 20",
@@ -156,7 +183,7 @@ fn read_separator(input: ParseStream<'_>) -> syn::Result<()> {
 
 fn skip_to_separator(input: ParseStream<'_>) {
     while !input.is_empty() && input.parse::<Option<Token![,]>>().is_ok_and(|comma| comma.is_none()) {
-        // One token less: it cannot fail, as there is one.
+        // A token is left, so this removes it and cannot fail.
         let _ = input.parse::<TokenTree>();
     }
 }
@@ -168,7 +195,7 @@ impl Argument {
         let value = if input.peek(token::Paren) {
             let content;
             let parens = syn::parenthesized!(content in input);
-            Value::List(parens.span.close(), Arguments::read(&content, first_of(&name), mistakes))
+            Value::List(parens.span.close(), Arguments::read(&content, example_in(&name), mistakes))
         } else if input.parse::<Option<Token![=]>>()?.is_some() {
             Value::Single(read_value(&name, input)?)
         } else if input.peek(Token![:]) {
@@ -185,6 +212,14 @@ impl Argument {
             Value::Flag => name,
             Value::Single(value) => name.to(Place::of(value)),
             Value::List(close, _) => name.to(*close),
+        }
+    }
+
+    /// Returns the value of `name = value`.
+    pub(crate) fn single(&self) -> Option<&Expr> {
+        match &self.value {
+            Value::Single(value) => Some(value),
+            Value::Flag | Value::List(..) => None,
         }
     }
 
@@ -224,7 +259,7 @@ impl Argument {
         let name = self.name.clone();
         match self.expression(example)? {
             Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text),
-            other => Err(error(Place::of(&other), format_args!("`{name}` is a text in quotes, like `{example}`"))),
+            other => Err(error(Place::of(&other), format_args!("`{name}` must be a text in quotes, like `{example}`"))),
         }
     }
 
@@ -233,7 +268,7 @@ impl Argument {
         let name = self.name.clone();
         match self.expression(example)? {
             Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => Ok(number),
-            other => Err(error(Place::of(&other), format_args!("`{name}` is a whole number, like `{example}`"))),
+            other => Err(error(Place::of(&other), format_args!("`{name}` must be a whole number, like `{example}`"))),
         }
     }
 
@@ -249,12 +284,12 @@ impl Argument {
 
 fn read_value(name: &Ident, input: ParseStream<'_>) -> syn::Result<Expr> {
     if input.is_empty() || input.peek(Token![,]) {
-        return Err(error(name.span(), format_args!("`{name}` needs a value behind its `=`")));
+        return Err(error(name.span(), format_args!("`{name}` needs a value after its `=`")));
     }
     input.parse().map(ungrouped)
 }
 
-/// Takes an expression out of the invisible parentheses that `macro_rules!` puts around it.
+/// Removes the invisible parentheses that `macro_rules!` puts around an expression.
 fn ungrouped(expression: Expr) -> Expr {
     match expression {
         Expr::Group(group) => ungrouped(*group.expr),

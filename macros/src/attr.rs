@@ -1,4 +1,4 @@
-//! The attribute's options: which arguments there are, and the form of their values.
+//! The options of the attribute: the arguments that exist, and the form of their values.
 
 use proc_macro2::TokenStream;
 use syn::{Expr, ExprLit, ExprPath, ExprUnary, Lit, LitInt, LitStr, Path, UnOp};
@@ -10,16 +10,16 @@ const COUNT: &str = "count = 10";
 const PER: &str = r#"per = "60s""#;
 const MESSAGE: &str = r#"message = "try again in {@retry_after}""#;
 
-/// What only rules have.
-const OF_RULES: [&str; 8] = ["count", "per", "algorithm", "capacity", "initial", "reset_after", "cron", "tz"];
+/// Arguments of rules only.
+const RULE_ARGUMENTS: [&str; 8] = ["count", "per", "algorithm", "capacity", "initial", "reset_after", "cron", "tz"];
 
-/// What only bans have.
-const OF_BANS: [&str; 3] = ["denials", "within", "duration"];
+/// Arguments of bans only.
+const BAN_ARGUMENTS: [&str; 3] = ["denials", "within", "duration"];
 
-/// What holds for the call as a whole, and so for all rules.
-const OF_CALLS: [&str; 6] = ["cost", "wait", "refund_if", "skip_if", "shadow", "limiter"];
+/// Arguments that apply to the whole call, and so to all rules.
+const CALL_ARGUMENTS: [&str; 6] = ["cost", "wait", "refund_if", "skip_if", "shadow", "limiter"];
 
-/// Everything the attribute says, as far as it could be read.
+/// All options. One that could not be read is left out.
 pub(crate) struct Options {
     pub(crate) rules: Vec<RuleOptions>,
     pub(crate) prevent_duplicate: Option<DuplicateOptions>,
@@ -27,23 +27,23 @@ pub(crate) struct Options {
     pub(crate) key: Option<LitStr>,
     pub(crate) message: Option<LitStr>,
     pub(crate) ban: Option<BanOptions>,
-    /// `policy`: one that is built elsewhere.
+    /// `policy`: a policy that is built elsewhere.
     pub(crate) policy: Option<Expr>,
     pub(crate) cost: Option<Amount>,
     pub(crate) wait: Option<LitStr>,
     pub(crate) refund_if: Option<Expr>,
     pub(crate) skip_if: Option<Expr>,
-    /// Where it is written.
+    /// The place of `shadow`.
     pub(crate) shadow: Option<Place>,
     pub(crate) reject: Option<Expr>,
     pub(crate) limiter: Option<Expr>,
     /// `crate`: the path of the runtime.
     pub(crate) runtime: Option<Path>,
-    /// Whether there is nothing else that could not be read.
+    /// Whether all arguments of the attribute itself are known and in their place.
     pub(crate) complete: bool,
 }
 
-/// One `rule(...)`, as far as it could be read.
+/// One `rule(...)`. An option that could not be read is left out.
 pub(crate) struct RuleOptions {
     pub(crate) place: Place,
     pub(crate) algorithm: Option<LitStr>,
@@ -57,7 +57,7 @@ pub(crate) struct RuleOptions {
     pub(crate) key: Option<LitStr>,
     pub(crate) name: Option<LitStr>,
     pub(crate) message: Option<LitStr>,
-    /// Whether nothing is missing and nothing could not be read.
+    /// Whether no option is missing, and each could be read.
     pub(crate) complete: bool,
 }
 
@@ -67,11 +67,11 @@ pub(crate) struct DuplicateOptions {
     pub(crate) per: Option<LitStr>,
     pub(crate) key: Option<LitStr>,
     pub(crate) message: Option<LitStr>,
-    /// Whether its arguments could be read.
+    /// Whether all its arguments are known and could be read.
     pub(crate) complete: bool,
 }
 
-/// `ban(...)`, as far as it could be read.
+/// `ban(...)`. An option that could not be read is left out.
 pub(crate) struct BanOptions {
     pub(crate) place: Place,
     pub(crate) denials: Option<LitInt>,
@@ -80,10 +80,11 @@ pub(crate) struct BanOptions {
     pub(crate) message: Option<LitStr>,
 }
 
-/// How many calls a rule admits, or how many this one counts as.
+/// The number of calls that a rule admits, or that this call counts as.
 #[derive(Clone)]
+#[allow(clippy::large_enum_variant, reason = "spans are larger in the tests, which read where they are")]
 pub(crate) enum Amount {
-    /// A number that is known when compiling.
+    /// A number that is known at compile time.
     Literal(LitInt),
     /// An expression that every call evaluates.
     Expression(Expr),
@@ -93,19 +94,19 @@ impl Options {
     pub(crate) fn parse(attribute: TokenStream, mistakes: &mut Mistakes) -> Self {
         let mut arguments = Arguments::parse(attribute, mistakes);
         let rules = arguments.take_all("rule");
-        let belongs = r#"belongs into a rule, like `rule(count = 10, per = "60s")`"#;
-        let in_place = arguments.refuse(&OF_RULES, belongs, mistakes);
-        let belongs = r#"belongs into a ban, like `ban(denials = 20, within = "10m", duration = "1h")`"#;
-        let in_place = arguments.refuse(&OF_BANS, belongs, mistakes) && in_place;
+        let in_rule = r#"belongs in a rule, like `rule(count = 10, per = "60s")`"#;
+        let in_ban = r#"belongs in a ban, like `ban(denials = 20, within = "10m", duration = "1h")`"#;
+        let in_place = arguments.refuse(&RULE_ARGUMENTS, in_rule, mistakes);
+        let in_place = arguments.refuse(&BAN_ARGUMENTS, in_ban, mistakes) && in_place;
         let names_policy = arguments.has("policy");
-        let policy = made("policy", ["policy = SMS_POLICY", "`Policy`"], &mut arguments, mistakes);
+        let policy = value("policy", ["policy = SMS_POLICY", "Policy"], &mut arguments, mistakes);
         let in_place = in_place && names_policy == policy.is_some();
         Self {
             rules: rules.into_iter().map(|rule| RuleOptions::read(rule, mistakes)).collect(),
             prevent_duplicate: DuplicateOptions::take(&mut arguments, mistakes),
             name: arguments.text("name", r#"name = "sms.send""#, mistakes),
-            key: arguments.text("key", r#"key = "sms:{phone}""#, mistakes),
-            message: arguments.text("message", MESSAGE, mistakes),
+            key: arguments.template("key", r#"key = "sms:{phone}""#, mistakes),
+            message: arguments.template("message", MESSAGE, mistakes),
             ban: BanOptions::take(&mut arguments, mistakes),
             policy,
             cost: amount("cost", ["cost = 3", "cost = items.len() as u64"], &mut arguments, mistakes),
@@ -114,7 +115,7 @@ impl Options {
             skip_if: arguments.expression("skip_if", "skip_if = user.is_admin()", mistakes),
             shadow: arguments.flag("shadow", mistakes),
             reject: function("reject", "reject = ApiError::limited", &mut arguments, mistakes),
-            limiter: made("limiter", ["limiter = self.limiter", "`Limiter`"], &mut arguments, mistakes),
+            limiter: value("limiter", ["limiter = self.limiter", "Limiter"], &mut arguments, mistakes),
             runtime: runtime(&mut arguments, mistakes),
             complete: arguments.finish(mistakes) && in_place,
         }
@@ -133,8 +134,7 @@ impl RuleOptions {
                 list.require("per", PER, place);
             }
         }
-        let belongs = "is for the call as a whole; write it beside the rules";
-        list.refuse(&OF_CALLS, belongs, mistakes);
+        list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of the rule", mistakes);
         let before = mistakes.number();
         let mut options = Self {
             complete: false,
@@ -147,9 +147,9 @@ impl RuleOptions {
             reset_after: list.text("reset_after", r#"reset_after = "10s""#, mistakes),
             cron: list.text("cron", r#"cron = "0 0 6 * * *""#, mistakes),
             tz: list.text("tz", r#"tz = "Asia/Shanghai""#, mistakes),
-            key: list.text("key", r#"key = "{ip}""#, mistakes),
+            key: list.template("key", r#"key = "{ip}""#, mistakes),
             name: list.text("name", r#"name = "daily""#, mistakes),
-            message: list.text("message", MESSAGE, mistakes),
+            message: list.template("message", MESSAGE, mistakes),
         };
         options.complete = mistakes.number() == before && options.count.is_some();
         options.complete &= options.per.is_some() || options.cron.is_some();
@@ -162,12 +162,13 @@ impl DuplicateOptions {
     fn take(arguments: &mut Arguments, mistakes: &mut Mistakes) -> Option<Self> {
         let argument = arguments.take("prevent_duplicate", mistakes)?;
         let place = argument.place();
-        let list = mistakes.keep(argument.flag_or_list(r#"prevent_duplicate(per = "5s")"#));
+        let example = duplicate_example(argument.single());
+        let list = mistakes.keep(argument.flag_or_list(&example));
         let read = list.is_some();
         let mut list = list.unwrap_or_default();
         let per = list.text("per", r#"per = "5s""#, mistakes);
-        let key = list.text("key", r#"key = "{order.id}""#, mistakes);
-        let message = list.text("message", MESSAGE, mistakes);
+        let key = list.template("key", r#"key = "{order.id}""#, mistakes);
+        let message = list.template("message", MESSAGE, mistakes);
         Some(Self { place, per, key, message, complete: list.finish(mistakes) && read })
     }
 }
@@ -178,7 +179,7 @@ impl BanOptions {
         let argument = arguments.take("ban", mistakes)?;
         let place = argument.place();
         let mut list = mistakes.keep(argument.list(&format!("ban({denials}, {within}, {duration})")))?;
-        for (name, example) in OF_BANS.into_iter().zip([denials, within, duration]) {
+        for (name, example) in BAN_ARGUMENTS.into_iter().zip([denials, within, duration]) {
             list.require(name, example, place);
         }
         let options = Self {
@@ -186,10 +187,22 @@ impl BanOptions {
             denials: list.integer("denials", denials, mistakes),
             within: list.text("within", within, mistakes),
             duration: list.text("duration", duration, mistakes),
-            message: list.text("message", MESSAGE, mistakes),
+            message: list.template("message", MESSAGE, mistakes),
         };
         list.finish(mistakes);
         Some(options)
+    }
+}
+
+/// Returns `prevent_duplicate` with the argument that its value probably is.
+fn duplicate_example(value: Option<&Expr>) -> String {
+    match value {
+        Some(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => {
+            let text = text.value();
+            let argument = if text.contains('{') { "key" } else { "per" };
+            format!("prevent_duplicate({argument} = {text:?})")
+        }
+        _ => r#"prevent_duplicate(per = "5s")"#.to_owned(),
     }
 }
 
@@ -209,15 +222,15 @@ fn amount(
         _ => return Some(Amount::Expression(amount)),
     }
     let message =
-        format!("`{name}` is a whole number, like `{literal}`, or a `u64` made of the arguments, like `{expression}`");
+        format!("`{name}` must be a whole number, like `{literal}`, or a `u64` expression, like `{expression}`");
     mistakes.report(Place::of(&amount), message);
     None
 }
 
 /// Takes an expression of a type that has no literals.
-fn made(
+fn value(
     name: &'static str,
-    [example, of]: [&str; 2],
+    [example, type_name]: [&str; 2],
     arguments: &mut Arguments,
     mistakes: &mut Mistakes,
 ) -> Option<Expr> {
@@ -225,16 +238,17 @@ fn made(
     if !matches!(value, Expr::Lit(_)) {
         return Some(value);
     }
-    mistakes.report(Place::of(&value), format_args!("`{name}` is a {of} that is made elsewhere, like `{example}`"));
+    mistakes.report(Place::of(&value), format_args!("`{name}` must be a `{type_name}`, like `{example}`"));
     None
 }
 
-/// Takes what can be called: a path or a closure, and whatever else may be one.
+/// Takes a path, a closure, or another expression that may be a function.
 fn function(name: &'static str, example: &str, arguments: &mut Arguments, mistakes: &mut Mistakes) -> Option<Expr> {
     let value = arguments.expression(name, example, mistakes)?;
     match value {
         Expr::Lit(_) | Expr::MethodCall(_) | Expr::Macro(_) | Expr::Binary(_) | Expr::Unary(_) => {
-            mistakes.report(Place::of(&value), format_args!("`{name}` is a function or a closure, like `{example}`"));
+            mistakes
+                .report(Place::of(&value), format_args!("`{name}` must be a function or a closure, like `{example}`"));
             None
         }
         _ => Some(value),
@@ -247,7 +261,7 @@ fn runtime(arguments: &mut Arguments, mistakes: &mut Mistakes) -> Option<Path> {
     match arguments.expression("crate", example, mistakes)? {
         Expr::Path(ExprPath { qself: None, path, .. }) => Some(path),
         other => {
-            mistakes.add(error(Place::of(&other), format_args!("`crate` is a path, like `{example}`")));
+            mistakes.add(error(Place::of(&other), format_args!("`crate` must be a path, like `{example}`")));
             None
         }
     }

@@ -19,6 +19,8 @@ mod placeholder;
 mod random;
 mod rule;
 mod shape;
+mod suggestion;
+mod synonym;
 mod template;
 #[cfg(test)]
 mod tests;

@@ -1,30 +1,33 @@
-//! Limiters that are made where they are asked: each call would have one of its own, which has counted nothing.
+//! Expressions that create a limiter.
 
 use syn::visit::{Visit, visit_expr_call};
 use syn::{Expr, ExprCall, ExprClosure};
 
-const MAKERS: [&str; 4] = ["in_memory", "connect", "connect_lazy", "builder"];
+/// Functions of `Limiter` that create one.
+const CONSTRUCTORS: [&str; 4] = ["in_memory", "connect", "connect_lazy", "builder"];
 
-/// Returns whether every evaluation of the expression makes a limiter.
-pub(crate) fn is_made_anew(limiter: &Expr) -> bool {
-    let mut made = Made(false);
-    made.visit_expr(limiter);
-    made.0
+/// Returns whether every evaluation of the expression creates a limiter.
+pub(crate) fn creates_limiter(expression: &Expr) -> bool {
+    let mut constructors = Constructors { found: false };
+    constructors.visit_expr(expression);
+    constructors.found
 }
 
-struct Made(bool);
+struct Constructors {
+    found: bool,
+}
 
-impl Visit<'_> for Made {
+impl Visit<'_> for Constructors {
     fn visit_expr_call(&mut self, call: &ExprCall) {
         if let Expr::Path(called) = &*call.func {
             let mut names = called.path.segments.iter().rev().map(|segment| &segment.ident);
-            let makes = names.next().is_some_and(|name| MAKERS.iter().any(|maker| name == maker));
-            self.0 |= makes && names.next().is_some_and(|of| of == "Limiter");
+            let is_constructor = names.next().is_some_and(|name| CONSTRUCTORS.iter().any(|known| name == known));
+            self.found |= is_constructor && names.next().is_some_and(|type_name| type_name == "Limiter");
         }
         visit_expr_call(self, call);
     }
 
-    // What a closure makes may be made once: `LIMITER.get_or_init(|| Limiter::in_memory())`.
+    // A closure may run only once: `LIMITER.get_or_init(|| Limiter::in_memory())`.
     fn visit_expr_closure(&mut self, _: &ExprClosure) {}
 }
 
@@ -32,17 +35,17 @@ impl Visit<'_> for Made {
 mod tests {
     use syn::parse_str;
 
-    use super::is_made_anew;
+    use super::creates_limiter;
 
     #[test]
-    fn a_limiter_that_every_call_makes_is_told_from_one_that_is_kept() {
-        for made in [
+    fn a_limiter_that_each_call_creates_differs_from_one_that_is_kept() {
+        for created in [
             "Limiter::in_memory()",
             "&tallygate::Limiter::in_memory()",
             "Limiter::connect(&url).await?",
             "Limiter::builder().prefix(\"shop\").connect_lazy(URL).unwrap()",
         ] {
-            assert!(is_made_anew(&parse_str(made).unwrap()), "{made}");
+            assert!(creates_limiter(&parse_str(created).unwrap()), "{created}");
         }
         for kept in [
             "self.limiter",
@@ -52,7 +55,7 @@ mod tests {
             "limiters.connect(user)",
             "Shards::connect(user)",
         ] {
-            assert!(!is_made_anew(&parse_str(kept).unwrap()), "{kept}");
+            assert!(!creates_limiter(&parse_str(kept).unwrap()), "{kept}");
         }
     }
 }

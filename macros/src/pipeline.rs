@@ -18,7 +18,7 @@ pub(crate) fn limit(attribute: TokenStream, item: &TokenStream) -> TokenStream {
     })
 }
 
-fn try_limit(attribute: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
+pub(crate) fn try_limit(attribute: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
     let mut mistakes = Mistakes::default();
     let options = Options::parse(attribute, &mut mistakes);
     let model = Model::from_syn(options, &mut mistakes);

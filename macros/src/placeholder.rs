@@ -1,4 +1,4 @@
-//! What a template puts in: arguments with their fields and methods, filtered.
+//! Placeholders of templates: arguments with their fields, methods and filters.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
@@ -10,7 +10,7 @@ use crate::diagnostic::{Place, nearest};
 
 /// An argument, its fields and its methods: `{phone}`, `{user.id}`, `{addr.ip()}`; filtered: `{email:trim:lower}`.
 pub(crate) struct Placeholder {
-    /// What stands between the braces.
+    /// The text between the braces.
     pub(crate) text: String,
     /// The argument's name.
     pub(crate) root: String,
@@ -19,7 +19,7 @@ pub(crate) struct Placeholder {
     pub(crate) filters: Vec<Filter>,
 }
 
-/// What is made of a value before it is put in.
+/// A change to a value before it is put in.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Filter {
     Lower,
@@ -44,21 +44,25 @@ impl Placeholder {
         let root = names.next().unwrap_or_default();
         if root == "_" {
             return Err(format!(
-                "`{{{text}}}` is no placeholder: `_` binds no name; name the argument, like `{{phone}}` for `phone: &str`"
+                "`{{{text}}}` is not a placeholder: `_` binds no name; name the argument, like `{{phone}}` for \
+                 `phone: &str`"
             ));
         }
         let filters: Vec<_> = filters.collect();
         let members: Option<Vec<_>> = names.map(Member::parse).collect();
         let (root, members) = name(root).zip(members).ok_or_else(|| {
-            format!("`{{{text}}}` is no placeholder; write an argument, its fields and methods, like `{{user.id()}}`")
+            format!(
+                "`{{{text}}}` is not a placeholder; write an argument, its fields and methods, like `{{user.id()}}`"
+            )
         })?;
-        let filters = filters.into_iter().map(|name| filter(name, text)).collect::<Result<_, _>>()?;
+        let filters = filters.into_iter().map(|name| filter(name, text)).collect::<Result<Vec<_>, _>>()?;
+        check_filter_order(text, &filters)?;
         Ok(Self { text: text.to_owned(), root, members, filters })
     }
 
-    /// Returns the expression, given the identifier that its name stands for.
+    /// Returns the expression, given the identifier of the argument.
     pub(crate) fn expression(&self, root: &Ident, place: Place) -> TokenStream {
-        // Resolved where the argument is, also when a macro puts function and template together.
+        // Resolved like the argument, because a macro may take function and template from two places.
         let mut root = root.clone();
         root.set_span(place.first.resolved_at(root.span()));
         let members = self.members.iter().map(|member| member.access(place.first));
@@ -72,13 +76,50 @@ fn filter(name: &str, placeholder: &str) -> Result<Filter, String> {
     found.ok_or_else(|| {
         let remedy = match nearest(name, known) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("there are `{}`", known.join("`, `")),
+            None => format!("the filters are `{}`", known.join("`, `")),
         };
         match name {
-            "" => format!("`{{{placeholder}}}` lacks a filter behind its `:`; {remedy}"),
+            "" => format!("`{{{placeholder}}}` has no filter after its `:`; {remedy}"),
             _ => format!("`{{{placeholder}}}` has the unknown filter `{name}`; {remedy}"),
         }
     })
+}
+
+impl Filter {
+    fn name(self) -> &'static str {
+        FILTERS.iter().find(|(_, filter)| *filter == self).map_or("", |(name, _)| name)
+    }
+
+    /// Returns when it is applied: the text is cleaned, then reduced to its network, then hashed.
+    fn stage(self) -> u8 {
+        match self {
+            Self::Lower | Self::Trim => 0,
+            Self::Subnet => 1,
+            Self::Hash => 2,
+        }
+    }
+}
+
+/// Refuses a filter that is repeated, or that comes after the filter of a later stage.
+fn check_filter_order(placeholder: &str, filters: &[Filter]) -> Result<(), String> {
+    let mut ordered: Vec<Filter> = Vec::new();
+    let mut mistake = None;
+    for &filter in filters {
+        let name = filter.name();
+        if ordered.contains(&filter) {
+            mistake.get_or_insert_with(|| format!("has the filter `{name}` twice"));
+            continue;
+        }
+        if let Some(later) = ordered.iter().find(|earlier| earlier.stage() > filter.stage()) {
+            mistake.get_or_insert_with(|| format!("applies `{name}` to the result of `{}`", later.name()));
+        }
+        ordered.push(filter);
+    }
+    let Some(mistake) = mistake else { return Ok(()) };
+    ordered.sort_by_key(|filter| filter.stage());
+    let value = placeholder.split(':').next().unwrap_or_default().trim();
+    let names: Vec<_> = ordered.into_iter().map(Filter::name).collect();
+    Err(format!("`{{{placeholder}}}` {mistake}; write `{{{value}:{}}}`", names.join(":")))
 }
 
 impl Member {

@@ -1,15 +1,21 @@
-//! Random inputs, made of what the grammar is made of: what fuzzing finds in hours, these look for in every test run.
+//! Random inputs made of parts of the grammar: every run of the tests looks for what fuzzing finds in hours.
+//!
+//! The inputs are the same in each run. `PROPTEST_RNG_SEED` and `PROPTEST_CASES` ask for other ones, and for more.
 
 use std::env;
 
-use fastrand::Rng;
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use proptest::sample::{Index, select};
+use proptest::test_runner::{Config, RngSeed, TestRunner};
 
 use crate::trial;
 
-const CASES: usize = 10_000;
+const CASES: u32 = 10_000;
+const SEED: u64 = 20_260;
 
-/// Words that mean something somewhere, and some that do nowhere.
-const WORDS: [&str; 57] = [
+/// Words that mean something in some place, and some that mean nothing.
+const WORDS: &[&str] = &[
     "rule",
     "count",
     "per",
@@ -69,10 +75,10 @@ const WORDS: [&str; 57] = [
     "#![allow(unused)]",
 ];
 
-const PUNCTUATION: [&str; 18] =
-    ["=", ",", ",", ",", ".", ";", ":", "&", "|", "!", "?", "*", "+", "-", "<", ">", "@", "#"];
+const PUNCTUATION: &[&str] =
+    &["=", ",", ",", ",", ".", ";", ":", "&", "|", "!", "?", "*", "+", "-", "<", ">", "@", "#"];
 
-const LITERALS: [&str; 20] = [
+const LITERALS: &[&str] = &[
     "0",
     "1",
     "10",
@@ -95,8 +101,8 @@ const LITERALS: [&str; 20] = [
     "b\"x\"",
 ];
 
-/// Arguments as they ought to be.
-const ARGUMENTS: [&str; 28] = [
+/// Arguments without mistakes.
+const ARGUMENTS: &[&str] = &[
     "rule(count = 10, per = \"60s\")",
     "rule(count = 20, per = \"120s\", name = \"twice\")",
     "rule(count = user.calls(), per = \"1h\")",
@@ -127,9 +133,9 @@ const ARGUMENTS: [&str; 28] = [
     "crate = ::tallygate",
 ];
 
-const FUNCTIONS: [&str; 9] = [
+const FUNCTIONS: &[&str] = &[
     "async fn f(phone: &str, user: User) -> Result<(), Rejection> { Ok(()) }",
-    "/// Text.\n#[inline] pub(crate) async fn f<T: Display>(&mut self, phone: T) -> Result<T, E> where T: Copy { let x = ; }",
+    "#[doc = \"Text.\"] #[inline] pub(crate) async fn f<T: Display>(&mut self, phone: T) -> Result<T, E> where T: Copy { let x = ; }",
     "fn f(phone: String) -> impl Future<Output = Result<(), E>> + use<> { const N: u8 = 1; async move { Ok(()) } }",
     "fn f(&self) -> Pin<Box<dyn Future<Output = Result<(), E>> + Send + '_>> { Box::pin(async move { self. }) }",
     "fn f<'a, 'async_trait>(&'a self, __arg1: Json<T>) -> Pin<Box<dyn Future<Output = R> + 'async_trait>> { \
@@ -141,7 +147,7 @@ const FUNCTIONS: [&str; 9] = [
     "async fn f();",
 ];
 
-const TEMPLATE: [&str; 22] = [
+const TEMPLATE: &[&str] = &[
     "{",
     "}",
     "{{",
@@ -166,63 +172,85 @@ const TEMPLATE: [&str; 22] = [
     "{@count}",
 ];
 
-const DURATION: [&str; 14] =
-    ["0", "1", "60", "9", "18446744073709551615", "ms", "s", "m", "h", "d", " ", ".", "-", "é"];
+const DURATION: &[&str] = &["0", "1", "60", "9", "18446744073709551615", "ms", "s", "m", "h", "d", " ", ".", "-", "é"];
 
-#[test]
-fn whatever_the_attribute_says_is_answered() {
-    each(
-        |random| {
-            let mut text = list(random, &ARGUMENTS, ", ");
-            spoil(random, &mut text);
-            let mut function = random.choice(FUNCTIONS).unwrap().replace('\n', " ");
-            if random.u8(..4) == 0 {
-                spoil(random, &mut function);
-            }
-            // A comment of the documentation ends with its line.
-            format!("{}\n{}", text.replace('\n', " "), function.replacen("/// Text.", "#[doc = \"Text.\"]", 1))
-        },
-        trial::attribute,
-    );
+/// A change to a text at some position.
+#[derive(Clone, Debug)]
+enum Edit {
+    Truncate,
+    Remove,
+    Repeat,
+    Insert(String),
 }
 
 #[test]
-fn whatever_a_template_says_is_answered() {
-    each(|random| list(random, &TEMPLATE, ""), trial::template);
+fn every_attribute_has_an_expansion_or_an_error() {
+    let attributes = edited(joined(ARGUMENTS, ", "));
+    let functions = prop_oneof![3 => function(), 1 => edited(function())];
+    let inputs = (attributes, functions).prop_map(|(attribute, function)| format!("{attribute}\n{function}"));
+    check(inputs, trial::attribute);
 }
 
 #[test]
-fn whatever_a_duration_says_is_answered() {
-    each(|random| list(random, &DURATION, ""), trial::duration);
+fn every_template_has_parts_or_an_error() {
+    check(joined(TEMPLATE, ""), trial::template);
 }
 
-/// Tries many inputs. Those of one seed are always the same.
-fn each(input: impl Fn(&mut Rng) -> String, trial: fn(&str)) {
-    let seed = env::var("TALLYGATE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_260);
-    let mut random = Rng::with_seed(seed);
-    for case in 0..CASES {
-        let input = input(&mut random);
-        let tried = std::panic::catch_unwind(|| trial(&input));
-        assert!(tried.is_ok(), "case {case} of seed {seed}: {input:?}");
+#[test]
+fn every_duration_has_a_length_or_an_error() {
+    check(joined(DURATION, ""), trial::duration);
+}
+
+/// Tries many inputs, and reduces one that fails to the shortest that still fails.
+fn check(inputs: impl Strategy<Value = String>, trial: fn(&str)) {
+    let mut config = Config { failure_persistence: None, ..Config::default() };
+    if config.rng_seed == RngSeed::Random {
+        config.rng_seed = RngSeed::Fixed(SEED);
     }
-}
-
-fn list(random: &mut Rng, parts: &[&str], separator: &str) -> String {
-    let parts: Vec<_> = (0..random.usize(..7)).map(|_| parts[random.usize(..parts.len())]).collect();
-    parts.join(separator)
-}
-
-/// Puts in, takes out or doubles some of the tokens.
-fn spoil(random: &mut Rng, text: &mut String) {
-    for _ in 0..random.usize(..4) {
-        let Some((at, _)) = text.char_indices().nth(random.usize(..=text.chars().count())) else { continue };
-        match random.u8(..6) {
-            0 => text.truncate(at),
-            1 => drop(text.remove(at)),
-            2 => text.insert_str(at, &format!(" {} ", random.choice(WORDS).unwrap())),
-            3 => text.insert_str(at, random.choice(PUNCTUATION).unwrap()),
-            4 => text.insert_str(at, &format!(" {} ", random.choice(LITERALS).unwrap())),
-            _ => text.insert_str(at, &text[at..].chars().take(20).collect::<String>()),
-        }
+    if env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = CASES;
     }
+    let mut runner = TestRunner::new(config);
+    let outcome = runner.run(&inputs, |input| {
+        trial(&input);
+        // Each text that was read is kept for its spans, and slows down the next.
+        proc_macro2::extra::invalidate_current_thread_spans();
+        Ok(())
+    });
+    outcome.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+fn joined(parts: &'static [&str], separator: &'static str) -> impl Strategy<Value = String> {
+    vec(select(parts), 0..7).prop_map(|parts| parts.join(separator))
+}
+
+fn function() -> impl Strategy<Value = String> {
+    select(FUNCTIONS).prop_map(str::to_owned)
+}
+
+/// Changes up to three places of a text.
+fn edited(text: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
+    let word = prop_oneof![select(WORDS), select(LITERALS)].prop_map(|word| format!(" {word} "));
+    let punctuation = select(PUNCTUATION).prop_map(str::to_owned);
+    let edit = prop_oneof![
+        1 => Just(Edit::Truncate),
+        1 => Just(Edit::Remove),
+        1 => Just(Edit::Repeat),
+        2 => word.prop_map(Edit::Insert),
+        1 => punctuation.prop_map(Edit::Insert),
+    ];
+    (text, vec((any::<Index>(), edit), 0..4)).prop_map(|(text, edits)| edits.into_iter().fold(text, apply))
+}
+
+fn apply(mut text: String, (position, edit): (Index, Edit)) -> String {
+    let positions: Vec<_> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+    let at = *position.get(&positions);
+    match edit {
+        Edit::Truncate => text.truncate(at),
+        Edit::Remove if at == text.len() => {}
+        Edit::Remove => drop(text.remove(at)),
+        Edit::Repeat => text.insert_str(at, &text[at..].chars().take(20).collect::<String>()),
+        Edit::Insert(inserted) => text.insert_str(at, &inserted),
+    }
+    text
 }

@@ -6,9 +6,9 @@ use tallygate_rules::{is_plain, is_printed};
 use crate::diagnostic::{Mistakes, Place, nearest};
 use crate::placeholder::Placeholder;
 
-/// A template, in the order it is written.
+/// A template.
 pub(crate) struct Template {
-    /// As it is written.
+    /// The whole template, as it is written.
     pub(crate) text: String,
     pub(crate) parts: Vec<Part>,
     pub(crate) place: Place,
@@ -18,38 +18,42 @@ pub(crate) struct Template {
 /// What a template is for.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Purpose {
-    /// To tell whom the rules count.
+    /// The subject of rules.
     Key,
-    /// To tell the caller of a rejection by a rule.
+    /// The message of a rejection by a rule.
     Message,
-    /// To tell the caller who is banned.
+    /// The message of a rejection by a ban.
     BanMessage,
 }
 
 /// A part of a template.
 pub(crate) enum Part {
-    /// Text that stands for itself.
+    /// Fixed text, without escapes.
     Text(String),
-    /// A value to put in.
+    /// A value of the call.
     Value(Placeholder),
-    /// Something about the rejection to put in.
-    Told(Told),
+    /// A value of the rejection.
+    Rejection(RejectionField),
 }
 
-/// What only a rejection knows: `{@retry_after}`.
+/// A value that only a rejection has: `{@retry_after}`.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum RejectionField {
     RetryAfter,
     Count,
     Per,
     Rule,
 }
 
-const TOLD: [(&str, Told); 4] =
-    [("retry_after", Told::RetryAfter), ("count", Told::Count), ("per", Told::Per), ("rule", Told::Rule)];
+const REJECTION_FIELDS: [(&str, RejectionField); 4] = [
+    ("retry_after", RejectionField::RetryAfter),
+    ("count", RejectionField::Count),
+    ("per", RejectionField::Per),
+    ("rule", RejectionField::Rule),
+];
 
-/// What stands between two braces, or outside of them.
-enum Piece<'a> {
+/// The text between two braces, or outside of them.
+pub(crate) enum Piece<'a> {
     Text(String),
     Braced(&'a str),
 }
@@ -64,15 +68,15 @@ impl Template {
         parts.ok().map(|parts| Self { text, parts, place, purpose })
     }
 
-    /// Returns whether `{@name}` can stand in this template.
-    pub(crate) fn can_tell(&self, name: &str) -> bool {
-        told(name, self.purpose).is_ok()
+    /// Returns whether the template may contain `{@name}`.
+    pub(crate) fn has_rejection_field(&self, name: &str) -> bool {
+        self.purpose.rejection_fields().any(|(known, _)| known == name)
     }
 
     pub(crate) fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         self.parts.iter().filter_map(|part| match part {
             Part::Value(placeholder) => Some(placeholder),
-            Part::Text(_) | Part::Told(_) => None,
+            Part::Text(_) | Part::Rejection(_) => None,
         })
     }
 }
@@ -92,8 +96,8 @@ fn read(template: &str, purpose: Purpose) -> Result<Vec<Part>, Vec<String>> {
     if mistakes.is_empty() { Ok(parts) } else { Err(mistakes) }
 }
 
-/// Takes a template apart, in which `{{` and `}}` are braces.
-fn scan(template: &str) -> Result<Vec<Piece<'_>>, String> {
+/// Splits a template at its braces. `{{` and `}}` become braces of the text.
+pub(crate) fn scan(template: &str) -> Result<Vec<Piece<'_>>, String> {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let mut rest = template;
@@ -122,65 +126,69 @@ fn scan(template: &str) -> Result<Vec<Piece<'_>>, String> {
 }
 
 fn unpaired(brace: &str) -> String {
-    format!(
-        "`{brace}` has no counterpart; write a placeholder like `{{phone}}`, or `{brace}{brace}` for the brace itself"
-    )
+    format!("unmatched `{brace}`; write a placeholder like `{{phone}}`, or `{brace}{brace}` for the brace itself")
 }
 
 fn braced(inner: &str, purpose: Purpose) -> Result<Part, String> {
     match inner.trim().strip_prefix('@') {
-        Some(name) => told(name, purpose).map(Part::Told),
+        Some(field) => rejection_field(field, purpose).map(Part::Rejection),
         None => Placeholder::parse(inner).map(Part::Value),
     }
 }
 
-fn told(text: &str, purpose: Purpose) -> Result<Told, String> {
+impl Purpose {
+    /// Returns the fields of a rejection that a template of this purpose can show.
+    fn rejection_fields(self) -> impl Iterator<Item = (&'static str, RejectionField)> {
+        let is_shown = move |field| match self {
+            Self::Key => false,
+            Self::Message => true,
+            Self::BanMessage => field == RejectionField::RetryAfter,
+        };
+        REJECTION_FIELDS.into_iter().filter(move |&(_, field)| is_shown(field))
+    }
+}
+
+fn rejection_field(text: &str, purpose: Purpose) -> Result<RejectionField, String> {
     let name = text.split(':').next().unwrap_or_default().trim();
-    let known = TOLD.iter().find(|(known, _)| *known == name);
-    match (known, purpose) {
-        (Some(_), Purpose::Key) => {
-            Err(format!("`{{@{name}}}` is known when a call is rejected; a `message` can say it, but a `key` cannot"))
+    match purpose.rejection_fields().find(|(known, _)| *known == name) {
+        Some(_) if name != text.trim() => Err(format!("`{{@{name}}}` takes no filter; write just `{{@{name}}}`")),
+        Some((_, field)) => Ok(field),
+        None => Err(unknown_rejection_field(name, purpose)),
+    }
+}
+
+fn unknown_rejection_field(name: &str, purpose: Purpose) -> String {
+    let exists = REJECTION_FIELDS.iter().any(|(known, _)| *known == name);
+    let known: Vec<_> = purpose.rejection_fields().map(|(known, _)| known).collect();
+    match purpose {
+        Purpose::Key if exists => {
+            format!("`{{@{name}}}` is a value of a rejection; a `message` can show it, but a `key` cannot contain it")
         }
-        (Some(&(_, told)), Purpose::BanMessage) if told != Told::RetryAfter => Err(format!(
-            "`{{@{name}}}` is told of a rule, which a ban is not; its `message` can say `{{@retry_after}}`"
-        )),
-        (Some(_), _) if name != text.trim() => Err(format!("`{{@{name}}}` takes no filter; write just `{{@{name}}}`")),
-        (Some(&(_, told)), _) => Ok(told),
-        (None, _) => Err(unknown_told(name, purpose)),
+        Purpose::Key => {
+            format!("unknown `{{@{name}}}`; a `key` consists of text and arguments, like `{{address.ip()}}`")
+        }
+        Purpose::BanMessage if exists => {
+            format!("`{{@{name}}}` describes a rule; the `message` of a ban can show `{{@retry_after}}`, and arguments")
+        }
+        Purpose::Message | Purpose::BanMessage => match nearest(name, known.iter().copied()) {
+            Some(meant) => format!("unknown `{{@{name}}}`; did you mean `{{@{meant}}}`?"),
+            None => format!(
+                "unknown `{{@{name}}}`; a `message` can show `{{@{}}}`, and arguments, like `{{phone}}`",
+                known.join("}`, `{@")
+            ),
+        },
     }
 }
 
-fn unknown_told(name: &str, purpose: Purpose) -> String {
-    let all = TOLD.map(|(known, _)| known);
-    let known = match purpose {
-        Purpose::Key => &[],
-        Purpose::Message => &all[..],
-        Purpose::BanMessage => &all[..1],
-    };
-    let meant = nearest(name, known.iter().copied());
-    match (meant, purpose) {
-        (Some(meant), _) => format!("unknown `{{@{name}}}`; did you mean `{{@{meant}}}`?"),
-        (None, Purpose::Key) => format!(
-            "`{{@{name}}}` comes from the request context, which this version does not have; name an argument, like \
-             `{{address.ip()}}`"
-        ),
-        (None, _) => format!(
-            "`{{@{name}}}` comes from the request context, which this version does not have; there are arguments, and \
-             `{{@{}}}`",
-            known.join("}`, `{@")
-        ),
-    }
-}
-
-/// Whether the text keeps two values apart that it stands between, as it holds a byte that is never part of a value.
+/// Returns whether the text separates the values on its two sides: whether it contains a byte that no value contains.
 ///
-/// Values hold plain bytes and escapes, text holds printed bytes and escapes. What is left for text alone is most of ASCII
-/// punctuation, and the space.
-pub(crate) fn keeps_apart(text: &str) -> bool {
+/// Values consist of plain bytes and escapes, text of printed bytes and escapes. Only text contains a space, or most of
+/// the ASCII punctuation.
+pub(crate) fn is_separator(text: &str) -> bool {
     text.bytes().any(|byte| is_printed(byte) && !is_plain(byte))
 }
 
-/// Escapes text as it stands within a subject.
+/// Escapes fixed text for a subject.
 pub(crate) fn escape(text: &str) -> String {
     let escape = |byte| if is_printed(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     text.bytes().map(escape).collect()

@@ -1,5 +1,6 @@
 //! What expansions look like, and what the pipeline survives.
 
+mod diagnostics;
 mod shapes;
 
 use proc_macro2::TokenStream;

@@ -1,6 +1,6 @@
-//! What holds for every input there is: random ones, in the tests of this crate, and those of the fuzzer, in `fuzz/`.
+//! Properties of every input: of the random ones in the tests of this crate, and of those of the fuzzer in `fuzz/`.
 
-#![allow(unreachable_pub, reason = "the fuzz targets reach it")]
+#![allow(unreachable_pub, reason = "the fuzz targets call it")]
 
 use proc_macro2::{Span, TokenStream};
 use syn::{File, ItemFn, LitStr};
@@ -10,17 +10,17 @@ use crate::diagnostic::Mistakes;
 use crate::pipeline::limit;
 use crate::template::{Purpose, Template};
 
-/// Deeper than this, the compiler's own parser and that of `syn` need not answer.
+/// The deepest nesting that is tried: the parsers of the compiler and of `syn` are recursive.
 const DEPTH: usize = 40;
 
-/// The function of inputs that hold none.
+/// The function for an attribute without one.
 const FUNCTION: &str = "async fn send_code(phone: &str, user: User) -> Result<(), Rejection> { send(phone).await }";
 
-/// Tries an attribute, on the first line, and the function that it is on, on the lines behind it.
+/// Tries an attribute, which is the first line, and its function, which is the rest.
 ///
 /// # Panics
 ///
-/// The expansion of a function is no function, or that of a mistake is something else than the item and the mistake.
+/// Panics if the expansion is neither a limited function, nor the unchanged item with errors.
 pub fn attribute(text: &str) {
     let (attribute, item) = text.split_once('\n').unwrap_or((text, FUNCTION));
     let (Some(attribute), Some(item)) = (tokens(attribute), tokens(item)) else { return };
@@ -40,7 +40,7 @@ pub fn attribute(text: &str) {
 ///
 /// # Panics
 ///
-/// It is read as something else than it shows.
+/// Panics if the parts of the template are not those of its text.
 pub fn template(text: &str) {
     for purpose in [Purpose::Key, Purpose::Message, Purpose::BanMessage] {
         let mut mistakes = Mistakes::default();
@@ -60,7 +60,7 @@ pub fn template(text: &str) {
 ///
 /// # Panics
 ///
-/// It is read as another one than it says, or written as another one than was read.
+/// Panics if it is not read as it is written, or not written as it was read.
 pub fn duration(text: &str) {
     let Ok(read) = parse_duration(text) else { return };
     let written = format_duration(read);
@@ -79,7 +79,7 @@ pub fn duration(text: &str) {
 }
 
 fn tokens(text: &str) -> Option<TokenStream> {
-    // Brackets are counted as they are written: what reads them recurses.
+    // Each of these adds a level of recursion.
     let depth = text.bytes().fold((0_usize, 0), |(open, deepest), byte| match byte {
         b'(' | b'[' | b'{' | b'<' | b'|' | b'&' | b'*' | b'-' | b'!' => (open + 1, deepest.max(open + 1)),
         b')' | b']' | b'}' | b',' | b';' => (open.saturating_sub(1), deepest),

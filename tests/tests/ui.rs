@@ -1,6 +1,73 @@
-//! Every mistake in the attribute has an error that names it and its remedy: one file, one mistake.
+//! What the compiler shows for each mistake is the text that lies beside its case.
+//!
+//! Errors that the attribute itself reports (`ui/fail`) are all rendered without a compiler, by the tests of
+//! `tallygate-macros`. Compiled are those that only the compiler can find (`ui/compiler`), and samples of the others.
+
+use std::env;
+
+use trybuild::TestCases;
+
+/// Set to `1`, it has every case compiled that is ever compiled.
+const LONG: &str = "TALLYGATE_TEST_LONG";
+
+/// One case of each way in which an error reaches the user: compiled with every run.
+const SHORT: [&str; 8] = [
+    "compiler/body_of_a_wrong_type",
+    "compiler/limiter_of_another_type",
+    "compiler/placeholder_not_display",
+    "compiler/placeholder_unknown_field",
+    "compiler/return_type_plain",
+    "compiler/skip_if_of_no_argument",
+    "fail/many_mistakes",
+    "fail/no_rule",
+];
+
+/// Errors of the attribute: at least one of each argument and of each stage of the pipeline.
+const FAMILIES: [&str; 30] = [
+    "argument_repeated",
+    "argument_without_name",
+    "many_mistakes_beside_the_rules",
+    "ban_with_two_mistakes",
+    "cost_above_a_count",
+    "crate_text",
+    "filter_misspelt",
+    "function_not_async",
+    "item_not_a_function",
+    "key_expression",
+    "key_without_braces",
+    "limiter_created_by_each_call",
+    "many_mistakes",
+    "message_retry_after_without_at",
+    "name_empty",
+    "no_rule",
+    "placeholder_misspelt",
+    "placeholder_unclosed",
+    "policy_beside_rules",
+    "prevent_duplicate_with_value",
+    "reject_not_a_function",
+    "rule_argument_without_comma",
+    "rule_cron_out_of_range",
+    "rule_per_without_unit",
+    "rule_that_never_binds",
+    "shadow_with_a_value",
+    "shape_async_trait_with_a_misspelt_placeholder",
+    "shape_impl_block",
+    "two_attributes_without_names",
+    "wait_in_shadow",
+];
 
 #[test]
-fn every_mistake_is_told_at_its_place_with_its_remedy() {
-    trybuild::TestCases::new().compile_fail("ui/fail/*.rs");
+fn the_compiler_shows_the_expected_errors() {
+    let cases = TestCases::new();
+    if env::var_os(LONG).is_some_and(|long| long == "1") {
+        cases.compile_fail("ui/compiler/*.rs");
+        cases.compile_fail("ui/plain/*.rs");
+        for case in FAMILIES {
+            cases.compile_fail(format!("ui/fail/{case}.rs"));
+        }
+    } else {
+        for case in SHORT {
+            cases.compile_fail(format!("ui/{case}.rs"));
+        }
+    }
 }

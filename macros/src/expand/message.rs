@@ -7,7 +7,7 @@ use super::{Expansion, ours};
 use crate::diagnostic::Place;
 use crate::model::Denier;
 use crate::placeholder::{Filter, Placeholder};
-use crate::template::{Part, Template, Told};
+use crate::template::{Part, RejectionField, Template};
 
 impl<'m> Expansion<'m> {
     /// Puts the message of the rule that denied the call into the rejection, or that of the policy.
@@ -54,10 +54,12 @@ impl<'m> Expansion<'m> {
                 ours!(#private::push_string(#target, #shown);)
             }
             Part::Value(placeholder) => self.pushed("push_shown", &target, placeholder, message.place),
-            Part::Told(Told::RetryAfter) => ours!(#private::push_retry_after(#target, &tallygate_rejection);),
-            Part::Told(Told::Count) => ours!(#private::push_count(#target, &tallygate_rejection);),
-            Part::Told(Told::Per) => ours!(#private::push_per(#target, &tallygate_rejection);),
-            Part::Told(Told::Rule) => ours!(#private::push_rule(#target, &tallygate_rejection);),
+            Part::Rejection(RejectionField::RetryAfter) => {
+                ours!(#private::push_retry_after(#target, &tallygate_rejection);)
+            }
+            Part::Rejection(RejectionField::Count) => ours!(#private::push_count(#target, &tallygate_rejection);),
+            Part::Rejection(RejectionField::Per) => ours!(#private::push_per(#target, &tallygate_rejection);),
+            Part::Rejection(RejectionField::Rule) => ours!(#private::push_rule(#target, &tallygate_rejection);),
         }
     }
 

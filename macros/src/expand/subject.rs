@@ -39,7 +39,7 @@ impl Expansion<'_> {
                 ours!(#private::push_literal(#target, #text);)
             }
             Part::Value(placeholder) => self.pushed("push_value", &target, placeholder, key.place),
-            Part::Told(_) => TokenStream::new(),
+            Part::Rejection(_) => TokenStream::new(),
         };
         key.parts.iter().map(part).collect()
     }

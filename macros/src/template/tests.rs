@@ -7,7 +7,7 @@ fn parts_for(purpose: Purpose, template: &str) -> Result<Vec<String>, Vec<String
         Part::Value(Placeholder { root, members, filters, .. }) => {
             format!("[{root}{}{}]", ".".repeat(members.len()), ":".repeat(filters.len()))
         }
-        Part::Told(told) => format!("@{}", told as u8),
+        Part::Rejection(field) => format!("@{}", field as u8),
     };
     Ok(read(template, purpose)?.into_iter().map(show).collect())
 }
@@ -17,7 +17,7 @@ fn parts(template: &str) -> Result<Vec<String>, Vec<String>> {
 }
 
 #[test]
-fn text_and_placeholders_come_in_their_order() {
+fn text_and_placeholders_keep_their_order() {
     assert_eq!(parts("sms:{phone}").unwrap(), ["sms:", "[phone]"]);
     assert_eq!(parts("{a}:{b.c.0}/{ d.e() }").unwrap(), ["[a]", ":", "[b..]", "/", "[d.]"]);
     assert_eq!(parts("").unwrap(), [""; 0]);
@@ -77,7 +77,24 @@ fn filters_follow_the_value() {
 }
 
 #[test]
-fn what_a_rejection_knows_is_for_messages() {
+fn a_filter_comes_once_and_not_after_one_that_hides_the_value() {
+    for sound in ["{a:trim:lower}", "{a:lower:trim:hash}", "{a:trim:subnet:hash}", "{a:lower:hash}"] {
+        assert!(parts(sound).is_ok(), "{sound}");
+    }
+    for (mistaken, meant) in [
+        ("{a:hash:lower}", "{a:lower:hash}"),
+        ("{a:hash:subnet:trim}", "{a:trim:subnet:hash}"),
+        ("{a:subnet:lower}", "{a:lower:subnet}"),
+        ("{a.b() : trim : trim}", "{a.b():trim}"),
+        ("{a:hash:hash}", "{a:hash}"),
+    ] {
+        let found = parts(mistaken).unwrap_err();
+        assert!(found[0].ends_with(&format!("write `{meant}`")), "{found:?}");
+    }
+}
+
+#[test]
+fn messages_show_the_fields_of_a_rejection() {
     let template = "{@retry_after}{@count}{ @per }{@rule}";
     assert_eq!(parts_for(Purpose::Message, template).unwrap(), ["@0", "@1", "@2", "@3"]);
     assert_eq!(parts(template).unwrap_err().len(), 4);
@@ -89,7 +106,7 @@ fn what_a_rejection_knows_is_for_messages() {
 }
 
 #[test]
-fn every_mistake_of_a_template_is_found() {
+fn every_mistake_in_a_template_is_reported() {
     assert_eq!(parts("{a b}{c:d}{@ip}{e}").unwrap_err().len(), 3);
 }
 
@@ -99,17 +116,17 @@ fn an_identifier_may_be_raw_or_of_any_script() {
 }
 
 #[test]
-fn text_is_escaped_so_that_it_is_never_taken_for_an_escape_or_a_digest() {
+fn escaped_text_is_never_mistaken_for_an_escape_or_a_digest() {
     assert_eq!(escape("a:/ {b}"), "a:/ {b}");
     assert_eq!(escape("%!é\n\u{7f}"), "%25%21%C3%A9%0A%7F");
 }
 
 #[test]
-fn only_what_no_value_contains_keeps_values_apart() {
+fn values_are_separated_only_by_what_no_value_contains() {
     for text in [":", "/", "-:", " ", "{", "a=b", "é:"] {
-        assert!(keeps_apart(text), "{text}");
+        assert!(is_separator(text), "{text}");
     }
     for text in ["", "a", "0", ".", "_", "@", "+", "~", "-", "%", "!", "é", "\n"] {
-        assert!(!keeps_apart(text), "{text}");
+        assert!(!is_separator(text), "{text}");
     }
 }

@@ -1,6 +1,6 @@
 use tallygate::{Rejection, rate_limit};
 
-#[rate_limit(rule(count = 10, per = "60s"), window = "60s")]
+#[rate_limit(rule(count = 10, per = "60s"), colour = "red")]
 async fn send_code(phone: &str) -> Result<(), Rejection> {
     let _ = phone;
     Ok(())

@@ -94,21 +94,16 @@
 //!
 //! # Read more
 //!
-//! * [Semantics](https://github.com/tallygate/tallygate/blob/main/docs/semantics.md): what a limited function does,
-//!   exactly
-//! * [Keys](https://github.com/tallygate/tallygate/blob/main/docs/keys.md): where a tally is kept, and who shares it
-//! * [Callers](https://github.com/tallygate/tallygate/blob/main/docs/callers.md): waiting, giving back, remembered
-//!   denials, and rules that change while running
-//! * [Observability](https://github.com/tallygate/tallygate/blob/main/docs/observability.md): log, metrics and spans
-//! * [Operations](https://github.com/tallygate/tallygate/blob/main/docs/operations.md): running it on Redis
-//! * [The script](https://github.com/tallygate/tallygate/blob/main/docs/script.md): how to read a tally by hand
-//! * [Limitations](https://github.com/tallygate/tallygate/blob/main/docs/limitations.md)
+//! The [`guide`] has the details: [semantics](guide::semantics), [keys](guide::keys), [callers](guide::callers) that wait
+//! or take a call back, [operations](guide::operations) on Redis, [observability](guide::observability),
+//! [the script](guide::script) and [limitations](guide::limitations).
 
 #[doc(hidden)]
 pub mod __private;
 mod clock;
 mod decision;
 mod error;
+pub mod guide;
 mod limiter;
 mod micros;
 mod observe;

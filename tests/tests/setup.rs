@@ -89,9 +89,9 @@ async fn a_database_that_does_not_exist_is_an_error_at_start_up() {
     assert_says(&refused(&format!("redis://127.0.0.1:{}/99", server.port())).await, &["`url`"]);
 }
 
-/// What `docs/operations.md` says of a user of its own, as a command for the server.
+/// What `guide/operations.md` says of a user of its own, as a command for the server.
 fn documented_user() -> String {
-    let page = include_str!("../../docs/operations.md");
+    let page = include_str!("../../runtime/guide/operations.md");
     let (_, command) = page.split_once("redis-cli ACL SETUSER").expect("the page has the command");
     let (command, _) = command.split_once("```").expect("the command ends");
     format!("ACL SETUSER{}", command.replace(['\\', '\''], ""))

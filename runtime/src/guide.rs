@@ -1,0 +1,95 @@
+#![doc = include_str!("guide/links.md")]
+#![doc = include_str!("../guide/README.md")]
+
+// The pages are files of their own, so that they can be read in the repository as well. There, a link such as
+// `[escaping][keys#escaping]` follows the definition at the end of its page, which leads to a file. Here, the definitions
+// of `links.md` come first, and of two definitions the first one counts.
+
+#[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../guide/semantics.md")]
+pub mod semantics {}
+
+#[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../guide/keys.md")]
+pub mod keys {}
+
+#[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../guide/callers.md")]
+pub mod callers {}
+
+#[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../guide/operations.md")]
+pub mod operations {}
+
+#[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../guide/observability.md")]
+pub mod observability {}
+
+#[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../guide/script.md")]
+pub mod script {}
+
+#[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../guide/limitations.md")]
+pub mod limitations {}
+
+#[cfg(test)]
+mod tests {
+    const LINKS: &str = include_str!("guide/links.md");
+
+    const PAGES: [(&str, &str); 8] = [
+        ("readme", include_str!("../guide/README.md")),
+        ("semantics", include_str!("../guide/semantics.md")),
+        ("keys", include_str!("../guide/keys.md")),
+        ("callers", include_str!("../guide/callers.md")),
+        ("operations", include_str!("../guide/operations.md")),
+        ("observability", include_str!("../guide/observability.md")),
+        ("script", include_str!("../guide/script.md")),
+        ("limitations", include_str!("../guide/limitations.md")),
+    ];
+
+    /// Splits `keys#escaping` into page and heading.
+    fn page_and_heading(label: &str) -> (&str, &str) {
+        label.split_once('#').unwrap_or((label, ""))
+    }
+
+    /// The definitions `[label]: destination` of a text.
+    fn definitions(text: &str) -> impl Iterator<Item = (&str, &str)> {
+        text.lines().filter_map(|line| line.strip_prefix('[')?.split_once("]: "))
+    }
+
+    /// What stands between each `opening` and the `closing` behind it.
+    fn between<'a>(text: &'a str, opening: &str, closing: char) -> impl Iterator<Item = &'a str> {
+        text.split(opening).skip(1).filter_map(move |rest| rest.split(closing).next())
+    }
+
+    /// Whether the page has a heading of that anchor, which both GitHub and rustdoc make of its words.
+    fn has_heading(page: &str, anchor: &str) -> bool {
+        let (_, text) = PAGES.into_iter().find(|(name, _)| *name == page).expect("there is such a page");
+        let headings = text.lines().filter(|line| line.starts_with('#'));
+        let mut anchors = headings.map(|line| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-"));
+        anchor.is_empty() || anchors.any(|heading| heading == anchor)
+    }
+
+    #[test]
+    fn every_link_between_pages_leads_to_a_heading_in_the_repository_and_in_the_documentation() {
+        for (name, text) in PAGES {
+            for label in between(text, "][", ']') {
+                assert!(definitions(text).any(|(defined, _)| defined == label), "{name}.md lacks [{label}]");
+                assert!(definitions(LINKS).any(|(defined, _)| defined == label), "links.md lacks [{label}]");
+            }
+            for (label, destination) in definitions(text).filter(|(label, _)| *label != "readme") {
+                let (page, heading) = page_and_heading(label);
+                assert!(has_heading(page, heading), "{name}.md: [{label}]");
+                assert_eq!(destination.replacen(".md", "", 1), label, "{name}.md");
+            }
+            for destination in between(text, "](", ')') {
+                let own = destination.strip_prefix('#').is_some_and(|heading| has_heading(name, heading));
+                assert!(own || destination.starts_with("https://"), "{name}.md: ({destination})");
+            }
+        }
+        for (label, destination) in definitions(LINKS).filter(|(label, _)| *label != "readme") {
+            assert_eq!(destination, format!("crate::guide::{label}"));
+        }
+    }
+}

@@ -127,7 +127,7 @@ pub use self::limiter::{
     LimiterBuilder,
 };
 pub use self::policy::{Policy, PolicyBuilder};
-pub use self::subject::Subject;
+pub use self::subject::{Subject, SubjectBuilder, SubjectValue};
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@ mod check;
 mod core;
 #[cfg(feature = "redis")]
 mod denial_cache;
+mod handles;
 mod overrides;
 mod wait_queue;
 

@@ -1,6 +1,7 @@
 //! A policy: the named, ordered rules of one function.
 
 mod builder;
+pub(crate) mod registry;
 mod rule_group;
 #[cfg(feature = "cron")]
 mod ticks;

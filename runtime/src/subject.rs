@@ -1,11 +1,15 @@
 //! The subject of a call: what its rules count.
 
+mod builder;
 mod escaping;
 pub(crate) mod filters;
 
 use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
 
+use tallygate_rules::is_printed;
+
+pub use self::builder::{SubjectBuilder, SubjectValue};
 use self::escaping::{Bounded, EscapedText};
 pub(crate) use self::escaping::{NAME_BYTES, digest32, escape_name};
 
@@ -19,6 +23,9 @@ pub(crate) type SubjectKey = EscapedText<SUBJECT_BYTES>;
 ///
 /// A subject is made of values, which are escaped, so that distinct values never make the same subject. A short one
 /// lives on the stack; a long one ends in a 128-bit digest of the whole.
+///
+/// [`of`](Self::of) and [`and`](Self::and) make the subjects of templates whose values are separated by colons.
+/// [`Limiter::subject`](crate::Limiter::subject) makes those of any template, filters included.
 ///
 /// # Examples
 ///
@@ -60,6 +67,21 @@ impl Subject {
     #[inline]
     pub(crate) fn push_literal(&mut self, text: &str) {
         self.text.push(text);
+    }
+
+    /// Adds any text of a template: what is not printable ASCII is escaped, and so are `%` and `!`.
+    pub(crate) fn push_text(&mut self, text: &str) {
+        let mut rest = text;
+        while let Some(character) = rest.chars().next() {
+            let printed = rest.bytes().take_while(|&byte| is_printed(byte)).count();
+            let (piece, others) = rest.split_at(if printed > 0 { printed } else { character.len_utf8() });
+            if printed > 0 {
+                self.push_literal(piece);
+            } else {
+                piece.bytes().for_each(|byte| self.push_literal(&format!("%{byte:02X}")));
+            }
+            rest = others;
+        }
     }
 
     /// Adds a value, escaped.

@@ -32,22 +32,22 @@ pub fn push_value(subject: &mut Subject, value: &(impl Value + ?Sized)) {
 
 /// Returns the value in lower case.
 pub fn lower(value: &(impl Value + ?Sized)) -> String {
-    value.to_string().to_lowercase()
+    filters::lower(&filters::text_of(value))
 }
 
 /// Returns the value without white space around it.
 pub fn trim(value: &(impl Value + ?Sized)) -> String {
-    value.to_string().trim().to_owned()
+    filters::trim(&filters::text_of(value))
 }
 
 /// Returns the value's digest, keyed with the limiter's secret.
 pub fn hash(value: &(impl Value + ?Sized), limiter: &Limiter) -> String {
-    limiter.secret().digest(&value.to_string())
+    limiter.secret().digest(&filters::text_of(value))
 }
 
 /// Returns the network of an address.
 pub fn subnet(value: &(impl Value + ?Sized)) -> String {
-    filters::subnet(&value.to_string())
+    filters::subnet(&filters::text_of(value))
 }
 
 /// Adds text to a message.

@@ -55,6 +55,23 @@ impl<'a> CallSubjects<'a> {
         }
     }
 
+    /// The main subject alone: that of the policy's first group. Nothing, if no rule counts it.
+    ///
+    /// # Errors
+    ///
+    /// The call has a subject that the policy does not know.
+    pub(super) fn main(&self, policy: &Policy) -> Result<&[SubjectKey], BackendError> {
+        match self {
+            Self::One(subject) => Ok(slice::from_ref(&**subject)),
+            Self::Several(subjects) => {
+                let main = policy.groups().first().filter(|group| group.label.is_none());
+                let main = main.and(subjects.first()).and_then(Option::as_ref);
+                Ok(main.map(slice::from_ref).unwrap_or_default())
+            }
+            Self::UnknownLabel(label) => Err(unknown_label(policy, label)),
+        }
+    }
+
     /// The subject of each of the policy's groups, in their order.
     ///
     /// # Errors
@@ -68,11 +85,14 @@ impl<'a> CallSubjects<'a> {
                 None => Ok(Cow::Owned(subjects.iter().copied().flatten().collect())),
                 Some(missing) => Err(left_out(policy, missing)),
             },
-            Self::UnknownLabel(label) => {
-                Err(BackendError::new(format!("policy `{}` has no rule on a subject `{label}`", policy.name())))
-            }
+            Self::UnknownLabel(label) => Err(unknown_label(policy, label)),
         }
     }
+}
+
+#[cold]
+fn unknown_label(policy: &Policy, label: &str) -> BackendError {
+    BackendError::new(format!("policy `{}` has no rule on a subject `{label}`", policy.name()))
 }
 
 #[cold]

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 pub use self::deciding::Deciding;
+use self::effective::Subjects;
 use crate::error::BackendError;
 use crate::limiter::Limiter;
 use crate::limiter::call_subjects::CallSubjects;
@@ -180,13 +181,35 @@ impl<'a> Check<'a> {
         self
     }
 
-    /// Removes all that the subjects of this call have done, bans included.
+    /// Removes all that the main subject of this call has done under this policy, its ban included.
+    ///
+    /// Other subjects of the call stay as they are: a network is shared with others. [`reset_all`](Self::reset_all) removes
+    /// theirs too. The call need not name them.
     ///
     /// # Errors
     ///
-    /// The backend did not answer within the deadline, or the call left a subject of the policy out.
+    /// The policy has no rule on the main subject, or the backend did not answer within the deadline.
     pub async fn reset(self) -> Result<(), BackendError> {
-        for effective in self.effective_and_own()? {
+        if self.subjects.main(&self.policy)?.is_empty() {
+            let name = self.policy.name();
+            return Err(BackendError::new(format!(
+                "policy `{name}` has no rule on the main subject; `reset_all` resets the others"
+            )));
+        }
+        self.reset_subjects(Subjects::Main).await
+    }
+
+    /// Removes all that every subject of this call has done under this policy, also those that other callers share.
+    ///
+    /// # Errors
+    ///
+    /// The call left a subject of the policy out, or the backend did not answer within the deadline.
+    pub async fn reset_all(self) -> Result<(), BackendError> {
+        self.reset_subjects(Subjects::All).await
+    }
+
+    async fn reset_subjects(&self, subjects: Subjects) -> Result<(), BackendError> {
+        for effective in self.effective_and_own(subjects)? {
             let request = effective.request(self.options);
             let reset = self.limiter.core.store.reset(request).await;
             self.limiter.core.invalidate_denials(request);
@@ -202,7 +225,7 @@ impl<'a> Check<'a> {
     ///
     /// The policy has no ban, or the backend did not answer within the deadline.
     pub async fn ban(self, duration: Duration) -> Result<(), BackendError> {
-        for effective in self.effective_and_own()? {
+        for effective in self.effective_and_own(Subjects::Main)? {
             self.limiter.core.store.ban(effective.request(self.options), duration).await?;
         }
         Ok(())

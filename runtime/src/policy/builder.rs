@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use tallygate_rules::{Ban, Rule, validate_by_subject};
 
 use crate::error::Error;
-use crate::policy::Policy;
+use crate::policy::{Policy, registry};
 
 /// Builds a [`Policy`].
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ impl PolicyBuilder {
         self
     }
 
-    /// Validates the policy.
+    /// Validates the policy, and makes it known to [`Limiter::policy`](crate::Limiter::policy).
     ///
     /// # Errors
     ///
@@ -84,7 +84,9 @@ impl PolicyBuilder {
         if !mistakes.is_empty() {
             return Err(Error::rules(&self.name, &mistakes));
         }
-        Ok(Policy::new(self.name, self.rules, self.ban, Box::default()))
+        let policy = Policy::new(self.name, self.rules, self.ban, Box::default());
+        registry::register(&policy);
+        Ok(policy)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The filters of placeholders, and the secret that one of them needs.
 
-use std::fmt::{self, Write as _};
+use std::fmt::{self, Display, Write as _};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use blake2::digest::consts::{U16, U32};
@@ -20,7 +20,7 @@ impl Secret {
         Self(Blake2s::<U32>::digest(secret).into())
     }
 
-    /// The key of limiters that were given no secret. Everybody knows it.
+    /// The key of limiters that were given no secret. It is public.
     pub(crate) fn public() -> Self {
         Self::new(b"tallygate: no secret")
     }
@@ -42,6 +42,23 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secret").finish_non_exhaustive()
     }
+}
+
+/// Returns the text of a value. Only the value's own `Display` can fail; what it wrote until then is its text.
+pub(crate) fn text_of(value: &(impl Display + ?Sized)) -> String {
+    let mut text = String::new();
+    let _ = write!(text, "{value}");
+    text
+}
+
+/// Returns the value in lower case.
+pub(crate) fn lower(value: &str) -> String {
+    value.to_lowercase()
+}
+
+/// Returns the value without white space around it.
+pub(crate) fn trim(value: &str) -> String {
+    value.trim().to_owned()
 }
 
 /// Returns the network of an address: IPv4 as it is, also where it is mapped to IPv6, and the /64 of IPv6.
@@ -88,6 +105,18 @@ mod tests {
         for text in ["", "localhost:80", "192.0.2.256", "2001:db8::/32"] {
             assert_eq!(subnet(text), text);
         }
+    }
+
+    #[test]
+    fn the_text_of_a_value_that_fails_is_what_it_wrote_until_then() {
+        struct Failing;
+        impl Display for Failing {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("138")?;
+                Err(fmt::Error)
+            }
+        }
+        assert_eq!(text_of(&Failing), "138");
     }
 
     #[test]

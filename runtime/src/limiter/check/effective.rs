@@ -18,6 +18,13 @@ pub(super) struct Effective<'a> {
     pub(super) closed: Option<Outcome>,
 }
 
+/// Some of the subjects of a call.
+#[derive(Clone, Copy)]
+pub(super) enum Subjects {
+    Main,
+    All,
+}
+
 impl Effective<'_> {
     fn is_overridden(&self) -> bool {
         matches!(self.policy, Cow::Owned(_))
@@ -49,14 +56,20 @@ impl Check<'_> {
     /// The rules in force for this call.
     #[inline]
     pub(super) fn effective(&self) -> Result<Effective<'_>, BackendError> {
-        let own = self.own()?;
-        Ok(if self.limiter.core.overrides.are_active() { self.overridden(own) } else { own })
+        Ok(self.in_force(self.own()?))
     }
 
-    /// The rules in force and, as an override may use other tallies, the policy's own rules behind it.
-    pub(super) fn effective_and_own(&self) -> Result<impl Iterator<Item = Effective<'_>>, BackendError> {
-        let effective = self.effective()?;
-        let own = if effective.is_overridden() { Some(self.own()?) } else { None };
+    /// The rules in force for these subjects and, as an override may use other tallies, the policy's own rules behind it.
+    pub(super) fn effective_and_own(
+        &self,
+        subjects: Subjects,
+    ) -> Result<impl Iterator<Item = Effective<'_>>, BackendError> {
+        let own = || match subjects {
+            Subjects::Main => self.own_of_main(),
+            Subjects::All => self.own(),
+        };
+        let effective = self.in_force(own()?);
+        let own = if effective.is_overridden() { Some(own()?) } else { None };
         Ok(iter::once(effective).chain(own))
     }
 
@@ -65,6 +78,17 @@ impl Check<'_> {
     pub(super) fn own(&self) -> Result<Effective<'_>, BackendError> {
         let subjects = self.subjects.complete(&self.policy)?;
         Ok(Effective { policy: Cow::Borrowed(&*self.policy), subjects, closed: None })
+    }
+
+    /// The policy's own rules on the main subject, and no others.
+    fn own_of_main(&self) -> Result<Effective<'_>, BackendError> {
+        let subjects = Cow::Borrowed(self.subjects.main(&self.policy)?);
+        Ok(Effective { policy: Cow::Borrowed(&*self.policy), subjects, closed: None })
+    }
+
+    #[inline]
+    fn in_force<'e>(&self, own: Effective<'e>) -> Effective<'e> {
+        if self.limiter.core.overrides.are_active() { self.overridden(own) } else { own }
     }
 
     #[cold]

@@ -1,0 +1,128 @@
+//! The policies that this process knows: those that were built and are still in use.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::{Inner, Policy};
+
+/// The fewest entries that are worth a search for policies that are gone.
+const FEWEST_TO_PURGE: usize = 64;
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
+
+/// Adds a policy that was just built.
+pub(super) fn register(policy: &Policy) {
+    lock().insert(policy);
+}
+
+/// Returns the policy of that name that was built last.
+pub(crate) fn find(name: &str) -> Option<Policy> {
+    lock().find(name)
+}
+
+/// Returns all policies, by their names and then in the order in which they were built.
+pub(crate) fn all() -> Vec<Policy> {
+    lock().all()
+}
+
+fn lock() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Policies by name. It keeps none of them alive.
+struct Registry {
+    policies: BTreeMap<Cow<'static, str>, Vec<Weak<Inner>>>,
+    entries: usize,
+    /// The number of entries at which those of policies that are gone are removed.
+    purge_at: usize,
+}
+
+impl Registry {
+    const fn new() -> Self {
+        Self { policies: BTreeMap::new(), entries: 0, purge_at: FEWEST_TO_PURGE }
+    }
+
+    fn insert(&mut self, policy: &Policy) {
+        if self.entries >= self.purge_at {
+            self.purge();
+        }
+        let Inner { name, .. } = &*policy.inner;
+        self.policies.entry(name.clone()).or_default().push(Arc::downgrade(&policy.inner));
+        self.entries += 1;
+    }
+
+    fn find(&self, name: &str) -> Option<Policy> {
+        self.policies.get(name)?.iter().rev().find_map(upgrade)
+    }
+
+    fn all(&self) -> Vec<Policy> {
+        self.policies.values().flatten().filter_map(upgrade).collect()
+    }
+
+    /// Removes the entries of policies that are gone. As it is done again only when the number has doubled, the entries
+    /// are at most twice the policies in use, and each insertion costs the same on average.
+    fn purge(&mut self) {
+        self.policies.retain(|_, policies| {
+            policies.retain(|policy| policy.strong_count() > 0);
+            !policies.is_empty()
+        });
+        self.entries = self.policies.values().map(Vec::len).sum();
+        self.purge_at = (2 * self.entries).max(FEWEST_TO_PURGE);
+    }
+}
+
+fn upgrade(policy: &Weak<Inner>) -> Option<Policy> {
+    policy.upgrade().map(|inner| Policy { inner })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tallygate_rules::Rule;
+
+    use super::*;
+
+    fn policy(name: impl Into<Cow<'static, str>>, count: u64) -> Policy {
+        Policy::builder(name).rule(Rule::sliding_window(count, Duration::from_secs(60))).build().unwrap()
+    }
+
+    fn counts(policies: &[Policy]) -> Vec<u64> {
+        policies.iter().map(|policy| policy.rules()[0].count()).collect()
+    }
+
+    #[test]
+    fn of_several_policies_of_one_name_the_one_built_last_is_found() {
+        let mut registry = Registry::new();
+        let (first, second, other) = (policy("sms", 1), policy("sms", 2), policy("mail", 3));
+        [&first, &second, &other].map(|policy| registry.insert(policy));
+        assert!(registry.find("sms").unwrap().is(&second));
+        assert_eq!(counts(&registry.all()), [3, 1, 2]);
+        drop(second);
+        assert!(registry.find("sms").unwrap().is(&first));
+        assert!(registry.find("sm").is_none());
+    }
+
+    #[test]
+    fn policies_that_are_built_per_call_and_dropped_do_not_pile_up() {
+        let mut registry = Registry::new();
+        let kept: Vec<_> = (0..100).map(|number| policy(format!("kept {number}"), 1)).collect();
+        kept.iter().for_each(|policy| registry.insert(policy));
+        for number in 0..5_000 {
+            registry.insert(&policy("sms", 1));
+            registry.insert(&policy(format!("tenant {number}"), 1));
+        }
+        assert!(registry.entries <= 200 && registry.policies.len() <= 200, "{}", registry.entries);
+        assert_eq!(registry.all().len(), 100);
+        drop(kept);
+        assert!(registry.all().is_empty());
+    }
+
+    #[test]
+    fn variants_with_other_counts_are_not_registered() {
+        let policy = policy("policy::registry::variants", 1);
+        let _variant = policy.with_counts([7]);
+        assert!(find("policy::registry::variants").unwrap().is(&policy));
+    }
+}

@@ -1,0 +1,146 @@
+//! Building the subject of any template: text beside values, filtered.
+
+use std::fmt::{self, Display};
+
+use super::Subject;
+use super::filters::{self, Secret};
+
+/// Builds the [`Subject`] that a template of the attribute renders to: see [`Limiter::subject`](crate::Limiter::subject).
+#[derive(Clone)]
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct SubjectBuilder<'a> {
+    secret: &'a Secret,
+    subject: Subject,
+}
+
+/// The last value of a [`SubjectBuilder`], to which filters can be applied.
+///
+/// They are the filters of the attribute's placeholders, applied in the order in which they are called: `{email:trim:lower}`
+/// is `.value(email).trim().lower()`.
+#[derive(Clone)]
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct SubjectValue<'a> {
+    builder: SubjectBuilder<'a>,
+    value: String,
+}
+
+impl<'a> SubjectBuilder<'a> {
+    pub(crate) fn new(secret: &'a Secret) -> Self {
+        Self { secret, subject: Subject::everyone() }
+    }
+
+    /// Adds text of the template, without its doubled braces: `text("{")` is `{{` of a template.
+    pub fn text(mut self, text: &str) -> Self {
+        self.subject.push_text(text);
+        self
+    }
+
+    /// Adds the value of a placeholder.
+    pub fn value(self, value: impl Display) -> SubjectValue<'a> {
+        SubjectValue { builder: self, value: filters::text_of(&value) }
+    }
+
+    /// Returns the subject.
+    #[must_use]
+    pub fn build(self) -> Subject {
+        self.subject
+    }
+}
+
+impl<'a> SubjectValue<'a> {
+    /// Turns the value into lower case.
+    pub fn lower(self) -> Self {
+        self.filter(|value, _| filters::lower(value))
+    }
+
+    /// Removes white space around the value.
+    pub fn trim(self) -> Self {
+        self.filter(|value, _| filters::trim(value))
+    }
+
+    /// Replaces the value by its digest, keyed with the limiter's [secret](crate::LimiterBuilder::secret).
+    pub fn hash(self) -> Self {
+        self.filter(|value, secret| secret.digest(value))
+    }
+
+    /// Replaces an address by its network: IPv4 as it is, and the /64 of IPv6.
+    pub fn subnet(self) -> Self {
+        self.filter(|value, _| filters::subnet(value))
+    }
+
+    /// Adds text of the template: see [`SubjectBuilder::text`].
+    pub fn text(self, text: &str) -> SubjectBuilder<'a> {
+        self.finish().text(text)
+    }
+
+    /// Adds the value of the next placeholder.
+    pub fn value(self, value: impl Display) -> Self {
+        self.finish().value(value)
+    }
+
+    /// Returns the subject.
+    #[must_use]
+    pub fn build(self) -> Subject {
+        self.finish().build()
+    }
+
+    fn filter(mut self, filter: impl FnOnce(&str, &Secret) -> String) -> Self {
+        self.value = filter(&self.value, self.builder.secret);
+        self
+    }
+
+    fn finish(mut self) -> SubjectBuilder<'a> {
+        self.builder.subject.push_value(&self.value);
+        self.builder
+    }
+}
+
+/// Leaves out the values, which may be personal.
+impl fmt::Debug for SubjectBuilder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SubjectBuilder").finish_non_exhaustive()
+    }
+}
+
+/// Leaves out the value, which may be personal.
+impl fmt::Debug for SubjectValue<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SubjectValue").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_of_values_alone_is_built_the_short_way_too() {
+        let secret = Secret::public();
+        let built = SubjectBuilder::new(&secret).value("a:b").text(":").value(7).build();
+        assert_eq!(built, Subject::of("a:b").and(7));
+        assert_eq!(SubjectBuilder::new(&secret).build(), Subject::everyone());
+    }
+
+    #[test]
+    fn text_stands_for_itself_and_values_are_escaped() {
+        let secret = Secret::public();
+        let built = SubjectBuilder::new(&secret).text("a/{b}%!é\n").value("a/é").build();
+        assert_eq!(built.to_string(), "a/{b}%25%21%C3%A9%0Aa%2F%C3%A9");
+    }
+
+    #[test]
+    fn filters_are_applied_in_the_order_in_which_they_are_called() {
+        let secret = Secret::public();
+        let value = |value: &'static str| SubjectBuilder::new(&secret).value(value);
+        assert_eq!(value(" Zoë@X ").trim().lower().build(), Subject::of("zoë@x"));
+        assert_eq!(value(" Zoë@X ").trim().hash().build(), value("Zoë@X").hash().build());
+        assert_eq!(value("[2001:db8::2]:80").subnet().build(), Subject::of("2001:db8::/64"));
+    }
+
+    #[test]
+    fn debug_output_leaves_out_text_and_values() {
+        let secret = Secret::public();
+        let builder = SubjectBuilder::new(&secret).value(138).value(139);
+        assert!(!format!("{builder:?} {:?}", builder.clone().text("")).contains("13"));
+    }
+}

@@ -72,9 +72,6 @@ impl TokenBucket {
 
     /// Returns the capacity, which is the rule's `count` unless it was set. Without a count there is no room at all.
     #[must_use]
-    // Inlined into a match of algorithms, it is miscompiled at some levels of optimization, as seen with rustc 1.95: the
-    // bucket is read before its match, at an address made of what another algorithm has in its place.
-    #[inline(never)]
     pub fn capacity_or(&self, count: u64) -> u64 {
         if count == 0 { 0 } else { self.capacity.unwrap_or(count) }
     }

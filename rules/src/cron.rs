@@ -6,21 +6,24 @@ mod day;
 mod error;
 mod field;
 mod pattern;
+mod syntax;
 #[cfg(test)]
 mod tests;
 mod toward;
 mod zone;
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
-pub use error::ScheduleError;
-pub use field::CronField;
+pub use self::error::ScheduleError;
+pub use self::field::CronField;
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
-use pattern::Pattern;
-use toward::Toward;
-use zone::{Period, Zone};
+
+use self::pattern::Pattern;
+use self::toward::Toward;
+use self::zone::{Period, Repeated, Zone};
 
 const MICROS: u64 = 1_000_000;
 
@@ -30,38 +33,56 @@ const MICROS: u64 = 1_000_000;
 ///
 /// Six fields, as in Spring: second, minute, hour, day of the month, month, day of the week.
 ///
-/// | syntax | where | meaning |
+/// | syntax | fields | meaning |
 /// | --- | --- | --- |
 /// | `*` | all | every value |
 /// | `?` | days | the same as `*` |
 /// | `5`, `1-5`, `1,15`, `1-5,10` | all | values, ranges and lists of them |
 /// | `*/5`, `10-40/5`, `10/5` | all | every fifth value: of all, of a range, from 10 to the end |
-/// | `JAN` to `DEC`, `MON` to `SUN` | month, week | names, in any case; Sunday is also 0 or 7 |
-/// | `L`, `L-3` | day of the month | the last day, the third before it |
-/// | `LW`, `15W` | day of the month | the last day from Monday to Friday, the one of this month nearest to the 15th |
+/// | `JAN` to `DEC`, `MON` to `SUN` | month, week | names, in upper or lower case; Sunday is also 0 or 7 |
+/// | `L`, `L-3` | day of the month | the last day, the third day before the last |
+/// | `LW`, `15W` | day of the month | the last day from Monday to Friday, the one nearest to the 15th within the month |
 /// | `FRIL`, `5L` | day of the week | the last Friday of the month |
 /// | `FRI#2`, `5#2` | day of the week | the second Friday of the month |
 ///
 /// Or a macro: `@yearly` (or `@annually`), `@monthly`, `@weekly`, `@daily` (or `@midnight`), `@hourly`.
 ///
 /// A day must match the day of the month *and* the day of the week: `0 0 0 13 * FRI` is Friday the 13th. A range does not
-/// wrap around: `FRI-MON` is `FRI-7,0-MON`. A month without the day that is asked for (a fifth Friday, a 31st, a day 30
-/// before its last) has no such tick. Spring's nearest weekday may leave the month at its end; here it does not.
+/// wrap around: write `FRI-7,0-MON` instead of `FRI-MON`. A month without the requested day (a fifth Friday, a 31st) has
+/// no such tick.
 ///
-/// # When the clocks change
+/// # Clock changes
 ///
-/// Every civil time that the expression names is a tick, whatever happens to the clocks:
+/// Every civil time that matches the expression is a tick, whether or not the clocks show it:
 ///
-/// * What they skip ticks when they have skipped it. In Berlin `0 30 2 * * *` ticks in the night of spring at the moment
-///   that is 03:00. Ticks that fall on the same moment are one.
-/// * What they repeat ticks once, the first time. If however the expression names every hour (`*`, `*/1`, `0-23`), it ticks
-///   both times, so that what ticks every minute does not stand still for an hour.
+/// * A time that the clocks skip ticks when they skip it. In Berlin, `0 30 2 * * *` ticks at 03:00 in the night when
+///   summer time begins. Several ticks at the same moment are one.
+/// * A time that the clocks repeat ticks once, the first time. If the expression matches every hour (`*`, `*/1`, `0-23`),
+///   it ticks both times, so that a schedule of every minute has no gap of an hour.
 ///
-/// The rules of the zones are compiled in. They cover the changes that were known when this crate was built.
+/// The time zones are compiled in, with the clock changes that were known when this crate was built.
 ///
-/// # Equality
+/// # Differences from Spring
 ///
-/// Two schedules are equal if their expressions mean the same and their zones have the same name, so `@daily` equals
+/// The syntax is Spring's. The ticks are the same as those of Spring's `CronExpression` except in these cases, because
+/// here a tick starts a new window of a limit: a missing tick would make the window twice as long, and an additional tick
+/// would admit twice the count.
+///
+/// | case | Spring | here |
+/// | --- | --- | --- |
+/// | `31W`, and the 31st is the last day of the month and a Sunday; likewise `28W`, `29W`, `30W` | no tick in that month | the Friday before: every month that has the day has a tick |
+/// | the clocks skip the time: `0 30 2 * * *` in Berlin on 31 March 2024 | no tick on that day | at 03:00: every day has a tick |
+/// | the clocks skip the time of one hour of many: `0 30 * * * *` in the same night | no tick for 02:30 | at 03:00, as above |
+/// | the clocks skip a whole day: `0 0 6 * * *` in Apia on 30 December 2011 | no tick for that day | when the next day begins, as above |
+/// | the clocks repeat the time: `0 30 2 * * *` in Berlin on 27 October 2024 | twice | once, at the first 02:30: a daily limit admits its count once a day |
+/// | the clocks repeat midnight: `0 0 0 * * *` in Havana on 3 November 2024 | once, at the second midnight | once, at the first midnight, as above |
+/// | the clocks repeat the time and the expression matches every hour: `0 */30 * * * *` | both times | both times: half an hour stays half an hour |
+///
+/// # Text and equality
+///
+/// [`Display`](fmt::Display) writes `"0 0 6 * * *" Asia/Shanghai`, as in the [text form of a rule](crate::Rule).
+///
+/// Two schedules are equal if their expressions have the same meaning and their zones the same name: `@daily` equals
 /// `0 0 0 * * ?`.
 ///
 /// # Examples
@@ -87,14 +108,16 @@ impl Schedule {
     ///
     /// # Errors
     ///
-    /// Returns a [`ScheduleError`] if the expression is mistaken, if it can never tick (30 February; all days of the
-    /// calendar, which repeats itself every 400 years, are checked), or if there is no such time zone.
+    /// Returns a [`ScheduleError`] if the expression is mistaken, if it never ticks (30 February; checked for all days of
+    /// the calendar, which repeats every 400 years), or if the time zone does not exist.
     pub fn parse(expression: &str, zone: &str) -> Result<Self, ScheduleError> {
-        let pattern = Pattern::parse(expression)?;
-        Ok(Self { expression: expression.trim().to_owned(), pattern, zone: Zone::parse(zone)? })
+        let fields: Vec<&str> = expression.split_whitespace().collect();
+        let expression = fields.join(" ");
+        let pattern = Pattern::parse(&expression)?;
+        Ok(Self { expression, pattern, zone: Zone::parse(zone)? })
     }
 
-    /// Returns the expression as it was written.
+    /// Returns the expression as it was written, with single spaces between its fields.
     #[must_use]
     pub fn expression(&self) -> &str {
         &self.expression
@@ -123,7 +146,7 @@ impl Schedule {
         if second < last_second() { self.seek(second, Toward::Later) } else { None }
     }
 
-    /// The first tick up to `second`, or after it.
+    /// Returns the last tick up to `second`, or the first one after it.
     fn seek(&self, second: u64, toward: Toward) -> Option<u64> {
         let second = i64::try_from(second).ok()?;
         let period = self.zone.period(second);
@@ -137,9 +160,10 @@ impl Schedule {
         u64::try_from(found?).ok()?.checked_mul(MICROS)
     }
 
-    /// The first tick of one period, from `at` on if that lies in it.
+    /// Returns the first tick of one period in a direction, from `at` on if the period contains it.
     fn seek_in(&self, period: Period, at: Option<DateTime>, toward: Toward) -> Option<i64> {
-        let (first, last) = period.civil_range(self.pattern.is_every_hour());
+        let repeated = if self.pattern.is_every_hour() { Repeated::TickTwice } else { Repeated::TickOnce };
+        let (first, last) = period.civil_range(repeated);
         let (start, bound) = toward.order(first, last);
         let at = at.filter(|&at| toward.is_past(at, start)).unwrap_or(start);
         period.second(self.pattern.seek(at, bound, toward)?)
@@ -154,13 +178,20 @@ impl PartialEq for Schedule {
 
 impl Eq for Schedule {}
 
-impl fmt::Display for Schedule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` in {}", self.expression, self.zone())
+impl Hash for Schedule {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.pattern.hash(state);
+        self.zone().hash(state);
     }
 }
 
-/// The last second of which the civil time is known, in the year 9999.
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\" {}", self.expression, self.zone())
+    }
+}
+
+/// Returns the last second that has a civil time, in the year 9999.
 fn last_second() -> u64 {
     Timestamp::MAX.as_second().unsigned_abs()
 }

@@ -13,6 +13,7 @@ mod bucket;
 mod cron;
 mod duration;
 mod error;
+mod nearest;
 mod overriding;
 mod rule;
 mod validate;
@@ -24,6 +25,7 @@ pub use bucket::TokenBucket;
 pub use cron::{CronField, Schedule, ScheduleError};
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use error::{Field, RuleError};
+pub use nearest::nearest;
 pub use overriding::validate_override;
 pub use rule::{Algorithm, DUPLICATE_PER, Role, Rule};
 pub use validate::{

@@ -222,7 +222,7 @@ impl fmt::Display for Rule {
             Algorithm::SlidingCounter { per } => write!(f, "about {count} per {}", format_duration(*per)),
             Algorithm::FixedWindow { per } => write!(f, "{count} per fixed window of {}", format_duration(*per)),
             #[cfg(feature = "cron")]
-            Algorithm::Cron { schedule } => write!(f, "{count} per tick of {schedule}"),
+            Algorithm::Cron { schedule } => write!(f, "{count} per {schedule}"),
             Algorithm::TokenBucket(bucket) => {
                 write!(f, "{count} per {} from a bucket of ", format_duration(bucket.per()))?;
                 match bucket.capacity_set() {

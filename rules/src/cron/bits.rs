@@ -2,10 +2,10 @@
 
 use std::ops::{BitAnd, BitOr};
 
-use super::toward::Toward;
+use crate::cron::toward::Toward;
 
 /// A set of numbers from 0 to 62.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Bits(u64);
 
 impl Bits {
@@ -21,7 +21,7 @@ impl Bits {
         self.0 >> bit & 1 == 1
     }
 
-    /// The first number of the set when going `toward`.
+    /// Returns the first number of the set in a direction.
     pub(super) fn first(self, toward: Toward) -> Option<i8> {
         let bit = match toward {
             Toward::Earlier => 63_u32.checked_sub(self.0.leading_zeros())?,
@@ -30,7 +30,7 @@ impl Bits {
         i8::try_from(bit).ok().filter(|&bit| bit < 64)
     }
 
-    /// The numbers of the set at `at` and beyond it.
+    /// Returns the numbers of the set from `at` on, in a direction.
     pub(super) fn since(self, at: i8, toward: Toward) -> Self {
         Self(match toward {
             Toward::Earlier => self.0 & !(u64::MAX << (at + 1)),
@@ -38,7 +38,7 @@ impl Bits {
         })
     }
 
-    /// The numbers of the set beyond `at`.
+    /// Returns the numbers of the set after `at`, in a direction.
     pub(super) fn beyond(self, at: i8, toward: Toward) -> Self {
         self.since(at + toward.step(), toward)
     }
@@ -72,22 +72,27 @@ impl BitAnd for Bits {
 
 #[cfg(test)]
 mod tests {
-    use super::Toward::{Earlier, Later};
     use super::*;
+    use crate::cron::toward::Toward::{Earlier, Later};
 
     #[test]
-    fn a_set_is_walked_from_either_end() {
+    fn a_set_is_searched_in_both_directions() {
         let set: Bits = [0, 5, 59].into_iter().collect();
-        assert_eq!((set.first(Later), set.first(Earlier)), (Some(0), Some(59)));
-        assert_eq!((set.since(5, Later).first(Later), set.beyond(5, Later).first(Later)), (Some(5), Some(59)));
-        assert_eq!((set.since(5, Earlier).first(Earlier), set.beyond(5, Earlier).first(Earlier)), (Some(5), Some(0)));
-        assert_eq!((set.beyond(59, Later).first(Later), set.beyond(0, Earlier).first(Earlier)), (None, None));
+        assert_eq!(set.first(Later), Some(0));
+        assert_eq!(set.first(Earlier), Some(59));
+        assert_eq!(set.since(5, Later).first(Later), Some(5));
+        assert_eq!(set.since(5, Earlier).first(Earlier), Some(5));
+        assert_eq!(set.beyond(5, Later).first(Later), Some(59));
+        assert_eq!(set.beyond(5, Earlier).first(Earlier), Some(0));
+        assert_eq!(set.beyond(59, Later).first(Later), None);
+        assert_eq!(set.beyond(0, Earlier).first(Earlier), None);
         assert_eq!(set.iter().collect::<Vec<_>>(), [0, 5, 59]);
     }
 
     #[test]
-    fn an_empty_set_has_no_end() {
-        assert_eq!((Bits::default().first(Later), Bits::default().first(Earlier)), (None, None));
+    fn an_empty_set_has_no_first_number() {
+        assert_eq!(Bits::default().first(Later), None);
+        assert_eq!(Bits::default().first(Earlier), None);
         assert_eq!(Bits::range(5, 4), Bits::default());
     }
 }

@@ -2,11 +2,11 @@
 
 use jiff::civil::Time;
 
-use super::bits::Bits;
-use super::toward::Toward;
+use crate::cron::bits::Bits;
+use crate::cron::toward::Toward;
 
-/// The times of any day that a cron expression names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The times of day that match a cron expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Clock {
     pub(super) hours: Bits,
     pub(super) minutes: Bits,
@@ -18,14 +18,15 @@ impl Clock {
         self.hours == Bits::range(0, 23)
     }
 
-    /// The first time of a day when going `toward`.
+    /// Returns the first time of a day in a direction.
     pub(super) fn first(&self, toward: Toward) -> Option<Time> {
         self.first_in(self.hours.first(toward)?, toward)
     }
 
-    /// The first time at `at` or beyond it.
+    /// Returns the first time from `at` on, in a direction.
     pub(super) fn seek(&self, at: Time, toward: Toward) -> Option<Time> {
-        let (hour, minute) = (at.hour(), at.minute());
+        let hour = at.hour();
+        let minute = at.minute();
         if self.hours.has(hour) {
             if self.minutes.has(minute)
                 && let Some(second) = self.seconds.since(at.second(), toward).first(toward)

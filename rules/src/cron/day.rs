@@ -2,15 +2,16 @@
 
 use jiff::civil::Date;
 
-use super::bits::Bits;
-use super::error::ScheduleError;
-use super::field::{CronField, parse_number};
+use crate::cron::bits::Bits;
+use crate::cron::error::ScheduleError;
+use crate::cron::field::CronField;
+use crate::cron::syntax::{entries, parse_entry, parse_number, parse_value, unknown};
 
 const DAYS_A_WEEK: i8 = 7;
 const SUNDAY: i8 = 0;
 const SATURDAY: i8 = 6;
 
-/// The shape of a month: how long it is, and on which weekday it starts (Sunday is 0).
+/// The length of a month, and the weekday of its first day (Sunday is 0).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Month {
     length: i8,
@@ -18,7 +19,7 @@ pub(super) struct Month {
 }
 
 impl Month {
-    pub(super) fn of(date: Date) -> Self {
+    pub(super) fn containing(date: Date) -> Self {
         Self { length: date.days_in_month(), starts_on: date.first_of_month().weekday().to_sunday_zero_offset() }
     }
 
@@ -26,7 +27,7 @@ impl Month {
         (self.starts_on + day - 1) % DAYS_A_WEEK
     }
 
-    /// The day from Monday to Friday of this month that is nearest to `day`.
+    /// Returns the day from Monday to Friday of this month that is nearest to `day`.
     fn workday_nearest_to(self, day: i8) -> i8 {
         match self.weekday(day) {
             SATURDAY if day == 1 => day + 2,
@@ -39,7 +40,7 @@ impl Month {
 }
 
 /// The field day-of-month.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct DaysOfMonth {
     dates: Bits,
     /// `L` is 0, `L-3` is 3.
@@ -53,7 +54,7 @@ pub(super) struct DaysOfMonth {
 impl DaysOfMonth {
     pub(super) fn parse(text: &str) -> Result<Self, ScheduleError> {
         let mut days = Self::default();
-        for entry in CronField::DayOfMonth.entries(text)? {
+        for entry in entries(CronField::DayOfMonth, text)? {
             days.add(entry)?;
         }
         Ok(days)
@@ -61,12 +62,12 @@ impl DaysOfMonth {
 
     fn add(&mut self, entry: &str) -> Result<(), ScheduleError> {
         if let Some(rest) = entry.strip_prefix(['L', 'l']) {
-            self.add_last(rest).ok_or_else(|| CronField::DayOfMonth.unknown(entry))?;
+            self.add_last(rest).ok_or_else(|| unknown(CronField::DayOfMonth, entry))?;
         } else if let Some(day) = entry.strip_suffix(['W', 'w']) {
-            let day = CronField::DayOfMonth.parse_value(day).map_err(|_| CronField::DayOfMonth.unknown(entry))?;
+            let day = parse_value(CronField::DayOfMonth, day).map_err(|_| unknown(CronField::DayOfMonth, entry))?;
             self.workdays = self.workdays | Bits::one(day);
         } else {
-            self.dates = self.dates | CronField::DayOfMonth.parse_entry(entry)?;
+            self.dates = self.dates | parse_entry(CronField::DayOfMonth, entry)?;
         }
         Ok(())
     }
@@ -93,19 +94,19 @@ impl DaysOfMonth {
 }
 
 /// The field day-of-week, with Sunday as 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct DaysOfWeek {
     every: Bits,
     /// `FRIL` is 5.
     last: Bits,
-    /// `FRI#2` is 12: the weekday, and seven for each week before.
+    /// `FRI#2` is 12: the weekday, plus seven for each week before.
     nth: Bits,
 }
 
 impl DaysOfWeek {
     pub(super) fn parse(text: &str) -> Result<Self, ScheduleError> {
         let mut days = Self::default();
-        for entry in CronField::DayOfWeek.entries(text)? {
+        for entry in entries(CronField::DayOfWeek, text)? {
             days.add(entry)?;
         }
         Ok(days)
@@ -116,10 +117,10 @@ impl DaysOfWeek {
             self.last = self.last | Bits::one(parse_weekday(day, entry)?);
         } else if let Some((day, nth)) = entry.split_once('#') {
             let nth: Option<i8> = parse_number(nth).filter(|nth| (1..=5).contains(nth));
-            let nth = nth.ok_or_else(|| CronField::DayOfWeek.unknown(entry))?;
+            let nth = nth.ok_or_else(|| unknown(CronField::DayOfWeek, entry))?;
             self.nth = self.nth | Bits::one(parse_weekday(day, entry)? + DAYS_A_WEEK * (nth - 1));
         } else {
-            let days = CronField::DayOfWeek.parse_entry(entry)?;
+            let days = parse_entry(CronField::DayOfWeek, entry)?;
             self.every = self.every | days.iter().map(|day| day % DAYS_A_WEEK).collect();
         }
         Ok(())
@@ -139,6 +140,6 @@ impl DaysOfWeek {
 }
 
 fn parse_weekday(day: &str, entry: &str) -> Result<i8, ScheduleError> {
-    let day = CronField::DayOfWeek.parse_value(day).map_err(|_| CronField::DayOfWeek.unknown(entry))?;
+    let day = parse_value(CronField::DayOfWeek, day).map_err(|_| unknown(CronField::DayOfWeek, entry))?;
     Ok(day % DAYS_A_WEEK)
 }

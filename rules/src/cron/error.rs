@@ -1,27 +1,27 @@
-//! What can be wrong with a cron expression or a time zone.
+//! The mistakes in a cron expression or in the name of a time zone.
 
 use std::fmt;
 
-use super::field::CronField;
+use crate::cron::field::CronField;
 
-/// Why a text is no [`Schedule`](crate::Schedule).
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The reason why a text is not a [`Schedule`](crate::Schedule).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ScheduleError {
-    /// The expression has another number of fields than six.
+    /// The expression does not have six fields.
     Fields {
         /// The whole expression.
         expression: String,
-        /// How many fields it has.
+        /// The number of its fields.
         found: usize,
     },
-    /// The expression starts with `@`, but is no macro.
+    /// The expression starts with `@`, but is not a macro.
     Macro(String),
-    /// A field holds something that it does not know, or that is out of its range.
+    /// A field holds an unknown value, or one out of its range.
     Value {
         /// The field.
         field: CronField,
-        /// What it holds.
+        /// The value.
         text: String,
     },
     /// A range ends before it starts.
@@ -33,28 +33,28 @@ pub enum ScheduleError {
         /// Its end.
         to: String,
     },
-    /// What follows `/` is no step.
+    /// The text after `/` is not a step.
     Step {
         /// The field.
         field: CronField,
-        /// What follows the `/`.
+        /// The text after the `/`.
         text: String,
     },
-    /// `?` stands in a field of no day, or in company.
+    /// `?` is not alone, or its field is not a day.
     QuestionMark(CronField),
     /// No day of the calendar matches, like 30 February.
     Never(String),
     /// The time zone is unknown.
     Zone {
-        /// What was given as its name.
+        /// The name that was given.
         name: String,
-        /// A name that resembles it.
+        /// A similar name that exists.
         similar: Option<String>,
     },
 }
 
 impl ScheduleError {
-    /// Returns whether the time zone is at fault, and not the expression.
+    /// Returns whether the mistake is in the time zone and not in the expression.
     #[must_use]
     pub fn is_zone(&self) -> bool {
         matches!(self, Self::Zone { .. })
@@ -69,50 +69,54 @@ impl fmt::Display for ScheduleError {
             Self::Fields { expression, found } => write_fields(f, expression, *found),
             Self::Macro(text) => write!(
                 f,
-                "`cron` has the unknown macro `{text}`; write `@yearly`, `@annually`, `@monthly`, `@weekly`, `@daily`, \
-                 `@midnight`, `@hourly`, or six fields"
+                "the cron expression has the unknown macro `{text}`; write `@yearly`, `@annually`, `@monthly`, \
+                 `@weekly`, `@daily`, `@midnight`, `@hourly`, or six fields"
             ),
             Self::Value { field, text } if text.is_empty() => {
-                write!(f, "`cron` lacks a value in its {field} field; {}", field.remedy())
+                write!(f, "the cron expression lacks a value in its {field} field; {}", field.remedy())
             }
             Self::Value { field, text } => {
-                write!(f, "`cron` has the unknown value `{text}` in its {field} field; {}", field.remedy())
+                write!(f, "the cron expression has the unknown value `{text}` in its {field} field; {}", field.remedy())
             }
             Self::Backwards { field, from, to } => {
                 write!(
                     f,
-                    "`cron` has the range `{from}-{to}` in its {field} field, which ends before it starts; write "
+                    "the cron expression has the range `{from}-{to}` in its {field} field, which ends before it "
                 )?;
-                write!(f, "`{from}-{},{}-{to}`", field.max(), field.min())
+                write!(f, "starts; write `{from}-{},{}-{to}`", field.max(), field.min())
             }
             Self::Step { field, text } => write!(
                 f,
-                "`cron` has the step `{text}` in its {field} field; write a whole number of at least 1, like `*/5`"
+                "the cron expression has the step `{text}` in its {field} field; write a whole number of at least 1, \
+                 like `*/5`"
             ),
-            Self::QuestionMark(field) => {
-                write!(f, "`cron` has `?` in its {field} field; it may only stand alone in a day field, so write `*`")
-            }
+            Self::QuestionMark(field) => write!(
+                f,
+                "the cron expression has `?` in its {field} field; it may only stand alone in a day field, so write `*`"
+            ),
             Self::Never(text) => write!(
                 f,
-                "`cron` never ticks: no day matches month, day-of-month and day-of-week of `{text}` at once; change one"
+                "the cron expression never ticks: no day matches month, day-of-month and day-of-week of `{text}` at \
+                 once; change one"
             ),
             Self::Zone { name, similar: Some(similar) } => {
-                write!(f, "`tz` is the unknown time zone `{name}`; did you mean `{similar}`?")
+                write!(f, "the time zone `{name}` is unknown; did you mean `{similar}`?")
             }
             Self::Zone { name, similar: None } => {
-                write!(f, "`tz` is the unknown time zone `{name}`; write an IANA name, like `Asia/Shanghai` or `UTC`")
+                write!(f, "the time zone `{name}` is unknown; write an IANA name, like `Asia/Shanghai` or `UTC`")
             }
         }
     }
 }
 
 fn write_fields(f: &mut fmt::Formatter<'_>, expression: &str, found: usize) -> fmt::Result {
+    f.write_str("the cron expression ")?;
     match found {
-        0 => write!(f, "`cron` is empty; {SIX_FIELDS}"),
-        5 => write!(f, "`cron` has 5 fields, but the first of six is the second; write `0 {expression}`"),
-        7 => write!(f, "`cron` has 7 fields, but there is none for the year; {SIX_FIELDS}"),
-        1 => write!(f, "`cron` has 1 field; {SIX_FIELDS}"),
-        _ => write!(f, "`cron` has {found} fields; {SIX_FIELDS}"),
+        0 => write!(f, "is empty; {SIX_FIELDS}"),
+        5 => write!(f, "has 5 fields, but the first of six is the second; write `0 {expression}`"),
+        7 => write!(f, "has 7 fields, but there is none for the year; {SIX_FIELDS}"),
+        1 => write!(f, "has 1 field; {SIX_FIELDS}"),
+        _ => write!(f, "has {found} fields; {SIX_FIELDS}"),
     }
 }
 

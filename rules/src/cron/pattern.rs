@@ -1,13 +1,14 @@
-//! The civil times that a cron expression names, before any time zone.
+//! The civil times that match a cron expression, without a time zone.
 
 use jiff::civil::{Date, DateTime, Time};
 
-use super::bits::Bits;
-use super::clock::Clock;
-use super::day::{DaysOfMonth, DaysOfWeek, Month};
-use super::error::ScheduleError;
-use super::field::CronField;
-use super::toward::Toward;
+use crate::cron::bits::Bits;
+use crate::cron::clock::Clock;
+use crate::cron::day::{DaysOfMonth, DaysOfWeek, Month};
+use crate::cron::error::ScheduleError;
+use crate::cron::field::CronField;
+use crate::cron::syntax::parse_list;
+use crate::cron::toward::Toward;
 
 const MACROS: [(&str, &str); 7] = [
     ("@yearly", "0 0 0 1 1 *"),
@@ -20,7 +21,7 @@ const MACROS: [(&str, &str); 7] = [
 ];
 
 /// A parsed cron expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Pattern {
     clock: Clock,
     days_of_month: DaysOfMonth,
@@ -30,27 +31,28 @@ pub(super) struct Pattern {
 
 impl Pattern {
     pub(super) fn parse(expression: &str) -> Result<Self, ScheduleError> {
-        let expression = expand(expression.trim())?;
+        let expression = expand(expression)?;
         let fields: Vec<&str> = expression.split_whitespace().collect();
         let &[second, minute, hour, day_of_month, month, day_of_week] = fields.as_slice() else {
             return Err(ScheduleError::Fields { expression: expression.to_owned(), found: fields.len() });
         };
         let pattern = Self {
             clock: Clock {
-                seconds: CronField::Second.parse(second)?,
-                minutes: CronField::Minute.parse(minute)?,
-                hours: CronField::Hour.parse(hour)?,
+                seconds: parse_list(CronField::Second, second)?,
+                minutes: parse_list(CronField::Minute, minute)?,
+                hours: parse_list(CronField::Hour, hour)?,
             },
             days_of_month: DaysOfMonth::parse(day_of_month)?,
-            months: CronField::Month.parse(month)?,
+            months: parse_list(CronField::Month, month)?,
             days_of_week: DaysOfWeek::parse(day_of_week)?,
         };
         if pattern.ever_ticks() { Ok(pattern) } else { Err(ScheduleError::Never(expression.to_owned())) }
     }
 
-    /// The calendar repeats itself every 400 years, weekdays included, so what does not tick in them never ticks.
+    /// Searches 400 years: the calendar repeats after that, weekdays included.
     fn ever_ticks(&self) -> bool {
-        let (first, last) = (Date::constant(2000, 1, 1), Date::constant(2399, 12, 31));
+        let first = Date::constant(2000, 1, 1);
+        let last = Date::constant(2399, 12, 31);
         self.seek(first.to_datetime(Time::MIN), last.to_datetime(Time::MAX), Toward::Later).is_some()
     }
 
@@ -58,7 +60,7 @@ impl Pattern {
         self.clock.is_every_hour()
     }
 
-    /// The first of these times on the way from `at` to `bound`, both included.
+    /// Returns the first matching time from `at` to `bound`, both included.
     pub(super) fn seek(&self, at: DateTime, bound: DateTime, toward: Toward) -> Option<DateTime> {
         let days = self.days(at.date());
         let time = if days.has(at.day()) { self.clock.seek(at.time(), toward) } else { None };
@@ -69,7 +71,7 @@ impl Pattern {
         (!toward.is_past(found, bound)).then_some(found)
     }
 
-    /// The first matching date beyond `date`, given the days of its month; none in a month beyond `bound`.
+    /// Returns the first matching date after `date`, up to the month of `bound`. `days` are those of the month of `date`.
     fn seek_date(&self, date: Date, days: Bits, bound: Date, toward: Toward) -> Option<Date> {
         let mut month = date.first_of_month();
         let mut days = days.beyond(date.day(), toward);
@@ -85,7 +87,7 @@ impl Pattern {
         }
     }
 
-    /// The first day of the first matching month beyond `month`.
+    /// Returns the first day of the first matching month after `month`.
     fn month_beyond(&self, month: Date, toward: Toward) -> Option<Date> {
         match self.months.beyond(month.month(), toward).first(toward) {
             Some(number) => Date::new(month.year(), number, 1).ok(),
@@ -93,17 +95,17 @@ impl Pattern {
         }
     }
 
-    /// The matching days in the month of `date`.
+    /// Returns the matching days in the month of `date`.
     fn days(&self, date: Date) -> Bits {
         if !self.months.has(date.month()) {
             return Bits::default();
         }
-        let month = Month::of(date);
+        let month = Month::containing(date);
         self.days_of_month.in_month(month) & self.days_of_week.in_month(month)
     }
 }
 
-/// Replaces a macro by the six fields it stands for.
+/// Replaces a macro by its six fields.
 fn expand(expression: &str) -> Result<&str, ScheduleError> {
     if !expression.starts_with('@') {
         return Ok(expression);

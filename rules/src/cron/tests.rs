@@ -1,4 +1,4 @@
-//! What a schedule does, on calendars and clocks worked out by hand.
+//! The ticks of schedules, on calendars and clocks worked out by hand.
 
 mod changes;
 mod laws;
@@ -24,19 +24,19 @@ fn us(text: &str) -> u64 {
     u64::try_from(instant.as_microsecond()).unwrap()
 }
 
-/// What the clocks of a zone show, and how far they are ahead of UTC.
+/// The civil time in a zone, with its offset from UTC.
 fn shown(us: u64, zone: &str) -> String {
     let second = i64::try_from(us / MICROS).unwrap();
     let instant = Timestamp::from_second(second).unwrap();
     instant.to_zoned(time_zone(zone)).strftime("%F %T %:z").to_string()
 }
 
-/// The ticks after `us`, each after the one before.
+/// The ticks after `us`, earliest first.
 fn ticks(schedule: &Schedule, us: u64) -> impl Iterator<Item = u64> {
     std::iter::successors(schedule.next_tick(us), |&tick| schedule.next_tick(tick))
 }
 
-/// The ticks up to `us`, the latest first.
+/// The ticks up to `us`, latest first.
 fn ticks_back(schedule: &Schedule, us: u64) -> impl Iterator<Item = u64> {
     std::iter::successors(schedule.last_tick(us), |&tick| schedule.last_tick(tick - 1))
 }

@@ -1,6 +1,6 @@
 //! The direction of a search through time.
 
-/// Which way to look: one search finds the last tick and the next one.
+/// The direction of a search. The same search finds the last tick and the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Toward {
     Earlier,
@@ -8,7 +8,7 @@ pub(super) enum Toward {
 }
 
 impl Toward {
-    /// The one of two that comes first on the way, followed by the other.
+    /// Orders two ends of a range by which one the search meets first.
     pub(super) fn order<T: Ord>(self, earlier: T, later: T) -> (T, T) {
         match self {
             Self::Earlier => (later, earlier),
@@ -16,7 +16,7 @@ impl Toward {
         }
     }
 
-    /// Whether `one` lies beyond `other`.
+    /// Returns whether the search meets `one` after `other`.
     pub(super) fn is_past<T: Ord + Copy>(self, one: T, other: T) -> bool {
         match self {
             Self::Earlier => one < other,
@@ -24,7 +24,7 @@ impl Toward {
         }
     }
 
-    /// The step to the neighbour: minus one or one.
+    /// Returns the step to the neighbour: −1 or 1.
     pub(super) const fn step(self) -> i8 {
         match self {
             Self::Earlier => -1,

@@ -1,13 +1,14 @@
-//! A time zone, as the sequence of periods between the changes of its clocks.
+//! A time zone, as a sequence of periods between clock changes.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 
-use super::error::ScheduleError;
-use super::toward::Toward;
+use crate::cron::error::ScheduleError;
+use crate::cron::toward::Toward;
+use crate::nearest;
 
-/// A time zone of the database that is compiled in, so that every process knows the same ones.
+/// A time zone of the compiled-in database, so that every process knows the same zones.
 #[derive(Clone, Debug)]
 pub(super) struct Zone {
     name: String,
@@ -28,7 +29,7 @@ impl Zone {
         &self.name
     }
 
-    /// The period that `second` lies in.
+    /// Returns the period that contains `second`.
     pub(super) fn period(&self, second: i64) -> Period {
         let start = self.rules.preceding(timestamp(second + 1)).next().map(|change| change.timestamp().as_second());
         let end = self.rules.following(timestamp(second)).next().map(|change| change.timestamp().as_second());
@@ -41,7 +42,7 @@ impl Zone {
         }
     }
 
-    /// The periods after or before `period`, one after the other.
+    /// Returns the periods after or before `period`, nearest first.
     pub(super) fn periods_beyond(&self, period: Period, toward: Toward) -> impl Iterator<Item = Period> {
         let neighbour = move |period: &Period| {
             let second = match toward {
@@ -54,7 +55,7 @@ impl Zone {
     }
 }
 
-/// A stretch of time in which the clocks of a zone are not changed.
+/// A time between two clock changes of a zone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Period {
     first: i64,
@@ -63,39 +64,49 @@ pub(super) struct Period {
     offset_before: Offset,
 }
 
+/// How often a civil time ticks that the clocks repeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Repeated {
+    TickOnce,
+    TickTwice,
+}
+
 impl Period {
-    /// What the clocks of this period show at `second`, even if that lies outside.
+    /// Returns the civil time at `second` by the offset of this period, even if `second` is outside of it.
     pub(super) fn civil(&self, second: i64) -> DateTime {
         self.offset.to_datetime(timestamp(second))
     }
 
-    /// The civil times that belong to this period, as the first and the last.
+    /// Returns the first and the last civil time that ticks in this period.
     ///
-    /// Those skipped at its start belong to it. Those repeated at its start belong to the period before, and to this one
-    /// only if `repeats`.
-    pub(super) fn civil_range(&self, repeats: bool) -> (DateTime, DateTime) {
+    /// Civil times that are skipped at its start tick in it. Those that are repeated at its start tick in the period
+    /// before, and again in this one only if `repeated` says so.
+    pub(super) fn civil_range(&self, repeated: Repeated) -> (DateTime, DateTime) {
         let unchanged = self.offset_before.to_datetime(timestamp(self.first));
-        let first = if repeats { unchanged.min(self.civil(self.first)) } else { unchanged };
+        let first = match repeated {
+            Repeated::TickOnce => unchanged,
+            Repeated::TickTwice => unchanged.min(self.civil(self.first)),
+        };
         (first, self.civil(self.last))
     }
 
-    /// When a civil time of this period happens: skipped ones happen as the period starts.
+    /// Returns when a civil time of this period ticks: at the start of the period if the clocks skip it.
     pub(super) fn second(&self, civil: DateTime) -> Option<i64> {
         Some(self.offset.to_timestamp(civil).ok()?.as_second().max(self.first))
     }
 }
 
-/// The instant of a second, or the nearest one that has a civil time.
+/// Returns the instant of a second, or the nearest one that has a civil time.
 fn timestamp(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap_or(if second < 0 { Timestamp::MIN } else { Timestamp::MAX })
 }
 
-/// A zone of the same city, or the one whose name takes the fewest edits, at most two.
+/// Returns a zone of the same city, or else the one with the most similar name: at most two edits away.
 fn similar_to(name: &str) -> Option<String> {
     let wanted = name.replace(' ', "_").to_ascii_lowercase();
     let edits = |zone: &str| {
         let zone = zone.to_ascii_lowercase();
-        if city(&zone) == city(&wanted) { 0 } else { strsim::osa_distance(&zone, &wanted) }
+        if city(&zone) == city(&wanted) { 0 } else { nearest::edits(&zone, &wanted) }
     };
     let database = TimeZoneDatabase::bundled();
     let zones = database.available().map(|zone| zone.as_str().to_owned()).filter(|zone| is_place(zone));
@@ -103,7 +114,8 @@ fn similar_to(name: &str) -> Option<String> {
     nearest.filter(|&(edits, _)| edits <= 2).map(|(_, zone)| zone)
 }
 
-/// Whether a zone is named after a place. `Etc/GMT+8` is not, and no answer to `GMT+8`: its sign is the other way round.
+/// Returns whether a zone is named after a place. `Etc/GMT+8` is not: it is no suggestion for `GMT+8`, because its sign is
+/// inverted.
 fn is_place(zone: &str) -> bool {
     zone.contains('/') && !zone.starts_with("Etc/")
 }

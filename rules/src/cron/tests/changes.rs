@@ -1,4 +1,4 @@
-//! The days on which clocks are changed.
+//! The ticks on days with a clock change.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn assert_ticks(expression: &str, zone: &str, from: &str, expected: &[&str]) {
 }
 
 #[test]
-fn without_changes_a_zone_is_an_offset() {
+fn a_zone_without_clock_changes_is_an_offset() {
     let shanghai = ["2024-07-01 06:00:00 +08:00", "2024-07-02 06:00:00 +08:00"];
     assert_ticks("0 0 6 * * *", "Asia/Shanghai", "2024-06-30T22:00:00+08:00", &shanghai);
     let kathmandu = ["2024-07-01 00:00:00 +05:45", "2024-07-02 00:00:00 +05:45"];
@@ -25,7 +25,7 @@ fn without_changes_a_zone_is_an_offset() {
 }
 
 #[test]
-fn a_tick_that_the_clocks_skip_happens_when_they_have_skipped_it() {
+fn a_time_that_the_clocks_skip_ticks_when_they_skip_it() {
     let berlin = ["2024-03-30 02:30:00 +01:00", "2024-03-31 03:00:00 +02:00", "2024-04-01 02:30:00 +02:00"];
     assert_ticks("0 30 2 * * *", "Europe/Berlin", "2024-03-29T12:00:00Z", &berlin);
     let new_york = ["2024-03-09 02:00:00 -05:00", "2024-03-10 03:00:00 -04:00", "2024-03-11 02:00:00 -04:00"];
@@ -35,7 +35,7 @@ fn a_tick_that_the_clocks_skip_happens_when_they_have_skipped_it() {
 }
 
 #[test]
-fn ticks_that_fall_on_one_moment_are_one() {
+fn several_ticks_at_the_same_moment_are_one() {
     let berlin = [
         "2024-03-31 01:40:00 +01:00",
         "2024-03-31 03:00:00 +02:00",
@@ -47,7 +47,7 @@ fn ticks_that_fall_on_one_moment_are_one() {
 }
 
 #[test]
-fn what_follows_a_skipped_tick_keeps_its_own_time() {
+fn a_time_after_the_skipped_ones_ticks_as_usual() {
     let berlin = ["2024-03-31 03:00:00 +02:00", "2024-03-31 03:30:00 +02:00", "2024-04-01 02:30:00 +02:00"];
     assert_ticks("0 30 2,3 * * *", "Europe/Berlin", "2024-03-31T00:00:00Z", &berlin);
     let hourly = ["2024-03-31 01:30:00 +01:00", "2024-03-31 03:00:00 +02:00", "2024-03-31 03:30:00 +02:00"];
@@ -55,7 +55,7 @@ fn what_follows_a_skipped_tick_keeps_its_own_time() {
 }
 
 #[test]
-fn a_fixed_hour_that_is_repeated_ticks_the_first_time_only() {
+fn a_time_that_the_clocks_repeat_ticks_the_first_time_only() {
     let berlin = ["2024-10-26 02:30:00 +02:00", "2024-10-27 02:30:00 +02:00", "2024-10-28 02:30:00 +01:00"];
     assert_ticks("0 30 2 * * *", "Europe/Berlin", "2024-10-25T12:00:00Z", &berlin);
     let new_york = ["2024-11-03 01:59:59 -04:00", "2024-11-04 01:59:59 -05:00"];
@@ -65,7 +65,7 @@ fn a_fixed_hour_that_is_repeated_ticks_the_first_time_only() {
 }
 
 #[test]
-fn in_the_repeated_hour_the_last_tick_is_that_of_its_first_time() {
+fn in_the_repeated_hour_the_last_tick_is_the_one_of_the_first_time() {
     let berlin = schedule("0 30 2 * * *", "Europe/Berlin");
     let first = us("2024-10-27T02:30:00+02:00");
     for at in ["2024-10-27T02:30:00+02:00", "2024-10-27T02:10:00+01:00", "2024-10-27T02:50:00+01:00"] {
@@ -75,7 +75,7 @@ fn in_the_repeated_hour_the_last_tick_is_that_of_its_first_time() {
 }
 
 #[test]
-fn a_schedule_of_every_hour_ticks_both_times() {
+fn an_expression_that_matches_every_hour_ticks_both_times() {
     let berlin = [
         "2024-10-27 02:00:00 +02:00",
         "2024-10-27 02:30:00 +02:00",
@@ -96,7 +96,7 @@ fn a_schedule_of_every_hour_ticks_both_times() {
 }
 
 #[test]
-fn what_ticks_every_minute_never_stands_still() {
+fn a_schedule_of_every_minute_has_no_gap() {
     for zone in ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Havana", "America/Santiago"] {
         let minutely = schedule("0 * * * * *", zone);
         for change in time_zone(zone).following("2024-01-01T00:00:00Z".parse().unwrap()).take(2) {
@@ -110,8 +110,8 @@ fn what_ticks_every_minute_never_stands_still() {
 }
 
 #[test]
-fn midnight_ticks_once_even_where_the_clocks_change_at_it() {
-    // Havana skips from midnight to one, and later repeats the hour from midnight to one.
+fn midnight_ticks_once_even_if_the_clocks_change_then() {
+    // Havana skips the hour after midnight in spring, and repeats it in autumn.
     let spring = ["2024-03-09 00:00:00 -05:00", "2024-03-10 01:00:00 -04:00", "2024-03-11 00:00:00 -04:00"];
     assert_ticks("@daily", "America/Havana", "2024-03-08T12:00:00Z", &spring);
     let autumn = ["2024-11-03 00:00:00 -04:00", "2024-11-04 00:00:00 -05:00"];
@@ -122,14 +122,14 @@ fn midnight_ticks_once_even_where_the_clocks_change_at_it() {
 }
 
 #[test]
-fn a_day_that_a_country_skipped_ticks_as_the_next_one_starts() {
+fn the_times_of_a_skipped_day_tick_when_the_next_day_begins() {
     // Samoa went from 29 to 31 December 2011.
     let apia = ["2011-12-29 06:00:00 -10:00", "2011-12-31 00:00:00 +14:00", "2011-12-31 06:00:00 +14:00"];
     assert_ticks("0 0 6 * * *", "Pacific/Apia", "2011-12-29T12:00:00Z", &apia);
 }
 
 #[test]
-fn changes_are_known_for_years_to_come() {
+fn clock_changes_are_known_for_future_years() {
     let berlin = ["2061-03-27 03:00:00 +02:00", "2061-03-28 02:30:00 +02:00"];
     assert_ticks("0 30 2 * * *", "Europe/Berlin", "2061-03-26T12:00:00Z", &berlin);
 }

@@ -2,8 +2,11 @@
 
 use jiff::civil::{Date, DateTime};
 use jiff::{SignedDuration, Span};
+use proptest::prelude::*;
+use proptest::sample::select;
 
 use super::*;
+use crate::cron::zone::Repeated;
 
 const ZONES: [&str; 8] = [
     "UTC",
@@ -16,58 +19,65 @@ const ZONES: [&str; 8] = [
     "Africa/Casablanca",
 ];
 
-/// A generator of pseudo-random numbers: splitmix64.
-struct Random(u64);
+const DAYS_OF_MONTH: [&str; 7] = ["L", "L-2", "LW", "15W", "31W", "1W,15", "?"];
+const DAYS_OF_WEEK: [&str; 6] = ["MON-FRI", "FRIL", "SUN#1", "TUE#5", "0", "?"];
 
-impl Random {
-    fn between(&mut self, start: u64, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        start + (mixed ^ mixed >> 31) % (end - start)
-    }
+/// A list of one or two entries, or `*`.
+fn field(values: std::ops::RangeInclusive<u8>) -> impl Strategy<Value = String> {
+    let last = *values.end();
+    let value = values.clone();
+    let range = (values.clone(), values.clone()).prop_map(|(one, other)| (one.min(other), one.max(other)));
+    prop_oneof![
+        2 => Just("*".to_owned()),
+        3 => value.prop_map(|value| value.to_string()),
+        1 => range.clone().prop_map(|(from, to)| format!("{from}-{to}")),
+        1 => (range, 1..=last.max(2)).prop_map(|((from, to), step)| format!("{from}-{to}/{step}")),
+        1 => (values.clone(), 1..=last.max(2)).prop_map(|(from, step)| format!("{from}/{step}")),
+        1 => (values.clone(), values).prop_map(|(one, other)| format!("{one},{other}")),
+    ]
 }
 
-#[test]
-fn every_instant_lies_between_its_last_tick_and_its_next() {
-    let expressions = [
-        "* * * * * *",
-        "0 * * * * *",
-        "*/7 3/11 * * * *",
-        "@hourly",
-        "0 30 2 * * *",
-        "15,45 0-59/13 1-3 * * *",
-        "@daily",
-        "0 0 6 * * MON-FRI",
-        "0 15 2 L * *",
-        "0 0 0 15W,LW * ?",
-        "0 45 1 ? 4,10 SUN#1",
-        "59 59 23 ? * FRIL",
-        "@yearly",
-        "0 0 12 29 2 *",
-    ];
-    let mut random = Random(1);
-    for zone in ZONES {
-        for expression in expressions {
-            let schedule = schedule(expression, zone);
-            for _ in 0..100 {
-                check_laws(&schedule, random.between(us("1980-01-01T00:00:00Z"), us("2100-01-01T00:00:00Z")));
-            }
-        }
+fn days() -> impl Strategy<Value = (String, String)> {
+    prop_oneof![
+        4 => (field(1..=31), Just("*".to_owned())),
+        2 => (select(&DAYS_OF_MONTH).prop_map(str::to_owned), Just("*".to_owned())),
+        2 => (Just("*".to_owned()), select(&DAYS_OF_WEEK).prop_map(str::to_owned)),
+        1 => (Just("*".to_owned()), field(0..=7)),
+    ]
+}
+
+/// A schedule, if it ever ticks.
+fn any_schedule() -> impl Strategy<Value = Schedule> {
+    let clock = (field(0..=59), field(0..=59), field(0..=23));
+    let fields = (clock, days(), field(1..=12), select(&ZONES));
+    fields.prop_filter_map("it never ticks", |((second, minute, hour), (date, weekday), month, zone)| {
+        Schedule::parse(&format!("{second} {minute} {hour} {date} {month} {weekday}"), zone).ok()
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_instant_lies_between_its_last_tick_and_its_next(
+        schedule in any_schedule(),
+        at in us("1990-01-01T00:00:00Z")..us("2100-01-01T00:00:00Z"),
+    ) {
+        check_laws(&schedule, at);
     }
 }
 
 #[track_caller]
 fn check_laws(schedule: &Schedule, at: u64) {
-    let (last, next) = (schedule.last_tick(at).unwrap(), schedule.next_tick(at).unwrap());
+    let last = schedule.last_tick(at).unwrap();
+    let next = schedule.next_tick(at).unwrap();
     assert!(last <= at && at < next, "{schedule}: {last} <= {at} < {next}");
     assert_eq!(schedule.next_tick(last), Some(next), "{schedule} at {at}");
     assert_eq!(schedule.last_tick(next - 1), Some(last), "{schedule} at {at}");
     assert_eq!(schedule.next_tick(last - 1), Some(last), "{schedule} at {at}");
-    assert_eq!((schedule.last_tick(last), schedule.last_tick(next)), (Some(last), Some(next)), "{schedule} at {at}");
+    assert_eq!(schedule.last_tick(last), Some(last), "{schedule} at {at}");
+    assert_eq!(schedule.last_tick(next), Some(next), "{schedule} at {at}");
 }
 
-/// An expression beside the same in plain words.
+/// An expression, and the same condition in Rust.
 type Plain = (&'static str, fn(DateTime) -> bool);
 
 const EVERY_HOUR: [Plain; 4] = [
@@ -90,7 +100,7 @@ const SOME_HOURS: [Plain; 6] = [
     }),
 ];
 
-/// Nights in which the clocks are changed, and an ordinary one.
+/// Nights with a clock change, and one without.
 const NIGHTS: [(&str, &str); 9] = [
     ("Europe/Berlin", "2024-03-30T22:30:00Z"),
     ("Europe/Berlin", "2024-10-26T21:30:00Z"),
@@ -104,15 +114,15 @@ const NIGHTS: [(&str, &str); 9] = [
 ];
 
 #[test]
-fn the_ticks_of_a_night_are_those_that_a_watcher_of_the_clocks_counts() {
+fn the_ticks_of_a_night_match_the_clocks_at_every_second() {
     for (zone, start) in NIGHTS {
         let end = us(start) + 5 * 3600 * MICROS;
-        let looks = watch(zone, us(start), end);
-        for (repeats, plains) in [(true, &EVERY_HOUR[..]), (false, &SOME_HOURS[..])] {
+        let moments = watch(zone, us(start), end);
+        for (repeated, plains) in [(Repeated::TickTwice, &EVERY_HOUR[..]), (Repeated::TickOnce, &SOME_HOURS[..])] {
             for &(expression, plain) in plains {
                 let schedule = schedule(expression, zone);
-                let seen = looks.iter().filter(|look| look.is_tick(repeats, plain));
-                let seen: Vec<u64> = seen.map(|look| look.second * MICROS).collect();
+                let seen = moments.iter().filter(|moment| moment.is_tick(repeated, plain));
+                let seen: Vec<u64> = seen.map(|moment| moment.second * MICROS).collect();
                 assert_eq!(
                     ticks(&schedule, us(start)).take_while(|&tick| tick < end).collect::<Vec<_>>(),
                     seen,
@@ -126,43 +136,49 @@ fn the_ticks_of_a_night_are_those_that_a_watcher_of_the_clocks_counts() {
     }
 }
 
-/// What the clocks show at a second, what they skipped since the second before, and whether they showed it already.
-struct Look {
+/// The civil time at a second, the civil times skipped since the second before, and whether it is repeated.
+struct Moment {
     second: u64,
     shown: DateTime,
     skipped: Vec<DateTime>,
-    again: bool,
+    repeated: bool,
 }
 
-impl Look {
-    fn is_tick(&self, repeats: bool, plain: fn(DateTime) -> bool) -> bool {
-        self.skipped.iter().copied().any(plain) || plain(self.shown) && (repeats || !self.again)
+impl Moment {
+    fn is_tick(&self, repeated: Repeated, plain: fn(DateTime) -> bool) -> bool {
+        self.skipped.iter().copied().any(plain)
+            || plain(self.shown) && (repeated == Repeated::TickTwice || !self.repeated)
     }
 }
 
-/// Looks at the clocks every second after the start.
-fn watch(zone: &str, start: u64, end: u64) -> Vec<Look> {
+/// Returns every second between two instants.
+fn watch(zone: &str, start: u64, end: u64) -> Vec<Moment> {
     let zone = time_zone(zone);
     let shown = |second: u64| zone.to_datetime(Timestamp::from_second(i64::try_from(second).unwrap()).unwrap());
     let second_later = |at: &DateTime| at.checked_add(SignedDuration::from_secs(1)).ok();
     let mut before = shown(start / MICROS);
     let mut latest = before;
-    let mut looks = Vec::new();
+    let mut moments = Vec::new();
     for second in start / MICROS + 1..end / MICROS {
         let shown = shown(second);
         let new = std::iter::successors(second_later(&before), second_later);
-        looks.push(Look { second, shown, skipped: new.take_while(|&at| at < shown).collect(), again: shown <= latest });
+        moments.push(Moment {
+            second,
+            shown,
+            skipped: new.take_while(|&at| at < shown).collect(),
+            repeated: shown <= latest,
+        });
         latest = latest.max(shown);
         before = shown;
     }
-    looks
+    moments
 }
 
-/// The days of an expression beside the same in plain words.
+/// An expression, and the condition of its days in Rust.
 type PlainDay = (&'static str, fn(Date) -> bool);
 
 #[test]
-fn the_days_of_a_century_are_those_of_the_calendar() {
+fn the_days_of_a_century_match_the_calendar() {
     let plains: [PlainDay; 6] = [
         ("0 0 0 13 * FRI", |day| day.day() == 13 && weekday(day) == 5),
         ("0 0 0 L-2 */2 *", |day| day.day() == day.days_in_month() - 2 && day.month() % 2 == 1),

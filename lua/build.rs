@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
 use self::contract::{
-    ADMITTED, BAN_BYTES, BANNED, CELL_BYTES, CRON, DUPLICATE, FIXED_WINDOW, INTEGER_BYTES, NEVER, OFF_THE_CLOCK, PEEK,
-    PROTOCOL, REPORT, SLIDING_COUNTER, SLIDING_WINDOW, TOKEN_BUCKET, UNREADABLE,
+    ADMITTED, BAN_BYTES, BANNED, CELL_BYTES, CRON, DUPLICATE, FIXED_WINDOW, INTEGER_BYTES, NEVER, PEEK, PROTOCOL,
+    REPORT, SLIDING_COUNTER, SLIDING_WINDOW, STALE_TICKS, TOKEN_BUCKET, UNREADABLE,
 };
 use self::expand::Sources;
 
@@ -59,7 +59,7 @@ fn constants() -> [(&'static str, String); 21] {
         ("REPORT", REPORT.to_string()),
         ("PEEK", PEEK.to_string()),
         ("ADMITTED", ADMITTED.to_string()),
-        ("OFF_THE_CLOCK", OFF_THE_CLOCK.to_string()),
+        ("STALE_TICKS", STALE_TICKS.to_string()),
         ("UNREADABLE", UNREADABLE.to_string()),
         ("BANNED", BANNED.to_string()),
         ("NEVER", NEVER.to_string()),

@@ -64,7 +64,6 @@ while ARGV[arg] do
     local cell = 1
     local next_cells = cells > 0 and {}
     for _ = 1, rules do
-      rule = rule + 1
       local kind, count, span
       kind, count, span, at = unpack('>c1${INTEGER}${INTEGER}', request, at)
       -- Each kind of rule sets the time to wait until the call fits, and for a report what remains and the time until
@@ -88,6 +87,7 @@ while ARGV[arg] do
         next_cells[#next_cells + 1] = room <= 0 and struct.pack('>${CELL}', stamp, amount, before) or ''
       end
       --- @include parts/weigh.lua
+      rule = rule + 1
     end
     --- @include parts/new_head.lua
   end

@@ -3,7 +3,7 @@
   KEYS[i]  the tallies of the call's subjects; parts/read.lua has their layout
   ARGV     the protocol version, the request as decide.lua took it, the time at which it was admitted
   Returns  packed integers, signed: the server's time, and the number of tallies that gave something back, or
-           ${OFF_THE_CLOCK} when the ticks are not around now: ask again with others
+           ${STALE_TICKS} when the ticks are not around now: ask again with others
   TTL      as it was
   Version  ${PROTOCOL}
 
@@ -45,7 +45,7 @@ for subject = 1, subjects do
       elseif kind == '${CRON}' then
         --- @include parts/ticks.lua
         if not past or not coming then
-          fault = ${OFF_THE_CLOCK}
+          fault = ${STALE_TICKS}
         elseif past <= admitted and admitted <= stamp and stamp <= now then
           -- What is later than the last hit was forgotten when the clock was set back; what is later than now will be.
           amount = math.max(amount - cost, 0)

@@ -1,7 +1,7 @@
 -- Answers one request, by a string: an array takes Redis as long as a read. Its fields are signed integers:
 --   now          the server's time
---   code         ${ADMITTED} when admitted, else the rule to report, counted from 1 across the subjects;
---                ${OFF_THE_CLOCK} when the ticks are not around now: ask again with others;
+--   code         ${ADMITTED} when admitted, else the rule that denies, counted from 0 across the subjects;
+--                ${STALE_TICKS} when the ticks are not around now: ask again with others;
 --                ${UNREADABLE} when a tally cannot be read: ask alone for the server's error;
 --                ${BANNED} when a subject is banned
 --   wait         the time until the same call would be admitted: 0 when it is, ${NEVER} when it never will be

@@ -13,5 +13,5 @@ if room > 0 then
   end
 end
 if report then
-  reports[rule] = { kind == '${DUPLICATE}' and 1 or cost, remaining, reset, reset_charged }
+  reports[rule + 1] = { kind == '${DUPLICATE}' and 1 or cost, remaining, reset, reset_charged }
 end

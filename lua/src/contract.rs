@@ -3,7 +3,7 @@
 //! They are written here and nowhere else: `build.rs` puts them into the scripts.
 
 /// The version of the contract, sent as the first argument.
-pub const PROTOCOL: &str = "4";
+pub const PROTOCOL: &str = "5";
 
 /// The kind of a sliding window; its length follows.
 pub const SLIDING_WINDOW: u8 = b'w';
@@ -36,17 +36,18 @@ pub const REPLY_FIELDS: usize = 3;
 /// How many integers report on one rule: what remains, and the microseconds until the rule is whole again.
 pub const REPORT_FIELDS: usize = 2;
 
-/// The code of a call that is admitted. Other codes that are not negative are the rule that denies it, counted from 1.
-pub const ADMITTED: i64 = 0;
+/// The code of a call that is admitted. A code from 0 on is the rule that denies the call, counted over all subjects of the
+/// request.
+pub const ADMITTED: i64 = -1;
 
 /// The code of a request or a refund whose ticks are not around the server's time. Nothing was decided.
-pub const OFF_THE_CLOCK: i64 = -1;
+pub const STALE_TICKS: i64 = -2;
 
 /// The code of a request with a tally that cannot be read. Nothing was decided.
-pub const UNREADABLE: i64 = -2;
+pub const UNREADABLE: i64 = -3;
 
 /// The code of a call with a subject that is banned.
-pub const BANNED: i64 = -3;
+pub const BANNED: i64 = -4;
 
 /// The wait of a call that can never be admitted.
 pub const NEVER: i64 = -1;

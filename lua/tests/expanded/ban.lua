@@ -5,7 +5,7 @@
            of the ban in microseconds (0 ends it), the milliseconds that the tally is to live at least
   Returns  the server's time, a packed integer, signed
   TTL      at least the time given
-  Version  4
+  Version  5
 
   A value that is no tally is left as it is, and is an error. ]]
 
@@ -13,8 +13,8 @@
 -- Refuses a caller of another version.
 -- Reads: nothing
 -- Sets: nothing
-if ARGV[1] ~= '4' then
-  return redis.error_reply('TALLYGATE this script speaks protocol 4, not ' .. tostring(ARGV[1]))
+if ARGV[1] ~= '5' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 5, not ' .. tostring(ARGV[1]))
 end
 
 local call = redis.call

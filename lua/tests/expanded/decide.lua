@@ -13,7 +13,7 @@
                 the time after which an unused bucket is new again (reset_after) follow
   Returns  a string of packed fields: parts/answer.lua has those of one request, and they follow each other
   TTL      set by every write that needs it: at least until the last hit stops counting, at most an eighth longer
-  Version  4
+  Version  5
 
   A packed integer has 7 bytes, big endian, unless said otherwise. All numbers are below 2^53. Times
   are in microseconds; a point in time is counted from 1970, by the server's clock. The script reads everything,
@@ -26,8 +26,8 @@
 -- Refuses a caller of another version.
 -- Reads: nothing
 -- Sets: nothing
-if ARGV[1] ~= '4' then
-  return redis.error_reply('TALLYGATE this script speaks protocol 4, not ' .. tostring(ARGV[1]))
+if ARGV[1] ~= '5' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 5, not ' .. tostring(ARGV[1]))
 end
 
 local call = redis.call
@@ -65,7 +65,7 @@ while ARGV[arg] do
 
   -- The decision so far.
   local rule = 0
-  local code = 0
+  local code = -1
   local wait, lapse = 0, never
   local duplicate, fault, ban = false, nil, nil
   local reports = report and {}
@@ -112,7 +112,7 @@ while ARGV[arg] do
     head = ''
     local value = read('GETRANGE', name, from, '-1')
     if not alone and value.err or #value % 7 > 0 or #value > 0 and #value < head_bytes then
-      fault = -2
+      fault = -3
     elseif head_bytes == 0 then
       tail = value
       hits = #tail < want * 7 and #tail / 7 or never
@@ -133,7 +133,7 @@ while ARGV[arg] do
       if stamp > latest then latest = stamp end
     end
     if latest >= 2 ^ 53 then
-      fault, head, tail, hits, last, latest = -2, '', '', 0, nil, 0
+      fault, head, tail, hits, last, latest = -3, '', '', 0, nil, 0
     end
     -- parts/forget_future.lua
     -- Forgets what is later than now: it was written before the clock was set back, and would block for too long.
@@ -165,7 +165,7 @@ while ARGV[arg] do
       local since, ends = 0, 0
       if #head > 0 then since, ends = unpack('>I7I7', head, cell_bytes + 1) end
       if since <= now and now < ends then
-        code, wait, ban = -3, ends - now, nil
+        code, wait, ban = -4, ends - now, nil
         break
       end
     end
@@ -173,7 +173,6 @@ while ARGV[arg] do
     local cell = 1
     local next_cells = cells > 0 and {}
     for _ = 1, rules do
-      rule = rule + 1
       local kind, count, span
       kind, count, span, at = unpack('>c1I7I7', request, at)
       -- Each kind of rule sets the time to wait until the call fits, and for a report what remains and the time until
@@ -277,7 +276,7 @@ while ARGV[arg] do
             stamp = now
             amount = amount + cost
           else
-            fault = fault or -1
+            fault = fault or -2
           end
         elseif kind == 'c' then
           -- parts/sliding_counter.lua
@@ -382,8 +381,9 @@ while ARGV[arg] do
         end
       end
       if report then
-        reports[rule] = { kind == 'd' and 1 or cost, remaining, reset, reset_charged }
+        reports[rule + 1] = { kind == 'd' and 1 or cost, remaining, reset, reset_charged }
       end
+      rule = rule + 1
     end
     -- parts/new_head.lua
     -- The head of the tally once the call is charged.
@@ -396,7 +396,7 @@ while ARGV[arg] do
   end
   key = first_key + subjects
 
-  if code == 0 and not fault and charging then
+  if code == -1 and not fault and charging then
     -- parts/charge.lua
     -- Charges the call to every subject.
     -- Reads: call, unpack, now, subjects, cost, charges
@@ -459,7 +459,7 @@ while ARGV[arg] do
         end
       end
     end
-  elseif ban and code > 0 and not fault and not peek then
+  elseif ban and code > -1 and not fault and not peek then
     -- parts/ban_count.lua
     -- Counts the denial towards a ban. The slots are a ring: the next one holds the oldest denial.
     -- Reads: call, unpack, now, ban
@@ -496,10 +496,10 @@ while ARGV[arg] do
   -- parts/answer.lua
   -- Answers one request, by a string: an array takes Redis as long as a read. Its fields are signed integers:
   --   now          the server's time
-  --   code         0 when admitted, else the rule to report, counted from 1 across the subjects;
-  --                -1 when the ticks are not around now: ask again with others;
-  --                -2 when a tally cannot be read: ask alone for the server's error;
-  --                -3 when a subject is banned
+  --   code         -1 when admitted, else the rule that denies, counted from 0 across the subjects;
+  --                -2 when the ticks are not around now: ask again with others;
+  --                -3 when a tally cannot be read: ask alone for the server's error;
+  --                -4 when a subject is banned
   --   wait         the time until the same call would be admitted: 0 when it is, -1 when it never will be
   --   remaining, reset  only if a report was asked for and the call was decided, once per rule: the greatest cost that
   --                would be admitted now, and the time until the rule is as if it had never counted
@@ -511,10 +511,10 @@ while ARGV[arg] do
     wait = 0
   end
   local answer = struct.pack('>i7i7i7', now, code, wait == never and -1 or wait)
-  if report and code >= 0 then
+  if report and code >= -1 then
     for i = 1, rule do
       local weight, remaining, reset, reset_charged = reports[i][1], reports[i][2], reports[i][3], reports[i][4]
-      if code == 0 and charging then
+      if code == -1 and charging then
         remaining = remaining - weight
         reset = reset_charged
       end

@@ -3,9 +3,9 @@
   KEYS[i]  the tallies of the call's subjects; parts/read.lua has their layout
   ARGV     the protocol version, the request as decide.lua took it, the time at which it was admitted
   Returns  packed integers, signed: the server's time, and the number of tallies that gave something back, or
-           -1 when the ticks are not around now: ask again with others
+           -2 when the ticks are not around now: ask again with others
   TTL      as it was
-  Version  4
+  Version  5
 
   Everything is read before anything is written, so a tally that cannot be read leaves the others as they were. ]]
 
@@ -13,8 +13,8 @@
 -- Refuses a caller of another version.
 -- Reads: nothing
 -- Sets: nothing
-if ARGV[1] ~= '4' then
-  return redis.error_reply('TALLYGATE this script speaks protocol 4, not ' .. tostring(ARGV[1]))
+if ARGV[1] ~= '5' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 5, not ' .. tostring(ARGV[1]))
 end
 
 local call = redis.call
@@ -105,7 +105,7 @@ for subject = 1, subjects do
           if tick <= now then past = tick elseif not coming then coming = tick end
         end
         if not past or not coming then
-          fault = -1
+          fault = -2
         elseif past <= admitted and admitted <= stamp and stamp <= now then
           -- What is later than the last hit was forgotten when the clock was set back; what is later than now will be.
           amount = math.max(amount - cost, 0)

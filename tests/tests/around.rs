@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use tallygate::{Ban, Check, Decision, Limiter, Permit, Policy, RejectionKind, Rule, Subject};
-use tallygate_lua::{CELL_BYTES, CRON, OFF_THE_CLOCK, PROTOCOL, REFUND, at_callers_time};
+use tallygate_lua::{CELL_BYTES, CRON, PROTOCOL, REFUND, STALE_TICKS, at_callers_time};
 use tallygate_tests::clocked::{Clocked, START_US};
 use tallygate_tests::server::{Server, key_of};
 use tallygate_tests::stored::Stored;
@@ -208,7 +208,7 @@ async fn a_refund_by_ticks_that_are_not_around_now_takes_nothing_and_says_so() {
     };
     let told = |given: i64| [START_US, given.cast_unsigned()].map(integer).concat();
     for ticks in [[START_US + second, START_US + 2 * second], [START_US - 2 * second, START_US - second]] {
-        assert_eq!(refund(&ticks), (told(OFF_THE_CLOCK), cell.clone()));
+        assert_eq!(refund(&ticks), (told(STALE_TICKS), cell.clone()));
     }
     let given_back = [START_US, 2, 0].map(integer).concat();
     assert_eq!(refund(&[START_US - second, START_US + second]), (told(1), given_back));

@@ -72,7 +72,7 @@ impl Server {
             let values = self.run(&self.refund, request.keys(&self.prefix), &arguments, until).await?;
             self.learn_time(&values);
             match values[..] {
-                [_, lua::OFF_THE_CLOCK] => {}
+                [_, lua::STALE_TICKS] => {}
                 [_, given] => return Ok(given > 0),
                 _ => return Err(unknown_shape()),
             }

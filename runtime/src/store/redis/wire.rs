@@ -47,15 +47,15 @@ pub(super) fn read_replies(mut values: &[i64], requests: &[Request<'_>]) -> Opti
     values.is_empty().then_some(replies)
 }
 
-fn read_reply(policy: &Policy, [at_us, rule, wait_us]: [i64; lua::REPLY_FIELDS], quotas: &[i64]) -> Option<Reply> {
+fn read_reply(policy: &Policy, [at_us, code, wait_us]: [i64; lua::REPLY_FIELDS], quotas: &[i64]) -> Option<Reply> {
     let at_us = u64::try_from(at_us).ok()?;
-    let outcome = match (rule, wait_us) {
-        (lua::OFF_THE_CLOCK, _) => return Some(Reply::StaleTicks),
+    let outcome = match (code, wait_us) {
+        (lua::STALE_TICKS, _) => return Some(Reply::StaleTicks),
         (lua::UNREADABLE, _) => return Some(Reply::Unreadable),
         (lua::BANNED, 1..) => Outcome::Banned { retry_after: micros(wait_us)? },
         (lua::ADMITTED, 0) => Outcome::Admitted,
-        (1.., lua::NEVER) => Outcome::Denied { rule: index(rule)?, retry_after: None },
-        (1.., 1..) => Outcome::Denied { rule: index(rule)?, retry_after: Some(micros(wait_us)?) },
+        (0.., lua::NEVER) => Outcome::Denied { rule: position(policy, code)?, retry_after: None },
+        (0.., 1..) => Outcome::Denied { rule: position(policy, code)?, retry_after: Some(micros(wait_us)?) },
         _ => return None,
     };
     let quotas = quotas.chunks_exact(lua::REPORT_FIELDS).map(|pair| {
@@ -63,7 +63,7 @@ fn read_reply(policy: &Policy, [at_us, rule, wait_us]: [i64; lua::REPLY_FIELDS],
         Some(Quota { remaining: u64::try_from(remaining).ok()?, reset: micros(reset_us)? })
     });
     let report = answer::report(policy, quotas.collect::<Option<_>>()?);
-    Some(Reply::Answer(Answer { outcome: outcome.with_position(policy), report, at_us }))
+    Some(Reply::Answer(Answer { outcome, report, at_us }))
 }
 
 /// Returns the server's time.
@@ -71,9 +71,10 @@ pub(super) fn server_us(values: &[i64]) -> Option<u64> {
     values.first().and_then(|&us| u64::try_from(us).ok())
 }
 
-/// The script counts rules from 1.
-fn index(rule: i64) -> Option<usize> {
-    usize::try_from(rule).ok()?.checked_sub(1)
+/// The position of a rule in its policy. The script counts the rules of all groups, one group after the other.
+fn position(policy: &Policy, code: i64) -> Option<usize> {
+    let place = usize::try_from(code).ok()?;
+    (place < policy.rules().len()).then(|| policy.position(place))
 }
 
 fn micros(us: i64) -> Option<Duration> {
@@ -93,9 +94,12 @@ mod tests {
     }
 
     fn read(values: &[i64], report: bool) -> Option<Vec<Reply>> {
-        let policy = Policy::builder("p").rule(rule()).build().unwrap();
+        read_of(&Policy::builder("p").rule(rule()).build().unwrap(), values, report)
+    }
+
+    fn read_of(policy: &Policy, values: &[i64], report: bool) -> Option<Vec<Reply>> {
         let options = CallOptions { report, ..CallOptions::PLAIN };
-        read_replies(values, &[Request { policy: &policy, subjects: &[], options }])
+        read_replies(values, &[Request { policy, subjects: &[], options }])
     }
 
     fn answer(outcome: Outcome, quotas: Vec<Quota>) -> Vec<Reply> {
@@ -106,17 +110,28 @@ mod tests {
     #[test]
     fn a_reply_is_read_whole() {
         let second = Some(Duration::from_secs(1));
-        assert_eq!(read(&[7, 0, 0], false).unwrap(), answer(Outcome::Admitted, vec![]));
-        assert_eq!(
-            read(&[7, 2, 1_000_000], false).unwrap(),
-            answer(Outcome::Denied { rule: 1, retry_after: second }, vec![])
-        );
-        assert_eq!(read(&[7, 1, -1], false).unwrap(), answer(Outcome::Denied { rule: 0, retry_after: None }, vec![]));
-        assert_eq!(read(&[7, 0, 0, 3, 5], true).unwrap(), answer(Outcome::Admitted, vec![Quota::new(3, 5)]));
+        let denied = |retry_after| Outcome::Denied { rule: 0, retry_after };
+        assert_eq!(read(&[7, -1, 0], false).unwrap(), answer(Outcome::Admitted, vec![]));
+        assert_eq!(read(&[7, 0, 1_000_000], false).unwrap(), answer(denied(second), vec![]));
+        assert_eq!(read(&[7, 0, -1], false).unwrap(), answer(denied(None), vec![]));
+        assert_eq!(read(&[7, -1, 0, 3, 5], true).unwrap(), answer(Outcome::Admitted, vec![Quota::new(3, 5)]));
         let banned = Outcome::Banned { retry_after: Duration::from_secs(1) };
-        assert_eq!(read(&[7, -3, 1_000_000], true).unwrap(), answer(banned, vec![]));
-        assert_eq!(read(&[7, -1, 0], false), Some(vec![Reply::StaleTicks]));
-        assert_eq!(read(&[7, -2, 0], false), Some(vec![Reply::Unreadable]));
+        assert_eq!(read(&[7, -4, 1_000_000], true).unwrap(), answer(banned, vec![]));
+        assert_eq!(read(&[7, -2, 0], true), Some(vec![Reply::StaleTicks]));
+        assert_eq!(read(&[7, -3, 0], true), Some(vec![Reply::Unreadable]));
+    }
+
+    #[test]
+    fn a_rule_is_known_by_its_position_in_the_policy() {
+        let builder =
+            Policy::builder("p").rule_on("network", rule()).rule(Rule::sliding_window(2, Duration::from_secs(2)));
+        let policy = builder.build().unwrap();
+        // The main subject goes first, whose only rule is the second.
+        for (code, position) in [(0, 1), (1, 0)] {
+            let denied = Outcome::Denied { rule: position, retry_after: None };
+            assert_eq!(read_of(&policy, &[7, code, -1], false).unwrap(), answer(denied, vec![]));
+        }
+        assert_eq!(read_of(&policy, &[7, 2, -1], false), None);
     }
 
     #[test]
@@ -130,12 +145,21 @@ mod tests {
 
     #[test]
     fn a_reply_of_another_shape_is_refused() {
-        for broken in
-            [&[][..], &[7], &[7, 0], &[-7, 0, 0], &[7, 0, 5], &[7, 1, 0], &[7, -4, 5], &[7, 1, -2], &[7, 0, 0, 0]]
-        {
+        for broken in [
+            &[][..],
+            &[7],
+            &[7, -1],
+            &[-7, -1, 0],
+            &[7, -1, 5],
+            &[7, 0, 0],
+            &[7, 1, 5],
+            &[7, -5, 5],
+            &[7, 0, -2],
+            &[7, -1, 0, 0],
+        ] {
             assert_eq!(read(broken, false), None, "{broken:?}");
         }
-        assert_eq!(read(&[7, 0, 0, 3, -5], true), None);
-        assert_eq!(read(&[7, 0, 0, 3], true), None);
+        assert_eq!(read(&[7, -1, 0, 3, -5], true), None);
+        assert_eq!(read(&[7, -1, 0, 3], true), None);
     }
 }

@@ -1,0 +1,10 @@
+-- A fixed window, which opens with the first hit after the one before is over.
+-- Reads: never, now, cost, count, span, stamp, amount
+-- Sets: stamp, amount, room, remaining, reset, reset_charged
+if stamp + span <= now then stamp, amount = now, 0 end
+local closes = stamp + span - now
+if amount + cost > count then room = cost > count and never or closes end
+remaining = count - amount
+reset = amount > 0 and closes or 0
+reset_charged = closes
+amount = amount + cost

@@ -1,0 +1,17 @@
+-- Takes a rule into account. The call has to wait for the rule with the longest wait. The code is this rule, or the
+-- first duplicate that denies the call.
+-- Reads: cost, report, rule, kind, room, remaining, reset, reset_charged, wait, duplicate, reports
+-- Sets: wait, code, duplicate, reports
+if room > 0 then
+  if room > wait then
+    wait = room
+    if not duplicate then code = rule end
+  end
+  if kind == '${DUPLICATE}' and not duplicate then
+    code = rule
+    duplicate = true
+  end
+end
+if report then
+  reports[rule + 1] = { kind == '${DUPLICATE}' and 1 or cost, remaining, reset, reset_charged }
+end

@@ -1,0 +1,46 @@
+//! The scripts that decide [Tallygate](https://docs.rs/tallygate) policies inside Redis, and the caller's half of their
+//! contract. Most users want the `tallygate` crate, which calls them.
+//!
+//! A script begins with a header that says what its keys, its arguments and its reply are. The texts here are complete:
+//! `build.rs` puts each together from the parts in `parts/` and the constants below.
+
+mod contract;
+#[cfg(test)]
+mod expand;
+
+pub use self::contract::*;
+
+/// The text of `decide.lua`, the one script that decides calls.
+pub const DECIDE: &str = include_str!(concat!(env!("OUT_DIR"), "/decide.lua"));
+
+/// The text of `refund.lua`, which takes the hits of one call back.
+pub const REFUND: &str = include_str!(concat!(env!("OUT_DIR"), "/refund.lua"));
+
+/// The text of `ban.lua`, which bans a subject or ends its ban.
+pub const BAN: &str = include_str!(concat!(env!("OUT_DIR"), "/ban.lua"));
+
+/// Returns one of the scripts with the caller's clock: the last argument is the time, in microseconds since 1970.
+///
+/// It differs from the original in the lines that read the clock and in nothing else. For tests that compare decisions
+/// with a model at chosen instants.
+#[cfg(feature = "__clock")]
+#[must_use]
+pub fn at_callers_time(script: &str) -> String {
+    script.replacen(CLOCK, "local now = table.remove(ARGV) + 0\n", 1)
+}
+
+/// The part that reads the clock, as every script includes it.
+#[cfg(feature = "__clock")]
+const CLOCK: &str = include_str!("../parts/clock.lua");
+
+#[cfg(all(test, feature = "__clock"))]
+mod tests {
+    #[test]
+    fn the_script_with_the_callers_clock_differs_in_the_clock_alone() {
+        for script in [super::DECIDE, super::REFUND, super::BAN] {
+            let patched = super::at_callers_time(script);
+            let (before, after) = script.split_once(super::CLOCK).unwrap();
+            assert!(patched.starts_with(before) && patched.ends_with(after) && !patched.contains("'TIME'"));
+        }
+    }
+}

@@ -16,6 +16,7 @@ use std::time::Duration;
 use once_cell::sync::{Lazy, OnceCell};
 
 pub use self::builder::LimiterBuilder;
+pub(crate) use self::check::Decided;
 pub use self::check::{Check, Deciding};
 use self::core::{Core, Settings};
 use crate::clock::Clock;

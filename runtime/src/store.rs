@@ -19,6 +19,7 @@ pub(crate) use self::memory::Memory;
 #[cfg(feature = "redis")]
 pub(crate) use self::redis::Redis;
 pub(crate) use self::request::{CallOptions, Request, WaitLimit};
+#[cfg(feature = "redis")]
 pub(crate) use self::tally_id::TallyId;
 pub(crate) use self::tally_key::{PREFIX_BYTES, TallyKey};
 use crate::error::BackendError;

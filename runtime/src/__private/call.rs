@@ -67,13 +67,13 @@ impl Call {
     }
 
     #[inline]
-    pub(super) fn into_check(
-        self,
-        limiter: Cow<'static, Limiter>,
-        policy: Cow<'static, Policy>,
-        subject: Subject,
-    ) -> Check<'static> {
-        let mut check = Check::new(limiter, policy, Cow::Owned(subject), self.options);
+    pub(super) fn check<'a>(
+        &self,
+        limiter: Cow<'a, Limiter>,
+        policy: Cow<'a, Policy>,
+        subject: Cow<'a, Subject>,
+    ) -> Check<'a> {
+        let mut check = Check::new(limiter, policy, subject, self.options);
         for (label, subject) in &self.others {
             check = check.subject(label, subject);
         }

@@ -11,7 +11,10 @@ use crate::subject::{Subject, SubjectKey};
 #[derive(Clone, Debug)]
 pub(crate) enum CallSubjects<'a> {
     /// The only subject of most calls.
-    One(Cow<'a, SubjectKey>),
+    One(&'a SubjectKey),
+    /// The same, of a call that outlives its caller's subject.
+    // Boxed, so that a call that is decided at once stays small.
+    OwnedOne(Box<SubjectKey>),
     /// One for each of the policy's groups, in their order.
     Several(Vec<Option<SubjectKey>>),
     /// The policy has no rule on a subject of that label.
@@ -24,19 +27,24 @@ impl<'a> CallSubjects<'a> {
     pub(super) fn new(policy: &Policy, subject: Cow<'a, Subject>) -> Self {
         let is_main = |group: &RuleGroup| group.label.is_none();
         match policy.groups() {
-            [group] if is_main(group) => Self::One(match subject {
-                Cow::Borrowed(subject) => subject.whole().map_or_else(|| Cow::Owned(subject.key()), Cow::Borrowed),
-                Cow::Owned(subject) => Cow::Owned(subject.key()),
-            }),
+            [group] if is_main(group) => match subject {
+                Cow::Borrowed(subject) => subject.whole().map_or_else(|| Self::owned(subject), Self::One),
+                Cow::Owned(subject) => Self::owned(&subject),
+            },
             groups => Self::Several(groups.iter().map(|group| is_main(group).then(|| subject.key())).collect()),
         }
+    }
+
+    #[cold]
+    fn owned(subject: &Subject) -> Self {
+        Self::OwnedOne(Box::new(subject.key()))
     }
 
     /// Adds the subject that has that label in the policy.
     pub(super) fn insert(&mut self, policy: &Policy, label: &str, subject: &Subject) {
         let labelled = policy.groups().iter().position(|group| group.label.as_deref() == Some(label));
         let place = match self {
-            Self::One(_) => None,
+            Self::One(_) | Self::OwnedOne(_) => None,
             Self::Several(subjects) => labelled.and_then(|index| subjects.get_mut(index)),
             Self::UnknownLabel(_) => return,
         };
@@ -50,7 +58,8 @@ impl<'a> CallSubjects<'a> {
     #[inline]
     pub(super) fn only(&self) -> Option<&[SubjectKey]> {
         match self {
-            Self::One(subject) => Some(slice::from_ref(&**subject)),
+            Self::One(subject) => Some(slice::from_ref(*subject)),
+            Self::OwnedOne(subject) => Some(slice::from_ref(&**subject)),
             _ => None,
         }
     }
@@ -62,7 +71,8 @@ impl<'a> CallSubjects<'a> {
     /// The call has a subject that the policy does not know.
     pub(super) fn main(&self, policy: &Policy) -> Result<&[SubjectKey], BackendError> {
         match self {
-            Self::One(subject) => Ok(slice::from_ref(&**subject)),
+            Self::One(subject) => Ok(slice::from_ref(*subject)),
+            Self::OwnedOne(subject) => Ok(slice::from_ref(&**subject)),
             Self::Several(subjects) => {
                 let main = policy.groups().first().filter(|group| group.label.is_none());
                 let main = main.and(subjects.first()).and_then(Option::as_ref);
@@ -80,7 +90,8 @@ impl<'a> CallSubjects<'a> {
     #[inline]
     pub(super) fn complete(&self, policy: &Policy) -> Result<Cow<'_, [SubjectKey]>, BackendError> {
         match self {
-            Self::One(subject) => Ok(Cow::Borrowed(slice::from_ref(&**subject))),
+            Self::One(subject) => Ok(Cow::Borrowed(slice::from_ref(*subject))),
+            Self::OwnedOne(subject) => Ok(Cow::Borrowed(slice::from_ref(&**subject))),
             Self::Several(subjects) => match subjects.iter().position(Option::is_none) {
                 None => Ok(Cow::Owned(subjects.iter().copied().flatten().collect())),
                 Some(missing) => Err(left_out(policy, missing)),

@@ -8,6 +8,7 @@ mod waiting;
 use std::borrow::Cow;
 use std::time::Duration;
 
+pub(crate) use self::deciding::Decided;
 pub use self::deciding::Deciding;
 use self::effective::Subjects;
 use crate::error::BackendError;

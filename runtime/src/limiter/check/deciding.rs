@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::{Future, IntoFuture, poll_fn};
 use std::mem;
+use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
@@ -15,7 +16,8 @@ use crate::observe::{Observation, Outcome, Purpose};
 #[must_use = "futures do nothing unless awaited"]
 pub struct Deciding<'a>(State<'a>);
 
-type Decided = Result<Decision, BackendError>;
+/// The result of a call.
+pub(crate) type Decided = Result<Decision, BackendError>;
 
 #[allow(clippy::large_enum_variant, reason = "it is decided where it lies; boxing it would cost every call more")]
 enum State<'a> {
@@ -42,25 +44,28 @@ impl Future for Deciding<'_> {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Decided> {
         if let State::Start(check) = &self.0 {
-            let observation = check.observe();
-            if check.options.wait.is_none()
-                && let Some(decided) = observation.within(|| check.decide_local())
-            {
-                check.finish(&observation, &decided);
-                self.0 = State::Done;
-                return Poll::Ready(decided);
+            match check.decide_at_once() {
+                ControlFlow::Break(decided) => {
+                    self.0 = State::Done;
+                    return Poll::Ready(decided);
+                }
+                ControlFlow::Continue(observation) => self.start_waiting(observation),
             }
-            self.start_waiting(observation);
         }
         self.poll_waiting(context)
     }
 }
 
-impl Deciding<'_> {
+impl<'a> Deciding<'a> {
+    /// Goes on with a call that could not be decided at once.
+    pub(crate) fn waiting(check: Check<'a>, observation: Observation) -> Self {
+        Self(State::Waiting(Box::pin(check.decide_observed(observation))))
+    }
+
     #[cold]
     fn start_waiting(&mut self, observation: Observation) {
         if let State::Start(check) = mem::replace(&mut self.0, State::Done) {
-            self.0 = State::Waiting(Box::pin(check.decide_observed(observation)));
+            *self = Self::waiting(check, observation);
         }
     }
 
@@ -76,6 +81,19 @@ impl Deciding<'_> {
 }
 
 impl Check<'_> {
+    /// Decides a call that this process can decide at once. Of any other, it returns the observation that has begun.
+    #[inline]
+    pub(crate) fn decide_at_once(&self) -> ControlFlow<Decided, Observation> {
+        let observation = self.observe();
+        if self.options.wait.is_none()
+            && let Some(decided) = observation.within(|| self.decide_local())
+        {
+            self.finish(&observation, &decided);
+            return ControlFlow::Break(decided);
+        }
+        ControlFlow::Continue(observation)
+    }
+
     /// Decides a call that this process cannot decide at once.
     async fn decide_observed(self, observation: Observation) -> Decided {
         let decided = {

@@ -121,7 +121,7 @@ pub use tallygate_rules::{CronField, Schedule, ScheduleError};
 #[doc(hidden)]
 pub use self::clock::Clock;
 pub use self::decision::{Decision, Denial, FromRejection, LimitingRule, Permit, Rejection, RejectionKind, RuleStatus};
-pub use self::error::{BackendError, Error};
+pub use self::error::{BackendError, Error, ErrorKind};
 pub use self::limiter::{
     Check, DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Deciding, Limiter,
     LimiterBuilder,

@@ -83,6 +83,30 @@ async fn a_wrong_password_is_an_error_that_does_not_show_it() {
     assert!(!logged.is_empty() && !logged.contains(PASSWORD) && !logged.contains("the-right-one"), "{logged}");
 }
 
+/// A server answers a command that it does not know with what was sent.
+#[tokio::test]
+async fn an_error_that_quotes_what_was_sent_shows_neither_password_nor_subject() {
+    const PHONE: &str = "13800000000";
+    let (log, _guard) = Log::listen();
+
+    let server = Server::start_with(&["--requirepass", PASSWORD, "--rename-command", "HELLO", ""]);
+    let url = format!("redis://:{PASSWORD}@127.0.0.1:{}/", server.port());
+    assert_says(&refused(&url).await, &["`url`", "HELLO"]);
+
+    let server = Server::start_with(&["--rename-command", "EVALSHA", ""]);
+    let limiter = server.limiter().await;
+    let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
+    let error = limiter.check(&policy, &Subject::of(PHONE)).await.unwrap_err();
+    assert_says(&error.to_string(), &["EVALSHA"]);
+    let mut shown = log.lines().join("\n");
+    let mut cause = Some(&error as &dyn std::error::Error);
+    while let Some(error) = cause {
+        shown += &format!("{error} {error:?}");
+        cause = error.source();
+    }
+    assert!(!shown.contains(PASSWORD) && !shown.contains(PHONE), "{shown}");
+}
+
 #[tokio::test]
 async fn a_database_that_does_not_exist_is_an_error_at_start_up() {
     let server = Server::start();

@@ -88,10 +88,7 @@ impl Core {
             None => None,
         };
         // One that is there already may always be replaced.
-        if text.is_some()
-            && stored.len().await? > MOST_OVERRIDES
-            && !stored.has(&name).await?
-        {
+        if text.is_some() && stored.len().await? > MOST_OVERRIDES && !stored.has(&name).await? {
             return Err(too_many());
         }
         stored.put(&name, text.as_deref()).await?;

@@ -21,9 +21,9 @@ pub use self::rule_status::RuleStatus;
 #[derive(Debug)]
 #[must_use = "a denied call must not go on"]
 pub enum Decision {
-    /// Every rule admits the call, and has counted it.
+    /// Every rule admits the call and has counted it.
     Allowed(Permit),
-    /// Some rule does not admit the call; none has counted it.
+    /// A rule or a ban denies the call; no rule has counted it.
     Denied(Denial),
 }
 
@@ -34,11 +34,11 @@ impl Decision {
         matches!(self, Self::Allowed(_))
     }
 
-    /// Returns the permit.
+    /// Returns the permit of an admitted call.
     ///
     /// # Errors
     ///
-    /// Returns the denial when there is no permit.
+    /// The denial of any other call.
     pub fn into_result(self) -> Result<Permit, Denial> {
         match self {
             Self::Allowed(permit) => Ok(permit),

@@ -1,62 +1,222 @@
 //! The errors: a set-up that cannot be used, and a backend that cannot decide.
 
+mod backend;
+
+use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
 use tallygate_rules::RuleError;
+#[cfg(feature = "cron")]
+use tallygate_rules::ScheduleError;
+
+pub use self::backend::BackendError;
 
 /// A limiter or a policy that cannot be used as it was set up.
 ///
-/// The text names the setting and the remedy. It never holds a password: of a URL it shows host and port at most.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The text names the setting and the remedy. It includes the text of the [`source`](StdError::source), and never a
+/// password: of a URL it shows host and port at most.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tallygate::{ErrorKind, Policy, Rule};
+///
+/// let error = Policy::builder("sms").rule(Rule::sliding_window(0, Duration::from_secs(60))).build().unwrap_err();
+/// assert_eq!(error.to_string(), "policy `sms`: rule 0: `count` must be at least 1");
+/// assert_eq!(error.kind(), ErrorKind::Policy);
+/// assert_eq!(error.rule_errors()[0].rule(), Some(0));
+/// ```
+#[derive(Clone)]
 pub struct Error {
-    message: String,
+    // Shared, so that a result is no larger for the error that it rarely is.
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    text: String,
+    cause: Cause,
+}
+
+enum Cause {
+    Setting,
+    Installed,
+    Policy(Vec<RuleError>),
+    #[cfg(feature = "cron")]
+    Schedule(ScheduleError),
+    Backend(BackendError),
+}
+
+/// What an [`Error`] is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A setting of a limiter, its URL or an override cannot be used.
+    Setting,
+    /// A limiter is installed already.
+    AlreadyInstalled,
+    /// A policy, or the rules of an override, are mistaken: see [`Error::rule_errors`].
+    Policy,
+    /// A cron expression or a time zone is mistaken. The source is a `ScheduleError`.
+    Schedule,
+    /// The backend cannot be reached, or answered with an error. The source is a [`BackendError`].
+    Backend,
 }
 
 impl Error {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
+    /// A setting that cannot be used.
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self::caused_by(Cause::Setting, text)
     }
 
-    /// Gathers the mistakes of one policy into one error.
+    /// A second limiter to install.
+    pub(crate) fn already_installed() -> Self {
+        Self::caused_by(Cause::Installed, "a limiter is installed already; call `install` once, at start-up")
+    }
+
+    /// All the mistakes of one policy.
     pub(crate) fn rules(policy: &str, mistakes: &[RuleError]) -> Self {
-        let texts: Vec<_> = mistakes
-            .iter()
-            .map(|mistake| match mistake.rule() {
-                Some(position) => format!("rule {position}: {mistake}"),
-                None => mistake.to_string(),
-            })
-            .collect();
-        Self::new(format!("policy `{policy}`: {}", texts.join("; ")))
+        let mut texts = Vec::new();
+        if policy.is_empty() {
+            texts.push("`name` must not be empty, like `Policy::builder(\"sms\")`".to_owned());
+        }
+        texts.extend(mistakes.iter().map(|mistake| match mistake.rule() {
+            Some(position) => format!("rule {position}: {mistake}"),
+            None => mistake.to_string(),
+        }));
+        let name = if policy.is_empty() { String::new() } else { format!(" `{policy}`") };
+        Self::caused_by(Cause::Policy(mistakes.to_vec()), format!("policy{name}: {}", texts.join("; ")))
+    }
+
+    /// A backend that the setting leads to, and that cannot be used.
+    #[cfg(feature = "redis")]
+    pub(crate) fn backend(setting: &str, error: BackendError) -> Self {
+        let text = format!("`{setting}`: {error}");
+        Self::caused_by(Cause::Backend(error), text)
+    }
+
+    fn caused_by(cause: Cause, text: impl Into<String>) -> Self {
+        Self { inner: Arc::new(Inner { text: text.into(), cause }) }
+    }
+
+    /// Returns what the error is about.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match &self.inner.cause {
+            Cause::Setting => ErrorKind::Setting,
+            Cause::Installed => ErrorKind::AlreadyInstalled,
+            Cause::Policy(_) => ErrorKind::Policy,
+            #[cfg(feature = "cron")]
+            Cause::Schedule(_) => ErrorKind::Schedule,
+            Cause::Backend(_) => ErrorKind::Backend,
+        }
+    }
+
+    /// Returns every mistake in the rules, in the order of the rules; nothing if the error is about something else.
+    #[must_use]
+    pub fn rule_errors(&self) -> &[RuleError] {
+        match &self.inner.cause {
+            Cause::Policy(mistakes) => mistakes,
+            _ => &[],
+        }
     }
 }
+
+/// Two errors are equal if their texts are.
+impl PartialEq for Error {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner.text == other.inner.text
+    }
+}
+
+impl Eq for Error {}
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.inner.text)
     }
 }
 
-impl std::error::Error for Error {}
-
-/// The backend did not decide in time, or answered with an error.
-///
-/// The text is for operators; it names neither subjects nor passwords.
-#[derive(Clone, Debug)]
-pub struct BackendError {
-    detail: Arc<str>,
-}
-
-impl BackendError {
-    pub(crate) fn new(detail: impl Into<Arc<str>>) -> Self {
-        Self { detail: detail.into() }
-    }
-}
-
-impl fmt::Display for BackendError {
+impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.detail)
+        f.debug_struct("Error").field("kind", &self.kind()).field("text", &self.inner.text).finish()
     }
 }
 
-impl std::error::Error for BackendError {}
+impl StdError for Error {
+    /// Returns the first of the [`RuleError`]s, the `ScheduleError` or the [`BackendError`].
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match &self.inner.cause {
+            Cause::Setting | Cause::Installed => None,
+            Cause::Policy(mistakes) => mistakes.first().map(|mistake| mistake as _),
+            #[cfg(feature = "cron")]
+            Cause::Schedule(error) => Some(error),
+            Cause::Backend(error) => Some(error),
+        }
+    }
+}
+
+#[cfg(feature = "cron")]
+impl From<ScheduleError> for Error {
+    fn from(error: ScheduleError) -> Self {
+        let text = error.to_string();
+        Self::caused_by(Cause::Schedule(error), text)
+    }
+}
+
+impl From<BackendError> for Error {
+    fn from(error: BackendError) -> Self {
+        let text = error.to_string();
+        Self::caused_by(Cause::Backend(error), text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::policy::Policy;
+    use tallygate_rules::Rule;
+
+    #[test]
+    fn an_error_keeps_every_mistake_in_the_rules() {
+        let minute = Duration::from_secs(60);
+        let rules = [Rule::sliding_window(0, minute), Rule::sliding_window(1, Duration::ZERO)];
+        let error = Policy::builder("sms").rules(rules).build().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Policy);
+        assert_eq!(error.rule_errors().iter().map(RuleError::rule).collect::<Vec<_>>(), [Some(0), Some(1)]);
+        assert_eq!(error.source().unwrap().downcast_ref(), error.rule_errors().first());
+        assert!(error.rule_errors().iter().all(|mistake| error.to_string().contains(&mistake.to_string())));
+    }
+
+    #[test]
+    fn an_error_of_the_backend_is_the_source_of_an_error() {
+        let cause = BackendError::with_source("redis: refused", std::io::Error::other("refused"));
+        let error = Error::from(cause);
+        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Backend, "redis: refused"));
+        let source = error.source().unwrap();
+        assert!(source.is::<BackendError>() && source.source().unwrap().is::<std::io::Error>());
+        assert!(error.rule_errors().is_empty());
+    }
+
+    #[cfg(feature = "cron")]
+    #[test]
+    fn a_mistaken_schedule_is_the_source_of_an_error() {
+        fn build() -> Result<Policy, Error> {
+            let schedule = tallygate_rules::Schedule::parse("0 0 6 * * *", "Mars/Olympus")?;
+            Policy::builder("sms").rule(Rule::cron(1, schedule)).build()
+        }
+        let error = build().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Schedule);
+        assert!(error.source().unwrap().is::<ScheduleError>());
+    }
+
+    #[test]
+    fn an_error_is_as_small_as_a_pointer_and_prints_on_one_line() {
+        assert_eq!(size_of::<Option<Error>>(), size_of::<usize>());
+        let error = Error::new("`prefix` must not be empty");
+        assert_eq!(format!("{error:?}"), "Error { kind: Setting, text: \"`prefix` must not be empty\" }");
+    }
+}

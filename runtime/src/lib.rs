@@ -1,7 +1,7 @@
 //! Exact, multi-rule, distributed rate limits on a function, with one attribute.
 //!
 //! ```
-//! use tallygate::{RejectionKind, Rejection, rate_limit};
+//! use tallygate::{Rejection, RejectionKind, rate_limit};
 //!
 //! #[rate_limit(
 //!     key = "sms:{phone}",
@@ -25,42 +25,51 @@
 //! }
 //! ```
 //!
-//! Every call is decided by all its rules at once: it is admitted and counted by every one of them, or rejected and
-//! counted by none. The decision is made before anything of the body runs. Windows slide: in no 60 seconds, wherever
-//! they start, is a second code sent.
+//! * **Exact.** Windows slide: no interval of 60 seconds contains two codes for one phone.
+//! * **All or nothing.** All rules decide a call together. It is admitted and counted by every rule, or rejected and
+//!   counted by none.
+//! * **First.** The decision is made before the body of the function runs.
 //!
-//! [`rate_limit`] documents every argument: further algorithms, several subjects in one decision, costs, waiting, refunds,
-//! bans, exemptions, shadow limits and messages.
+//! [`rate_limit`] documents every argument of the attribute: other algorithms, several subjects in one decision, costs,
+//! waiting, refunds, bans, exemptions, shadow limits and messages.
 //!
-//! # Where the tallies are
+//! # Storage
 //!
-//! With nothing set up, they are in this process. To share them between processes, [connect](Limiter::connect) to Redis
-//! and [install](Limiter::install) the limiter at start-up; each decision is then one script call in one round trip:
+//! By default, the counts are in the memory of this process. To share them between processes, [connect](Limiter::connect)
+//! to Redis and [install](Limiter::install) the limiter at start-up. Each decision is then one script call in one round
+//! trip.
 //!
 //! ```no_run
-//! # async fn start() -> Result<(), tallygate::Error> {
-//! tallygate::Limiter::connect("redis://127.0.0.1/").await?.install()?;
-//! # Ok(())
-//! # }
+//! use tallygate::Limiter;
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), tallygate::Error> {
+//!     Limiter::connect("redis://127.0.0.1/").await?.install()?;
+//!     // Serve: all limited functions of the process now share their counts with the other processes.
+//!     Ok(())
+//! }
 //! ```
 //!
-//! While Redis does not decide, calls are rejected as [`RejectionKind::Unavailable`]; none is let through uncounted.
+//! While Redis is unavailable, calls are rejected as [`RejectionKind::Unavailable`]. No call is admitted without being
+//! counted.
 //!
-//! # What a rejection says
+//! # Rejections
 //!
-//! A limited function returns `Result<T, E>` with any `E: From<Rejection>`, and a [`Rejection`] says what to answer:
+//! A limited function returns `Result<T, E>` with any `E: From<Rejection>`, or [another type](FromRejection). The
+//! [`Rejection`] has everything that a response needs:
 //!
-//! | [`kind()`](Rejection::kind) | meaning | on the web |
+//! | [`kind()`](Rejection::kind) | meaning | HTTP |
 //! | --- | --- | --- |
 //! | [`RejectionKind::Limited`] | too many calls | 429, with [`retry_after()`](Rejection::retry_after) |
-//! | [`RejectionKind::Duplicate`] | the same call again, within the time of `prevent_duplicate` | 409, likewise |
-//! | [`RejectionKind::Banned`] | a call of a subject that was denied too often | 429, likewise |
-//! | [`RejectionKind::Unavailable`] | Redis did not decide within the deadline, or answered with an error | 503 |
+//! | [`RejectionKind::Duplicate`] | the same call again, within the window of `prevent_duplicate` | 409, likewise |
+//! | [`RejectionKind::Banned`] | the subject was denied too often | 429, likewise |
+//! | [`RejectionKind::Unavailable`] | Redis did not answer within the deadline, or answered with an error | 503 |
 //!
-//! # By hand
+//! `retry_after()` is `None` where waiting does not help. A response then has no `Retry-After`.
 //!
-//! What the attribute does can be done without it, where a function cannot be annotated. The same [`Policy`] can be the
-//! attribute's `policy = …`.
+//! # Without the attribute
+//!
+//! Build a [`Policy`] and [check](Limiter::check) each call. Functions can use the same policy with `policy = …`.
 //!
 //! ```
 //! use std::time::Duration;
@@ -71,32 +80,35 @@
 //! let limiter = Limiter::in_memory();
 //! let policy = Policy::builder("export").rule(Rule::sliding_window(2, Duration::from_secs(3600))).build()?;
 //! match limiter.check(&policy, &Subject::of("alice")).await? {
-//!     Decision::Allowed(_) => println!("go on"),
-//!     Decision::Denied(denial) => println!("come back in {:?}", denial.retry_after()),
+//!     Decision::Allowed(_permit) => println!("exporting"),
+//!     Decision::Denied(denial) => println!("{denial}"),
 //! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # In tests
+//! A [`Check`] has more options, and it administers its subject: [peek](Check::peek), [reset](Check::reset),
+//! [ban](Check::ban), [unban](Check::unban). [`Limiter::policy`] finds the policy of a limited function by its name.
 //!
-//! The clock of the tallies in this process is tokio's. A test that pauses it (`#[tokio::test(start_paused = true)]`,
-//! with tokio's feature `test-util`) gets past a window with `tokio::time::advance` instead of sleeping.
+//! # Tests
+//!
+//! In memory, limits go by tokio's clock. A test that pauses it (`#[tokio::test(start_paused = true)]`, with tokio's
+//! feature `test-util`) moves it past a window with `tokio::time::advance`, without sleeping.
 //!
 //! # Features
 //!
-//! | feature | by default | what it brings |
+//! | feature | default | what it adds |
 //! | --- | --- | --- |
-//! | `redis` | yes | tallies in Redis, by the crate of that name |
-//! | `cron` | no | rules that count from the ticks of a cron expression, with the rules of all time zones |
-//! | `metrics` | no | decisions, their time and the number of tallies, by the crate of that name |
-//! | `tracing-spans` | no | a span around each decision |
+//! | `redis` | yes | counts in Redis |
+//! | `cron` | no | rules that start counting afresh at the ticks of a cron expression, in any time zone |
+//! | `metrics` | no | decisions, their duration and the number of tallies, through the crate `metrics` |
+//! | `tracing-spans` | no | a `tracing` span around each decision |
 //!
-//! # Read more
+//! # More
 //!
-//! The [`guide`] has the details: [semantics](guide::semantics), [keys](guide::keys), [callers](guide::callers) that wait
-//! or take a call back, [operations](guide::operations) on Redis, [observability](guide::observability),
-//! [the script](guide::script) and [limitations](guide::limitations).
+//! The [`guide`] has the details: [semantics](guide::semantics), [keys](guide::keys),
+//! [waiting, refunds and overrides](guide::callers), [operations](guide::operations) with Redis,
+//! [observability](guide::observability), [the script](guide::script) and [limitations](guide::limitations).
 
 #[doc(hidden)]
 pub mod __private;
@@ -121,7 +133,7 @@ pub use tallygate_rules::{CronField, Schedule, ScheduleError};
 #[doc(hidden)]
 pub use self::clock::Clock;
 pub use self::decision::{Decision, Denial, FromRejection, LimitingRule, Permit, Rejection, RejectionKind, RuleStatus};
-pub use self::error::{BackendError, Error};
+pub use self::error::{BackendError, Error, ErrorKind};
 pub use self::limiter::{
     Check, DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Deciding, Limiter,
     LimiterBuilder,
@@ -134,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_callers_hold_can_be_passed_and_shared_between_threads() {
+    fn values_of_callers_can_be_sent_to_and_shared_with_other_threads() {
         fn is_shared<T: Send + Sync>() {}
         fn is_passed<T: Send>() {}
         is_shared::<(Limiter, LimiterBuilder, Policy, PolicyBuilder, Subject, Check<'_>)>();

@@ -10,6 +10,7 @@ mod handles;
 mod overrides;
 mod wait_queue;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,7 +50,7 @@ static FALLBACK: Lazy<Limiter> = Lazy::new(|| {
 /// Decides calls: in this process, or in Redis.
 ///
 /// Cloning is cheap: clones share tallies and connection.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a limiter decides nothing until a call is checked; make it the one of annotated functions by `.install()?`"]
 pub struct Limiter {
     core: Arc<Core>,
@@ -77,7 +78,7 @@ impl Limiter {
     ///
     /// Another limiter is installed already. Install one, once, at start-up.
     pub fn install(self) -> Result<(), Error> {
-        INSTALLED.set(self).map_err(|_| Error::new("a limiter is installed already; call `install` once, at start-up"))
+        INSTALLED.set(self).map_err(|_| Error::already_installed())
     }
 
     /// Returns the installed limiter, or an embedded one in memory until one is installed.
@@ -91,5 +92,16 @@ impl Limiter {
 
     pub(crate) fn secret(&self) -> &Secret {
         &self.core.secret
+    }
+}
+
+impl fmt::Debug for Limiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let store = match &self.core.store {
+            Store::Memory(_) => "memory",
+            #[cfg(feature = "redis")]
+            Store::Redis(_) => "redis",
+        };
+        f.debug_struct("Limiter").field("store", &store).field("prefix", &self.core.prefix).finish_non_exhaustive()
     }
 }

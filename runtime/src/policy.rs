@@ -8,6 +8,7 @@ mod ticks;
 mod variants;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use tallygate_rules::{Ban, Rule};
@@ -20,7 +21,8 @@ use crate::observe::metrics::PolicyMetrics;
 
 /// A named, ordered list of rules that decide a call together.
 ///
-/// Cloning is cheap: clones share the rules.
+/// Cloning is cheap: clones share the rules. Two policies are equal if they have the same name, the same rules on the
+/// same subjects, and the same ban.
 ///
 /// # Examples
 ///
@@ -35,12 +37,11 @@ use crate::observe::metrics::PolicyMetrics;
 /// assert_eq!(policy.rules().len(), 2);
 /// # Ok::<(), tallygate::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Policy {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
 struct Inner {
     name: Cow<'static, str>,
     rules: Box<[Rule]>,
@@ -78,7 +79,6 @@ impl Policy {
     }
 
     /// Whether it decides as the other does.
-    #[cfg(feature = "redis")]
     pub(crate) fn has_rules_of(&self, other: &Self) -> bool {
         let alike = |(one, other): (&RuleGroup, &RuleGroup)| one.label == other.label && one.rules == other.rules;
         let (own, others) = (self.groups(), other.groups());
@@ -153,5 +153,25 @@ impl Policy {
         }
         let positions = self.inner.groups.iter().flat_map(|group| group.positions.iter());
         positions.copied().nth(place).unwrap_or(place)
+    }
+}
+
+impl PartialEq for Policy {
+    fn eq(&self, other: &Self) -> bool {
+        // The rules once more, as the groups do not have their order.
+        self.is(other)
+            || self.name() == other.name()
+                && self.ban() == other.ban()
+                && self.rules() == other.rules()
+                && self.has_rules_of(other)
+    }
+}
+
+impl Eq for Policy {}
+
+impl fmt::Debug for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rules: Vec<_> = self.rules().iter().map(ToString::to_string).collect();
+        f.debug_struct("Policy").field("name", &self.name()).field("rules", &rules).field("ban", &self.ban()).finish()
     }
 }

@@ -30,7 +30,7 @@ fn calls(limiter: &Limiter, policy: &Policy, clock: &AtomicU64, calls: u32) -> u
 fn a_known_subject_is_decided_without_an_allocation_and_at_once() {
     for policy in mixes(MINUTE) {
         let clock = Arc::new(AtomicU64::new(START_US));
-        let limiter = Limiter::builder().clock(Arc::clone(&clock)).connect_lazy("memory://").unwrap();
+        let limiter = Limiter::builder().clock(Arc::clone(&clock)).build_in_memory().unwrap();
         let _ = calls(&limiter, &policy, &clock, 100);
         let mut admitted = 0;
         let used = measure(|| admitted = calls(&limiter, &policy, &clock, 1_000));

@@ -22,7 +22,7 @@ impl Memory {
     fn of(max_subjects: usize) -> Self {
         let clock = Arc::new(AtomicU64::new(START_US));
         let builder = Limiter::builder().clock(Arc::clone(&clock)).max_subjects(max_subjects);
-        Self { limiter: builder.connect_lazy("memory://").unwrap(), clock }
+        Self { limiter: builder.build_in_memory().unwrap(), clock }
     }
 
     fn call(&self, policy: &Policy, subject: &Subject) -> Result<Decision, BackendError> {

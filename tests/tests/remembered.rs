@@ -147,8 +147,8 @@ async fn a_tally_that_another_process_lets_start_again_is_seen_when_the_time_is_
 #[test]
 fn denials_are_remembered_for_ten_seconds_at_most() {
     let longest = Duration::from_secs(10);
-    assert!(Limiter::builder().denial_cache(longest).connect_lazy("memory://").is_ok());
-    let refused = Limiter::builder().denial_cache(longest + Duration::from_nanos(1)).connect_lazy("memory://");
+    assert!(Limiter::builder().denial_cache(longest).build_in_memory().is_ok());
+    let refused = Limiter::builder().denial_cache(longest + Duration::from_nanos(1)).build_in_memory();
     let text = refused.unwrap_err().to_string();
     assert!(text.contains("`denial_cache` is at most ten seconds"), "{text}");
 }

@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use tallygate::{Ban, Error, Limiter, LimiterBuilder, Policy, Rule, Subject};
+use tallygate::{Ban, Error, ErrorKind, Limiter, LimiterBuilder, Policy, Rule, Subject};
 use tallygate_tests::load::admitted_at_once;
 use tallygate_tests::log::Log;
 use tallygate_tests::server::{Server, free_port, patient};
@@ -19,7 +19,7 @@ async fn refused(url: &str) -> String {
 }
 
 fn refused_setting(builder: LimiterBuilder) -> String {
-    refusal(builder.connect_lazy("memory://"))
+    refusal(builder.build_in_memory())
 }
 
 fn refusal(outcome: Result<Limiter, Error>) -> String {
@@ -46,6 +46,14 @@ async fn a_url_that_names_no_known_storage_is_refused() {
 }
 
 #[tokio::test]
+async fn settings_are_checked_wherever_the_tallies_are() {
+    let mistaken = || Limiter::builder().deadline(Duration::ZERO);
+    assert_says(&refusal(mistaken().build_in_memory()), &["`deadline`"]);
+    assert_says(&refusal(mistaken().connect("memory://").await), &["`deadline`"]);
+    assert_says(&refusal(mistaken().connect_lazy("redis://127.0.0.1/")), &["`deadline`"]);
+}
+
+#[tokio::test]
 async fn a_redis_url_that_cannot_be_read_is_refused() {
     for url in ["redis://", "redis://:0:1/", "redis://127.0.0.1:70000/", "redis://127.0.0.1/zero"] {
         assert_says(&refused(url).await, &["`url`"]);
@@ -55,7 +63,10 @@ async fn a_redis_url_that_cannot_be_read_is_refused() {
 
 #[tokio::test]
 async fn a_server_that_cannot_be_reached_is_an_error_at_start_up() {
-    assert_says(&refused(&format!("redis://127.0.0.1:{}/", free_port())).await, &["`url`", "refused"]);
+    let url = format!("redis://127.0.0.1:{}/", free_port());
+    let error = Limiter::connect(&url).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Backend);
+    assert_says(&error.to_string(), &["`url`", "refused"]);
     assert_says(&refused(&format!("redis://:{PASSWORD}@127.0.0.1:{}/", free_port())).await, &["`url`", "refused"]);
     assert_says(&refused("redis+unix:///no/such/socket").await, &["`url`"]);
 }
@@ -81,6 +92,30 @@ async fn a_wrong_password_is_an_error_that_does_not_show_it() {
     assert!(!format!("{limiter:?}").contains("the-right-one"));
     let logged = log.lines().join("\n");
     assert!(!logged.is_empty() && !logged.contains(PASSWORD) && !logged.contains("the-right-one"), "{logged}");
+}
+
+/// A server answers a command that it does not know with what was sent.
+#[tokio::test]
+async fn an_error_that_quotes_what_was_sent_shows_neither_password_nor_subject() {
+    const PHONE: &str = "13800000000";
+    let (log, _guard) = Log::listen();
+
+    let server = Server::start_with(&["--requirepass", PASSWORD, "--rename-command", "HELLO", ""]);
+    let url = format!("redis://:{PASSWORD}@127.0.0.1:{}/", server.port());
+    assert_says(&refused(&url).await, &["`url`", "HELLO"]);
+
+    let server = Server::start_with(&["--rename-command", "EVALSHA", ""]);
+    let limiter = server.limiter().await;
+    let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
+    let error = limiter.check(&policy, &Subject::of(PHONE)).await.unwrap_err();
+    assert_says(&error.to_string(), &["EVALSHA"]);
+    let mut shown = log.lines().join("\n");
+    let mut cause = Some(&error as &dyn std::error::Error);
+    while let Some(error) = cause {
+        shown += &format!("{error} {error:?}");
+        cause = error.source();
+    }
+    assert!(!shown.contains(PASSWORD) && !shown.contains(PHONE), "{shown}");
 }
 
 #[tokio::test]
@@ -139,7 +174,7 @@ fn a_prefix_is_short_plain_and_not_empty() {
         assert_says(&refused_setting(with(odd)), &["`prefix`", "letters, digits"]);
     }
     for plain in ["s", "Shop.eu_1@a+b~c-d", &"p".repeat(25)] {
-        assert!(with(plain).connect_lazy("memory://").is_ok(), "{plain}");
+        assert!(with(plain).build_in_memory().is_ok(), "{plain}");
     }
 }
 
@@ -148,7 +183,7 @@ fn a_deadline_of_no_time_or_of_no_end_is_refused() {
     let with = |deadline| Limiter::builder().deadline(deadline);
     assert_says(&refused_setting(with(Duration::ZERO)), &["`deadline`", "longer than zero", "from_millis"]);
     assert_says(&refused_setting(with(Duration::MAX)), &["`deadline`", "at most an hour", "from_millis"]);
-    assert!(with(Duration::from_secs(3_600)).connect_lazy("memory://").is_ok());
+    assert!(with(Duration::from_secs(3_600)).build_in_memory().is_ok());
 }
 
 #[test]
@@ -193,6 +228,7 @@ async fn without_an_installed_limiter_memory_decides_and_says_so_once() {
 
     Limiter::in_memory().install().unwrap();
     assert!(Limiter::installed().check(&policy, &subject).await.unwrap().is_allowed(), "the installed one decides now");
-    let error = Limiter::in_memory().install().unwrap_err().to_string();
-    assert_says(&error, &["installed already", "once"]);
+    let error = Limiter::in_memory().install().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AlreadyInstalled);
+    assert_says(&error.to_string(), &["installed already", "once"]);
 }

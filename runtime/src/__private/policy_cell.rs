@@ -61,7 +61,7 @@ impl PolicyCell {
             let mut rules = Rules::default();
             (self.rules)(&mut rules);
             let built = rules.into_policy(name.clone());
-            built.map_err(|mistake| Rejection::unavailable(name, BackendError::new(mistake.to_string())))
+            built.map_err(|error| Rejection::unavailable(name, BackendError::with_source(error.to_string(), error)))
         });
         built.as_ref().map(Cow::Borrowed).map_err(Clone::clone)
     }

@@ -10,8 +10,10 @@ use super::rounded_up::RoundedUp;
 use super::rule_status::RuleStatus;
 use crate::policy::Policy;
 
-/// Why a call was not admitted: which rule denies it, and how long until it would be admitted.
-#[derive(Clone, Debug)]
+/// Why a call was not admitted: the rule that denies it, and how long until it would be admitted.
+///
+/// Its text is a sentence that an end user may be shown: it contains neither the policy nor the subject.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Denial {
     policy: Policy,
     /// The position of the rule; a ban has none.
@@ -58,8 +60,10 @@ impl Denial {
 
     /// Returns how long to wait until the same call would be admitted, if no other calls come in between.
     ///
-    /// It is exact to the microsecond: the longest time of all the denying rules. `None` says that the call can never be
-    /// admitted: it weighs more than a rule's whole count, or than a token bucket will still hold by then.
+    /// It is exact to the microsecond, and the longest wait of all: of every rule that denies the call, and of a ban. So a
+    /// banned caller may have to wait longer than the ban lasts.
+    ///
+    /// `None` means never: the call costs more than a rule can admit at once, or the limit is closed by a count of 0.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
@@ -72,30 +76,23 @@ impl Denial {
     }
 }
 
-/// A sentence that an end user may be shown: it names no policy and no subject.
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(limiting) = self.rule() else {
-            f.write_str("too many denied requests")?;
-            return self.write_wait(f);
+            return match self.retry_after {
+                Some(wait) => write!(f, "too many denied requests; try again in {}", RoundedUp(wait)),
+                None => f.write_str("too many denied requests; this one is never admitted"),
+            };
         };
         let count = limiting.count();
         if count == 0 {
             return f.write_str("closed: no requests are admitted for now");
         }
         match (self.kind(), limiting.per()) {
-            (RejectionKind::Duplicate, Some(per)) => {
-                write!(f, "duplicate request: the same was made less than {} ago", format_duration(per))
-            }
+            (RejectionKind::Duplicate, Some(per)) => return self.write_duplicate(f, per),
             (_, Some(per)) => write!(f, "too many requests: at most {count} per {}", format_duration(per)),
             (_, None) => write!(f, "too many requests: at most {count} for now"),
         }?;
-        self.write_wait(f)
-    }
-}
-
-impl Denial {
-    fn write_wait(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.retry_after {
             Some(wait) => write!(f, "; try again in {}", RoundedUp(wait)),
             None => f.write_str("; this request alone exceeds it"),
@@ -103,10 +100,33 @@ impl Denial {
     }
 }
 
+impl Denial {
+    /// The wait is that of all rules, so it may be longer than the window of the duplicate.
+    fn write_duplicate(&self, f: &mut fmt::Formatter<'_>, per: Duration) -> fmt::Result {
+        write!(f, "duplicate request: the same one was admitted less than {} ago", format_duration(per))?;
+        match self.retry_after {
+            Some(wait) if wait <= per => write!(f, "; try again in {}", RoundedUp(wait)),
+            Some(wait) => write!(f, ", and another limit is reached; try again in {}", RoundedUp(wait)),
+            None => f.write_str(", and another limit never admits this one"),
+        }
+    }
+}
+
+impl fmt::Debug for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Denial")
+            .field("policy", &self.policy.name())
+            .field("kind", &self.kind())
+            .field("rule", &self.rule())
+            .field("retry_after", &self.retry_after)
+            .finish()
+    }
+}
+
 impl std::error::Error for Denial {}
 
 /// The rule that denied a call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct LimitingRule<'a> {
     position: usize,
     /// The position of the policy's own rule that this one stands for, where an override is in force.
@@ -147,5 +167,16 @@ impl<'a> LimitingRule<'a> {
     #[must_use]
     pub fn rule(&self) -> &'a Rule {
         self.rule
+    }
+}
+
+/// Like `#1 "daily": 10 per 1d`.
+impl fmt::Debug for LimitingRule<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.position)?;
+        if let Some(name) = self.name() {
+            write!(f, " {name:?}")?;
+        }
+        write!(f, ": {}", self.rule)
     }
 }

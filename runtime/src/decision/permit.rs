@@ -11,21 +11,18 @@ use crate::policy::Policy;
 use crate::subject::SubjectKey;
 
 /// The proof that a call was admitted.
-#[derive(Debug)]
 pub struct Permit {
     // Boxed, so that a permit without extras, as most are, is one word to move and to drop.
     extras: Option<Box<Extras>>,
 }
 
 /// What a call asked for beside the permit.
-#[derive(Debug)]
 struct Extras {
     report: Vec<RuleStatus>,
     refund: Option<RefundTicket>,
 }
 
 /// What an admitted call was counted as.
-#[derive(Debug)]
 pub(crate) struct Charge {
     pub(crate) policy: Policy,
     pub(crate) subjects: Vec<SubjectKey>,
@@ -38,12 +35,11 @@ pub(crate) struct Charge {
 pub(crate) type Refunded<'a> = Pin<Box<dyn Future<Output = Result<bool, BackendError>> + Send + 'a>>;
 
 /// Takes charges back. A permit does not know the limiter that issued it, only that it can do this.
-pub(crate) trait Refunder: fmt::Debug + Send + Sync {
+pub(crate) trait Refunder: Send + Sync {
     fn refund<'a>(&'a self, charge: &'a Charge) -> Refunded<'a>;
 }
 
 /// What it takes to refund a permit.
-#[derive(Debug)]
 pub(crate) struct RefundTicket {
     pub(crate) refunder: Arc<dyn Refunder>,
     pub(crate) charge: Charge,
@@ -106,5 +102,11 @@ impl Permit {
     /// The policy that admitted the call, if the permit can be refunded.
     pub(crate) fn policy(&self) -> Option<&Policy> {
         self.extras.as_ref()?.refund.as_ref().map(|ticket| &ticket.charge.policy)
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").field("refundable", &self.policy().is_some()).finish_non_exhaustive()
     }
 }

@@ -10,29 +10,39 @@ use crate::error::BackendError;
 
 /// Why a limited function did not run.
 ///
-/// Its text reads like a sentence that an end user may be shown: it names no policy and no subject. A
+/// Its text is a sentence that an end user may be shown: it contains neither the policy nor the subject. A
 /// [message](Self::with_message) of your own takes its place.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Rejection {
     reason: Reason,
     message: Option<Arc<str>>,
 }
 
-/// Leaves out the message, which may show arguments.
-impl fmt::Debug for Rejection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rejection").field("reason", &self.reason).finish_non_exhaustive()
-    }
-}
-
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 enum Reason {
     Denied(Denial),
     Unavailable(Arc<str>, BackendError),
 }
 
 impl Rejection {
-    pub(crate) fn unavailable(policy: impl Into<Arc<str>>, error: BackendError) -> Self {
+    /// Returns the rejection of a call that the backend did not decide, given the name of its policy.
+    ///
+    /// With it and with `Rejection::from(denial)`, calls that are [checked](crate::Limiter::check) by hand are rejected like
+    /// those of limited functions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::{Limiter, Policy, Rejection, Subject};
+    ///
+    /// async fn admit(limiter: &Limiter, policy: &Policy, user: &Subject) -> Result<(), Rejection> {
+    ///     let decision = limiter.check(policy, user).await;
+    ///     decision.map_err(|error| Rejection::unavailable(policy.name(), error))?.into_result()?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[must_use]
+    pub fn unavailable(policy: impl Into<Arc<str>>, error: BackendError) -> Self {
         Self { reason: Reason::Unavailable(policy.into(), error), message: None }
     }
 
@@ -44,8 +54,11 @@ impl Rejection {
     /// use tallygate::Rejection;
     ///
     /// fn in_german(rejection: Rejection) -> Rejection {
-    ///     let seconds = rejection.retry_after().map_or(0, |wait| wait.as_secs() + 1);
-    ///     rejection.with_message(format!("Bitte in {seconds} Sekunden noch einmal versuchen."))
+    ///     let message = match rejection.retry_after() {
+    ///         Some(wait) => format!("Bitte in {} Sekunden noch einmal versuchen.", wait.as_secs() + 1),
+    ///         None => "Zurzeit nicht möglich.".to_owned(),
+    ///     };
+    ///     rejection.with_message(message)
     /// }
     /// ```
     #[must_use]
@@ -88,9 +101,11 @@ impl Rejection {
         }
     }
 
-    /// Returns how long to wait until the same call would be admitted, other calls aside.
+    /// Returns how long to wait until the same call would be admitted, if no other calls come in between: the longest wait
+    /// of all, of every rule that denies the call and of a ban.
     ///
-    /// `None` says that this is not known (the backend was unavailable), or that the call can never be admitted.
+    /// `None` means that there is no such time: the call can never be admitted, or the backend was unavailable. A response
+    /// then has no `Retry-After`; zero would invite the next attempt at once.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match &self.reason {
@@ -118,7 +133,22 @@ impl fmt::Display for Rejection {
     }
 }
 
+/// Leaves out the message, which may show arguments.
+impl fmt::Debug for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rejection = f.debug_struct("Rejection");
+        rejection.field("policy", &self.policy()).field("kind", &self.kind());
+        match &self.reason {
+            Reason::Denied(denial) => {
+                rejection.field("rule", &denial.rule()).field("retry_after", &denial.retry_after()).finish()
+            }
+            Reason::Unavailable(_, error) => rejection.field("error", error).finish(),
+        }
+    }
+}
+
 impl std::error::Error for Rejection {
+    /// Returns the [`BackendError`] of a call that the backend did not decide.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.reason {
             Reason::Denied(_) => None,
@@ -162,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejection_reads_like_a_sentence_to_show() {
+    fn the_text_of_a_rejection_is_a_sentence_for_end_users() {
         let minute = Duration::from_secs(60);
         let limited = denial(Rule::sliding_window(1, minute), Some(Duration::from_micros(41_000_001)));
         assert_eq!(limited.to_string(), "too many requests: at most 1 per 1m; try again in 42s");
@@ -171,17 +201,53 @@ mod tests {
         let closed = denial(Rule::sliding_window(0, minute), None);
         assert_eq!(closed.to_string(), "closed: no requests are admitted for now");
         let again = denial(Rule::duplicate(Duration::from_secs(5)), Some(Duration::from_secs(3)));
-        assert_eq!(again.to_string(), "duplicate request: the same was made less than 5s ago; try again in 3s");
         assert_eq!(again.kind(), RejectionKind::Duplicate);
+    }
+
+    #[test]
+    fn the_text_of_a_duplicate_agrees_with_its_wait() {
+        let text = |wait: Option<u64>| {
+            let wait = wait.map(Duration::from_secs);
+            denial(Rule::duplicate(Duration::from_secs(5)), wait).to_string()
+        };
+        let duplicate = "duplicate request: the same one was admitted less than 5s ago";
+        assert_eq!(text(Some(5)), format!("{duplicate}; try again in 5s"));
+        assert_eq!(text(Some(60)), format!("{duplicate}, and another limit is reached; try again in 1m"));
+        assert_eq!(text(None), format!("{duplicate}, and another limit never admits this one"));
+    }
+
+    #[test]
+    fn debug_output_fits_on_two_lines() {
+        let day = Rule::sliding_window(10, Duration::from_secs(86_400)).named("daily");
+        let rejection = denial(day, Some(Duration::from_micros(41_000_001)));
+        let shown =
+            "policy: \"sms\", kind: Limited, rule: Some(#0 \"daily\": 10 per 1d), retry_after: Some(41.000001s)";
+        assert_eq!(format!("{rejection:?}"), format!("Rejection {{ {shown} }}"));
+        let unavailable = Rejection::unavailable("sms", BackendError::new("redis: no answer within the deadline"));
+        let shown = "policy: \"sms\", kind: Unavailable, error: BackendError(\"redis: no answer within the deadline\")";
+        assert_eq!(format!("{unavailable:?}"), format!("Rejection {{ {shown} }}"));
+    }
+
+    #[test]
+    fn an_error_enum_around_a_rejection_can_be_compared() {
+        #[derive(Debug, PartialEq, Eq)]
+        enum ApiError {
+            Rejected(Rejection),
+        }
+        let minute = Duration::from_secs(60);
+        let rejected = |wait| ApiError::Rejected(denial(Rule::sliding_window(1, minute), Some(wait)));
+        assert_eq!(rejected(minute), rejected(minute));
+        assert_ne!(rejected(minute), rejected(2 * minute));
     }
 
     #[test]
     fn a_message_takes_the_place_of_the_text_and_stays_out_of_debug_output() {
         let minute = Duration::from_secs(60);
-        let told = denial(Rule::sliding_window(1, minute), Some(minute)).with_message("not now, 138");
-        assert_eq!((told.to_string().as_str(), told.message()), ("not now, 138", Some("not now, 138")));
-        assert_eq!((told.kind(), told.retry_after()), (RejectionKind::Limited, Some(minute)));
-        assert!(!format!("{told:?}").contains("138"));
+        let rejection = denial(Rule::sliding_window(1, minute), Some(minute)).with_message("not now, 138");
+        assert_eq!(rejection.to_string(), "not now, 138");
+        assert_eq!(rejection.message(), Some("not now, 138"));
+        assert_eq!((rejection.kind(), rejection.retry_after()), (RejectionKind::Limited, Some(minute)));
+        assert!(!format!("{rejection:?}").contains("138"));
     }
 
     #[test]

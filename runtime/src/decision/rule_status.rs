@@ -1,5 +1,6 @@
 //! Where a rule stands.
 
+use std::fmt;
 use std::time::Duration;
 
 use tallygate_rules::Rule;
@@ -7,7 +8,7 @@ use tallygate_rules::Rule;
 use super::quota::Quota;
 
 /// Where one rule stands: its limit, what remains of it, and when it is reset.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct RuleStatus {
     position: usize,
     rule: Rule,
@@ -47,5 +48,16 @@ impl RuleStatus {
     #[must_use]
     pub fn reset(&self) -> Duration {
         self.quota.reset
+    }
+}
+
+impl fmt::Debug for RuleStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuleStatus")
+            .field("position", &self.position)
+            .field("rule", &format_args!("{}", self.rule))
+            .field("remaining", &self.remaining())
+            .field("reset", &self.reset())
+            .finish()
     }
 }

@@ -17,10 +17,10 @@ use crate::subject::filters::Secret;
 /// The longest that a denial can be cached.
 const LONGEST_DENIAL_CACHE: Duration = Duration::from_secs(10);
 
-/// The longest deadline. Nobody means to wait longer, and no sum of times is beyond the clock.
+/// The longest deadline, so that no sum of times overflows the clock.
 const LONGEST_DEADLINE: Duration = Duration::from_secs(3_600);
 
-/// Builds a [`Limiter`] with settings other than the default ones.
+/// Builds a [`Limiter`] with settings of your own, in memory or on a server.
 ///
 /// # Examples
 ///
@@ -29,6 +29,8 @@ const LONGEST_DEADLINE: Duration = Duration::from_secs(3_600);
 /// use tallygate::Limiter;
 ///
 /// # async fn start() -> Result<(), tallygate::Error> {
+/// let embedded = Limiter::builder().max_subjects(10_000).build_in_memory()?;
+///
 /// Limiter::builder()
 ///     .prefix("shop")
 ///     .deadline(Duration::from_millis(100))
@@ -39,7 +41,7 @@ const LONGEST_DEADLINE: Duration = Duration::from_secs(3_600);
 /// # }
 /// ```
 #[derive(Clone)]
-#[must_use = "a builder does nothing until it connects"]
+#[must_use = "a builder does nothing until it connects or builds"]
 pub struct LimiterBuilder {
     prefix: String,
     secret: Option<Vec<u8>>,
@@ -49,10 +51,10 @@ pub struct LimiterBuilder {
     clock: Clock,
 }
 
-impl Limiter {
-    /// Starts a limiter with settings other than the default ones.
-    pub fn builder() -> LimiterBuilder {
-        LimiterBuilder {
+/// The default settings.
+impl Default for LimiterBuilder {
+    fn default() -> Self {
+        Self {
             prefix: DEFAULT_PREFIX.to_owned(),
             secret: None,
             deadline: DEFAULT_DEADLINE,
@@ -61,43 +63,55 @@ impl Limiter {
             clock: Clock::tokio(),
         }
     }
+}
 
-    /// Returns a limiter whose tallies are where `url` says, once it can be reached.
+impl Limiter {
+    /// Starts a limiter with settings of your own.
+    pub fn builder() -> LimiterBuilder {
+        LimiterBuilder::default()
+    }
+
+    /// Connects to the server of a URL and returns a limiter that keeps its tallies there.
     ///
-    /// `memory://` is this process; `redis://[user:password@]host[:port][/database]` and `redis+unix:///path` are a Redis
-    /// server of version 6.2 or later, or one that speaks like it.
+    /// | URL | where the tallies are |
+    /// | --- | --- |
+    /// | `redis://[user:password@]host[:port][/database]` | a Redis server of version 6.2 or later, or Valkey |
+    /// | `redis+unix:///path` | the same, by a Unix socket |
+    /// | `memory://` | this process, for a URL from the environment; in code, write [`Limiter::in_memory`] |
     ///
     /// # Errors
     ///
-    /// A `url` that cannot be read, a server that cannot be reached or that refuses the password.
+    /// The URL cannot be read ([`ErrorKind::Setting`](crate::ErrorKind::Setting)), or the server cannot be reached or
+    /// refuses the password ([`ErrorKind::Backend`](crate::ErrorKind::Backend)).
     pub async fn connect(url: &str) -> Result<Self, Error> {
         Self::builder().connect(url).await
     }
 }
 
 impl LimiterBuilder {
-    /// Sets what the keys of all tallies begin with: 1 to 25 of `A–Z a–z 0–9 . _ @ + ~ -`.
+    /// Sets the prefix of all keys: 1 to 25 of `A–Z a–z 0–9 . _ @ + ~ -`.
     ///
-    /// Programs that share a Redis server share their tallies exactly when they share the prefix.
+    /// Programs on one Redis server share their tallies if they have the same prefix, and only then.
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// Sets what the filter `hash` of the attribute's placeholders, like `{phone:hash}`, is keyed with.
+    /// Sets the secret that keys the filter `hash`, as in `{phone:hash}`.
     ///
-    /// With a secret, whoever reads the keys in Redis, its backups or its log cannot tell whose they are, nor check a guess.
-    /// Without one, the key is the same for everybody: what can be guessed, such as a telephone number, can be found by
-    /// trying, and only a casual look is kept out. Programs that share tallies share the secret; another secret starts new
-    /// tallies.
+    /// With a secret, the keys in Redis, in its backups and in its log do not reveal the values, and nobody without the
+    /// secret can check a guess. Without one, the digest is the same for everybody: a value that can be guessed, such as a
+    /// telephone number, can be found by trying all of them. Programs that share tallies need the same secret; another
+    /// secret starts new tallies.
     ///
-    /// It may be of any length; 16 random bytes or more are beyond guessing.
+    /// It may be of any length. 16 random bytes or more cannot be guessed.
     pub fn secret(mut self, secret: impl Into<Vec<u8>>) -> Self {
         self.secret = Some(secret.into());
         self
     }
 
-    /// Sets the longest a decision takes, connecting and queueing included: an hour at most.
+    /// Sets the longest time that a decision takes, connecting and queueing included: 250 milliseconds by default, an hour
+    /// at most.
     ///
     /// A call that has no answer by then is rejected with [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable).
     pub fn deadline(mut self, deadline: Duration) -> Self {
@@ -105,21 +119,22 @@ impl LimiterBuilder {
         self
     }
 
-    /// Sets the most subjects whose tallies are kept in this process at once, about 300 bytes each and 8 more for every
-    /// unit of weight in a sliding window.
+    /// Sets the greatest number of subjects whose tallies are kept in this process at once: a million by default. A tally
+    /// takes about 300 bytes, and 8 more for every unit of weight in a sliding window.
     ///
-    /// Beyond that a new subject replaces one that is not being denied; where all are, the call is rejected with
-    /// [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable). Tallies in Redis are not counted.
+    /// Beyond that number, a new subject replaces one that is not being denied. If there is none, the call is rejected with
+    /// [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable). Tallies in Redis do not count.
     pub fn max_subjects(mut self, subjects: usize) -> Self {
         self.max_subjects = subjects;
         self
     }
 
-    /// Sets how long this process answers the calls of a subject by itself after Redis has denied one, so that a flood of
-    /// them does not reach Redis: a second unless told otherwise, at most ten; zero turns it off.
+    /// Sets how long a denial by Redis is cached in this process, so that a flood of calls on one subject does not reach
+    /// Redis: a second by default, at most ten; zero turns the cache off.
     ///
-    /// It never lasts beyond the time at which the call would be admitted, as far as that was known: what another process
-    /// resets or gives back meanwhile is seen by that much later. Decisions that report are always asked for.
+    /// A cached denial ends at the latest when the call would be admitted. A reset or a refund by another process has its
+    /// effect here when the cached denial ends. Calls that ask for a [report](crate::Check::report) are never answered from
+    /// the cache.
     pub fn denial_cache(mut self, longest: Duration) -> Self {
         self.denial_cache = longest;
         self
@@ -133,11 +148,33 @@ impl LimiterBuilder {
         self
     }
 
-    /// Returns a limiter whose tallies are where `url` says, once it can be reached: see [`Limiter::connect`].
+    /// Returns a limiter that keeps its tallies in this process.
+    ///
+    /// Settings for a server, like the deadline, are checked and have no effect.
     ///
     /// # Errors
     ///
-    /// A setting that cannot be used, or a server that cannot be reached or that refuses the password.
+    /// A setting that cannot be used.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::Limiter;
+    ///
+    /// let limiter = Limiter::builder().secret("16 random bytes…").build_in_memory()?;
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn build_in_memory(self) -> Result<Limiter, Error> {
+        self.check()?;
+        let memory = self.memory();
+        Ok(self.build(memory))
+    }
+
+    /// Connects to the server of a URL and returns a limiter that keeps its tallies there: see [`Limiter::connect`].
+    ///
+    /// # Errors
+    ///
+    /// A setting or a URL that cannot be used, or a server that cannot be reached or refuses the password.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "only a server has to be reached"))]
     pub async fn connect(self, url: &str) -> Result<Limiter, Error> {
         let limiter = self.connect_lazy(url)?;
@@ -149,26 +186,32 @@ impl LimiterBuilder {
         Ok(limiter)
     }
 
-    /// Returns a limiter whose tallies are where `url` says, without reaching for it: the first decision connects.
+    /// Returns a limiter that connects to the server of a URL with its first decision.
     ///
     /// Until the server can be reached, every call is rejected with
     /// [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable).
     ///
     /// # Errors
     ///
-    /// A setting that cannot be used.
+    /// A setting or a URL that cannot be used.
     pub fn connect_lazy(self, url: &str) -> Result<Limiter, Error> {
-        self.check_prefix()?;
-        self.check_secret()?;
-        self.check_deadline()?;
-        self.check_max_subjects()?;
-        self.check_denial_cache()?;
+        self.check()?;
         let store = self.store(url)?;
         Ok(self.build(store))
     }
 
+    fn check(&self) -> Result<(), Error> {
+        self.check_prefix()?;
+        self.check_secret()?;
+        self.check_deadline()?;
+        self.check_max_subjects()?;
+        self.check_denial_cache()
+    }
+
     fn build(self, store: Store) -> Limiter {
-        let Self { prefix, secret, clock, denial_cache, .. } = self;
+        let Self { prefix, secret, clock, .. } = self;
+        // Tallies in memory answer as fast as the cache.
+        let denial_cache = if matches!(store, Store::Memory(_)) { Duration::ZERO } else { self.denial_cache };
         let secret = secret.as_deref().map_or_else(Secret::public, Secret::new);
         Limiter::new(Core::new(Settings { prefix, secret, store, clock, denial_cache }))
     }
@@ -215,9 +258,13 @@ impl LimiterBuilder {
         Ok(())
     }
 
+    fn memory(&self) -> Store {
+        Store::Memory(Memory::new(self.clock.clone(), self.max_subjects))
+    }
+
     fn store(&self, url: &str) -> Result<Store, Error> {
         match url.split_once("://") {
-            Some(("memory", "")) => Ok(Store::Memory(Memory::new(self.clock.clone(), self.max_subjects))),
+            Some(("memory", "")) => Ok(self.memory()),
             Some(("memory", _)) => Err(Error::new("`url` has something behind `memory://`; write just that")),
             #[cfg(feature = "redis")]
             Some(("redis" | "redis+unix", _)) => {
@@ -235,7 +282,7 @@ impl LimiterBuilder {
     }
 }
 
-/// Says nothing of the secret.
+/// Leaves out the secret.
 impl fmt::Debug for LimiterBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LimiterBuilder").field("prefix", &self.prefix).finish_non_exhaustive()

@@ -6,6 +6,7 @@ mod effective;
 mod waiting;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::time::Duration;
 
 pub(crate) use self::deciding::Decided;
@@ -21,7 +22,7 @@ use crate::subject::Subject;
 /// A call that is being decided: see [`Limiter::check`].
 ///
 /// Nothing is decided until it is awaited.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a call is decided when it is awaited"]
 pub struct Check<'a> {
     limiter: Cow<'a, Limiter>,
@@ -245,5 +246,17 @@ impl<'a> Check<'a> {
     fn as_peek(&self) -> Self {
         let options = CallOptions { peek: true, report: false, refundable: false, ..self.options };
         Self { options, ..self.clone() }
+    }
+}
+
+/// Leaves out the subjects, which may be personal.
+impl fmt::Debug for Check<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CallOptions { cost, wait, .. } = self.options;
+        f.debug_struct("Check")
+            .field("policy", &self.policy.name())
+            .field("cost", &cost)
+            .field("wait", &wait)
+            .finish_non_exhaustive()
     }
 }

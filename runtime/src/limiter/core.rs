@@ -14,7 +14,6 @@ use crate::store::{CallOptions, Request, Store};
 use crate::subject::filters::Secret;
 
 /// What the clones of a limiter share.
-#[derive(Debug)]
 pub(crate) struct Core {
     pub(super) prefix: String,
     pub(super) secret: Secret,

@@ -33,11 +33,11 @@ impl PolicyBuilder {
 
     /// Adds the given rules on the subject of the call.
     pub fn rules(mut self, rules: impl IntoIterator<Item: Into<Rule>>) -> Self {
-        self.rules.extend(rules.into_iter().map(|rule| (None, rule.into())));
+        self.extend(rules);
         self
     }
 
-    /// Adds a rule on another subject of the call, whose value [`Check::subject`](crate::Check::subject) gives by the label.
+    /// Adds a rule on another subject of the call, which [`Check::subject`](crate::Check::subject) sets by this label.
     ///
     /// # Examples
     ///
@@ -63,7 +63,7 @@ impl PolicyBuilder {
         self
     }
 
-    /// Bans a subject that is denied too often; see [`Ban`].
+    /// Bans a subject that is denied too often: see [`Ban`].
     pub fn ban(mut self, ban: Ban) -> Self {
         self.ban = Some(ban);
         self
@@ -73,20 +73,25 @@ impl PolicyBuilder {
     ///
     /// # Errors
     ///
-    /// An empty name, or any mistake in the rules that the attribute would refuse when compiling; all are listed.
+    /// An empty name, or a mistake in the rules that the attribute refuses at compile time. The error lists all of them:
+    /// see [`Error::rule_errors`].
     pub fn build(self) -> Result<Policy, Error> {
-        if self.name.is_empty() {
-            return Err(Error::new("`name` of a policy must not be empty, like `Policy::builder(\"sms\")`"));
-        }
         let rules = validate_by_subject(&self.rules).err();
         let ban = self.ban.and_then(|ban| ban.validate().err());
         let mistakes: Vec<_> = rules.into_iter().chain(ban).flatten().collect();
-        if !mistakes.is_empty() {
+        if self.name.is_empty() || !mistakes.is_empty() {
             return Err(Error::rules(&self.name, &mistakes));
         }
         let policy = Policy::new(self.name, self.rules, self.ban, Box::default());
         registry::register(&policy);
         Ok(policy)
+    }
+}
+
+/// Adds rules on the subject of the call.
+impl<R: Into<Rule>> Extend<R> for PolicyBuilder {
+    fn extend<I: IntoIterator<Item = R>>(&mut self, rules: I) {
+        self.rules.extend(rules.into_iter().map(|rule| (None, rule.into())));
     }
 }
 
@@ -97,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mistaken_policy_says_its_name_and_every_mistake() {
+    fn the_error_of_a_mistaken_policy_has_its_name_and_every_mistake() {
         let minute = Duration::from_secs(60);
         let mistaken =
             Policy::builder("sms").rule(Rule::sliding_window(0, minute)).rule(Rule::sliding_window(1, Duration::ZERO));
@@ -108,7 +113,10 @@ mod tests {
 
     #[test]
     fn a_policy_needs_a_name_and_a_rule() {
-        assert!(Policy::builder("").build().unwrap_err().to_string().contains("`name`"));
-        assert!(Policy::builder("sms").build().unwrap_err().to_string().contains("at least one rule"));
+        let text = |builder: PolicyBuilder| builder.build().unwrap_err().to_string();
+        assert!(text(Policy::builder("sms")).contains("at least one rule"));
+        let nameless = text(Policy::builder(""));
+        assert!(nameless.starts_with("policy: `name` must not be empty"), "{nameless}");
+        assert!(nameless.contains("at least one rule"), "{nameless}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod batcher;
 mod connect;
+mod fault;
 mod pack;
 mod script;
 mod server;
@@ -39,7 +40,7 @@ impl Redis {
 
     /// Connects, so that a wrong set-up is found at start-up.
     pub(crate) async fn reach(&self) -> Result<(), Error> {
-        let failed = |error| Error::new(format!("`url`: {error}"));
+        let failed = |error| Error::backend("url", error);
         self.until().map_err(failed)?;
         self.server.reach().await.map_err(failed)
     }

@@ -153,3 +153,60 @@ pub(crate) fn escape_name(name: &str) -> EscapedText<NAME_BYTES> {
 pub(crate) fn digest32(text: &str) -> u32 {
     Blake2s::<U4>::digest(text.as_bytes()).iter().fold(0, |bits, &byte| bits << 8 | u32::from(byte))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const N: usize = 100;
+
+    /// The escaped text at any length, byte by byte.
+    fn percent_encoded(text: &str) -> String {
+        let escape = |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+        text.bytes().map(escape).collect()
+    }
+
+    /// At most `N` bytes, made of the whole text at once.
+    fn shortened(whole: &str) -> String {
+        if whole.len() <= N {
+            return whole.to_owned();
+        }
+        let digest = Blake2s::<U16>::digest(whole.as_bytes());
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{}!{digest}", &whole[..N - DIGEST_BYTES - 1])
+    }
+
+    proptest! {
+        #[test]
+        fn text_that_is_written_in_parts_is_the_start_and_the_digest_of_the_whole(
+            // Plain bytes take one byte each and all others three or more, so this ends on both sides of `N`.
+            parts in vec(prop_oneof!["[a-z0-9]{0,40}", "[:/ é😀]{0,20}", ".{0,10}"], 0..12),
+        ) {
+            let mut text = Bounded::<N>::new();
+            for part in &parts {
+                text.escaped().write_str(part).unwrap();
+            }
+            let whole = percent_encoded(&parts.concat());
+            prop_assert_eq!(&*text.shortened(), shortened(&whole));
+            prop_assert_eq!(text.whole().is_some(), whole.len() <= N);
+        }
+
+        #[test]
+        fn text_around_the_greatest_length_is_shortened_only_beyond_it(
+            length in N - 3..N + 4,
+            cut in 0..N,
+        ) {
+            let whole = "x".repeat(length);
+            let (start, rest) = whole.split_at(cut.min(length));
+            let mut text = Bounded::<N>::new();
+            text.push(start);
+            text.push(rest);
+            prop_assert_eq!(&*text.shortened(), shortened(&whole));
+        }
+    }
+}

@@ -73,7 +73,7 @@ async fn shown(phone: &str, limiter: &Limiter) -> Result<(), Rejection> {
 
 #[tokio::test]
 async fn a_digest_depends_on_the_secret() {
-    let limiter = |secret: &str| Limiter::builder().secret(secret).connect_lazy("memory://").unwrap();
+    let limiter = |secret: &str| Limiter::builder().secret(secret).build_in_memory().unwrap();
     let mut digests = Vec::new();
     for limiter in [limiter("one"), limiter("other"), limiter("one"), Limiter::in_memory()] {
         shown("138", &limiter).await.unwrap();
@@ -99,7 +99,7 @@ async fn the_installed_limiter_has_a_secret_too() {
 
 #[test]
 fn an_empty_secret_is_refused() {
-    let error = Limiter::builder().secret("").connect_lazy("memory://").unwrap_err();
+    let error = Limiter::builder().secret("").build_in_memory().unwrap_err();
     assert!(error.to_string().starts_with("`secret` must not be empty"), "{error}");
 }
 
@@ -107,5 +107,5 @@ fn an_empty_secret_is_refused() {
 fn a_secret_stays_out_of_debug_output() {
     let builder = Limiter::builder().secret("hunter2");
     assert!(!format!("{builder:?}").contains("hunter2") && !format!("{builder:?}").contains("104, 117"));
-    assert!(!format!("{:?}", builder.connect_lazy("memory://").unwrap()).contains("104, 117"));
+    assert!(!format!("{:?}", builder.build_in_memory().unwrap()).contains("104, 117"));
 }

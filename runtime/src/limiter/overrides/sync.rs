@@ -80,7 +80,6 @@ impl Core {
         rules: Option<&[Rule]>,
     ) -> Result<(), Error> {
         let stored = redis.overrides(&self.prefix);
-        let failed = |error: BackendError| Error::new(error.to_string());
         let name = field.name();
         let text = match rules {
             Some(rules) => Some(text::write(rules).ok_or_else(|| {
@@ -89,14 +88,11 @@ impl Core {
             None => None,
         };
         // One that is there already may always be replaced.
-        if text.is_some()
-            && stored.len().await.map_err(failed)? > MOST_OVERRIDES
-            && !stored.has(&name).await.map_err(failed)?
-        {
+        if text.is_some() && stored.len().await? > MOST_OVERRIDES && !stored.has(&name).await? {
             return Err(too_many());
         }
-        stored.put(&name, text.as_deref()).await.map_err(failed)?;
-        self.adopt_overrides(redis).await.map_err(failed)
+        stored.put(&name, text.as_deref()).await?;
+        Ok(self.adopt_overrides(redis).await?)
     }
 
     async fn adopt_overrides(&self, redis: &Redis) -> Result<(), BackendError> {

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{
-    AsyncConnectionConfig, Client, ConnectionInfo, ErrorKind, IntoConnectionInfo, ProtocolVersion, PushInfo, PushKind,
-    RedisError,
+    AsyncConnectionConfig, Client, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, PushInfo, PushKind, RedisError,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
+use super::fault::backend_error;
 use crate::error::{BackendError, Error};
 
 /// The longest one attempt to connect takes.
@@ -222,14 +222,4 @@ async fn watch_for_the_end(mut pushes: mpsc::UnboundedReceiver<PushInfo>) {
             return;
         }
     }
-}
-
-/// Says what went wrong without the values that were sent.
-pub(super) fn backend_error(error: &RedisError) -> BackendError {
-    let advice = match error.kind() {
-        ErrorKind::AuthenticationFailed => "; check user and password in the url",
-        _ if error.code() == Some("NOAUTH") => "; put user and password into the url",
-        _ => "",
-    };
-    BackendError::new(format!("redis: {error}{advice}"))
 }

@@ -7,7 +7,8 @@ use ::redis::{Cmd, FromRedisValue, RedisError};
 use tallygate_lua as lua;
 use tokio::time::{Instant, timeout_at};
 
-use super::connect::{self, Connector, Link};
+use super::connect::{Connector, Link};
+use super::fault::backend_error;
 use super::pack;
 use super::script::Script;
 use super::wire::{self, Reply};
@@ -137,7 +138,7 @@ impl Server {
         if error.is_unrecoverable_error() || is_read_only(error) {
             self.connector.discard(link);
         }
-        connect::backend_error(error)
+        backend_error(error)
     }
 
     /// The server's time, as well as this process knows it.

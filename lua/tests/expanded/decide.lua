@@ -61,12 +61,11 @@ while ARGV[arg] do
   local report = asked % 2 == 1
   local peek = asked >= 2
   local charging = not peek and cost > 0
-  local first_key = key
 
   -- The decision so far.
   local rule = 0
   local code = -1
-  local wait, lapse = 0, never
+  local wait, lapse, banned = 0, never, 0
   local duplicate, fault, ban = false, nil, nil
   local reports = report and {}
 
@@ -156,17 +155,16 @@ while ARGV[arg] do
       call('SET', name, head .. tail, 'PX', ttl)
     end
     -- parts/ban_check.lua
-    -- Rejects the call of a banned subject without asking further rules. Other denials may lead to a ban: `ban` is what
-    -- parts/ban_count.lua needs.
-    -- Reads: unpack, now, name, head, cell_bytes, denials, within, duration, ttl
-    -- Sets: ban, code, wait
+    -- How long the subject is banned; or else what parts/ban_count.lua needs to count a denial.
+    -- Reads: unpack, now, name, head, cell_bytes, denials, within, duration, ttl, banned
+    -- Sets: banned, ban
     if denials > 0 then
-      ban = { name, head, cell_bytes, denials, within, duration, ttl }
       local since, ends = 0, 0
       if #head > 0 then since, ends = unpack('>I7I7', head, cell_bytes + 1) end
       if since <= now and now < ends then
-        code, wait, ban = -4, ends - now, nil
-        break
+        banned = math.max(banned, ends - now)
+      else
+        ban = { name, head, cell_bytes, denials, within, duration, ttl }
       end
     end
 
@@ -394,9 +392,22 @@ while ARGV[arg] do
     if #head < head_bytes then head = head .. string.rep('\0', head_bytes - #head) end
     if charges then charges[subject] = { name, head, largest, reach, ttl, last, fresh } end
   end
-  key = first_key + subjects
+  -- parts/verdict.lua
+  -- The decision, once all rules were asked. A call of a banned subject waits for the end of the ban and for the rules,
+  -- whichever takes longer.
+  -- Reads: never, wait, lapse, banned, fault
+  -- Sets: code, wait
+  if banned > 0 then
+    code = -4
+    wait = math.max(wait, banned)
+  end
+  if wait >= lapse then wait = never end
+  if fault then
+    code = fault
+    wait = 0
+  end
 
-  if code == -1 and not fault and charging then
+  if code == -1 and charging then
     -- parts/charge.lua
     -- Charges the call to every subject.
     -- Reads: call, unpack, now, subjects, cost, charges
@@ -459,7 +470,7 @@ while ARGV[arg] do
         end
       end
     end
-  elseif ban and code > -1 and not fault and not peek then
+  elseif ban and code > -1 and not peek then
     -- parts/ban_count.lua
     -- Counts the denial towards a ban. The slots are a ring: the next one holds the oldest denial.
     -- Reads: call, unpack, now, ban
@@ -503,15 +514,10 @@ while ARGV[arg] do
   --   wait         the time until the same call would be admitted: 0 when it is, -1 when it never will be
   --   remaining, reset  only if a report was asked for and the call was decided, once per rule: the greatest cost that
   --                would be admitted now, and the time until the rule is as if it had never counted
-  -- Reads: never, now, alone, answers, report, charging, code, wait, lapse, fault, rule, reports
-  -- Sets: code, wait, answers
-  if wait >= lapse then wait = never end
-  if fault then
-    code = fault
-    wait = 0
-  end
+  -- Reads: never, now, alone, answers, report, charging, code, wait, fault, rule, reports
+  -- Sets: answers
   local answer = struct.pack('>i7i7i7', now, code, wait == never and -1 or wait)
-  if report and code >= -1 then
+  if report and not fault then
     for i = 1, rule do
       local weight, remaining, reset, reset_charged = reports[i][1], reports[i][2], reports[i][3], reports[i][4]
       if code == -1 and charging then

@@ -58,8 +58,9 @@ impl Denial {
 
     /// Returns how long to wait until the same call would be admitted, if no other calls come in between.
     ///
-    /// It is exact to the microsecond: the longest time of all the denying rules. `None` says that the call can never be
-    /// admitted: it weighs more than a rule's whole count, or than a token bucket will still hold by then.
+    /// It is exact to the microsecond: the longest time of all the denying rules, or the rest of a ban if that is longer.
+    /// `None` says that the call can never be admitted: it weighs more than a rule's whole count, or than a token bucket
+    /// will still hold by then.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after

@@ -144,7 +144,7 @@ impl Sequence<'_> {
             let answer = self.model.decide(call, self.now_us);
             self.cover(coverage, call, &answer);
             match answer.verdict {
-                Verdict::Denied(_, Some(wait)) | Verdict::Banned(wait) => self.wait_us = u64::try_from(wait).unwrap(),
+                Verdict::Denied(_, Some(wait)) | Verdict::Banned(Some(wait)) => self.wait_us = u64::try_from(wait).unwrap(),
                 _ => {}
             }
             self.told.note(self.now_us, Act::Call(*version, call.clone(), answer.clone()));
@@ -187,7 +187,7 @@ impl Sequence<'_> {
             Decision::Denied(denial) => {
                 let wait = denial.retry_after().map(|wait| wait.as_micros());
                 let named = denial.rule().map(|rule| rule.position());
-                (named.map_or_else(|| Verdict::Banned(wait.unwrap()), |rule| Verdict::Denied(rule, wait)), None)
+                (named.map_or(Verdict::Banned(wait), |rule| Verdict::Denied(rule, wait)), None)
             }
         };
         (Answer { verdict, standings }, permit)

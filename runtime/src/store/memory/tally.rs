@@ -48,11 +48,11 @@ impl Tally {
         }
     }
 
-    /// Asks every rule, unless the subject is banned. The first rule has the place `first` in its request.
+    /// Asks every rule, and whether the subject is banned. The first rule has the place `first` in its request.
     #[inline]
     pub(super) fn ask(&self, group: &RuleGroup, first: usize, cost: u64, now_us: u64, builder: &mut OutcomeBuilder) {
         if let Some(wait) = self.ban_state.as_ref().and_then(|ban_state| ban_state.wait(now_us)) {
-            return builder.add_ban(wait);
+            builder.add_ban(wait);
         }
         for window in &group.windows {
             let place = first + window.place;

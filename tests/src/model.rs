@@ -174,8 +174,8 @@ impl Model {
         Ticket { plan: self.in_force(call), subjects: call.subjects, cost, at: now_us.into() }
     }
 
-    /// Takes a call back, and tells whether there was anything to take. It goes by the time of the call: calls of one instant
-    /// are not told apart.
+    /// Removes what a call still counts for, and returns whether there was anything. It goes by the time of the call: calls of
+    /// one instant are not told apart.
     pub fn refund(&mut self, ticket: &Ticket, now_us: u64) -> bool {
         let mut found = false;
         for share in ticket.plan.shares() {

@@ -231,7 +231,7 @@ while ARGV[arg] do
         --   sliding counter  the start of the slot, its weight, the weight of the slot before
         --   fixed window     when it opened, its weight, 0
         --   cron             the last hit, the weight since the last tick, 0
-        --   token bucket     the last hit, the level after it in tokens * span, since when it has been in use
+        --   token bucket     the last hit, the level after it in tokens * span, since when hits count in that level
         -- Reads: unpack, head, cell
         -- Sets: stamp, amount, before, cell
         local stamp, amount, before = 0, 0, 0
@@ -319,31 +319,35 @@ while ARGV[arg] do
           amount = amount + cost
         elseif kind == 'b' then
           -- parts/token_bucket.lua
-          -- A token bucket. Levels are tokens * span, so that a microsecond adds exactly `count`.
+          -- A token bucket. What flows in is lost once the bucket is unused: then it is as new.
           -- Reads: unpack, request, at, never, now, cost, report, lapse, count, span, stamp, amount
           -- Sets: at, stamp, amount, before, room, lapse, remaining, reset, reset_charged
+          -- parts/level.lua
+          -- A token bucket as it is now. Levels are in tokens * span: then a microsecond adds exactly `count`.
+          -- Reads: unpack, request, at, now, count, span, stamp, amount
+          -- Sets: capacity, initial, reset_after, at, full, ends, unused, level
           local capacity, initial, reset_after
           capacity, initial, reset_after, at = unpack('>I7I7I7', request, at)
           local full = capacity * span
-          local needed = cost * span
           local ends = stamp + reset_after
           local unused = ends <= now
+          local level
           if unused then
-            amount = initial * span
-            before = now
+            level = initial * span
           elseif amount < full and now - stamp < math.ceil((full - amount) / count) then
-            amount = amount + (now - stamp) * count
+            level = amount + (now - stamp) * count
           else
-            amount = full
+            level = full
           end
+          local needed = cost * span
           if not unused and initial < cost then
-            -- What flows in is lost once the bucket is unused: a call that has to wait until then never fits.
+            -- A call that has to wait until then never fits.
             lapse = math.min(lapse, ends - now)
           end
           if cost > capacity then
             room = never
-          elseif needed > amount then
-            room = math.ceil((needed - amount) / count)
+          elseif needed > level then
+            room = math.ceil((needed - level) / count)
             -- Nothing flows into an unused bucket, and without calls a bucket becomes unused.
             if unused then
               room = never
@@ -352,12 +356,14 @@ while ARGV[arg] do
             end
           end
           if report then
-            remaining = math.floor(amount / span)
-            reset = unused and 0 or math.min(math.ceil((full - amount) / count), ends - now)
-            reset_charged = math.min(math.ceil((full - amount + needed) / count), reset_after)
+            remaining = math.floor(level / span)
+            reset = unused and 0 or math.min(math.ceil((full - level) / count), ends - now)
+            reset_charged = math.min(math.ceil((full - level + needed) / count), reset_after)
           end
+          -- A new bucket and a full one hold the same whatever was taken before.
+          if unused or level == full then before = now end
           stamp = now
-          amount = amount - needed
+          amount = level - needed
         else
           return redis.error_reply('TALLYGATE there is no algorithm ' .. kind)
         end

@@ -106,7 +106,8 @@ impl Memory {
         Ok(Answer { outcome, report: answer::report(request.policy, quotas), at_us: now_us })
     }
 
-    /// Removes the hits of a call that was admitted then, from every tally that still has them.
+    /// Removes the hits of a call that was admitted then, from every rule in which they still count; returns whether there
+    /// was one.
     pub(crate) fn refund(&self, request: Request<'_>, admitted_us: u64) -> bool {
         let mut refunded = false;
         for id in request.tally_ids() {

@@ -108,7 +108,8 @@ impl Tally {
         self.ban_state = Some(Box::new(ban_state));
     }
 
-    /// Removes what a call was counted as that was admitted then; returns whether there was anything.
+    /// Removes the hits of a call that was admitted then from every rule in which they still count; returns whether there
+    /// was one.
     pub(super) fn refund(&mut self, group: &RuleGroup, cost: u64, admitted_us: u64, now_us: u64) -> bool {
         let mut changed = false;
         for (cell, (_, rule)) in self.cells.iter_mut().zip(group.rules_with_cells()) {
@@ -116,11 +117,14 @@ impl Tally {
             changed |= refunded != *cell;
             *cell = refunded;
         }
-        let first = self.hits_us.partition_point(|&hit| hit < admitted_us);
-        let hits = self.hits_us.partition_point(|&hit| hit <= admitted_us) - first;
-        let units = hits.min(usize::try_from(cost.min(group.largest)).unwrap_or(usize::MAX));
-        self.hits_us.drain(first..first + units);
-        changed || units > 0
+        if admitted_us <= now_us && now_us < admitted_us + group.reach_us {
+            let first = self.hits_us.partition_point(|&hit| hit < admitted_us);
+            let hits = self.hits_us.partition_point(|&hit| hit <= admitted_us) - first;
+            let units = hits.min(usize::try_from(cost.min(group.largest)).unwrap_or(usize::MAX));
+            self.hits_us.drain(first..first + units);
+            changed |= units > 0;
+        }
+        changed
     }
 
     /// Adds what is left of every rule.

@@ -40,12 +40,11 @@ while ARGV[arg] do
   local request = ARGV[arg]
   arg = arg + 1
   --- @include parts/request.lua
-  local first_key = key
 
   -- The decision so far.
   local rule = 0
   local code = ${ADMITTED}
-  local wait, lapse = 0, never
+  local wait, lapse, banned = 0, never, 0
   local duplicate, fault, ban = false, nil, nil
   local reports = report and {}
 
@@ -91,11 +90,11 @@ while ARGV[arg] do
     end
     --- @include parts/new_head.lua
   end
-  key = first_key + subjects
+  --- @include parts/verdict.lua
 
-  if code == ${ADMITTED} and not fault and charging then
+  if code == ${ADMITTED} and charging then
     --- @include parts/charge.lua
-  elseif ban and code > ${ADMITTED} and not fault and not peek then
+  elseif ban and code > ${ADMITTED} and not peek then
     --- @include parts/ban_count.lua
   end
   --- @include parts/answer.lua

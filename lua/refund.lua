@@ -1,4 +1,4 @@
---[[ Take back the hits of one admitted call, and only these, from every tally that still has them.
+--[[ Take back the hits of one admitted call, and only these, from every rule in which they still count.
 
   KEYS[i]  the tallies of the call's subjects; parts/read.lua has their layout
   ARGV     the protocol version, the request as decide.lua took it, the time at which it was admitted
@@ -40,31 +40,31 @@ for subject = 1, subjects do
     if kind ~= '${SLIDING_WINDOW}' and kind ~= '${DUPLICATE}' then
       --- @include parts/cell.lua
       local old_amount, old_before = amount, before
+      -- A cell that is later than now is as good as forgotten: see parts/forget_future.lua.
+      local is_past = stamp <= now
       if kind == '${FIXED_WINDOW}' then
-        if stamp <= admitted and admitted < stamp + span then amount = math.max(amount - cost, 0) end
+        local ends = stamp + span
+        if is_past and now < ends and stamp <= admitted and admitted < ends then amount = math.max(amount - cost, 0) end
       elseif kind == '${CRON}' then
         --- @include parts/ticks.lua
         if not past or not coming then
           fault = ${STALE_TICKS}
-        elseif past <= admitted and admitted <= stamp and stamp <= now then
-          -- What is later than the last hit was forgotten when the clock was set back; what is later than now will be.
+        elseif is_past and past <= admitted and admitted <= stamp then
           amount = math.max(amount - cost, 0)
         end
       elseif kind == '${SLIDING_COUNTER}' then
-        -- What lies beyond the slot was forgotten when the clock was set back.
-        if stamp <= admitted and admitted < stamp + span then
+        -- A slot counts until the next one ends.
+        local ends = stamp + span
+        if is_past and now < ends + span and stamp <= admitted and admitted < ends then
           amount = math.max(amount - cost, 0)
-        elseif stamp - span <= admitted and admitted < stamp then
+        elseif is_past and now < ends and stamp - span <= admitted and admitted < stamp then
           before = math.max(before - cost, 0)
         end
       else
-        local capacity
-        capacity, at = unpack('>${INTEGER}', request, at)
-        at = at + 2 * ${INTEGER_BYTES}
-        -- A bucket that has been unused since is not the one that the tokens were taken from.
-        if before <= admitted and admitted <= stamp then
-          -- Another version of the policy may hold more. What is there stays there.
-          amount = math.max(amount, math.min(amount + cost * span, capacity * span))
+        --- @include parts/level.lua
+        -- A bucket that is unused or full now holds nothing of any hit.
+        if is_past and not unused and level < full and before <= admitted and admitted <= stamp then
+          amount = math.min(amount + cost * span, full)
         end
       end
       changed = changed or amount ~= old_amount or before ~= old_before
@@ -72,19 +72,23 @@ for subject = 1, subjects do
     end
   end
 
-  -- The log: the hits of that time, as many as the call was.
-  local total = #log / ${INTEGER_BYTES}
-  local horizon = admitted - 1
-  --- @include parts/search.lua
-  local first = low
-  local units = math.min(cost, largest)
-  while low - first < units and low < total and unpack('>${INTEGER}', log, low * ${INTEGER_BYTES} + 1) == admitted do
-    low = low + 1
+  -- The log: as many hits of that time as the call was charged.
+  local first, behind = 0, 0
+  if admitted <= now and now < admitted + reach then
+    local total = #log / ${INTEGER_BYTES}
+    local horizon = admitted - 1
+    --- @include parts/search.lua
+    first = low
+    behind = low
+    local most = math.min(first + math.min(cost, largest), total)
+    while behind < most and unpack('>${INTEGER}', log, behind * ${INTEGER_BYTES} + 1) == admitted do
+      behind = behind + 1
+    end
   end
 
-  if #value > 0 and (changed or low > first) then
+  if #value > 0 and (changed or behind > first) then
     head = table.concat(next_cells) .. string.sub(head, cell_bytes + 1)
-    log = string.sub(log, 1, first * ${INTEGER_BYTES}) .. string.sub(log, low * ${INTEGER_BYTES} + 1)
+    log = string.sub(log, 1, first * ${INTEGER_BYTES}) .. string.sub(log, behind * ${INTEGER_BYTES} + 1)
     writes[#writes + 1] = { name, head .. log }
   end
 end

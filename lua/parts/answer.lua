@@ -7,15 +7,10 @@
 --   wait         the time until the same call would be admitted: 0 when it is, ${NEVER} when it never will be
 --   remaining, reset  only if a report was asked for and the call was decided, once per rule: the greatest cost that
 --                would be admitted now, and the time until the rule is as if it had never counted
--- Reads: never, now, alone, answers, report, charging, code, wait, lapse, fault, rule, reports
--- Sets: code, wait, answers
-if wait >= lapse then wait = never end
-if fault then
-  code = fault
-  wait = 0
-end
+-- Reads: never, now, alone, answers, report, charging, code, wait, fault, rule, reports
+-- Sets: answers
 local answer = struct.pack('>${SIGNED}${SIGNED}${SIGNED}', now, code, wait == never and ${NEVER} or wait)
-if report and code >= ${ADMITTED} then
+if report and not fault then
   for i = 1, rule do
     local weight, remaining, reset, reset_charged = reports[i][1], reports[i][2], reports[i][3], reports[i][4]
     if code == ${ADMITTED} and charging then

@@ -2,7 +2,7 @@
 --   sliding counter  the start of the slot, its weight, the weight of the slot before
 --   fixed window     when it opened, its weight, 0
 --   cron             the last hit, the weight since the last tick, 0
---   token bucket     the last hit, the level after it in tokens * span, since when it has been in use
+--   token bucket     the last hit, the level after it in tokens * span, since when hits count in that level
 -- Reads: unpack, head, cell
 -- Sets: stamp, amount, before, cell
 local stamp, amount, before = 0, 0, 0

@@ -10,7 +10,8 @@ pub const MAX_DENIALS: u64 = 1_000;
 
 /// After `denials` denials in any window of length `within`, the subject is banned for `duration`.
 ///
-/// Every call during a ban is rejected without touching the rules, and is no denial. After it, denials are counted anew.
+/// During a ban every call is rejected. None of them is charged, and none counts as a denial. After the ban, denials are
+/// counted anew.
 ///
 /// # Examples
 ///

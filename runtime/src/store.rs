@@ -35,7 +35,8 @@ pub(crate) enum Store {
 
 #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "memory answers at once"))]
 impl Store {
-    /// Removes the hits of a call that was admitted then; returns whether there were any.
+    /// Removes the hits of a call that was admitted then, from every rule in which they still count; returns whether there
+    /// was one.
     pub(crate) async fn refund(&self, request: Request<'_>, admitted_us: u64) -> Result<bool, BackendError> {
         match self {
             Self::Memory(memory) => Ok(memory.refund(request, admitted_us)),

@@ -59,8 +59,8 @@ pub enum Verdict {
     Admitted,
     /// The position of the rule that is named, and the microseconds to wait; `None` is for ever.
     Denied(usize, Option<u128>),
-    /// The main subject is banned, for so many microseconds.
-    Banned(u128),
+    /// The main subject is banned; the microseconds to wait as above.
+    Banned(Option<u128>),
 }
 
 /// What it takes to give an admitted call back.
@@ -105,38 +105,37 @@ impl Model {
         if let (Some(rule), false) = (closed, call.report) {
             return Answer { verdict: Verdict::Denied(rule, None), standings: Vec::new() };
         }
-        let mut verdict = Verdict::Admitted;
+        let mut ban_ends = None;
         for share in plan.shares() {
             let tally = self.tally(share, call.subjects);
             tally.forget_future(&share.rules, now);
-            if let Some(wait) = tally.denials.banned(now) {
-                verdict = Verdict::Banned(wait);
-                break;
-            }
+            ban_ends = ban_ends.max(tally.denials.ban_ends(now));
         }
-        if verdict == Verdict::Admitted {
-            verdict =
-                self.denial(&plan, call, now).map_or(Verdict::Admitted, |(rule, wait)| Verdict::Denied(rule, wait));
-            if !call.peek && closed.is_none() {
-                self.count(&plan, call, &verdict, now);
-            }
+        let verdict = self.verdict(&plan, call, ban_ends, now);
+        if !call.peek && closed.is_none() {
+            self.count(&plan, call, &verdict, now);
         }
-        let is_reported = call.report && !matches!(verdict, Verdict::Banned(_));
-        let standings = if is_reported { self.standings(&plan, call, now) } else { Vec::new() };
+        let standings = if call.report { self.standings(&plan, call, now) } else { Vec::new() };
         Answer { verdict: closed.map_or(verdict, |rule| Verdict::Denied(rule, None)), standings }
     }
 
-    /// Names the first duplicate that denies, or else the first of the rules that deny longest; the wait ends when all fit.
-    fn denial(&self, plan: &Plan, call: &Call, now: u128) -> Option<(usize, Option<u128>)> {
-        let (cost, voices) = (call.cost.into(), self.voices(plan, call));
+    /// The wait ends when the call fits all rules and no subject is banned. The rule that is named is the first duplicate
+    /// that denies, or else the first of the rules that deny longest.
+    fn verdict(&self, plan: &Plan, call: &Call, ban_ends: Option<u128>, now: u128) -> Verdict {
+        let cost = call.cost.into();
+        let voices = self.voices(plan, call);
         let first_fits = voices.iter().map(|(_, rule, history)| history.first_fit(rule, cost, now));
         let first_fits: Vec<_> = first_fits.map(|first_fit| first_fit.unwrap_or(u128::MAX)).collect();
-        let latest = *first_fits.iter().max()?;
+        let latest = first_fits.iter().copied().chain(ban_ends).max().unwrap_or(now);
+        let all_fit = latest < u128::MAX && voices.iter().all(|(_, rule, history)| history.fits(rule, cost, latest));
+        let wait = all_fit.then(|| latest - now);
+        if ban_ends.is_some() {
+            return Verdict::Banned(wait);
+        }
         let duplicate =
             voices.iter().zip(&first_fits).position(|((_, rule, _), &first)| is_duplicate(rule) && first > now);
-        let named = duplicate.or_else(|| first_fits.iter().position(|&first| first == latest))?;
-        let all_fit = latest < u128::MAX && voices.iter().all(|(_, rule, history)| history.fits(rule, cost, latest));
-        (latest > now).then(|| (voices[named].0, all_fit.then(|| latest - now)))
+        let named = duplicate.or_else(|| first_fits.iter().position(|&first| first == latest && first > now));
+        named.map_or(Verdict::Admitted, |named| Verdict::Denied(voices[named].0, wait))
     }
 
     /// Counts an admitted call by all its rules, and a denied one towards a ban.
@@ -175,8 +174,8 @@ impl Model {
         Ticket { plan: self.in_force(call), subjects: call.subjects, cost, at: now_us.into() }
     }
 
-    /// Takes a call back, and tells whether there was anything to take. It goes by the time of the call: calls of one instant
-    /// are not told apart.
+    /// Removes what a call still counts for, and returns whether there was anything. It goes by the time of the call: calls of
+    /// one instant are not told apart.
     pub fn refund(&mut self, ticket: &Ticket, now_us: u64) -> bool {
         let mut found = false;
         for share in ticket.plan.shares() {

@@ -1,14 +1,18 @@
 //! What every backend does, played on a [`Stage`]: one function, one behaviour.
 
 mod algorithms;
-mod around;
+mod bans;
+mod refunds;
+mod subjects;
 
 use std::time::Duration;
 
 use tallygate::{Decision, Denial, Policy, RejectionKind, Rule, Subject};
 
 pub use self::algorithms::*;
-pub use self::around::*;
+pub use self::bans::*;
+pub use self::refunds::*;
+pub use self::subjects::*;
 use crate::stage::Stage;
 
 const MICROSECOND: Duration = Duration::from_micros(1);
@@ -57,6 +61,11 @@ fn somebody() -> Subject {
 /// The rule that is named, and how long to wait.
 fn named(denial: &Denial) -> (Option<usize>, Option<Duration>) {
     (denial.rule().map(|limiting| limiting.position()), denial.retry_after())
+}
+
+/// The position of each rule, and what remains of it.
+fn report_of(decision: &Decision) -> Vec<(usize, u64)> {
+    decision.report().iter().map(|rule| (rule.position(), rule.remaining())).collect()
 }
 
 /// Calls are admitted until there were as many as the rule's count, and not one more.

@@ -105,8 +105,9 @@ async fn a_cell_is_three_numbers_in_front_of_the_log() {
     clocked.advance(secs(1));
     assert!(cost(3).await.unwrap().is_allowed());
     let (first, second) = (START_US, START_US + 1_000_000);
-    // Tokens times their period: nine at first, then two less, five more and three less, but never more than nine.
-    let cells = [first, 5, 0, second, 6_000_000, first, second - second % 1_000_000, 3, 2];
+    // Tokens times their period: nine at first, then two less, five more and three less, but never more than nine. As the
+    // bucket was full again, it holds nothing of the first call.
+    let cells = [first, 5, 0, second, 6_000_000, second, second - second % 1_000_000, 3, 2];
     assert_eq!(stored.bytes(), tally(&[&cells[..], &[first, first, second, second, second]].concat()));
 }
 

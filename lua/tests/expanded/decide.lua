@@ -61,12 +61,11 @@ while ARGV[arg] do
   local report = asked % 2 == 1
   local peek = asked >= 2
   local charging = not peek and cost > 0
-  local first_key = key
 
   -- The decision so far.
   local rule = 0
   local code = -1
-  local wait, lapse = 0, never
+  local wait, lapse, banned = 0, never, 0
   local duplicate, fault, ban = false, nil, nil
   local reports = report and {}
 
@@ -156,17 +155,16 @@ while ARGV[arg] do
       call('SET', name, head .. tail, 'PX', ttl)
     end
     -- parts/ban_check.lua
-    -- Rejects the call of a banned subject without asking further rules. Other denials may lead to a ban: `ban` is what
-    -- parts/ban_count.lua needs.
-    -- Reads: unpack, now, name, head, cell_bytes, denials, within, duration, ttl
-    -- Sets: ban, code, wait
+    -- How long the subject is banned; or else what parts/ban_count.lua needs to count a denial.
+    -- Reads: unpack, now, name, head, cell_bytes, denials, within, duration, ttl, banned
+    -- Sets: banned, ban
     if denials > 0 then
-      ban = { name, head, cell_bytes, denials, within, duration, ttl }
       local since, ends = 0, 0
       if #head > 0 then since, ends = unpack('>I7I7', head, cell_bytes + 1) end
       if since <= now and now < ends then
-        code, wait, ban = -4, ends - now, nil
-        break
+        banned = math.max(banned, ends - now)
+      else
+        ban = { name, head, cell_bytes, denials, within, duration, ttl }
       end
     end
 
@@ -233,7 +231,7 @@ while ARGV[arg] do
         --   sliding counter  the start of the slot, its weight, the weight of the slot before
         --   fixed window     when it opened, its weight, 0
         --   cron             the last hit, the weight since the last tick, 0
-        --   token bucket     the last hit, the level after it in tokens * span, since when it has been in use
+        --   token bucket     the last hit, the level after it in tokens * span, since when hits count in that level
         -- Reads: unpack, head, cell
         -- Sets: stamp, amount, before, cell
         local stamp, amount, before = 0, 0, 0
@@ -321,31 +319,35 @@ while ARGV[arg] do
           amount = amount + cost
         elseif kind == 'b' then
           -- parts/token_bucket.lua
-          -- A token bucket. Levels are tokens * span, so that a microsecond adds exactly `count`.
+          -- A token bucket. What flows in is lost once the bucket is unused: then it is as new.
           -- Reads: unpack, request, at, never, now, cost, report, lapse, count, span, stamp, amount
           -- Sets: at, stamp, amount, before, room, lapse, remaining, reset, reset_charged
+          -- parts/level.lua
+          -- A token bucket as it is now. Levels are in tokens * span: then a microsecond adds exactly `count`.
+          -- Reads: unpack, request, at, now, count, span, stamp, amount
+          -- Sets: capacity, initial, reset_after, at, full, ends, unused, level
           local capacity, initial, reset_after
           capacity, initial, reset_after, at = unpack('>I7I7I7', request, at)
           local full = capacity * span
-          local needed = cost * span
           local ends = stamp + reset_after
           local unused = ends <= now
+          local level
           if unused then
-            amount = initial * span
-            before = now
+            level = initial * span
           elseif amount < full and now - stamp < math.ceil((full - amount) / count) then
-            amount = amount + (now - stamp) * count
+            level = amount + (now - stamp) * count
           else
-            amount = full
+            level = full
           end
+          local needed = cost * span
           if not unused and initial < cost then
-            -- What flows in is lost once the bucket is unused: a call that has to wait until then never fits.
+            -- A call that has to wait until then never fits.
             lapse = math.min(lapse, ends - now)
           end
           if cost > capacity then
             room = never
-          elseif needed > amount then
-            room = math.ceil((needed - amount) / count)
+          elseif needed > level then
+            room = math.ceil((needed - level) / count)
             -- Nothing flows into an unused bucket, and without calls a bucket becomes unused.
             if unused then
               room = never
@@ -354,12 +356,14 @@ while ARGV[arg] do
             end
           end
           if report then
-            remaining = math.floor(amount / span)
-            reset = unused and 0 or math.min(math.ceil((full - amount) / count), ends - now)
-            reset_charged = math.min(math.ceil((full - amount + needed) / count), reset_after)
+            remaining = math.floor(level / span)
+            reset = unused and 0 or math.min(math.ceil((full - level) / count), ends - now)
+            reset_charged = math.min(math.ceil((full - level + needed) / count), reset_after)
           end
+          -- A new bucket and a full one hold the same whatever was taken before.
+          if unused or level == full then before = now end
           stamp = now
-          amount = amount - needed
+          amount = level - needed
         else
           return redis.error_reply('TALLYGATE there is no algorithm ' .. kind)
         end
@@ -394,9 +398,22 @@ while ARGV[arg] do
     if #head < head_bytes then head = head .. string.rep('\0', head_bytes - #head) end
     if charges then charges[subject] = { name, head, largest, reach, ttl, last, fresh } end
   end
-  key = first_key + subjects
+  -- parts/verdict.lua
+  -- The decision, once all rules were asked. A call of a banned subject waits for the end of the ban and for the rules,
+  -- whichever takes longer.
+  -- Reads: never, wait, lapse, banned, fault
+  -- Sets: code, wait
+  if banned > 0 then
+    code = -4
+    wait = math.max(wait, banned)
+  end
+  if wait >= lapse then wait = never end
+  if fault then
+    code = fault
+    wait = 0
+  end
 
-  if code == -1 and not fault and charging then
+  if code == -1 and charging then
     -- parts/charge.lua
     -- Charges the call to every subject.
     -- Reads: call, unpack, now, subjects, cost, charges
@@ -459,7 +476,7 @@ while ARGV[arg] do
         end
       end
     end
-  elseif ban and code > -1 and not fault and not peek then
+  elseif ban and code > -1 and not peek then
     -- parts/ban_count.lua
     -- Counts the denial towards a ban. The slots are a ring: the next one holds the oldest denial.
     -- Reads: call, unpack, now, ban
@@ -503,15 +520,10 @@ while ARGV[arg] do
   --   wait         the time until the same call would be admitted: 0 when it is, -1 when it never will be
   --   remaining, reset  only if a report was asked for and the call was decided, once per rule: the greatest cost that
   --                would be admitted now, and the time until the rule is as if it had never counted
-  -- Reads: never, now, alone, answers, report, charging, code, wait, lapse, fault, rule, reports
-  -- Sets: code, wait, answers
-  if wait >= lapse then wait = never end
-  if fault then
-    code = fault
-    wait = 0
-  end
+  -- Reads: never, now, alone, answers, report, charging, code, wait, fault, rule, reports
+  -- Sets: answers
   local answer = struct.pack('>i7i7i7', now, code, wait == never and -1 or wait)
-  if report and code >= -1 then
+  if report and not fault then
     for i = 1, rule do
       local weight, remaining, reset, reset_charged = reports[i][1], reports[i][2], reports[i][3], reports[i][4]
       if code == -1 and charging then

@@ -1,4 +1,4 @@
---[[ Take back the hits of one admitted call, and only these, from every tally that still has them.
+--[[ Take back the hits of one admitted call, and only these, from every rule in which they still count.
 
   KEYS[i]  the tallies of the call's subjects; parts/read.lua has their layout
   ARGV     the protocol version, the request as decide.lua took it, the time at which it was admitted
@@ -83,15 +83,18 @@ for subject = 1, subjects do
       --   sliding counter  the start of the slot, its weight, the weight of the slot before
       --   fixed window     when it opened, its weight, 0
       --   cron             the last hit, the weight since the last tick, 0
-      --   token bucket     the last hit, the level after it in tokens * span, since when it has been in use
+      --   token bucket     the last hit, the level after it in tokens * span, since when hits count in that level
       -- Reads: unpack, head, cell
       -- Sets: stamp, amount, before, cell
       local stamp, amount, before = 0, 0, 0
       if #head > 0 then stamp, amount, before = unpack('>I7I7I7', head, cell) end
       cell = cell + 21
       local old_amount, old_before = amount, before
+      -- A cell that is later than now is as good as forgotten: see parts/forget_future.lua.
+      local is_past = stamp <= now
       if kind == 'f' then
-        if stamp <= admitted and admitted < stamp + span then amount = math.max(amount - cost, 0) end
+        local ends = stamp + span
+        if is_past and now < ends and stamp <= admitted and admitted < ends then amount = math.max(amount - cost, 0) end
       elseif kind == 'k' then
         -- parts/ticks.lua
         -- The ticks of a cron rule: the last that is past, and the first that is coming. One of them is nil where the ticks are
@@ -106,25 +109,38 @@ for subject = 1, subjects do
         end
         if not past or not coming then
           fault = -2
-        elseif past <= admitted and admitted <= stamp and stamp <= now then
-          -- What is later than the last hit was forgotten when the clock was set back; what is later than now will be.
+        elseif is_past and past <= admitted and admitted <= stamp then
           amount = math.max(amount - cost, 0)
         end
       elseif kind == 'c' then
-        -- What lies beyond the slot was forgotten when the clock was set back.
-        if stamp <= admitted and admitted < stamp + span then
+        -- A slot counts until the next one ends.
+        local ends = stamp + span
+        if is_past and now < ends + span and stamp <= admitted and admitted < ends then
           amount = math.max(amount - cost, 0)
-        elseif stamp - span <= admitted and admitted < stamp then
+        elseif is_past and now < ends and stamp - span <= admitted and admitted < stamp then
           before = math.max(before - cost, 0)
         end
       else
-        local capacity
-        capacity, at = unpack('>I7', request, at)
-        at = at + 2 * 7
-        -- A bucket that has been unused since is not the one that the tokens were taken from.
-        if before <= admitted and admitted <= stamp then
-          -- Another version of the policy may hold more. What is there stays there.
-          amount = math.max(amount, math.min(amount + cost * span, capacity * span))
+        -- parts/level.lua
+        -- A token bucket as it is now. Levels are in tokens * span: then a microsecond adds exactly `count`.
+        -- Reads: unpack, request, at, now, count, span, stamp, amount
+        -- Sets: capacity, initial, reset_after, at, full, ends, unused, level
+        local capacity, initial, reset_after
+        capacity, initial, reset_after, at = unpack('>I7I7I7', request, at)
+        local full = capacity * span
+        local ends = stamp + reset_after
+        local unused = ends <= now
+        local level
+        if unused then
+          level = initial * span
+        elseif amount < full and now - stamp < math.ceil((full - amount) / count) then
+          level = amount + (now - stamp) * count
+        else
+          level = full
+        end
+        -- A bucket that is unused or full now holds nothing of any hit.
+        if is_past and not unused and level < full and before <= admitted and admitted <= stamp then
+          amount = math.min(amount + cost * span, full)
         end
       end
       changed = changed or amount ~= old_amount or before ~= old_before
@@ -132,39 +148,43 @@ for subject = 1, subjects do
     end
   end
 
-  -- The log: the hits of that time, as many as the call was.
-  local total = #log / 7
-  local horizon = admitted - 1
-  -- parts/search.lua
-  -- Binary search: how many hits of a log of `total` hits are not later than `horizon`. The log is the string `log`;
-  -- without one, single hits are read from the tally.
-  -- Reads: call, unpack, name, head_bytes, log, total, horizon
-  -- Sets: low
-  local low = 0
-  do
-    local high = total
-    while low < high do
-      local middle = math.floor((low + high) / 2)
-      local before = middle * 7
-      local hit
-      if log then
-        hit = unpack('>I7', log, before + 1)
-      else
-        before = head_bytes + before
-        hit = unpack('>I7', call('GETRANGE', name, before, before + 7 - 1))
+  -- The log: as many hits of that time as the call was charged.
+  local first, behind = 0, 0
+  if admitted <= now and now < admitted + reach then
+    local total = #log / 7
+    local horizon = admitted - 1
+    -- parts/search.lua
+    -- Binary search: how many hits of a log of `total` hits are not later than `horizon`. The log is the string `log`;
+    -- without one, single hits are read from the tally.
+    -- Reads: call, unpack, name, head_bytes, log, total, horizon
+    -- Sets: low
+    local low = 0
+    do
+      local high = total
+      while low < high do
+        local middle = math.floor((low + high) / 2)
+        local before = middle * 7
+        local hit
+        if log then
+          hit = unpack('>I7', log, before + 1)
+        else
+          before = head_bytes + before
+          hit = unpack('>I7', call('GETRANGE', name, before, before + 7 - 1))
+        end
+        if hit <= horizon then low = middle + 1 else high = middle end
       end
-      if hit <= horizon then low = middle + 1 else high = middle end
+    end
+    first = low
+    behind = low
+    local most = math.min(first + math.min(cost, largest), total)
+    while behind < most and unpack('>I7', log, behind * 7 + 1) == admitted do
+      behind = behind + 1
     end
   end
-  local first = low
-  local units = math.min(cost, largest)
-  while low - first < units and low < total and unpack('>I7', log, low * 7 + 1) == admitted do
-    low = low + 1
-  end
 
-  if #value > 0 and (changed or low > first) then
+  if #value > 0 and (changed or behind > first) then
     head = table.concat(next_cells) .. string.sub(head, cell_bytes + 1)
-    log = string.sub(log, 1, first * 7) .. string.sub(log, low * 7 + 1)
+    log = string.sub(log, 1, first * 7) .. string.sub(log, behind * 7 + 1)
     writes[#writes + 1] = { name, head .. log }
   end
 end

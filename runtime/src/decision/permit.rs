@@ -66,8 +66,9 @@ impl Permit {
 
     /// Refunds the permit: removes exactly the hits of this call, also when other calls were admitted since.
     ///
-    /// Returns whether there was anything to take back: hits that are out of every window are not. Dropping a permit
-    /// refunds nothing, and neither does dropping this future before it is ready.
+    /// Returns whether a rule still counted the call. Hits that are out of their window stay where they are, and so do tokens
+    /// that have flowed into a bucket again. Dropping a permit refunds nothing, and neither does dropping this future before
+    /// it is ready.
     ///
     /// # Errors
     ///

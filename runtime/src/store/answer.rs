@@ -24,9 +24,9 @@ pub(crate) enum Outcome {
         rule: usize,
         retry_after: Option<Duration>,
     },
-    /// A subject is banned, for that long.
+    /// A subject is banned. The wait is that for the end of the ban and for the rules, whichever is longer.
     Banned {
-        retry_after: Duration,
+        retry_after: Option<Duration>,
     },
 }
 

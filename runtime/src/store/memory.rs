@@ -91,9 +91,6 @@ impl Memory {
             let tally = locked.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group)));
             ask(tally, id.group, first, options.cost, now_us, &mut builder);
             first += id.group.rules.len();
-            if builder.is_banned() {
-                break;
-            }
         }
         let outcome = builder.build();
         let mut quotas = Vec::new();
@@ -101,7 +98,7 @@ impl Memory {
             let mut empty = None;
             let tally = locked.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group)));
             charge(tally, id.group, outcome, request, now_us);
-            if options.report && !is_ban(outcome) {
+            if options.report {
                 tally.report(id.group, now_us, &mut quotas);
             }
         }
@@ -109,7 +106,8 @@ impl Memory {
         Ok(Answer { outcome, report: answer::report(request.policy, quotas), at_us: now_us })
     }
 
-    /// Removes the hits of a call that was admitted then, from every tally that still has them.
+    /// Removes the hits of a call that was admitted then, from every rule in which they still count; returns whether there
+    /// was one.
     pub(crate) fn refund(&self, request: Request<'_>, admitted_us: u64) -> bool {
         let mut refunded = false;
         for id in request.tally_ids() {
@@ -216,12 +214,7 @@ fn ask(tally: &mut Tally, group: &RuleGroup, first: usize, cost: u64, now_us: u6
     tally.ask(group, first, cost, now_us, builder);
 }
 
-/// Whether the subject is banned, in which case no rule was asked.
-fn is_ban(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Banned { .. })
-}
-
-/// Counts the call if it was admitted, and towards a ban if it was denied.
+/// Counts the call if it was admitted, and towards a ban if it was denied. A call of a banned subject counts nowhere.
 #[inline]
 fn charge(tally: &mut Tally, group: &RuleGroup, outcome: Outcome, request: Request<'_>, now_us: u64) {
     let options = request.options;

@@ -65,7 +65,8 @@ impl Redis {
         }
     }
 
-    /// Removes the hits of a call that was admitted then; returns whether there were any.
+    /// Removes the hits of a call that was admitted then, from every rule in which they still count; returns whether there
+    /// was one.
     pub(crate) async fn refund(&self, request: Request<'_>, admitted_us: u64) -> Result<bool, BackendError> {
         self.server.refund(request, admitted_us, self.until()?).await
     }

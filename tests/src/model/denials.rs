@@ -14,9 +14,9 @@ pub(super) struct Denials {
 }
 
 impl Denials {
-    /// How long the ban lasts, if there is one. What begins in the future is from before the clock was set back.
-    pub(super) fn banned(&self, now: u128) -> Option<u128> {
-        self.ban.filter(|&(began, ends)| began <= now && now < ends).map(|(_, ends)| ends - now)
+    /// When the ban ends, if there is one. One that begins in the future is from before the clock was set back.
+    pub(super) fn ban_ends(&self, now: u128) -> Option<u128> {
+        self.ban.filter(|&(began, ends)| began <= now && now < ends).map(|(_, ends)| ends)
     }
 
     /// Adds one. It leads to a ban if so many, this one included, are in the window that ends now.

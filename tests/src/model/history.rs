@@ -15,7 +15,7 @@ struct Hit {
     weight: u128,
     /// What it left in the bucket, in tokens times `per`.
     level: u128,
-    /// Since when the bucket was in use.
+    /// Since when the bucket was in use and not full.
     since: u128,
 }
 
@@ -66,7 +66,7 @@ impl History {
 
     pub(super) fn charge(&mut self, rule: &Rule, cost: u128, now: u128) {
         let level = self.level(rule, now).saturating_sub(cost * per(rule));
-        let since = self.0.last().filter(|_| now < self.over(rule)).map_or(now, |hit| hit.since);
+        let since = self.0.last().filter(|_| self.holds_something(rule, now)).map_or(now, |hit| hit.since);
         self.0.push(Hit { at: now, weight: cost, level, since });
     }
 
@@ -74,28 +74,46 @@ impl History {
         self.0.push(Hit { at: now, weight: units, level: 0, since: now });
     }
 
-    /// Takes back a call of that time, if it belongs to what the rule counts now.
+    /// Removes a call of that time, if it belongs to what the rule counts now, and returns whether it does.
     pub(super) fn refund(&mut self, rule: &Rule, cost: u128, at: u128, now: u128) -> bool {
-        let (per, limit, begun) = (per(rule), limit(rule), self.begun(rule));
-        let Some(last) = self.0.last_mut() else { return false };
+        let per = per(rule);
+        let begun = self.begun(rule);
+        // What lies in the future is as good as forgotten.
+        if begun > now {
+            return false;
+        }
         match rule.algorithm() {
-            Algorithm::SlidingCounter { .. } if at >= begun => at < begun + per && self.take(begun, begun + per, cost),
-            Algorithm::SlidingCounter { .. } => at + per >= begun && self.take(begun - per, begun, cost),
-            Algorithm::FixedWindow { .. } => (begun..begun + per).contains(&at) && self.take(begun, u128::MAX, cost),
+            Algorithm::SlidingCounter { .. } => {
+                // A slot counts in itself and in the next one. Two of them are known: the last one and that before.
+                let slot = at - at % per;
+                let counts = (now - now % per) <= slot + per;
+                let is_known = slot == begun || slot + per == begun;
+                counts && is_known && self.take(slot, slot + per, cost)
+            }
+            Algorithm::FixedWindow { .. } => {
+                let window = begun..begun + per;
+                window.contains(&at) && window.contains(&now) && self.take(begun, u128::MAX, cost)
+            }
             Algorithm::Cron { schedule } => {
-                // What lies in the future is as good as forgotten.
                 let tick = last_tick(schedule, now);
-                begun <= now && (tick..=begun).contains(&at) && self.take(tick, u128::MAX, cost)
+                (tick..=begun).contains(&at) && self.take(tick, u128::MAX, cost)
             }
             _ => {
-                // No fuller than full, and no emptier than before.
-                let (before, refilled) = (last.level, (last.level + cost * per).min(limit * per));
-                if (last.since..=last.at).contains(&at) {
-                    last.level = refilled.max(before);
+                let full = limit(rule) * per;
+                let holds_something = self.holds_something(rule, now);
+                let Some(last) = self.0.last_mut() else { return false };
+                let counts = holds_something && (last.since..=last.at).contains(&at) && cost > 0;
+                if counts {
+                    last.level = (last.level + cost * per).min(full);
                 }
-                last.level > before
+                counts
             }
         }
+    }
+
+    /// Whether a bucket is in use and not full: else the calls before do not matter.
+    fn holds_something(&self, rule: &Rule, at: u128) -> bool {
+        at < self.over(rule) && self.level(rule, at) < limit(rule) * per(rule)
     }
 
     /// Takes up to that weight away from the calls of these times, and tells whether they had any.

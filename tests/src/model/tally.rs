@@ -35,18 +35,21 @@ impl Tally {
 
     pub(super) fn charge(&mut self, rules: &[Rule], cost: u128, now: u128, spare: u128) {
         self.others(rules).for_each(|(rule, history)| history.charge(rule, cost, now));
-        let sliding = || rules.iter().filter(|rule| is_sliding(rule));
-        let Some(reach) = sliding().map(per).max() else { return };
         let largest = largest(rules);
+        if largest == 0 {
+            return;
+        }
         self.log.log(cost.min(largest), now);
         if self.log.weight(0, u128::MAX) > spare * largest {
+            let reach = reach(rules);
             self.log.forget_calls(|at| at + reach <= now);
         }
     }
 
-    /// Takes back a call of that time from every rule that still counts it, and tells whether any does.
+    /// Removes a call of that time from every rule that still counts it, and returns whether one does.
     pub(super) fn refund(&mut self, rules: &[Rule], cost: u128, at: u128, now: u128) -> bool {
-        let mut found = self.log.take(at, at + 1, cost.min(largest(rules)));
+        let counts = at <= now && now < at + reach(rules);
+        let mut found = counts && self.log.take(at, at + 1, cost.min(largest(rules)));
         self.log.forget_nothings();
         for (rule, history) in self.others(rules) {
             found |= history.refund(rule, cost, at, now);
@@ -61,4 +64,9 @@ impl Tally {
 
 fn largest(rules: &[Rule]) -> u128 {
     rules.iter().filter(|rule| is_sliding(rule)).map(|rule| rule.count().max(1).into()).max().unwrap_or_default()
+}
+
+/// How long the log counts a call.
+fn reach(rules: &[Rule]) -> u128 {
+    rules.iter().filter(|rule| is_sliding(rule)).map(per).max().unwrap_or_default()
 }

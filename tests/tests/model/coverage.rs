@@ -14,7 +14,7 @@ pub(crate) struct Coverage {
 }
 
 /// Each part of the semantics, and of how many decisions one has to meet it.
-const PARTS: [(&str, u64); 26] = [
+const PARTS: [(&str, u64); 28] = [
     ("admitted", 4),
     ("admitted for nothing", 200),
     ("denied for ever", 200),
@@ -24,6 +24,8 @@ const PARTS: [(&str, u64); 26] = [
     ("of several subjects, one beside the main one denied", 50),
     ("banned", 50),
     ("banned by denials", 100),
+    ("banned and reported", 200),
+    ("banned for ever", 500),
     ("overridden", 20),
     ("overridden for one subject", 50),
     ("door closed", 500),
@@ -70,7 +72,11 @@ impl Coverage {
                 self.met_if("denied for ever", wait.is_none());
                 self.met_if("of several subjects, one beside the main one denied", several && *subject > 0);
             }
-            Verdict::Banned(_) => self.met("banned"),
+            Verdict::Banned(wait) => {
+                self.met("banned");
+                self.met_if("banned and reported", call.report);
+                self.met_if("banned for ever", wait.is_none());
+            }
         }
     }
 

@@ -144,7 +144,7 @@ fn plain_decision(policy: &Policy, outcome: Outcome) -> Decision {
 fn decision_of(policy: &Policy, outcome: Outcome, report: Vec<RuleStatus>) -> Decision {
     let (rule, retry_after) = match outcome {
         Outcome::Denied { rule, retry_after } => (Some(rule), retry_after),
-        Outcome::Banned { retry_after } => (None, Some(retry_after)),
+        Outcome::Banned { retry_after } => (None, retry_after),
         Outcome::Admitted => return Decision::Allowed(Permit::new(report, None)),
     };
     Decision::Denied(Denial::new(policy.clone(), rule, retry_after, report))

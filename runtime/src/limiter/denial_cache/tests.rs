@@ -124,7 +124,7 @@ fn a_policy_with_a_ban_remembers_no_denial() {
     let banning = Policy::builder("p").rule(Rule::sliding_window(1, 60 * SECOND)).ban(ban).build().unwrap();
     let (denials, subjects) = (DenialCache::new(SECOND).unwrap(), [subject("s")]);
     let request = request(&banning, &subjects, 1);
-    for verdict in [denied(3_000_000), Outcome::Banned { retry_after: 600 * SECOND }] {
+    for verdict in [denied(3_000_000), Outcome::Banned { retry_after: Some(600 * SECOND) }] {
         denials.record(request, verdict, START_US, START_US);
         assert_eq!(denials.get(request, START_US), None);
     }

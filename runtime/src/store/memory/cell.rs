@@ -62,16 +62,20 @@ impl Cell {
         }
     }
 
-    /// Returns a cell without what a call was counted in it that was admitted then, as far as it still counts.
+    /// Returns the cell without what a call that was admitted then still counts for now.
     pub(super) fn refunded(self, rule: &Rule, cost: u64, admitted_us: u64, now_us: u64) -> Self {
-        #[cfg(not(feature = "cron"))]
-        let _ = now_us;
+        // A cell that is later than now is as good as forgotten.
+        if self.is_after(now_us) {
+            return self;
+        }
         match rule.algorithm() {
-            Algorithm::FixedWindow { per } => fixed::refunded(self, micros::from_duration(*per), cost, admitted_us),
-            Algorithm::SlidingCounter { per } => {
-                counter::refunded(self, micros::from_duration(*per), cost, admitted_us)
+            Algorithm::FixedWindow { per } => {
+                fixed::refunded(self, micros::from_duration(*per), cost, admitted_us, now_us)
             }
-            Algorithm::TokenBucket(bucket) => bucket::refunded(self, bucket, rule.count(), cost, admitted_us),
+            Algorithm::SlidingCounter { per } => {
+                counter::refunded(self, micros::from_duration(*per), cost, admitted_us, now_us)
+            }
+            Algorithm::TokenBucket(bucket) => bucket::refunded(self, bucket, rule.count(), cost, admitted_us, now_us),
             #[cfg(feature = "cron")]
             Algorithm::Cron { schedule } => cron::refunded(self, schedule, cost, admitted_us, now_us),
             _ => self,

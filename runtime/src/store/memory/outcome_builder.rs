@@ -1,14 +1,15 @@
 //! Combines the answers of all rules on one call.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use super::wait::Wait;
 use crate::store::Outcome;
 
 /// Combines what the rules answer; one that makes the call wait denies it.
 ///
-/// The wait is the longest of all, unless a rule that would admit the call by then lapses before. The rule to report is the
-/// first duplicate rule that denies, or else the rule with the longest wait.
+/// The wait is the longest of all, that for the end of a ban included, unless a rule that would admit the call by then
+/// lapses before. The rule to report is the first duplicate rule that denies, or else the rule with the longest wait.
 #[derive(Debug, Default)]
 pub(super) struct OutcomeBuilder {
     longest: Option<(usize, Wait)>,
@@ -42,21 +43,22 @@ impl OutcomeBuilder {
 
     /// Adds the rest of a subject's ban.
     pub(super) fn add_ban(&mut self, wait: Wait) {
-        self.ban = Some(wait);
-    }
-
-    pub(super) fn is_banned(&self) -> bool {
-        self.ban.is_some()
+        self.ban = self.ban.max(Some(wait));
     }
 
     #[inline]
     pub(super) fn build(self) -> Outcome {
-        if let Some(wait) = self.ban {
-            return Outcome::Banned { retry_after: wait.retry_after().unwrap_or_default() };
+        if let Some(rest) = self.ban {
+            let wait = self.longest.map_or(rest, |(_, wait)| wait.max(rest));
+            return Outcome::Banned { retry_after: self.retry_after(wait) };
         }
         self.longest.map_or(Outcome::Admitted, |(longest, wait)| Outcome::Denied {
             rule: self.duplicate.unwrap_or(longest),
-            retry_after: wait.retry_after().filter(|_| self.lapse.is_none_or(|lapse| wait < lapse)),
+            retry_after: self.retry_after(wait),
         })
+    }
+
+    fn retry_after(&self, wait: Wait) -> Option<Duration> {
+        wait.retry_after().filter(|_| self.lapse.is_none_or(|lapse| wait < lapse))
     }
 }

@@ -48,11 +48,11 @@ impl Tally {
         }
     }
 
-    /// Asks every rule, unless the subject is banned. The first rule has the place `first` in its request.
+    /// Asks every rule, and whether the subject is banned. The first rule has the place `first` in its request.
     #[inline]
     pub(super) fn ask(&self, group: &RuleGroup, first: usize, cost: u64, now_us: u64, builder: &mut OutcomeBuilder) {
         if let Some(wait) = self.ban_state.as_ref().and_then(|ban_state| ban_state.wait(now_us)) {
-            return builder.add_ban(wait);
+            builder.add_ban(wait);
         }
         for window in &group.windows {
             let place = first + window.place;
@@ -108,7 +108,8 @@ impl Tally {
         self.ban_state = Some(Box::new(ban_state));
     }
 
-    /// Removes what a call was counted as that was admitted then; returns whether there was anything.
+    /// Removes the hits of a call that was admitted then from every rule in which they still count; returns whether there
+    /// was one.
     pub(super) fn refund(&mut self, group: &RuleGroup, cost: u64, admitted_us: u64, now_us: u64) -> bool {
         let mut changed = false;
         for (cell, (_, rule)) in self.cells.iter_mut().zip(group.rules_with_cells()) {
@@ -116,11 +117,14 @@ impl Tally {
             changed |= refunded != *cell;
             *cell = refunded;
         }
-        let first = self.hits_us.partition_point(|&hit| hit < admitted_us);
-        let hits = self.hits_us.partition_point(|&hit| hit <= admitted_us) - first;
-        let units = hits.min(usize::try_from(cost.min(group.largest)).unwrap_or(usize::MAX));
-        self.hits_us.drain(first..first + units);
-        changed || units > 0
+        if admitted_us <= now_us && now_us < admitted_us + group.reach_us {
+            let first = self.hits_us.partition_point(|&hit| hit < admitted_us);
+            let hits = self.hits_us.partition_point(|&hit| hit <= admitted_us) - first;
+            let units = hits.min(usize::try_from(cost.min(group.largest)).unwrap_or(usize::MAX));
+            self.hits_us.drain(first..first + units);
+            changed |= units > 0;
+        }
+        changed
     }
 
     /// Adds what is left of every rule.

@@ -22,7 +22,7 @@ impl Wait {
         self == Self::NONE
     }
 
-    /// As callers are told it: `None` is never.
+    /// The wait as callers see it: `None` is never.
     pub(super) fn retry_after(self) -> Option<Duration> {
         (self != Self::NEVER).then(|| Duration::from_micros(self.0))
     }

@@ -60,14 +60,15 @@ impl Server {
         wire::read_replies(&values, requests).ok_or_else(unknown_shape)
     }
 
-    /// Takes back the hits of a call that was admitted then; tells whether there were any.
+    /// Removes the hits of a call that was admitted then, from every rule in which they still count; returns whether there
+    /// was one.
     pub(super) async fn refund(
         &self,
         request: Request<'_>,
         admitted_us: u64,
         until: Instant,
     ) -> Result<bool, BackendError> {
-        // By the time that the first answer tells, the second is the last.
+        // The first answer has the server's time, by which the second has the right ticks.
         for _ in 0..2 {
             let arguments = [pack::request(&request, self.now_us()), admitted_us.to_string().into()];
             let values = self.run(&self.refund, request.keys(&self.prefix), &arguments, until).await?;

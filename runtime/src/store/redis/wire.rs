@@ -36,12 +36,11 @@ fn integer(bytes: [u8; lua::INTEGER_BYTES]) -> i64 {
 pub(super) fn read_replies(mut values: &[i64], requests: &[Request<'_>]) -> Option<Vec<Reply>> {
     let mut replies = Vec::with_capacity(requests.len());
     for request in requests {
-        let (&head, rest) = values.split_first_chunk::<{ lua::REPLY_FIELDS }>()?;
-        // Only a request that was decided is reported on.
-        let decided = head[1] >= lua::ADMITTED;
-        let reported = if request.options.report && decided { request.policy.rules().len() } else { 0 };
+        let (&[at_us, code, wait_us], rest) = values.split_first_chunk::<{ lua::REPLY_FIELDS }>()?;
+        let is_decided = !matches!(code, lua::STALE_TICKS | lua::UNREADABLE);
+        let reported = if request.options.report && is_decided { request.policy.rules().len() } else { 0 };
         let (quotas, rest) = rest.split_at_checked(lua::REPORT_FIELDS * reported)?;
-        replies.push(read_reply(request.policy, head, quotas)?);
+        replies.push(read_reply(request.policy, [at_us, code, wait_us], quotas)?);
         values = rest;
     }
     values.is_empty().then_some(replies)
@@ -49,13 +48,12 @@ pub(super) fn read_replies(mut values: &[i64], requests: &[Request<'_>]) -> Opti
 
 fn read_reply(policy: &Policy, [at_us, code, wait_us]: [i64; lua::REPLY_FIELDS], quotas: &[i64]) -> Option<Reply> {
     let at_us = u64::try_from(at_us).ok()?;
-    let outcome = match (code, wait_us) {
-        (lua::STALE_TICKS, _) => return Some(Reply::StaleTicks),
-        (lua::UNREADABLE, _) => return Some(Reply::Unreadable),
-        (lua::BANNED, 1..) => Outcome::Banned { retry_after: micros(wait_us)? },
-        (lua::ADMITTED, 0) => Outcome::Admitted,
-        (0.., lua::NEVER) => Outcome::Denied { rule: position(policy, code)?, retry_after: None },
-        (0.., 1..) => Outcome::Denied { rule: position(policy, code)?, retry_after: Some(micros(wait_us)?) },
+    let outcome = match code {
+        lua::STALE_TICKS => return Some(Reply::StaleTicks),
+        lua::UNREADABLE => return Some(Reply::Unreadable),
+        lua::ADMITTED if wait_us == 0 => Outcome::Admitted,
+        lua::BANNED => Outcome::Banned { retry_after: retry_after(wait_us)? },
+        0.. => Outcome::Denied { rule: position(policy, code)?, retry_after: retry_after(wait_us)? },
         _ => return None,
     };
     let quotas = quotas.chunks_exact(lua::REPORT_FIELDS).map(|pair| {
@@ -75,6 +73,15 @@ pub(super) fn server_us(values: &[i64]) -> Option<u64> {
 fn position(policy: &Policy, code: i64) -> Option<usize> {
     let place = usize::try_from(code).ok()?;
     (place < policy.rules().len()).then(|| policy.position(place))
+}
+
+/// The wait of a call that is not admitted. There is none if the call can never be admitted.
+fn retry_after(wait_us: i64) -> Option<Option<Duration>> {
+    match wait_us {
+        lua::NEVER => Some(None),
+        1.. => micros(wait_us).map(Some),
+        _ => None,
+    }
 }
 
 fn micros(us: i64) -> Option<Duration> {
@@ -115,8 +122,11 @@ mod tests {
         assert_eq!(read(&[7, 0, 1_000_000], false).unwrap(), answer(denied(second), vec![]));
         assert_eq!(read(&[7, 0, -1], false).unwrap(), answer(denied(None), vec![]));
         assert_eq!(read(&[7, -1, 0, 3, 5], true).unwrap(), answer(Outcome::Admitted, vec![Quota::new(3, 5)]));
-        let banned = Outcome::Banned { retry_after: Duration::from_secs(1) };
-        assert_eq!(read(&[7, -4, 1_000_000], true).unwrap(), answer(banned, vec![]));
+        for (wait_us, retry_after) in [(1_000_000, second), (-1, None)] {
+            let banned = Outcome::Banned { retry_after };
+            assert_eq!(read(&[7, -4, wait_us], false).unwrap(), answer(banned, vec![]));
+            assert_eq!(read(&[7, -4, wait_us, 3, 5], true).unwrap(), answer(banned, vec![Quota::new(3, 5)]));
+        }
         assert_eq!(read(&[7, -2, 0], true), Some(vec![Reply::StaleTicks]));
         assert_eq!(read(&[7, -3, 0], true), Some(vec![Reply::Unreadable]));
     }
@@ -154,6 +164,7 @@ mod tests {
             &[7, 0, 0],
             &[7, 1, 5],
             &[7, -5, 5],
+            &[7, -4, 0],
             &[7, 0, -2],
             &[7, -1, 0, 0],
         ] {

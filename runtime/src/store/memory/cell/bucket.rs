@@ -45,21 +45,29 @@ pub(super) fn lapse(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now
 }
 
 pub(super) fn charged(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_us: u64) -> Cell {
+    let per_us = micros::from_duration(bucket.per());
+    // A full bucket holds the same, whatever was taken before.
+    let since_us = if cell.amount == bucket.capacity_or(count) * per_us { now_us } else { cell.since_us };
     Cell {
         stamp_us: now_us,
-        amount: cell.amount - cost * micros::from_duration(bucket.per()),
+        amount: cell.amount - cost * per_us,
         other: now_us + micros::from_duration(bucket.reset_after_or(count)),
-        ..cell
+        since_us,
     }
 }
 
-/// A bucket that has been unused since is not the one that the tokens were taken from.
-pub(super) fn refunded(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, admitted_us: u64) -> Cell {
+/// A bucket that is unused or full now holds nothing of any call.
+pub(super) fn refunded(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, admitted_us: u64, now_us: u64) -> Cell {
     let per_us = micros::from_duration(bucket.per());
-    let counted = cell.since_us <= admitted_us && admitted_us <= cell.stamp_us;
-    // Another version of the policy may hold more. What is there stays there.
-    let full = (bucket.capacity_or(count) * per_us).max(cell.amount);
-    if counted { Cell { amount: (cell.amount + cost.saturating_mul(per_us)).min(full), ..cell } } else { cell }
+    let full = bucket.capacity_or(count) * per_us;
+    let is_unused = cell.stamp_us + micros::from_duration(bucket.reset_after_or(count)) <= now_us;
+    let is_full = at(cell, bucket, count, now_us).amount >= full;
+    let counts = !is_unused && !is_full && cell.since_us <= admitted_us && admitted_us <= cell.stamp_us;
+    if counts {
+        Cell { amount: cell.amount.saturating_add(cost.saturating_mul(per_us)).min(full), ..cell }
+    } else {
+        cell
+    }
 }
 
 pub(super) fn quota(cell: Cell, bucket: &TokenBucket, count: u64, now_us: u64) -> Quota {

@@ -24,11 +24,13 @@ pub(super) fn wait(cell: Cell, count: u64, slot_us: u64, cost: u64, now_us: u64)
     }
 }
 
-pub(super) fn refunded(cell: Cell, slot_us: u64, cost: u64, admitted_us: u64) -> Cell {
-    // What lies beyond the slot was forgotten when the clock was set back.
-    if (cell.stamp_us..cell.stamp_us + slot_us).contains(&admitted_us) {
+/// The weight of a slot counts until the end of the next slot.
+pub(super) fn refunded(cell: Cell, slot_us: u64, cost: u64, admitted_us: u64, now_us: u64) -> Cell {
+    let ends_us = cell.stamp_us + slot_us;
+    let slot = cell.stamp_us..ends_us;
+    if slot.contains(&admitted_us) && now_us < ends_us + slot_us {
         Cell { amount: cell.amount.saturating_sub(cost), ..cell }
-    } else if (cell.stamp_us..cell.stamp_us + slot_us).contains(&(admitted_us + slot_us)) {
+    } else if slot.contains(&(admitted_us + slot_us)) && now_us < ends_us {
         Cell { other: cell.other.saturating_sub(cost), ..cell }
     } else {
         cell

@@ -21,10 +21,10 @@ pub(super) fn wait(cell: Cell, count: u64, cost: u64, now_us: u64) -> Wait {
 }
 
 pub(super) fn refunded(cell: Cell, schedule: &Schedule, cost: u64, admitted_us: u64, now_us: u64) -> Cell {
-    let last = schedule.last_tick(now_us).unwrap_or(0);
-    // What is later than the last hit was forgotten when the clock was set back; what is later than now is going to be.
-    let counted = last <= admitted_us && admitted_us <= cell.stamp_us && cell.stamp_us <= now_us;
-    if counted { Cell { amount: cell.amount.saturating_sub(cost), ..cell } } else { cell }
+    let last_tick_us = schedule.last_tick(now_us).unwrap_or(0);
+    // What is later than the last hit was forgotten when the clock was set back.
+    let counts = last_tick_us <= admitted_us && admitted_us <= cell.stamp_us;
+    if counts { Cell { amount: cell.amount.saturating_sub(cost), ..cell } } else { cell }
 }
 
 pub(super) fn quota(cell: Cell, count: u64, now_us: u64) -> Quota {

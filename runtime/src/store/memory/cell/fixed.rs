@@ -12,9 +12,10 @@ pub(super) fn wait(cell: Cell, count: u64, window_us: u64, cost: u64, now_us: u6
     wait_for_room(cell.amount, count, cost, || Wait::until(cell.stamp_us + window_us, now_us))
 }
 
-pub(super) fn refunded(cell: Cell, window_us: u64, cost: u64, admitted_us: u64) -> Cell {
-    let counted = cell.stamp_us <= admitted_us && admitted_us < cell.stamp_us + window_us;
-    if counted { Cell { amount: cell.amount.saturating_sub(cost), ..cell } } else { cell }
+pub(super) fn refunded(cell: Cell, window_us: u64, cost: u64, admitted_us: u64, now_us: u64) -> Cell {
+    let window = cell.stamp_us..cell.stamp_us + window_us;
+    let counts = window.contains(&admitted_us) && window.contains(&now_us);
+    if counts { Cell { amount: cell.amount.saturating_sub(cost), ..cell } } else { cell }
 }
 
 pub(super) fn quota(cell: Cell, count: u64, window_us: u64, now_us: u64) -> Quota {

@@ -15,7 +15,7 @@ pub(in crate::store::memory) struct Cell {
     pub(super) stamp_us: u64,
     pub(super) amount: u64,
     pub(super) other: u64,
-    /// Since when a token bucket has been in use.
+    /// Since when hits count in the level of a token bucket: before, it was full or unused.
     pub(super) since_us: u64,
 }
 

@@ -63,7 +63,16 @@ pub enum Verdict {
     Banned(Option<u128>),
 }
 
-/// What it takes to give an admitted call back.
+/// Which subjects of a call are reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subjects {
+    /// The main one.
+    Main,
+    /// All of them.
+    All,
+}
+
+/// What it takes to refund an admitted call.
 #[derive(Clone, Debug)]
 pub struct Ticket {
     plan: Plan,
@@ -187,10 +196,11 @@ impl Model {
         found
     }
 
-    /// Forgets what the subjects of a call have done, under its own rules and under those that stand in for them.
-    pub fn reset(&mut self, call: &Call) {
+    /// Forgets what subjects of a call have done, under its own rules and under those of an override.
+    pub fn reset(&mut self, call: &Call, subjects: Subjects) {
         for plan in [call.plan.clone(), self.in_force(call)] {
-            for share in plan.shares() {
+            let is_reset = |share: &&Share| subjects == Subjects::All || share.subject == 0;
+            for share in plan.shares().iter().filter(is_reset) {
                 let tallies = self.tallies.entry((share.subject, call.subjects[share.subject])).or_default();
                 tallies.retain(|(structure, _)| *structure != share.structure);
             }

@@ -61,7 +61,9 @@ impl Plan {
         &self.0.shares
     }
 
-    pub(super) fn counts_the_main_subject(&self) -> bool {
+    /// Whether there is a rule on the main subject, or a ban.
+    #[must_use]
+    pub fn counts_the_main_subject(&self) -> bool {
         self.shares().iter().any(|share| share.subject == 0)
     }
 

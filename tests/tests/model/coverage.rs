@@ -14,7 +14,7 @@ pub(crate) struct Coverage {
 }
 
 /// Each part of the semantics, and of how many decisions one has to meet it.
-const PARTS: [(&str, u64); 28] = [
+const PARTS: [(&str, u64); 29] = [
     ("admitted", 4),
     ("admitted for nothing", 200),
     ("denied for ever", 200),
@@ -33,7 +33,8 @@ const PARTS: [(&str, u64); 28] = [
     ("clock set back", 50),
     ("refunded", 100),
     ("refunded too late", 500),
-    ("reset", 200),
+    ("reset", 500),
+    ("all subjects reset", 500),
     ("banned by hand", 500),
     ("ban ended by hand", 500),
     ("override changed", 100),

@@ -10,7 +10,7 @@ use fastrand::Rng;
 use futures_util::future::join_all;
 use tallygate::{Check, Decision, Limiter, Permit, Rule, Subject};
 use tallygate_tests::clocked::START_US;
-use tallygate_tests::model::{Answer, Call, Model, Ticket, Verdict};
+use tallygate_tests::model::{Answer, Call, Model, Subjects, Ticket, Verdict};
 
 use crate::coverage::Coverage;
 use crate::policies::{self, LABELS, Version};
@@ -230,15 +230,18 @@ impl Sequence<'_> {
         assert!(refunded == expected, "the model says {expected}, the limiter {refunded}\n{}", self.told);
     }
 
-    /// Forgets subjects. Whoever gives back a permit from before may take back another call's.
+    /// Resets subjects. After that, a refund of an earlier permit could remove another call's hits.
     async fn reset(&mut self, coverage: &mut Coverage) {
         let (version, call) = self.call();
-        self.model.reset(&call);
+        let main = call.plan.counts_the_main_subject() && self.random.bool();
+        let subjects = if main { Subjects::Main } else { Subjects::All };
+        self.model.reset(&call, subjects);
         self.permits.clear();
-        coverage.met("reset");
-        self.told.note(self.now_us, Act::Reset(call.subjects));
+        coverage.met(if main { "reset" } else { "all subjects reset" });
+        self.told.note(self.now_us, Act::Reset(subjects, call.subjects));
         let subject = self.subject(0, call.subjects[0]);
-        self.check(version, &call, &subject).reset().await.expect("the backend answers");
+        let check = self.check(version, &call, &subject);
+        if main { check.reset().await } else { check.reset_all().await }.expect("the backend answers");
     }
 
     /// Bans a subject by hand, or ends its ban.

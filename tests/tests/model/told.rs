@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tallygate::Rule;
 use tallygate_tests::clocked::START_US;
-use tallygate_tests::model::{Answer, Call, Ticket};
+use tallygate_tests::model::{Answer, Call, Subjects, Ticket};
 
 use crate::policies::Version;
 
@@ -25,7 +25,7 @@ pub(crate) enum Act {
     /// With the number of its version, and what the model answers.
     Call(usize, Call, Answer),
     Refund(Ticket, bool),
-    Reset([usize; 3]),
+    Reset(Subjects, [usize; 3]),
     Ban(usize, Duration),
     Override(Option<usize>, Option<Vec<Rule>>),
 }
@@ -63,7 +63,7 @@ impl fmt::Display for Act {
                 write!(f, "{subjects:?}: version {version}, cost {cost}, report {report}, peek {peek}: {answer:?}")
             }
             Self::Refund(ticket, found) => write!(f, "{ticket} given back: {found}"),
-            Self::Reset(subjects) => write!(f, "reset of {subjects:?}"),
+            Self::Reset(which, subjects) => write!(f, "reset of {which:?} of {subjects:?}"),
             Self::Ban(subject, duration) => write!(f, "ban of {subject} for {duration:?}"),
             Self::Override(subject, rules) => write!(f, "override of {subject:?} by {rules:?}"),
         }

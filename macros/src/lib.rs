@@ -174,10 +174,11 @@ mod validate;
 ///
 /// # Bans
 ///
-/// After `denials` denials in any window of length `within`, whom the policy's `key` names is banned for `duration`:
-/// every call is rejected with the kind `Banned`, and no rule is asked. The denials that count are those by any rule,
-/// duplicates included, whatever its `key`; one that a `wait` sleeps out does not. When the ban is over, denials are
-/// counted anew. `ban(…, message = "…")` says what a banned caller is told.
+/// After `denials` denials in any window of length `within`, the subject of the policy's `key` is banned for `duration`:
+/// every call is rejected with the kind `Banned` and counts nowhere; its `retry_after` lasts until the ban has ended and
+/// the rules admit the call. Denials by any rule count, duplicates included, whatever the rule's `key`; a denial that is
+/// retried while waiting does not. After the ban, denials are counted anew. `ban(…, message = "…")` is the text of the
+/// rejection.
 ///
 /// # Shadow
 ///

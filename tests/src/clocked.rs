@@ -1,6 +1,6 @@
 //! A Redis server whose clock the test sets, so that what is exact to the microsecond is tested to the microsecond.
 //!
-//! The shipped script asks Redis for the time and takes it from nobody else. A limiter that is built with a clock of the
+//! The shipped script takes the time from Redis only. A limiter that is built with a clock of the
 //! test's sends its time along, with a script that differs from the shipped one in the lines that read the clock alone.
 //!
 //! Keys still expire by the real clock. Windows of minutes, which a test lets pass in no time, see to it that none goes

@@ -1,13 +1,13 @@
-//! What a limiter decides, said as plainly as possible: every backend has to say the same.
+//! What a limiter decides, as simply as possible: every backend has to decide the same.
 //!
-//! A rule has the history of the calls it has counted, and all there is to say of it is whether one more fits. The rest
-//! follows by asking that again: the time to wait ends at the first moment at which the call fits, what remains is the
-//! greatest cost that fits. Nothing is shared with the runtime but the words for rules and the ticks of schedules.
+//! A rule has the history of the calls that it has counted. One function decides whether one more call fits. All the rest
+//! follows from it: the wait ends at the first moment at which the call fits, and what remains is the greatest cost that
+//! fits. The model shares the types of rules and the ticks of schedules with the runtime, and nothing else.
 //!
-//! | file | says |
+//! | file | what it decides |
 //! | --- | --- |
-//! | here | what a call is answered, and what else can be done |
-//! | `plan` | which rules count whom, and what an override puts in their place |
+//! | this one | the answer to a call, and everything else that callers do |
+//! | `plan` | which rules count which subject, and how an override replaces them |
 //! | `tally` | what one subject has done |
 //! | `history` | what one rule has counted: all algorithms |
 //! | `denials` | when a subject is banned |
@@ -88,20 +88,20 @@ impl fmt::Display for Ticket {
     }
 }
 
-/// All there is to know: what everybody has done, and the rules that stand in for others.
+/// All tallies and overrides.
 #[derive(Debug)]
 pub struct Model {
     /// By the subject's place in the call and its number. Rules of another structure have a tally of their own.
     tallies: HashMap<(usize, usize), Vec<(Structure, Tally)>>,
     override_of_all: Option<Vec<Rule>>,
     overrides: HashMap<usize, Vec<Rule>>,
-    /// How many times its largest count a log holds before it drops what is in no window any more. This is the storage's own
-    /// affair, and nobody sees it unless the clock is set back.
+    /// How many times its largest count a log holds before it drops what is in no window any more. This makes no difference
+    /// unless the clock is set back.
     spare: u128,
 }
 
 impl Model {
-    /// Begins where nobody has done anything, in a storage whose logs hold `spare` times their largest count.
+    /// Starts without tallies, as a store whose logs hold `spare` times their largest count.
     #[must_use]
     pub fn new(spare: u8) -> Self {
         Self { tallies: HashMap::new(), override_of_all: None, overrides: HashMap::new(), spare: spare.into() }
@@ -128,23 +128,23 @@ impl Model {
         Answer { verdict: closed.map_or(verdict, |rule| Verdict::Denied(rule, None)), standings }
     }
 
-    /// The wait ends when the call fits all rules and no subject is banned. The rule that is named is the first duplicate
-    /// that denies, or else the first of the rules that deny longest.
+    /// The wait ends when the call fits all rules and no subject is banned. The rule to report is the first duplicate rule
+    /// that denies, or else the first of the rules with the longest wait.
     fn verdict(&self, plan: &Plan, call: &Call, ban_ends: Option<u128>, now: u128) -> Verdict {
         let cost = call.cost.into();
-        let voices = self.voices(plan, call);
-        let first_fits = voices.iter().map(|(_, rule, history)| history.first_fit(rule, cost, now));
+        let counted = self.counted(plan, call);
+        let first_fits = counted.iter().map(|(_, rule, history)| history.first_fit(rule, cost, now));
         let first_fits: Vec<_> = first_fits.map(|first_fit| first_fit.unwrap_or(u128::MAX)).collect();
         let latest = first_fits.iter().copied().chain(ban_ends).max().unwrap_or(now);
-        let all_fit = latest < u128::MAX && voices.iter().all(|(_, rule, history)| history.fits(rule, cost, latest));
+        let all_fit = latest < u128::MAX && counted.iter().all(|(_, rule, history)| history.fits(rule, cost, latest));
         let wait = all_fit.then(|| latest - now);
         if ban_ends.is_some() {
             return Verdict::Banned(wait);
         }
         let duplicate =
-            voices.iter().zip(&first_fits).position(|((_, rule, _), &first)| is_duplicate(rule) && first > now);
+            counted.iter().zip(&first_fits).position(|((_, rule, _), &first)| is_duplicate(rule) && first > now);
         let named = duplicate.or_else(|| first_fits.iter().position(|&first| first == latest && first > now));
-        named.map_or(Verdict::Admitted, |named| Verdict::Denied(voices[named].0, wait))
+        named.map_or(Verdict::Admitted, |named| Verdict::Denied(counted[named].0, wait))
     }
 
     /// Counts an admitted call by all its rules, and a denied one towards a ban.
@@ -161,22 +161,22 @@ impl Model {
     }
 
     fn standings(&self, plan: &Plan, call: &Call, now: u128) -> Vec<(u128, u128)> {
-        let mut voices = self.voices(plan, call);
-        voices.sort_by_key(|(position, ..)| *position);
-        voices.into_iter().map(|(_, rule, history)| history.standing(rule, now)).collect()
+        let mut counted = self.counted(plan, call);
+        counted.sort_by_key(|(position, ..)| *position);
+        counted.into_iter().map(|(_, rule, history)| history.standing(rule, now)).collect()
     }
 
-    /// All rules, subject by subject, each with its position and with what it has counted.
-    fn voices<'a>(&'a self, plan: &'a Plan, call: &Call) -> Vec<(usize, &'a Rule, &'a History)> {
+    /// All rules, subject by subject, each with its position and what it has counted.
+    fn counted<'a>(&'a self, plan: &'a Plan, call: &Call) -> Vec<(usize, &'a Rule, &'a History)> {
         let of_share = |share: &'a Share| {
-            let tally = self.known(share, call.subjects).expect("whoever is asked about is known");
-            let heard = tally.histories(&share.rules).zip(&share.rules);
-            share.positions.iter().zip(heard).map(|(&position, (history, rule))| (position, rule, history))
+            let tally = self.known(share, call.subjects).expect("deciding creates tallies");
+            let counted = tally.histories(&share.rules).zip(&share.rules);
+            share.positions.iter().zip(counted).map(|(&position, (history, rule))| (position, rule, history))
         };
         plan.shares().iter().flat_map(of_share).collect()
     }
 
-    /// Returns what it takes to give back a call that is admitted now. A look has counted nothing.
+    /// Returns what it takes to refund a call that is admitted now. A peek has counted nothing.
     #[must_use]
     pub fn ticket(&self, call: &Call, now_us: u64) -> Ticket {
         let cost = if call.peek { 0 } else { call.cost };
@@ -184,7 +184,7 @@ impl Model {
     }
 
     /// Removes what a call still counts for, and returns whether there was anything. It goes by the time of the call: calls of
-    /// one instant are not told apart.
+    /// one instant cannot be distinguished.
     pub fn refund(&mut self, ticket: &Ticket, now_us: u64) -> bool {
         let mut found = false;
         for share in ticket.plan.shares() {

@@ -60,7 +60,7 @@ async fn denials_and_bans_live_as_long_as_they_count() {
         stored.persist();
         let digest = stored.digest();
         assert_eq!(denied(&limiter, &policy).await, RejectionKind::Banned);
-        assert_eq!((stored.digest(), stored.ttl_ms()), (digest, -1), "who is banned writes nothing");
+        assert_eq!((stored.digest(), stored.ttl_ms()), (digest, -1), "a banned call writes nothing");
         check(&limiter, &policy).ban(10 * BAN.duration()).await.unwrap();
         assert_lives(&mut stored, 10 * BAN.duration());
         check(&limiter, &policy).ban(MINUTE).await.unwrap();
@@ -71,7 +71,7 @@ async fn denials_and_bans_live_as_long_as_they_count() {
         check(&limiter, &policy).unban().await.unwrap();
         check(&limiter, &policy).reset().await.unwrap();
         check(&limiter, &policy).unban().await.unwrap();
-        assert_eq!(clocked.server().ask::<u64>("DBSIZE"), 0, "nobody is there to be let go");
+        assert_eq!(clocked.server().ask::<u64>("DBSIZE"), 0, "ending a ban creates no tally");
     }
 }
 
@@ -81,9 +81,9 @@ async fn a_refund_leaves_the_ttl_as_it_was() {
     let limiter = clocked.limiter().await;
     for policy in policies() {
         let mut stored = Stored::on(clocked.server(), "p", "s");
-        let given_back = permit(&limiter, &policy).await;
+        let permit = permit(&limiter, &policy).await;
         let (bytes, ttl_ms) = (stored.bytes(), stored.ttl_ms());
-        assert!(given_back.refund().await.unwrap());
+        assert!(permit.refund().await.unwrap());
         assert!(stored.bytes() != bytes && (1..=ttl_ms).contains(&stored.ttl_ms()));
         assert!(check(&limiter, &policy).await.unwrap().is_allowed());
         clocked.server().ask::<()>("FLUSHALL");
@@ -91,7 +91,7 @@ async fn a_refund_leaves_the_ttl_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_server_out_of_memory_counts_no_denial_gives_nothing_back_and_bans_nobody() {
+async fn a_server_out_of_memory_counts_no_denial_refunds_nothing_and_bans_no_subject() {
     let clocked = Clocked::start();
     let (limiter, server) = (clocked.limiter().await, clocked.server());
     for policy in policies() {
@@ -149,7 +149,7 @@ async fn several_subjects_are_charged_together_or_not_at_all_when_memory_is_out(
 }
 
 #[tokio::test]
-async fn a_refund_beside_a_tally_that_cannot_be_read_takes_nothing_from_the_other() {
+async fn a_refund_with_a_tally_that_cannot_be_read_removes_nothing_from_the_other() {
     let server = Server::start();
     let (limiter, policy) = (server.limiter().await, several());
     let check = || check(&limiter, &policy).subject("network", &Subject::of("net")).refundable();
@@ -194,7 +194,7 @@ fn scheduled(ticks: &[u64]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_refund_by_ticks_that_are_not_around_now_takes_nothing_and_says_so() {
+async fn a_refund_with_stale_ticks_removes_nothing_and_says_so() {
     let server = Server::start();
     let cell = [START_US, 4, 0].map(integer).concat();
     assert_eq!(cell.len(), CELL_BYTES);
@@ -206,10 +206,10 @@ async fn a_refund_by_ticks_that_are_not_around_now_takes_nothing_and_says_so() {
         let reply: Vec<u8> = command.arg(START_US).query(&mut server.connection()).unwrap();
         (reply, server.ask::<Vec<u8>>("GET k"))
     };
-    let told = |given: i64| [START_US, given.cast_unsigned()].map(integer).concat();
+    let replied = |code: i64| [START_US, code.cast_unsigned()].map(integer).concat();
     for ticks in [[START_US + second, START_US + 2 * second], [START_US - 2 * second, START_US - second]] {
-        assert_eq!(refund(&ticks), (told(STALE_TICKS), cell.clone()));
+        assert_eq!(refund(&ticks), (replied(STALE_TICKS), cell.clone()));
     }
-    let given_back = [START_US, 2, 0].map(integer).concat();
-    assert_eq!(refund(&[START_US - second, START_US + second]), (told(1), given_back));
+    let refunded = [START_US, 2, 0].map(integer).concat();
+    assert_eq!(refund(&[START_US - second, START_US + second]), (replied(1), refunded));
 }

@@ -1,4 +1,4 @@
-//! What the script is asked and what it answers, down to the words of its header.
+//! The requests and replies of the script, as its header defines them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
@@ -51,7 +51,7 @@ impl Monitor {
             if line.contains("\"ECHO\" \"marker\"") {
                 return commands;
             }
-            // Overrides are looked for once a second, whatever is decided meanwhile.
+            // Overrides are read once a second, whatever is decided meanwhile.
             if !line.contains(" lua] ") && !line.contains(":!overrides\"") {
                 commands.push(line.split_once("] ").unwrap().1.to_owned());
             }

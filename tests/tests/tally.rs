@@ -1,4 +1,4 @@
-//! What is stored of a subject, and for how long: looked at as an operator would, with Redis's own commands.
+//! What is stored of a subject, and for how long: read by Redis's own commands, as an operator would.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
@@ -114,7 +114,7 @@ async fn a_cell_is_three_numbers_in_front_of_the_log() {
 const COUNTER: Rule = Rule::sliding_counter(9, secs(1));
 
 #[tokio::test]
-async fn a_clock_that_was_ahead_blocks_nobody_when_it_is_set_back() {
+async fn a_clock_that_was_ahead_blocks_no_subject_when_it_is_set_back() {
     let (clocked, limiter, mut stored) = clocked().await;
     let policy = policy([(2, secs(60))]);
     assert!(call(&limiter, &policy).await.is_allowed());

@@ -1,4 +1,4 @@
-//! Which rules count whom.
+//! Which rules count which subject.
 
 use std::rc::Rc;
 

@@ -55,7 +55,7 @@ pub async fn a_count_of_zero_closes_the_door(stage: &Stage) {
     }
 }
 
-/// A call that costs nothing is counted by nobody, and the report says so.
+/// A call that costs nothing is counted by no rule, and the report says so.
 pub async fn a_call_that_costs_nothing_leaves_every_rule_whole(stage: &Stage) {
     let rules = [
         Rule::sliding_window(5, secs(60)),
@@ -67,9 +67,9 @@ pub async fn a_call_that_costs_nothing_leaves_every_rule_whole(stage: &Stage) {
     let policy = policy("free", rules);
     for _ in 0..3 {
         let decision = stage.costly(&policy, &somebody(), 0).await;
-        let told: Vec<_> = decision.report().iter().map(|rule| (rule.remaining(), rule.reset())).collect();
+        let reported: Vec<_> = decision.report().iter().map(|rule| (rule.remaining(), rule.reset())).collect();
         assert!(decision.is_allowed());
-        assert_eq!(told, [5, 5, 5, 5, 1].map(|whole| (whole, secs(0))));
+        assert_eq!(reported, [5, 5, 5, 5, 1].map(|whole| (whole, secs(0))));
     }
 }
 

@@ -55,7 +55,7 @@ fn assert_banned(denial: &Denial, retry_after: Option<Duration>) {
     assert!(denial.rule().is_none());
 }
 
-/// A banned call never fits where a rule never admits it, be it only because of the ban.
+/// A banned call has no wait if a rule never admits it, or no longer admits it when the ban ends.
 pub async fn a_banned_call_that_no_wait_admits_has_no_wait(stage: &Stage) {
     let bucket = TokenBucket::new(1, secs(1)).capacity(100).initial(2).reset_after(secs(30));
     let policy = banning_at_once([Rule::fixed_window(50, secs(60)), bucket.into()]);
@@ -131,7 +131,7 @@ pub async fn denials_far_apart_lead_to_no_ban(stage: &Stage) {
     }
 }
 
-/// A look counts neither a call nor a denial.
+/// A peek counts neither a call nor a denial.
 pub async fn a_peek_counts_nothing(stage: &Stage) {
     let (policy, subject) = (banning(), Subject::of("s"));
     for _ in 0..5 {
@@ -144,7 +144,7 @@ pub async fn a_peek_counts_nothing(stage: &Stage) {
     assert_eq!(stage.denied(&policy, &subject).await.kind(), RejectionKind::Limited);
 }
 
-/// A reset forgets everything, and touches no other subject.
+/// A reset removes everything of a subject, and nothing of another.
 pub async fn a_reset_forgets_everything(stage: &Stage) {
     let (policy, subject, other) = (banning(), Subject::of("s"), Subject::of("other"));
     stage.admitted(&policy, &other).await;
@@ -157,7 +157,7 @@ pub async fn a_reset_forgets_everything(stage: &Stage) {
     assert_eq!(stage.denied(&policy, &other).await.kind(), RejectionKind::Limited);
 }
 
-/// A ban by hand lasts ten years at most and a microsecond at least, so none of them is silently none.
+/// A ban by hand lasts ten years at most and a microsecond at least, so no ban is silently ignored.
 pub async fn a_ban_by_hand_holds_however_long_or_short_it_is(stage: &Stage) {
     let (policy, subject) = (banning(), Subject::of("s"));
     let bans = [(Duration::MAX, secs(3_660 * 86_400)), (Duration::from_nanos(1), Duration::from_micros(1))];

@@ -33,7 +33,7 @@ async fn abuse(limiter: &Limiter) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_banned_call_is_told_so_until_the_ban_is_over() {
+async fn a_call_is_rejected_as_banned_until_the_ban_is_over() {
     let (limiter, runs) = (Limiter::in_memory(), Runs::default());
     abuse(&limiter).await;
     advance(Duration::from_secs(3599)).await;
@@ -47,7 +47,7 @@ async fn a_banned_call_is_told_so_until_the_ban_is_over() {
 }
 
 #[tokio::test]
-async fn a_banned_call_is_told_so_on_redis() {
+async fn a_call_is_rejected_as_banned_on_redis() {
     abuse(&Server::start().limiter().await).await;
 }
 

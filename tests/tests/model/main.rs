@@ -1,4 +1,4 @@
-//! Every backend decides as the model does: admission, the rule that is named, the time to wait, and all reports.
+//! Every backend decides as the model does: admission, the rule to report, the time to wait, and all reports.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
@@ -6,7 +6,7 @@ mod coverage;
 mod laws;
 mod policies;
 mod sequence;
-mod told;
+mod transcript;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -84,7 +84,7 @@ fn on_threads<T: Send>(url: &str, test: impl AsyncFn(Stage, &mut dyn Iterator<It
             let clock = Arc::new(AtomicU64::new(START_US));
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                // Overrides are for all who share a prefix.
+                // Limiters that share a prefix share overrides.
                 let limiter = patient().clock(Arc::clone(&clock)).prefix(format!("thread{thread}"));
                 let limiter = limiter.connect_lazy(url).unwrap();
                 let stage = Stage { limiter, clock, spare: if url == MEMORY { 0 } else { 2 } };
@@ -95,6 +95,6 @@ fn on_threads<T: Send>(url: &str, test: impl AsyncFn(Stage, &mut dyn Iterator<It
     };
     thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(run(thread))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("no mismatch, which is told above")).collect()
+        threads.into_iter().map(|thread| thread.join().expect("no mismatch, which would be shown above")).collect()
     })
 }

@@ -14,7 +14,7 @@ use tallygate_tests::model::{Answer, Call, Model, Subjects, Ticket, Verdict};
 
 use crate::coverage::Coverage;
 use crate::policies::{self, LABELS, Version};
-use crate::told::{Act, Told};
+use crate::transcript::{Act, Transcript};
 
 /// When some of them begin: in 2200, when the times need as many bits as they ever will.
 const LATE_US: u64 = 7_258_118_400_000_000 - 7;
@@ -41,18 +41,18 @@ struct Sequence<'a> {
     /// Rules that override those of the versions now and then.
     overrides: Vec<Vec<Rule>>,
     model: Model,
-    /// Whether the clock is set back now and then. Tallies in memory that are over leave when a new subject comes, and where
-    /// the clock is set back this is one way or the other. So nobody new comes after the beginning of such a sequence, when
-    /// everybody is admitted once, and nobody is forgotten.
+    /// Whether the clock is set back now and then. Memory drops expired tallies when a new subject comes, which the model
+    /// does not know, and after the clock is set back it would matter. So in such a sequence all subjects are introduced at
+    /// the beginning, and none is reset.
     sets_back: bool,
-    /// Whether somebody was banned by hand.
+    /// Whether a subject was banned by hand.
     banned_by_hand: bool,
     start_us: u64,
     now_us: u64,
-    /// How long the last denial told to wait.
+    /// The wait of the last denial.
     wait_us: u64,
     permits: Vec<(Permit, Ticket)>,
-    told: Told,
+    transcript: Transcript,
 }
 
 /// Plays the sequence of that seed, with rules that remember for no less than `shortest`.
@@ -63,19 +63,19 @@ struct Sequence<'a> {
 pub(crate) async fn play(stage: &Stage, seed: u64, shortest: Duration, coverage: &mut Coverage) {
     let mut random = Rng::with_seed(seed);
     let sets_back = random.bool();
-    let everybody_is_admitted = sets_back && stage.spare == 0;
-    let subjects = if everybody_is_admitted || random.bool() { 1 } else { SUBJECTS.len() };
+    let is_introduction_admitted = sets_back && stage.spare == 0;
+    let subjects = if is_introduction_admitted || random.bool() { 1 } else { SUBJECTS.len() };
     let versions = policies::versions(&mut random, shortest, subjects);
     let overrides = (0..random.usize(..3)).map(|_| policies::overriding(&mut random, shortest, &versions[0]));
     let is_open = |rules: &Vec<Rule>| rules.iter().all(|rule| rule.count() > 0);
-    let overrides = overrides.filter(|rules| !everybody_is_admitted || is_open(rules)).collect();
+    let overrides = overrides.filter(|rules| !is_introduction_admitted || is_open(rules)).collect();
     let start_us = if random.u8(0..8) == 0 { LATE_US } else { START_US };
     let mut sequence = Sequence {
         stage,
         sets_back,
         random,
         seed,
-        told: Told::new(seed, &versions),
+        transcript: Transcript::new(seed, &versions),
         versions,
         overrides,
         model: Model::new(stage.spare),
@@ -85,7 +85,7 @@ pub(crate) async fn play(stage: &Stage, seed: u64, shortest: Duration, coverage:
         wait_us: 0,
         permits: Vec::new(),
     };
-    sequence.introduce_everybody(coverage).await;
+    sequence.introduce_subjects(coverage).await;
     for _ in 0..STEPS {
         sequence.step(coverage).await;
     }
@@ -95,7 +95,7 @@ pub(crate) async fn play(stage: &Stage, seed: u64, shortest: Duration, coverage:
 }
 
 impl Sequence<'_> {
-    async fn introduce_everybody(&mut self, coverage: &mut Coverage) {
+    async fn introduce_subjects(&mut self, coverage: &mut Coverage) {
         let overrides = self.overrides.clone().into_iter().map(Some);
         for rules in overrides.chain([None]) {
             self.put_override(None, rules).await;
@@ -149,12 +149,12 @@ impl Sequence<'_> {
                 }
                 _ => {}
             }
-            self.told.note(self.now_us, Act::Call(*version, call.clone(), answer.clone()));
+            self.transcript.note(self.now_us, Act::Call(*version, call.clone(), answer.clone()));
             expected.push((answer, ticket));
         }
         let answers = join_all(calls.iter().map(|(version, call)| self.answer(*version, call))).await;
         for ((expected, ticket), (answer, permit)) in expected.into_iter().zip(answers) {
-            assert!(answer == expected, "the model says {expected:?}, the limiter {answer:?}\n{}", self.told);
+            assert!(answer == expected, "the model says {expected:?}, the limiter {answer:?}\n{}", self.transcript);
             self.keep(permit, ticket);
         }
     }
@@ -225,9 +225,9 @@ impl Sequence<'_> {
         let (permit, ticket) = self.permits.swap_remove(self.random.usize(..self.permits.len()));
         let expected = self.model.refund(&ticket, self.now_us);
         coverage.met(if expected { "refunded" } else { "refunded too late" });
-        self.told.note(self.now_us, Act::Refund(ticket, expected));
+        self.transcript.note(self.now_us, Act::Refund(ticket, expected));
         let refunded = permit.refund().await.expect("the backend answers");
-        assert!(refunded == expected, "the model says {expected}, the limiter {refunded}\n{}", self.told);
+        assert!(refunded == expected, "the model says {expected}, the limiter {refunded}\n{}", self.transcript);
     }
 
     /// Resets subjects. After that, a refund of an earlier permit could remove another call's hits.
@@ -238,7 +238,7 @@ impl Sequence<'_> {
         self.model.reset(&call, subjects);
         self.permits.clear();
         coverage.met(if main { "reset" } else { "all subjects reset" });
-        self.told.note(self.now_us, Act::Reset(subjects, call.subjects));
+        self.transcript.note(self.now_us, Act::Reset(subjects, call.subjects));
         let subject = self.subject(0, call.subjects[0]);
         let check = self.check(version, &call, &subject);
         if main { check.reset().await } else { check.reset_all().await }.expect("the backend answers");
@@ -252,7 +252,7 @@ impl Sequence<'_> {
         self.model.ban(&call, duration, self.now_us);
         self.banned_by_hand |= !duration.is_zero();
         coverage.met(if duration.is_zero() { "ban ended by hand" } else { "banned by hand" });
-        self.told.note(self.now_us, Act::Ban(call.subjects[0], duration));
+        self.transcript.note(self.now_us, Act::Ban(call.subjects[0], duration));
         let subject = self.subject(0, call.subjects[0]);
         let check = self.check(version, &call, &subject);
         if duration.is_zero() { check.unban().await } else { check.ban(duration).await }.expect("the backend answers");
@@ -269,7 +269,7 @@ impl Sequence<'_> {
     async fn put_override(&mut self, subject: Option<usize>, rules: Option<Vec<Rule>>) {
         let limiter = &self.stage.limiter;
         self.model.override_rules(subject, rules.clone());
-        self.told.note(self.now_us, Act::Override(subject, rules.clone()));
+        self.transcript.note(self.now_us, Act::Override(subject, rules.clone()));
         let subject = subject.map(|number| self.subject(0, number));
         let done = match (&subject, rules) {
             (None, Some(rules)) => limiter.override_rules("model", rules).await,

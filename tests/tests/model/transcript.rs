@@ -1,4 +1,4 @@
-//! What happened in a sequence, to be told when it fails.
+//! What happened in a sequence, shown when it fails.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::policies::Version;
 const SHOWN: usize = 60;
 
 /// What happened in a sequence.
-pub(crate) struct Told {
+pub(crate) struct Transcript {
     seed: u64,
     versions: Vec<Version>,
     acts: VecDeque<(u64, Act)>,
@@ -30,7 +30,7 @@ pub(crate) enum Act {
     Override(Option<usize>, Option<Vec<Rule>>),
 }
 
-impl Told {
+impl Transcript {
     pub(crate) fn new(seed: u64, versions: &[Version]) -> Self {
         Self { seed, versions: versions.to_vec(), acts: VecDeque::new() }
     }
@@ -43,7 +43,7 @@ impl Told {
     }
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for Transcript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "TALLYGATE_TEST_SEED={} plays it again; the policy's versions are", self.seed)?;
         for Version { policy, subjects, .. } in &self.versions {
@@ -62,7 +62,7 @@ impl fmt::Display for Act {
             Self::Call(version, Call { subjects, cost, report, peek, .. }, answer) => {
                 write!(f, "{subjects:?}: version {version}, cost {cost}, report {report}, peek {peek}: {answer:?}")
             }
-            Self::Refund(ticket, found) => write!(f, "{ticket} given back: {found}"),
+            Self::Refund(ticket, found) => write!(f, "{ticket} refunded: {found}"),
             Self::Reset(which, subjects) => write!(f, "reset of {which:?} of {subjects:?}"),
             Self::Ban(subject, duration) => write!(f, "ban of {subject} for {duration:?}"),
             Self::Override(subject, rules) => write!(f, "override of {subject:?} by {rules:?}"),

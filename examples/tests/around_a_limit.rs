@@ -7,8 +7,9 @@ use tallygate_tests::server::Server;
 
 /// Returns what an example prints: in memory, on Redis, and once more on the same Redis.
 fn printed(example: &str) -> [String; 3] {
-    // Built by the test itself: another build may have left an old one in its place.
-    let cargo = CargoBuild::new().package("tallygate-examples").example(example).current_release();
+    // Another build may have left an old example in its place. With the features of the whole workspace, as the tests are
+    // built, nothing is compiled twice.
+    let cargo = CargoBuild::new().arg("--workspace").example(example).current_release();
     let binary = cargo.run().expect("the example builds");
     let redis = Server::start();
     let run = |url: &str| {

@@ -9,6 +9,7 @@
 )]
 
 pub mod clocked;
+pub mod length;
 pub mod lifetime;
 pub mod load;
 pub mod log;

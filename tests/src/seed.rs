@@ -1,15 +1,15 @@
-//! Where the randomness of a test begins, so that a failure can be had again.
+//! The seed of a test's random choices, so that a failure can be repeated.
 
 use std::env;
 
-/// Names the seed to begin with; without it every run begins with another.
+/// Names the seed; without it, every run has another.
 pub const SEED_VARIABLE: &str = "TALLYGATE_TEST_SEED";
 
 /// Returns the seed that the environment names, or else a random one.
 ///
 /// # Panics
 ///
-/// When the environment names something that is no number.
+/// The environment names something that is not a number.
 #[must_use]
 pub fn seed() -> u64 {
     match env::var(SEED_VARIABLE) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tallygate::{BackendError, Limiter, Policy, Rejection, RejectionKind, Rule, Subject, rate_limit};
 use tallygate_tests::clocked::Clocked;
+use tallygate_tests::length::cases;
 use tallygate_tests::lifetime::lifetime;
 use tallygate_tests::mixes::mixes;
 use tallygate_tests::server::{Server, ask, key_of, now_us};
@@ -46,7 +47,7 @@ async fn every_write_leaves_a_ttl_within_its_bounds() {
     let (limiter, mut connection) = (server.limiter().await, server.connection());
     for policy in [8, 40, 170].map(Duration::from_millis).into_iter().flat_map(mixes) {
         let (mut stored, mut hits) = (Stored::on(&server, "mix", "s"), 0);
-        while hits < 20 {
+        while hits < cases(5, 20) {
             let before_us = now_us(&mut connection);
             let Some(needed) = call(&limiter, &policy).await.unwrap() else { continue };
             let left = millis(stored.ttl_ms());

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tallygate::{Limiter, Policy, Rule, Subject};
+use tallygate_tests::length::cases;
 use tallygate_tests::server::Server;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -64,7 +65,7 @@ async fn history(
 async fn a_full_window_is_filled_before_anybody_is_denied(limiter: &Limiter) {
     for count in [1, 5, 40, 100] {
         let policy = Policy::builder("still").rule(Rule::sliding_window(count, HOUR)).build().unwrap();
-        for round in 0..10 {
+        for round in 0..cases(10, 50) {
             let (admitted, denied) =
                 history(limiter, &policy, &Subject::of(count).and(round), 20, Duration::ZERO).await;
             assert_eq!(admitted.len() as u64, count);

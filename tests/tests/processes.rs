@@ -5,6 +5,7 @@
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use tallygate_tests::length::cases;
 use tallygate_tests::load::TASKS;
 use tallygate_tests::server::Server;
 
@@ -53,7 +54,7 @@ impl Caller {
 #[test]
 fn two_processes_at_once_admit_exactly_count() {
     let server = Server::start();
-    for count in [1, 500] {
+    for count in [1, 500].repeat(cases(1, 5)) {
         server.ask::<()>("FLUSHALL");
         // Either process alone calls often enough.
         let calls_per_task = 100;

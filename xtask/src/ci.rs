@@ -1,22 +1,52 @@
 //! Everything that has to pass, cheapest first.
 
-use crate::step::{Outcome, cargo, run as step};
+use crate::step::{self, Outcome, cargo};
 use crate::test::{self, Length, Servers};
 use crate::{dependencies, features, layers, licences, minimal_versions, package, rust_version};
 
-/// Runs all checks, up to the first that fails.
-pub(crate) fn run() -> Outcome {
-    step("formatting", &mut cargo("fmt --all --check"))?;
-    layers::run()?;
-    licences::run()?;
-    dependencies::run()?;
-    step("lints", &mut cargo("clippy --workspace --all-targets -- -D warnings"))?;
-    features::run()?;
-    rust_version::run()?;
-    minimal_versions::run()?;
-    test::run(Length::Long, Servers::All)?;
-    step("documentation", cargo("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))?;
-    package::run()?;
-    // The other example, the server, is run by its own test.
-    step("the example", &mut cargo("run --example quickstart"))
+struct Check {
+    name: &'static str,
+    run: fn() -> Outcome,
+}
+
+const CHECKS: [Check; 11] = [
+    Check { name: "format", run: format },
+    Check { name: "layers", run: layers::run },
+    Check { name: "licences", run: licences::run },
+    Check { name: "dependencies", run: dependencies::run },
+    Check { name: "lints", run: lints },
+    Check { name: "features", run: features::run },
+    Check { name: "rust-version", run: rust_version::run },
+    Check { name: "minimal-versions", run: minimal_versions::run },
+    Check { name: "test", run: tests },
+    Check { name: "documentation", run: documentation },
+    Check { name: "package", run: package::run },
+];
+
+/// Runs the checks of those names, or all if none is named, up to the first that fails.
+pub(crate) fn run(names: &[&str]) -> Outcome {
+    if let Some(unknown) = names.iter().find(|name| !CHECKS.iter().any(|check| check.name == **name)) {
+        let known = CHECKS.map(|check| check.name).join(", ");
+        return Err(format!("there is no check `{unknown}`; there are {known}"));
+    }
+    let chosen = |check: &&Check| names.is_empty() || names.contains(&check.name);
+    CHECKS.iter().filter(chosen).try_for_each(|check| (check.run)())
+}
+
+fn format() -> Outcome {
+    step::run("format", &mut cargo("fmt --all --check"))
+}
+
+fn lints() -> Outcome {
+    step::run("lints", &mut cargo("clippy --workspace --all-targets -- -D warnings"))
+}
+
+fn tests() -> Outcome {
+    test::run(Length::Long, Servers::All)
+}
+
+/// The pages of rustdoc, and the example that stands in the README; the tests run the other examples.
+fn documentation() -> Outcome {
+    step::run("documentation", cargo("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))?;
+    step::run("the example `quickstart`", &mut cargo("run --example quickstart"))
 }

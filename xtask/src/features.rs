@@ -11,7 +11,7 @@ const COMBINED: usize = 3;
 pub(crate) fn run() -> Outcome {
     // `__…` is for the tests. What is async for the sake of Redis stays so without it.
     let hack = format!(
-        "hack clippy -p tallygate --all-targets --feature-powerset --depth {COMBINED} --exclude-features default,__clock \
+        "hack clippy -p tallygate --all-targets --keep-going --feature-powerset --depth {COMBINED} --exclude-features default,__clock \
          -- -D warnings -A clippy::unused_async -A clippy::unused_self"
     );
     step::run("each combination of features", &mut CARGO_HACK.command(&hack)?)

@@ -32,7 +32,9 @@ usage: cargo xtask <task>
   test                  every test, in a short form, with the redis-server that is found or installed
     --long              more random cases, and every case that the compiler compiles
     --servers all       the tests that start servers also with Redis 6.2.5 and Valkey 9.1.2
-  ci                    everything that has to pass, with the tests in their long form and on all servers
+  ci [check …]          everything that has to pass, with the tests in their long form and on all servers;
+                        or only: format, layers, licences, dependencies, lints, features, rust-version,
+                        minimal-versions, test, documentation, package
   layers                print the layers of each crate, and check every import
   bench [group …]       measure the figures beside those of the peers; a report in target/bench
   servers               find or install all these servers, and print which they are";
@@ -57,7 +59,7 @@ fn run(words: &[&str]) -> Outcome {
             let (length, servers) = test_options(options)?;
             test::run(length, servers)
         }
-        ["ci"] => ci::run(),
+        ["ci", checks @ ..] => ci::run(checks),
         ["layers"] => layers::print(),
         ["bench", groups @ ..] => bench::run(groups),
         ["servers"] => server::run(),

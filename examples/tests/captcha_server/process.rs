@@ -9,9 +9,10 @@ use reqwest::{Client, Response};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-/// Built by the test itself: `cargo test --test captcha_server` builds no examples, or leaves old ones in their place.
+/// Built by the test itself: `cargo test --test captcha_server` builds no examples. With the features of the whole
+/// workspace, as the tests are built by `cargo xtask test`, nothing is compiled twice.
 static BUILT: LazyLock<CargoRun> = LazyLock::new(|| {
-    let example = CargoBuild::new().package("tallygate-examples").example("captcha_server").current_release();
+    let example = CargoBuild::new().arg("--workspace").example("captcha_server").current_release();
     example.run().expect("the example builds")
 });
 

@@ -1,4 +1,4 @@
-//! Every backend decides as the model does: admission, the rule to report, the time to wait, and all reports.
+//! Every store decides as the model does: admission, the rule to report, the time to wait, and all reports.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
@@ -8,19 +8,23 @@ mod policies;
 mod sequence;
 mod transcript;
 
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::Duration;
 
+use fastrand::Rng;
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
 use tallygate_tests::clocked::START_US;
-use tallygate_tests::seed::seed;
+use tallygate_tests::length::cases;
+use tallygate_tests::seed::{SEED_VARIABLE, seed};
 use tallygate_tests::server::{Server, patient};
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 
 use crate::coverage::Coverage;
 use crate::laws::{no_window_holds_more_than_count, retry_after_is_exact};
-use crate::sequence::{Stage, play};
+use crate::sequence::{Stage, choices, play};
 
 const THREADS: u64 = 4;
 const MEMORY: &str = "memory://";
@@ -29,31 +33,40 @@ const SHORTEST: Duration = Duration::from_secs(30);
 
 #[test]
 fn memory_equals_the_model() {
-    equals_the_model(MEMORY, 2_000_000, Duration::ZERO);
+    equals_the_model(MEMORY, cases(3_000, 20_000), Duration::ZERO);
 }
 
 #[test]
 fn redis_equals_the_model() {
-    equals_the_model(&Server::start().url(), 200_000, SHORTEST);
+    equals_the_model(&Server::start().url(), cases(400, 1_500), SHORTEST);
 }
 
 #[test]
 fn in_memory_the_laws_hold() {
-    the_laws_hold(MEMORY, 2_000, Duration::ZERO);
+    the_laws_hold(MEMORY, cases(500, 2_000), Duration::ZERO);
 }
 
 #[test]
 fn in_redis_the_laws_hold() {
-    the_laws_hold(&Server::start().url(), 100, SHORTEST);
+    the_laws_hold(&Server::start().url(), cases(25, 100), SHORTEST);
 }
 
-fn equals_the_model(url: &str, decisions: u64, shortest: Duration) {
-    let coverages = on_threads(url, async |stage, seeds| {
-        let mut coverage = Coverage::default();
-        while coverage.decisions < decisions / THREADS {
-            play(&stage, seeds.next().unwrap(), shortest, &mut coverage).await;
+/// Plays that many sequences. The message of a failure shows the shortest sequence that fails.
+fn equals_the_model(url: &str, sequences: u64, shortest: Duration) {
+    let coverages = on_threads(url, |runtime, stage, seed| {
+        let coverage = RefCell::new(Coverage::default());
+        let cases = u32::try_from(sequences / THREADS).unwrap();
+        let config = Config { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Config::default() };
+        let result = TestRunner::new(config).run(&choices(), |choices| {
+            let played = runtime.block_on(play(stage, &choices, shortest, &mut coverage.borrow_mut()));
+            played.map_err(TestCaseError::fail)
+        });
+        match result {
+            Ok(()) => Ok(coverage.into_inner()),
+            // Without the choices: the transcript shows what they lead to.
+            Err(TestError::Fail(difference, _)) => Err(difference.to_string()),
+            Err(aborted @ TestError::Abort(_)) => Err(aborted.to_string()),
         }
-        coverage
     });
     let mut all = Coverage::default();
     for coverage in coverages {
@@ -63,38 +76,45 @@ fn equals_the_model(url: &str, decisions: u64, shortest: Duration) {
 }
 
 fn the_laws_hold(url: &str, callers: usize, shortest: Duration) {
-    let seen = on_threads(url, async |stage, seeds| {
-        let mut seen = [0, 0];
-        for seed in seeds.take(callers) {
-            seen[0] += retry_after_is_exact(&stage, seed, shortest).await;
-            seen[1] += no_window_holds_more_than_count(&stage, seed, shortest).await;
-        }
-        seen
+    let seen = on_threads(url, |runtime, stage, seed| {
+        runtime.block_on(async {
+            let mut random = Rng::with_seed(seed);
+            let mut seen = [0, 0];
+            for _ in 0..callers {
+                let seed = random.u64(..);
+                seen[0] += retry_after_is_exact(stage, seed, shortest).await;
+                seen[1] += no_window_holds_more_than_count(stage, seed, shortest).await;
+            }
+            Ok(seen)
+        })
     });
     for [waits, full] in seen {
         assert!(waits > 10 * callers as u64 && full > callers as u64, "{waits} waits, {full} full windows");
     }
 }
 
-/// Runs a test on several threads, each with a limiter and seeds of its own.
-fn on_threads<T: Send>(url: &str, test: impl AsyncFn(Stage, &mut dyn Iterator<Item = u64>) -> T + Sync) -> Vec<T> {
+/// Runs a test on several threads, each with a runtime, a limiter and a seed of its own.
+///
+/// # Panics
+///
+/// When the test fails on a thread.
+fn on_threads<T: Send>(url: &str, test: impl Fn(&Runtime, &Stage, u64) -> Result<T, String> + Sync) -> Vec<T> {
     let (seed, test) = (seed(), &test);
     let run = |thread: u64| {
         move || {
             let clock = Arc::new(AtomicU64::new(START_US));
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async {
-                // Limiters that share a prefix share overrides.
-                let limiter = patient().clock(Arc::clone(&clock)).prefix(format!("thread{thread}"));
-                let limiter = limiter.connect_lazy(url).unwrap();
-                let stage = Stage { limiter, clock, spare: if url == MEMORY { 0 } else { 2 } };
-                let mut seeds = (0..).map(|sequence: u64| seed.wrapping_add(sequence * THREADS + thread));
-                test(stage, &mut seeds).await
-            })
+            // Overrides hold for all limiters with one prefix.
+            let limiter = patient().clock(Arc::clone(&clock)).prefix(format!("thread{thread}"));
+            let limiter = runtime.block_on(async { limiter.connect_lazy(url) }).unwrap();
+            let stage = Stage { limiter, clock, spare: if url == MEMORY { 0 } else { 2 }, played: Cell::new(0) };
+            test(&runtime, &stage, seed.wrapping_add(thread))
         }
     };
-    thread::scope(|scope| {
+    let results: Vec<_> = thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(run(thread))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("no mismatch, which would be shown above")).collect()
-    })
+        threads.into_iter().map(|thread| thread.join().expect("no panic, which is shown above")).collect()
+    });
+    let results: Result<Vec<_>, _> = results.into_iter().collect();
+    results.unwrap_or_else(|failure| panic!("{failure}\n{SEED_VARIABLE}={seed} plays it again"))
 }

@@ -88,7 +88,7 @@ fn policy(rules: &[(usize, Rule)], ban: Option<Ban>) -> Result<Policy, Error> {
     if let Some(ban) = ban { builder.ban(ban) } else { builder }.build()
 }
 
-/// Whether rules may override others: they would make a policy, but for those that close the door.
+/// Tells whether rules may override others: those that are not closed would make a policy.
 fn is_sound(rules: &[Rule]) -> bool {
     let open: Vec<_> = rules.iter().filter(|rule| rule.count() > 0).cloned().collect();
     !rules.is_empty() && (open.is_empty() || Policy::builder("sound").rules(open).build().is_ok())

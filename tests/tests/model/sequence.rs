@@ -1,7 +1,9 @@
-//! A sequence of calls and of all else that callers do, at chosen instants, put to a limiter and to the model at once.
+//! A sequence of calls, refunds, resets, bans and overrides at chosen instants, made to a limiter and to the model at once.
 
+mod administration;
 mod choices;
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,35 +12,38 @@ use fastrand::Rng;
 use futures_util::future::join_all;
 use tallygate::{Check, Decision, Limiter, Permit, Rule, Subject};
 use tallygate_tests::clocked::START_US;
-use tallygate_tests::model::{Answer, Call, Model, Subjects, Ticket, Verdict};
+use tallygate_tests::model::{Answer, Call, Model, Ticket, Verdict};
 
+pub(crate) use self::choices::{Choices, choices};
 use crate::coverage::Coverage;
 use crate::policies::{self, LABELS, Version};
 use crate::transcript::{Act, Transcript};
 
 /// When some of them begin: in 2200, when the times need as many bits as they ever will.
 const LATE_US: u64 = 7_258_118_400_000_000 - 7;
-const STEPS: usize = 90;
 /// How many subjects there are in each place of a call, the main one first.
 const SUBJECTS: [usize; 3] = [4, 2, 1];
 /// The most permits that are kept to be given back.
 const PERMITS: usize = 16;
 
-/// A limiter and the clock that it goes by.
+/// A limiter and its clock.
 pub(crate) struct Stage {
     pub(crate) limiter: Limiter,
     pub(crate) clock: Arc<AtomicU64>,
     /// How many times its largest count a log holds here: see [`Model::new`].
     pub(crate) spare: u8,
+    /// How many sequences were played here. Each has subjects of its own.
+    pub(crate) played: Cell<u64>,
 }
 
 /// The state of a sequence.
 struct Sequence<'a> {
     stage: &'a Stage,
     random: Rng,
-    seed: u64,
+    /// The number of the sequence on its stage.
+    number: u64,
     versions: Vec<Version>,
-    /// Rules that override those of the versions now and then.
+    /// Rules that sometimes override those of the versions.
     overrides: Vec<Vec<Rule>>,
     model: Model,
     /// Whether the clock is set back now and then. Memory drops expired tallies when a new subject comes, which the model
@@ -49,53 +54,74 @@ struct Sequence<'a> {
     banned_by_hand: bool,
     start_us: u64,
     now_us: u64,
-    /// The wait of the last denial.
+    /// The wait that the last denial reported.
     wait_us: u64,
     permits: Vec<(Permit, Ticket)>,
     transcript: Transcript,
 }
 
-/// Plays the sequence of that seed, with rules that remember for no less than `shortest`.
+/// Plays a sequence, with rules that remember for no less than `shortest`.
 ///
-/// # Panics
+/// # Errors
 ///
-/// When the limiter does not say what the model says.
-pub(crate) async fn play(stage: &Stage, seed: u64, shortest: Duration, coverage: &mut Coverage) {
-    let mut random = Rng::with_seed(seed);
-    let sets_back = random.bool();
-    let is_introduction_admitted = sets_back && stage.spare == 0;
-    let subjects = if is_introduction_admitted || random.bool() { 1 } else { SUBJECTS.len() };
-    let versions = policies::versions(&mut random, shortest, subjects);
-    let overrides = (0..random.usize(..3)).map(|_| policies::overriding(&mut random, shortest, &versions[0]));
-    let is_open = |rules: &Vec<Rule>| rules.iter().all(|rule| rule.count() > 0);
-    let overrides = overrides.filter(|rules| !is_introduction_admitted || is_open(rules)).collect();
-    let start_us = if random.u8(0..8) == 0 { LATE_US } else { START_US };
-    let mut sequence = Sequence {
-        stage,
-        sets_back,
-        random,
-        seed,
-        transcript: Transcript::new(seed, &versions),
-        versions,
-        overrides,
-        model: Model::new(stage.spare),
-        banned_by_hand: false,
-        start_us,
-        now_us: start_us,
-        wait_us: 0,
-        permits: Vec::new(),
-    };
-    sequence.introduce_subjects(coverage).await;
-    for _ in 0..STEPS {
-        sequence.step(coverage).await;
-    }
+/// The limiter differs from the model: how, and all that happened before.
+pub(crate) async fn play(
+    stage: &Stage,
+    choices: &Choices,
+    shortest: Duration,
+    coverage: &mut Coverage,
+) -> Result<(), String> {
+    let mut sequence = Sequence::new(stage, choices.set_up, shortest);
+    let result = sequence.run(&choices.steps, coverage).await;
+    let result = result.map_err(|difference| format!("{difference}\n{}", sequence.transcript));
     for subject in [None].into_iter().chain((0..SUBJECTS[0]).map(Some)) {
         sequence.put_override(subject, None).await;
+    }
+    result
+}
+
+impl<'a> Sequence<'a> {
+    fn new(stage: &'a Stage, set_up: u64, shortest: Duration) -> Self {
+        let mut random = Rng::with_seed(set_up);
+        let sets_back = random.bool();
+        let is_introduction_admitted = sets_back && stage.spare == 0;
+        let subjects = if is_introduction_admitted || random.bool() { 1 } else { SUBJECTS.len() };
+        let versions = policies::versions(&mut random, shortest, subjects);
+        let overrides = (0..random.usize(..3)).map(|_| policies::overriding(&mut random, shortest, &versions[0]));
+        let is_open = |rules: &Vec<Rule>| rules.iter().all(|rule| rule.count() > 0);
+        let overrides = overrides.filter(|rules| !is_introduction_admitted || is_open(rules)).collect();
+        let start_us = if random.u8(0..8) == 0 { LATE_US } else { START_US };
+        let number = stage.played.get();
+        stage.played.set(number + 1);
+        Self {
+            stage,
+            sets_back,
+            random,
+            number,
+            transcript: Transcript::new(&versions),
+            versions,
+            overrides,
+            model: Model::new(stage.spare),
+            banned_by_hand: false,
+            start_us,
+            now_us: start_us,
+            wait_us: 0,
+            permits: Vec::new(),
+        }
+    }
+
+    async fn run(&mut self, steps: &[u64], coverage: &mut Coverage) -> Result<(), String> {
+        self.introduce_subjects(coverage).await?;
+        for seed in steps {
+            self.random = Rng::with_seed(*seed);
+            self.step(coverage).await?;
+        }
+        Ok(())
     }
 }
 
 impl Sequence<'_> {
-    async fn introduce_subjects(&mut self, coverage: &mut Coverage) {
+    async fn introduce_subjects(&mut self, coverage: &mut Coverage) -> Result<(), String> {
         let overrides = self.overrides.clone().into_iter().map(Some);
         for rules in overrides.chain([None]) {
             self.put_override(None, rules).await;
@@ -104,25 +130,27 @@ impl Sequence<'_> {
                 (0, Call { plan: self.versions[0].plan.clone(), subjects, cost: 1, report: true, peek: false })
             });
             let calls = calls.collect();
-            self.call_at_once(calls, coverage).await;
+            self.call_at_once(calls, coverage).await?;
         }
+        Ok(())
     }
 
-    async fn step(&mut self, coverage: &mut Coverage) {
+    async fn step(&mut self, coverage: &mut Coverage) -> Result<(), String> {
         let then_us = self.another_time();
         coverage.met_if("clock set back", then_us < self.now_us);
         self.now_us = then_us;
         self.stage.clock.store(then_us, Ordering::Relaxed);
         match self.random.u8(0..24) {
-            0..4 => self.refund(coverage).await,
+            0..4 => self.refund(coverage).await?,
             4 if !self.sets_back => self.reset(coverage).await,
             5 => self.ban(coverage).await,
             6 | 7 if !self.overrides.is_empty() => self.override_rules(coverage).await,
             _ => {
                 let calls = (0..self.random.usize(1..4)).map(|_| self.call()).collect();
-                self.call_at_once(calls, coverage).await;
+                self.call_at_once(calls, coverage).await?;
             }
         }
+        Ok(())
     }
 
     /// A call of a random version, with its number.
@@ -136,7 +164,7 @@ impl Sequence<'_> {
     }
 
     /// Makes calls that are under way at once, in their order.
-    async fn call_at_once(&mut self, calls: Vec<(usize, Call)>, coverage: &mut Coverage) {
+    async fn call_at_once(&mut self, calls: Vec<(usize, Call)>, coverage: &mut Coverage) -> Result<(), String> {
         self.stage.clock.store(self.now_us, Ordering::Relaxed);
         let mut expected = Vec::new();
         for (version, call) in &calls {
@@ -154,9 +182,12 @@ impl Sequence<'_> {
         }
         let answers = join_all(calls.iter().map(|(version, call)| self.answer(*version, call))).await;
         for ((expected, ticket), (answer, permit)) in expected.into_iter().zip(answers) {
-            assert!(answer == expected, "the model says {expected:?}, the limiter {answer:?}\n{}", self.transcript);
+            if answer != expected {
+                return Err(format!("the model answers {expected:?}, the limiter {answer:?}"));
+            }
             self.keep(permit, ticket);
         }
+        Ok(())
     }
 
     fn cover(&self, coverage: &mut Coverage, call: &Call, answer: &Answer) {
@@ -166,8 +197,8 @@ impl Sequence<'_> {
         coverage.note(call, &rules, answer);
         coverage.met_if("overridden", by_one || by_all);
         coverage.met_if("overridden for one subject", by_one);
-        coverage.met_if("door closed", is_closed);
-        coverage.met_if("door closed and reported", is_closed && call.report);
+        coverage.met_if("rule closed", is_closed);
+        coverage.met_if("rule closed and reported", is_closed && call.report);
         let is_banned = matches!(answer.verdict, Verdict::Banned(_));
         coverage.met_if("banned by denials", is_banned && !self.banned_by_hand);
     }
@@ -207,7 +238,7 @@ impl Sequence<'_> {
     }
 
     fn subject(&self, place: usize, number: usize) -> Subject {
-        Subject::of(self.seed).and(place).and(number)
+        Subject::of(self.number).and(place).and(number)
     }
 
     fn keep(&mut self, permit: Option<Permit>, ticket: Ticket) {
@@ -216,67 +247,5 @@ impl Sequence<'_> {
             self.permits.swap_remove(self.random.usize(..PERMITS));
         }
         self.permits.push((permit, ticket));
-    }
-
-    async fn refund(&mut self, coverage: &mut Coverage) {
-        if self.permits.is_empty() {
-            return;
-        }
-        let (permit, ticket) = self.permits.swap_remove(self.random.usize(..self.permits.len()));
-        let expected = self.model.refund(&ticket, self.now_us);
-        coverage.met(if expected { "refunded" } else { "refunded too late" });
-        self.transcript.note(self.now_us, Act::Refund(ticket, expected));
-        let refunded = permit.refund().await.expect("the backend answers");
-        assert!(refunded == expected, "the model says {expected}, the limiter {refunded}\n{}", self.transcript);
-    }
-
-    /// Resets subjects. After that, a refund of an earlier permit could remove another call's hits.
-    async fn reset(&mut self, coverage: &mut Coverage) {
-        let (version, call) = self.call();
-        let main = call.plan.counts_the_main_subject() && self.random.bool();
-        let subjects = if main { Subjects::Main } else { Subjects::All };
-        self.model.reset(&call, subjects);
-        self.permits.clear();
-        coverage.met(if main { "reset" } else { "all subjects reset" });
-        self.transcript.note(self.now_us, Act::Reset(subjects, call.subjects));
-        let subject = self.subject(0, call.subjects[0]);
-        let check = self.check(version, &call, &subject);
-        if main { check.reset().await } else { check.reset_all().await }.expect("the backend answers");
-    }
-
-    /// Bans a subject by hand, or ends its ban.
-    async fn ban(&mut self, coverage: &mut Coverage) {
-        let (version, call) = self.call();
-        let Some(ban) = self.versions[version].policy.ban() else { return };
-        let duration = *self.random.choice([&Duration::ZERO, &ban.duration(), &ban.within()]).unwrap();
-        self.model.ban(&call, duration, self.now_us);
-        self.banned_by_hand |= !duration.is_zero();
-        coverage.met(if duration.is_zero() { "ban ended by hand" } else { "banned by hand" });
-        self.transcript.note(self.now_us, Act::Ban(call.subjects[0], duration));
-        let subject = self.subject(0, call.subjects[0]);
-        let check = self.check(version, &call, &subject);
-        if duration.is_zero() { check.unban().await } else { check.ban(duration).await }.expect("the backend answers");
-    }
-
-    /// Overrides the rules of all subjects or of one, or clears that.
-    async fn override_rules(&mut self, coverage: &mut Coverage) {
-        let subject = self.random.bool().then(|| self.random.usize(..SUBJECTS[0]));
-        let rules = self.random.bool().then(|| self.random.choice(&self.overrides).unwrap().clone());
-        coverage.met("override changed");
-        self.put_override(subject, rules).await;
-    }
-
-    async fn put_override(&mut self, subject: Option<usize>, rules: Option<Vec<Rule>>) {
-        let limiter = &self.stage.limiter;
-        self.model.override_rules(subject, rules.clone());
-        self.transcript.note(self.now_us, Act::Override(subject, rules.clone()));
-        let subject = subject.map(|number| self.subject(0, number));
-        let done = match (&subject, rules) {
-            (None, Some(rules)) => limiter.override_rules("model", rules).await,
-            (Some(subject), Some(rules)) => limiter.override_rules_for("model", subject, rules).await,
-            (None, None) => limiter.clear_override("model").await,
-            (Some(subject), None) => limiter.clear_override_for("model", subject).await,
-        };
-        done.expect("the backend answers");
     }
 }

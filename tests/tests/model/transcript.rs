@@ -15,7 +15,6 @@ const SHOWN: usize = 60;
 
 /// What happened in a sequence.
 pub(crate) struct Transcript {
-    seed: u64,
     versions: Vec<Version>,
     acts: VecDeque<(u64, Act)>,
 }
@@ -31,8 +30,8 @@ pub(crate) enum Act {
 }
 
 impl Transcript {
-    pub(crate) fn new(seed: u64, versions: &[Version]) -> Self {
-        Self { seed, versions: versions.to_vec(), acts: VecDeque::new() }
+    pub(crate) fn new(versions: &[Version]) -> Self {
+        Self { versions: versions.to_vec(), acts: VecDeque::new() }
     }
 
     pub(crate) fn note(&mut self, now_us: u64, act: Act) {
@@ -45,7 +44,7 @@ impl Transcript {
 
 impl fmt::Display for Transcript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "TALLYGATE_TEST_SEED={} plays it again; the policy's versions are", self.seed)?;
+        writeln!(f, "the policy's versions are")?;
         for Version { policy, subjects, .. } in &self.versions {
             writeln!(f, "{:#?} on {subjects:?}, {:?}", policy.rules(), policy.ban())?;
         }

@@ -1,10 +1,29 @@
-//! What a sequence calls with, and when: mostly where something is about to change.
+//! The random choices of a sequence: costs and times, mostly where something is about to change.
 
 use std::time::Duration;
 
+use proptest::collection::vec;
+use proptest::prelude::{Strategy, any};
 use tallygate::{Algorithm, Rule};
 
 use super::Sequence;
+
+/// The most steps of a sequence.
+const STEPS: usize = 180;
+
+/// The random choices of a sequence. Each step has its own, so that a failing sequence is made shorter by leaving out
+/// steps: the others remain as they are.
+#[derive(Clone, Debug)]
+pub(crate) struct Choices {
+    pub(super) set_up: u64,
+    pub(super) steps: Vec<u64>,
+}
+
+/// Returns random choices.
+pub(crate) fn choices() -> impl Strategy<Value = Choices> {
+    let seed = || any::<u64>().no_shrink();
+    (seed(), vec(seed(), 1..=STEPS)).prop_map(|(set_up, steps)| Choices { set_up, steps })
+}
 
 impl Sequence<'_> {
     pub(super) fn cost(&mut self, version: usize) -> u64 {

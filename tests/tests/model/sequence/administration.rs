@@ -1,0 +1,77 @@
+//! What is done beside calls: refunds, resets, bans by hand, and overrides.
+
+use std::time::Duration;
+
+use tallygate::Rule;
+use tallygate_tests::model::Subjects;
+
+use super::{SUBJECTS, Sequence};
+use crate::coverage::Coverage;
+use crate::transcript::Act;
+
+impl Sequence<'_> {
+    pub(super) async fn refund(&mut self, coverage: &mut Coverage) -> Result<(), String> {
+        if self.permits.is_empty() {
+            return Ok(());
+        }
+        let (permit, ticket) = self.permits.swap_remove(self.random.usize(..self.permits.len()));
+        let expected = self.model.refund(&ticket, self.now_us);
+        coverage.met(if expected { "refunded" } else { "refunded too late" });
+        self.transcript.note(self.now_us, Act::Refund(ticket, expected));
+        let refunded = permit.refund().await.expect("the backend answers");
+        if refunded == expected {
+            return Ok(());
+        }
+        Err(format!("the model answers {expected}, the limiter {refunded}"))
+    }
+
+    /// Resets subjects. After that, a refund of an earlier permit could remove another call's hits.
+    pub(super) async fn reset(&mut self, coverage: &mut Coverage) {
+        let (version, call) = self.call();
+        let main = call.plan.counts_the_main_subject() && self.random.bool();
+        let subjects = if main { Subjects::Main } else { Subjects::All };
+        self.model.reset(&call, subjects);
+        self.permits.clear();
+        coverage.met(if main { "reset" } else { "all subjects reset" });
+        self.transcript.note(self.now_us, Act::Reset(subjects, call.subjects));
+        let subject = self.subject(0, call.subjects[0]);
+        let check = self.check(version, &call, &subject);
+        if main { check.reset().await } else { check.reset_all().await }.expect("the backend answers");
+    }
+
+    /// Bans a subject by hand, or ends its ban.
+    pub(super) async fn ban(&mut self, coverage: &mut Coverage) {
+        let (version, call) = self.call();
+        let Some(ban) = self.versions[version].policy.ban() else { return };
+        let duration = *self.random.choice([&Duration::ZERO, &ban.duration(), &ban.within()]).unwrap();
+        self.model.ban(&call, duration, self.now_us);
+        self.banned_by_hand |= !duration.is_zero();
+        coverage.met(if duration.is_zero() { "ban ended by hand" } else { "banned by hand" });
+        self.transcript.note(self.now_us, Act::Ban(call.subjects[0], duration));
+        let subject = self.subject(0, call.subjects[0]);
+        let check = self.check(version, &call, &subject);
+        if duration.is_zero() { check.unban().await } else { check.ban(duration).await }.expect("the backend answers");
+    }
+
+    /// Overrides the rules of all subjects or of one, or clears that.
+    pub(super) async fn override_rules(&mut self, coverage: &mut Coverage) {
+        let subject = self.random.bool().then(|| self.random.usize(..SUBJECTS[0]));
+        let rules = self.random.bool().then(|| self.random.choice(&self.overrides).unwrap().clone());
+        coverage.met("override changed");
+        self.put_override(subject, rules).await;
+    }
+
+    pub(super) async fn put_override(&mut self, subject: Option<usize>, rules: Option<Vec<Rule>>) {
+        let limiter = &self.stage.limiter;
+        self.model.override_rules(subject, rules.clone());
+        self.transcript.note(self.now_us, Act::Override(subject, rules.clone()));
+        let subject = subject.map(|number| self.subject(0, number));
+        let done = match (&subject, rules) {
+            (None, Some(rules)) => limiter.override_rules("model", rules).await,
+            (Some(subject), Some(rules)) => limiter.override_rules_for("model", subject, rules).await,
+            (None, None) => limiter.clear_override("model").await,
+            (Some(subject), None) => limiter.clear_override_for("model", subject).await,
+        };
+        done.expect("the backend answers");
+    }
+}

@@ -153,4 +153,30 @@ mod tests {
         is_shared::<(Decision, Permit, Denial, Rejection, BackendError, Error)>();
         is_passed::<Deciding<'_>>();
     }
+
+    #[tokio::test]
+    async fn debug_output_is_short_and_shows_no_subject() {
+        const PHONE: &str = "13800000000";
+        fn assert_short(value: &impl std::fmt::Debug) {
+            let text = format!("{value:?}");
+            assert!(text.len() <= 160 && !text.contains(PHONE) && !text.contains('\n'), "{text}");
+        }
+        let limiter = Limiter::builder().secret(PHONE).build_in_memory().unwrap();
+        let hour = std::time::Duration::from_secs(3_600);
+        let rules = [Rule::sliding_window(1, hour).named("hourly"), Rule::sliding_window(10, 24 * hour)];
+        let policy = Policy::builder("sms.send").rules(rules).ban(Ban::new(20, hour, 24 * hour)).build().unwrap();
+        let phone = Subject::of(PHONE);
+        let check = || limiter.check(&policy, &phone).refundable().report();
+
+        let decision = check().await.unwrap();
+        assert_short(&(&limiter, check(), check().into_future()));
+        assert_short(&(&phone, &decision));
+        assert_short(&decision.report()[0]);
+        assert_short(&policy);
+        let permit = decision.into_result().unwrap();
+        let denial = check().await.unwrap().into_result().unwrap_err();
+        assert_short(&permit);
+        assert_short(&denial);
+        assert_short(&Rejection::from(denial).with_message(PHONE));
+    }
 }

@@ -119,7 +119,7 @@ impl fmt::Debug for Denial {
             .field("kind", &self.kind())
             .field("rule", &self.rule())
             .field("retry_after", &self.retry_after)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -129,7 +129,7 @@ impl std::error::Error for Denial {}
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct LimitingRule<'a> {
     position: usize,
-    /// The position of the policy's own rule that this one stands for, where an override is in force.
+    /// The position of the policy's own rule that this one replaces, where an override is in force.
     replaced: Option<usize>,
     rule: &'a Rule,
 }

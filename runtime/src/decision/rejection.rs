@@ -83,6 +83,15 @@ impl Rejection {
         }
     }
 
+    /// Returns the denial, unless the backend was unavailable.
+    #[must_use]
+    pub fn denial(&self) -> Option<&Denial> {
+        match &self.reason {
+            Reason::Denied(denial) => Some(denial),
+            Reason::Unavailable(..) => None,
+        }
+    }
+
     /// Returns the name of the policy that rejected the call.
     #[must_use]
     pub fn policy(&self) -> &str {
@@ -95,10 +104,7 @@ impl Rejection {
     /// Returns the rule that denied the call, unless the backend was unavailable.
     #[must_use]
     pub fn rule(&self) -> Option<LimitingRule<'_>> {
-        match &self.reason {
-            Reason::Denied(denial) => denial.rule(),
-            Reason::Unavailable(..) => None,
-        }
+        self.denial()?.rule()
     }
 
     /// Returns how long to wait until the same call would be admitted, if no other calls come in between: the longest wait
@@ -108,10 +114,7 @@ impl Rejection {
     /// then has no `Retry-After`; zero would invite the next attempt at once.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        match &self.reason {
-            Reason::Denied(denial) => denial.retry_after(),
-            Reason::Unavailable(..) => None,
-        }
+        self.denial()?.retry_after()
     }
 }
 
@@ -140,10 +143,11 @@ impl fmt::Debug for Rejection {
         rejection.field("policy", &self.policy()).field("kind", &self.kind());
         match &self.reason {
             Reason::Denied(denial) => {
-                rejection.field("rule", &denial.rule()).field("retry_after", &denial.retry_after()).finish()
+                rejection.field("rule", &denial.rule()).field("retry_after", &denial.retry_after())
             }
-            Reason::Unavailable(_, error) => rejection.field("error", error).finish(),
-        }
+            Reason::Unavailable(_, error) => rejection.field("error", error),
+        };
+        rejection.finish_non_exhaustive()
     }
 }
 
@@ -222,10 +226,10 @@ mod tests {
         let rejection = denial(day, Some(Duration::from_micros(41_000_001)));
         let shown =
             "policy: \"sms\", kind: Limited, rule: Some(#0 \"daily\": 10 per 1d), retry_after: Some(41.000001s)";
-        assert_eq!(format!("{rejection:?}"), format!("Rejection {{ {shown} }}"));
+        assert_eq!(format!("{rejection:?}"), format!("Rejection {{ {shown}, .. }}"));
         let unavailable = Rejection::unavailable("sms", BackendError::new("redis: no answer within the deadline"));
         let shown = "policy: \"sms\", kind: Unavailable, error: BackendError(\"redis: no answer within the deadline\")";
-        assert_eq!(format!("{unavailable:?}"), format!("Rejection {{ {shown} }}"));
+        assert_eq!(format!("{unavailable:?}"), format!("Rejection {{ {shown}, .. }}"));
     }
 
     #[test]

@@ -51,6 +51,7 @@ impl RuleStatus {
     }
 }
 
+#[allow(clippy::missing_fields_in_debug, reason = "both parts of the quota are shown")]
 impl fmt::Debug for RuleStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RuleStatus")

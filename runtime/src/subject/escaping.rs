@@ -176,9 +176,11 @@ mod tests {
         if whole.len() <= N {
             return whole.to_owned();
         }
-        let digest = Blake2s::<U16>::digest(whole.as_bytes());
-        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{}!{digest}", &whole[..N - DIGEST_BYTES - 1])
+        let mut text = format!("{}!", &whole[..N - DIGEST_BYTES - 1]);
+        for byte in Blake2s::<U16>::digest(whole.as_bytes()) {
+            write!(text, "{byte:02x}").unwrap();
+        }
+        text
     }
 
     proptest! {

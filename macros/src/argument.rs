@@ -3,6 +3,7 @@
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
+use syn::punctuated::Punctuated;
 use syn::{Expr, ExprLit, Lit, LitInt, LitStr, Token, token};
 
 use crate::diagnostic::{Mistakes, Place, error, nearest};
@@ -19,7 +20,12 @@ enum Value {
     Flag,
     Single(Expr),
     List(Span, Arguments),
+    /// Values without names, of the arguments in `POSITIONAL`.
+    Positional(Span, Vec<Expr>),
 }
+
+/// The arguments whose values have no names: `subject("network", "{ip:subnet}")`.
+const POSITIONAL: [&str; 1] = ["subject"];
 
 /// A list of arguments. Each is removed when it is read by its name, so the rest is unknown.
 #[derive(Default)]
@@ -195,7 +201,13 @@ impl Argument {
         let value = if input.peek(token::Paren) {
             let content;
             let parens = syn::parenthesized!(content in input);
-            Value::List(parens.span.close(), Arguments::read(&content, example_in(&name), mistakes))
+            if POSITIONAL.iter().any(|positional| name == positional) {
+                let values: TokenStream = content.parse()?;
+                let values = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(values)?;
+                Value::Positional(parens.span.close(), values.into_iter().map(ungrouped).collect())
+            } else {
+                Value::List(parens.span.close(), Arguments::read(&content, example_in(&name), mistakes))
+            }
         } else if input.parse::<Option<Token![=]>>()?.is_some() {
             Value::Single(read_value(&name, input)?)
         } else if input.peek(Token![:]) {
@@ -211,7 +223,7 @@ impl Argument {
         match &self.value {
             Value::Flag => name,
             Value::Single(value) => name.to(Place::of(value)),
-            Value::List(close, _) => name.to(*close),
+            Value::List(close, _) | Value::Positional(close, _) => name.to(*close),
         }
     }
 
@@ -239,7 +251,7 @@ impl Argument {
         match self.value {
             Value::Flag => Ok(Arguments::default()),
             Value::List(_, arguments) => Ok(arguments),
-            Value::Single(_) => {
+            Value::Single(_) | Value::Positional(..) => {
                 let message = format!("`{name}` takes no value; write just `{name}`, or `{example}`");
                 Err(error(self.place(), message))
             }
@@ -270,6 +282,21 @@ impl Argument {
             Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => Ok(number),
             other => Err(error(Place::of(&other), format_args!("`{name}` must be a whole number, like `{example}`"))),
         }
+    }
+
+    /// Reads `name("text", "text")`.
+    pub(crate) fn two_texts(self, values: &str, example: &str) -> syn::Result<[LitStr; 2]> {
+        let message = format!("`{}` needs {values}, like `{example}`", self.name);
+        let place = self.place();
+        let text = |value: &Expr| match value {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.clone()),
+            _ => None,
+        };
+        let texts = match self.value {
+            Value::Positional(_, values) => values.iter().map(text).collect::<Option<Vec<_>>>(),
+            _ => None,
+        };
+        texts.and_then(|texts| texts.try_into().ok()).ok_or_else(|| error(place, message))
     }
 
     /// Reads `name(arguments)`.

@@ -1,6 +1,6 @@
 //! The options of the attribute: the arguments that exist, and the form of their values.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use syn::{Expr, ExprLit, ExprPath, ExprUnary, Lit, LitInt, LitStr, Path, UnOp};
 
 use crate::argument::{Argument, Arguments};
@@ -17,7 +17,7 @@ const RULE_ARGUMENTS: [&str; 8] = ["count", "per", "algorithm", "capacity", "ini
 const BAN_ARGUMENTS: [&str; 3] = ["denials", "within", "duration"];
 
 /// Arguments that apply to the whole call, and so to all rules.
-const CALL_ARGUMENTS: [&str; 6] = ["cost", "wait", "refund_if", "skip_if", "shadow", "limiter"];
+const CALL_ARGUMENTS: [&str; 7] = ["cost", "allow_zero_cost", "wait", "refund_if", "skip_if", "shadow", "limiter"];
 
 /// All options. One that could not be read is left out.
 pub(crate) struct Options {
@@ -29,7 +29,10 @@ pub(crate) struct Options {
     pub(crate) ban: Option<BanOptions>,
     /// `policy`: a policy that is built elsewhere.
     pub(crate) policy: Option<Expr>,
+    pub(crate) subjects: Vec<SubjectOptions>,
     pub(crate) cost: Option<Amount>,
+    /// Where it is written.
+    pub(crate) allow_zero_cost: Option<Place>,
     pub(crate) wait: Option<LitStr>,
     pub(crate) refund_if: Option<Expr>,
     pub(crate) skip_if: Option<Expr>,
@@ -37,6 +40,8 @@ pub(crate) struct Options {
     pub(crate) shadow: Option<Place>,
     pub(crate) reject: Option<Expr>,
     pub(crate) limiter: Option<Expr>,
+    /// `check_fn`: the name of the companion function.
+    pub(crate) check_fn: Option<Ident>,
     /// `crate`: the path of the runtime.
     pub(crate) runtime: Option<Path>,
     /// Whether all arguments of the attribute itself are known and in their place.
@@ -69,6 +74,13 @@ pub(crate) struct DuplicateOptions {
     pub(crate) message: Option<LitStr>,
     /// Whether all its arguments are known and could be read.
     pub(crate) complete: bool,
+}
+
+/// `subject("label", "key")`.
+pub(crate) struct SubjectOptions {
+    pub(crate) place: Place,
+    pub(crate) label: LitStr,
+    pub(crate) key: LitStr,
 }
 
 /// `ban(...)`. An option that could not be read is left out.
@@ -109,13 +121,16 @@ impl Options {
             message: arguments.template("message", MESSAGE, mistakes),
             ban: BanOptions::take(&mut arguments, mistakes),
             policy,
+            subjects: SubjectOptions::take_all(&mut arguments, mistakes),
             cost: amount("cost", ["cost = 3", "cost = items.len() as u64"], &mut arguments, mistakes),
+            allow_zero_cost: arguments.flag("allow_zero_cost", mistakes),
             wait: arguments.text("wait", r#"wait = "2s""#, mistakes),
             refund_if: function("refund_if", "refund_if = Result::is_err", &mut arguments, mistakes),
             skip_if: arguments.expression("skip_if", "skip_if = user.is_admin()", mistakes),
             shadow: arguments.flag("shadow", mistakes),
             reject: function("reject", "reject = ApiError::limited", &mut arguments, mistakes),
             limiter: value("limiter", ["limiter = self.limiter", "Limiter"], &mut arguments, mistakes),
+            check_fn: identifier("check_fn", "check_fn = send_code_limit", &mut arguments, mistakes),
             runtime: runtime(&mut arguments, mistakes),
             complete: arguments.finish(mistakes) && in_place,
         }
@@ -170,6 +185,17 @@ impl DuplicateOptions {
         let key = list.template("key", r#"key = "{order.id}""#, mistakes);
         let message = list.template("message", MESSAGE, mistakes);
         Some(Self { place, per, key, message, complete: list.finish(mistakes) && read })
+    }
+}
+
+impl SubjectOptions {
+    fn take_all(arguments: &mut Arguments, mistakes: &mut Mistakes) -> Vec<Self> {
+        let read = |argument: Argument| {
+            let place = argument.place();
+            let texts = argument.two_texts("a label and a key", r#"subject("network", "{ip:subnet}")"#);
+            texts.map(|[label, key]| Self { place, label, key })
+        };
+        arguments.take_all("subject").into_iter().filter_map(|argument| mistakes.keep(read(argument))).collect()
     }
 }
 
@@ -253,6 +279,19 @@ fn function(name: &'static str, example: &str, arguments: &mut Arguments, mistak
         }
         _ => Some(value),
     }
+}
+
+/// Takes `name = identifier`.
+fn identifier(name: &'static str, example: &str, arguments: &mut Arguments, mistakes: &mut Mistakes) -> Option<Ident> {
+    let value = arguments.expression(name, example, mistakes)?;
+    let identifier = match &value {
+        Expr::Path(ExprPath { qself: None, path, .. }) => path.get_ident().cloned(),
+        _ => None,
+    };
+    if identifier.is_none() {
+        mistakes.report(Place::of(&value), format_args!("`{name}` is the name of a function, like `{example}`"));
+    }
+    identifier
 }
 
 /// Takes `crate = ::path`.

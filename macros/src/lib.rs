@@ -6,10 +6,8 @@
 
 mod argument;
 mod attr;
-mod ban;
 mod debug;
 mod diagnostic;
-mod document;
 mod expand;
 mod limiter;
 mod model;
@@ -17,7 +15,6 @@ mod pipeline;
 mod placeholder;
 #[cfg(test)]
 mod random;
-mod rule;
 mod shape;
 mod suggestion;
 mod synonym;
@@ -217,7 +214,7 @@ mod validate;
 #[cfg(not(fuzzing))]
 #[proc_macro_attribute]
 pub fn rate_limit(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    let limited = pipeline::limit(attribute.into(), &item.into());
-    debug::show(&limited);
-    limited.into()
+    let expansion = pipeline::limit(attribute.into(), &item.into());
+    debug::print(&expansion);
+    expansion.into()
 }

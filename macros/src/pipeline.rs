@@ -1,4 +1,4 @@
-//! The pipeline: from the attribute and its function, as they are written, to what is compiled in their place.
+//! The pipeline: from the tokens of the attribute and of its function to the tokens that replace both.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -10,7 +10,7 @@ use crate::model::Model;
 use crate::shape::Function;
 use crate::validate;
 
-/// Returns the limited function, or the function as it is beside all the mistakes.
+/// Returns the limited function, or the unchanged function and all mistakes in the attribute.
 pub(crate) fn limit(attribute: TokenStream, item: &TokenStream) -> TokenStream {
     try_limit(attribute, item.clone()).unwrap_or_else(|mistakes| {
         let mistakes = mistakes.into_compile_error();

@@ -1,8 +1,10 @@
 //! The checks of a model before it is expanded. Each function is one check.
 
 mod call;
+mod check_fn;
 mod function;
 mod policy;
+mod subject;
 mod text;
 
 use crate::diagnostic::Mistakes;
@@ -24,6 +26,7 @@ pub(crate) fn check(model: &Model, mistakes: &mut Mistakes) {
     call::check_limiter(model, mistakes);
     text::check_names(model, mistakes);
     text::check_keys(model, mistakes);
+    subject::check(model, mistakes);
     for key in model.keys() {
         text::check_placeholders_separated(key, mistakes);
     }
@@ -34,6 +37,7 @@ pub(crate) fn check(model: &Model, mistakes: &mut Mistakes) {
 pub(crate) fn check_function(model: &Model, function: &Function, mistakes: &mut Mistakes) {
     function::check_async(function, mistakes);
     function::check_only_attribute(model, function, mistakes);
+    check_fn::check(model, function, mistakes);
     for key in model.keys() {
         function::check_key_has_braces(key, function, mistakes);
         function::check_placeholders_named(key, function, mistakes);

@@ -53,17 +53,21 @@ pub fn subject() -> Subject {
 
 /// Returns the policy that the user named, as an owned value.
 ///
+/// It is the element of an array, because the compiler then underlines it alone when its type is wrong.
+///
 /// # Errors
 ///
 /// None: that is what the policy of a [`PolicyCell`] may have.
 #[allow(clippy::unnecessary_wraps, reason = "it stands where the policy of a site does")]
-pub fn named(policy: &Policy) -> Result<Cow<'static, Policy>, Rejection> {
+pub fn named([policy]: [&Policy; 1]) -> Result<Cow<'static, Policy>, Rejection> {
     Ok(Cow::Owned(policy.clone()))
 }
 
 /// Returns the limiter that the user named, as an owned value.
+///
+/// It is the element of an array, because the compiler then underlines it alone when its type is wrong.
 #[must_use]
-pub fn limiter(named: &Limiter) -> Cow<'static, Limiter> {
+pub fn limiter([named]: [&Limiter; 1]) -> Cow<'static, Limiter> {
     Cow::Owned(named.clone())
 }
 

@@ -12,4 +12,5 @@ mod returns;
 mod tokens;
 
 pub(crate) use self::additions::{Additions, Refund};
+pub(crate) use self::bindings::Binding;
 pub(crate) use self::function::Function;

@@ -1,6 +1,7 @@
 //! The only thing that expansions of the attribute call. Nothing here is part of the public interface.
 
 mod call;
+mod companion;
 mod enter;
 mod policy_cell;
 mod render;
@@ -10,6 +11,7 @@ use std::borrow::Cow;
 pub use tallygate_rules::{Ban, Rule, TokenBucket};
 
 pub use self::call::{Call, is_refunded, refund};
+pub use self::companion::check;
 pub use self::enter::{Enter, enter, enter_with};
 pub use self::policy_cell::{PolicyCell, Rules};
 pub use self::render::{

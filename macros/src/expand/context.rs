@@ -2,6 +2,7 @@
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
+use syn::Path;
 
 use crate::diagnostic::Place;
 use crate::model::Model;
@@ -17,12 +18,21 @@ pub(super) use quote_hygienic;
 pub(super) struct Expansion<'m> {
     pub(super) model: &'m Model,
     pub(super) function: &'m Function,
+    pub(super) target: Target,
+}
+
+/// The function that is being expanded.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Target {
+    /// The annotated function.
+    Limited,
+    /// The companion, which returns the check of a call.
+    Companion,
 }
 
 impl Expansion<'_> {
-    /// Returns the absolute path of the runtime, or the one that the user gives, at its place.
     pub(super) fn runtime(self) -> TokenStream {
-        self.model.runtime.as_ref().map_or_else(|| quote_hygienic!(::tallygate), ToTokens::to_token_stream)
+        runtime_path(self.model.runtime.as_ref())
     }
 
     pub(super) fn private(self) -> TokenStream {
@@ -43,6 +53,11 @@ impl Expansion<'_> {
         let runtime = self.runtime_at(place);
         quote_spanned!(place=> #runtime::__private)
     }
+}
+
+/// Returns the absolute path of the runtime, or the one that the user gives.
+pub(super) fn runtime_path(given: Option<&Path>) -> TokenStream {
+    given.map_or_else(|| quote_hygienic!(::tallygate), ToTokens::to_token_stream)
 }
 
 /// Borrows an expression of the user's where it is written.

@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::ext::IdentExt as _;
 use tallygate_rules::{Role, Rule, format_duration, implied_by};
 
 use crate::attr::Amount;
@@ -130,7 +131,10 @@ fn options(model: &Model) -> impl Iterator<Item = String> {
         .as_ref()
         .map(|refund_if| format!("A call is refunded if {} holds for its result.", expression(refund_if)));
     let skip = model.skip_if.as_ref().map(|skip_if| format!("Calls with {} are not limited.", expression(skip_if)));
-    [ban, cost, refund, skip].into_iter().flatten()
+    let companion = model.check_fn.as_ref().map(|check_fn| {
+        format!("{} returns the check of a call, to see where the limits stand.", code(&check_fn.unraw().to_string()))
+    });
+    [ban, cost, refund, skip, companion].into_iter().flatten()
 }
 
 /// Returns a rule in words.

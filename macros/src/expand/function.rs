@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 
-use crate::expand::context::Expansion;
+use crate::expand::context::{Expansion, Target};
 use crate::expand::document;
 use crate::model::Model;
 use crate::shape::{Additions, Function};
@@ -27,8 +27,8 @@ use crate::shape::{Additions, Function};
 ///
 /// No expression of the user's stands where an item of the expansion is visible. All borrows of arguments end before the
 /// await, so the future is `Send` if it was so without the attribute.
-pub(crate) fn expand(model: &Model, function: &Function) -> TokenStream {
-    let expansion = Expansion { model, function };
+pub(super) fn limited(model: &Model, function: &Function) -> TokenStream {
+    let expansion = Expansion { model, function, target: Target::Limited };
     function.with(&Additions {
         attributes: document::attributes(model, function),
         preparation: expansion.preparation(),

@@ -4,25 +4,24 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 
 use crate::attr::Amount;
-use crate::expand::context::{Expansion, quote_hygienic};
+use crate::expand::context::{Expansion, Target, quote_hygienic};
 use crate::expand::policy::duration;
 
 impl Expansion<'_> {
-    /// Returns whether the attribute gives more than rules and a subject.
+    /// Returns whether the call has options.
     pub(super) fn has_options(self) -> bool {
         let model = self.model;
-        model.cost.is_some()
-            || model.wait.is_some()
-            || model.shadow.is_some()
-            || model.refund_if.is_some()
-            || !model.other_subjects().is_empty()
+        let is_weighed = model.cost.is_some() || !model.other_subjects().is_empty();
+        let is_handled = model.wait.is_some() || model.shadow.is_some() || model.refund_if.is_some();
+        is_weighed || (is_handled && self.target == Target::Limited)
     }
 
     pub(super) fn options(self) -> TokenStream {
         if !self.has_options() {
             return TokenStream::new();
         }
-        let (private, model) = (self.private(), self.model);
+        let private = self.private();
+        let model = self.model;
         let cost_value = model.cost.as_ref().map(|cost| self.cost_value(cost));
         let cost = model.cost.as_ref().map(|cost| self.cost(cost));
         let subjects = model.other_subjects().into_iter().map(|other| {
@@ -30,13 +29,20 @@ impl Expansion<'_> {
             let subject = self.subject(other.key);
             quote_hygienic!(.subject(#label, #subject))
         });
+        let handling = (self.target == Target::Limited).then(|| self.handling());
+        quote_hygienic! {
+            #cost_value
+            let tallygate_options = #private::Call::new() #cost #(#subjects)* #handling;
+        }
+    }
+
+    /// Returns the options for how a denied or finished call is handled. Who gets the check of a call handles it by hand.
+    fn handling(self) -> TokenStream {
+        let model = self.model;
         let wait = model.wait.as_ref().map(|wait| duration(wait.value)).map(|wait| quote_hygienic!(.wait(#wait)));
         let refundable = model.refund_if.as_ref().map(|_| quote_hygienic!(.refundable()));
         let shadow = model.shadow.map(|_| quote_hygienic!(.shadow()));
-        quote_hygienic! {
-            #cost_value
-            let tallygate_options = #private::Call::new() #cost #(#subjects)* #wait #refundable #shadow;
-        }
+        quote_hygienic!(#wait #refundable #shadow)
     }
 
     /// Returns the options that were prepared, or those of an ordinary call.

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
+use syn::ext::IdentExt as _;
 use tallygate_rules::{Algorithm, Ban, Role, Rule, TokenBucket};
 
 use crate::debug;
 use crate::diagnostic::Spanned;
-use crate::expand::context::{Expansion, quote_hygienic};
+use crate::expand::context::{Expansion, Target, quote_hygienic};
 use crate::model::RuleModel;
 
 impl Expansion<'_> {
@@ -20,14 +21,14 @@ impl Expansion<'_> {
         let debug = debug::track_variable();
         let rules = self.model.rules.iter().map(|rule| self.rule(rule));
         let ban = self.model.ban.as_ref().map(|model| self.ban(model.ban));
-        let site = self.site();
+        let cell = self.policy_cell();
         let policy = quote_hygienic!({
             #debug
             fn rules(tallygate_rules: &mut #private::Rules) {
                 #(#rules)*
                 #ban
             }
-            static POLICY: #private::PolicyCell = #private::PolicyCell::#site;
+            static POLICY: #private::PolicyCell = #private::PolicyCell::#cell;
             POLICY.policy()
         });
         if self.has_varying_counts() {
@@ -37,11 +38,17 @@ impl Expansion<'_> {
     }
 
     /// A policy without a name is named after the path of an item in the function: only that has the type of a method.
-    fn site(self) -> TokenStream {
+    fn policy_cell(self) -> TokenStream {
         if let Some(Spanned { value, .. }) = &self.model.name {
             return quote_hygienic!(named(#value, rules));
         }
-        quote_hygienic!(unnamed(rules, rules))
+        match self.target {
+            Target::Limited => quote_hygienic!(unnamed(rules, rules)),
+            Target::Companion => {
+                let function = self.function.signature.ident.unraw().to_string();
+                quote_hygienic!(unnamed_beside(#function, rules, rules))
+            }
+        }
     }
 
     fn ban(self, ban: Ban) -> TokenStream {

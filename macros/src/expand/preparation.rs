@@ -27,14 +27,20 @@ impl Expansion<'_> {
         }
     }
 
-    fn prepared_values(self) -> TokenStream {
+    /// Evaluates what makes up a call: who decides, by which rules, for which subjects, with which options.
+    pub(super) fn call_values(self) -> TokenStream {
         let limiter = self.named_limiter();
         let policy = self.named_policy();
         let subject = self.main_subject();
         let counts = self.counts();
         let options = self.options();
+        quote_hygienic!(#limiter #policy #subject #counts #options)
+    }
+
+    fn prepared_values(self) -> TokenStream {
+        let call_values = self.call_values();
         let message_values = self.message_values();
-        quote_hygienic!(#limiter #policy #subject #counts #options #message_values)
+        quote_hygienic!(#call_values #message_values)
     }
 
     fn unless_skipped(self, skip_if: &Expr) -> TokenStream {

@@ -85,6 +85,15 @@ impl Function {
         bindings::of(&self.signature.inputs, rebound)
     }
 
+    /// Returns what the arguments bind in the end: what another attribute binds again is bound there.
+    pub(crate) fn innermost_bindings(&self) -> Vec<Binding> {
+        let rebindings = self.body.rebindings();
+        if rebindings.is_empty() {
+            return bindings::of(&self.signature.inputs, []);
+        }
+        bindings::of([], rebindings.iter().map(|rebinding| &rebinding.pat))
+    }
+
     /// Returns the statements in which another attribute binds the arguments again.
     pub(crate) fn rebindings(&self) -> &[Local] {
         self.body.rebindings()

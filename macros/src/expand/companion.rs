@@ -22,6 +22,7 @@ pub(super) fn companion(name: &Ident, model: &Model, function: &Function) -> Tok
     let expansion = Expansion { model, function, target: Target::Companion };
     let private = expansion.private();
     let rebindings = function.rebindings();
+    let use_lifetimes = use_lifetimes(&function.signature);
     let use_arguments = use_arguments(&function.innermost_bindings());
     let values = expansion.call_values();
     let policy = expansion.policy();
@@ -31,6 +32,7 @@ pub(super) fn companion(name: &Ident, model: &Model, function: &Function) -> Tok
     quote_hygienic! {
         #head {
             #(#rebindings)*
+            #use_lifetimes
             #use_arguments
             #values
             #private::check(#policy, #limiter, tallygate_subject, &#options)
@@ -78,12 +80,22 @@ fn kept(attribute: &Attribute) -> Option<TokenStream> {
     (is_level || is_hidden).then(|| quote!(#attribute))
 }
 
+/// Uses every lifetime, as one may connect an argument with the output of the function, which the companion does not have.
+fn use_lifetimes(signature: &Signature) -> Option<TokenStream> {
+    let references = signature.generics.lifetimes().map(|parameter| {
+        let lifetime = &parameter.lifetime;
+        quote_hygienic!(&#lifetime ())
+    });
+    let references: Vec<_> = references.collect();
+    (!references.is_empty()).then(|| quote_hygienic!(let _ = ::core::marker::PhantomData::<(#(#references,)*)>;))
+}
+
 /// Uses every argument, as the limits may depend on some of them only.
-fn use_arguments(bindings: &[Binding]) -> TokenStream {
+fn use_arguments(bindings: &[Binding]) -> Option<TokenStream> {
     let uses = bindings.iter().filter(|binding| !binding.name.to_string().starts_with('_')).map(|binding| {
         let Binding { name, is_mutable } = binding;
         if *is_mutable { quote_hygienic!(&mut #name) } else { quote_hygienic!(&#name) }
     });
     let uses: Vec<_> = uses.collect();
-    if uses.is_empty() { TokenStream::new() } else { quote_hygienic!(let _ = (#(#uses,)*);) }
+    (!uses.is_empty()).then(|| quote_hygienic!(let _ = (#(#uses,)*);))
 }

@@ -3,6 +3,7 @@
 mod call;
 mod check_fn;
 mod function;
+mod limiter;
 mod policy;
 mod subject;
 mod text;

@@ -6,8 +6,7 @@ use quote::format_ident;
 use crate::diagnostic::Place;
 use crate::expand::context::{Expansion, quote_hygienic};
 use crate::model::Denier;
-use crate::placeholder::{Filter, Placeholder};
-use crate::template::{Part, RejectionField, Template};
+use crate::template::{Filter, Part, Placeholder, RejectionField, Template};
 
 impl<'m> Expansion<'m> {
     /// Puts the message of the rule that denied the call into the rejection, or the message of the policy.
@@ -78,9 +77,13 @@ impl<'m> Expansion<'m> {
             Part::Rejection(RejectionField::RetryAfter) => {
                 quote_hygienic!(#private::push_retry_after(#target, &tallygate_rejection);)
             }
-            Part::Rejection(RejectionField::Count) => quote_hygienic!(#private::push_count(#target, &tallygate_rejection);),
+            Part::Rejection(RejectionField::Count) => {
+                quote_hygienic!(#private::push_count(#target, &tallygate_rejection);)
+            }
             Part::Rejection(RejectionField::Per) => quote_hygienic!(#private::push_per(#target, &tallygate_rejection);),
-            Part::Rejection(RejectionField::Rule) => quote_hygienic!(#private::push_rule(#target, &tallygate_rejection);),
+            Part::Rejection(RejectionField::Rule) => {
+                quote_hygienic!(#private::push_rule(#target, &tallygate_rejection);)
+            }
         }
     }
 

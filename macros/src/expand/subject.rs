@@ -5,8 +5,7 @@ use quote::{ToTokens, quote_spanned};
 
 use crate::diagnostic::Place;
 use crate::expand::context::{Expansion, borrowed, hygienic, quote_hygienic};
-use crate::placeholder::{Filter, Placeholder};
-use crate::template::{Part, Template, escape};
+use crate::template::{Filter, Part, Placeholder, Template, escape};
 
 impl Expansion<'_> {
     pub(super) fn main_subject(self) -> TokenStream {

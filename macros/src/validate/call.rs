@@ -2,8 +2,8 @@
 
 use crate::attr::Amount;
 use crate::diagnostic::{Mistakes, Place};
-use crate::limiter::creates_limiter;
 use crate::model::{Model, number};
+use crate::validate::limiter::creates_limiter;
 
 /// Reports a cost that counts nothing, or that no rule ever admits.
 pub(super) fn check_cost(model: &Model, mistakes: &mut Mistakes) {

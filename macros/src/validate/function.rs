@@ -6,9 +6,8 @@ use syn::visit::Visit;
 
 use crate::diagnostic::{Mistakes, Place, nearest};
 use crate::model::Model;
-use crate::placeholder::Placeholder;
 use crate::shape::Function;
-use crate::template::Template;
+use crate::template::{Placeholder, Template};
 
 /// Reports a function that cannot wait for the decision.
 pub(super) fn check_async(function: &Function, mistakes: &mut Mistakes) {

@@ -235,9 +235,9 @@ mod validate;
 /// contradictory or without effect, arguments that are unknown or repeated, placeholders that name no argument. All
 /// mistakes are reported at once, and the function itself stays unchanged.
 ///
-/// The compiler checks the types of expressions, and of the fields and methods in placeholders. It underlines the whole
-/// template then, because stable Rust gives macros no places within a text; a replacement that it suggests is for the name
-/// of the field only.
+/// The compiler checks the types of expressions, and the fields and methods in placeholders. For a misspelt field it
+/// underlines the whole template, because stable Rust gives macros no places within a text. Where it suggests another name,
+/// replace the field, and not the template.
 #[cfg(not(fuzzing))]
 #[proc_macro_attribute]
 pub fn rate_limit(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {

@@ -1,4 +1,4 @@
-//! Expansions, shown to whoever wants to see what became of a function.
+//! Expansions, printed for debugging.
 
 use std::env;
 use std::io::Write as _;
@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// The environment variable that asks for it.
+/// The environment variable that turns it on.
 const VARIABLE: &str = "TALLYGATE_MACROS_DEBUG";
 
-/// Whether an expansion has named the variable. The compiler runs once for each crate.
-static NAMED: AtomicBool = AtomicBool::new(false);
+/// Whether an expansion of this crate already tracks the variable. The compiler runs once for each crate.
+static TRACKED: AtomicBool = AtomicBool::new(false);
 
-/// Names the variable in one expansion of a crate, so that who sets it has the crate compiled anew and sees them all.
-pub(crate) fn named() -> Option<TokenStream> {
-    // The tests are about expansions that are the same each time.
-    let first = !cfg!(test) && !NAMED.swap(true, Ordering::Relaxed);
+/// Reads the variable in the first expansion of a crate, so that a change of it compiles the crate again.
+pub(crate) fn track_variable() -> Option<TokenStream> {
+    // The tests compare expansions, which must be the same each time.
+    let first = !cfg!(test) && !TRACKED.swap(true, Ordering::Relaxed);
     first.then(|| {
         quote!(
             const _: ::core::option::Option<&::core::primitive::str> = ::core::option_env!(#VARIABLE);
@@ -25,20 +25,20 @@ pub(crate) fn named() -> Option<TokenStream> {
     })
 }
 
-/// Writes an expansion to the compiler's standard error, if asked to.
-pub(crate) fn show(expansion: &TokenStream) {
+/// Prints an expansion to the compiler's standard error, if the variable is set.
+pub(crate) fn print(expansion: &TokenStream) {
     if env::var_os(VARIABLE).is_some_and(|value| !value.is_empty() && value != "0") {
         let tokens = expansion.to_string();
         eprintln!("{}", formatted(&tokens).unwrap_or(tokens));
     }
 }
 
-/// Formats by `rustfmt`, where there is one: whoever debugs has it, and nobody else pays for a formatter.
+/// Formats with `rustfmt`, if it is installed: a dependency for this would slow down every build.
 fn formatted(tokens: &str) -> Option<String> {
     let mut rustfmt = Command::new("rustfmt");
     rustfmt.args(["--edition", "2024"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut running = rustfmt.spawn().ok()?;
-    // Dropped at once, which is the end of the input.
+    // Dropping it ends the input.
     running.stdin.take()?.write_all(tokens.as_bytes()).ok()?;
     let output = running.wait_with_output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

@@ -1,26 +1,19 @@
 //! The `#[rate_limit]` attribute of [Tallygate](https://docs.rs/tallygate), which re-exports it beside the runtime that
 //! its expansions call.
 //!
-//! One direction: tokens become arguments and options (`argument`, `attr`), these a model (`model`), which is validated
-//! (`validate`) and expanded (`expand`, `document`). Every stage reports all the mistakes it finds.
+//! The stages of the pipeline import each other in one direction: tokens become options (`attr`), these a model
+//! (`model`), which is validated against itself and the function (`validate`, `shape`) and expanded (`expand`). Every
+//! stage reports all the mistakes that it finds.
 
-mod argument;
 mod attr;
-mod ban;
 mod debug;
 mod diagnostic;
-mod document;
 mod expand;
-mod limiter;
 mod model;
 mod pipeline;
-mod placeholder;
 #[cfg(test)]
 mod random;
-mod rule;
 mod shape;
-mod suggestion;
-mod synonym;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -30,7 +23,7 @@ mod trial;
 pub mod trial;
 mod validate;
 
-/// Limits an async function: it runs when every rule admits the call, and else returns a `Rejection`.
+/// Limits an async function: it runs if every rule admits the call, and returns a `Rejection` otherwise.
 ///
 /// ```text
 /// use tallygate::{Rejection, rate_limit};
@@ -48,177 +41,208 @@ mod validate;
 /// }
 /// ```
 ///
-/// A call is decided by all its rules at once: it is admitted and counted by every one of them, or rejected and counted
-/// by none. The decision is made before anything of the body runs; a future that is never polled counts nothing, and
-/// one that is dropped while it waits for the decision may count.
+/// All rules decide a call together: either every rule admits and counts it, or it is rejected and no rule counts it. The
+/// decision comes before anything in the body runs. A future that is never polled counts nothing; one that is dropped
+/// while it waits for the decision may count.
 ///
 /// # Arguments
 ///
 /// | argument | meaning | default |
 /// | --- | --- | --- |
-/// | `rule(...)` | a limit, see below; any number of them | |
-/// | `prevent_duplicate` | a rule in front of the others: one call in 5 seconds, whose denial is of kind `Duplicate` | none |
+/// | `rule(...)` | a limit; any number of them: see [rules](#rules) | |
+/// | `prevent_duplicate` | a rule before the others: one call in 5 seconds, denied with the kind `Duplicate` | none |
 /// | `prevent_duplicate(per = "30s", key = "{order.id}", message = "…")` | the same with another window, key or message | |
-/// | `key = "sms:{phone}"` | whom the rules count: each value has a tally of its own | one tally for the whole function |
-/// | `name = "sms.send"` | the name of the policy | the path of the function |
-/// | `message = "try again in {@retry_after}"` | what a rejection by a rule says | the limit and the wait, in English |
-/// | `cost = items.len() as u64` | how many calls this one counts as: a number, or an expression of type `u64` | `1` |
-/// | `wait = "2s"` | waits up to that long for admission | rejected at once |
-/// | `refund_if = Result::is_err` | counts the call no more if this holds for its result: see [below](#refunds) | counted in any case |
-/// | `ban(denials = 20, within = "10m", duration = "1h")` | bans whom the `key` names after that many denials: see [below](#bans) | none |
-/// | `skip_if = user.is_admin()` | runs the function without asking, if this `bool` over the arguments is true | |
-/// | `shadow` | tries the limits out: see [below](#shadow) | |
-/// | `policy = POLICY` | a `Policy` in place of `name`, `rule`, `prevent_duplicate` and `ban`: see [below](#policies) | |
-/// | `reject = ApiError::limited` | makes what the function returns of a `Rejection`: a path or a closure | `FromRejection` |
-/// | `limiter = self.limiter` | who decides: an expression that is, or derefs to, a `Limiter`, and is evaluated by each call | the installed limiter |
-/// | `crate = ::limits` | the path of the crate `tallygate`, where it has another one | `::tallygate` |
+/// | `key = "sms:{phone}"` | the subject that the rules count; each subject has a tally of its own: see [keys](#keys) | one tally for all calls |
+/// | `name = "sms.send"` | the name of the policy: see [names](#names) | the path of the function |
+/// | `message = "try again in {@retry_after}"` | the text of a rejection: see [messages](#messages) | the limit and the wait, in English |
+/// | `cost = items.len() as u64` | the number of calls that this one counts as: see [cost](#cost) | `1` |
+/// | `allow_zero_cost` | lets a `cost` of 0 count nothing | counts as 1 |
+/// | `wait = "2s"` | waits up to that long for admission: see [waiting](#waiting) | no wait |
+/// | `refund_if = Result::is_err` | refunds the call if this holds for its result: see [refunds](#refunds) | no refund |
+/// | `ban(denials = 20, within = "10m", duration = "1h")` | bans a subject after that many denials: see [bans](#bans) | no ban |
+/// | `skip_if = user.is_admin()` | runs the function without a decision if this `bool` is true | |
+/// | `shadow` | decides and reports, but rejects nothing: see [shadow](#shadow) | |
+/// | `policy = POLICY` | a `Policy` in place of `name`, `rule`, `prevent_duplicate` and `ban`: see [policies](#policies) | |
+/// | `subject("network", "{ip:subnet}")` | another subject of that policy: its label and its key; any number of them | |
+/// | `check_fn = send_code_limit` | generates a function that returns the `Check` of a call: see [companions](#companions) | |
+/// | `reject = ApiError::limited` | turns a `Rejection` into what the function returns: a path or a closure | `FromRejection` |
+/// | `limiter = self.limiter` | the limiter that decides: an expression that is, or derefs to, a `Limiter`; every call evaluates it | the installed limiter |
+/// | `crate = ::limits` | the path of the crate `tallygate`, if it is another one | `::tallygate` |
 ///
-/// At least one `rule` or `prevent_duplicate`, or a `policy`, is needed. A duration is a whole number and one of `ms`,
-/// `s`, `m`, `h`, `d`. The order of the arguments does not matter, but that of the rules is the one in which a
-/// rejection counts them.
+/// The attribute needs at least one `rule`, `prevent_duplicate` or `policy`. A duration is a whole number and one of `ms`,
+/// `s`, `m`, `h`, `d`. The arguments may come in any order. The order of the rules gives them their positions: a rejection
+/// numbers them from 0, `prevent_duplicate` first.
 ///
 /// # Rules
 ///
 /// | argument | meaning | default |
 /// | --- | --- | --- |
-/// | `count = 10` | how many calls: a number, or an expression over the arguments, see below | |
+/// | `count = 10` | the number of calls: a number, or an expression over the arguments | |
 /// | `per = "60s"` | the length of the window | |
 /// | `algorithm = "sliding_window"` | how calls are counted | `"sliding_window"` |
-/// | `capacity = 100` | of a token bucket: the most tokens it holds | `count` |
-/// | `initial = 3` | of a token bucket: how many it holds while it is unused | `capacity` |
-/// | `reset_after = "10s"` | of a token bucket: after how long without an admitted call it is unused again | the time to fill it |
-/// | `cron = "0 0 6 * * *"` | in place of `per`: count afresh at the ticks of this expression | |
+/// | `capacity = 100` | of a token bucket: the most tokens that it holds | `count` |
+/// | `initial = 3` | of a token bucket: the tokens that it holds while it is unused | `capacity` |
+/// | `reset_after = "10s"` | of a token bucket: the time without an admitted call after which it is unused again | the time to fill it |
+/// | `cron = "0 0 6 * * *"` | in place of `per`: counting starts again at each tick of this expression | |
 /// | `tz = "Asia/Shanghai"` | of `cron`: the time zone | `"UTC"` |
-/// | `key = "{ip}"` | whom this rule counts, see [below](#keys) | the policy's `key` |
-/// | `name = "daily"` | how a rejection names the rule | none |
-/// | `message = "…"` | what a rejection by this rule says | the policy's `message` |
+/// | `key = "{ip}"` | the subject that this rule counts: see [keys](#keys) | the `key` of the attribute |
+/// | `name = "daily"` | the name by which a rejection reports the rule | none |
+/// | `message = "…"` | the text of a rejection by this rule | the `message` of the attribute |
 ///
-/// | algorithm | admits a call when |
+/// | algorithm | admits a call if |
 /// | --- | --- |
-/// | `"sliding_window"` | fewer than `count` were admitted in the time `per` before it: exact, without a burst at any edge |
-/// | `"fixed_window"` | fewer than `count` were admitted since the window opened, at a first call; it lasts `per` |
+/// | `"sliding_window"` | fewer than `count` calls were admitted in the time `per` before it: exact, without a burst at any edge |
+/// | `"fixed_window"` | fewer than `count` calls were admitted since the window opened, at a first call; it lasts `per` |
 /// | `"sliding_counter"` | about the same as `sliding_window`, in constant memory: for very large counts |
 /// | `"token_bucket"` | there is a token; `count` of them flow in per `per`, continuously, up to `capacity` |
-/// | `cron = "…"` | fewer than `count` were admitted since the last tick |
+/// | `cron = "…"` | fewer than `count` calls were admitted since the last tick |
 ///
 /// `cron` needs the feature `cron` of `tallygate`. Its six fields are second, minute, hour, day of the month, month and
-/// day of the week, as in Spring; `Schedule` has the whole syntax.
+/// day of the week, as in Spring; `Schedule` documents the whole syntax.
 ///
-/// A `count` may be any expression of type `u64`, such as `count = user.plan.calls()`. Each call evaluates it before it
-/// is decided, with all arguments in scope. The tally is the same whatever the count. A count of 0 closes the door, and
-/// one that is too large for the algorithm is the largest that is not.
+/// A `count` may be any expression of type `u64`, such as `count = user.plan.calls()`. Each call evaluates it before the
+/// decision, with all arguments in scope. The tally does not depend on it. A count of 0 denies every call, and a count that
+/// is too large for the algorithm is reduced to the largest possible one.
 ///
 /// # Keys
 ///
-/// A placeholder is an argument, its fields and its methods, whose value is `Display`: `{phone}`, `{user.id}`,
-/// `{pair.0}`, `{address.ip()}`, `{self.tenant}`. Arguments that are destructured are named by what they bind:
-/// `{order.id}` for `Json(order): Json<Order>`. `{{` and `}}` are braces.
+/// A placeholder shows an argument, its fields and its methods, whose value is `Display`: `{phone}`, `{user.id}`,
+/// `{pair.0}`, `{address.ip()}`, `{self.tenant}`. An argument that is destructured has the names that its pattern binds:
+/// `{order.id}` for `Json(order): Json<Order>`. An `Option` needs a default: `{name.as_deref().unwrap_or_default()}`.
+/// `{{` and `}}` are braces.
 ///
-/// The arguments are only borrowed, and only until the key is rendered. Values are escaped, so that different values
-/// never make the same key. Two placeholders therefore need something between them that no value contains, like `:` or
-/// `/`; letters, digits and `. _ @ + ~ - % !` will not do.
+/// The key only borrows the arguments, and only until it is rendered. Values are escaped, so different values never make
+/// the same key. Two placeholders therefore need a separator between them that no value contains, like `:` or `/`; letters,
+/// digits and `. _ @ + ~ - % !` are none.
 ///
-/// | filter | makes of the value |
+/// | filter | changes the value to |
 /// | --- | --- |
 /// | `{email:lower}` | lower case |
 /// | `{email:trim}` | the same without white space around it |
 /// | `{phone:hash}` | a digest, keyed with the `secret` of the limiter: for personal data |
-/// | `{address:subnet}` | the network: IPv4 as it is, IPv6 as its /64; of `Display` values like `IpAddr` and `SocketAddr` |
+/// | `{address:subnet}` | the network: IPv4 as it is, IPv6 as its /64; for values like `IpAddr` and `SocketAddr` |
 ///
-/// A rule, and `prevent_duplicate`, may have a key of its own, so that a call is limited per phone, per network and as
-/// one of all calls at once. All these subjects are decided as one: the call is counted for each of them, or for none.
-/// Rules with the same `key` share a tally. A text without placeholders, like `key = "all"`, is one subject for all
-/// calls; one that names an argument without its braces is refused.
+/// Filters apply from left to right: `{email:trim:lower}`. Without a secret, the digest has a public key: see
+/// `LimiterBuilder::secret`. `subnet` leaves a value that is no address as it is.
 ///
-/// Filters are applied in their order: `{email:trim:lower}`. Without a secret, the key of a digest is the same for
-/// everybody: see `LimiterBuilder::secret`. A value that is no address passes `subnet` as it is.
+/// A rule, and `prevent_duplicate`, may have a key of its own, so that a call is limited by phone, by network and as one of
+/// all calls at the same time. These subjects are decided together: the call is counted for each of them, or for none.
+/// Rules with the same `key` share a tally. A text without placeholders, like `key = "all"`, is one subject for all calls;
+/// it may not contain the name of an argument.
 ///
 /// # Messages
 ///
-/// A message is what `Rejection` shows when it is printed, if a rule has denied the call. It is rendered then, with the
-/// same placeholders and filters, but without escapes, and with these:
+/// `Rejection` shows its message if a rule denied the call. The message is rendered then, with the same placeholders and
+/// filters as a key, without escapes, and with these:
 ///
 /// | placeholder | shows |
 /// | --- | --- |
-/// | `{@retry_after}` | how long to wait, rounded up: `42s`; `never` where waiting does not help |
+/// | `{@retry_after}` | how long to wait, rounded up: `42s`; `never` if waiting does not help |
 /// | `{@count}` | the count of the rule that denied the call |
 /// | `{@per}` | its window: `1m`, or the expression and the time zone of its schedule |
-/// | `{@rule}` | its name, or the rule in words where it has none |
+/// | `{@rule}` | its name, or the rule itself if it has none |
 ///
-/// The message of a rule comes before that of the policy. That of a ban is said by itself, and can show
-/// `{@retry_after}` only. An outage is told in its own words.
+/// The message of a rule takes precedence over the message of the attribute. A ban has a message of its own, which can
+/// show `{@retry_after}` only. A call that could not be decided has the text of the error kind.
 ///
 /// # Cost
 ///
-/// `cost` is evaluated before the call is decided, with all arguments in scope. A call that costs more than a rule can
-/// ever admit is rejected without a `retry_after`; one of cost 0 is decided by what is there, and counts nothing. A
-/// duplicate is told by calls, whatever they cost.
+/// `cost` is a number, or an expression of type `u64`. Each call evaluates it before the decision, with all arguments in
+/// scope. A call that costs more than a rule can ever admit is rejected without a `retry_after`. Duplicate detection
+/// ignores the cost.
+///
+/// An expression that evaluates to 0 counts as 1, since a client that chooses the cost must not get free calls. With
+/// `allow_zero_cost`, a call of cost 0 is decided by the state of the limits, and counts nothing.
 ///
 /// # Waiting
 ///
-/// With `wait`, a call that is not admitted stands in line until it is, and is rejected when it is certain that it will
-/// not be in time. Callers of one process and one subject are admitted in the order they came. It needs a tokio runtime
-/// with time enabled. A call that is dropped while it waits counts nothing.
+/// With `wait`, a denied call waits in a queue until it is admitted. It is rejected as soon as it is certain that this
+/// takes longer. Callers of one process and one subject are admitted in the order in which they came. Waiting needs a tokio
+/// runtime with time enabled. A call that is dropped while it waits counts nothing.
 ///
 /// # Refunds
 ///
-/// `refund_if` is a path or a closure, `Fn(&T) -> bool` where the function results in `T`; the arguments are the
-/// body's. When the body is done and it holds, exactly the hits of this call are taken back: `Result::is_ok` counts
-/// only failures, such as wrong passwords, and `Result::is_err` does not charge for what failed. Until then the call
-/// counts, so that no window ever admits more than its `count` at once. What is given back is no duplicate of the next
-/// call, either.
+/// `refund_if` is a path or a closure, `Fn(&T) -> bool` for a function whose result is `T`; the body may have consumed the
+/// arguments. If it returns true for the result, exactly the hits of this call are removed: `Result::is_ok` counts only
+/// failures, such as wrong passwords, and `Result::is_err` does not charge for a failure. Until then the call counts, so no
+/// window ever admits more than its `count` at once. A refunded call does not make the next one a duplicate.
 ///
-/// A future that is dropped, and a body that panics, give nothing back. Where the permit cannot be given back because
-/// Redis does not answer, the result is returned as it is, the call stays counted, and the log says so. The result is
-/// kept while the permit is given back, so the future is `Send` only if the result is.
+/// A future that is dropped, or a body that panics, is not refunded. If the backend does not answer, the function still
+/// returns its result, the call stays counted, and the log reports it. The result is kept during the refund, so the future
+/// is `Send` only if the result is.
 ///
 /// # Bans
 ///
-/// After `denials` denials in any window of length `within`, the subject of the policy's `key` is banned for `duration`:
-/// every call is rejected with the kind `Banned` and counts nowhere; its `retry_after` lasts until the ban has ended and
-/// the rules admit the call. Denials by any rule count, duplicates included, whatever the rule's `key`; a denial that is
-/// retried while waiting does not. After the ban, denials are counted anew. `ban(…, message = "…")` is the text of the
-/// rejection.
+/// After `denials` denials in any window of length `within`, the subject of the `key` is banned for `duration`: every call
+/// is rejected with the kind `Banned` and counts nowhere; its `retry_after` lasts until the ban has ended and the rules
+/// admit the call. Denials by any rule count, duplicates included, whatever the `key` of the rule. A denial that is retried
+/// while the call waits does not. After the ban, counting starts again. `ban(…, message = "…")` is the text of a rejection
+/// by the ban.
 ///
 /// # Shadow
 ///
-/// With `shadow`, calls are decided and counted as ever, but none is rejected, not even when Redis does not answer. A
-/// call that would have been is told in the log (`denied in shadow`) and in the metrics (outcome `shadow`), and counts
-/// nothing, but towards a `ban`.
+/// With `shadow`, calls are decided and counted as usual, but none is rejected, not even if the backend does not answer.
+/// A call that would be rejected appears in the log (`denied in shadow`) and in the metrics (outcome `shadow`). It counts
+/// towards a `ban`, and otherwise not.
 ///
 /// # Policies
 ///
-/// `policy` is an expression over the arguments that is, or derefs to, a `Policy`: a static `LazyLock<Policy>`, a field
-/// of `self`, `policy.with_counts([calls])`. Functions of one policy share its tallies, as all of one name do. `key`,
-/// `message`, `cost` and the others go along with it. A policy that has rules on further subjects, by
-/// `PolicyBuilder::rule_on`, is for use by hand: the attribute does not name those subjects, so each call is rejected
-/// with the kind `Unavailable`, whose source says why.
+/// `policy` is an expression over the arguments that is, or derefs to, a `Policy`: a static `LazyLock<Policy>`, a field of
+/// `self`, `policy.with_counts([calls])`. Functions of one policy share its tallies. `key`, `message`, `cost` and the other
+/// arguments that are not part of a policy stand beside it.
+///
+/// A policy may have rules on further subjects, which `PolicyBuilder::rule_on` labels. `subject("network", "{ip:subnet}")`
+/// gives the key of the subject with that label. If a label of the policy is missing, or the policy lacks one of the given
+/// labels, each call is rejected with the kind `Unavailable`, whose source names the label.
+///
+/// # Companions
+///
+/// With `check_fn = send_code_limit`, the attribute also generates a function of that name. It has the visibility, receiver,
+/// generics and arguments of the limited function, and returns the `Check` of such a call, for the same limiter, policy,
+/// subjects, counts and cost. So administration needs no second copy of the rules:
+///
+/// ```text
+/// send_code_limit(phone).peek().report().await?; // where the limits stand
+/// send_code_limit(phone).reset().await?;         // forgets the calls of the subject
+/// send_code_limit(phone).unban().await?;
+/// ```
+///
+/// The body does not run. A `Check` that is awaited as it is counts a call. `skip_if`, `wait`, `refund_if`, `shadow` and the
+/// messages have no effect on it: its own methods set such options. If it cannot be decided, awaiting it is an error.
+///
+/// In an implementation of a trait, the trait has to declare the companion, as a function that returns `Check<'static>`.
 ///
 /// # Names
 ///
-/// Functions whose policies have the same name share their tallies. Without a `name`, a policy is named by the path of
-/// its function, like `shop.sms.send_code` or `shop.sms.Sender.send_code`; all instances of a generic function are one.
-/// That path changes when the function moves, and its spelling is the compiler's for methods of traits and of generic
-/// types. Give a `name` where a tally has to outlive that, and to each of two functions of one name within one
-/// function.
+/// Functions whose policies have the same name share their tallies. Without a `name`, a policy has the path of its
+/// function, like `shop.sms.send_code` or `shop.sms.Sender.send_code`; all instances of a generic function have the same
+/// one. That path changes when the function moves, and the compiler decides how it writes methods of traits and of generic
+/// types. Give a `name` to a policy whose tallies have to survive such changes, and to each of two functions with the same
+/// name within one function.
 ///
 /// # The function
 ///
-/// It is an `async fn`, free or a method, or a function that ends with its async block, such as one that returns `impl
-/// Future` or `Pin<Box<dyn Future>>`, or that `#[async_trait]` has rewritten. What it results in is `FromRejection`, as
-/// every `Result<T, E>` with `E: From<Rejection>` is, `Rejection` itself included; for any other type, `reject` says
-/// how it is made. Everything else about it stays as it is: its body, its attributes, and whether its future is `Send`.
-/// Only `refund_if` puts the body into an async block of its own.
+/// It is an `async fn`, free or a method, or a function that ends with an async block: one that returns `impl Future` or
+/// `Pin<Box<dyn Future>>`, or that `#[async_trait]` has rewritten. Its result implements `FromRejection`, as every
+/// `Result<T, E>` with `E: From<Rejection>` does, also `Result<T, Rejection>`; for other types, `reject` makes the result.
+/// Everything else stays as it is: the body, the attributes, and whether the future is `Send`. Only `refund_if` puts the
+/// body into an async block of its own.
+///
+/// The limits are added to the documentation of the function, under the heading "Rate limits".
 ///
 /// # Errors
 ///
-/// A mistake in the attribute is a compile error that says what to write instead, at the place of the mistake: rules
-/// that are missing, contradictory or can never bind, arguments that are unknown or repeated, placeholders that name no
-/// argument. All the mistakes are reported at once, and the function is left as it is.
+/// A mistake in the attribute is a compile error at its place that says what to write instead: rules that are missing,
+/// contradictory or without effect, arguments that are unknown or repeated, placeholders that name no argument. All
+/// mistakes are reported at once, and the function itself stays unchanged.
+///
+/// The compiler checks the types of expressions, and the fields and methods in placeholders. For a misspelt field it
+/// underlines the whole template, because stable Rust gives macros no places within a text. Where it suggests another name,
+/// replace the field, and not the template.
 #[cfg(not(fuzzing))]
 #[proc_macro_attribute]
 pub fn rate_limit(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    let limited = pipeline::limit(attribute.into(), &item.into());
-    debug::show(&limited);
-    limited.into()
+    let expansion = pipeline::limit(attribute.into(), &item.into());
+    debug::print(&expansion);
+    expansion.into()
 }

@@ -1,4 +1,4 @@
-//! The pipeline: from the attribute and its function, as they are written, to what is compiled in their place.
+//! The pipeline: from the tokens of the attribute and of its function to the tokens that replace both.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -10,12 +10,21 @@ use crate::model::Model;
 use crate::shape::Function;
 use crate::validate;
 
-/// Returns the limited function, or the function as it is beside all the mistakes.
+/// Returns the limited function, or the unchanged function and all mistakes in the attribute.
 pub(crate) fn limit(attribute: TokenStream, item: &TokenStream) -> TokenStream {
-    try_limit(attribute, item.clone()).unwrap_or_else(|mistakes| {
+    try_limit(attribute.clone(), item.clone()).unwrap_or_else(|mistakes| {
         let mistakes = mistakes.into_compile_error();
-        quote!(#item #mistakes)
+        let stub = stub(attribute, item.clone());
+        quote!(#item #stub #mistakes)
     })
+}
+
+/// Returns a stub of the companion, if the name of one and the function can be read.
+fn stub(attribute: TokenStream, item: TokenStream) -> Option<TokenStream> {
+    let options = Options::parse(attribute, &mut Mistakes::default());
+    let function = Function::parse(item).ok()?;
+    let check_fn = options.check_fn.filter(|check_fn| *check_fn != function.signature.ident)?;
+    Some(expand::expand_stub(&check_fn, options.runtime.as_ref(), &function))
 }
 
 pub(crate) fn try_limit(attribute: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {

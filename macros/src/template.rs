@@ -1,10 +1,14 @@
 //! Templates of keys and messages: text with placeholders, like `sms:{phone}`.
 
+mod placeholder;
+#[cfg(test)]
+mod tests;
+
 use syn::LitStr;
 use tallygate_rules::{is_plain, is_printed};
 
+pub(crate) use self::placeholder::{Filter, Placeholder};
 use crate::diagnostic::{Mistakes, Place, nearest};
-use crate::placeholder::Placeholder;
 
 /// A template.
 pub(crate) struct Template {
@@ -193,6 +197,3 @@ pub(crate) fn escape(text: &str) -> String {
     let escape = |byte| if is_printed(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     text.bytes().map(escape).collect()
 }
-
-#[cfg(test)]
-mod tests;

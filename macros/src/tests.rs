@@ -203,9 +203,56 @@ fn a_body_is_wrapped_only_where_its_permit_may_be_given_back() {
 
 #[test]
 fn a_policy_may_be_built_elsewhere() {
-    let attribute = quote! { policy = POLICY, key = "{user}", message = "not now, {user}", skip_if = user.is_empty() };
+    let attribute = quote! {
+        policy = POLICY,
+        key = "{user}",
+        subject("network", "{ip:subnet}"),
+        message = "not now, {user}",
+        skip_if = user.is_empty(),
+    };
     let item = quote! {
-        fn draw(user: &str) -> BoxFuture<'_, Result<(), Rejection>> { Box::pin(async move { Ok(()) }) }
+        fn draw(user: &str, ip: IpAddr) -> BoxFuture<'_, Result<(), Rejection>> { Box::pin(async move { Ok(()) }) }
     };
     insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
+fn a_companion_returns_the_check_of_a_call() {
+    let attribute = quote! {
+        key = "{self.tenant}/{order.id}",
+        rule(count = self.plan.calls(), per = "1h"),
+        rule(count = 20, per = "1h", key = "all"),
+        cost = order.items.len() as u64,
+        allow_zero_cost,
+        wait = "2s",
+        refund_if = Result::is_err,
+        skip_if = order.items.is_empty(),
+        message = "not now, {order.id}",
+        check_fn = place_limit,
+    };
+    let item = quote! {
+        /// Places an order.
+        #[expect(clippy::too_many_arguments)]
+        #[inline]
+        pub(crate) async fn place<T>(&self, Json(mut order): Json<Order>, by: T, _: u8) -> Result<(), Rejection>
+        where
+            T: Send,
+        {
+            order.place(by).await
+        }
+    };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
+fn a_mistaken_attribute_leaves_a_stub_of_the_companion() {
+    let item = quote! { pub async fn draw(&self, user: &str) -> Result<(), Rejection> { Ok(()) } };
+    let expanded =
+        limit(quote!(rule(count = 0, per = "60s"), check_fn = draw_limit, crate = ::limits), &item).to_string();
+    let stub = quote!(pub fn draw_limit(&self, user: &str) -> ::limits::Check<'static>).to_string();
+    assert!(expanded.contains(&stub) && expanded.contains("compile_error"), "{expanded}");
+    for attribute in [quote!(check_fn = draw), quote!(check_fn = "draw_limit"), quote!(check_fn)] {
+        let expanded = limit(attribute, &item).to_string();
+        assert_eq!(expanded.matches("fn draw").count(), 1, "{expanded}");
+    }
 }

@@ -1,8 +1,11 @@
 //! The checks of a model before it is expanded. Each function is one check.
 
 mod call;
+mod check_fn;
 mod function;
+mod limiter;
 mod policy;
+mod subject;
 mod text;
 
 use crate::diagnostic::Mistakes;
@@ -24,6 +27,7 @@ pub(crate) fn check(model: &Model, mistakes: &mut Mistakes) {
     call::check_limiter(model, mistakes);
     text::check_names(model, mistakes);
     text::check_keys(model, mistakes);
+    subject::check(model, mistakes);
     for key in model.keys() {
         text::check_placeholders_separated(key, mistakes);
     }
@@ -34,6 +38,7 @@ pub(crate) fn check(model: &Model, mistakes: &mut Mistakes) {
 pub(crate) fn check_function(model: &Model, function: &Function, mistakes: &mut Mistakes) {
     function::check_async(function, mistakes);
     function::check_only_attribute(model, function, mistakes);
+    check_fn::check(model, function, mistakes);
     for key in model.keys() {
         function::check_key_has_braces(key, function, mistakes);
         function::check_placeholders_named(key, function, mistakes);

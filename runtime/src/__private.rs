@@ -1,6 +1,7 @@
 //! The only thing that expansions of the attribute call. Nothing here is part of the public interface.
 
 mod call;
+mod companion;
 mod enter;
 mod policy_cell;
 mod render;
@@ -10,6 +11,7 @@ use std::borrow::Cow;
 pub use tallygate_rules::{Ban, Rule, TokenBucket};
 
 pub use self::call::{Call, is_refunded, refund};
+pub use self::companion::check;
 pub use self::enter::{Enter, enter, enter_with};
 pub use self::policy_cell::{PolicyCell, Rules};
 pub use self::render::{
@@ -53,17 +55,21 @@ pub fn subject() -> Subject {
 
 /// Returns the policy that the user named, as an owned value.
 ///
+/// It is the element of an array, because the compiler then underlines it alone when its type is wrong.
+///
 /// # Errors
 ///
 /// None: that is what the policy of a [`PolicyCell`] may have.
 #[allow(clippy::unnecessary_wraps, reason = "it stands where the policy of a site does")]
-pub fn named(policy: &Policy) -> Result<Cow<'static, Policy>, Rejection> {
+pub fn named([policy]: [&Policy; 1]) -> Result<Cow<'static, Policy>, Rejection> {
     Ok(Cow::Owned(policy.clone()))
 }
 
 /// Returns the limiter that the user named, as an owned value.
+///
+/// It is the element of an array, because the compiler then underlines it alone when its type is wrong.
 #[must_use]
-pub fn limiter(named: &Limiter) -> Cow<'static, Limiter> {
+pub fn limiter([named]: [&Limiter; 1]) -> Cow<'static, Limiter> {
     Cow::Owned(named.clone())
 }
 

@@ -98,6 +98,11 @@ impl Policy {
         segment.split(['/', '=']).next().unwrap_or_default()
     }
 
+    /// Stands for a policy that is refused, so that a call is reported under its name.
+    pub(crate) fn without_rules(name: String) -> Self {
+        Self::new(name.into(), Vec::new(), None, Box::default())
+    }
+
     fn new(
         name: Cow<'static, str>,
         rules: Vec<(Option<String>, Rule)>,

@@ -39,7 +39,7 @@ impl Service {
     /// # Errors
     ///
     /// There are too many.
-    #[rate_limit(key = "{self.tenant}", rule(count = 1, per = "60s"), limiter = self.limiter)]
+    #[rate_limit(key = "{self.tenant}", rule(count = 1, per = "60s"), limiter = self.limiter, check_fn = count_limit)]
     pub async fn count(&mut self) -> Result<u32, Rejection> {
         self.calls += 1;
         Ok(self.calls)
@@ -47,7 +47,12 @@ impl Service {
 }
 
 /// Shows its arguments, some of which have names that are much like ours.
-#[rate_limit(key = "{text}/{subjects}/{number}/{limiters.len()}", rule(count = 1, per = "60s"), prevent_duplicate)]
+#[rate_limit(
+    key = "{text}/{number}/{limiters.len()}",
+    rule(count = 1, per = "60s"),
+    prevent_duplicate,
+    check_fn = show_limit
+)]
 async fn show<T: Display + Sync + Send>(
     text: &str,
     subjects: String,
@@ -102,7 +107,8 @@ async fn all(text: &str, calls: u64, limiter: &Limiter) -> String {
     refund_if = Result::is_err,
     skip_if = text.is_empty(),
     message = "not now, {text}",
-    limiter = limiter
+    limiter = limiter,
+    check_fn = around_limit
 )]
 async fn around(text: &str, mut calls: u64, limiter: &Limiter) -> Result<u64, Rejection> {
     calls += 1;
@@ -129,7 +135,7 @@ static POLICY: LazyLock<Option<Policy>> = LazyLock::new(|| {
 /// # Errors
 ///
 /// There are too many.
-#[rate_limit(policy = policy, skip_if = policy.name().is_empty())]
+#[rate_limit(policy = policy, skip_if = policy.name().is_empty(), check_fn = shared_limit)]
 async fn shared(policy: &Policy) -> Result<usize, Rejection> {
     Ok(policy.rules().len())
 }
@@ -154,6 +160,30 @@ impl FromRejection for Text {
     }
 }
 
+/// Uses no argument in its limits.
+///
+/// # Errors
+///
+/// There are too many.
+#[rate_limit(rule(count = 1, per = "60s"), check_fn = unused_limit)]
+#[expect(clippy::too_many_arguments, reason = "of the function, and so of its companion")]
+pub async fn unused<T: Send + Sync>(
+    mut number: u8,
+    (mut text, _): (String, u8),
+    bytes: Vec<u8>,
+    large: &T,
+    small: &u8,
+    changed: &mut u8,
+    _ignored: u8,
+    ignored: Option<&'static str>,
+) -> Result<usize, Rejection> {
+    number += *small;
+    text.push('a');
+    *changed += number;
+    let _ = (large, ignored);
+    Ok(text.len() + bytes.len())
+}
+
 #[tokio::test]
 async fn functions_under_strict_lints_are_limited_all_the_same() {
     let mut service = Service { limiter: Arc::new(Limiter::in_memory()), tenant: "acme".to_owned(), calls: 0 };
@@ -175,6 +205,19 @@ async fn functions_under_strict_lints_are_limited_all_the_same() {
     assert_eq!(number, 2);
     if let Some(policy) = &*POLICY {
         assert_eq!((shared(policy).await.ok(), shared(policy).await.ok()), (Some(1), None));
+    }
+    assert_eq!(unused(1, (String::new(), 1), Vec::new(), &(), &1, &mut 1, 1, None).await.ok(), Some(1));
+    let checks = [
+        service.count_limit(),
+        show_limit("a", "b".to_owned(), 1, Vec::new()),
+        around_limit("a", 1, &limiter),
+        unused_limit(1, (String::new(), 1), Vec::new(), &(), &1, &mut 1, 1, None),
+    ];
+    for check in checks {
+        assert_eq!(check.peek().await.ok().map(|decision| decision.is_allowed()), Some(false));
+    }
+    if let Some(policy) = &*POLICY {
+        assert_eq!(shared_limit(policy).peek().await.ok().map(|decision| decision.is_allowed()), Some(false));
     }
     assert_eq!(text().await, Text("admitted"));
     assert_eq!(text().await, Text("rejected"));

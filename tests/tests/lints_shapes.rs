@@ -52,7 +52,7 @@ pub fn opaque(number: &u8) -> impl Future<Output = Result<u8, Rejection>> + Send
 
 /// Returns a future that is boxed.
 #[must_use]
-#[rate_limit(key = "{number}", rule(count = 1, per = "60s"))]
+#[rate_limit(key = "{number}", rule(count = 1, per = "60s"), check_fn = boxed_limit)]
 pub fn boxed(number: &u8) -> Boxed<'_> {
     Box::pin(async move { Ok(*number) })
 }
@@ -83,7 +83,7 @@ pub trait Count {
     /// # Errors
     ///
     /// There are too many.
-    #[rate_limit(key = "{self.name()}:{by}", rule(count = 1, per = "60s"))]
+    #[rate_limit(key = "{self.name()}:{by}", rule(count = 1, per = "60s"), check_fn = provided_limit)]
     async fn provided(&self, (by, _): (u8, u8)) -> Result<u8, Rejection> {
         Ok(by)
     }
@@ -112,6 +112,16 @@ impl Count for u8 {
     }
 }
 
+/// Has lifetimes of its own.
+///
+/// # Errors
+///
+/// There are too many.
+#[rate_limit(key = "{number}", rule(count = 1, per = "60s"), check_fn = named_limit)]
+pub async fn named<'a>(number: &'a u8, _other: &str) -> Result<&'a u8, Rejection> {
+    Ok(number)
+}
+
 /// A trait whose methods return futures.
 pub trait Later {
     /// Counts later.
@@ -136,4 +146,8 @@ async fn shapes_under_strict_lints_are_limited_all_the_same() {
     assert_eq!((1.provided((2, 3)).await.ok(), 1.provided((2, 3)).await.ok()), (Some(2), None));
     assert_eq!((1.count(2).await.ok(), 1.count(2).await.ok()), (Some(3), None));
     assert_eq!((1.later().await.ok(), 1.later().await.ok()), (Some(1), None));
+    assert_eq!((named(&1, "").await.ok(), named(&1, "").await.ok()), (Some(&1), None));
+    for check in [boxed_limit(&1), 1.provided_limit((2, 3)), named_limit(&1, "")] {
+        assert_eq!(check.peek().await.ok().map(|decision| decision.is_allowed()), Some(false));
+    }
 }

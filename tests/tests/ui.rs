@@ -23,12 +23,14 @@ const SHORT: [&str; 8] = [
 ];
 
 /// Errors of the attribute: at least one of each argument and of each stage of the pipeline.
-const FAMILIES: [&str; 30] = [
+const FAMILIES: [&str; 34] = [
+    "allow_zero_cost_without_a_cost",
     "argument_repeated",
     "argument_without_name",
     "many_mistakes_beside_the_rules",
     "ban_with_two_mistakes",
     "cost_above_a_count",
+    "check_fn_text",
     "crate_text",
     "filter_misspelt",
     "function_not_async",
@@ -38,6 +40,7 @@ const FAMILIES: [&str; 30] = [
     "limiter_created_by_each_call",
     "many_mistakes",
     "message_retry_after_without_at",
+    "mistake_beside_a_check_fn_that_is_called",
     "name_empty",
     "no_rule",
     "placeholder_misspelt",
@@ -52,6 +55,7 @@ const FAMILIES: [&str; 30] = [
     "shadow_with_a_value",
     "shape_async_trait_with_a_misspelt_placeholder",
     "shape_impl_block",
+    "subject_without_a_key",
     "two_attributes_without_names",
     "wait_in_shadow",
 ];

@@ -1,25 +1,24 @@
-//! What the caller of a rejected call is told.
+//! The message of a rejection.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::format_ident;
 
-use super::{Expansion, ours};
 use crate::diagnostic::Place;
+use crate::expand::context::{Expansion, quote_hygienic};
 use crate::model::Denier;
-use crate::placeholder::{Filter, Placeholder};
-use crate::template::{Part, RejectionField, Template};
+use crate::template::{Filter, Part, Placeholder, RejectionField, Template};
 
 impl<'m> Expansion<'m> {
-    /// Puts the message of the rule that denied the call into the rejection, or that of the policy.
+    /// Puts the message of the rule that denied the call into the rejection, or the message of the policy.
     ///
-    /// Only a denial has one: an outage is neither the rule's doing nor the caller's.
-    pub(super) fn told(self) -> TokenStream {
+    /// Only a denial has one. A call that could not be decided is rejected in the runtime's words.
+    pub(super) fn message(self) -> TokenStream {
         let private = self.private();
         let arms: Vec<_> = self.model.messages().map(|(denier, message)| self.arm(denier, message)).collect();
         if arms.is_empty() {
             return TokenStream::new();
         }
-        ours! {
+        quote_hygienic! {
             let tallygate_rejection = match #private::denying_rule(&tallygate_rejection) {
                 #(#arms)*
                 _ => tallygate_rejection,
@@ -27,15 +26,36 @@ impl<'m> Expansion<'m> {
         }
     }
 
+    /// Renders the values of messages that cannot be rendered when the call is rejected.
+    pub(super) fn message_values(self) -> TokenStream {
+        let value = |value: EarlyValue<'m>| {
+            let pushed =
+                self.push("push_shown", &quote_hygienic!(&mut tallygate_value), value.placeholder, value.place);
+            let name = value.name;
+            quote_hygienic! {
+                let #name = {
+                    let mut tallygate_value = ::std::string::String::new();
+                    #pushed
+                    tallygate_value
+                };
+            }
+        };
+        self.early_values().map(value).collect()
+    }
+
+    pub(super) fn message_value_names(self) -> impl Iterator<Item = Ident> {
+        self.early_values().map(|value| value.name)
+    }
+
     fn arm(self, denier: Denier, message: &Template) -> TokenStream {
         let private = self.private();
         let pattern = match denier {
-            Denier::Rule(rule) => ours!(::core::option::Option::Some(#rule)),
-            Denier::Policy => ours!(::core::option::Option::Some(_)),
-            Denier::Ban => ours!(::core::option::Option::None if #private::is_ban(&tallygate_rejection)),
+            Denier::Rule(position) => quote_hygienic!(::core::option::Option::Some(#position)),
+            Denier::Policy => quote_hygienic!(::core::option::Option::Some(_)),
+            Denier::Ban => quote_hygienic!(::core::option::Option::None if #private::is_ban(&tallygate_rejection)),
         };
-        let parts = message.parts.iter().enumerate().map(|(part, what)| self.part(message, denier, part, what));
-        ours! {
+        let parts = message.parts.iter().enumerate().map(|(index, part)| self.part(message, denier, index, part));
+        quote_hygienic! {
             #pattern => {
                 let mut tallygate_message = ::std::string::String::new();
                 #(#parts)*
@@ -44,68 +64,61 @@ impl<'m> Expansion<'m> {
         }
     }
 
-    fn part(self, message: &Template, denier: Denier, part: usize, what: &Part) -> TokenStream {
+    fn part(self, message: &Template, denier: Denier, index: usize, part: &Part) -> TokenStream {
         let private = self.private();
-        let target = ours!(&mut tallygate_message);
-        match what {
-            Part::Text(text) => ours!(#private::push_text(#target, #text);),
-            Part::Value(placeholder) if self.is_shown_before(placeholder) => {
-                let shown = shown(denier, part);
-                ours!(#private::push_string(#target, #shown);)
+        let target = quote_hygienic!(&mut tallygate_message);
+        match part {
+            Part::Text(text) => quote_hygienic!(#private::push_text(#target, #text);),
+            Part::Value(placeholder) if self.is_early(placeholder) => {
+                let name = early_name(denier, index);
+                quote_hygienic!(#private::push_string(#target, #name);)
             }
-            Part::Value(placeholder) => self.pushed("push_shown", &target, placeholder, message.place),
+            Part::Value(placeholder) => self.push("push_shown", &target, placeholder, message.place),
             Part::Rejection(RejectionField::RetryAfter) => {
-                ours!(#private::push_retry_after(#target, &tallygate_rejection);)
+                quote_hygienic!(#private::push_retry_after(#target, &tallygate_rejection);)
             }
-            Part::Rejection(RejectionField::Count) => ours!(#private::push_count(#target, &tallygate_rejection);),
-            Part::Rejection(RejectionField::Per) => ours!(#private::push_per(#target, &tallygate_rejection);),
-            Part::Rejection(RejectionField::Rule) => ours!(#private::push_rule(#target, &tallygate_rejection);),
+            Part::Rejection(RejectionField::Count) => {
+                quote_hygienic!(#private::push_count(#target, &tallygate_rejection);)
+            }
+            Part::Rejection(RejectionField::Per) => quote_hygienic!(#private::push_per(#target, &tallygate_rejection);),
+            Part::Rejection(RejectionField::Rule) => {
+                quote_hygienic!(#private::push_rule(#target, &tallygate_rejection);)
+            }
         }
     }
 
-    /// Renders the values of messages that cannot be rendered when the call is rejected.
-    pub(super) fn shown_before(self) -> TokenStream {
-        let shown = |(shown, placeholder, place)| {
-            let pushed = self.pushed("push_shown", &ours!(&mut tallygate_shown), placeholder, place);
-            ours! {
-                let #shown = {
-                    let mut tallygate_shown = ::std::string::String::new();
-                    #pushed
-                    tallygate_shown
-                };
-            }
-        };
-        self.all_shown_before().map(shown).collect()
-    }
-
-    /// Returns the names of those values.
-    pub(super) fn shown_names(self) -> impl Iterator<Item = Ident> {
-        self.all_shown_before().map(|(shown, ..)| shown)
-    }
-
-    fn all_shown_before(self) -> impl Iterator<Item = (Ident, &'m Placeholder, Place)> {
+    fn early_values(self) -> impl Iterator<Item = EarlyValue<'m>> {
         self.model.messages().flat_map(move |(denier, message)| {
-            message.parts.iter().enumerate().filter_map(move |(part, what)| match what {
-                Part::Value(placeholder) if self.is_shown_before(placeholder) => {
-                    Some((shown(denier, part), placeholder, message.place))
+            message.parts.iter().enumerate().filter_map(move |(index, part)| match part {
+                Part::Value(placeholder) if self.is_early(placeholder) => {
+                    Some(EarlyValue { name: early_name(denier, index), placeholder, place: message.place })
                 }
                 _ => None,
             })
         })
     }
 
-    /// A future of the user's own is not to keep an argument for us, and the limiter is gone when the call is rejected.
-    fn is_shown_before(self, placeholder: &Placeholder) -> bool {
+    /// Returns whether the value is rendered before the decision.
+    ///
+    /// A future of the user's own must not capture an argument for it, and the limiter, which a digest needs, is moved into
+    /// the decision.
+    fn is_early(self, placeholder: &Placeholder) -> bool {
         self.function.is_split() || placeholder.filters.contains(&Filter::Hash)
     }
 }
 
-/// The name of a value that is rendered before the call is decided.
-fn shown(denier: Denier, part: usize) -> Ident {
+/// A value of a message that is rendered before the decision.
+struct EarlyValue<'m> {
+    name: Ident,
+    placeholder: &'m Placeholder,
+    place: Place,
+}
+
+fn early_name(denier: Denier, part: usize) -> Ident {
     let message = match denier {
-        Denier::Rule(rule) => format!("rule_{rule}"),
+        Denier::Rule(position) => format!("rule_{position}"),
         Denier::Policy => "policy".to_owned(),
         Denier::Ban => "ban".to_owned(),
     };
-    format_ident!("tallygate_shown_{message}_{part}", span = Span::mixed_site())
+    format_ident!("tallygate_value_{part}_of_{message}", span = Span::mixed_site())
 }

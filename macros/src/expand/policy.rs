@@ -1,55 +1,67 @@
-//! The policy, which is built at the first call, and the counts that every call says anew.
+//! The policy, which is built at the first call, and the counts that each call evaluates.
 
 use std::time::Duration;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
+use syn::ext::IdentExt as _;
 use tallygate_rules::{Algorithm, Ban, Role, Rule, TokenBucket};
 
-use super::{Expansion, ours};
 use crate::debug;
 use crate::diagnostic::Spanned;
-use crate::rule::RuleModel;
+use crate::expand::context::{Expansion, Target, quote_hygienic};
+use crate::model::RuleModel;
 
 impl Expansion<'_> {
-    /// Returns nothing where the policy is built elsewhere.
-    pub(super) fn policy(self) -> Option<TokenStream> {
+    pub(super) fn policy(self) -> TokenStream {
         if self.model.policy.is_some() {
-            return None;
+            return quote_hygienic!(tallygate_policy);
         }
         let private = self.private();
+        let debug = debug::track_variable();
         let rules = self.model.rules.iter().map(|rule| self.rule(rule));
         let ban = self.model.ban.as_ref().map(|model| self.ban(model.ban));
-        let (made, debug) = (self.made(), debug::named());
-        let policy = ours!({
+        let cell = self.policy_cell();
+        let policy = quote_hygienic!({
             #debug
             fn rules(tallygate_rules: &mut #private::Rules) {
                 #(#rules)*
                 #ban
             }
-            static POLICY: #private::PolicyCell = #private::PolicyCell::#made;
+            static POLICY: #private::PolicyCell = #private::PolicyCell::#cell;
             POLICY.policy()
         });
-        Some(if self.varies() { ours!(#private::with_counts(#policy, tallygate_counts)) } else { policy })
+        if self.has_varying_counts() {
+            return quote_hygienic!(#private::with_counts(#policy, tallygate_counts));
+        }
+        policy
     }
 
-    /// Without a name, an item within the function tells: only that knows the type that a method is of.
-    fn made(self) -> TokenStream {
+    /// A policy without a name is named after the path of an item in the function: only that has the type of a method.
+    fn policy_cell(self) -> TokenStream {
         if let Some(Spanned { value, .. }) = &self.model.name {
-            return ours!(named(#value, rules));
+            return quote_hygienic!(named(#value, rules));
         }
-        ours!(unnamed(rules, rules))
+        match self.target {
+            Target::Limited => quote_hygienic!(unnamed(rules, rules)),
+            Target::Companion => {
+                let function = self.function.signature.ident.unraw().to_string();
+                quote_hygienic!(unnamed_beside(#function, rules, rules))
+            }
+        }
     }
 
     fn ban(self, ban: Ban) -> TokenStream {
         let private = self.private();
-        let (denials, within, lasting) = (ban.denials(), duration(ban.within()), duration(ban.duration()));
-        ours!(tallygate_rules.ban(#private::Ban::new(#denials, #within, #lasting));)
+        let denials = ban.denials();
+        let within = duration(ban.within());
+        let ban_duration = duration(ban.duration());
+        quote_hygienic!(tallygate_rules.ban(#private::Ban::new(#denials, #within, #ban_duration));)
     }
 
-    /// Says how many calls each rule admits, if not all of that is known when compiling.
+    /// Evaluates the counts of all rules, if one of them varies.
     pub(super) fn counts(self) -> TokenStream {
-        if !self.varies() {
+        if !self.has_varying_counts() {
             return TokenStream::new();
         }
         let count = |model: &RuleModel| match &model.count {
@@ -57,21 +69,24 @@ impl Expansion<'_> {
             None => model.rule.count().into_token_stream(),
         };
         let counts = self.model.rules.iter().map(count);
-        ours!(let tallygate_counts: [u64; _] = [#(#counts),*];)
+        let number = self.model.rules.len();
+        quote_hygienic!(let tallygate_counts: [::core::primitive::u64; #number] = [#(#counts),*];)
     }
 
-    pub(super) fn varies(self) -> bool {
+    pub(super) fn has_varying_counts(self) -> bool {
         self.model.rules.iter().any(|rule| rule.count.is_some())
     }
 
     fn rule(self, model: &RuleModel) -> TokenStream {
         let rule = &model.rule;
         let limit = self.limit(rule);
-        let varying = rule.is_varying().then(|| ours!(.varying()));
-        let named = rule.name().map(|name| ours!(.named(#name)));
-        let rule = ours!(#limit #varying #named);
-        let add = self.model.label(model).map_or_else(|| ours!(rule(#rule)), |label| ours!(rule_on(#label, #rule)));
-        ours!(tallygate_rules.#add;)
+        let varying = rule.is_varying().then(|| quote_hygienic!(.varying()));
+        let named = rule.name().map(|name| quote_hygienic!(.named(#name)));
+        let rule = quote_hygienic!(#limit #varying #named);
+        match self.model.label(model) {
+            None => quote_hygienic!(tallygate_rules.rule(#rule);),
+            Some(label) => quote_hygienic!(tallygate_rules.rule_on(#label, #rule);),
+        }
     }
 
     fn limit(self, rule: &Rule) -> TokenStream {
@@ -80,25 +95,26 @@ impl Expansion<'_> {
         match (rule.role(), rule.algorithm()) {
             (Role::Duplicate, Algorithm::SlidingWindow { per }) => {
                 let per = duration(*per);
-                ours!(#private::Rule::duplicate(#per))
+                quote_hygienic!(#private::Rule::duplicate(#per))
             }
             (_, Algorithm::SlidingWindow { per }) => {
                 let per = duration(*per);
-                ours!(#private::Rule::sliding_window(#count, #per))
+                quote_hygienic!(#private::Rule::sliding_window(#count, #per))
             }
             (_, Algorithm::FixedWindow { per }) => {
                 let per = duration(*per);
-                ours!(#private::Rule::fixed_window(#count, #per))
+                quote_hygienic!(#private::Rule::fixed_window(#count, #per))
             }
             (_, Algorithm::SlidingCounter { per }) => {
                 let per = duration(*per);
-                ours!(#private::Rule::sliding_counter(#count, #per))
+                quote_hygienic!(#private::Rule::sliding_counter(#count, #per))
             }
             (_, Algorithm::TokenBucket(bucket)) => self.bucket(bucket, count),
             #[cfg(feature = "cron")]
             (_, Algorithm::Cron { schedule }) => {
-                let (expression, zone) = (schedule.expression(), schedule.zone());
-                ours!(#private::cron(#count, #expression, #zone))
+                let expression = schedule.expression();
+                let zone = schedule.zone();
+                quote_hygienic!(#private::cron(#count, #expression, #zone))
             }
             _ => unreachable!("the attribute has no other algorithms"),
         }
@@ -107,14 +123,15 @@ impl Expansion<'_> {
     fn bucket(self, bucket: &TokenBucket, count: u64) -> TokenStream {
         let private = self.private();
         let per = duration(bucket.per());
-        let capacity = bucket.capacity_set().map(|tokens| ours!(.capacity(#tokens)));
-        let initial = bucket.initial_set().map(|tokens| ours!(.initial(#tokens)));
-        let reset_after = bucket.reset_after_set().map(duration).map(|idle| ours!(.reset_after(#idle)));
-        ours!(#private::TokenBucket::new(#count, #per) #capacity #initial #reset_after .into_rule())
+        let capacity = bucket.capacity_set().map(|tokens| quote_hygienic!(.capacity(#tokens)));
+        let initial = bucket.initial_set().map(|tokens| quote_hygienic!(.initial(#tokens)));
+        let reset_after = bucket.reset_after_set().map(duration).map(|idle| quote_hygienic!(.reset_after(#idle)));
+        quote_hygienic!(#private::TokenBucket::new(#count, #per) #capacity #initial #reset_after .into_rule())
     }
 }
 
 pub(super) fn duration(duration: Duration) -> TokenStream {
-    let (seconds, nanoseconds) = (duration.as_secs(), duration.subsec_nanos());
-    ours!(::core::time::Duration::new(#seconds, #nanoseconds))
+    let seconds = duration.as_secs();
+    let nanoseconds = duration.subsec_nanos();
+    quote_hygienic!(::core::time::Duration::new(#seconds, #nanoseconds))
 }

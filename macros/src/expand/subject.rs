@@ -1,60 +1,70 @@
-//! The subject, which owns what it shows, and the values of placeholders.
+//! Subjects, which own their rendered text, and the values of placeholders.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote_spanned};
 
-use super::{Expansion, borrowed, ours, ours_at};
 use crate::diagnostic::Place;
-use crate::placeholder::{Filter, Placeholder};
-use crate::template::{Part, Template, escape};
+use crate::expand::context::{Expansion, borrowed, hygienic, quote_hygienic};
+use crate::template::{Filter, Part, Placeholder, Template, escape};
 
 impl Expansion<'_> {
-    /// Renders the subject.
-    pub(super) fn subject(self) -> TokenStream {
+    pub(super) fn main_subject(self) -> TokenStream {
         let private = self.private();
-        self.model.key.as_ref().map_or_else(
-            || ours!(let tallygate_subject = #private::subject();),
-            |key| {
+        match &self.model.key {
+            None => quote_hygienic!(let tallygate_subject = #private::subject();),
+            Some(key) => {
                 let parts = self.parts(key);
-                ours!(let mut tallygate_subject = #private::subject(); #parts)
-            },
-        )
+                quote_hygienic!(let mut tallygate_subject = #private::subject(); #parts)
+            }
+        }
     }
 
-    /// Renders another subject.
-    pub(super) fn rendered(self, key: &Template) -> TokenStream {
-        let (private, parts) = (self.private(), self.parts(key));
-        ours!({
+    /// Renders a key as an expression.
+    pub(super) fn subject(self, key: &Template) -> TokenStream {
+        let private = self.private();
+        let parts = self.parts(key);
+        quote_hygienic!({
             let mut tallygate_subject = #private::subject();
             #parts
             tallygate_subject
         })
     }
 
-    fn parts(self, key: &Template) -> TokenStream {
-        let (private, target) = (self.private(), ours!(&mut tallygate_subject));
-        let part = |part: &Part| match part {
-            Part::Text(text) => {
-                let text = escape(text);
-                ours!(#private::push_literal(#target, #text);)
-            }
-            Part::Value(placeholder) => self.pushed("push_value", &target, placeholder, key.place),
-            Part::Rejection(_) => TokenStream::new(),
-        };
-        key.parts.iter().map(part).collect()
-    }
-
-    /// Adds a value to something, at the place of its template: an error about its type is one about the template.
-    pub(super) fn pushed(
+    /// Appends the value of a placeholder, at the place of its template: an error about its type is reported there.
+    pub(super) fn push(
         self,
-        push: &str,
+        function: &str,
         target: &TokenStream,
         placeholder: &Placeholder,
         place: Place,
     ) -> TokenStream {
-        let push = proc_macro2::Ident::new(push, ours_at(place.last));
-        let (private, value) = (self.private_at(ours_at(place.first)), self.value(placeholder, place));
-        quote_spanned!(ours_at(place.last)=> #private::#push(#target, #value);)
+        let function = Ident::new(function, hygienic(place.last));
+        let private = self.private_at(hygienic(place.first));
+        let value = self.value(placeholder, place);
+        quote_spanned!(hygienic(place.last)=> #private::#function(#target, #value);)
+    }
+
+    /// Returns the limiter of the call: the named one, or the installed one.
+    pub(super) fn limiter(self) -> TokenStream {
+        if self.model.limiter.is_some() {
+            return quote_hygienic!(tallygate_limiter);
+        }
+        let private = self.private();
+        quote_hygienic!(#private::installed())
+    }
+
+    fn parts(self, key: &Template) -> TokenStream {
+        let private = self.private();
+        let target = quote_hygienic!(&mut tallygate_subject);
+        let part = |part: &Part| match part {
+            Part::Text(text) => {
+                let text = escape(text);
+                quote_hygienic!(#private::push_literal(#target, #text);)
+            }
+            Part::Value(placeholder) => self.push("push_value", &target, placeholder, key.place),
+            Part::Rejection(_) => TokenStream::new(),
+        };
+        key.parts.iter().map(part).collect()
     }
 
     /// Borrows a value, filtered.
@@ -63,22 +73,21 @@ impl Expansion<'_> {
         let value = root.map(|root| placeholder.expression(&root, place)).into_token_stream();
         placeholder.filters.iter().fold(borrowed(&value, place), |value, filter| {
             let filtered = self.filtered(*filter, &value, place);
-            quote_spanned!(ours_at(place.last)=> &#filtered)
+            quote_spanned!(hygienic(place.last)=> &#filtered)
         })
     }
 
     fn filtered(self, filter: Filter, value: &TokenStream, place: Place) -> TokenStream {
-        let private = self.private_at(ours_at(place.first));
-        let limiter = match self.model.limiter {
-            Some(_) => ours!(&tallygate_limiter),
-            None => self.installed(),
-        };
+        let private = self.private_at(hygienic(place.first));
         let call = match filter {
-            Filter::Lower => ours!(lower(#value)),
-            Filter::Trim => ours!(trim(#value)),
-            Filter::Hash => ours!(hash(#value, #limiter)),
-            Filter::Subnet => ours!(subnet(#value)),
+            Filter::Lower => quote_hygienic!(lower(#value)),
+            Filter::Trim => quote_hygienic!(trim(#value)),
+            Filter::Hash => {
+                let limiter = self.limiter();
+                quote_hygienic!(hash(#value, &#limiter))
+            }
+            Filter::Subnet => quote_hygienic!(subnet(#value)),
         };
-        quote_spanned!(ours_at(place.last)=> #private::#call)
+        quote_spanned!(hygienic(place.last)=> #private::#call)
     }
 }

@@ -1,19 +1,19 @@
-//! The async block that a function without `async` waits in.
+//! The async block in which a function without `async` awaits the decision.
 //!
-//! It is found by its tokens: what stands in it need not parse.
+//! It is found by its tokens: its contents need not parse.
 
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, TokenTree};
 
-use super::{is_group, is_punct, is_word, trees_of};
+use crate::shape::tokens::{is_group, is_punct, is_word, trees_of};
 
-/// Methods of futures that leave what they result in as it is.
+/// Methods of futures that leave the output as it is.
 const ADAPTERS: [&str; 4] = ["boxed", "boxed_local", "instrument", "in_current_span"];
 
-/// Where an async block is within the tokens of a body.
+/// Where an async block is among the tokens of a body.
 pub(super) struct AsyncBlock {
-    /// The position of its braces, of those within the group there, and so on.
+    /// The position of the group that holds the block, then the position in that group, and so on to the braces.
     pub(super) path: Vec<usize>,
-    /// The position of the expression that it is a part of.
+    /// The position at which the expression around the block starts.
     pub(super) start: usize,
     /// Whether it is `async move`.
     pub(super) moves: bool,
@@ -71,7 +71,7 @@ impl AsyncBlock {
     }
 }
 
-/// Whether a statement can start behind these tokens.
+/// Returns whether a statement can start behind these tokens.
 fn ends_statement(trees: &[TokenTree]) -> bool {
     match trees {
         [] => true,
@@ -110,19 +110,19 @@ fn without_adapter(trees: &[TokenTree]) -> &[TokenTree] {
     }
 }
 
-/// Whether `block_on(name)` is somewhere in there.
+/// Returns whether the tokens contain `block_on(name)`, at any depth.
 fn blocks_on(trees: &[TokenTree], name: &str) -> bool {
     let called = trees.windows(2).any(|pair| is_word(&pair[0], "block_on") && holds_only(&pair[1], name));
-    called || trees.iter().any(|tree| blocks_on(&within(tree), name))
+    called || trees.iter().any(|tree| blocks_on(&contents(tree), name))
 }
 
 fn holds_only(tree: &TokenTree, name: &str) -> bool {
-    matches!(within(tree)[..], [ref only] if is_word(only, name))
+    matches!(contents(tree)[..], [ref only] if is_word(only, name))
 }
 
-fn within(tree: &TokenTree) -> Vec<TokenTree> {
+fn contents(tree: &TokenTree) -> Vec<TokenTree> {
     match tree {
         TokenTree::Group(group) => trees_of(&group.stream()),
-        _ => trees_of(&TokenStream::new()),
+        _ => Vec::new(),
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn whole(returned: &ReturnType) -> Option<&Type> {
     }
 }
 
-/// Returns what the future that is returned results in, as far as the return type shows it.
+/// Returns the output of the returned future, as far as the return type shows it.
 pub(super) fn output(returned: &ReturnType) -> Option<&Type> {
     let whole = whole(returned)?;
     let mut output = Output(None);
@@ -23,7 +23,7 @@ pub(super) fn output(returned: &ReturnType) -> Option<&Type> {
     Some(output.0.or_else(|| aliased(whole)).unwrap_or(whole))
 }
 
-/// Returns the type that results from the function, or from the future that it returns, as a body can write it.
+/// Returns the type of the body's result, as it can be written in the body.
 pub(super) fn result(returned: &ReturnType, is_future: bool) -> TokenStream {
     let Some(whole) = whole(returned) else { return quote!(()) };
     if !is_future {
@@ -34,7 +34,7 @@ pub(super) fn result(returned: &ReturnType, is_future: bool) -> TokenStream {
     output.0.map_or_else(|| quote!(<#whole as ::core::future::Future>::Output), nameable)
 }
 
-/// Leaves it to the compiler what an `impl Trait` is.
+/// Leaves it to the compiler to infer each `impl Trait`.
 fn nameable(result: &Type) -> TokenStream {
     let mut result = result.clone();
     Inferred.visit_type_mut(&mut result);
@@ -89,6 +89,6 @@ impl<'a> Visit<'a> for Futures {
         visit_path_segment(self, segment);
     }
 
-    // What results from the future is none.
+    // The output of a future is not that future.
     fn visit_assoc_type(&mut self, _: &'a AssocType) {}
 }

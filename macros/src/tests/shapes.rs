@@ -1,6 +1,6 @@
 //! What becomes of the shapes of functions.
 
-use quote::quote;
+use quote::{ToTokens as _, quote};
 
 use super::expansion;
 use crate::pipeline::limit;
@@ -105,6 +105,35 @@ fn two_attributes_of_one_function_share_a_heading() {
     let twice = limit(quote!(name = "b", rule(count = 2, per = "60s")), &once).to_string();
     assert_eq!(twice.matches("# Rate limits").count(), 1, "{twice}");
     assert!(twice.contains("at most `1 per 1m`") && twice.contains("at most `2 per 1m`"), "{twice}");
+}
+
+#[test]
+fn a_function_without_documentation_is_summarized_by_its_limits() {
+    let summary = |attribute| {
+        let item = quote!(
+            async fn draw(user: &str, ip: &str) -> Result<(), Rejection> {
+                Ok(())
+            }
+        );
+        let function = syn::parse2::<syn::ItemFn>(limit(attribute, &item)).expect("an expansion is a function");
+        let cfg_attr = function.attrs[0].to_token_stream().to_string();
+        let (_, documentation) = cfg_attr.split_once("doc = \"").expect("generated documentation");
+        let (summary, rest) = documentation.split_once("\\n\\n").expect("a summary and more");
+        assert!(rest.starts_with("# Rate limits"), "{rest}");
+        summary.to_owned()
+    };
+    assert_eq!(summary(quote!(rule(count = 1, per = "60s"))), "Limited to `1 per 1m` for all calls together.");
+    let several = quote!(
+        key = "{user}",
+        prevent_duplicate,
+        rule(count = 9, per = "1h"),
+        rule(count = 99, per = "1h", key = "{ip}")
+    );
+    assert_eq!(
+        summary(several),
+        "Limited to `1 per 5s`, `9 per 1h` for each `{user}`, and to `99 per 1h` for each `{ip}`."
+    );
+    assert_eq!(summary(quote!(policy = POLICY, key = "{user}")), "Limited by the policy `POLICY`, for each `{user}`.");
 }
 
 #[test]

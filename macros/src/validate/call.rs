@@ -2,12 +2,16 @@
 
 use crate::attr::Amount;
 use crate::diagnostic::{Mistakes, Place};
-use crate::limiter::creates_limiter;
-use crate::model::Model;
-use crate::rule::number;
+use crate::model::{Model, number};
+use crate::validate::limiter::creates_limiter;
 
 /// Reports a cost that counts nothing, or that no rule ever admits.
 pub(super) fn check_cost(model: &Model, mistakes: &mut Mistakes) {
+    if let Some(place) = model.allow_zero_cost.filter(|_| !matches!(model.cost, Some(Amount::Expression(_)))) {
+        let message = "`allow_zero_cost` is for a `cost` that depends on the arguments, like \
+                       `cost = items.len() as u64`; remove it, or add one";
+        mistakes.report(place, message);
+    }
     let Some(Amount::Literal(literal)) = &model.cost else { return };
     let (cost, place) = (number(literal), Place::from(literal.span()));
     if cost == 0 {

@@ -6,9 +6,8 @@ use syn::visit::Visit;
 
 use crate::diagnostic::{Mistakes, Place, nearest};
 use crate::model::Model;
-use crate::placeholder::Placeholder;
 use crate::shape::Function;
-use crate::template::Template;
+use crate::template::{Placeholder, Template};
 
 /// Reports a function that cannot wait for the decision.
 pub(super) fn check_async(function: &Function, mistakes: &mut Mistakes) {
@@ -16,7 +15,7 @@ pub(super) fn check_async(function: &Function, mistakes: &mut Mistakes) {
     if let Some(place) = function.early_return() {
         mistakes.report(place, "this `return` skips the limit; move it into the async block at the end");
     }
-    if function.can_wait() {
+    if function.can_await() {
         return;
     }
     let message = if function.returns_future() {
@@ -75,7 +74,7 @@ fn unnamed(placeholder: &Placeholder, template: &Template, function: &Function) 
     if root == "self" {
         return format!("placeholder `{{{text}}}` needs a method; this function takes no `self`");
     }
-    let names: Vec<_> = function.bindings().iter().map(|binding| binding.unraw().to_string()).collect();
+    let names: Vec<_> = function.bindings().iter().map(|binding| binding.name.unraw().to_string()).collect();
     if template.has_rejection_field(root) {
         return format!("placeholder `{{{text}}}` names no argument; did you mean `{{@{root}}}`?");
     }

@@ -3,8 +3,7 @@
 use tallygate_rules::{Role, Rule, RuleError};
 
 use crate::diagnostic::{Mistakes, Place};
-use crate::model::Model;
-use crate::rule::RuleModel;
+use crate::model::{Model, RuleModel};
 
 /// Reports every mistake in the rules. A rule of which a part could not be read is checked alone.
 pub(super) fn check_rules(model: &Model, mistakes: &mut Mistakes) {
@@ -57,7 +56,7 @@ pub(super) fn check_key_used(model: &Model, mistakes: &mut Mistakes) {
 /// Reports `prevent_duplicate` that compares the calls of all callers, where other rules separate them.
 pub(super) fn check_duplicate_keyed(model: &Model, mistakes: &mut Mistakes) {
     let duplicate = model.rules.iter().find(|rule| rule.rule.role() == Role::Duplicate && rule.key.is_none());
-    if let (Some(duplicate), Some(key), false) = (duplicate, rule_key(model), model.keyed) {
+    if let (Some(duplicate), Some(key), false) = (duplicate, rule_key(model), model.has_key) {
         let message = format!(
             "without a `key`, the calls of all callers are duplicates of each other; write \
              `prevent_duplicate(key = {key:?})`, or give the function a `key`"
@@ -72,7 +71,7 @@ pub(super) fn check_ban(model: &Model, mistakes: &mut Mistakes) {
     for mistake in ban.ban.validate().err().into_iter().flatten() {
         mistakes.report(ban.place_of(mistake.field()), &mistake);
     }
-    if let (Some(key), false) = (rule_key(model), model.keyed) {
+    if let (Some(key), false) = (rule_key(model), model.has_key) {
         let message = format!(
             "`ban` applies to the `key` of the function, and without one it bans all callers at once; add one, like \
              `key = {key:?}`"

@@ -4,8 +4,7 @@ use tallygate_rules::Field;
 
 use crate::diagnostic::Mistakes;
 use crate::model::Model;
-use crate::placeholder::Placeholder;
-use crate::template::{Part, Template, is_separator};
+use crate::template::{Part, Placeholder, Template, is_separator};
 
 /// Reports a policy without a name, and every name with a placeholder.
 pub(super) fn check_names(model: &Model, mistakes: &mut Mistakes) {

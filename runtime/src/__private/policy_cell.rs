@@ -25,6 +25,8 @@ enum Name {
     Given(&'static str),
     /// The path of the function that contains this item.
     Around(fn() -> &'static str),
+    /// The path of the function with this name, next to the one that contains the item.
+    Beside(&'static str, fn() -> &'static str),
 }
 
 impl PolicyCell {
@@ -38,6 +40,12 @@ impl PolicyCell {
     #[must_use]
     pub const fn unnamed<T: Copy>(_item: T, rules: fn(&mut Rules)) -> Self {
         Self { name: Name::Around(type_name::<T>), rules, policy: OnceCell::new() }
+    }
+
+    /// Returns a cell in the companion of a function: its policy is named after the function, which has that name.
+    #[must_use]
+    pub const fn unnamed_beside<T: Copy>(function: &'static str, _item: T, rules: fn(&mut Rules)) -> Self {
+        Self { name: Name::Beside(function, type_name::<T>), rules, policy: OnceCell::new() }
     }
 
     /// Returns the policy, which is built at the first call.
@@ -71,16 +79,22 @@ impl Name {
     fn text(&self) -> String {
         match self {
             Self::Given(name) => (*name).to_owned(),
-            Self::Around(item) => path_of(item()),
+            Self::Around(item) => path_of(item()).join("."),
+            Self::Beside(function, item) => {
+                let mut path = path_of(item());
+                path.pop();
+                path.push(function);
+                path.join(".")
+            }
         }
     }
 }
 
-/// Returns the path of the function that contains an item: `crate.module.Type.function`.
-fn path_of(item: &str) -> String {
-    let path: Vec<_> = item.split("::").filter(|segment| *segment != "{{closure}}").collect();
-    let function = path.split_last().map_or(&[][..], |(_item, function)| function);
-    function.join(".")
+/// Returns the path of the function that contains an item: `crate`, `module`, `Type`, `function`.
+fn path_of(item: &str) -> Vec<&str> {
+    let mut path: Vec<_> = item.split("::").filter(|segment| *segment != "{{closure}}").collect();
+    path.pop();
+    path
 }
 
 /// The rules of a policy, as the expansion adds them.

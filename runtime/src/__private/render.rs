@@ -12,7 +12,8 @@ use crate::subject::{Subject, filters};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be shown by a placeholder",
     label = "a placeholder's value is `Display`",
-    note = "name a field or a method of it that is, like `{{user.id}}` or `{{user.name()}}`"
+    note = "name a field or a method that is, like `{{user.id}}` or `{{user.name()}}`",
+    note = "for an `Option`, show a default in place of `None`, like `{{name.as_deref().unwrap_or_default()}}`"
 )]
 pub trait Value: Display {}
 

@@ -107,6 +107,14 @@ impl Rejection {
         self.denial()?.rule()
     }
 
+    /// Returns why the call could not be decided, unless it was denied.
+    pub(crate) fn backend_error(&self) -> Option<&BackendError> {
+        match &self.reason {
+            Reason::Denied(_) => None,
+            Reason::Unavailable(_, error) => Some(error),
+        }
+    }
+
     /// Returns how long to wait until the same call would be admitted, if no other calls come in between: the longest wait
     /// of all, of every rule that denies the call and of a ban.
     ///

@@ -19,6 +19,8 @@ pub(crate) enum CallSubjects<'a> {
     Several(Vec<Option<SubjectKey>>),
     /// The policy has no rule on a subject of that label.
     UnknownLabel(String),
+    /// There is no policy, so no subject can be counted.
+    NoPolicy(BackendError),
 }
 
 impl<'a> CallSubjects<'a> {
@@ -46,7 +48,7 @@ impl<'a> CallSubjects<'a> {
         let place = match self {
             Self::One(_) | Self::OwnedOne(_) => None,
             Self::Several(subjects) => labelled.and_then(|index| subjects.get_mut(index)),
-            Self::UnknownLabel(_) => return,
+            Self::UnknownLabel(_) | Self::NoPolicy(_) => return,
         };
         match place {
             Some(place) => *place = Some(subject.key()),
@@ -68,7 +70,7 @@ impl<'a> CallSubjects<'a> {
     ///
     /// # Errors
     ///
-    /// The call has a subject that the policy does not know.
+    /// The call has a subject that the policy does not know, or there is no policy.
     pub(super) fn main(&self, policy: &Policy) -> Result<&[SubjectKey], BackendError> {
         match self {
             Self::One(subject) => Ok(slice::from_ref(*subject)),
@@ -79,6 +81,7 @@ impl<'a> CallSubjects<'a> {
                 Ok(main.map(slice::from_ref).unwrap_or_default())
             }
             Self::UnknownLabel(label) => Err(unknown_label(policy, label)),
+            Self::NoPolicy(error) => Err(error.clone()),
         }
     }
 
@@ -86,7 +89,7 @@ impl<'a> CallSubjects<'a> {
     ///
     /// # Errors
     ///
-    /// The call left one out, or has one that the policy does not know.
+    /// The call left one out, or has one that the policy does not know, or there is no policy.
     #[inline]
     pub(super) fn complete(&self, policy: &Policy) -> Result<Cow<'_, [SubjectKey]>, BackendError> {
         match self {
@@ -97,6 +100,7 @@ impl<'a> CallSubjects<'a> {
                 Some(missing) => Err(left_out(policy, missing)),
             },
             Self::UnknownLabel(label) => Err(unknown_label(policy, label)),
+            Self::NoPolicy(error) => Err(error.clone()),
         }
     }
 }

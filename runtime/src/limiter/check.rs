@@ -115,6 +115,12 @@ impl<'a> Check<'a> {
         Self { limiter, policy, subjects, options }
     }
 
+    /// Returns a call that cannot be decided, because its policy is refused: awaiting it is that error.
+    pub(crate) fn without_policy(limiter: Cow<'a, Limiter>, name: String, error: BackendError) -> Self {
+        let policy = Cow::Owned(Policy::without_rules(name));
+        Self { limiter, policy, subjects: CallSubjects::NoPolicy(error), options: CallOptions::PLAIN }
+    }
+
     /// Adds another subject of the call, by the label that [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave
     /// it.
     ///

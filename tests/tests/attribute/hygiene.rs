@@ -1,6 +1,6 @@
 //! Names of the user and of the expansion do not meet.
 
-use tallygate::{Limiter, Rejection, rate_limit};
+use tallygate::{Limiter, Rejection, RejectionKind, rate_limit};
 
 use crate::assert_limited;
 
@@ -55,6 +55,64 @@ mod bare {
 async fn nothing_is_needed_in_scope() {
     assert_eq!(bare::limited("abc").await.unwrap(), 3);
     assert_limited(bare::limited("abc").await);
+}
+
+mod shadowed {
+    #![allow(dead_code, non_camel_case_types)]
+
+    use ::tallygate::{Limiter, Rejection, rate_limit};
+
+    type u8 = ();
+    type u32 = ();
+    type u64 = bool;
+    type usize = bool;
+    type bool = ();
+    type str = ();
+    type Option = ();
+    type Result = ();
+    struct String;
+    struct Duration;
+    struct Some;
+    struct None;
+    struct Ok;
+    struct Err;
+    mod core {}
+    mod std {}
+
+    pub(super) struct Service {
+        pub(super) limiter: Limiter,
+    }
+
+    impl Service {
+        #[rate_limit(
+            key = "{name}",
+            prevent_duplicate(per = "60s", key = "{name:lower:trim}"),
+            rule(count = count, per = "60s", message = "{name:hash} is late by {@retry_after}"),
+            rule(count = 100, per = "60s", key = "all"),
+            ban(denials = 100, within = "60s", duration = "60s"),
+            cost = cost,
+            wait = "1ms",
+            refund_if = ::core::result::Result::is_err,
+            skip_if = name.is_empty(),
+            limiter = self.limiter
+        )]
+        pub(super) async fn limited(
+            &self,
+            name: &::core::primitive::str,
+            count: ::core::primitive::u64,
+            cost: ::core::primitive::u64,
+        ) -> ::core::result::Result<::core::primitive::u64, Rejection> {
+            ::core::result::Result::Ok(count + cost)
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_users_types_may_have_the_names_of_primitive_types_and_of_the_prelude() {
+    let service = shadowed::Service { limiter: Limiter::in_memory() };
+    assert_eq!(service.limited("abc", 2, 2).await.unwrap(), 4);
+    assert_eq!(service.limited("abc", 2, 2).await.unwrap_err().kind(), RejectionKind::Duplicate);
+    assert_eq!(service.limited("", 2, 2).await.unwrap(), 4);
 }
 
 macro_rules! limited {

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tallygate::{Limiter, Rejection, rate_limit};
 
@@ -28,6 +28,22 @@ async fn temporary(state: (Arc<Limiter>, u8)) -> Result<Arc<Limiter>, Rejection>
 async fn guarded(cell: Rc<RefCell<Limiter>>) -> Result<(), Rejection> {
     drop(cell.replace(Limiter::in_memory()));
     Ok(())
+}
+
+/// Borrows from a guard, which is a temporary of the expression.
+#[rate_limit(rule(count = 1, per = "60s"), limiter = state.lock().unwrap().as_ref().unwrap())]
+async fn locked(state: &Mutex<Option<Limiter>>) -> Result<(), Rejection> {
+    *state.lock().unwrap() = None;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_limiter_may_be_borrowed_from_a_temporary_of_its_expression() {
+    let limiter = Limiter::in_memory();
+    let state = Mutex::new(Some(limiter.clone()));
+    locked(&state).await.unwrap();
+    *state.lock().unwrap() = Some(limiter);
+    assert_limited(locked(&state).await);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bodies;
+mod companions;
 mod futures;
 mod hygiene;
 mod keys;

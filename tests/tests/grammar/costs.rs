@@ -26,13 +26,43 @@ async fn a_call_counts_as_what_it_costs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_can_never_fit_says_so_and_one_that_costs_nothing_counts_nothing() {
-    let (limiter, runs) = (Limiter::in_memory(), Runs::default());
+async fn a_call_that_can_never_be_admitted_has_no_retry_after() {
+    let limiter = Limiter::in_memory();
+    let runs = Runs::default();
     assert_eq!(denial(import("a", vec![0; 11], &limiter, &runs).await).retry_after(), None);
-    for _ in 0..20 {
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cost_that_evaluates_to_zero_counts_as_one() {
+    let limiter = Limiter::in_memory();
+    let runs = Runs::default();
+    for _ in 0..10 {
         import("a", vec![], &limiter, &runs).await.unwrap();
     }
-    assert_eq!(import("a", vec![0; 10], &limiter, &runs).await.unwrap(), 21);
+    denial(import("a", vec![], &limiter, &runs).await);
+    assert_eq!(runs.0.get(), 10);
+}
+
+#[rate_limit(
+    key = "{user}",
+    rule(count = 2, per = "1h"),
+    cost = items.len() as u64,
+    allow_zero_cost,
+    limiter = limiter
+)]
+async fn import_or_touch(user: &str, items: &[u8], limiter: &Limiter) -> Result<(), Rejection> {
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cost_of_zero_counts_nothing_where_the_attribute_allows_it() {
+    let limiter = Limiter::in_memory();
+    for _ in 0..9 {
+        import_or_touch("a", &[], &limiter).await.unwrap();
+    }
+    import_or_touch("a", &[0; 2], &limiter).await.unwrap();
+    denial(import_or_touch("a", &[0; 1], &limiter).await);
+    import_or_touch("a", &[], &limiter).await.unwrap();
 }
 
 #[rate_limit(prevent_duplicate, rule(count = 7, per = "1h"), cost = 3, limiter = limiter)]

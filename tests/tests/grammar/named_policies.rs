@@ -1,5 +1,6 @@
 //! A policy may be built elsewhere, and shared.
 
+use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -88,16 +89,97 @@ async fn two_policies_of_one_function_are_decided_one_after_the_other() {
 }
 
 #[rate_limit(policy = policy, limiter = limiter)]
-async fn of_several(policy: &Policy, limiter: &Limiter, runs: &Runs) -> Result<u32, Rejection> {
+async fn without_subjects(policy: &Policy, limiter: &Limiter, runs: &Runs) -> Result<u32, Rejection> {
     Ok(runs.count())
+}
+
+/// A policy with a rule on a subject beside the main one.
+fn two_subjects() -> Policy {
+    let rule = Rule::sliding_window(1, HOUR);
+    Policy::builder("p").rule(rule).rule_on("network", Rule::sliding_window(2, HOUR)).build().unwrap()
+}
+
+/// Returns why a call could not be decided.
+fn why_undecided<T: std::fmt::Debug>(result: Result<T, Rejection>) -> String {
+    let rejection = result.unwrap_err();
+    assert_eq!(rejection.kind(), RejectionKind::Unavailable);
+    std::error::Error::source(&rejection).unwrap().to_string()
 }
 
 #[tokio::test]
 async fn a_policy_with_other_subjects_is_not_decided_without_them() {
-    let policy = Policy::builder("p").rule(Rule::sliding_window(1, HOUR)).rule_on("ip", Rule::sliding_window(2, HOUR));
-    let (policy, limiter, runs) = (policy.build().unwrap(), Limiter::in_memory(), Runs::default());
-    let rejection = of_several(&policy, &limiter, &runs).await.unwrap_err();
-    assert_eq!((rejection.kind(), runs.0.get()), (RejectionKind::Unavailable, 0));
-    let why = std::error::Error::source(&rejection).unwrap().to_string();
-    assert_eq!(why, "policy `p` has rules on a subject `ip`, which the call left out");
+    let limiter = Limiter::in_memory();
+    let runs = Runs::default();
+    let why = why_undecided(without_subjects(&two_subjects(), &limiter, &runs).await);
+    assert_eq!(why, "policy `p` has rules on a subject `network`, which the call left out");
+    assert_eq!(runs.0.get(), 0);
+}
+
+#[rate_limit(policy = policy, key = "{phone}", subject("network", "{ip:subnet}"), limiter = limiter)]
+async fn with_a_subject(
+    policy: &Policy,
+    phone: &str,
+    ip: IpAddr,
+    limiter: &Limiter,
+    runs: &Runs,
+) -> Result<u32, Rejection> {
+    Ok(runs.count())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_function_gives_the_other_subjects_of_its_policy() {
+    let policy = two_subjects();
+    let limiter = Limiter::in_memory();
+    let runs = Runs::default();
+    let here = IpAddr::from([10, 0, 0, 1]);
+    with_a_subject(&policy, "1", here, &limiter, &runs).await.unwrap();
+    assert_eq!(denial(with_a_subject(&policy, "1", here, &limiter, &runs).await).rule().unwrap().position(), 0);
+    with_a_subject(&policy, "2", here, &limiter, &runs).await.unwrap();
+    assert_eq!(denial(with_a_subject(&policy, "3", here, &limiter, &runs).await).rule().unwrap().position(), 1);
+    assert_eq!(with_a_subject(&policy, "3", IpAddr::from([10, 0, 0, 2]), &limiter, &runs).await.unwrap(), 3);
+}
+
+#[tokio::test]
+async fn a_subject_that_the_policy_lacks_is_reported_by_its_label() {
+    let policy = Policy::builder("p").rule(Rule::sliding_window(1, HOUR)).build().unwrap();
+    let limiter = Limiter::in_memory();
+    let runs = Runs::default();
+    let here = IpAddr::from([10, 0, 0, 1]);
+    let why = why_undecided(with_a_subject(&policy, "1", here, &limiter, &runs).await);
+    assert_eq!(why, "policy `p` has no rule on a subject `network`");
+    assert_eq!(runs.0.get(), 0);
+}
+
+struct Tenant {
+    name: String,
+    limiter: Limiter,
+}
+
+impl Tenant {
+    #[rate_limit(
+        policy = *policy,
+        subject("phone", "{phone}"),
+        subject("tenant", "{self.name}"),
+        limiter = self.limiter,
+        skip_if = phone.is_empty()
+    )]
+    fn call<'a>(
+        &'a self,
+        policy: &'a Policy,
+        phone: &'a str,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Result<(), Rejection>> + Send + 'a>> {
+        Box::pin(async move { Ok(()) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_may_have_no_rule_on_the_main_subject() {
+    let rule = |count| Rule::sliding_window(count, HOUR);
+    let policy = Policy::builder("p").rule_on("tenant", rule(2)).rule_on("phone", rule(1)).build().unwrap();
+    let tenant = Tenant { name: "acme".to_owned(), limiter: Limiter::in_memory() };
+    tenant.call(&policy, "1").await.unwrap();
+    assert_eq!(denial(tenant.call(&policy, "1").await).rule().unwrap().position(), 1);
+    tenant.call(&policy, "").await.unwrap();
+    tenant.call(&policy, "2").await.unwrap();
+    assert_eq!(denial(tenant.call(&policy, "3").await).rule().unwrap().position(), 0);
 }

@@ -1,25 +1,25 @@
-//! What a rule of the attribute means, and whether its arguments go together.
+//! The model of a rule, whose arguments have to fit its algorithm.
 
 use std::time::Duration;
 
 use syn::{Expr, LitInt, LitStr};
-use tallygate_rules::{DUPLICATE_PER, Field, Rule, TokenBucket, parse_duration};
+use tallygate_rules::{DUPLICATE_PER, Field, Rule, TokenBucket};
 
 use crate::attr::{Amount, DuplicateOptions, RuleOptions};
 use crate::diagnostic::{Mistakes, Place, error, nearest};
-use crate::model::message;
+use crate::model::value::{duration, number, template};
 use crate::template::{Purpose, Template};
 
-/// A rule, and where its parts are written.
+/// A rule, and the places of its arguments.
 pub(crate) struct RuleModel {
     pub(crate) rule: Rule,
-    /// The count of a rule that varies.
+    /// The count, if each call evaluates it.
     pub(crate) count: Option<Expr>,
-    /// Whom it counts, unless that is the subject of the policy.
+    /// The key of the subject that the rule counts, if it is not the subject of the policy.
     pub(crate) key: Option<Template>,
-    /// What the caller is told when it denies.
+    /// The text of a rejection by the rule.
     pub(crate) message: Option<Template>,
-    /// Whether all its parts could be read. In place of the others stand ones that are sound.
+    /// Whether all its arguments could be read. Valid values take the places of the others.
     pub(crate) complete: bool,
     pub(crate) place: Place,
     places: Vec<(Field, Place)>,
@@ -32,7 +32,7 @@ enum Algorithm {
     FixedWindow,
     SlidingCounter,
     TokenBucket,
-    /// Named by having a `cron`.
+    /// A rule with the argument `cron`.
     Cron,
 }
 
@@ -50,9 +50,9 @@ impl RuleModel {
         Self {
             rule: Rule::duplicate(per.unwrap_or(DUPLICATE_PER)),
             count: None,
-            key: key(options.key.as_ref(), mistakes),
+            key: template(options.key.as_ref(), Purpose::Key, mistakes),
             complete: options.complete && mistakes.number() == before,
-            message: message(options.message.as_ref(), mistakes),
+            message: template(options.message.as_ref(), Purpose::Message, mistakes),
             place: options.place,
             places: options.per.iter().map(|per| (Field::Per, Place::from(per.span()))).collect(),
         }
@@ -62,7 +62,8 @@ impl RuleModel {
         let before = mistakes.number();
         let rule = limit(&options, mistakes);
         let complete = options.complete && mistakes.number() == before;
-        let (key, message) = (key(options.key.as_ref(), mistakes), message(options.message.as_ref(), mistakes));
+        let key = template(options.key.as_ref(), Purpose::Key, mistakes);
+        let message = template(options.message.as_ref(), Purpose::Message, mistakes);
         let places = places(&options);
         let rule = match &options.name {
             Some(name) => rule.named(name.value()),
@@ -71,19 +72,19 @@ impl RuleModel {
         let (rule, count) = match options.count {
             Some(Amount::Literal(count)) => (rule.with_count(number(&count)), None),
             Some(Amount::Expression(count)) => (rule.varying(), Some(count)),
-            // It could not be read: one that varies is compared with nothing.
+            // It could not be read. A count that varies is compared with no other.
             None => (rule.varying(), None),
         };
         Self { rule, count, key, message, complete, place: options.place, places }
     }
 
-    /// Returns where a part of the rule is written.
+    /// Returns the place of an argument, or of the whole rule.
     pub(crate) fn place_of(&self, field: Field) -> Place {
-        self.places.iter().find(|(of, _)| *of == field).map_or(self.place, |(_, place)| *place)
+        self.places.iter().find(|(written, _)| *written == field).map_or(self.place, |(_, place)| *place)
     }
 }
 
-/// Returns the rule, but for its name and its count.
+/// Returns the rule without its name and its count.
 fn limit(options: &RuleOptions, mistakes: &mut Mistakes) -> Rule {
     let per = options.per.as_ref().and_then(|per| mistakes.keep(duration("per", per)));
     let per = per.unwrap_or(Duration::from_secs(1));
@@ -114,7 +115,8 @@ fn algorithm(options: &RuleOptions) -> syn::Result<Algorithm> {
 }
 
 fn unknown_algorithm(literal: &LitStr) -> syn::Error {
-    let (name, known) = (literal.value(), ALGORITHMS.map(|(name, _)| name));
+    let name = literal.value();
+    let known = ALGORITHMS.map(|(name, _)| name);
     let remedy = match nearest(&name, known) {
         _ if name == "cron" => "write `cron = \"0 0 6 * * *\"` instead of it and of `per`".to_owned(),
         Some(meant) => format!("did you mean `{meant}`?"),
@@ -138,7 +140,7 @@ fn bucket(options: &RuleOptions, per: Duration, mistakes: &mut Mistakes) -> Toke
     }
 }
 
-/// Reports every argument that the algorithm has no use for.
+/// Reports every argument that does not belong to the algorithm.
 fn report_misfits(options: &RuleOptions, algorithm: Algorithm, mistakes: &mut Mistakes) {
     let RuleOptions { per, capacity, initial, reset_after, tz, .. } = options;
     let bucket = [
@@ -169,7 +171,7 @@ fn report_misfits(options: &RuleOptions, algorithm: Algorithm, mistakes: &mut Mi
     }
 }
 
-/// Reads expression and time zone, each by itself: both may be mistaken.
+/// Reads the expression and the time zone separately, as both may be mistaken.
 #[cfg(feature = "cron")]
 fn schedule(options: &RuleOptions, mistakes: &mut Mistakes) -> Option<Rule> {
     use tallygate_rules::Schedule;
@@ -217,18 +219,4 @@ fn places(options: &RuleOptions) -> Vec<(Field, Place)> {
     .into_iter()
     .filter_map(|(field, place)| Some((field, place?)))
     .collect()
-}
-
-fn key(literal: Option<&LitStr>, mistakes: &mut Mistakes) -> Option<Template> {
-    literal.and_then(|key| Template::from_syn(key, Purpose::Key, mistakes))
-}
-
-/// One that is too large for the type is too large for a rule, which says so better.
-pub(crate) fn number(literal: &LitInt) -> u64 {
-    literal.base10_parse().unwrap_or(u64::MAX)
-}
-
-pub(crate) fn duration(name: &str, literal: &LitStr) -> syn::Result<Duration> {
-    let read = parse_duration(&literal.value());
-    read.map_err(|why| error(literal.span(), format_args!("`{name}` {why}")))
 }

@@ -1,0 +1,209 @@
+//! The syntax of arguments: `name`, `name = value` or `name(arguments)`.
+
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use syn::ext::IdentExt as _;
+use syn::parse::{ParseStream, Parser as _};
+use syn::punctuated::Punctuated;
+use syn::{Expr, ExprLit, Lit, LitInt, LitStr, Token, token};
+
+use crate::diagnostic::{Mistakes, Place, error};
+
+/// One argument. Its name and value are not interpreted yet.
+pub(super) struct Argument {
+    pub(super) name: Ident,
+    value: Value,
+}
+
+enum Value {
+    Flag,
+    Single(Expr),
+    List(Span, Written),
+    /// Values without names, of the arguments in `POSITIONAL`.
+    Positional(Span, Vec<Expr>),
+}
+
+/// The arguments whose values have no names: `subject("network", "{ip:subnet}")`.
+const POSITIONAL: [&str; 1] = ["subject"];
+
+/// The arguments of a list, in the order they are written.
+#[derive(Default)]
+pub(super) struct Written {
+    pub(super) arguments: Vec<Argument>,
+    /// Whether an argument has a syntax error.
+    pub(super) broken: bool,
+}
+
+impl Written {
+    pub(super) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> Self {
+        let mut written = Self::default();
+        let read = |input: ParseStream<'_>| {
+            written = Self::read(input, r#"rule(count = 10, per = "60s")"#, mistakes);
+            Ok(())
+        };
+        if let Err(mistake) = read.parse2(tokens) {
+            mistakes.add(mistake);
+        }
+        written
+    }
+
+    /// Reads to the end, and skips what has a syntax error.
+    fn read(input: ParseStream<'_>, example: &str, mistakes: &mut Mistakes) -> Self {
+        let mut written = Self::default();
+        while !input.is_empty() {
+            let read = Argument::read(input, example, mistakes).map(|argument| written.arguments.push(argument));
+            if let Err(mistake) = read.and_then(|()| read_separator(input)) {
+                mistakes.add(mistake);
+                written.broken = true;
+                skip_to_separator(input);
+            }
+        }
+        written
+    }
+}
+
+/// Returns an example of an argument in the list of that name.
+fn example_in(list: &Ident) -> &'static str {
+    match list {
+        rule if rule == "rule" => "count = 10",
+        ban if ban == "ban" => "denials = 20",
+        duplicate if duplicate == "prevent_duplicate" => r#"per = "5s""#,
+        _ => "name = value",
+    }
+}
+
+fn read_separator(input: ParseStream<'_>) -> syn::Result<()> {
+    if input.is_empty() {
+        return Ok(());
+    }
+    input.parse::<Token![,]>().map(drop).map_err(|_| input.error("expected `,` between two arguments"))
+}
+
+fn skip_to_separator(input: ParseStream<'_>) {
+    while !input.is_empty() && input.parse::<Option<Token![,]>>().is_ok_and(|comma| comma.is_none()) {
+        // A token is left, so this removes it and cannot fail.
+        let _ = input.parse::<TokenTree>();
+    }
+}
+
+impl Argument {
+    fn read(input: ParseStream<'_>, example: &str, mistakes: &mut Mistakes) -> syn::Result<Self> {
+        let nameless = |_| input.error(format_args!("expected the name of an argument, like `{example}`"));
+        let name = input.call(Ident::parse_any).map_err(nameless)?;
+        let value = if input.peek(token::Paren) {
+            let content;
+            let parens = syn::parenthesized!(content in input);
+            if POSITIONAL.iter().any(|positional| name == positional) {
+                let values: TokenStream = content.parse()?;
+                let values = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(values)?;
+                Value::Positional(parens.span.close(), values.into_iter().map(ungrouped).collect())
+            } else {
+                Value::List(parens.span.close(), Written::read(&content, example_in(&name), mistakes))
+            }
+        } else if input.parse::<Option<Token![=]>>()?.is_some() {
+            Value::Single(read_value(&name, input)?)
+        } else if input.peek(Token![:]) {
+            return Err(input.error(format_args!("expected `=` between `{name}` and its value")));
+        } else {
+            Value::Flag
+        };
+        Ok(Self { name, value })
+    }
+
+    pub(super) fn place(&self) -> Place {
+        let name = Place::from(self.name.span());
+        match &self.value {
+            Value::Flag => name,
+            Value::Single(value) => name.to(Place::of(value)),
+            Value::List(close, _) | Value::Positional(close, _) => name.to(*close),
+        }
+    }
+
+    /// Returns the value of `name = value`.
+    pub(super) fn single(&self) -> Option<&Expr> {
+        match &self.value {
+            Value::Single(value) => Some(value),
+            Value::Flag | Value::List(..) | Value::Positional(..) => None,
+        }
+    }
+
+    /// Reads `name`.
+    pub(super) fn flag(self) -> syn::Result<Place> {
+        match self.value {
+            Value::Flag => Ok(self.place()),
+            _ => {
+                Err(error(self.place(), format_args!("`{name}` takes no value; write just `{name}`", name = self.name)))
+            }
+        }
+    }
+
+    /// Reads `name` or `name(arguments)`.
+    pub(super) fn flag_or_list(self, example: &str) -> syn::Result<Written> {
+        let name = &self.name;
+        match self.value {
+            Value::Flag => Ok(Written::default()),
+            Value::List(_, arguments) => Ok(arguments),
+            Value::Single(_) | Value::Positional(..) => {
+                let message = format!("`{name}` takes no value; write just `{name}`, or `{example}`");
+                Err(error(self.place(), message))
+            }
+        }
+    }
+
+    /// Reads `name = expression`.
+    pub(super) fn expression(self, example: &str) -> syn::Result<Expr> {
+        match self.value {
+            Value::Single(value) => Ok(value),
+            _ => Err(error(self.place(), format_args!("`{}` needs a value, like `{example}`", self.name))),
+        }
+    }
+
+    /// Reads `name = "text"`.
+    pub(super) fn text(self, example: &str) -> syn::Result<LitStr> {
+        let name = self.name.clone();
+        match self.expression(example)? {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text),
+            other => Err(error(Place::of(&other), format_args!("`{name}` must be a text in quotes, like `{example}`"))),
+        }
+    }
+
+    /// Reads `name = 10`.
+    pub(super) fn integer(self, example: &str) -> syn::Result<LitInt> {
+        let name = self.name.clone();
+        match self.expression(example)? {
+            Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => Ok(number),
+            other => Err(error(Place::of(&other), format_args!("`{name}` must be a whole number, like `{example}`"))),
+        }
+    }
+
+    /// Returns the values of `name(value, value)`; none for any other form.
+    pub(super) fn positional(self) -> Vec<Expr> {
+        match self.value {
+            Value::Positional(_, values) => values,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Reads `name(arguments)`.
+    pub(super) fn list(self, example: &str) -> syn::Result<Written> {
+        let message = format!("`{}` needs its arguments in parentheses, like `{example}`", self.name);
+        match self.value {
+            Value::List(_, arguments) => Ok(arguments),
+            _ => Err(error(self.place(), message)),
+        }
+    }
+}
+
+fn read_value(name: &Ident, input: ParseStream<'_>) -> syn::Result<Expr> {
+    if input.is_empty() || input.peek(Token![,]) {
+        return Err(error(name.span(), format_args!("`{name}` needs a value after its `=`")));
+    }
+    input.parse().map(ungrouped)
+}
+
+/// Removes the invisible parentheses that `macro_rules!` puts around an expression.
+fn ungrouped(expression: Expr) -> Expr {
+    match expression {
+        Expr::Group(group) => ungrouped(*group.expr),
+        other => other,
+    }
+}

@@ -1,0 +1,134 @@
+//! A list of arguments, which are taken out of it by their names.
+
+use proc_macro2::TokenStream;
+use syn::{Expr, LitInt, LitStr};
+
+use crate::attr::argument::{Argument, Written};
+use crate::attr::suggestion;
+use crate::attr::synonym::synonym;
+use crate::diagnostic::{Mistakes, Place, error, nearest};
+
+/// Each argument is removed when it is read by its name, so the rest is unknown.
+#[derive(Default)]
+pub(super) struct Arguments {
+    written: Written,
+    /// The names that were asked for.
+    known: Vec<&'static str>,
+    /// Names that are arguments of another list, with the text that says of which.
+    misplaced: Vec<(&'static [&'static str], &'static str)>,
+    missing: Vec<syn::Error>,
+}
+
+impl From<Written> for Arguments {
+    fn from(written: Written) -> Self {
+        Self { written, ..Self::default() }
+    }
+}
+
+impl Arguments {
+    pub(super) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> Self {
+        Written::parse(tokens, mistakes).into()
+    }
+
+    /// Takes the argument of that name, and reports repetitions.
+    pub(super) fn take(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Argument> {
+        let mut taken = self.take_all(name).into_iter();
+        let first = taken.next();
+        for repeated in taken {
+            mistakes.report(repeated.name.span(), format_args!("`{name}` is given twice; remove one"));
+        }
+        first
+    }
+
+    /// Takes all arguments of that name.
+    pub(super) fn take_all(&mut self, name: &'static str) -> Vec<Argument> {
+        self.known.push(name);
+        self.written.arguments.extract_if(.., |argument| argument.name == name).collect()
+    }
+
+    /// Takes `name = "text"`.
+    pub(super) fn text(&mut self, name: &'static str, example: &str, mistakes: &mut Mistakes) -> Option<LitStr> {
+        self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.text(example)))
+    }
+
+    /// Takes `name = "text with {placeholders}"`, and suggests it for an expression that means the same.
+    pub(super) fn template(&mut self, name: &'static str, example: &str, mistakes: &mut Mistakes) -> Option<LitStr> {
+        let argument = self.take(name, mistakes)?;
+        let meant = argument.single().and_then(suggestion::template).map(|text| format!("{name} = {text:?}"));
+        mistakes.keep(argument.text(meant.as_deref().unwrap_or(example)))
+    }
+
+    /// Takes `name = 10`.
+    pub(super) fn integer(&mut self, name: &'static str, example: &str, mistakes: &mut Mistakes) -> Option<LitInt> {
+        self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.integer(example)))
+    }
+
+    /// Takes `name = expression`.
+    pub(super) fn expression(&mut self, name: &'static str, example: &str, mistakes: &mut Mistakes) -> Option<Expr> {
+        self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.expression(example)))
+    }
+
+    /// Takes `name`, and returns its place.
+    pub(super) fn flag(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Place> {
+        self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.flag()))
+    }
+
+    /// Returns whether an argument of that name is left.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.written.arguments.iter().any(|argument| argument.name == name)
+    }
+
+    /// Reports arguments that belong to another list. Returns whether there are none.
+    pub(super) fn refuse(
+        &mut self,
+        names: &'static [&'static str],
+        belongs: &'static str,
+        mistakes: &mut Mistakes,
+    ) -> bool {
+        self.misplaced.push((names, belongs));
+        let refused: Vec<_> =
+            self.written.arguments.extract_if(.., |argument| names.iter().any(|name| argument.name == name)).collect();
+        for argument in &refused {
+            mistakes.report(argument.name.span(), format_args!("`{}` {belongs}", argument.name));
+        }
+        refused.is_empty()
+    }
+
+    /// Requires an argument that was not taken yet.
+    pub(super) fn require(&mut self, name: &str, example: &str, place: Place) {
+        if !self.has(name) {
+            self.missing.push(error(place, format_args!("`{name}` is missing; add it, like `{example}`")));
+        }
+    }
+
+    /// Reports arguments that are unknown or missing. Returns whether all that is written is known.
+    pub(super) fn finish(self, mistakes: &mut Mistakes) -> bool {
+        for unknown in &self.written.arguments {
+            mistakes.report(unknown.name.span(), self.unknown(&unknown.name.to_string()));
+        }
+        let all_known = !self.written.broken && self.written.arguments.is_empty();
+        // An argument that seems to be missing may be the one that is unknown.
+        if all_known {
+            for missing in self.missing {
+                mistakes.add(missing);
+            }
+        }
+        all_known
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let known = || self.known.iter().copied();
+        let remedy = if let Some(meant) = synonym(name, &self.known).or_else(|| nearest(name, known())) {
+            format!("did you mean `{meant}`?")
+        } else if let Some((meant, belongs)) = self.misplaced_synonym(name) {
+            format!("did you mean `{meant}`? it {belongs}")
+        } else {
+            format!("the arguments are `{}`", self.known.join("`, `"))
+        };
+        format!("unknown argument `{name}`; {remedy}")
+    }
+
+    fn misplaced_synonym(&self, name: &str) -> Option<(&'static str, &'static str)> {
+        self.misplaced.iter().find_map(|(names, belongs)| Some((synonym(name, names)?, *belongs)))
+    }
+}

@@ -1,0 +1,76 @@
+//! All options of the attribute.
+
+use proc_macro2::{Ident, TokenStream};
+use syn::{Expr, LitStr, Path};
+
+use crate::attr::arguments::Arguments;
+use crate::attr::ban::{BAN_ARGUMENTS, BanOptions};
+use crate::attr::duplicate::DuplicateOptions;
+use crate::attr::rule::{RULE_ARGUMENTS, RuleOptions};
+use crate::attr::subject::SubjectOptions;
+use crate::attr::value::{Amount, MESSAGE, amount, function, identifier, path, value};
+use crate::diagnostic::{Mistakes, Place};
+
+/// An option that could not be read is left out.
+pub(crate) struct Options {
+    pub(crate) rules: Vec<RuleOptions>,
+    pub(crate) prevent_duplicate: Option<DuplicateOptions>,
+    pub(crate) name: Option<LitStr>,
+    pub(crate) key: Option<LitStr>,
+    pub(crate) message: Option<LitStr>,
+    pub(crate) ban: Option<BanOptions>,
+    /// `policy`: a policy that is built elsewhere.
+    pub(crate) policy: Option<Expr>,
+    pub(crate) subjects: Vec<SubjectOptions>,
+    pub(crate) cost: Option<Amount>,
+    /// Where it is written.
+    pub(crate) allow_zero_cost: Option<Place>,
+    pub(crate) wait: Option<LitStr>,
+    pub(crate) refund_if: Option<Expr>,
+    pub(crate) skip_if: Option<Expr>,
+    /// The place of `shadow`.
+    pub(crate) shadow: Option<Place>,
+    pub(crate) reject: Option<Expr>,
+    pub(crate) limiter: Option<Expr>,
+    /// `check_fn`: the name of the companion function.
+    pub(crate) check_fn: Option<Ident>,
+    /// `crate`: the path of the runtime.
+    pub(crate) runtime: Option<Path>,
+    /// Whether all arguments of the attribute itself are known and in their place.
+    pub(crate) complete: bool,
+}
+
+impl Options {
+    pub(crate) fn parse(attribute: TokenStream, mistakes: &mut Mistakes) -> Self {
+        let mut arguments = Arguments::parse(attribute, mistakes);
+        let rules = arguments.take_all("rule");
+        let in_rule = r#"belongs in a rule, like `rule(count = 10, per = "60s")`"#;
+        let in_ban = r#"belongs in a ban, like `ban(denials = 20, within = "10m", duration = "1h")`"#;
+        let in_place = arguments.refuse(&RULE_ARGUMENTS, in_rule, mistakes);
+        let in_place = arguments.refuse(&BAN_ARGUMENTS, in_ban, mistakes) && in_place;
+        let names_policy = arguments.has("policy");
+        let policy = value("policy", ["policy = SMS_POLICY", "Policy"], &mut arguments, mistakes);
+        let in_place = in_place && names_policy == policy.is_some();
+        Self {
+            rules: rules.into_iter().map(|rule| RuleOptions::read(rule, mistakes)).collect(),
+            prevent_duplicate: DuplicateOptions::take(&mut arguments, mistakes),
+            name: arguments.text("name", r#"name = "sms.send""#, mistakes),
+            key: arguments.template("key", r#"key = "sms:{phone}""#, mistakes),
+            message: arguments.template("message", MESSAGE, mistakes),
+            ban: BanOptions::take(&mut arguments, mistakes),
+            policy,
+            subjects: SubjectOptions::take_all(&mut arguments, mistakes),
+            cost: amount("cost", ["cost = 3", "cost = items.len() as u64"], &mut arguments, mistakes),
+            allow_zero_cost: arguments.flag("allow_zero_cost", mistakes),
+            wait: arguments.text("wait", r#"wait = "2s""#, mistakes),
+            refund_if: function("refund_if", "refund_if = Result::is_err", &mut arguments, mistakes),
+            skip_if: arguments.expression("skip_if", "skip_if = user.is_admin()", mistakes),
+            shadow: arguments.flag("shadow", mistakes),
+            reject: function("reject", "reject = ApiError::limited", &mut arguments, mistakes),
+            limiter: value("limiter", ["limiter = self.limiter", "Limiter"], &mut arguments, mistakes),
+            check_fn: identifier("check_fn", "check_fn = send_code_limit", &mut arguments, mistakes),
+            runtime: path("crate", "crate = ::tallygate", &mut arguments, mistakes),
+            complete: arguments.finish(mistakes) && in_place,
+        }
+    }
+}

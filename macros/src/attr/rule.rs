@@ -1,0 +1,72 @@
+//! The options of a rule.
+
+use syn::{LitInt, LitStr};
+
+use crate::attr::argument::Argument;
+use crate::attr::arguments::Arguments;
+use crate::attr::value::{Amount, MESSAGE, amount};
+use crate::diagnostic::{Mistakes, Place};
+
+const COUNT: &str = "count = 10";
+const PER: &str = r#"per = "60s""#;
+
+/// Arguments of rules only.
+pub(super) const RULE_ARGUMENTS: [&str; 8] =
+    ["count", "per", "algorithm", "capacity", "initial", "reset_after", "cron", "tz"];
+
+/// Arguments that apply to the whole call, and so to all rules.
+const CALL_ARGUMENTS: [&str; 7] = ["cost", "allow_zero_cost", "wait", "refund_if", "skip_if", "shadow", "limiter"];
+
+/// One `rule(...)`. An option that could not be read is left out.
+pub(crate) struct RuleOptions {
+    pub(crate) place: Place,
+    pub(crate) algorithm: Option<LitStr>,
+    pub(crate) count: Option<Amount>,
+    pub(crate) per: Option<LitStr>,
+    pub(crate) capacity: Option<LitInt>,
+    pub(crate) initial: Option<LitInt>,
+    pub(crate) reset_after: Option<LitStr>,
+    pub(crate) cron: Option<LitStr>,
+    pub(crate) tz: Option<LitStr>,
+    pub(crate) key: Option<LitStr>,
+    pub(crate) name: Option<LitStr>,
+    pub(crate) message: Option<LitStr>,
+    /// Whether no option is missing, and each could be read.
+    pub(crate) complete: bool,
+}
+
+impl RuleOptions {
+    pub(super) fn read(rule: Argument, mistakes: &mut Mistakes) -> Self {
+        let place = rule.place();
+        let list = mistakes.keep(rule.list(r#"rule(count = 10, per = "60s")"#));
+        let unread = list.is_none();
+        let mut list = Arguments::from(list.unwrap_or_default());
+        if !unread {
+            list.require("count", COUNT, place);
+            if !list.has("cron") {
+                list.require("per", PER, place);
+            }
+        }
+        list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of the rule", mistakes);
+        let before = mistakes.number();
+        let mut options = Self {
+            complete: false,
+            place,
+            algorithm: list.text("algorithm", r#"algorithm = "token_bucket""#, mistakes),
+            count: amount("count", [COUNT, "count = user.calls()"], &mut list, mistakes),
+            per: list.text("per", PER, mistakes),
+            capacity: list.integer("capacity", "capacity = 100", mistakes),
+            initial: list.integer("initial", "initial = 3", mistakes),
+            reset_after: list.text("reset_after", r#"reset_after = "10s""#, mistakes),
+            cron: list.text("cron", r#"cron = "0 0 6 * * *""#, mistakes),
+            tz: list.text("tz", r#"tz = "Asia/Shanghai""#, mistakes),
+            key: list.template("key", r#"key = "{ip}""#, mistakes),
+            name: list.text("name", r#"name = "daily""#, mistakes),
+            message: list.template("message", MESSAGE, mistakes),
+        };
+        options.complete = mistakes.number() == before && options.count.is_some();
+        options.complete &= options.per.is_some() || options.cron.is_some();
+        list.finish(mistakes);
+        options
+    }
+}

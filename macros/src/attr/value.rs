@@ -1,0 +1,107 @@
+//! The forms of values that several arguments share.
+
+use proc_macro2::Ident;
+use syn::{Expr, ExprLit, ExprPath, ExprUnary, Lit, LitInt, Path, UnOp};
+
+use crate::attr::arguments::Arguments;
+use crate::diagnostic::{Mistakes, Place};
+
+pub(super) const MESSAGE: &str = r#"message = "try again in {@retry_after}""#;
+
+/// The number of calls that a rule admits, or that this call counts as.
+#[derive(Clone)]
+#[allow(clippy::large_enum_variant, reason = "spans are larger in the tests, which read where they are")]
+pub(crate) enum Amount {
+    /// A number that is known at compile time.
+    Literal(LitInt),
+    /// An expression that every call evaluates.
+    Expression(Expr),
+}
+
+/// Takes a whole number, or an expression.
+pub(super) fn amount(
+    name: &'static str,
+    [literal, expression]: [&str; 2],
+    arguments: &mut Arguments,
+    mistakes: &mut Mistakes,
+) -> Option<Amount> {
+    let amount = arguments.expression(name, literal, mistakes)?;
+    match &amount {
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => {
+            return Some(Amount::Literal(number.clone()));
+        }
+        Expr::Lit(_) | Expr::Unary(ExprUnary { op: UnOp::Neg(_), .. }) => {}
+        _ => return Some(Amount::Expression(amount)),
+    }
+    let message =
+        format!("`{name}` must be a whole number, like `{literal}`, or a `u64` expression, like `{expression}`");
+    mistakes.report(Place::of(&amount), message);
+    None
+}
+
+/// Takes an expression of a type that has no literals.
+pub(super) fn value(
+    name: &'static str,
+    [example, type_name]: [&str; 2],
+    arguments: &mut Arguments,
+    mistakes: &mut Mistakes,
+) -> Option<Expr> {
+    let value = arguments.expression(name, example, mistakes)?;
+    if !matches!(value, Expr::Lit(_)) {
+        return Some(value);
+    }
+    mistakes.report(Place::of(&value), format_args!("`{name}` must be a `{type_name}`, like `{example}`"));
+    None
+}
+
+/// Takes a path, a closure, or another expression that may be a function.
+pub(super) fn function(
+    name: &'static str,
+    example: &str,
+    arguments: &mut Arguments,
+    mistakes: &mut Mistakes,
+) -> Option<Expr> {
+    let value = arguments.expression(name, example, mistakes)?;
+    match value {
+        Expr::Lit(_) | Expr::MethodCall(_) | Expr::Macro(_) | Expr::Binary(_) | Expr::Unary(_) => {
+            mistakes
+                .report(Place::of(&value), format_args!("`{name}` must be a function or a closure, like `{example}`"));
+            None
+        }
+        _ => Some(value),
+    }
+}
+
+/// Takes `name = identifier`.
+pub(super) fn identifier(
+    name: &'static str,
+    example: &str,
+    arguments: &mut Arguments,
+    mistakes: &mut Mistakes,
+) -> Option<Ident> {
+    let value = arguments.expression(name, example, mistakes)?;
+    let identifier = match &value {
+        Expr::Path(ExprPath { qself: None, path, .. }) => path.get_ident().cloned(),
+        _ => None,
+    };
+    if identifier.is_none() {
+        mistakes.report(Place::of(&value), format_args!("`{name}` must be the name of a function, like `{example}`"));
+    }
+    identifier
+}
+
+/// Takes `name = ::path`.
+pub(super) fn path(
+    name: &'static str,
+    example: &str,
+    arguments: &mut Arguments,
+    mistakes: &mut Mistakes,
+) -> Option<Path> {
+    match arguments.expression(name, example, mistakes)? {
+        Expr::Path(ExprPath { qself: None, path, .. }) => Some(path),
+        other => {
+            mistakes.report(Place::of(&other), format_args!("`{name}` must be a path, like `{example}`"));
+            None
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The companion of a function, named by `check_fn`: it returns the check of a call that has the same arguments.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+use syn::ext::IdentExt as _;
+use syn::{Attribute, Path, Signature, parse_quote};
+
+use crate::expand::context::{Expansion, Target, quote_hygienic, runtime_path};
+use crate::model::Model;
+use crate::shape::{Binding, Function};
+
+// Input:  #[rate_limit(key = "{user.id}", …, check_fn = draw_limit)]
+//         pub async fn draw<T: Shop>(shop: &T, Json(user): Json<User>) -> Result<Prize, Error> { body }
+// Output: pub fn draw_limit<T: Shop>(shop: &T, Json(user): Json<User>) -> Check<'static> {
+//             let _ = (&shop, &user);
+//             let mut tallygate_subject = subject();
+//             push_value(&mut tallygate_subject, &user.id);
+//             check({ fn rules(…) { … } static POLICY: PolicyCell = …; POLICY.policy() }, installed(),
+//                   tallygate_subject, &Call::new())
+//         }
+pub(super) fn companion(name: &Ident, model: &Model, function: &Function) -> TokenStream {
+    let expansion = Expansion { model, function, target: Target::Companion };
+    let private = expansion.private();
+    let rebindings = function.rebindings();
+    let use_lifetimes = use_lifetimes(&function.signature);
+    let use_arguments = use_arguments(&function.innermost_bindings());
+    let values = expansion.call_values();
+    let policy = expansion.policy();
+    let limiter = expansion.limiter();
+    let options = expansion.options_value();
+    let head = head(name, model.runtime.as_ref(), function);
+    quote_hygienic! {
+        #head {
+            #(#rebindings)*
+            #use_lifetimes
+            #use_arguments
+            #values
+            #private::check(#policy, #limiter, tallygate_subject, &#options)
+        }
+    }
+}
+
+/// Returns a companion that is never called: it is for a function whose attribute is mistaken, so that the callers of the
+/// companion have no errors besides.
+pub(super) fn stub(name: &Ident, runtime: Option<&Path>, function: &Function) -> TokenStream {
+    let head = head(name, runtime, function);
+    quote_hygienic!(#head { ::core::unreachable!() })
+}
+
+/// Returns what stands before the body.
+fn head(name: &Ident, runtime: Option<&Path>, function: &Function) -> TokenStream {
+    let documentation = format!(
+        "Returns the rate limit check of `{name}` for these arguments, without a call of `{name}`.\n\nAwait its `peek()` to \
+         see where the limits stand, and its `reset()`, `ban(..)` or `unban()` to change that. The check itself counts a \
+         call when it is awaited.",
+        name = function.signature.ident.unraw()
+    );
+    let attributes = function.attributes.iter().filter_map(kept);
+    let visibility = &function.visibility;
+    let runtime = runtime_path(runtime);
+    let signature = Signature {
+        asyncness: None,
+        ident: name.clone(),
+        output: parse_quote!(-> #runtime::Check<'static>),
+        ..function.signature.clone()
+    };
+    quote!(#[doc = #documentation] #(#attributes)* #visibility #signature)
+}
+
+/// Returns an attribute of the function that its companion needs as well: levels of lints, and `doc(hidden)`.
+fn kept(attribute: &Attribute) -> Option<TokenStream> {
+    let path = attribute.path();
+    if path.is_ident("expect") {
+        // The companion need not have what is expected of the function.
+        let lints = &attribute.meta.require_list().ok()?.tokens;
+        return Some(quote!(#[allow(#lints)]));
+    }
+    let is_level = ["allow", "warn", "deny", "forbid"].iter().any(|level| path.is_ident(level));
+    let is_hidden = path.is_ident("doc") && attribute.parse_args::<Ident>().is_ok_and(|hidden| hidden == "hidden");
+    (is_level || is_hidden).then(|| quote!(#attribute))
+}
+
+/// Uses every lifetime, as one may connect an argument with the output of the function, which the companion does not have.
+fn use_lifetimes(signature: &Signature) -> Option<TokenStream> {
+    let references = signature.generics.lifetimes().map(|parameter| {
+        let lifetime = &parameter.lifetime;
+        quote_hygienic!(&#lifetime ())
+    });
+    let references: Vec<_> = references.collect();
+    (!references.is_empty()).then(|| quote_hygienic!(let _ = ::core::marker::PhantomData::<(#(#references,)*)>;))
+}
+
+/// Uses every argument, as the limits may depend on some of them only.
+fn use_arguments(bindings: &[Binding]) -> Option<TokenStream> {
+    let uses = bindings.iter().filter(|binding| !binding.name.to_string().starts_with('_')).map(|binding| {
+        let Binding { name, is_mutable } = binding;
+        if *is_mutable { quote_hygienic!(&mut #name) } else { quote_hygienic!(&#name) }
+    });
+    let uses: Vec<_> = uses.collect();
+    (!uses.is_empty()).then(|| quote_hygienic!(let _ = (#(#uses,)*);))
+}

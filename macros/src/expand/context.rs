@@ -1,0 +1,73 @@
+//! What all parts of an expansion share: the model, the function, the paths of the runtime, and places.
+
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote_spanned};
+use syn::Path;
+
+use crate::diagnostic::Place;
+use crate::model::Model;
+use crate::shape::Function;
+
+/// Quotes tokens whose local names cannot collide with the user's.
+macro_rules! quote_hygienic {
+    ($($tokens:tt)*) => { ::quote::quote_spanned!(::proc_macro2::Span::mixed_site()=> $($tokens)*) };
+}
+pub(super) use quote_hygienic;
+
+#[derive(Clone, Copy)]
+pub(super) struct Expansion<'m> {
+    pub(super) model: &'m Model,
+    pub(super) function: &'m Function,
+    pub(super) target: Target,
+}
+
+/// The function that is being expanded.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Target {
+    /// The annotated function.
+    Limited,
+    /// The companion, which returns the check of a call.
+    Companion,
+}
+
+impl Expansion<'_> {
+    pub(super) fn runtime(self) -> TokenStream {
+        runtime_path(self.model.runtime.as_ref())
+    }
+
+    pub(super) fn private(self) -> TokenStream {
+        let runtime = self.runtime();
+        quote_hygienic!(#runtime::__private)
+    }
+
+    /// Returns the path of the runtime with a place of the user's, at which its errors are then reported.
+    pub(super) fn runtime_at(self, place: Span) -> TokenStream {
+        let at_place = |mut tree: TokenTree| {
+            tree.set_span(place.resolved_at(tree.span()));
+            tree
+        };
+        self.runtime().into_iter().map(at_place).collect()
+    }
+
+    pub(super) fn private_at(self, place: Span) -> TokenStream {
+        let runtime = self.runtime_at(place);
+        quote_spanned!(place=> #runtime::__private)
+    }
+}
+
+/// Returns the absolute path of the runtime, or the one that the user gives.
+pub(super) fn runtime_path(given: Option<&Path>) -> TokenStream {
+    given.map_or_else(|| quote_hygienic!(::tallygate), ToTokens::to_token_stream)
+}
+
+/// Borrows an expression of the user's where it is written.
+pub(super) fn borrowed(expression: &impl ToTokens, place: Place) -> TokenStream {
+    let reference = quote_spanned!(hygienic(place.first)=> &);
+    let parenthesized = quote_spanned!(hygienic(place.last)=> (#expression));
+    quote_hygienic!(#reference #parenthesized)
+}
+
+/// Returns a place of the user's for tokens whose names cannot collide with the user's.
+pub(super) fn hygienic(place: Span) -> Span {
+    place.resolved_at(Span::mixed_site())
+}

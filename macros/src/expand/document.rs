@@ -1,0 +1,157 @@
+//! The limits in words, as a section of the function's documentation.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ext::IdentExt as _;
+use tallygate_rules::{Role, Rule, format_duration, implied_by};
+
+use crate::attr::Amount;
+use crate::expand::code::{code, expression};
+use crate::model::{Model, OtherSubject, RuleModel};
+use crate::shape::Function;
+use crate::template::Template;
+
+const HEADING: &str = "# Rate limits";
+
+/// Returns the section as an attribute that follows the documentation of the function.
+///
+/// A function without documentation gets a summary, too, as a heading is none. It gets both in its generated documentation
+/// only: in a build, they would hide from the lint `missing_docs` that there is none.
+pub(super) fn attributes(model: &Model, function: &Function) -> TokenStream {
+    let written: Vec<_> = function.documentation().collect();
+    let has_heading = written.iter().flat_map(|text| text.lines()).any(|line| line.trim() == HEADING);
+    let section = if has_heading { limits(model) } else { format!("{HEADING}\n\n{}", limits(model)) };
+    if written.is_empty() {
+        let documentation = format!("{}\n\n{section}", summary(model));
+        quote!(#[cfg_attr(doc, doc = #documentation)])
+    } else {
+        let section = format!("\n{section}");
+        quote!(#[doc = #section])
+    }
+}
+
+/// The rules of a policy on one subject.
+struct Group<'m> {
+    key: Option<&'m Template>,
+    rules: Vec<&'m RuleModel>,
+}
+
+fn groups(model: &Model) -> Vec<Group<'_>> {
+    let group = |label: Option<&str>, key| {
+        let rules = model.rules.iter().filter(|rule| model.label(rule) == label).collect();
+        Group { key, rules }
+    };
+    let main = group(None, model.key.as_ref());
+    let others = model.other_subjects().into_iter().map(|other| group(Some(other.label), Some(other.key)));
+    [main].into_iter().chain(others).filter(|group| !group.rules.is_empty()).collect()
+}
+
+/// Returns the limits in one sentence.
+fn summary(model: &Model) -> String {
+    let limited = if model.shadow.is_some() { "Limited in shadow" } else { "Limited" };
+    if let Some(policy) = &model.policy {
+        return format!("{limited} by the policy {}, {}.", expression(policy), scope(model.key.as_ref()));
+    }
+    let group = |group: &Group<'_>| {
+        let rules: Vec<_> = group.rules.iter().map(|model| limit(&model.rule)).collect();
+        format!("to {} {}", rules.join(", "), scope(group.key))
+    };
+    let groups: Vec<_> = groups(model).iter().map(group).collect();
+    format!("{limited} {}.", groups.join(", and "))
+}
+
+fn limits(model: &Model) -> String {
+    let mut paragraphs: Vec<_> = groups(model).iter().map(Group::list).collect();
+    if let Some(policy) = &model.policy {
+        let main_scope = scope(model.key.as_ref());
+        paragraphs.push(format!("The limits of the policy {} hold {main_scope}.", expression(policy)));
+        for OtherSubject { label, key } in model.other_subjects() {
+            paragraphs.push(format!("Its limits on the subject {} hold {}.", code(label), scope(Some(key))));
+        }
+    }
+    paragraphs.push(beyond(model));
+    paragraphs.extend(options(model));
+    paragraphs.join("\n\n")
+}
+
+impl Group<'_> {
+    fn list(&self) -> String {
+        let rules: Vec<Rule> = self.rules.iter().map(|model| model.rule.clone()).collect();
+        let item = |(position, model): (usize, &&RuleModel)| format!("* {}", item(model, position, &rules));
+        let items: Vec<_> = self.rules.iter().enumerate().map(item).collect();
+        let scope = scope(self.key);
+        let (first, rest) = scope.split_at(1);
+        format!("{}{rest}:\n\n{}", first.to_uppercase(), items.join("\n"))
+    }
+}
+
+/// Returns the calls that are counted together.
+fn scope(key: Option<&Template>) -> String {
+    match key.filter(|key| key.placeholders().next().is_some()) {
+        Some(key) => format!("for each {}", code(&key.text)),
+        None => "for all calls together".to_owned(),
+    }
+}
+
+/// Returns what happens to a call that the rules do not admit.
+fn beyond(model: &Model) -> String {
+    let rejected = "the function does not run, and nothing is counted";
+    match &model.wait {
+        _ if model.shadow.is_some() => {
+            "The limits are in shadow: a call beyond any of them is reported, and the function runs all the same."
+                .into()
+        }
+        Some(wait) => format!(
+            "A call beyond any of them waits up to {} for admission, and is rejected if that takes longer: {rejected}.",
+            code(&format_duration(wait.value))
+        ),
+        None => format!("A call beyond any of them is rejected: {rejected}."),
+    }
+}
+
+fn options(model: &Model) -> impl Iterator<Item = String> {
+    let ban = model.ban.as_ref().map(|model| model.ban).map(|ban| {
+        let banned = match &model.key {
+            Some(key) => format!("{} is banned", code(&key.text)),
+            None => "all calls are banned".to_owned(),
+        };
+        let within = code(&format_duration(ban.within()));
+        let duration = code(&format_duration(ban.duration()));
+        format!("After {} denials within {within}, {banned} for {duration}.", ban.denials())
+    });
+    let cost = model.cost.as_ref().map(|cost| match cost {
+        Amount::Literal(cost) => format!("Each call counts as {cost}."),
+        Amount::Expression(cost) if model.allow_zero_cost.is_some() => {
+            format!("A call counts as {}.", expression(cost))
+        }
+        Amount::Expression(cost) => format!("A call counts as {}, and as 1 at least.", expression(cost)),
+    });
+    let refund = model
+        .refund_if
+        .as_ref()
+        .map(|refund_if| format!("A call is refunded if {} holds for its result.", expression(refund_if)));
+    let skip = model.skip_if.as_ref().map(|skip_if| format!("Calls with {} are not limited.", expression(skip_if)));
+    let companion = model.check_fn.as_ref().map(|check_fn| {
+        format!("{} returns the check of a call, to see where the limits stand.", code(&check_fn.unraw().to_string()))
+    });
+    [ban, cost, refund, skip, companion].into_iter().flatten()
+}
+
+/// Returns a rule in words.
+fn item(model: &RuleModel, position: usize, rules: &[Rule]) -> String {
+    let rule = &model.rule;
+    let limited = match (rule.role(), rule.per()) {
+        (Role::Duplicate, Some(per)) => format!("no duplicate within {}", code(&format_duration(per))),
+        _ => format!("at most {}", limit(rule)),
+    };
+    let count = model.count.as_ref().map(|count| format!(", where {} is {}", code("n"), expression(count)));
+    let stricter = implied_by(rules, position).and_then(|stricter| rules.get(stricter));
+    let implied = stricter.map(|stricter| format!(", which {} already implies", limit(stricter)));
+    let name = rule.name().map(|name| format!(" ({})", code(name)));
+    [Some(limited), count, implied, name].into_iter().flatten().collect()
+}
+
+/// Returns a limit as a span of code. Backticks can only come from its schedule, which is a span itself.
+fn limit(rule: &Rule) -> String {
+    code(&rule.to_string().replace('`', ""))
+}

@@ -1,0 +1,49 @@
+//! The model of a ban.
+
+use std::time::Duration;
+
+use syn::{LitInt, LitStr};
+use tallygate_rules::{Ban, Field};
+
+use crate::attr::BanOptions;
+use crate::diagnostic::{Mistakes, Place};
+use crate::model::value::{duration, number, template};
+use crate::template::{Purpose, Template};
+
+/// A ban, and the places of its arguments.
+pub(crate) struct BanModel {
+    pub(crate) ban: Ban,
+    /// The text of a rejection by the ban.
+    pub(crate) message: Option<Template>,
+    pub(crate) place: Place,
+    places: Vec<(Field, Place)>,
+}
+
+impl BanModel {
+    pub(crate) fn from_syn(options: &BanOptions, mistakes: &mut Mistakes) -> Self {
+        let BanOptions { place, denials, within, duration: ban_duration, message } = options;
+        let mut read = |name, literal: &Option<LitStr>| {
+            let read = literal.as_ref().and_then(|literal| mistakes.keep(duration(name, literal)));
+            // A valid value takes the place of an unreadable one, so that only the latter is reported.
+            read.unwrap_or(Duration::from_secs(1))
+        };
+        let within_read = read("within", within);
+        let duration_read = read("duration", ban_duration);
+        let places = [
+            (Field::Denials, denials.as_ref().map(LitInt::span)),
+            (Field::Within, within.as_ref().map(LitStr::span)),
+            (Field::Duration, ban_duration.as_ref().map(LitStr::span)),
+        ];
+        Self {
+            ban: Ban::new(denials.as_ref().map_or(1, number), within_read, duration_read),
+            message: template(message.as_ref(), Purpose::BanMessage, mistakes),
+            place: *place,
+            places: places.into_iter().filter_map(|(field, span)| Some((field, span?.into()))).collect(),
+        }
+    }
+
+    /// Returns the place of an argument, or of the whole ban.
+    pub(crate) fn place_of(&self, field: Field) -> Place {
+        self.places.iter().find(|(written, _)| *written == field).map_or(self.place, |(_, place)| *place)
+    }
+}

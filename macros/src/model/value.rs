@@ -1,0 +1,27 @@
+//! Values of arguments: what their literals mean.
+
+use std::time::Duration;
+
+use syn::{LitInt, LitStr};
+use tallygate_rules::parse_duration;
+
+use crate::diagnostic::{Mistakes, Place, Spanned, error};
+use crate::template::{Purpose, Template};
+
+/// Returns the number. One that is too large for the type is also too large for a rule, whose check reports it better.
+pub(crate) fn number(literal: &LitInt) -> u64 {
+    literal.base10_parse().unwrap_or(u64::MAX)
+}
+
+pub(super) fn duration(name: &str, literal: &LitStr) -> syn::Result<Duration> {
+    let read = parse_duration(&literal.value());
+    read.map_err(|why| error(literal.span(), format_args!("`{name}` {why}")))
+}
+
+pub(super) fn spanned(text: &LitStr) -> Spanned<String> {
+    Spanned { value: text.value(), place: Place::from(text.span()) }
+}
+
+pub(super) fn template(literal: Option<&LitStr>, purpose: Purpose, mistakes: &mut Mistakes) -> Option<Template> {
+    literal.and_then(|literal| Template::from_syn(literal, purpose, mistakes))
+}

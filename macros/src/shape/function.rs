@@ -1,0 +1,163 @@
+//! A function with a body.
+
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt as _;
+use syn::{Attribute, Expr, ExprLit, ItemFn, Lit, Local, Meta, Signature, Visibility};
+
+use crate::diagnostic::{Place, error};
+use crate::shape::additions::Additions;
+use crate::shape::bindings::{self, Binding};
+use crate::shape::body::Body;
+use crate::shape::returned;
+use crate::shape::tokens::{is_group, is_punct, with_contents};
+
+/// The body stays tokens: it need not parse, and its errors keep their places.
+pub(crate) struct Function {
+    /// The attributes, as they are written.
+    outer: TokenStream,
+    /// From the visibility to the return type or the `where` clause.
+    head: TokenStream,
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) visibility: Visibility,
+    pub(crate) signature: Signature,
+    body: Body,
+}
+
+impl Function {
+    pub(crate) fn parse(item: TokenStream) -> syn::Result<Self> {
+        let place = Place::of(&item);
+        let mut trees: Vec<_> = item.into_iter().collect();
+        let Some(TokenTree::Group(body)) = trees.pop_if(|last| is_group(last, Delimiter::Brace)) else {
+            return Err(error(place, "`#[rate_limit]` needs a function with a body; put it on an `async fn`"));
+        };
+        let head: TokenStream = trees.drain(count_attributes(&trees)..).collect();
+        let outer: TokenStream = trees.into_iter().collect();
+        let function: ItemFn = syn::parse2(quote!(#outer #head {}))
+            .map_err(|_| error(place, "`#[rate_limit]` limits functions; put it on an `async fn`"))?;
+        let body = Body::find(body, &function.sig);
+        let ItemFn { attrs: attributes, vis: visibility, sig: signature, .. } = function;
+        Ok(Self { outer, head, attributes, visibility, signature, body })
+    }
+
+    /// Returns whether the function has a block that can await the decision.
+    pub(crate) fn can_await(&self) -> bool {
+        self.body.can_await()
+    }
+
+    /// Returns whether the check awaits the decision in a future of the user's own, which must not capture more for it.
+    pub(crate) fn is_split(&self) -> bool {
+        self.body.is_split()
+    }
+
+    /// Returns whether the function returns what looks like a future, without being async.
+    pub(crate) fn returns_future(&self) -> bool {
+        self.signature.asyncness.is_none() && returned::is_future(&self.signature.output)
+    }
+
+    /// Returns the first `return` that leaves the function without its future, and so without being limited.
+    pub(crate) fn early_return(&self) -> Option<Place> {
+        self.body.early_return()
+    }
+
+    /// Returns whether an attribute of that name is behind this one.
+    pub(crate) fn has_attribute(&self, name: &str) -> bool {
+        let last = |attribute: &Attribute| attribute.path().segments.last().map(|segment| segment.ident == name);
+        self.attributes.iter().filter_map(last).any(|same| same)
+    }
+
+    /// Returns the texts of the function's documentation.
+    pub(crate) fn documentation(&self) -> impl Iterator<Item = String> {
+        self.attributes.iter().filter_map(documented)
+    }
+
+    /// Returns the identifier of the argument with this name, also of `self`.
+    ///
+    /// It is another name where an attribute has rewritten the function and bound the argument again.
+    pub(crate) fn binding(&self, name: &str) -> Option<Ident> {
+        let renamed = self.body.renamed_self().filter(|_| name == "self").cloned();
+        renamed.or_else(|| self.bindings().into_iter().map(|binding| binding.name).find(|ident| ident.unraw() == name))
+    }
+
+    /// Returns everything that the arguments bind.
+    pub(crate) fn bindings(&self) -> Vec<Binding> {
+        let rebound = self.body.rebindings().iter().map(|rebinding| &rebinding.pat);
+        bindings::of(&self.signature.inputs, rebound)
+    }
+
+    /// Returns what the arguments bind in the end: what another attribute binds again is bound there.
+    pub(crate) fn innermost_bindings(&self) -> Vec<Binding> {
+        let rebindings = self.body.rebindings();
+        if rebindings.is_empty() {
+            return bindings::of(&self.signature.inputs, []);
+        }
+        bindings::of([], rebindings.iter().map(|rebinding| &rebinding.pat))
+    }
+
+    /// Returns the statements in which another attribute binds the arguments again.
+    pub(crate) fn rebindings(&self) -> &[Local] {
+        self.body.rebindings()
+    }
+
+    /// Returns an expression of the user's, as it has to be written where the arguments are bound again.
+    pub(crate) fn in_scope(&self, expression: &impl ToTokens) -> TokenStream {
+        let expression = expression.to_token_stream();
+        match self.body.renamed_self() {
+            Some(renamed) => rename_self(expression, renamed),
+            None => expression,
+        }
+    }
+
+    /// Returns the place of the result's type, or of the function's name if it has none.
+    pub(crate) fn result_place(&self) -> Place {
+        let Signature { output, ident, .. } = &self.signature;
+        let result = if self.body.is_future() { returned::output(output) } else { returned::whole(output) };
+        result.map_or_else(|| Place::from(ident.span()), Place::of)
+    }
+
+    /// Returns the type of the body's result, as it can be written in the body.
+    pub(crate) fn result_type(&self) -> TokenStream {
+        returned::result(&self.signature.output, self.body.is_future())
+    }
+
+    /// Returns the function with the additions of an expansion.
+    pub(crate) fn with(&self, additions: &Additions) -> TokenStream {
+        let Self { outer, head, .. } = self;
+        let Additions { attributes, preparation, decision, refund } = additions;
+        let body = self.body.with(preparation, decision, refund.as_ref());
+        quote!(#outer #attributes #head #body)
+    }
+}
+
+/// Counts the tokens of the attributes that an item starts with.
+fn count_attributes(item: &[TokenTree]) -> usize {
+    let is_attribute = |pair: &&[TokenTree]| match pair {
+        [hash, brackets] => is_punct(hash, '#') && is_group(brackets, Delimiter::Bracket),
+        _ => false,
+    };
+    2 * item.chunks(2).take_while(is_attribute).count()
+}
+
+fn documented(attribute: &Attribute) -> Option<String> {
+    match &attribute.meta {
+        Meta::NameValue(meta) if meta.path.is_ident("doc") => match &meta.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+            // The text of a macro that writes documentation, like `include_str!`, is not known yet.
+            _ => Some(String::new()),
+        },
+        _ => None,
+    }
+}
+
+fn rename_self(tokens: TokenStream, renamed: &Ident) -> TokenStream {
+    let rename = |tree| match tree {
+        TokenTree::Ident(ident) if ident == "self" => {
+            let mut renamed = renamed.clone();
+            renamed.set_span(ident.span().resolved_at(renamed.span()));
+            TokenTree::Ident(renamed)
+        }
+        TokenTree::Group(group) => TokenTree::Group(with_contents(&group, rename_self(group.stream(), renamed))),
+        other => other,
+    };
+    tokens.into_iter().map(rename).collect()
+}

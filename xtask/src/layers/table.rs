@@ -51,9 +51,13 @@ const RUNTIME: &[Layer] = &[
 ];
 
 const MACROS: &[Layer] = &[
+    Layer { name: "trial", purpose: "runs the pipeline on inputs of a fuzzer", modules: &["trial"] },
     Layer { name: "pipeline", purpose: "runs the stages in order", modules: &["pipeline"] },
-    Layer { name: "expand", purpose: "the model becomes tokens", modules: &["expand", "document"] },
+    Layer { name: "expand", purpose: "the model becomes tokens", modules: &["expand"] },
     Layer { name: "validate", purpose: "reports what is wrong in the model", modules: &["validate"] },
-    Layer { name: "model", purpose: "what the attribute and the function mean", modules: &["model"] },
+    Layer { name: "model", purpose: "what the attribute means", modules: &["model"] },
+    Layer { name: "shape", purpose: "the function that is limited, and where code is added to it", modules: &["shape"] },
     Layer { name: "attr", purpose: "tokens become arguments", modules: &["attr"] },
+    Layer { name: "template", purpose: "the text of keys and messages", modules: &["template"] },
+    Layer { name: "base", purpose: "what every stage uses", modules: &["debug", "diagnostic"] },
 ];

@@ -1,4 +1,4 @@
-//! The examples of what there is around a limit, run as their users run them: in memory, and twice on one Redis.
+//! The examples, run as their users run them: in memory, and twice on one Redis.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
@@ -26,7 +26,7 @@ fn lines_with(text: &str, parts: &[&str]) -> usize {
 }
 
 #[test]
-fn only_failed_logins_count_and_who_goes_on_is_banned() {
+fn only_failed_logins_count_and_repeated_failures_are_banned() {
     let [memory, first, second] = printed("login");
     for text in [&memory, &first] {
         assert_eq!(lines_with(text, &["10 × welcome, alice"]), 1, "{text}");
@@ -39,7 +39,7 @@ fn only_failed_logins_count_and_who_goes_on_is_banned() {
 }
 
 #[test]
-fn a_newcomer_has_three_draws_and_a_bot_is_banned() {
+fn a_new_user_has_three_draws_and_a_bot_is_banned() {
     let [memory, first, second] = printed("lottery");
     for text in [&memory, &first] {
         assert_eq!(lines_with(text, &["alice draws"]), 4, "{text}");
@@ -55,12 +55,12 @@ fn a_newcomer_has_three_draws_and_a_bot_is_banned() {
 #[test]
 fn pages_are_counted_by_plan_and_wait_for_their_pace() {
     let [memory, first, second] = printed("quota");
-    let told = "limited: your plan has 20 pages a day; these are too many";
+    let rejected = "limited: your plan has 20 pages a day; these are too many";
     for text in [&memory, &first] {
         assert_eq!(lines_with(text, &["8 pages translated"]), 3, "{text}");
         assert_eq!(lines_with(text, &["4 pages translated"]), 1, "{text}");
-        assert_eq!(lines_with(text, &[told]), 1, "{text}");
+        assert_eq!(lines_with(text, &[rejected]), 1, "{text}");
         assert_eq!(lines_with(text, &["limited: no more than 10 pages at once (never)"]), 1, "{text}");
     }
-    assert_eq!((lines_with(&second, &[told]), lines_with(&second, &["8 pages translated"])), (4, 1), "{second}");
+    assert_eq!((lines_with(&second, &[rejected]), lines_with(&second, &["8 pages translated"])), (4, 1), "{second}");
 }

@@ -20,7 +20,7 @@ fn calls(limiter: &Limiter, policy: &Policy, clock: &AtomicU64, calls: u32) -> u
     let mut admitted = 0;
     for _ in 0..calls {
         let decision = limiter.check(policy, &subject).into_future().now_or_never();
-        admitted += u32::from(decision.expect("nobody waits in memory").unwrap().is_allowed());
+        admitted += u32::from(decision.expect("memory never waits").unwrap().is_allowed());
         clock.fetch_add(7_000_000, Ordering::Relaxed);
     }
     admitted

@@ -129,7 +129,7 @@ fn whether_a_subject_is_denied_is_said_by_the_counts_of_its_last_call() {
 }
 
 #[test]
-fn a_look_and_the_end_of_a_ban_take_the_place_of_no_subject() {
+fn a_peek_and_the_end_of_a_ban_replace_no_subject() {
     let (memory, known, stranger) = (Memory::of(1), Subject::of("known"), Subject::of("stranger"));
     let ban = Ban::new(3, HOUR, HOUR);
     let policy = Policy::builder("p").rule(Rule::sliding_window(2, HOUR)).ban(ban).build().unwrap();

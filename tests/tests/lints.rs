@@ -146,7 +146,7 @@ async fn shared(policy: &Policy) -> Result<usize, Rejection> {
 ///
 /// There are too many.
 #[rate_limit(rule(count = 1, per = "60s"), message = "not now, {text}")]
-async fn told(text: &str) -> Result<usize, Rejection> {
+async fn with_message(text: &str) -> Result<usize, Rejection> {
     Ok(text.len())
 }
 
@@ -195,8 +195,8 @@ async fn functions_under_strict_lints_are_limited_all_the_same() {
     assert_eq!(all("abc", 0, &limiter).await, "not now, abc");
     assert_eq!(all("abc", 1, &limiter).await, "abc");
     assert_eq!(all("abc", 1, &limiter).await, "again, abc?");
-    assert_eq!(told("a").await.ok(), Some(1));
-    assert_eq!(told("a").await.err().map(|rejection| rejection.to_string()).as_deref(), Some("not now, a"));
+    assert_eq!(with_message("a").await.ok(), Some(1));
+    assert_eq!(with_message("a").await.err().map(|rejection| rejection.to_string()).as_deref(), Some("not now, a"));
     assert_eq!((around("a", 1, &limiter).await.ok(), around("a", 1, &limiter).await.ok()), (Some(2), None));
     assert_eq!((around("", 0, &limiter).await.ok(), around("", 0, &limiter).await.ok()), (Some(0), Some(0)));
     let mut number = 0;

@@ -67,7 +67,7 @@ async fn two_servers_on_their_own_memory_count_apart() {
 }
 
 #[tokio::test]
-async fn a_limited_request_is_told_which_rule_and_how_long_to_wait() {
+async fn a_limited_response_says_which_rule_and_how_long_to_wait() {
     let server = Server::start_with_defaults();
     let admitted = server.captcha("13800000000").await;
     assert_eq!((admitted.status(), admitted.text().await.unwrap().as_str()), (StatusCode::OK, r#"{"sent":true}"#));

@@ -12,7 +12,10 @@ pub(crate) struct TallyGauge {
 
 impl TallyGauge {
     /// Sets how many tallies there are.
-    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, unused_variables, reason = "nobody counts"))]
+    #[cfg_attr(
+        not(feature = "metrics"),
+        allow(clippy::unused_self, unused_variables, reason = "without metrics nothing is counted")
+    )]
     pub(crate) fn set(&mut self, tallies: usize) {
         #[cfg(feature = "metrics")]
         metrics::set_tallies(&mut self.counted, tallies);

@@ -31,19 +31,19 @@ pub(crate) struct RuleGroup {
     pub(crate) celled: Vec<usize>,
     /// The positions of these rules in the policy.
     pub(crate) positions: Arc<[usize]>,
-    /// What becomes of this subject when it goes on being denied.
+    /// The ban of this subject, if denials lead to one.
     pub(crate) ban: Option<Ban>,
     /// The largest count of a sliding window, at least 1, or 0 where there is none and so no log. More units than that are
     /// never logged of one call.
     pub(crate) largest: u64,
     /// The longest sliding window: how long the log reaches back.
     pub(crate) reach_us: u64,
-    /// The longest time for which a hit or a denial is remembered, schedules aside.
+    /// The longest time for which a hit or a denial counts, schedules aside.
     #[cfg_attr(not(feature = "redis"), allow(dead_code, reason = "tallies in memory know when they are over"))]
     pub(crate) longest_us: u64,
     /// Policy, subject and layout, as they stand in keys.
     pub(crate) segment: Arc<str>,
-    /// A hash of the segment. Whoever calls cannot choose it, so it needs no seed.
+    /// A hash of the segment. No caller can choose the segment, so it needs no seed.
     pub(crate) segment_hash: u64,
     #[cfg(feature = "cron")]
     pub(crate) ticks: Arc<Ticks>,
@@ -145,13 +145,13 @@ fn reach(rules: &[Rule]) -> Duration {
     sliding(rules).filter_map(Rule::per).max().unwrap_or_default()
 }
 
-/// How long a rule remembers a hit.
+/// How long a rule counts a hit.
 fn memory_of(rule: &Rule) -> Duration {
     match rule.algorithm() {
         Algorithm::SlidingWindow { per } | Algorithm::FixedWindow { per } => *per,
         Algorithm::SlidingCounter { per } => 2 * *per,
         Algorithm::TokenBucket(bucket) => {
-            // A rule that admits nothing remembers what it admitted while it did.
+            // A rule that admits nothing still counts what it admitted before.
             let count = rule.count().max(1);
             let capacity = bucket.capacity_or(count);
             let reset_after = bucket.reset_after_or(count);
@@ -162,7 +162,7 @@ fn memory_of(rule: &Rule) -> Duration {
     }
 }
 
-/// Names what decides the meaning of a rule's cell. The count is none of it, so it may change and keep the tally.
+/// Identifies the meaning of a rule's cell. The count is not part of it, so it may change and keep the tally.
 fn cell_tag(rule: &Rule) -> Option<String> {
     match rule.algorithm() {
         Algorithm::SlidingCounter { per } => Some(format!("c{}", per.as_micros())),
@@ -179,10 +179,11 @@ pub(crate) fn is_like(one: &Rule, other: &Rule) -> bool {
     one.role() == other.role() && one.per() == other.per() && cell_tag(one) == cell_tag(other)
 }
 
-/// Names how long the log of a tally reaches back, as in `/1d`; where there are cells, a digest names that and these.
+/// Identifies the layout of a tally: how long its log reaches back, as in `/1d`, or with cells a digest of that and of
+/// the cells.
 ///
-/// Policies of one name but another layout have tallies of their own: one that remembers a shorter time would drop what
-/// the other still counts.
+/// Policies of one name but another layout have tallies of their own: one with a shorter window would drop what the
+/// other still counts.
 fn layout(rules: &[Rule], ban: Option<Ban>) -> String {
     let reach = format_duration(reach(rules));
     // The duration of a ban may change: what is stored is when it ends.
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layout_depends_on_what_a_ban_remembers_and_not_on_how_long_it_lasts() {
+    fn a_layout_depends_on_the_denials_of_a_ban_and_not_on_its_duration() {
         let rules = [Rule::sliding_window(1, MINUTE)];
         let ban = |denials, hours: u32| super::layout(&rules, Some(Ban::new(denials, MINUTE, hours * 60 * MINUTE)));
         assert_ne!(ban(20, 1), layout(&rules));

@@ -1,4 +1,4 @@
-//! The ticks of a policy's schedules around some time, remembered until they are not.
+//! The ticks of a policy's schedules around a time, cached until the time has passed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

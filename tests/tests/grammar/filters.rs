@@ -85,16 +85,16 @@ async fn a_digest_depends_on_the_secret() {
 }
 
 #[rate_limit(key = "{phone:hash}", rule(count = 1, per = "1h"))]
-async fn by_whoever_is_installed(phone: &str) -> Result<(), Rejection> {
+async fn by_the_installed_limiter(phone: &str) -> Result<(), Rejection> {
     let _ = phone;
     Ok(())
 }
 
 #[tokio::test]
 async fn the_installed_limiter_has_a_secret_too() {
-    by_whoever_is_installed("138").await.unwrap();
-    by_whoever_is_installed("139").await.unwrap();
-    denial(by_whoever_is_installed("138").await);
+    by_the_installed_limiter("138").await.unwrap();
+    by_the_installed_limiter("139").await.unwrap();
+    denial(by_the_installed_limiter("138").await);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the caller of a rejected call is told.
+//! The text of a rejection.
 
 use std::future::Future;
 use std::time::Duration;
@@ -105,7 +105,7 @@ async fn unreachable(limiter: Limiter) -> Result<(), Rejection> {
 }
 
 #[tokio::test]
-async fn an_outage_is_told_in_its_own_words() {
+async fn an_outage_has_a_text_of_its_own() {
     let limiter = Limiter::builder().connect_lazy("redis+unix:///nowhere").unwrap();
     let rejection = unreachable(limiter).await.unwrap_err();
     assert_eq!((rejection.kind(), rejection.message()), (tallygate::RejectionKind::Unavailable, None));

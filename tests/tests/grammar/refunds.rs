@@ -82,7 +82,7 @@ async fn search(text: &str, limiter: &Limiter) -> Result<Vec<u8>, Rejection> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_closure_may_look_at_the_result() {
+async fn a_closure_may_inspect_the_result() {
     let limiter = Limiter::in_memory();
     for _ in 0..3 {
         assert!(search("", &limiter).await.unwrap().is_empty());

@@ -19,7 +19,7 @@ async fn in_earnest(user: &str, limiter: &Limiter) -> Result<(), Rejection> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_denied_call_runs_and_is_told_as_one_that_did() {
+async fn a_denied_call_runs_and_is_reported_as_shadow() {
     let recorder = DebuggingRecorder::new();
     let snapshots = recorder.snapshotter();
     let _recording = metrics::set_default_local_recorder(&recorder);
@@ -28,8 +28,8 @@ async fn a_denied_call_runs_and_is_told_as_one_that_did() {
     for run in 1..=3 {
         assert_eq!(tried("a", &limiter, &runs).await.unwrap(), run);
     }
-    let told = |line: &&String| line.contains("denied in shadow") && line.contains("policy=\"tried\"");
-    assert_eq!(log.lines().iter().filter(told).count(), 2);
+    let reported = |line: &&String| line.contains("denied in shadow") && line.contains("policy=\"tried\"");
+    assert_eq!(log.lines().iter().filter(reported).count(), 2);
     let outcomes = snapshots.snapshot().into_vec().into_iter().filter_map(|(key, _, _, value)| match value {
         DebugValue::Counter(count) => Some((key.key().labels().last().unwrap().value().to_owned(), count)),
         _ => None,

@@ -30,8 +30,11 @@ async fn per_phone_per_network_and_together(limiter: &Limiter) {
     // Denied by the phone, and so counted neither for the network nor for all.
     assert_eq!(position(send("1", here, limiter, &runs).await), 0);
     send("2", here, limiter, &runs).await.unwrap();
-    let told = denial(send("3", here, limiter, &runs).await);
-    assert_eq!((told.rule().unwrap().position(), told.to_string().as_str()), (1, "too many numbers from 10.0.0.1"));
+    let rejection = denial(send("3", here, limiter, &runs).await);
+    assert_eq!(
+        (rejection.rule().unwrap().position(), rejection.to_string().as_str()),
+        (1, "too many numbers from 10.0.0.1")
+    );
     for phone in ["3", "3", "4"] {
         send(phone, there, limiter, &runs).await.unwrap();
     }
@@ -62,7 +65,7 @@ async fn pay(user: &str, order: u32, limiter: &Limiter) -> Result<(), Rejection>
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_a_duplicate_may_be_told_by_another_key() {
+async fn a_duplicate_may_be_recognised_by_another_key() {
     let limiter = Limiter::in_memory();
     pay("a", 1, &limiter).await.unwrap();
     pay("a", 2, &limiter).await.unwrap();

@@ -56,7 +56,11 @@ const MACROS: &[Layer] = &[
     Layer { name: "expand", purpose: "the model becomes tokens", modules: &["expand"] },
     Layer { name: "validate", purpose: "reports what is wrong in the model", modules: &["validate"] },
     Layer { name: "model", purpose: "what the attribute means", modules: &["model"] },
-    Layer { name: "shape", purpose: "the function that is limited, and where code is added to it", modules: &["shape"] },
+    Layer {
+        name: "shape",
+        purpose: "the function that is limited, and where code is added to it",
+        modules: &["shape"],
+    },
     Layer { name: "attr", purpose: "tokens become arguments", modules: &["attr"] },
     Layer { name: "template", purpose: "the text of keys and messages", modules: &["template"] },
     Layer { name: "base", purpose: "what every stage uses", modules: &["debug", "diagnostic"] },

@@ -1,4 +1,4 @@
-//! What is remembered, and for how long.
+//! Which denials are cached, and for how long.
 
 use super::*;
 use tallygate_rules::Rule;
@@ -26,7 +26,7 @@ fn denied(retry_after_us: u64) -> Outcome {
 }
 
 #[test]
-fn a_denial_is_recalled_for_its_time_and_counted_down() {
+fn a_denial_is_cached_for_its_time_and_counted_down() {
     let (denials, policy, subjects) = (DenialCache::new(SECOND).unwrap(), policy(1), [subject("s")]);
     let request = request(&policy, &subjects, 1);
     assert_eq!(denials.get(request, START_US), None);
@@ -37,7 +37,7 @@ fn a_denial_is_recalled_for_its_time_and_counted_down() {
 }
 
 #[test]
-fn no_denial_is_recalled_once_the_call_would_be_admitted() {
+fn no_denial_is_cached_once_the_call_would_be_admitted() {
     let (denials, policy, subjects) = (DenialCache::new(SECOND).unwrap(), policy(1), [subject("s")]);
     let request = request(&policy, &subjects, 1);
     denials.record(request, denied(5_000), START_US, START_US + 200);
@@ -50,7 +50,7 @@ fn no_denial_is_recalled_once_the_call_would_be_admitted() {
 }
 
 #[test]
-fn one_caller_asks_again_while_the_others_go_by_what_is_known() {
+fn one_caller_asks_again_while_the_others_get_the_cached_denial() {
     let (denials, policy, subjects) = (DenialCache::new(SECOND).unwrap(), policy(1), [subject("s")]);
     let request = request(&policy, &subjects, 1);
     denials.record(request, denied(3_000_000), START_US, START_US);
@@ -61,7 +61,7 @@ fn one_caller_asks_again_while_the_others_go_by_what_is_known() {
 }
 
 #[test]
-fn a_denial_is_recalled_for_the_same_rules_the_same_subjects_and_no_lower_cost() {
+fn a_denial_is_cached_for_the_same_rules_the_same_subjects_and_no_lower_cost() {
     let denials = DenialCache::new(SECOND).unwrap();
     let (five, six, subjects, others) =
         (policy(5), policy(6), [subject("s"), subject("a")], [subject("s"), subject("b")]);
@@ -78,7 +78,7 @@ fn a_denial_is_recalled_for_the_same_rules_the_same_subjects_and_no_lower_cost()
 }
 
 #[test]
-fn what_can_never_be_admitted_is_recalled_too() {
+fn what_can_never_be_admitted_is_cached_too() {
     let (denials, policy, subjects) = (DenialCache::new(SECOND).unwrap(), policy(1), [subject("s")]);
     let request = request(&policy, &subjects, 2);
     let never = Outcome::Denied { rule: 0, retry_after: None };
@@ -99,7 +99,7 @@ fn a_denial_is_forgotten_at_an_admission_and_not_recalled_before_it_came() {
 }
 
 #[test]
-fn an_answer_from_before_the_subject_was_reset_is_not_remembered() {
+fn an_answer_from_before_a_reset_is_not_cached() {
     let (denials, policy, subjects) = (DenialCache::new(SECOND).unwrap(), policy(1), [subject("s")]);
     let request = request(&policy, &subjects, 1);
     denials.invalidate(request, START_US + 5);
@@ -119,7 +119,7 @@ fn a_caller_that_read_the_clock_before_the_answer_came_takes_it_from_nobody() {
 }
 
 #[test]
-fn a_policy_with_a_ban_remembers_no_denial() {
+fn a_policy_with_a_ban_caches_no_denial() {
     let ban = tallygate_rules::Ban::new(3, 60 * SECOND, 600 * SECOND);
     let banning = Policy::builder("p").rule(Rule::sliding_window(1, 60 * SECOND)).ban(ban).build().unwrap();
     let (denials, subjects) = (DenialCache::new(SECOND).unwrap(), [subject("s")]);

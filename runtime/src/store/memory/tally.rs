@@ -133,7 +133,7 @@ impl Tally {
         let mut cells = self.cells.iter();
         quotas.extend(group.rules.iter().enumerate().map(|(place, rule)| {
             match windows.next_if(|window| window.place == place) {
-                Some(window) => self.window_standing(window, now_us),
+                Some(window) => self.window_quota(window, now_us),
                 None => cells.next().copied().unwrap_or_default().at(rule, now_us).quota(rule, now_us),
             }
         }));
@@ -151,7 +151,7 @@ impl Tally {
         hit_us.map_or(Wait::NONE, |hit_us| Wait::until(hit_us + window.per_us, now_us))
     }
 
-    fn window_standing(&self, window: &Window, now_us: u64) -> Quota {
+    fn window_quota(&self, window: &Window, now_us: u64) -> Quota {
         let Window { count, per_us, .. } = *window;
         let dead = self.hits_us.partition_point(|hit| hit + per_us <= now_us);
         let used = (self.hits_us.len() - dead) as u64;

@@ -6,7 +6,7 @@ use super::state::{Cell, wait_for_room};
 use crate::decision::Quota;
 use crate::store::memory::wait::Wait;
 
-/// The tick to come is remembered, so the schedule is consulted once a window.
+/// The next tick is stored, so the schedule is evaluated once per window.
 pub(super) fn at(cell: Cell, schedule: &Schedule, now_us: u64) -> Cell {
     if now_us < cell.other {
         return cell;

@@ -54,7 +54,7 @@ async fn a_flood_of_denied_calls_reaches_redis_a_few_times_a_second() {
 }
 
 #[tokio::test]
-async fn what_is_remembered_says_what_redis_said_with_the_time_counted_down() {
+async fn a_cached_denial_is_that_of_redis_with_the_time_counted_down() {
     let server = Server::start();
     let limiter = limiter(&server).await;
     let policy = policy([Rule::duplicate(Duration::from_secs(60)), Rule::sliding_window(5, HOUR)]);
@@ -71,7 +71,7 @@ async fn what_is_remembered_says_what_redis_said_with_the_time_counted_down() {
 }
 
 #[tokio::test]
-async fn a_caller_that_comes_back_when_it_was_told_to_is_admitted() {
+async fn a_caller_that_comes_back_after_retry_after_is_admitted() {
     let server = Server::start();
     let limiter = limiter(&server).await;
     let policy = policy([Rule::sliding_window(2, Duration::from_millis(60))]);
@@ -120,7 +120,7 @@ async fn what_asks_for_a_report_is_always_asked() {
 }
 
 #[tokio::test]
-async fn remembering_for_no_time_asks_for_every_call() {
+async fn without_a_cache_every_call_asks_redis() {
     let server = Server::start();
     let limiter = builder().denial_cache(Duration::ZERO).connect(&server.url()).await.unwrap();
     let policy = policy([Rule::sliding_window(1, HOUR)]);
@@ -145,7 +145,7 @@ async fn a_tally_that_another_process_lets_start_again_is_seen_when_the_time_is_
 }
 
 #[test]
-fn denials_are_remembered_for_ten_seconds_at_most() {
+fn denials_are_cached_for_ten_seconds_at_most() {
     let longest = Duration::from_secs(10);
     assert!(Limiter::builder().denial_cache(longest).build_in_memory().is_ok());
     let refused = Limiter::builder().denial_cache(longest + Duration::from_nanos(1)).build_in_memory();

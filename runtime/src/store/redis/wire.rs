@@ -48,12 +48,14 @@ pub(super) fn read_replies(mut values: &[i64], requests: &[Request<'_>]) -> Opti
 
 fn read_reply(policy: &Policy, [at_us, code, wait_us]: [i64; lua::REPLY_FIELDS], quotas: &[i64]) -> Option<Reply> {
     let at_us = u64::try_from(at_us).ok()?;
-    let outcome = match code {
-        lua::STALE_TICKS => return Some(Reply::StaleTicks),
-        lua::UNREADABLE => return Some(Reply::Unreadable),
-        lua::ADMITTED if wait_us == 0 => Outcome::Admitted,
-        lua::BANNED => Outcome::Banned { retry_after: retry_after(wait_us)? },
-        0.. => Outcome::Denied { rule: position(policy, code)?, retry_after: retry_after(wait_us)? },
+    let retry_after = if wait_us == lua::NEVER { None } else { Some(micros(wait_us)?) };
+    let outcome = match (code, wait_us) {
+        (lua::STALE_TICKS, _) => return Some(Reply::StaleTicks),
+        (lua::UNREADABLE, _) => return Some(Reply::Unreadable),
+        (lua::ADMITTED, 0) => Outcome::Admitted,
+        (_, 0) => return None,
+        (lua::BANNED, _) => Outcome::Banned { retry_after },
+        (0.., _) => Outcome::Denied { rule: position(policy, code)?, retry_after },
         _ => return None,
     };
     let quotas = quotas.chunks_exact(lua::REPORT_FIELDS).map(|pair| {
@@ -73,15 +75,6 @@ pub(super) fn server_us(values: &[i64]) -> Option<u64> {
 fn position(policy: &Policy, code: i64) -> Option<usize> {
     let place = usize::try_from(code).ok()?;
     (place < policy.rules().len()).then(|| policy.position(place))
-}
-
-/// The wait of a call that is not admitted. There is none if the call can never be admitted.
-fn retry_after(wait_us: i64) -> Option<Option<Duration>> {
-    match wait_us {
-        lua::NEVER => Some(None),
-        1.. => micros(wait_us).map(Some),
-        _ => None,
-    }
 }
 
 fn micros(us: i64) -> Option<Duration> {
@@ -165,6 +158,7 @@ mod tests {
             &[7, 1, 5],
             &[7, -5, 5],
             &[7, -4, 0],
+            &[7, -1, -1],
             &[7, 0, -2],
             &[7, -1, 0, 0],
         ] {

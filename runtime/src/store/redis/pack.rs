@@ -100,7 +100,7 @@ fn rule<'a>(packed: &mut Vec<u8>, rule: &Rule, ticks: &mut impl Iterator<Item = 
     };
     match rule.algorithm() {
         Algorithm::SlidingWindow { per } if rule.role() == Role::Duplicate => {
-            plain(lua::DUPLICATE, micros::from_duration(*per))
+            plain(lua::DUPLICATE, micros::from_duration(*per));
         }
         Algorithm::SlidingWindow { per } => plain(lua::SLIDING_WINDOW, micros::from_duration(*per)),
         Algorithm::SlidingCounter { per } => plain(lua::SLIDING_COUNTER, micros::from_duration(*per)),

@@ -37,8 +37,8 @@ impl AttemptBudget {
     /// Spends one attempt; `false` if none is left.
     pub(super) fn try_spend(&self, now: Instant) -> bool {
         let mut latest = lock(&self.latest);
-        let left = latest.len() < MOST
-            || latest.front().is_none_or(|&oldest| now.saturating_duration_since(oldest) >= PERIOD);
+        let left =
+            latest.len() < MOST || latest.front().is_none_or(|&oldest| now.saturating_duration_since(oldest) >= PERIOD);
         if left {
             record(&mut latest, now);
         }

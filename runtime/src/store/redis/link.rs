@@ -47,8 +47,7 @@ impl Link {
         let Pushes { sender, receiver } = pushes;
         let hung_up = Arc::<AtomicBool>::default();
         tokio::spawn(watch(receiver, Arc::clone(&hung_up)));
-        let health =
-            Health { pushes: sender, hung_up, connected: Instant::now(), answered_us: AtomicU64::default() };
+        let health = Health { pushes: sender, hung_up, connected: Instant::now(), answered_us: AtomicU64::default() };
         Self { connection, health: Arc::new(health) }
     }
 

@@ -1,25 +1,30 @@
-//! The clock of the tallies in this process.
+//! The clock of a limiter: tokio's, or one that a test moves by hand.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+#[cfg(feature = "testing")]
+mod manual;
+
+use std::future::{Future, pending, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tallygate_rules::MAX_PER;
 use tokio::time::Instant;
 
+#[cfg(feature = "testing")]
+pub use self::manual::ManualClock;
 use crate::micros;
 
-/// A clock that never goes back: tokio's, so that a test which pauses time can advance it past a window.
+/// A clock that shows microseconds since 1970.
 #[derive(Clone, Debug)]
-#[cfg_attr(not(feature = "__clock"), allow(unreachable_pub, reason = "public for this workspace's tests"))]
-pub struct Clock(Source);
+pub(crate) struct Clock(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
-    Tokio {
-        started: Instant,
-        started_us: u64,
-    },
-    #[cfg(feature = "__clock")]
-    Manual(std::sync::Arc<std::sync::atomic::AtomicU64>),
+    /// Never goes back. A test that pauses tokio's time can advance it.
+    Tokio { started: Instant, started_us: u64 },
+    #[cfg(feature = "testing")]
+    Manual(ManualClock),
 }
 
 impl Clock {
@@ -29,13 +34,12 @@ impl Clock {
         Self(Source::Tokio { started: Instant::now(), started_us: micros::from_duration(unix.max(MAX_PER)) })
     }
 
-    /// Returns a clock that differs from the right time by `ahead_us`, while the server's clock is right.
-    #[cfg(feature = "__clock")]
-    #[must_use]
-    pub fn skewed(ahead_us: i64) -> Self {
+    /// Returns tokio's clock, ahead of the right time by so many microseconds.
+    #[cfg(feature = "testing")]
+    pub(crate) fn tokio_ahead_by(us: i64) -> Self {
         match Self::tokio().0 {
             Source::Tokio { started, started_us } => {
-                Self(Source::Tokio { started, started_us: started_us.saturating_add_signed(ahead_us) })
+                Self(Source::Tokio { started, started_us: started_us.saturating_add_signed(us) })
             }
             manual @ Source::Manual(_) => Self(manual),
         }
@@ -48,22 +52,69 @@ impl Clock {
             Source::Tokio { started, started_us } => {
                 started_us + micros::from_duration(Instant::now().saturating_duration_since(*started))
             }
-            #[cfg(feature = "__clock")]
-            Source::Manual(us) => us.load(std::sync::atomic::Ordering::Relaxed),
+            #[cfg(feature = "testing")]
+            Source::Manual(clock) => clock.now_us(),
         }
     }
 
-    /// Returns the time that Redis is to decide by instead of its own.
-    #[cfg(all(feature = "__clock", feature = "redis"))]
+    /// Returns the time by which Redis decides instead of its own, if this clock is moved by hand.
+    #[cfg(feature = "redis")]
     pub(crate) fn manual_us(&self) -> Option<u64> {
-        matches!(self.0, Source::Manual(_)).then(|| self.now_us())
+        match &self.0 {
+            Source::Tokio { .. } => None,
+            #[cfg(feature = "testing")]
+            Source::Manual(clock) => Some(clock.now_us()),
+        }
+    }
+
+    /// Sleeps until the clock shows that time.
+    pub(crate) async fn sleep_until(&self, us: u64) {
+        match &self.0 {
+            Source::Tokio { started, started_us } => {
+                match started.checked_add(Duration::from_micros(us.saturating_sub(*started_us))) {
+                    Some(time) => tokio::time::sleep_until(time).await,
+                    None => pending().await,
+                }
+            }
+            #[cfg(feature = "testing")]
+            Source::Manual(clock) => clock.sleep_until(us).await,
+        }
+    }
+
+    /// Awaits a future; `None` if the clock shows that time first.
+    pub(crate) async fn timeout_at<F: Future>(&self, us: u64, future: F) -> Option<F::Output> {
+        let mut future = pin!(future);
+        let mut late = pin!(self.sleep_until(us));
+        let output = poll_fn(|context| match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending => late.as_mut().poll(context).map(|()| None),
+        });
+        output.await
     }
 }
 
-/// A clock that is set by hand, for tests that compare decisions with a model at chosen instants.
-#[cfg(feature = "__clock")]
-impl From<std::sync::Arc<std::sync::atomic::AtomicU64>> for Clock {
-    fn from(us: std::sync::Arc<std::sync::atomic::AtomicU64>) -> Self {
-        Self(Source::Manual(us))
+#[cfg(feature = "testing")]
+impl From<&ManualClock> for Clock {
+    fn from(clock: &ManualClock) -> Self {
+        Self(Source::Manual(clock.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_US: u64 = 1_000_000;
+
+    #[tokio::test(start_paused = true)]
+    async fn sleep_ends_at_its_time_on_a_clock_that_tokio_pauses() {
+        let clock = Clock::tokio();
+        let start_us = clock.now_us();
+        clock.sleep_until(start_us + 7 * SECOND_US).await;
+        assert_eq!(clock.now_us(), start_us + 7 * SECOND_US);
+        clock.sleep_until(start_us).await;
+        assert_eq!(clock.timeout_at(start_us + 9 * SECOND_US, pending::<()>()).await, None);
+        assert_eq!(clock.now_us(), start_us + 9 * SECOND_US);
+        assert_eq!(clock.timeout_at(u64::MAX, async { 7 }).await, Some(7));
     }
 }

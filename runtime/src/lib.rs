@@ -93,7 +93,8 @@
 //! # Tests
 //!
 //! In memory, limits go by tokio's clock. A test that pauses it (`#[tokio::test(start_paused = true)]`, with tokio's
-//! feature `test-util`) moves it past a window with `tokio::time::advance`, without sleeping.
+//! feature `test-util`) moves it past a window with `tokio::time::advance`, without sleeping. The module `testing` has a
+//! clock that a test sets to any time, for rules with `cron` and for limits in Redis.
 //!
 //! # Features
 //!
@@ -103,6 +104,7 @@
 //! | `cron` | no | rules that start counting afresh at the ticks of a cron expression, in any time zone |
 //! | `metrics` | no | decisions, their duration and the number of tallies, through the crate `metrics` |
 //! | `tracing-spans` | no | a `tracing` span around each decision |
+//! | `testing` | no | the module `testing`: a clock that tests set |
 //!
 //! # More
 //!
@@ -123,15 +125,14 @@ mod policy;
 mod store;
 mod subject;
 mod sweeper;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use tallygate_macros::rate_limit;
 pub use tallygate_rules::{Algorithm, Ban, Field, Role, Rule, RuleError, TokenBucket};
 #[cfg(feature = "cron")]
 pub use tallygate_rules::{CronField, Schedule, ScheduleError};
 
-#[cfg(feature = "__clock")]
-#[doc(hidden)]
-pub use self::clock::Clock;
 pub use self::decision::{Decision, Denial, FromRejection, LimitingRule, Permit, Rejection, RejectionKind, RuleStatus};
 pub use self::error::{BackendError, Error, ErrorKind};
 pub use self::limiter::{

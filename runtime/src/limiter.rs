@@ -59,7 +59,8 @@ pub struct Limiter {
 impl Limiter {
     /// Returns a limiter whose tallies are in this process, and nowhere else.
     ///
-    /// Its clock is tokio's: a test that pauses time can advance it past a window instead of sleeping.
+    /// Its clock is tokio's: a test that pauses time can advance it past a window instead of sleeping. To start at another
+    /// time than now, build the limiter with a clock of the module `testing`, a feature of this crate.
     pub fn in_memory() -> Self {
         let clock = Clock::tokio();
         let memory = Memory::new(clock.clone(), DEFAULT_MAX_SUBJECTS);

@@ -1,38 +1,44 @@
-//! A Redis server whose clock the test sets, so that what is exact to the microsecond is tested to the microsecond.
+//! A Redis server that decides by a clock of the test, so that what is exact to the microsecond is tested to the
+//! microsecond.
 //!
-//! The shipped script takes the time from Redis only. A limiter that is built with a clock of the
-//! test's sends its time along, with a script that differs from the shipped one in the lines that read the clock alone.
+//! The shipped script asks Redis for the time. A limiter with a clock of its own sends its time along, with a script that
+//! differs from the shipped one only in the lines that read the clock.
 //!
 //! Keys still expire by the real clock. Windows of minutes, which a test lets pass in no time, see to it that none goes
 //! early.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tallygate::Limiter;
+use tallygate::testing::ManualClock;
 
 use crate::server::{Server, patient};
 
 /// When the clock starts: in 2027, a few microseconds before a full second.
 pub const START_US: u64 = 1_800_000_000_000_000 - 7;
 
-/// A server, and the clock that its limiters go by.
+/// Returns the time of that many microseconds since 1970.
+#[must_use]
+pub fn time(us: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_micros(us)
+}
+
+/// A server, and the clock of its limiters.
 pub struct Clocked {
     server: Server,
-    now_us: Arc<AtomicU64>,
+    clock: ManualClock,
 }
 
 impl Clocked {
     /// Starts a server and its clock.
     #[must_use]
     pub fn start() -> Self {
-        Self { server: Server::start(), now_us: Arc::new(AtomicU64::new(START_US)) }
+        Self { server: Server::start(), clock: ManualClock::new(time(START_US)) }
     }
 
-    /// Returns a limiter that keeps its tallies here, and goes by this clock.
+    /// Returns a limiter that keeps its tallies here and decides by this clock.
     pub async fn limiter(&self) -> Limiter {
-        patient().clock(Arc::clone(&self.now_us)).connect(&self.server.url()).await.expect("the server answers")
+        patient().clock(&self.clock).connect(&self.server.url()).await.expect("the server answers")
     }
 
     /// Returns the server, whose own clock runs on.
@@ -44,17 +50,17 @@ impl Clocked {
     /// Returns the clock's time in microseconds since 1970.
     #[must_use]
     pub fn now_us(&self) -> u64 {
-        self.now_us.load(Ordering::Relaxed)
+        let now = self.clock.now().duration_since(UNIX_EPOCH).expect("after 1970");
+        u64::try_from(now.as_micros()).expect("before the year 2245")
     }
 
     /// Sets the clock, ahead or back.
     pub fn set(&self, now_us: u64) {
-        self.now_us.store(now_us, Ordering::Relaxed);
+        self.clock.set(time(now_us));
     }
 
     /// Lets time pass.
     pub fn advance(&self, time: Duration) {
-        let us = u64::try_from(time.as_micros()).expect("a test's time is short");
-        self.now_us.fetch_add(us, Ordering::Relaxed);
+        self.clock.advance(time);
     }
 }

@@ -1,5 +1,5 @@
-//! The harness of the tests: real servers, a proxy that fails on purpose, a clock that can be set, and the behaviour
-//! suite that every backend passes.
+//! The harness of the tests: real servers, a proxy that fails on purpose, a server whose clock is set by hand, and the
+//! behaviour suite that every backend passes.
 
 #![allow(
     clippy::missing_panics_doc,

@@ -2,26 +2,25 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use allocation_counter::measure;
 use futures_util::FutureExt as _;
+use tallygate::testing::ManualClock;
 use tallygate::{Limiter, Policy, Subject};
-use tallygate_tests::clocked::START_US;
+use tallygate_tests::clocked::{START_US, time};
 use tallygate_tests::mixes::mixes;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Calls now and then, at a time that moves on, and returns how many calls were admitted.
-fn calls(limiter: &Limiter, policy: &Policy, clock: &AtomicU64, calls: u32) -> u32 {
+fn calls(limiter: &Limiter, policy: &Policy, clock: &ManualClock, calls: u32) -> u32 {
     let subject = Subject::of("s");
     let mut admitted = 0;
     for _ in 0..calls {
         let decision = limiter.check(policy, &subject).into_future().now_or_never();
         admitted += u32::from(decision.expect("memory never waits").unwrap().is_allowed());
-        clock.fetch_add(7_000_000, Ordering::Relaxed);
+        clock.advance(Duration::from_secs(7));
     }
     admitted
 }
@@ -29,8 +28,8 @@ fn calls(limiter: &Limiter, policy: &Policy, clock: &AtomicU64, calls: u32) -> u
 #[test]
 fn a_known_subject_is_decided_without_an_allocation_and_at_once() {
     for policy in mixes(MINUTE) {
-        let clock = Arc::new(AtomicU64::new(START_US));
-        let limiter = Limiter::builder().clock(Arc::clone(&clock)).build_in_memory().unwrap();
+        let clock = ManualClock::new(time(START_US));
+        let limiter = Limiter::builder().clock(&clock).build_in_memory().unwrap();
         let _ = calls(&limiter, &policy, &clock, 100);
         let mut admitted = 0;
         let used = measure(|| admitted = calls(&limiter, &policy, &clock, 1_000));

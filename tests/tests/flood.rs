@@ -2,26 +2,25 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use tallygate::testing::ManualClock;
 use tallygate::{BackendError, Ban, Decision, Limiter, Policy, Rule, Subject};
-use tallygate_tests::clocked::START_US;
+use tallygate_tests::clocked::{START_US, time};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const FLOOD: usize = 1_000_000;
 
 struct Memory {
     limiter: Limiter,
-    clock: Arc<AtomicU64>,
+    clock: ManualClock,
 }
 
 impl Memory {
     fn of(max_subjects: usize) -> Self {
-        let clock = Arc::new(AtomicU64::new(START_US));
-        let builder = Limiter::builder().clock(Arc::clone(&clock)).max_subjects(max_subjects);
+        let clock = ManualClock::new(time(START_US));
+        let builder = Limiter::builder().clock(&clock).max_subjects(max_subjects);
         Self { limiter: builder.build_in_memory().unwrap(), clock }
     }
 
@@ -34,7 +33,7 @@ impl Memory {
     }
 
     fn pass(&self, time: Duration) {
-        self.clock.fetch_add(u64::try_from(time.as_micros()).unwrap(), Ordering::Relaxed);
+        self.clock.advance(time);
     }
 
     /// How many subjects there are, as the limiter shows it to those who debug it.

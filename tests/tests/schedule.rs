@@ -1,11 +1,11 @@
-//! Windows between the ticks of a schedule go by the server's clock, whatever a caller's clock shows.
+//! Windows between the ticks of a schedule go by the clock of the server, also where the clock of a caller is wrong.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::time::Duration;
 
 use redis::Connection;
-use tallygate::{Clock, Decision, Limiter, Policy, Rule, Schedule, Subject};
+use tallygate::{Decision, Limiter, Policy, Rule, Schedule, Subject};
 use tallygate_tests::server::{Server, now_us, patient};
 
 const COUNT: usize = 3;
@@ -16,7 +16,7 @@ const SKEWS_US: [i64; 7] =
     [0, -2_500_000, 9_500_000, 5 * MINUTE_US, -5 * MINUTE_US, 26 * 60 * MINUTE_US, -26 * 60 * MINUTE_US];
 
 async fn skewed(server: &Server, ahead_us: i64) -> Limiter {
-    patient().clock(Clock::skewed(ahead_us)).connect(&server.url()).await.unwrap()
+    patient().clock_ahead_by(ahead_us).connect(&server.url()).await.unwrap()
 }
 
 fn policy(expression: &str) -> Policy {
@@ -28,7 +28,7 @@ async fn call(limiter: &Limiter, policy: &Policy) -> Decision {
     limiter.check(policy, &Subject::of("s")).await.unwrap()
 }
 
-/// Calls once more than the count, and returns the second and what became of the calls, if that took no longer.
+/// Calls once more than the count. Returns the second and which calls were admitted; `None` if they took longer.
 async fn calls_in_one_second(limiter: &Limiter, policy: &Policy, server: &mut Connection) -> Option<(u64, Vec<bool>)> {
     let second = now_us(server) / SECOND_US;
     let mut admitted = Vec::new();
@@ -46,7 +46,7 @@ async fn with_a_tick_every_second_a_caller_whose_clock_is_off_has_its_count_in_e
     let mut taken = 0;
     for ahead_us in SKEWS_US {
         let limiter = skewed(&server, ahead_us).await;
-        // Until the calls fall into one second, of which nobody has taken anything before.
+        // Until all calls fall into one second in which nothing was counted before.
         loop {
             match calls_in_one_second(&limiter, &policy, &mut connection).await {
                 Some((second, admitted)) if second != taken => {
@@ -63,7 +63,7 @@ async fn with_a_tick_every_second_a_caller_whose_clock_is_off_has_its_count_in_e
 }
 
 #[tokio::test]
-async fn callers_whose_clocks_disagree_share_one_count_and_are_told_the_servers_time_to_wait() {
+async fn callers_whose_clocks_disagree_share_one_count_and_wait_by_the_clock_of_the_server() {
     let server = Server::start();
     let mut connection = server.connection();
     // In the middle of the year, and so of no tick of this test.

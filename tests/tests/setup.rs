@@ -124,7 +124,7 @@ async fn a_database_that_does_not_exist_is_an_error_at_start_up() {
     assert_says(&refused(&format!("redis://127.0.0.1:{}/99", server.port())).await, &["`url`"]);
 }
 
-/// What `guide/operations.md` says of a user of its own, as a command for the server.
+/// Returns the command of `guide/operations.md` that creates a user.
 fn documented_user() -> String {
     let page = include_str!("../../runtime/guide/operations.md");
     let (_, command) = page.split_once("redis-cli ACL SETUSER").expect("the page has the command");
@@ -214,7 +214,7 @@ async fn limiters_of_different_prefixes_share_a_server_and_no_tally() {
     assert_eq!(keys, ["bank:p/1m:s", "shop:p/1m:s"]);
 }
 
-/// The one test in this process that asks for the installed limiter.
+/// No other test in this process uses the installed limiter.
 #[tokio::test]
 async fn without_an_installed_limiter_memory_decides_and_says_so_once() {
     let (log, _guard) = Log::listen();

@@ -1,4 +1,4 @@
-//! Callers wait for admission: in the order they came, at the rule's pace, and never beyond their time.
+//! Callers wait for admission: in the order in which they came, at the pace of the rule, and never beyond their deadline.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
@@ -19,7 +19,7 @@ fn subject() -> Subject {
     Subject::of("somebody")
 }
 
-/// A call that waits in a task of its own, and tells its number, its decision and when that was made.
+/// Starts a call that waits, in a task of its own, which returns its number, its decision and how long that took.
 fn caller(
     callers: &mut JoinSet<(usize, Decision, Duration)>,
     number: usize,
@@ -27,7 +27,9 @@ fn caller(
     policy: &Policy,
     patience: Duration,
 ) {
-    let (limiter, policy, came) = (limiter.clone(), policy.clone(), Instant::now());
+    let limiter = limiter.clone();
+    let policy = policy.clone();
+    let came = Instant::now();
     callers.spawn(async move {
         let decision = limiter.check(&policy, &subject()).wait(patience).await.expect("the backend answers");
         (number, decision, came.elapsed())
@@ -35,8 +37,10 @@ fn caller(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thousand_waiters_are_let_in_at_the_rules_pace_in_their_order_and_none_late() {
-    let (limiter, policy, mut callers) = (Limiter::in_memory(), policy(10, SECOND), JoinSet::new());
+async fn a_thousand_callers_are_admitted_at_the_pace_of_the_rule_in_order_and_none_late() {
+    let limiter = Limiter::in_memory();
+    let policy = policy(10, SECOND);
+    let mut callers = JoinSet::new();
     for number in 0..1_000 {
         caller(&mut callers, number, &limiter, &policy, 50 * SECOND);
     }
@@ -50,19 +54,20 @@ async fn a_thousand_waiters_are_let_in_at_the_rules_pace_in_their_order_and_none
             admitted_in[usize::try_from(after.as_secs()).unwrap()] += 1;
             order.push(number);
         } else {
-            assert_eq!(after, 50 * SECOND, "who cannot be admitted by then learns it no earlier from the line");
+            assert_eq!(after, 50 * SECOND, "a queued caller is denied at its deadline");
             denied += 1;
         }
     }
     assert_eq!(admitted_in, [10; 51]);
     assert_eq!((order.len(), denied), (510, 490));
-    // At its deadline everybody who is left asks once more, so the last ten are let in as they come.
+    // On timeout, each queued caller checks once more, in any order, and the last ten are admitted by that.
     assert!(order[..500].is_sorted(), "first come, first served");
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_cannot_be_admitted_in_time_is_told_at_once() {
-    let (limiter, policy) = (Limiter::in_memory(), policy(1, 10 * SECOND));
+async fn a_caller_that_cannot_be_admitted_in_time_is_denied_at_once() {
+    let limiter = Limiter::in_memory();
+    let policy = policy(1, 10 * SECOND);
     assert!(limiter.check(&policy, &subject()).wait(SECOND).await.unwrap().is_allowed());
     let came = Instant::now();
     let Decision::Denied(denial) = limiter.check(&policy, &subject()).wait(9 * SECOND).await.unwrap() else {
@@ -74,8 +79,9 @@ async fn who_cannot_be_admitted_in_time_is_told_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_can_never_be_admitted_is_denied_at_once_however_long_the_caller_would_wait() {
-    let (limiter, policy) = (Limiter::in_memory(), policy(5, SECOND));
+async fn a_call_that_can_never_be_admitted_is_denied_at_once_however_long_it_may_wait() {
+    let limiter = Limiter::in_memory();
+    let policy = policy(5, SECOND);
     let came = Instant::now();
     for check in [limiter.acquire(&policy, &subject()), limiter.check(&policy, &subject()).wait(Duration::MAX)] {
         let Decision::Denied(denial) = check.cost(6).await.unwrap() else { panic!("six are more than five") };
@@ -85,7 +91,9 @@ async fn what_can_never_be_admitted_is_denied_at_once_however_long_the_caller_wo
 
 #[tokio::test(start_paused = true)]
 async fn acquiring_waits_as_long_as_it_takes() {
-    let (limiter, policy, day) = (Limiter::in_memory(), policy(1, 86_400 * SECOND), 86_400 * SECOND);
+    let day = 86_400 * SECOND;
+    let limiter = Limiter::in_memory();
+    let policy = policy(1, day);
     let came = Instant::now();
     for calls in 0..4 {
         assert!(limiter.acquire(&policy, &subject()).await.unwrap().is_allowed());
@@ -94,21 +102,23 @@ async fn acquiring_waits_as_long_as_it_takes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_short_patience_ends_in_the_line_too() {
-    let (limiter, policy, mut callers) = (Limiter::in_memory(), policy(1, 10 * SECOND), JoinSet::new());
+async fn a_caller_is_denied_at_its_deadline_while_it_is_queued() {
+    let limiter = Limiter::in_memory();
+    let policy = policy(1, 10 * SECOND);
+    let mut callers = JoinSet::new();
     for (number, patience) in [30, 30, 3].into_iter().enumerate() {
         caller(&mut callers, number, &limiter, &policy, patience * SECOND);
     }
     let mut answers = callers.join_all().await;
     answers.sort_by_key(|(number, ..)| *number);
-    let told: Vec<_> = answers.iter().map(|(_, decision, after)| (decision.is_allowed(), after.as_secs())).collect();
-    assert_eq!(told, [(true, 0), (true, 10), (false, 3)]);
+    let answers: Vec<_> = answers.iter().map(|(_, decision, after)| (decision.is_allowed(), after.as_secs())).collect();
+    assert_eq!(answers, [(true, 0), (true, 10), (false, 3)]);
 }
 
-/// Callers of a policy that bans after two denials, all of whom are admitted, and all but the first after a denial.
-async fn polite_callers(limiter: &Limiter, per: Duration) -> Policy {
+/// Calls ten times, under a policy that bans after two denials. Each call but the first is denied, waits and is admitted.
+async fn wait_for_each_call(limiter: &Limiter, per: Duration) -> Policy {
     let ban = Ban::new(2, 3_600 * SECOND, 3_600 * SECOND);
-    let policy = Policy::builder("polite").rule(Rule::sliding_window(1, per)).ban(ban).build().unwrap();
+    let policy = Policy::builder("patient").rule(Rule::sliding_window(1, per)).ban(ban).build().unwrap();
     for _ in 0..10 {
         let decision = limiter.check(&policy, &subject()).wait(30 * SECOND).await.unwrap();
         assert!(decision.is_allowed(), "{decision:?}");
@@ -117,9 +127,9 @@ async fn polite_callers(limiter: &Limiter, per: Duration) -> Policy {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_denial_that_is_slept_out_does_not_count_towards_a_ban_and_the_last_one_does() {
+async fn a_denial_that_is_retried_while_waiting_does_not_count_towards_a_ban_and_the_last_one_does() {
     let limiter = Limiter::in_memory();
-    let policy = polite_callers(&limiter, SECOND).await;
+    let policy = wait_for_each_call(&limiter, SECOND).await;
     for kind in [RejectionKind::Limited, RejectionKind::Limited, RejectionKind::Banned] {
         let denied = limiter.check(&policy, &subject()).wait(SECOND / 2).await.unwrap().into_result().unwrap_err();
         assert_eq!(denied.kind(), kind);
@@ -127,14 +137,16 @@ async fn a_denial_that_is_slept_out_does_not_count_towards_a_ban_and_the_last_on
 }
 
 #[tokio::test]
-async fn a_denial_by_redis_that_is_slept_out_does_not_count_towards_a_ban() {
+async fn a_denial_by_redis_that_is_retried_while_waiting_does_not_count_towards_a_ban() {
     let server = Server::start();
-    polite_callers(&server.limiter().await, SECOND / 20).await;
+    wait_for_each_call(&server.limiter().await, SECOND / 20).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_waiter_neither_counts_nor_holds_up_the_next() {
-    let (limiter, policy, mut callers) = (Limiter::in_memory(), policy(1, 10 * SECOND), JoinSet::new());
+async fn a_dropped_caller_neither_counts_nor_delays_the_next() {
+    let limiter = Limiter::in_memory();
+    let policy = policy(1, 10 * SECOND);
+    let mut callers = JoinSet::new();
     assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
     let dropped = limiter.clone();
     let first = {
@@ -151,14 +163,18 @@ async fn a_dropped_waiter_neither_counts_nor_holds_up_the_next() {
     assert_eq!(after, 9 * SECOND);
 }
 
-/// The line is played beside it in numbers: each second lets in the first ten who are still there.
+/// Compares the queue with a model of it: each second admits the first ten callers that are left.
 #[tokio::test(start_paused = true)]
-async fn whoever_leaves_at_random_slows_nobody_down() {
-    let (limiter, policy, mut callers) = (Limiter::in_memory(), policy(10, SECOND), JoinSet::new());
-    // Nobody leaves just when somebody is let in.
+async fn callers_that_leave_at_random_delay_no_other() {
+    let limiter = Limiter::in_memory();
+    let policy = policy(10, SECOND);
+    let mut callers = JoinSet::new();
+    // No caller leaves at the very moment at which others are admitted.
     let stays_ms: Vec<_> = (0..400).map(|_| fastrand::u64(0..40) * 1_000 + fastrand::u64(1..1_000)).collect();
     for (number, &ms) in stays_ms.iter().enumerate() {
-        let (limiter, policy, came) = (limiter.clone(), policy.clone(), Instant::now());
+        let limiter = limiter.clone();
+        let policy = policy.clone();
+        let came = Instant::now();
         callers.spawn(async move {
             let subject = subject();
             let waiting = limiter.acquire(&policy, &subject).into_future();
@@ -169,22 +185,25 @@ async fn whoever_leaves_at_random_slows_nobody_down() {
     let mut admitted: Vec<_> = callers.join_all().await.into_iter().flatten().collect();
     admitted.sort_unstable();
 
-    let (mut line, mut expected) = ((0..400).collect::<Vec<_>>(), Vec::new());
+    let mut queue: Vec<_> = (0..400).collect();
+    let mut expected = Vec::new();
     for now_ms in (0..40_000).step_by(1_000) {
-        line.retain(|&number| stays_ms[number] > now_ms);
-        expected.extend(line.drain(..line.len().min(10)).map(|number| (u128::from(now_ms), number)));
+        queue.retain(|&number| stays_ms[number] > now_ms);
+        expected.extend(queue.drain(..queue.len().min(10)).map(|number| (u128::from(now_ms), number)));
     }
     assert_eq!(admitted, expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn subjects_wait_in_lines_of_their_own() {
-    let (limiter, policy) = (Limiter::in_memory(), policy(1, 10 * SECOND));
+async fn subjects_have_queues_of_their_own() {
+    let limiter = Limiter::in_memory();
+    let policy = policy(1, 10 * SECOND);
     for subject in [Subject::of("a"), Subject::of("b")] {
         assert!(limiter.check(&policy, &subject).await.unwrap().is_allowed());
         advance(SECOND).await;
     }
-    let (one, another) = (Subject::of("a"), Subject::of("b"));
+    let one = Subject::of("a");
+    let another = Subject::of("b");
     let came = Instant::now();
     let both = tokio::join!(limiter.acquire(&policy, &one), async {
         let decision = limiter.acquire(&policy, &another).await;
@@ -196,11 +215,14 @@ async fn subjects_wait_in_lines_of_their_own() {
 
 #[tokio::test(start_paused = true)]
 async fn a_costly_call_is_not_starved_by_cheap_ones_behind_it() {
-    let (limiter, policy, mut callers) = (Limiter::in_memory(), policy(10, 10 * SECOND), JoinSet::new());
+    let limiter = Limiter::in_memory();
+    let policy = policy(10, 10 * SECOND);
+    let mut callers = JoinSet::new();
     assert!(limiter.check(&policy, &subject()).cost(5).await.unwrap().is_allowed());
     sleep(5 * SECOND).await;
     assert!(limiter.check(&policy, &subject()).cost(5).await.unwrap().is_allowed());
-    let (costly, came) = (limiter.clone(), Instant::now());
+    let came = Instant::now();
+    let costly = limiter.clone();
     let costly = {
         let policy = policy.clone();
         tokio::spawn(async move {
@@ -216,13 +238,16 @@ async fn a_costly_call_is_not_starved_by_cheap_ones_behind_it() {
     assert_eq!((decision.is_allowed(), after), (true, 19 * SECOND));
 }
 
-/// Several processes share the server, so the pace is the server's; two limiters stand for two processes.
+/// Two limiters stand for two processes. Both share the server, which sets the pace.
 #[tokio::test(flavor = "multi_thread")]
-async fn waiters_of_two_processes_share_a_pace_and_ask_no_more_than_it_takes() {
+async fn callers_of_two_processes_share_the_pace_of_the_rule_with_few_requests() {
     let server = Server::start();
     let limiters = [server.limiter().await, server.limiter().await];
-    let (count, per, all) = (25, Duration::from_millis(200), 200);
-    let (policy, mut callers, came) = (policy(count, per), JoinSet::new(), Instant::now());
+    let per = Duration::from_millis(200);
+    let all = 200;
+    let policy = policy(25, per);
+    let mut callers = JoinSet::new();
+    let came = Instant::now();
     for number in 0..all {
         caller(&mut callers, number, &limiters[number % 2], &policy, 60 * SECOND);
     }
@@ -231,24 +256,28 @@ async fn waiters_of_two_processes_share_a_pace_and_ask_no_more_than_it_takes() {
     // 25 at once, and the other 175 in seven windows.
     assert!(came.elapsed() >= 7 * per, "{:?}", came.elapsed());
     let asked = server.calls("evalsha") + server.calls("eval");
-    // At first, everybody asks at once. After that, the first of each line asks for each admission and is denied now
-    // and then. Several requests may share a call.
+    // At first, every caller asks. After that, the first of each queue asks for each admission, and is denied now and
+    // then. Several requests may share a call.
     assert!(asked <= 600, "{asked} calls for {all} admissions");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn waiters_that_are_dropped_at_random_never_let_more_in_than_the_rule() {
+async fn callers_that_are_dropped_at_random_never_admit_more_than_the_rule_allows() {
     let server = Server::start();
     let limiter = server.limiter().await;
-    let (count, per) = (5, Duration::from_millis(100));
-    let (policy, mut callers, started) = (policy(count, per), JoinSet::new(), Instant::now());
+    let count = 5;
+    let per = Duration::from_millis(100);
+    let policy = policy(count, per);
+    let mut callers = JoinSet::new();
+    let started = Instant::now();
     for number in 0..120 {
         caller(&mut callers, number, &limiter, &policy, 60 * SECOND);
     }
     let mut random = fastrand::Rng::with_seed(7);
     let mut handles = Vec::new();
     for number in 0..120 {
-        let (limiter, policy) = (limiter.clone(), policy.clone());
+        let limiter = limiter.clone();
+        let policy = policy.clone();
         let dropped_after = Duration::from_millis(random.u64(0..400));
         let call = async move { limiter.acquire(&policy, &subject()).await };
         handles.push((number, tokio::spawn(timeout(dropped_after, call))));
@@ -257,7 +286,7 @@ async fn waiters_that_are_dropped_at_random_never_let_more_in_than_the_rule() {
     for (_, handle) in handles {
         admitted += u64::from(matches!(handle.await.unwrap(), Ok(Ok(decision)) if decision.is_allowed()));
     }
-    let answers = timeout(60 * SECOND, callers.join_all()).await.expect("nobody is held up by those that left");
+    let answers = timeout(60 * SECOND, callers.join_all()).await.expect("a dropped caller delays no other");
     assert!(answers.iter().all(|(_, decision, _)| decision.is_allowed()));
     let windows = u64::try_from(started.elapsed().as_millis() / per.as_millis()).unwrap() + 1;
     assert!(120 + admitted <= count * windows, "{admitted} and 120 in {windows} windows");

@@ -8,6 +8,8 @@ use tallygate_rules::is_plain;
 use super::core::{Core, Settings};
 use super::{DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Limiter};
 use crate::clock::Clock;
+#[cfg(feature = "testing")]
+use crate::clock::ManualClock;
 use crate::error::Error;
 #[cfg(feature = "redis")]
 use crate::store::Redis;
@@ -140,11 +142,20 @@ impl LimiterBuilder {
         self
     }
 
-    /// Sets the clock that decides.
-    #[cfg(feature = "__clock")]
-    #[doc(hidden)]
-    pub fn clock(mut self, clock: impl Into<Clock>) -> Self {
+    /// Sets the clock by which the limiter decides, also in Redis, where it takes the place of the server's clock: for
+    /// [tests](crate::testing) only.
+    #[cfg(feature = "testing")]
+    pub fn clock(mut self, clock: &ManualClock) -> Self {
         self.clock = clock.into();
+        self
+    }
+
+    /// Puts the clock of this process ahead of the right time, while the server's clock is right. For the tests of this
+    /// workspace.
+    #[cfg(feature = "testing")]
+    #[doc(hidden)]
+    pub fn clock_ahead_by(mut self, us: i64) -> Self {
+        self.clock = Clock::tokio_ahead_by(us);
         self
     }
 

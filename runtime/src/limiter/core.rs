@@ -20,7 +20,6 @@ pub(crate) struct Core {
     pub(super) store: Store,
     pub(super) wait_queues: WaitQueues,
     pub(super) overrides: Overrides,
-    #[cfg(feature = "redis")]
     pub(super) clock: Clock,
     /// `None` where denials are not cached.
     #[cfg(feature = "redis")]
@@ -46,7 +45,6 @@ impl Core {
             store,
             wait_queues: WaitQueues::default(),
             overrides: Overrides::default(),
-            #[cfg(feature = "redis")]
             clock,
             #[cfg(feature = "redis")]
             denial_cache: DenialCache::new(denial_cache),

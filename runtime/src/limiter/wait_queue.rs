@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::quality::RandomState;
-use tokio::time::{Instant, timeout_at};
 
+use crate::clock::Clock;
 use crate::store::TallyKey;
 
 /// The wait queues of this process, by the key of the tally that their callers wait for. An empty queue is removed.
@@ -62,9 +62,13 @@ pub(super) struct Place<'a> {
 
 impl Place<'_> {
     /// Waits until the caller is the first of its queue; `None` at the deadline.
-    pub(super) async fn turn(&self, deadline: Option<Instant>) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        match deadline {
-            Some(deadline) => timeout_at(deadline, self.turn.lock()).await.ok(),
+    pub(super) async fn turn(
+        &self,
+        clock: &Clock,
+        deadline_us: Option<u64>,
+    ) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        match deadline_us {
+            Some(deadline_us) => clock.timeout_at(deadline_us, self.turn.lock()).await,
             None => Some(self.turn.lock().await),
         }
     }

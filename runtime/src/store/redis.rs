@@ -1,19 +1,22 @@
 //! Tallies in Redis, decided by the shared script in one round trip.
 
+mod attempt_budget;
 mod batcher;
 mod connect;
 mod fault;
+mod link;
 mod pack;
+mod real_time;
 mod script;
 mod server;
 mod stored_overrides;
 mod wire;
 
+use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
-use tokio::time::Instant;
 
 use self::batcher::Batcher;
 use self::server::Server;
@@ -45,16 +48,19 @@ impl Redis {
         self.server.reach().await.map_err(failed)
     }
 
-    /// The longest a decision takes.
-    pub(crate) fn deadline(&self) -> Duration {
-        self.deadline
+    /// Awaits a future that asks this server, as long as a decision may take.
+    pub(crate) async fn within_deadline<T>(
+        &self,
+        asking: impl Future<Output = Result<T, BackendError>>,
+    ) -> Result<T, BackendError> {
+        real_time::wait_for_bounded(self.until()?, asking).await.unwrap_or_else(|| Err(server::late()))
     }
 
     pub(crate) async fn decide(&self, request: Request<'_>) -> Result<Answer, BackendError> {
         let until = self.until()?;
         match self.batcher.ask(request, until).await? {
             Reply::Answer(answer) => Ok(answer),
-            // Nothing was charged in either case. Alone and by the time just learnt, the next answer is the last.
+            // Nothing was charged in either case. Sent alone, with the time just learned, the request is decided.
             Reply::StaleTicks | Reply::Unreadable => match self.server.ask(&[request], until).await?.pop() {
                 Some(Reply::Answer(answer)) => Ok(answer),
                 Some(Reply::Unreadable) => {
@@ -81,11 +87,11 @@ impl Redis {
         self.server.reset(request, self.until()?).await
     }
 
-    /// The time by which an answer has to be there.
+    /// Returns the time by which an answer has to be there.
     ///
     /// # Errors
     ///
-    /// There is no runtime to ask the server in.
+    /// There is no runtime in which the server could be asked.
     fn until(&self) -> Result<Instant, BackendError> {
         match Handle::try_current() {
             Ok(_) => Ok(Instant::now() + self.deadline),

@@ -1,11 +1,10 @@
 //! What holds whatever the model says.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use fastrand::Rng;
 use tallygate::{Algorithm, Decision, Policy, Role, Rule, Subject};
-use tallygate_tests::clocked::START_US;
+use tallygate_tests::clocked::{START_US, time};
 
 use crate::policies;
 use crate::sequence::Stage;
@@ -30,7 +29,7 @@ impl<'a> Caller<'a> {
     }
 
     async fn call(&self, cost: u64) -> Decision {
-        self.stage.clock.store(self.now_us, Ordering::Relaxed);
+        self.stage.clock.set(time(self.now_us));
         self.stage.limiter.check(&self.policy, &self.subject).cost(cost).await.expect("the backend answers")
     }
 

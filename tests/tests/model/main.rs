@@ -9,14 +9,13 @@ mod sequence;
 mod transcript;
 
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::Duration;
 
 use fastrand::Rng;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
-use tallygate_tests::clocked::START_US;
+use tallygate::testing::ManualClock;
+use tallygate_tests::clocked::{START_US, time};
 use tallygate_tests::length::cases;
 use tallygate_tests::seed::{SEED_VARIABLE, seed};
 use tallygate_tests::server::{Server, patient};
@@ -102,10 +101,10 @@ fn on_threads<T: Send>(url: &str, test: impl Fn(&Runtime, &Stage, u64) -> Result
     let (seed, test) = (seed(), &test);
     let run = |thread: u64| {
         move || {
-            let clock = Arc::new(AtomicU64::new(START_US));
+            let clock = ManualClock::new(time(START_US));
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();
             // Overrides hold for all limiters with one prefix.
-            let limiter = patient().clock(Arc::clone(&clock)).prefix(format!("thread{thread}"));
+            let limiter = patient().clock(&clock).prefix(format!("thread{thread}"));
             let limiter = runtime.block_on(async { limiter.connect_lazy(url) }).unwrap();
             let stage = Stage { limiter, clock, spare: if url == MEMORY { 0 } else { 2 }, played: Cell::new(0) };
             test(&runtime, &stage, seed.wrapping_add(thread))

@@ -4,14 +4,13 @@ mod administration;
 mod choices;
 
 use std::cell::Cell;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fastrand::Rng;
 use futures_util::future::join_all;
+use tallygate::testing::ManualClock;
 use tallygate::{Check, Decision, Limiter, Permit, Rule, Subject};
-use tallygate_tests::clocked::START_US;
+use tallygate_tests::clocked::{START_US, time};
 use tallygate_tests::model::{Answer, Call, Model, Ticket, Verdict};
 
 pub(crate) use self::choices::{Choices, choices};
@@ -29,7 +28,7 @@ const PERMITS: usize = 16;
 /// A limiter and its clock.
 pub(crate) struct Stage {
     pub(crate) limiter: Limiter,
-    pub(crate) clock: Arc<AtomicU64>,
+    pub(crate) clock: ManualClock,
     /// How many times its largest count a log holds here: see [`Model::new`].
     pub(crate) spare: u8,
     /// How many sequences were played here. Each has subjects of its own.
@@ -139,7 +138,7 @@ impl Sequence<'_> {
         let then_us = self.another_time();
         coverage.met_if("clock set back", then_us < self.now_us);
         self.now_us = then_us;
-        self.stage.clock.store(then_us, Ordering::Relaxed);
+        self.stage.clock.set(time(then_us));
         match self.random.u8(0..24) {
             0..4 => self.refund(coverage).await?,
             4 if !self.sets_back => self.reset(coverage).await,
@@ -165,7 +164,7 @@ impl Sequence<'_> {
 
     /// Makes calls that are under way at once, in their order.
     async fn call_at_once(&mut self, calls: Vec<(usize, Call)>, coverage: &mut Coverage) -> Result<(), String> {
-        self.stage.clock.store(self.now_us, Ordering::Relaxed);
+        self.stage.clock.set(time(self.now_us));
         let mut expected = Vec::new();
         for (version, call) in &calls {
             let ticket = self.model.ticket(call, self.now_us);

@@ -40,6 +40,7 @@ pub(super) const CRATES: &[CrateLayers] = &[
 
 const RUNTIME: &[Layer] = &[
     Layer { name: "guide", purpose: "pages of the documentation, without code", modules: &["guide"] },
+    Layer { name: "testing", purpose: "clocks for the tests of users", modules: &["testing"] },
     Layer { name: "__private", purpose: "what expansions of the attribute call", modules: &["__private"] },
     Layer { name: "limiter", purpose: "asking: checks, wait queue, denial cache, overrides", modules: &["limiter"] },
     Layer { name: "store", purpose: "where tallies are kept: memory, Redis", modules: &["store"] },

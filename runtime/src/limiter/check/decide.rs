@@ -89,12 +89,12 @@ impl Check<'_> {
             return self.ask_redis(redis).await;
         };
         // One deadline for both: the refresh of the overrides and the decision.
-        let decided = tokio::time::timeout(redis.deadline(), async {
+        let decided = redis.within_deadline(async {
             // The refresh ends by closing the channel.
             while refresh.changed().await.is_ok() {}
             self.ask_redis(redis).await
         });
-        decided.await.unwrap_or_else(|_| Err(BackendError::new("redis: no answer within the deadline")))
+        decided.await
     }
 
     #[cfg(feature = "redis")]

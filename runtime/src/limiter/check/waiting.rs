@@ -3,11 +3,12 @@
 use std::ops::ControlFlow;
 
 use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep_until};
 
 use super::Check;
+use crate::clock::Clock;
 use crate::decision::Decision;
 use crate::error::BackendError;
+use crate::micros;
 use crate::store::{TallyKey, WaitLimit};
 
 impl Check<'_> {
@@ -16,44 +17,46 @@ impl Check<'_> {
         if Handle::try_current().is_err() {
             return Err(BackendError::new("waiting for admission needs a tokio runtime"));
         }
-        let deadline = match limit {
-            WaitLimit::Within(duration) => Instant::now().checked_add(duration),
+        let clock = &self.limiter.core.clock;
+        let deadline_us = match limit {
+            WaitLimit::Within(duration) => clock.now_us().checked_add(micros::from_duration(duration)),
             WaitLimit::Unlimited => None,
         };
         let queues = &self.limiter.core.wait_queues;
         let key = &self.queue_key()?;
-        let mut retry_at = None;
+        let mut retry_us = None;
         // Callers that find no queue ask at once, beside each other.
         if !queues.has(key) {
-            match self.attempt(deadline).await? {
+            match self.attempt(deadline_us).await? {
                 ControlFlow::Break(decision) => return Ok(decision),
-                ControlFlow::Continue(time) => retry_at = Some(time),
+                ControlFlow::Continue(time_us) => retry_us = Some(time_us),
             }
         }
         let place = queues.join(key);
         // On timeout, a queued caller checks once more and returns that result.
-        let Some(_turn) = place.turn(deadline).await else { return self.decide().await };
+        let Some(_turn) = place.turn(clock, deadline_us).await else { return self.decide().await };
         loop {
-            if let Some(time) = retry_at {
-                sleep_until(time).await;
+            if let Some(time_us) = retry_us {
+                clock.sleep_until(time_us).await;
             }
-            match self.attempt(deadline).await? {
+            match self.attempt(deadline_us).await? {
                 ControlFlow::Break(decision) => return Ok(decision),
-                ControlFlow::Continue(time) => retry_at = Some(time),
+                ControlFlow::Continue(time_us) => retry_us = Some(time_us),
             }
         }
     }
 
     /// Returns the decision, or the time of the next attempt.
-    async fn attempt(&self, deadline: Option<Instant>) -> Result<ControlFlow<Decision, Instant>, BackendError> {
+    async fn attempt(&self, deadline_us: Option<u64>) -> Result<ControlFlow<Decision, u64>, BackendError> {
+        let clock = &self.limiter.core.clock;
         // Denials that are retried while waiting do not count towards a ban.
         if self.denials_count()
-            && let Some(time) = retry_time(&self.as_peek().decide().await?, deadline)
+            && let Some(time_us) = retry_time_us(&self.as_peek().decide().await?, clock, deadline_us)
         {
-            return Ok(ControlFlow::Continue(time));
+            return Ok(ControlFlow::Continue(time_us));
         }
         let decision = self.decide().await?;
-        Ok(retry_time(&decision, deadline).map_or(ControlFlow::Break(decision), ControlFlow::Continue))
+        Ok(retry_time_us(&decision, clock, deadline_us).map_or(ControlFlow::Break(decision), ControlFlow::Continue))
     }
 
     /// Whether a denial of this call counts towards a ban.
@@ -71,10 +74,10 @@ impl Check<'_> {
 }
 
 /// When a denied call may be admitted, if that is by the deadline.
-fn retry_time(decision: &Decision, deadline: Option<Instant>) -> Option<Instant> {
+fn retry_time_us(decision: &Decision, clock: &Clock, deadline_us: Option<u64>) -> Option<u64> {
     let Decision::Denied(denial) = decision else { return None };
-    let time = Instant::now().checked_add(denial.retry_after()?)?;
-    deadline.is_none_or(|deadline| time <= deadline).then_some(time)
+    let time_us = clock.now_us().checked_add(micros::from_duration(denial.retry_after()?))?;
+    deadline_us.is_none_or(|deadline_us| time_us <= deadline_us).then_some(time_us)
 }
 
 #[cfg(test)]

@@ -1,15 +1,16 @@
 //! Concurrent callers of one process share round trips.
 //!
-//! A lone call goes out at once. While as many are under way as may be, those that arrive wait in a queue, and the next
-//! call takes them all. Nothing is sent for a caller that gave up while it waited.
+//! A single call is sent at once. While the most calls are under way, requests that arrive wait in a queue, and the next
+//! call takes as many of them as it may. Nothing is sent for a caller that gave up in the queue.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout_at};
 
+use super::real_time;
 use super::server::{Server, late};
 use super::wire::Reply;
 use crate::error::BackendError;
@@ -51,45 +52,47 @@ struct Waiting {
     answer: oneshot::Sender<Result<Reply, BackendError>>,
 }
 
-/// The right to have a call under way; when it ends, the next call begins.
+/// The right to have a call under way. When it ends, the next call begins.
 struct Turn(Arc<Batcher>);
+
+/// What a request gets when it arrives.
+enum Entry {
+    Turn(Turn),
+    Queued(oneshot::Receiver<Result<Reply, BackendError>>),
+}
 
 impl Batcher {
     pub(super) fn new(server: Arc<Server>) -> Arc<Self> {
         Arc::new_cyclic(|me| Self { server, queue: Mutex::default(), me: me.clone() })
     }
 
-    /// Asks, until then at the latest.
+    /// Returns the reply to a request, or an error once it is too late for one.
     pub(super) async fn ask(&self, request: Request<'_>, until: Instant) -> Result<Reply, BackendError> {
-        match self.join(request, until) {
-            Err(_turn) => one(self.server.ask(&[request], until).await?),
-            // One timer for each caller: the server's own is for who asks it alone.
-            Ok(answer) => match timeout_at(until, answer).await {
-                Ok(answered) => answered.unwrap_or_else(|_| Err(BackendError::new("redis: the runtime was shut down"))),
-                Err(_) => Err(late()),
+        match self.enter(request, until) {
+            Entry::Turn(_turn) => one(self.server.ask(&[request], until).await?),
+            Entry::Queued(answer) => match real_time::wait_for_bounded(until, answer).await {
+                Some(Ok(answer)) => answer,
+                Some(Err(_)) => Err(BackendError::new("redis: the runtime was shut down")),
+                None => Err(late()),
             },
         }
     }
 
-    /// Queues the request, or hands out a turn while there is one.
-    fn join(
-        &self,
-        request: Request<'_>,
-        until: Instant,
-    ) -> Result<oneshot::Receiver<Result<Reply, BackendError>>, Turn> {
+    /// Takes a turn if one is free, or queues the request.
+    fn enter(&self, request: Request<'_>, until: Instant) -> Entry {
         let mut queue = self.lock();
         if queue.under_way < MOST_UNDER_WAY
             && let Some(me) = self.me.upgrade()
         {
             queue.under_way += 1;
-            return Err(Turn(me));
+            return Entry::Turn(Turn(me));
         }
         let (answer, answered) = oneshot::channel();
         queue.waiting.push_back(Waiting::new(request, until, answer));
-        Ok(answered)
+        Entry::Queued(answered)
     }
 
-    /// Takes what fits into one call, or ends the turn when nobody waits.
+    /// Takes what fits into one call from the queue. An empty queue ends the turn.
     fn next(&self) -> Vec<Waiting> {
         let mut queue = self.lock();
         let mut batch = Vec::new();
@@ -109,7 +112,7 @@ impl Batcher {
         batch
     }
 
-    /// Ends a turn without anybody to go on.
+    /// Ends a turn that no task can continue.
     fn give_up(&self) {
         let mut queue = self.lock();
         queue.under_way -= 1;
@@ -131,16 +134,16 @@ impl Drop for Turn {
         }
         match Handle::try_current() {
             Ok(runtime) => _ = runtime.spawn(call(Self(Arc::clone(&self.0)), batch)),
-            // The runtime is being shut down. Who waits on another one is told so when the senders are dropped.
+            // The runtime is being shut down. Callers on other runtimes get an error as the senders are dropped.
             Err(_) => self.0.give_up(),
         }
     }
 }
 
-/// Makes one call for many, in a task of its own: none of them ends it by giving up.
+/// Makes one call for many callers, in a task of its own, which goes on when one of them gives up.
 async fn call(turn: Turn, batch: Vec<Waiting>) {
     let requests: Vec<_> = batch.iter().map(Waiting::request).collect();
-    // The last of them has waited the shortest.
+    // Each caller has a timer of its own; the call may take as long as the most patient one waits.
     let until = batch.iter().map(|waiting| waiting.until).max().unwrap_or_else(Instant::now);
     let replies = turn.0.server.ask(&requests, until).await;
     drop(requests);
@@ -148,7 +151,7 @@ async fn call(turn: Turn, batch: Vec<Waiting>) {
     match replies {
         Ok(replies) => {
             for (waiting, reply) in batch.into_iter().zip(replies) {
-                // Whoever gave up meanwhile has no use for it.
+                // A caller that gave up meanwhile does not receive it.
                 let _ = waiting.answer.send(Ok(reply));
             }
         }

@@ -1,95 +1,61 @@
-//! One multiplexed connection that recovers by itself.
+//! One connection to a server, which is made again when it is lost.
 //!
-//! The connection is made in a task of its own, so a caller that gives up does not undo the attempt that others wait
-//! for; there is never more than one attempt at a time, and after a failed one there is a pause with jitter.
+//! Each attempt to connect runs in a task of its own, so a caller that gives up does not end the attempt that others wait
+//! for. A limiter makes one attempt at a time. After attempts that brought no answer there is a pause, and an
+//! [`AttemptBudget`] bounds all attempts, whatever they fail with.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use ::redis::aio::MultiplexedConnection;
-use ::redis::{
-    AsyncConnectionConfig, Client, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, PushInfo, PushKind, RedisError,
-};
-use tokio::sync::{mpsc, watch};
-use tokio::time::Instant;
+use ::redis::{AsyncConnectionConfig, Client, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisError};
+use tokio::sync::watch;
 
+use super::attempt_budget::AttemptBudget;
 use super::fault::backend_error;
+use super::link::{Link, Pushes};
+use super::real_time;
 use crate::error::{BackendError, Error};
 
 /// The longest one attempt to connect takes.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// The pause after the first failed attempt; it doubles with each further one up to [`LONGEST_PAUSE`].
+/// The first pause; it doubles with each further failure up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Hands out the connection, and makes a new one when it is gone.
+/// Hands out the connection, and makes a new one when it is lost.
 pub(super) struct Connector {
     client: Client,
+    budget: Arc<AttemptBudget>,
     state: Arc<Mutex<State>>,
 }
 
-type Attempt = watch::Receiver<Option<Result<Link, BackendError>>>;
+type Outcome = Result<Link, BackendError>;
+type Attempt = watch::Receiver<Option<Outcome>>;
 
 #[derive(Default)]
 struct State {
+    /// The latest attempt. Once its connection is lost, it has failed.
     attempt: Option<Attempt>,
-    /// How many attempts have failed since the last that succeeded.
+    /// How many attempts have brought no answer since the last that did.
     failures: u32,
     pause_until: Option<Instant>,
-}
-
-/// A connection, and what is known of its health.
-#[derive(Clone)]
-pub(super) struct Link {
-    connection: MultiplexedConnection,
-    /// Closed once the server has hung up, or the runtime that drove the connection is gone.
-    pushes: mpsc::UnboundedSender<PushInfo>,
-    born: Instant,
-    heard_us: Arc<AtomicU64>,
-}
-
-impl Link {
-    pub(super) fn connection(&mut self) -> &mut MultiplexedConnection {
-        &mut self.connection
-    }
-
-    /// Notes that the server has answered.
-    pub(super) fn heard(&self) {
-        self.heard_us.fetch_max(self.age_us(Instant::now()), Ordering::Relaxed);
-    }
-
-    fn is_silent_since(&self, asked: Instant) -> bool {
-        self.heard_us.load(Ordering::Relaxed) <= self.age_us(asked)
-    }
-
-    fn age_us(&self, at: Instant) -> u64 {
-        u64::try_from(at.saturating_duration_since(self.born).as_micros()).unwrap_or(u64::MAX)
-    }
-
-    fn is_alive(&self) -> bool {
-        !self.pushes.is_closed()
-    }
-
-    fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.heard_us, &other.heard_us)
-    }
 }
 
 impl Connector {
     pub(super) fn new(url: &str) -> Result<Self, Error> {
         let info = connection_info(url)
             .map_err(|error| Error::new(format!("`url` cannot be read: {}", backend_error(&error))))?;
-        // RESP3 tells a connection that was lost while nobody was asking.
+        // With RESP3, the client library reports a connection that is lost between two calls.
         let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+        let budget = AttemptBudget::shared(&info.addr().to_string());
         let client = Client::open(info.set_redis_settings(settings))
             .map_err(|error| Error::new(format!("`url` cannot be used: {}", backend_error(&error))))?;
-        Ok(Self { client, state: Arc::default() })
+        Ok(Self { client, budget, state: Arc::default() })
     }
 
     /// Returns the connection, once there is one.
-    pub(super) async fn link(&self) -> Result<Link, BackendError> {
+    pub(super) async fn link(&self) -> Outcome {
         loop {
             let mut attempt = self.attempt()?;
             if let Ok(outcome) = attempt.wait_for(Option::is_some).await
@@ -97,27 +63,32 @@ impl Connector {
             {
                 return outcome;
             }
-            // The task that was connecting died with its runtime: attempt it on this one.
+            // The runtime of the attempt is gone, and the attempt with it. The next one runs on this runtime.
             self.forget(&attempt);
         }
     }
 
-    /// Drops a connection that has been silent since `asked`: it may be half open.
-    pub(super) fn suspect(&self, link: &Link, asked: Instant) {
-        if link.is_silent_since(asked) {
-            self.discard(link);
+    /// Records that the server has answered over this connection.
+    pub(super) fn record_answer(&self, link: &Link) {
+        if link.record_answer() {
+            let mut state = self.lock();
+            state.failures = 0;
+            state.pause_until = None;
         }
     }
 
-    /// Drops a connection, unless it has been replaced already.
-    pub(super) fn discard(&self, link: &Link) {
+    /// Drops a connection that has been silent since `asked`: it may be half open.
+    pub(super) fn suspect(&self, link: &Link, asked: Instant, error: &BackendError) {
+        if link.is_silent_since(asked) {
+            self.discard(link, error);
+        }
+    }
+
+    /// Drops a connection because of that error, unless it has been replaced already.
+    pub(super) fn discard(&self, link: &Link, error: &BackendError) {
         let mut state = self.lock();
-        let current = state.attempt.as_ref().is_some_and(|attempt| match &*attempt.borrow() {
-            Some(Ok(current)) => current.is(link),
-            _ => false,
-        });
-        if current {
-            state.attempt = None;
+        if state.link_if(|current| current.is_same_as(link)).is_some() {
+            state.lose(link, error.clone());
         }
     }
 
@@ -131,15 +102,15 @@ impl Connector {
     /// Returns the attempt that is under way or has succeeded, or begins one.
     fn attempt(&self) -> Result<Attempt, BackendError> {
         let mut state = self.lock();
-        if let Some(attempt) = &state.attempt {
-            match &*attempt.borrow() {
-                None => return Ok(attempt.clone()),
-                Some(Ok(link)) if link.is_alive() => return Ok(attempt.clone()),
-                Some(Err(error)) if state.pause_until.is_some_and(|until| Instant::now() < until) => {
-                    return Err(error.clone());
-                }
-                Some(_) => {}
-            }
+        state.check_link();
+        match &state.attempt {
+            Some(attempt) => match &*attempt.borrow() {
+                None | Some(Ok(_)) => return Ok(attempt.clone()),
+                Some(Err(error)) if !self.may_retry(&state) => return Err(error.clone()),
+                Some(Err(_)) => {}
+            },
+            // Nothing has failed: the limiter is new, or the runtime of its connection is gone.
+            None => self.budget.spend(Instant::now()),
         }
         let (outcome, attempt) = watch::channel(None);
         state.attempt = Some(attempt.clone());
@@ -148,8 +119,61 @@ impl Connector {
         Ok(attempt)
     }
 
+    fn may_retry(&self, state: &State) -> bool {
+        let now = Instant::now();
+        state.pause_until.is_none_or(|until| until <= now) && self.budget.try_spend(now)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
+    }
+}
+
+impl State {
+    /// Returns the connection, if there is one for which that holds.
+    fn link_if(&self, holds: impl Fn(&Link) -> bool) -> Option<Link> {
+        match &*self.attempt.as_ref()?.borrow() {
+            Some(Ok(link)) if holds(link) => Some(link.clone()),
+            _ => None,
+        }
+    }
+
+    /// Finds out whether the connection was lost while nothing was asked.
+    fn check_link(&mut self) {
+        match self.link_if(|link| !link.is_open()) {
+            Some(link) if link.was_hung_up() => {
+                self.lose(&link, BackendError::new("redis: the server closed the connection"));
+            }
+            Some(_) => self.attempt = None,
+            None => {}
+        }
+    }
+
+    fn lose(&mut self, link: &Link, error: BackendError) {
+        // A single loss is repaired at once; from the second one on, there is a pause.
+        if !link.has_answered() {
+            match self.failures {
+                0 => tracing::warn!(%error, "lost the connection to redis before its first answer; trying again"),
+                failures => self.pause(failures - 1),
+            }
+            self.failures = self.failures.saturating_add(1);
+        }
+        self.attempt = Some(watch::channel(Some(Err(error))).1);
+    }
+
+    fn fail(&mut self, error: &BackendError) {
+        if self.failures == 0 {
+            tracing::warn!(%error, "cannot connect to redis; trying again");
+        }
+        self.pause(self.failures);
+        self.failures = self.failures.saturating_add(1);
+    }
+
+    /// Begins a pause that doubles with every failure. The jitter keeps processes that failed together from returning
+    /// together.
+    fn pause(&mut self, failures: u32) {
+        let whole = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST_PAUSE);
+        self.pause_until = Some(Instant::now() + whole.mul_f64(0.5 + fastrand::f64() / 2.0));
     }
 }
 
@@ -170,56 +194,29 @@ fn connection_info(url: &str) -> Result<ConnectionInfo, RedisError> {
     Ok(info.set_tcp_settings(settings))
 }
 
-/// Makes one attempt and tells everybody who waits for it.
-async fn settle(client: Client, state: Arc<Mutex<State>>, outcome: watch::Sender<Option<Result<Link, BackendError>>>) {
+/// Makes one attempt and hands its outcome to every caller that waits for it.
+async fn settle(client: Client, state: Arc<Mutex<State>>, outcome: watch::Sender<Option<Outcome>>) {
     let settled = connect(&client).await;
-    {
-        let mut state = lock(&state);
-        match &settled {
-            Ok(_) => {
-                tracing::debug!("connected to redis");
-                (state.failures, state.pause_until) = (0, None);
-            }
-            Err(error) => {
-                if state.failures == 0 {
-                    tracing::warn!(%error, "cannot connect to redis; trying again");
-                }
-                state.pause_until = Some(Instant::now() + pause(state.failures));
-                state.failures = state.failures.saturating_add(1);
-            }
-        }
+    match &settled {
+        Ok(_) => tracing::debug!("connected to redis"),
+        Err(error) => lock(&state).fail(error),
     }
     outcome.send_replace(Some(settled));
 }
 
-/// Doubles with every failure; the jitter keeps processes that failed together from returning together.
-fn pause(failures: u32) -> Duration {
-    let whole = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST_PAUSE);
-    whole.mul_f64(0.5 + fastrand::f64() / 2.0)
-}
-
-async fn connect(client: &Client) -> Result<Link, BackendError> {
-    let (pushes, received) = mpsc::unbounded_channel();
+async fn connect(client: &Client) -> Outcome {
+    real_time::compare_clocks();
+    let pushes = Pushes::new();
     let config = AsyncConnectionConfig::new()
         // The timeout below covers the greeting too.
         .set_connection_timeout(None)
         // The caller's deadline covers the response too.
         .set_response_timeout(None)
-        .set_push_sender(pushes.clone());
+        .set_push_sender(pushes.sender());
     let connected = client.get_multiplexed_async_connection_with_config(&config);
-    let connection = match tokio::time::timeout(CONNECT_TIMEOUT, connected).await {
-        Ok(connected) => connected.map_err(|error| backend_error(&error))?,
-        Err(_) => return Err(BackendError::new(format!("redis: no connection within {CONNECT_TIMEOUT:?}"))),
-    };
-    tokio::spawn(watch_for_the_end(received));
-    Ok(Link { connection, pushes, born: Instant::now(), heard_us: Arc::default() })
-}
-
-/// Ends, and by that closes the channel, when the server hangs up or nobody holds the connection any more.
-async fn watch_for_the_end(mut pushes: mpsc::UnboundedReceiver<PushInfo>) {
-    while let Some(push) = pushes.recv().await {
-        if push.kind == PushKind::Disconnection {
-            return;
-        }
+    match real_time::wait_until(Instant::now() + CONNECT_TIMEOUT, connected).await {
+        Some(Ok(connection)) => Ok(Link::new(connection, pushes)),
+        Some(Err(error)) => Err(backend_error(&error)),
+        None => Err(BackendError::new(format!("redis: no connection within {CONNECT_TIMEOUT:?}"))),
     }
 }

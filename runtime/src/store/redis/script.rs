@@ -60,22 +60,19 @@ impl Script {
             command.arg(key.as_str());
         }
         command.arg(lua::PROTOCOL).arg(arguments);
-        #[cfg(feature = "__clock")]
         if let Some(us) = self.clock.manual_us() {
             command.arg(us);
         }
-        #[cfg(not(feature = "__clock"))]
-        let _ = &self.clock;
         command
     }
 }
 
-#[cfg(feature = "__clock")]
+#[cfg(feature = "testing")]
 fn timed(text: &str, clock: &Clock) -> String {
     if clock.manual_us().is_some() { lua::at_callers_time(text) } else { text.to_owned() }
 }
 
-#[cfg(not(feature = "__clock"))]
+#[cfg(not(feature = "testing"))]
 fn timed(text: &str, _clock: &Clock) -> String {
     text.to_owned()
 }

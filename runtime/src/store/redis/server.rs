@@ -1,34 +1,35 @@
-//! The server: a connection, the script, and what is known of its clock.
+//! The server: a connection, the scripts, and what is known of its clock.
 
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Instant;
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{Cmd, FromRedisValue, RedisError};
 use tallygate_lua as lua;
-use tokio::time::{Instant, timeout_at};
 
-use super::connect::{Connector, Link};
+use super::connect::Connector;
 use super::fault::backend_error;
-use super::pack;
+use super::link::Link;
 use super::script::Script;
 use super::wire::{self, Reply};
+use super::{pack, real_time};
 use crate::clock::Clock;
 use crate::error::{BackendError, Error};
 use crate::store::request::Request;
 use crate::store::tally_id::TallyId;
 use crate::store::tally_key::TallyKey;
 
-/// A Redis server that knows the script.
+/// A Redis server that runs the scripts.
 #[derive(Debug)]
 pub(super) struct Server {
     connector: Connector,
     decide: Script,
     refund: Script,
     ban: Script,
-    /// Of all keys.
+    /// What all keys begin with.
     prefix: String,
     clock: Clock,
-    /// How far the server's clock is ahead of this process's, in microseconds, when it last said so.
+    /// How many microseconds the server's clock was ahead of this process's at the last answer.
     ahead_us: AtomicI64,
 }
 
@@ -50,7 +51,7 @@ impl Server {
         self.connector.link().await.map(drop)
     }
 
-    /// Asks several requests in one call. Each is decided by itself, in their order.
+    /// Sends several requests in one call. Each is decided on its own, in their order.
     pub(super) async fn ask(&self, requests: &[Request<'_>], until: Instant) -> Result<Vec<Reply>, BackendError> {
         let now_us = self.now_us();
         let packed: Vec<_> = requests.iter().map(|request| pack::request(request, now_us)).collect();
@@ -92,7 +93,7 @@ impl Server {
         self.run(&self.ban, std::iter::once(key), &arguments, until).await.map(drop)
     }
 
-    /// Forgets the tallies of such a call.
+    /// Removes the tallies of such a call.
     pub(super) async fn reset(&self, request: Request<'_>, until: Instant) -> Result<(), BackendError> {
         let mut command = ::redis::cmd("UNLINK");
         for key in request.keys(&self.prefix) {
@@ -113,49 +114,53 @@ impl Server {
         wire::integers(&reply).ok_or_else(unknown_shape)
     }
 
-    /// Asks over the connection, and judges the connection by how that goes.
+    /// Asks over the connection, and drops the connection if that shows it to be of no use.
     pub(super) async fn answer<T>(
         &self,
         until: Instant,
         ask: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, RedisError>,
     ) -> Result<T, BackendError> {
         let asked = Instant::now();
-        let mut link = timeout_at(until, self.connector.link()).await.map_err(|_| late())??;
-        let Ok(answer) = timeout_at(until, ask(link.connection())).await else {
-            self.connector.suspect(&link, asked);
-            return Err(late());
+        let mut link = real_time::wait_until(until, self.connector.link()).await.ok_or_else(late)??;
+        let Some(answer) = real_time::wait_until(until, ask(link.connection())).await else {
+            let error = late();
+            self.connector.suspect(&link, asked, &error);
+            return Err(error);
         };
-        link.heard();
-        answer.map_err(|error| self.blame(&link, &error))
+        answer.inspect(|_| self.connector.record_answer(&link)).map_err(|error| self.blame(&link, &error))
     }
 
-    /// Sends one command beside the script.
+    /// Sends a command that is no script.
     pub(super) async fn query<T: FromRedisValue>(&self, command: &Cmd, until: Instant) -> Result<T, BackendError> {
         self.answer(until, async |connection| command.query_async(connection).await).await
     }
 
-    /// Drops the connection where the error says that it leads nowhere, or to a server that may not write.
+    /// Drops the connection where the error says that it is broken, or that its server may not write.
     fn blame(&self, link: &Link, error: &RedisError) -> BackendError {
+        let reason = backend_error(error);
         if error.is_unrecoverable_error() || is_read_only(error) {
-            self.connector.discard(link);
+            self.connector.discard(link, &reason);
+        } else {
+            self.connector.record_answer(link);
         }
-        backend_error(error)
+        reason
     }
 
-    /// The server's time, as well as this process knows it.
+    /// Returns the server's time, as well as this process knows it.
     fn now_us(&self) -> u64 {
         self.clock.now_us().saturating_add_signed(self.ahead_us.load(Ordering::Relaxed))
     }
 
     fn learn_time(&self, values: &[i64]) {
-        if let Some(server_us) = wire::server_us(values) {
+        // The server decides by the time of a manual clock, so it is never ahead of it.
+        if let Some(server_us) = wire::server_us(values).filter(|_| self.clock.manual_us().is_none()) {
             let ahead_us = server_us.cast_signed().wrapping_sub(self.clock.now_us().cast_signed());
             self.ahead_us.store(ahead_us, Ordering::Relaxed);
         }
     }
 }
 
-/// Whether the server has become a replica, which Redis 6 says within an error of the script.
+/// Whether the server has become a replica. Redis 6 reports that within an error of the script.
 fn is_read_only(error: &RedisError) -> bool {
     error.code() == Some("READONLY") || error.detail().is_some_and(|detail| detail.contains("-READONLY"))
 }

@@ -98,11 +98,11 @@ impl Limiter {
 
 impl fmt::Debug for Limiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let store = match &self.core.store {
-            Store::Memory(_) => "memory",
+        let store: &dyn fmt::Debug = match &self.core.store {
+            Store::Memory(memory) => memory,
             #[cfg(feature = "redis")]
-            Store::Redis(_) => "redis",
+            Store::Redis(_) => &format_args!("Redis"),
         };
-        f.debug_struct("Limiter").field("store", &store).field("prefix", &self.core.prefix).finish_non_exhaustive()
+        f.debug_struct("Limiter").field("store", store).field("prefix", &self.core.prefix).finish_non_exhaustive()
     }
 }

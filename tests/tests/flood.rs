@@ -36,11 +36,11 @@ impl Memory {
         self.clock.advance(time);
     }
 
-    /// How many subjects there are, as the limiter shows it to those who debug it.
+    /// The number of subjects, as the debug output of the limiter shows it.
     fn subjects(&self) -> usize {
         let text = format!("{:?}", self.limiter);
-        let counts = text.split("tallies: ").skip(1).map(|rest| rest.split([',', ' ']).next().unwrap());
-        counts.map(|count| count.parse::<usize>().unwrap()).sum()
+        let (_, count) = text.split_once("tallies: ").unwrap();
+        count.split([',', ' ']).next().unwrap().parse().unwrap()
     }
 }
 

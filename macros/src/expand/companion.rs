@@ -1,11 +1,11 @@
 //! The companion of a function, named by `check_fn`: it returns the check of a call that has the same arguments.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::ext::IdentExt as _;
-use syn::{Attribute, Path, Signature, parse_quote};
+use syn::{Attribute, Path, Signature, Token, parse_quote};
 
-use crate::expand::context::{Expansion, Target, quote_hygienic, runtime_path};
+use crate::expand::context::{Expansion, Target, hygienic, quote_hygienic, runtime_path};
 use crate::model::Model;
 use crate::shape::{Binding, Function};
 
@@ -21,50 +21,59 @@ use crate::shape::{Binding, Function};
 pub(super) fn companion(name: &Ident, model: &Model, function: &Function) -> TokenStream {
     let expansion = Expansion { model, function, target: Target::Companion };
     let private = expansion.private();
-    let rebindings = function.rebindings();
-    let use_lifetimes = use_lifetimes(&function.signature);
-    let use_arguments = use_arguments(&function.innermost_bindings());
     let values = expansion.call_values();
     let policy = expansion.policy();
     let limiter = expansion.limiter();
     let options = expansion.options_value();
-    let head = head(name, model.runtime.as_ref(), function);
-    quote_hygienic! {
-        #head {
-            #(#rebindings)*
-            #use_lifetimes
-            #use_arguments
-            #values
-            #private::check(#policy, #limiter, tallygate_subject, &#options)
-        }
-    }
+    let body = quote_hygienic! {
+        #values
+        #private::check(#policy, #limiter, tallygate_subject, &#options)
+    };
+    with_body(name, model.runtime.as_ref(), function, &body)
 }
 
 /// Returns a companion that is never called: it is for a function whose attribute is mistaken, so that the callers of the
 /// companion have no errors besides.
 pub(super) fn stub(name: &Ident, runtime: Option<&Path>, function: &Function) -> TokenStream {
-    let head = head(name, runtime, function);
-    quote_hygienic!(#head { ::core::unreachable!() })
+    with_body(name, runtime, function, &quote_hygienic!(::core::unreachable!()))
 }
 
-/// Returns what stands before the body.
-fn head(name: &Ident, runtime: Option<&Path>, function: &Function) -> TokenStream {
-    let documentation = format!(
-        "Returns the rate limit check of `{name}` for these arguments, without a call of `{name}`.\n\nAwait its `peek()` to \
-         see where the limits stand, and its `reset()`, `ban(..)` or `unban()` to change that. The check itself counts a \
-         call when it is awaited.",
-        name = function.signature.ident.unraw()
-    );
+/// Returns a function with the head of the companion. An error about the whole of it is one about its name.
+fn with_body(name: &Ident, runtime: Option<&Path>, function: &Function, body: &TokenStream) -> TokenStream {
+    let place = hygienic(name.span());
+    let documentation = documentation(function);
     let attributes = function.attributes.iter().filter_map(kept);
     let visibility = &function.visibility;
     let runtime = runtime_path(runtime);
     let signature = Signature {
         asyncness: None,
+        fn_token: Token![fn](place),
         ident: name.clone(),
         output: parse_quote!(-> #runtime::Check<'static>),
         ..function.signature.clone()
     };
-    quote!(#[doc = #documentation] #(#attributes)* #visibility #signature)
+    let rebindings = function.rebindings();
+    let use_lifetimes = use_lifetimes(&function.signature);
+    let use_arguments = use_arguments(&function.innermost_bindings());
+    quote_spanned! {place=>
+        #[doc = #documentation]
+        #(#attributes)*
+        #visibility #signature {
+            #(#rebindings)*
+            #use_lifetimes
+            #use_arguments
+            #body
+        }
+    }
+}
+
+fn documentation(function: &Function) -> String {
+    let name = function.signature.ident.unraw();
+    format!(
+        "Returns the rate limit check of `{name}` for these arguments, without a call of `{name}`.\n\nAwait its `peek()` to \
+         see where the limits stand, and its `reset()`, `ban(..)` or `unban()` to change that. The check itself counts a \
+         call when it is awaited."
+    )
 }
 
 /// Returns an attribute of the function that its companion needs as well: levels of lints, and `doc(hidden)`.

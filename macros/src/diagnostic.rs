@@ -1,4 +1,4 @@
-//! Errors in the attribute, with their places, and the name that was probably meant.
+//! Errors in the attribute, with the source text that they are about.
 
 use std::fmt::Display;
 
@@ -9,126 +9,100 @@ use quote::ToTokens;
 ///
 /// Stable Rust cannot join two spans, but an error with a first and a last token underlines all between them.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct SpanRange {
     pub(crate) first: Span,
     pub(crate) last: Span,
 }
 
-impl Place {
-    /// Returns the place of some tokens.
-    pub(crate) fn of(tokens: &impl ToTokens) -> Self {
+impl SpanRange {
+    /// Returns the range of some tokens.
+    pub(crate) fn of_tokens(tokens: &impl ToTokens) -> Self {
         let mut trees = tokens.to_token_stream().into_iter();
         let first = trees.next().map_or_else(Span::call_site, |tree| tree.span());
         let last = trees.last().map_or(first, |tree| tree.span());
         Self { first, last }
     }
 
-    /// Returns the place of the whole attribute.
-    pub(crate) fn attribute() -> Self {
+    /// Returns the range of the whole attribute.
+    pub(crate) fn call_site() -> Self {
         Self::from(Span::call_site())
     }
 
-    /// Returns the place from here to the end of another.
-    pub(crate) fn to(self, end: impl Into<Self>) -> Self {
+    /// Returns the range from the start of this to the end of another.
+    pub(crate) fn join(self, end: impl Into<Self>) -> Self {
         Self { first: self.first, last: end.into().last }
     }
 }
 
-impl From<Span> for Place {
+impl From<Span> for SpanRange {
     fn from(span: Span) -> Self {
         Self { first: span, last: span }
     }
 }
 
-impl ToTokens for Place {
+impl ToTokens for SpanRange {
     fn to_tokens(&self, tokens: &mut TokenStream) {
-        tokens.extend([self.first, self.last].map(|span| Ident::new("place", span).into_token_stream()));
+        tokens.extend([self.first, self.last].map(|span| Ident::new("span", span).into_token_stream()));
     }
 }
 
-/// A value and its place.
+/// A value, and where it is written.
 #[derive(Clone)]
 pub(crate) struct Spanned<T> {
     pub(crate) value: T,
-    pub(crate) place: Place,
+    pub(crate) span: SpanRange,
 }
 
 /// The errors found so far: all of them are reported at once.
 #[derive(Default)]
-pub(crate) struct Mistakes {
-    found: Option<syn::Error>,
-    number: usize,
+pub(crate) struct Diagnostics {
+    errors: Option<syn::Error>,
+    count: usize,
 }
 
-impl Mistakes {
-    pub(crate) fn report(&mut self, place: impl Into<Place>, message: impl Display) {
-        self.add(error(place, message));
+impl Diagnostics {
+    pub(crate) fn report(&mut self, span: impl Into<SpanRange>, message: impl Display) {
+        self.push(error(span, message));
     }
 
-    pub(crate) fn add(&mut self, mistake: syn::Error) {
-        let found = std::mem::take(&mut self.found);
-        self.found = Some(joined(found, mistake));
-        self.number += 1;
+    pub(crate) fn push(&mut self, error: syn::Error) {
+        let earlier = self.errors.take();
+        self.errors = Some(combined(earlier, error));
+        self.count += 1;
     }
 
     /// Returns the number of errors.
-    pub(crate) fn number(&self) -> usize {
-        self.number
+    pub(crate) fn count(&self) -> usize {
+        self.count
     }
 
-    /// Adds the last error, after which nothing can be checked.
-    pub(crate) fn and(self, last: syn::Error) -> syn::Error {
-        joined(self.found, last)
+    /// Returns all errors and a last one, after which nothing can be checked.
+    pub(crate) fn into_error_with(self, last: syn::Error) -> syn::Error {
+        combined(self.errors, last)
     }
 
     /// Returns the value, or reports the error.
-    pub(crate) fn keep<T>(&mut self, read: syn::Result<T>) -> Option<T> {
-        read.map_err(|mistake| self.add(mistake)).ok()
+    pub(crate) fn ok_or_report<T>(&mut self, result: syn::Result<T>) -> Option<T> {
+        result.map_err(|error| self.push(error)).ok()
     }
 
     /// Returns all errors, if there are any.
     pub(crate) fn finish(self) -> syn::Result<()> {
-        self.found.map_or(Ok(()), Err)
+        self.errors.map_or(Ok(()), Err)
     }
 }
 
-fn joined(found: Option<syn::Error>, last: syn::Error) -> syn::Error {
-    match found {
-        Some(mut found) => {
-            found.combine(last);
-            found
+fn combined(earlier: Option<syn::Error>, last: syn::Error) -> syn::Error {
+    match earlier {
+        Some(mut earlier) => {
+            earlier.combine(last);
+            earlier
         }
         None => last,
     }
 }
 
-/// Returns an error at a place.
-pub(crate) fn error(place: impl Into<Place>, message: impl Display) -> syn::Error {
-    syn::Error::new_spanned(place.into(), message)
-}
-
-/// Returns the known name that was probably meant.
-pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let with_distance = |candidate| (strsim::damerau_levenshtein(name, candidate), candidate);
-    let (distance, nearest) = known.into_iter().map(with_distance).min_by_key(|&(distance, _)| distance)?;
-    // A third of the letters may be wrong, and in a short name one letter.
-    (distance <= (name.chars().count() / 3).max(1)).then_some(nearest)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_name_is_suggested() {
-        assert_eq!(nearest("cuont", ["per", "count"]), Some("count"));
-        assert_eq!(nearest("prevent_duplicates", ["rule", "prevent_duplicate"]), Some("prevent_duplicate"));
-        assert_eq!(nearest("pre", ["rule", "per"]), Some("per"));
-    }
-
-    #[test]
-    fn a_name_unlike_the_known_ones_has_no_suggestion() {
-        assert_eq!(nearest("window", ["per", "count"]), None);
-        assert_eq!(nearest("x", []), None);
-    }
+/// Returns an error about some source text.
+pub(crate) fn error(span: impl Into<SpanRange>, message: impl Display) -> syn::Error {
+    syn::Error::new_spanned(span.into(), message)
 }

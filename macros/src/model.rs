@@ -15,7 +15,7 @@ pub(crate) use self::rule::RuleModel;
 pub(crate) use self::subject::SubjectModel;
 pub(crate) use self::value::number;
 use crate::attr::{Amount, Options};
-use crate::diagnostic::{Mistakes, Place, Spanned};
+use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 use crate::model::value::{duration, spanned, template};
 use crate::template::{Purpose, Template};
 
@@ -35,11 +35,11 @@ pub(crate) struct Model {
     /// The text of a rejection by a rule that has none of its own.
     pub(crate) message: Option<Template>,
     pub(crate) cost: Option<Amount>,
-    pub(crate) allow_zero_cost: Option<Place>,
+    pub(crate) allow_zero_cost: Option<SpanRange>,
     pub(crate) wait: Option<Spanned<Duration>>,
     pub(crate) refund_if: Option<Expr>,
     pub(crate) skip_if: Option<Expr>,
-    pub(crate) shadow: Option<Place>,
+    pub(crate) shadow: Option<SpanRange>,
     pub(crate) reject: Option<Expr>,
     pub(crate) limiter: Option<Expr>,
     /// The name of the function that returns the check of a call.
@@ -67,23 +67,23 @@ pub(crate) struct OtherSubject<'a> {
 }
 
 impl Model {
-    pub(crate) fn from_syn(options: Options, mistakes: &mut Mistakes) -> Self {
-        let duplicate = options.prevent_duplicate.map(|duplicate| RuleModel::duplicate(&duplicate, mistakes));
-        let limits = options.rules.into_iter().map(|rule| RuleModel::from_syn(rule, mistakes));
+    pub(crate) fn from_syn(options: Options, diagnostics: &mut Diagnostics) -> Self {
+        let duplicate = options.prevent_duplicate.map(|duplicate| RuleModel::duplicate(&duplicate, diagnostics));
+        let limits = options.rules.into_iter().map(|rule| RuleModel::from_syn(rule, diagnostics));
         Self {
             rules: duplicate.into_iter().chain(limits).collect(),
-            ban: options.ban.map(|ban| BanModel::from_syn(&ban, mistakes)),
+            ban: options.ban.map(|ban| BanModel::from_syn(&ban, diagnostics)),
             policy: options.policy,
-            subjects: options.subjects.iter().map(|subject| SubjectModel::from_syn(subject, mistakes)).collect(),
+            subjects: options.subjects.iter().map(|subject| SubjectModel::from_syn(subject, diagnostics)).collect(),
             name: options.name.as_ref().map(spanned),
             has_key: options.key.is_some(),
-            key: template(options.key.as_ref(), Purpose::Key, mistakes),
-            message: template(options.message.as_ref(), Purpose::Message, mistakes),
+            key: template(options.key.as_ref(), Purpose::Key, diagnostics),
+            message: template(options.message.as_ref(), Purpose::Message, diagnostics),
             cost: options.cost,
             allow_zero_cost: options.allow_zero_cost,
             wait: options.wait.and_then(|wait| {
-                let value = mistakes.keep(duration("wait", &wait))?;
-                Some(Spanned { value, place: Place::from(wait.span()) })
+                let value = diagnostics.ok_or_report(duration("wait", &wait))?;
+                Some(Spanned { value, span: SpanRange::from(wait.span()) })
             }),
             refund_if: options.refund_if,
             skip_if: options.skip_if,

@@ -1,6 +1,7 @@
 //! Random inputs made of parts of the grammar: every run of the tests looks for what fuzzing finds in hours.
 //!
-//! The inputs are the same in each run. `PROPTEST_RNG_SEED` and `PROPTEST_CASES` ask for other ones, and for more.
+//! The inputs are the same in each run. `PROPTEST_RNG_SEED` selects others, and `TALLYGATE_TEST_LONG=1` tries ten times
+//! as many.
 
 use std::env;
 
@@ -11,7 +12,8 @@ use proptest::test_runner::{Config, RngSeed, TestRunner};
 
 use crate::trial;
 
-const CASES: u32 = 10_000;
+const CASES: u32 = 2_000;
+const LONG_CASES: u32 = 20_000;
 const SEED: u64 = 20_260;
 
 /// Words that mean something in some place, and some that mean nothing.
@@ -209,12 +211,10 @@ fn every_duration_has_a_length_or_an_error() {
 
 /// Tries many inputs, and reduces one that fails to the shortest that still fails.
 fn check(inputs: impl Strategy<Value = String>, trial: fn(&str)) {
-    let mut config = Config { failure_persistence: None, ..Config::default() };
+    let long = env::var_os("TALLYGATE_TEST_LONG").is_some_and(|long| long == "1");
+    let mut config = Config { failure_persistence: None, ..Config::with_cases(if long { LONG_CASES } else { CASES }) };
     if config.rng_seed == RngSeed::Random {
         config.rng_seed = RngSeed::Fixed(SEED);
-    }
-    if env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = CASES;
     }
     let mut runner = TestRunner::new(config);
     let outcome = runner.run(&inputs, |input| {

@@ -5,17 +5,17 @@ mod placeholder;
 mod tests;
 
 use syn::LitStr;
-use tallygate_rules::{is_plain, is_printed};
+use tallygate_rules::{is_plain, is_printed, nearest};
 
 pub(crate) use self::placeholder::{Filter, Placeholder};
-use crate::diagnostic::{Mistakes, Place, nearest};
+use crate::diagnostic::{Diagnostics, SpanRange};
 
 /// A template.
 pub(crate) struct Template {
     /// The whole template, as it is written.
     pub(crate) text: String,
     pub(crate) parts: Vec<Part>,
-    pub(crate) place: Place,
+    pub(crate) span: SpanRange,
     purpose: Purpose,
 }
 
@@ -64,12 +64,12 @@ pub(crate) enum Piece<'a> {
 
 impl Template {
     /// Reads a template, or reports every mistake in it.
-    pub(crate) fn from_syn(literal: &LitStr, purpose: Purpose, mistakes: &mut Mistakes) -> Option<Self> {
-        let place = Place::from(literal.span());
+    pub(crate) fn from_syn(literal: &LitStr, purpose: Purpose, diagnostics: &mut Diagnostics) -> Option<Self> {
+        let span = SpanRange::from(literal.span());
         let text = literal.value();
         let parts = read(&text, purpose);
-        let parts = parts.map_err(|found| found.iter().for_each(|mistake| mistakes.report(place, mistake)));
-        parts.ok().map(|parts| Self { text, parts, place, purpose })
+        let parts = parts.map_err(|found| found.iter().for_each(|mistake| diagnostics.report(span, mistake)));
+        parts.ok().map(|parts| Self { text, parts, span, purpose })
     }
 
     /// Returns whether the template may contain `{@name}`.
@@ -87,17 +87,17 @@ impl Template {
 
 /// Reads a template from its text.
 fn read(template: &str, purpose: Purpose) -> Result<Vec<Part>, Vec<String>> {
-    let (mut parts, mut mistakes) = (Vec::new(), Vec::new());
+    let (mut parts, mut diagnostics) = (Vec::new(), Vec::new());
     for piece in scan(template).map_err(|mistake| vec![mistake])? {
         match piece {
             Piece::Text(text) => parts.push(Part::Text(text)),
             Piece::Braced(inner) => match braced(inner, purpose) {
                 Ok(part) => parts.push(part),
-                Err(mistake) => mistakes.push(mistake),
+                Err(mistake) => diagnostics.push(mistake),
             },
         }
     }
-    if mistakes.is_empty() { Ok(parts) } else { Err(mistakes) }
+    if diagnostics.is_empty() { Ok(parts) } else { Err(diagnostics) }
 }
 
 /// Splits a template at its braces. `{{` and `}}` become braces of the text.

@@ -6,7 +6,7 @@ use proc_macro2::{Span, TokenStream};
 use syn::{File, ItemFn, LitStr};
 use tallygate_rules::{format_duration, parse_duration};
 
-use crate::diagnostic::Mistakes;
+use crate::diagnostic::Diagnostics;
 use crate::pipeline::limit;
 use crate::template::{Purpose, Template};
 
@@ -27,8 +27,8 @@ pub fn attribute(text: &str) {
     let expanded = limit(attribute, &item);
     let (shown, item_shown) = (expanded.to_string(), item.to_string());
     if shown.starts_with(&item_shown) && shown.contains("compile_error !") {
-        let mistakes = shown[item_shown.len()..].to_owned();
-        assert!(syn::parse_str::<File>(&mistakes).is_ok(), "{mistakes}");
+        let errors = shown[item_shown.len()..].to_owned();
+        assert!(syn::parse_str::<File>(&errors).is_ok(), "{errors}");
     } else {
         assert!(shown.contains(":: __private :: enter"), "{shown}");
         let parsed = syn::parse2::<ItemFn>(item).is_ok();
@@ -43,9 +43,9 @@ pub fn attribute(text: &str) {
 /// Panics if the parts of the template are not those of its text.
 pub fn template(text: &str) {
     for purpose in [Purpose::Key, Purpose::Message, Purpose::BanMessage] {
-        let mut mistakes = Mistakes::default();
-        let read = Template::from_syn(&LitStr::new(text, Span::call_site()), purpose, &mut mistakes);
-        let refused = mistakes.finish().is_err();
+        let mut diagnostics = Diagnostics::default();
+        let read = Template::from_syn(&LitStr::new(text, Span::call_site()), purpose, &mut diagnostics);
+        let refused = diagnostics.finish().is_err();
         assert_eq!(read.is_none(), refused, "{text:?}");
         for placeholder in read.iter().flat_map(Template::placeholders) {
             assert!(text.contains(&placeholder.text) && !placeholder.root.is_empty(), "{text:?}");

@@ -8,42 +8,42 @@ mod policy;
 mod subject;
 mod text;
 
-use crate::diagnostic::Mistakes;
+use crate::diagnostic::Diagnostics;
 use crate::model::Model;
 use crate::shape::Function;
 
 /// Reports every mistake in the attribute itself.
-pub(crate) fn check(model: &Model, mistakes: &mut Mistakes) {
+pub(crate) fn check(model: &Model, diagnostics: &mut Diagnostics) {
     if model.policy.is_some() {
-        policy::check_beside_policy(model, mistakes);
+        policy::check_beside_policy(model, diagnostics);
     } else {
-        policy::check_rules(model, mistakes);
-        policy::check_key_used(model, mistakes);
-        policy::check_duplicate_keyed(model, mistakes);
+        policy::check_rules(model, diagnostics);
+        policy::check_key_used(model, diagnostics);
+        policy::check_duplicate_keyed(model, diagnostics);
     }
-    policy::check_ban(model, mistakes);
-    call::check_cost(model, mistakes);
-    call::check_wait(model, mistakes);
-    call::check_limiter(model, mistakes);
-    text::check_names(model, mistakes);
-    text::check_keys(model, mistakes);
-    subject::check(model, mistakes);
+    policy::check_ban(model, diagnostics);
+    call::check_cost(model, diagnostics);
+    call::check_wait(model, diagnostics);
+    call::check_limiter(model, diagnostics);
+    text::check_names(model, diagnostics);
+    text::check_keys(model, diagnostics);
+    subject::check(model, diagnostics);
     for key in model.keys() {
-        text::check_placeholders_separated(key, mistakes);
+        text::check_placeholders_separated(key, diagnostics);
     }
-    text::check_messages(model, mistakes);
+    text::check_messages(model, diagnostics);
 }
 
 /// Reports every mistake in the function, and in what the attribute says of it.
-pub(crate) fn check_function(model: &Model, function: &Function, mistakes: &mut Mistakes) {
-    function::check_async(function, mistakes);
-    function::check_only_attribute(model, function, mistakes);
-    check_fn::check(model, function, mistakes);
+pub(crate) fn check_function(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
+    function::check_async(function, diagnostics);
+    function::check_only_attribute(model, function, diagnostics);
+    check_fn::check(model, function, diagnostics);
     for key in model.keys() {
-        function::check_key_has_braces(key, function, mistakes);
-        function::check_placeholders_named(key, function, mistakes);
+        function::check_key_has_braces(key, function, diagnostics);
+        function::check_placeholders_named(key, function, diagnostics);
     }
     for (_, message) in model.messages() {
-        function::check_placeholders_named(message, function, mistakes);
+        function::check_placeholders_named(message, function, diagnostics);
     }
 }

@@ -7,10 +7,10 @@ use std::env;
 
 use trybuild::TestCases;
 
-/// Set to `1`, it has every case compiled that is ever compiled.
+/// Set to `1`, all cases of the compiler and all samples are compiled.
 const LONG: &str = "TALLYGATE_TEST_LONG";
 
-/// One case of each way in which an error reaches the user: compiled with every run.
+/// One case of each way in which an error reaches the user. They are compiled in every run.
 const SHORT: [&str; 8] = [
     "compiler/body_of_a_wrong_type",
     "compiler/limiter_of_another_type",
@@ -27,10 +27,9 @@ const FAMILIES: [&str; 34] = [
     "allow_zero_cost_without_a_cost",
     "argument_repeated",
     "argument_without_name",
-    "many_mistakes_beside_the_rules",
     "ban_with_two_mistakes",
-    "cost_above_a_count",
     "check_fn_text",
+    "cost_above_a_count",
     "crate_text",
     "filter_misspelt",
     "function_not_async",
@@ -39,6 +38,7 @@ const FAMILIES: [&str; 34] = [
     "key_without_braces",
     "limiter_created_by_each_call",
     "many_mistakes",
+    "many_mistakes_beside_the_rules",
     "message_retry_after_without_at",
     "mistake_beside_a_check_fn_that_is_called",
     "name_empty",

@@ -6,7 +6,7 @@ use syn::parse::{ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
 use syn::{Expr, ExprLit, Lit, LitInt, LitStr, Token, token};
 
-use crate::diagnostic::{Mistakes, Place, error};
+use crate::diagnostic::{Diagnostics, SpanRange, error};
 
 /// One argument. Its name and value are not interpreted yet.
 pub(super) struct Argument {
@@ -34,25 +34,25 @@ pub(super) struct Written {
 }
 
 impl Written {
-    pub(super) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> Self {
+    pub(super) fn parse(tokens: TokenStream, diagnostics: &mut Diagnostics) -> Self {
         let mut written = Self::default();
         let read = |input: ParseStream<'_>| {
-            written = Self::read(input, r#"rule(count = 10, per = "60s")"#, mistakes);
+            written = Self::read(input, r#"rule(count = 10, per = "60s")"#, diagnostics);
             Ok(())
         };
         if let Err(mistake) = read.parse2(tokens) {
-            mistakes.add(mistake);
+            diagnostics.push(mistake);
         }
         written
     }
 
     /// Reads to the end, and skips what has a syntax error.
-    fn read(input: ParseStream<'_>, example: &str, mistakes: &mut Mistakes) -> Self {
+    fn read(input: ParseStream<'_>, example: &str, diagnostics: &mut Diagnostics) -> Self {
         let mut written = Self::default();
         while !input.is_empty() {
-            let read = Argument::read(input, example, mistakes).map(|argument| written.arguments.push(argument));
+            let read = Argument::read(input, example, diagnostics).map(|argument| written.arguments.push(argument));
             if let Err(mistake) = read.and_then(|()| read_separator(input)) {
-                mistakes.add(mistake);
+                diagnostics.push(mistake);
                 written.broken = true;
                 skip_to_separator(input);
             }
@@ -86,7 +86,7 @@ fn skip_to_separator(input: ParseStream<'_>) {
 }
 
 impl Argument {
-    fn read(input: ParseStream<'_>, example: &str, mistakes: &mut Mistakes) -> syn::Result<Self> {
+    fn read(input: ParseStream<'_>, example: &str, diagnostics: &mut Diagnostics) -> syn::Result<Self> {
         let nameless = |_| input.error(format_args!("expected the name of an argument, like `{example}`"));
         let name = input.call(Ident::parse_any).map_err(nameless)?;
         let value = if input.peek(token::Paren) {
@@ -97,7 +97,7 @@ impl Argument {
                 let values = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(values)?;
                 Value::Positional(parens.span.close(), values.into_iter().map(ungrouped).collect())
             } else {
-                Value::List(parens.span.close(), Written::read(&content, example_in(&name), mistakes))
+                Value::List(parens.span.close(), Written::read(&content, example_in(&name), diagnostics))
             }
         } else if input.parse::<Option<Token![=]>>()?.is_some() {
             Value::Single(read_value(&name, input)?)
@@ -109,12 +109,12 @@ impl Argument {
         Ok(Self { name, value })
     }
 
-    pub(super) fn place(&self) -> Place {
-        let name = Place::from(self.name.span());
+    pub(super) fn span(&self) -> SpanRange {
+        let name = SpanRange::from(self.name.span());
         match &self.value {
             Value::Flag => name,
-            Value::Single(value) => name.to(Place::of(value)),
-            Value::List(close, _) | Value::Positional(close, _) => name.to(*close),
+            Value::Single(value) => name.join(SpanRange::of_tokens(value)),
+            Value::List(close, _) | Value::Positional(close, _) => name.join(*close),
         }
     }
 
@@ -127,11 +127,11 @@ impl Argument {
     }
 
     /// Reads `name`.
-    pub(super) fn flag(self) -> syn::Result<Place> {
+    pub(super) fn flag(self) -> syn::Result<SpanRange> {
         match self.value {
-            Value::Flag => Ok(self.place()),
+            Value::Flag => Ok(self.span()),
             _ => {
-                Err(error(self.place(), format_args!("`{name}` takes no value; write just `{name}`", name = self.name)))
+                Err(error(self.span(), format_args!("`{name}` takes no value; write just `{name}`", name = self.name)))
             }
         }
     }
@@ -144,7 +144,7 @@ impl Argument {
             Value::List(_, arguments) => Ok(arguments),
             Value::Single(_) | Value::Positional(..) => {
                 let message = format!("`{name}` takes no value; write just `{name}`, or `{example}`");
-                Err(error(self.place(), message))
+                Err(error(self.span(), message))
             }
         }
     }
@@ -153,7 +153,7 @@ impl Argument {
     pub(super) fn expression(self, example: &str) -> syn::Result<Expr> {
         match self.value {
             Value::Single(value) => Ok(value),
-            _ => Err(error(self.place(), format_args!("`{}` needs a value, like `{example}`", self.name))),
+            _ => Err(error(self.span(), format_args!("`{}` needs a value, like `{example}`", self.name))),
         }
     }
 
@@ -162,7 +162,10 @@ impl Argument {
         let name = self.name.clone();
         match self.expression(example)? {
             Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text),
-            other => Err(error(Place::of(&other), format_args!("`{name}` must be a text in quotes, like `{example}`"))),
+            other => Err(error(
+                SpanRange::of_tokens(&other),
+                format_args!("`{name}` must be a text in quotes, like `{example}`"),
+            )),
         }
     }
 
@@ -171,7 +174,10 @@ impl Argument {
         let name = self.name.clone();
         match self.expression(example)? {
             Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => Ok(number),
-            other => Err(error(Place::of(&other), format_args!("`{name}` must be a whole number, like `{example}`"))),
+            other => Err(error(
+                SpanRange::of_tokens(&other),
+                format_args!("`{name}` must be a whole number, like `{example}`"),
+            )),
         }
     }
 
@@ -188,7 +194,7 @@ impl Argument {
         let message = format!("`{}` needs its arguments in parentheses, like `{example}`", self.name);
         match self.value {
             Value::List(_, arguments) => Ok(arguments),
-            _ => Err(error(self.place(), message)),
+            _ => Err(error(self.span(), message)),
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use proc_macro2::TokenStream;
 use syn::{Expr, LitInt, LitStr};
+use tallygate_rules::nearest;
 
 use crate::attr::argument::{Argument, Written};
 use crate::attr::suggestion;
 use crate::attr::synonym::synonym;
-use crate::diagnostic::{Mistakes, Place, error, nearest};
+use crate::diagnostic::{Diagnostics, SpanRange, error};
 
 /// Each argument is removed when it is read by its name, so the rest is unknown.
 #[derive(Default)]
@@ -26,16 +27,16 @@ impl From<Written> for Arguments {
 }
 
 impl Arguments {
-    pub(super) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> Self {
-        Written::parse(tokens, mistakes).into()
+    pub(super) fn parse(tokens: TokenStream, diagnostics: &mut Diagnostics) -> Self {
+        Written::parse(tokens, diagnostics).into()
     }
 
     /// Takes the argument of that name, and reports repetitions.
-    pub(super) fn take(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Argument> {
+    pub(super) fn take(&mut self, name: &'static str, diagnostics: &mut Diagnostics) -> Option<Argument> {
         let mut taken = self.take_all(name).into_iter();
         let first = taken.next();
         for repeated in taken {
-            mistakes.report(repeated.name.span(), format_args!("`{name}` is given twice; remove one"));
+            diagnostics.report(repeated.name.span(), format_args!("`{name}` is given twice; remove one"));
         }
         first
     }
@@ -47,30 +48,45 @@ impl Arguments {
     }
 
     /// Takes `name = "text"`.
-    pub(super) fn text(&mut self, name: &'static str, example: &str, mistakes: &mut Mistakes) -> Option<LitStr> {
-        self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.text(example)))
+    pub(super) fn text(&mut self, name: &'static str, example: &str, diagnostics: &mut Diagnostics) -> Option<LitStr> {
+        self.take(name, diagnostics).and_then(|argument| diagnostics.ok_or_report(argument.text(example)))
     }
 
     /// Takes `name = "text with {placeholders}"`, and suggests it for an expression that means the same.
-    pub(super) fn template(&mut self, name: &'static str, example: &str, mistakes: &mut Mistakes) -> Option<LitStr> {
-        let argument = self.take(name, mistakes)?;
+    pub(super) fn template(
+        &mut self,
+        name: &'static str,
+        example: &str,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<LitStr> {
+        let argument = self.take(name, diagnostics)?;
         let meant = argument.single().and_then(suggestion::template).map(|text| format!("{name} = {text:?}"));
-        mistakes.keep(argument.text(meant.as_deref().unwrap_or(example)))
+        diagnostics.ok_or_report(argument.text(meant.as_deref().unwrap_or(example)))
     }
 
     /// Takes `name = 10`.
-    pub(super) fn integer(&mut self, name: &'static str, example: &str, mistakes: &mut Mistakes) -> Option<LitInt> {
-        self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.integer(example)))
+    pub(super) fn integer(
+        &mut self,
+        name: &'static str,
+        example: &str,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<LitInt> {
+        self.take(name, diagnostics).and_then(|argument| diagnostics.ok_or_report(argument.integer(example)))
     }
 
     /// Takes `name = expression`.
-    pub(super) fn expression(&mut self, name: &'static str, example: &str, mistakes: &mut Mistakes) -> Option<Expr> {
-        self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.expression(example)))
+    pub(super) fn expression(
+        &mut self,
+        name: &'static str,
+        example: &str,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Expr> {
+        self.take(name, diagnostics).and_then(|argument| diagnostics.ok_or_report(argument.expression(example)))
     }
 
     /// Takes `name`, and returns its place.
-    pub(super) fn flag(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Place> {
-        self.take(name, mistakes).and_then(|argument| mistakes.keep(argument.flag()))
+    pub(super) fn flag(&mut self, name: &'static str, diagnostics: &mut Diagnostics) -> Option<SpanRange> {
+        self.take(name, diagnostics).and_then(|argument| diagnostics.ok_or_report(argument.flag()))
     }
 
     /// Returns whether an argument of that name is left.
@@ -83,34 +99,34 @@ impl Arguments {
         &mut self,
         names: &'static [&'static str],
         belongs: &'static str,
-        mistakes: &mut Mistakes,
+        diagnostics: &mut Diagnostics,
     ) -> bool {
         self.misplaced.push((names, belongs));
         let refused: Vec<_> =
             self.written.arguments.extract_if(.., |argument| names.iter().any(|name| argument.name == name)).collect();
         for argument in &refused {
-            mistakes.report(argument.name.span(), format_args!("`{}` {belongs}", argument.name));
+            diagnostics.report(argument.name.span(), format_args!("`{}` {belongs}", argument.name));
         }
         refused.is_empty()
     }
 
     /// Requires an argument that was not taken yet.
-    pub(super) fn require(&mut self, name: &str, example: &str, place: Place) {
+    pub(super) fn require(&mut self, name: &str, example: &str, span: SpanRange) {
         if !self.has(name) {
-            self.missing.push(error(place, format_args!("`{name}` is missing; add it, like `{example}`")));
+            self.missing.push(error(span, format_args!("`{name}` is missing; add it, like `{example}`")));
         }
     }
 
     /// Reports arguments that are unknown or missing. Returns whether all that is written is known.
-    pub(super) fn finish(self, mistakes: &mut Mistakes) -> bool {
+    pub(super) fn finish(self, diagnostics: &mut Diagnostics) -> bool {
         for unknown in &self.written.arguments {
-            mistakes.report(unknown.name.span(), self.unknown(&unknown.name.to_string()));
+            diagnostics.report(unknown.name.span(), self.unknown(&unknown.name.to_string()));
         }
         let all_known = !self.written.broken && self.written.arguments.is_empty();
         // An argument that seems to be missing may be the one that is unknown.
         if all_known {
             for missing in self.missing {
-                mistakes.add(missing);
+                diagnostics.push(missing);
             }
         }
         all_known

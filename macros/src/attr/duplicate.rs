@@ -4,11 +4,11 @@ use syn::{Expr, ExprLit, Lit, LitStr};
 
 use crate::attr::arguments::Arguments;
 use crate::attr::value::MESSAGE;
-use crate::diagnostic::{Mistakes, Place};
+use crate::diagnostic::{Diagnostics, SpanRange};
 
 /// `prevent_duplicate`, alone or with arguments.
 pub(crate) struct DuplicateOptions {
-    pub(crate) place: Place,
+    pub(crate) span: SpanRange,
     pub(crate) per: Option<LitStr>,
     pub(crate) key: Option<LitStr>,
     pub(crate) message: Option<LitStr>,
@@ -17,17 +17,17 @@ pub(crate) struct DuplicateOptions {
 }
 
 impl DuplicateOptions {
-    pub(super) fn take(arguments: &mut Arguments, mistakes: &mut Mistakes) -> Option<Self> {
-        let argument = arguments.take("prevent_duplicate", mistakes)?;
-        let place = argument.place();
+    pub(super) fn take(arguments: &mut Arguments, diagnostics: &mut Diagnostics) -> Option<Self> {
+        let argument = arguments.take("prevent_duplicate", diagnostics)?;
+        let span = argument.span();
         let example = duplicate_example(argument.single());
-        let list = mistakes.keep(argument.flag_or_list(&example));
+        let list = diagnostics.ok_or_report(argument.flag_or_list(&example));
         let read = list.is_some();
         let mut list = Arguments::from(list.unwrap_or_default());
-        let per = list.text("per", r#"per = "5s""#, mistakes);
-        let key = list.template("key", r#"key = "{order.id}""#, mistakes);
-        let message = list.template("message", MESSAGE, mistakes);
-        Some(Self { place, per, key, message, complete: list.finish(mistakes) && read })
+        let per = list.text("per", r#"per = "5s""#, diagnostics);
+        let key = list.template("key", r#"key = "{order.id}""#, diagnostics);
+        let message = list.template("message", MESSAGE, diagnostics);
+        Some(Self { span, per, key, message, complete: list.finish(diagnostics) && read })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::attr::duplicate::DuplicateOptions;
 use crate::attr::rule::{RULE_ARGUMENTS, RuleOptions};
 use crate::attr::subject::SubjectOptions;
 use crate::attr::value::{Amount, MESSAGE, amount, function, identifier, path, value};
-use crate::diagnostic::{Mistakes, Place};
+use crate::diagnostic::{Diagnostics, SpanRange};
 
 /// An option that could not be read is left out.
 pub(crate) struct Options {
@@ -24,12 +24,12 @@ pub(crate) struct Options {
     pub(crate) subjects: Vec<SubjectOptions>,
     pub(crate) cost: Option<Amount>,
     /// Where it is written.
-    pub(crate) allow_zero_cost: Option<Place>,
+    pub(crate) allow_zero_cost: Option<SpanRange>,
     pub(crate) wait: Option<LitStr>,
     pub(crate) refund_if: Option<Expr>,
     pub(crate) skip_if: Option<Expr>,
     /// The place of `shadow`.
-    pub(crate) shadow: Option<Place>,
+    pub(crate) shadow: Option<SpanRange>,
     pub(crate) reject: Option<Expr>,
     pub(crate) limiter: Option<Expr>,
     /// `check_fn`: the name of the companion function.
@@ -41,36 +41,36 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    pub(crate) fn parse(attribute: TokenStream, mistakes: &mut Mistakes) -> Self {
-        let mut arguments = Arguments::parse(attribute, mistakes);
+    pub(crate) fn parse(attribute: TokenStream, diagnostics: &mut Diagnostics) -> Self {
+        let mut arguments = Arguments::parse(attribute, diagnostics);
         let rules = arguments.take_all("rule");
         let in_rule = r#"belongs in a rule, like `rule(count = 10, per = "60s")`"#;
         let in_ban = r#"belongs in a ban, like `ban(denials = 20, within = "10m", duration = "1h")`"#;
-        let in_place = arguments.refuse(&RULE_ARGUMENTS, in_rule, mistakes);
-        let in_place = arguments.refuse(&BAN_ARGUMENTS, in_ban, mistakes) && in_place;
+        let in_place = arguments.refuse(&RULE_ARGUMENTS, in_rule, diagnostics);
+        let in_place = arguments.refuse(&BAN_ARGUMENTS, in_ban, diagnostics) && in_place;
         let names_policy = arguments.has("policy");
-        let policy = value("policy", ["policy = SMS_POLICY", "Policy"], &mut arguments, mistakes);
+        let policy = value("policy", ["policy = SMS_POLICY", "Policy"], &mut arguments, diagnostics);
         let in_place = in_place && names_policy == policy.is_some();
         Self {
-            rules: rules.into_iter().map(|rule| RuleOptions::read(rule, mistakes)).collect(),
-            prevent_duplicate: DuplicateOptions::take(&mut arguments, mistakes),
-            name: arguments.text("name", r#"name = "sms.send""#, mistakes),
-            key: arguments.template("key", r#"key = "sms:{phone}""#, mistakes),
-            message: arguments.template("message", MESSAGE, mistakes),
-            ban: BanOptions::take(&mut arguments, mistakes),
+            rules: rules.into_iter().map(|rule| RuleOptions::read(rule, diagnostics)).collect(),
+            prevent_duplicate: DuplicateOptions::take(&mut arguments, diagnostics),
+            name: arguments.text("name", r#"name = "sms.send""#, diagnostics),
+            key: arguments.template("key", r#"key = "sms:{phone}""#, diagnostics),
+            message: arguments.template("message", MESSAGE, diagnostics),
+            ban: BanOptions::take(&mut arguments, diagnostics),
             policy,
-            subjects: SubjectOptions::take_all(&mut arguments, mistakes),
-            cost: amount("cost", ["cost = 3", "cost = items.len() as u64"], &mut arguments, mistakes),
-            allow_zero_cost: arguments.flag("allow_zero_cost", mistakes),
-            wait: arguments.text("wait", r#"wait = "2s""#, mistakes),
-            refund_if: function("refund_if", "refund_if = Result::is_err", &mut arguments, mistakes),
-            skip_if: arguments.expression("skip_if", "skip_if = user.is_admin()", mistakes),
-            shadow: arguments.flag("shadow", mistakes),
-            reject: function("reject", "reject = ApiError::limited", &mut arguments, mistakes),
-            limiter: value("limiter", ["limiter = self.limiter", "Limiter"], &mut arguments, mistakes),
-            check_fn: identifier("check_fn", "check_fn = send_code_limit", &mut arguments, mistakes),
-            runtime: path("crate", "crate = ::tallygate", &mut arguments, mistakes),
-            complete: arguments.finish(mistakes) && in_place,
+            subjects: SubjectOptions::take_all(&mut arguments, diagnostics),
+            cost: amount("cost", ["cost = 3", "cost = items.len() as u64"], &mut arguments, diagnostics),
+            allow_zero_cost: arguments.flag("allow_zero_cost", diagnostics),
+            wait: arguments.text("wait", r#"wait = "2s""#, diagnostics),
+            refund_if: function("refund_if", "refund_if = Result::is_err", &mut arguments, diagnostics),
+            skip_if: arguments.expression("skip_if", "skip_if = user.is_admin()", diagnostics),
+            shadow: arguments.flag("shadow", diagnostics),
+            reject: function("reject", "reject = ApiError::limited", &mut arguments, diagnostics),
+            limiter: value("limiter", ["limiter = self.limiter", "Limiter"], &mut arguments, diagnostics),
+            check_fn: identifier("check_fn", "check_fn = send_code_limit", &mut arguments, diagnostics),
+            runtime: path("crate", "crate = ::tallygate", &mut arguments, diagnostics),
+            complete: arguments.finish(diagnostics) && in_place,
         }
     }
 }

@@ -5,7 +5,7 @@ use syn::{LitInt, LitStr};
 use crate::attr::argument::Argument;
 use crate::attr::arguments::Arguments;
 use crate::attr::value::{Amount, MESSAGE, amount};
-use crate::diagnostic::{Mistakes, Place};
+use crate::diagnostic::{Diagnostics, SpanRange};
 
 const COUNT: &str = "count = 10";
 const PER: &str = r#"per = "60s""#;
@@ -19,7 +19,7 @@ const CALL_ARGUMENTS: [&str; 7] = ["cost", "allow_zero_cost", "wait", "refund_if
 
 /// One `rule(...)`. An option that could not be read is left out.
 pub(crate) struct RuleOptions {
-    pub(crate) place: Place,
+    pub(crate) span: SpanRange,
     pub(crate) algorithm: Option<LitStr>,
     pub(crate) count: Option<Amount>,
     pub(crate) per: Option<LitStr>,
@@ -36,37 +36,37 @@ pub(crate) struct RuleOptions {
 }
 
 impl RuleOptions {
-    pub(super) fn read(rule: Argument, mistakes: &mut Mistakes) -> Self {
-        let place = rule.place();
-        let list = mistakes.keep(rule.list(r#"rule(count = 10, per = "60s")"#));
+    pub(super) fn read(rule: Argument, diagnostics: &mut Diagnostics) -> Self {
+        let span = rule.span();
+        let list = diagnostics.ok_or_report(rule.list(r#"rule(count = 10, per = "60s")"#));
         let unread = list.is_none();
         let mut list = Arguments::from(list.unwrap_or_default());
         if !unread {
-            list.require("count", COUNT, place);
+            list.require("count", COUNT, span);
             if !list.has("cron") {
-                list.require("per", PER, place);
+                list.require("per", PER, span);
             }
         }
-        list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of the rule", mistakes);
-        let before = mistakes.number();
+        list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of the rule", diagnostics);
+        let before = diagnostics.count();
         let mut options = Self {
             complete: false,
-            place,
-            algorithm: list.text("algorithm", r#"algorithm = "token_bucket""#, mistakes),
-            count: amount("count", [COUNT, "count = user.calls()"], &mut list, mistakes),
-            per: list.text("per", PER, mistakes),
-            capacity: list.integer("capacity", "capacity = 100", mistakes),
-            initial: list.integer("initial", "initial = 3", mistakes),
-            reset_after: list.text("reset_after", r#"reset_after = "10s""#, mistakes),
-            cron: list.text("cron", r#"cron = "0 0 6 * * *""#, mistakes),
-            tz: list.text("tz", r#"tz = "Asia/Shanghai""#, mistakes),
-            key: list.template("key", r#"key = "{ip}""#, mistakes),
-            name: list.text("name", r#"name = "daily""#, mistakes),
-            message: list.template("message", MESSAGE, mistakes),
+            span,
+            algorithm: list.text("algorithm", r#"algorithm = "token_bucket""#, diagnostics),
+            count: amount("count", [COUNT, "count = user.calls()"], &mut list, diagnostics),
+            per: list.text("per", PER, diagnostics),
+            capacity: list.integer("capacity", "capacity = 100", diagnostics),
+            initial: list.integer("initial", "initial = 3", diagnostics),
+            reset_after: list.text("reset_after", r#"reset_after = "10s""#, diagnostics),
+            cron: list.text("cron", r#"cron = "0 0 6 * * *""#, diagnostics),
+            tz: list.text("tz", r#"tz = "Asia/Shanghai""#, diagnostics),
+            key: list.template("key", r#"key = "{ip}""#, diagnostics),
+            name: list.text("name", r#"name = "daily""#, diagnostics),
+            message: list.template("message", MESSAGE, diagnostics),
         };
-        options.complete = mistakes.number() == before && options.count.is_some();
+        options.complete = diagnostics.count() == before && options.count.is_some();
         options.complete &= options.per.is_some() || options.cron.is_some();
-        list.finish(mistakes);
+        list.finish(diagnostics);
         options
     }
 }

@@ -4,7 +4,7 @@ use proc_macro2::Ident;
 use syn::{Expr, ExprLit, ExprPath, ExprUnary, Lit, LitInt, Path, UnOp};
 
 use crate::attr::arguments::Arguments;
-use crate::diagnostic::{Mistakes, Place};
+use crate::diagnostic::{Diagnostics, SpanRange};
 
 pub(super) const MESSAGE: &str = r#"message = "try again in {@retry_after}""#;
 
@@ -23,9 +23,9 @@ pub(super) fn amount(
     name: &'static str,
     [literal, expression]: [&str; 2],
     arguments: &mut Arguments,
-    mistakes: &mut Mistakes,
+    diagnostics: &mut Diagnostics,
 ) -> Option<Amount> {
-    let amount = arguments.expression(name, literal, mistakes)?;
+    let amount = arguments.expression(name, literal, diagnostics)?;
     match &amount {
         Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => {
             return Some(Amount::Literal(number.clone()));
@@ -35,7 +35,7 @@ pub(super) fn amount(
     }
     let message =
         format!("`{name}` must be a whole number, like `{literal}`, or a `u64` expression, like `{expression}`");
-    mistakes.report(Place::of(&amount), message);
+    diagnostics.report(SpanRange::of_tokens(&amount), message);
     None
 }
 
@@ -44,13 +44,14 @@ pub(super) fn value(
     name: &'static str,
     [example, type_name]: [&str; 2],
     arguments: &mut Arguments,
-    mistakes: &mut Mistakes,
+    diagnostics: &mut Diagnostics,
 ) -> Option<Expr> {
-    let value = arguments.expression(name, example, mistakes)?;
+    let value = arguments.expression(name, example, diagnostics)?;
     if !matches!(value, Expr::Lit(_)) {
         return Some(value);
     }
-    mistakes.report(Place::of(&value), format_args!("`{name}` must be a `{type_name}`, like `{example}`"));
+    diagnostics
+        .report(SpanRange::of_tokens(&value), format_args!("`{name}` must be a `{type_name}`, like `{example}`"));
     None
 }
 
@@ -59,13 +60,15 @@ pub(super) fn function(
     name: &'static str,
     example: &str,
     arguments: &mut Arguments,
-    mistakes: &mut Mistakes,
+    diagnostics: &mut Diagnostics,
 ) -> Option<Expr> {
-    let value = arguments.expression(name, example, mistakes)?;
+    let value = arguments.expression(name, example, diagnostics)?;
     match value {
         Expr::Lit(_) | Expr::MethodCall(_) | Expr::Macro(_) | Expr::Binary(_) | Expr::Unary(_) => {
-            mistakes
-                .report(Place::of(&value), format_args!("`{name}` must be a function or a closure, like `{example}`"));
+            diagnostics.report(
+                SpanRange::of_tokens(&value),
+                format_args!("`{name}` must be a function or a closure, like `{example}`"),
+            );
             None
         }
         _ => Some(value),
@@ -77,15 +80,18 @@ pub(super) fn identifier(
     name: &'static str,
     example: &str,
     arguments: &mut Arguments,
-    mistakes: &mut Mistakes,
+    diagnostics: &mut Diagnostics,
 ) -> Option<Ident> {
-    let value = arguments.expression(name, example, mistakes)?;
+    let value = arguments.expression(name, example, diagnostics)?;
     let identifier = match &value {
         Expr::Path(ExprPath { qself: None, path, .. }) => path.get_ident().cloned(),
         _ => None,
     };
     if identifier.is_none() {
-        mistakes.report(Place::of(&value), format_args!("`{name}` must be the name of a function, like `{example}`"));
+        diagnostics.report(
+            SpanRange::of_tokens(&value),
+            format_args!("`{name}` must be the name of a function, like `{example}`"),
+        );
     }
     identifier
 }
@@ -95,12 +101,12 @@ pub(super) fn path(
     name: &'static str,
     example: &str,
     arguments: &mut Arguments,
-    mistakes: &mut Mistakes,
+    diagnostics: &mut Diagnostics,
 ) -> Option<Path> {
-    match arguments.expression(name, example, mistakes)? {
+    match arguments.expression(name, example, diagnostics)? {
         Expr::Path(ExprPath { qself: None, path, .. }) => Some(path),
         other => {
-            mistakes.report(Place::of(&other), format_args!("`{name}` must be a path, like `{example}`"));
+            diagnostics.report(SpanRange::of_tokens(&other), format_args!("`{name}` must be a path, like `{example}`"));
             None
         }
     }

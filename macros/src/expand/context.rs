@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
 use syn::Path;
 
-use crate::diagnostic::Place;
+use crate::diagnostic::SpanRange;
 use crate::model::Model;
 use crate::shape::Function;
 
@@ -41,17 +41,17 @@ impl Expansion<'_> {
     }
 
     /// Returns the path of the runtime with a place of the user's, at which its errors are then reported.
-    pub(super) fn runtime_at(self, place: Span) -> TokenStream {
+    pub(super) fn runtime_at(self, span: Span) -> TokenStream {
         let at_place = |mut tree: TokenTree| {
-            tree.set_span(place.resolved_at(tree.span()));
+            tree.set_span(span.resolved_at(tree.span()));
             tree
         };
         self.runtime().into_iter().map(at_place).collect()
     }
 
-    pub(super) fn private_at(self, place: Span) -> TokenStream {
-        let runtime = self.runtime_at(place);
-        quote_spanned!(place=> #runtime::__private)
+    pub(super) fn private_at(self, span: Span) -> TokenStream {
+        let runtime = self.runtime_at(span);
+        quote_spanned!(span=> #runtime::__private)
     }
 }
 
@@ -61,13 +61,13 @@ pub(super) fn runtime_path(given: Option<&Path>) -> TokenStream {
 }
 
 /// Borrows an expression of the user's where it is written.
-pub(super) fn borrowed(expression: &impl ToTokens, place: Place) -> TokenStream {
-    let reference = quote_spanned!(hygienic(place.first)=> &);
-    let parenthesized = quote_spanned!(hygienic(place.last)=> (#expression));
+pub(super) fn borrowed(expression: &impl ToTokens, span: SpanRange) -> TokenStream {
+    let reference = quote_spanned!(hygienic(span.first)=> &);
+    let parenthesized = quote_spanned!(hygienic(span.last)=> (#expression));
     quote_hygienic!(#reference #parenthesized)
 }
 
 /// Returns a place of the user's for tokens whose names cannot collide with the user's.
-pub(super) fn hygienic(place: Span) -> Span {
-    place.resolved_at(Span::mixed_site())
+pub(super) fn hygienic(span: Span) -> Span {
+    span.resolved_at(Span::mixed_site())
 }

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote_spanned;
 use syn::Expr;
 
-use crate::diagnostic::Place;
+use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, hygienic, quote_hygienic};
 
 impl Expansion<'_> {
@@ -53,16 +53,16 @@ impl Expansion<'_> {
         if let Some(reject) = &self.model.reject {
             return self.rejected_by(reject);
         }
-        let place = self.function.result_place();
-        let runtime = self.runtime_at(hygienic(place.first));
-        quote_spanned!(hygienic(place.last)=> #runtime::FromRejection::from_rejection(tallygate_rejection))
+        let span = self.function.result_span();
+        let runtime = self.runtime_at(hygienic(span.first));
+        quote_spanned!(hygienic(span.last)=> #runtime::FromRejection::from_rejection(tallygate_rejection))
     }
 
     /// Calls the user's function, at its place.
     fn rejected_by(self, reject: &Expr) -> TokenStream {
-        let place = Place::of(reject);
+        let span = SpanRange::of_tokens(reject);
         let reject = self.function.in_scope(reject);
-        let private = self.private_at(hygienic(place.first));
-        quote_spanned!(hygienic(place.last)=> #private::reject(tallygate_rejection, #reject))
+        let private = self.private_at(hygienic(span.first));
+        quote_spanned!(hygienic(span.last)=> #private::reject(tallygate_rejection, #reject))
     }
 }

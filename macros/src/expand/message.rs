@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::format_ident;
 
-use crate::diagnostic::Place;
+use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, quote_hygienic};
 use crate::model::Denier;
 use crate::template::{Filter, Part, Placeholder, RejectionField, Template};
@@ -29,8 +29,7 @@ impl<'m> Expansion<'m> {
     /// Renders the values of messages that cannot be rendered when the call is rejected.
     pub(super) fn message_values(self) -> TokenStream {
         let value = |value: EarlyValue<'m>| {
-            let pushed =
-                self.push("push_shown", &quote_hygienic!(&mut tallygate_value), value.placeholder, value.place);
+            let pushed = self.push("push_shown", &quote_hygienic!(&mut tallygate_value), value.placeholder, value.span);
             let name = value.name;
             quote_hygienic! {
                 let #name = {
@@ -73,7 +72,7 @@ impl<'m> Expansion<'m> {
                 let name = early_name(denier, index);
                 quote_hygienic!(#private::push_string(#target, #name);)
             }
-            Part::Value(placeholder) => self.push("push_shown", &target, placeholder, message.place),
+            Part::Value(placeholder) => self.push("push_shown", &target, placeholder, message.span),
             Part::Rejection(RejectionField::RetryAfter) => {
                 quote_hygienic!(#private::push_retry_after(#target, &tallygate_rejection);)
             }
@@ -91,7 +90,7 @@ impl<'m> Expansion<'m> {
         self.model.messages().flat_map(move |(denier, message)| {
             message.parts.iter().enumerate().filter_map(move |(index, part)| match part {
                 Part::Value(placeholder) if self.is_early(placeholder) => {
-                    Some(EarlyValue { name: early_name(denier, index), placeholder, place: message.place })
+                    Some(EarlyValue { name: early_name(denier, index), placeholder, span: message.span })
                 }
                 _ => None,
             })
@@ -111,7 +110,7 @@ impl<'m> Expansion<'m> {
 struct EarlyValue<'m> {
     name: Ident,
     placeholder: &'m Placeholder,
-    place: Place,
+    span: SpanRange,
 }
 
 fn early_name(denier: Denier, part: usize) -> Ident {

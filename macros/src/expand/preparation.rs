@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote_spanned;
 use syn::Expr;
 
-use crate::diagnostic::Place;
+use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, borrowed, hygienic, quote_hygienic};
 
 impl Expansion<'_> {
@@ -44,9 +44,9 @@ impl Expansion<'_> {
     }
 
     fn unless_skipped(self, skip_if: &Expr) -> TokenStream {
-        let place = Place::of(skip_if);
+        let span = SpanRange::of_tokens(skip_if);
         let skip_if = self.function.in_scope(skip_if);
-        let skipped = quote_spanned!(hygienic(place.last)=> (#skip_if));
+        let skipped = quote_spanned!(hygienic(span.last)=> (#skip_if));
         let values = self.prepared_values();
         let names = self.prepared_names();
         quote_hygienic! {
@@ -73,7 +73,7 @@ impl Expansion<'_> {
     fn named_limiter(self) -> TokenStream {
         let Some(limiter) = &self.model.limiter else { return TokenStream::new() };
         let private = self.private();
-        let borrowed = borrowed(&self.function.in_scope(limiter), Place::of(limiter));
+        let borrowed = borrowed(&self.function.in_scope(limiter), SpanRange::of_tokens(limiter));
         quote_hygienic!(let tallygate_limiter = #private::limiter([#borrowed]);)
     }
 
@@ -81,7 +81,7 @@ impl Expansion<'_> {
     fn named_policy(self) -> TokenStream {
         let Some(policy) = &self.model.policy else { return TokenStream::new() };
         let private = self.private();
-        let borrowed = borrowed(&self.function.in_scope(policy), Place::of(policy));
+        let borrowed = borrowed(&self.function.in_scope(policy), SpanRange::of_tokens(policy));
         quote_hygienic!(let tallygate_policy = #private::named([#borrowed]);)
     }
 }

@@ -3,7 +3,7 @@
 use quote::quote_spanned;
 use syn::Expr;
 
-use crate::diagnostic::Place;
+use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, hygienic, quote_hygienic};
 use crate::shape::Refund;
 
@@ -21,12 +21,12 @@ impl Expansion<'_> {
     //         }
     pub(super) fn refund(self, refund_if: &Expr) -> Refund {
         let private = self.private();
-        let place = Place::of(refund_if);
+        let span = SpanRange::of_tokens(refund_if);
         let result_type = self.function.result_type();
         let refund_if = self.function.in_scope(refund_if);
-        let private_at_place = self.private_at(hygienic(place.first));
+        let private_at_span = self.private_at(hygienic(span.first));
         let is_refunded = quote_spanned! {
-            hygienic(place.last)=> #private_at_place::is_refunded(&tallygate_result, #refund_if)
+            hygienic(span.last)=> #private_at_span::is_refunded(&tallygate_result, #refund_if)
         };
         Refund {
             permit: quote_hygienic!(tallygate_permit),

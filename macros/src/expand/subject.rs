@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote_spanned};
 
-use crate::diagnostic::Place;
+use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, borrowed, hygienic, quote_hygienic};
 use crate::template::{Filter, Part, Placeholder, Template, escape};
 
@@ -36,12 +36,12 @@ impl Expansion<'_> {
         function: &str,
         target: &TokenStream,
         placeholder: &Placeholder,
-        place: Place,
+        span: SpanRange,
     ) -> TokenStream {
-        let function = Ident::new(function, hygienic(place.last));
-        let private = self.private_at(hygienic(place.first));
-        let value = self.value(placeholder, place);
-        quote_spanned!(hygienic(place.last)=> #private::#function(#target, #value);)
+        let function = Ident::new(function, hygienic(span.last));
+        let private = self.private_at(hygienic(span.first));
+        let value = self.value(placeholder, span);
+        quote_spanned!(hygienic(span.last)=> #private::#function(#target, #value);)
     }
 
     /// Returns the limiter of the call: the named one, or the installed one.
@@ -61,24 +61,24 @@ impl Expansion<'_> {
                 let text = escape(text);
                 quote_hygienic!(#private::push_literal(#target, #text);)
             }
-            Part::Value(placeholder) => self.push("push_value", &target, placeholder, key.place),
+            Part::Value(placeholder) => self.push("push_value", &target, placeholder, key.span),
             Part::Rejection(_) => TokenStream::new(),
         };
         key.parts.iter().map(part).collect()
     }
 
     /// Borrows a value, filtered.
-    fn value(self, placeholder: &Placeholder, place: Place) -> TokenStream {
+    fn value(self, placeholder: &Placeholder, span: SpanRange) -> TokenStream {
         let root = self.function.binding(&placeholder.root);
-        let value = root.map(|root| placeholder.expression(&root, place)).into_token_stream();
-        placeholder.filters.iter().fold(borrowed(&value, place), |value, filter| {
-            let filtered = self.filtered(*filter, &value, place);
-            quote_spanned!(hygienic(place.last)=> &#filtered)
+        let value = root.map(|root| placeholder.expression(&root, span)).into_token_stream();
+        placeholder.filters.iter().fold(borrowed(&value, span), |value, filter| {
+            let filtered = self.filtered(*filter, &value, span);
+            quote_spanned!(hygienic(span.last)=> &#filtered)
         })
     }
 
-    fn filtered(self, filter: Filter, value: &TokenStream, place: Place) -> TokenStream {
-        let private = self.private_at(hygienic(place.first));
+    fn filtered(self, filter: Filter, value: &TokenStream, span: SpanRange) -> TokenStream {
+        let private = self.private_at(hygienic(span.first));
         let call = match filter {
             Filter::Lower => quote_hygienic!(lower(#value)),
             Filter::Trim => quote_hygienic!(trim(#value)),
@@ -88,6 +88,6 @@ impl Expansion<'_> {
             }
             Filter::Subnet => quote_hygienic!(subnet(#value)),
         };
-        quote_spanned!(hygienic(place.last)=> #private::#call)
+        quote_spanned!(hygienic(span.last)=> #private::#call)
     }
 }

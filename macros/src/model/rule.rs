@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use syn::{Expr, LitInt, LitStr};
-use tallygate_rules::{DUPLICATE_PER, Field, Rule, TokenBucket};
+use tallygate_rules::{DUPLICATE_PER, Field, Rule, TokenBucket, nearest};
 
 use crate::attr::{Amount, DuplicateOptions, RuleOptions};
-use crate::diagnostic::{Mistakes, Place, error, nearest};
+use crate::diagnostic::{Diagnostics, SpanRange, error};
 use crate::model::value::{duration, number, template};
 use crate::template::{Purpose, Template};
 
@@ -21,8 +21,8 @@ pub(crate) struct RuleModel {
     pub(crate) message: Option<Template>,
     /// Whether all its arguments could be read. Valid values take the places of the others.
     pub(crate) complete: bool,
-    pub(crate) place: Place,
-    places: Vec<(Field, Place)>,
+    pub(crate) span: SpanRange,
+    spans: Vec<(Field, SpanRange)>,
 }
 
 /// The algorithms, by their names in the attribute.
@@ -44,27 +44,27 @@ const ALGORITHMS: [(&str, Algorithm); 4] = [
 ];
 
 impl RuleModel {
-    pub(crate) fn duplicate(options: &DuplicateOptions, mistakes: &mut Mistakes) -> Self {
-        let before = mistakes.number();
-        let per = options.per.as_ref().and_then(|per| mistakes.keep(duration("per", per)));
+    pub(crate) fn duplicate(options: &DuplicateOptions, diagnostics: &mut Diagnostics) -> Self {
+        let before = diagnostics.count();
+        let per = options.per.as_ref().and_then(|per| diagnostics.ok_or_report(duration("per", per)));
         Self {
             rule: Rule::duplicate(per.unwrap_or(DUPLICATE_PER)),
             count: None,
-            key: template(options.key.as_ref(), Purpose::Key, mistakes),
-            complete: options.complete && mistakes.number() == before,
-            message: template(options.message.as_ref(), Purpose::Message, mistakes),
-            place: options.place,
-            places: options.per.iter().map(|per| (Field::Per, Place::from(per.span()))).collect(),
+            key: template(options.key.as_ref(), Purpose::Key, diagnostics),
+            complete: options.complete && diagnostics.count() == before,
+            message: template(options.message.as_ref(), Purpose::Message, diagnostics),
+            span: options.span,
+            spans: options.per.iter().map(|per| (Field::Per, SpanRange::from(per.span()))).collect(),
         }
     }
 
-    pub(crate) fn from_syn(options: RuleOptions, mistakes: &mut Mistakes) -> Self {
-        let before = mistakes.number();
-        let rule = limit(&options, mistakes);
-        let complete = options.complete && mistakes.number() == before;
-        let key = template(options.key.as_ref(), Purpose::Key, mistakes);
-        let message = template(options.message.as_ref(), Purpose::Message, mistakes);
-        let places = places(&options);
+    pub(crate) fn from_syn(options: RuleOptions, diagnostics: &mut Diagnostics) -> Self {
+        let before = diagnostics.count();
+        let rule = limit(&options, diagnostics);
+        let complete = options.complete && diagnostics.count() == before;
+        let key = template(options.key.as_ref(), Purpose::Key, diagnostics);
+        let message = template(options.message.as_ref(), Purpose::Message, diagnostics);
+        let spans = spans(&options);
         let rule = match &options.name {
             Some(name) => rule.named(name.value()),
             None => rule,
@@ -75,29 +75,29 @@ impl RuleModel {
             // It could not be read. A count that varies is compared with no other.
             None => (rule.varying(), None),
         };
-        Self { rule, count, key, message, complete, place: options.place, places }
+        Self { rule, count, key, message, complete, span: options.span, spans }
     }
 
     /// Returns the place of an argument, or of the whole rule.
-    pub(crate) fn place_of(&self, field: Field) -> Place {
-        self.places.iter().find(|(written, _)| *written == field).map_or(self.place, |(_, place)| *place)
+    pub(crate) fn span_of(&self, field: Field) -> SpanRange {
+        self.spans.iter().find(|(written, _)| *written == field).map_or(self.span, |(_, span)| *span)
     }
 }
 
 /// Returns the rule without its name and its count.
-fn limit(options: &RuleOptions, mistakes: &mut Mistakes) -> Rule {
-    let per = options.per.as_ref().and_then(|per| mistakes.keep(duration("per", per)));
+fn limit(options: &RuleOptions, diagnostics: &mut Diagnostics) -> Rule {
+    let per = options.per.as_ref().and_then(|per| diagnostics.ok_or_report(duration("per", per)));
     let per = per.unwrap_or(Duration::from_secs(1));
-    let bucket = bucket(options, per, mistakes);
-    let algorithm = mistakes.keep(algorithm(options));
+    let bucket = bucket(options, per, diagnostics);
+    let algorithm = diagnostics.ok_or_report(algorithm(options));
     if let Some(algorithm) = algorithm {
-        report_misfits(options, algorithm, mistakes);
+        report_misfits(options, algorithm, diagnostics);
     }
     match algorithm {
         Some(Algorithm::FixedWindow) => Rule::fixed_window(0, per),
         Some(Algorithm::SlidingCounter) => Rule::sliding_counter(0, per),
         Some(Algorithm::TokenBucket) => bucket.into_rule(),
-        Some(Algorithm::Cron) => schedule(options, mistakes).unwrap_or(Rule::fixed_window(0, per)),
+        Some(Algorithm::Cron) => schedule(options, diagnostics).unwrap_or(Rule::fixed_window(0, per)),
         Some(Algorithm::SlidingWindow) | None => Rule::sliding_window(0, per),
     }
 }
@@ -125,7 +125,7 @@ fn unknown_algorithm(literal: &LitStr) -> syn::Error {
     error(literal.span(), format_args!("unknown algorithm `{name}`; {remedy}"))
 }
 
-fn bucket(options: &RuleOptions, per: Duration, mistakes: &mut Mistakes) -> TokenBucket {
+fn bucket(options: &RuleOptions, per: Duration, diagnostics: &mut Diagnostics) -> TokenBucket {
     let mut bucket = TokenBucket::new(0, per);
     if let Some(capacity) = &options.capacity {
         bucket = bucket.capacity(number(capacity));
@@ -134,14 +134,14 @@ fn bucket(options: &RuleOptions, per: Duration, mistakes: &mut Mistakes) -> Toke
         bucket = bucket.initial(number(initial));
     }
     let reset_after = options.reset_after.as_ref().map(|text| duration("reset_after", text));
-    match reset_after.and_then(|read| mistakes.keep(read)) {
+    match reset_after.and_then(|read| diagnostics.ok_or_report(read)) {
         Some(reset_after) => bucket.reset_after(reset_after),
         None => bucket,
     }
 }
 
 /// Reports every argument that does not belong to the algorithm.
-fn report_misfits(options: &RuleOptions, algorithm: Algorithm, mistakes: &mut Mistakes) {
+fn report_misfits(options: &RuleOptions, algorithm: Algorithm, diagnostics: &mut Diagnostics) {
     let RuleOptions { per, capacity, initial, reset_after, tz, .. } = options;
     let bucket = [
         ("capacity", capacity.as_ref().map(LitInt::span)),
@@ -151,21 +151,21 @@ fn report_misfits(options: &RuleOptions, algorithm: Algorithm, mistakes: &mut Mi
     for (name, span) in bucket {
         if let Some(span) = span.filter(|_| algorithm != Algorithm::TokenBucket) {
             let message = format!("`{name}` is for token buckets; add `algorithm = \"token_bucket\"`, or remove it");
-            mistakes.report(span, message);
+            diagnostics.report(span, message);
         }
     }
     match algorithm {
         Algorithm::Cron => {
             if let Some(per) = per {
                 let message = "`per` and `cron` both say when to count afresh; keep one of them";
-                mistakes.report(per.span(), message);
+                diagnostics.report(per.span(), message);
             }
         }
         _ => {
             if let Some(tz) = tz {
                 let message =
                     "`tz` is the time zone of a `cron`; add `cron = \"0 0 6 * * *\"` in place of `per`, or remove it";
-                mistakes.report(tz.span(), message);
+                diagnostics.report(tz.span(), message);
             }
         }
     }
@@ -173,16 +173,16 @@ fn report_misfits(options: &RuleOptions, algorithm: Algorithm, mistakes: &mut Mi
 
 /// Reads the expression and the time zone separately, as both may be mistaken.
 #[cfg(feature = "cron")]
-fn schedule(options: &RuleOptions, mistakes: &mut Mistakes) -> Option<Rule> {
+fn schedule(options: &RuleOptions, diagnostics: &mut Diagnostics) -> Option<Rule> {
     use tallygate_rules::Schedule;
     let expression = options.cron.as_ref()?;
     let read = Schedule::parse(&expression.value(), UTC).map_err(|why| error(expression.span(), why));
-    let read = mistakes.keep(read);
+    let read = diagnostics.ok_or_report(read);
     let schedule = match &options.tz {
         None => read,
         Some(zone) => {
             let known = Schedule::parse("@daily", &zone.value()).map_err(|why| error(zone.span(), why));
-            let known = mistakes.keep(known);
+            let known = diagnostics.ok_or_report(known);
             read.and(known).and_then(|_| Schedule::parse(&expression.value(), &zone.value()).ok())
         }
     };
@@ -193,19 +193,19 @@ fn schedule(options: &RuleOptions, mistakes: &mut Mistakes) -> Option<Rule> {
 const UTC: &str = "UTC";
 
 #[cfg(not(feature = "cron"))]
-fn schedule(options: &RuleOptions, mistakes: &mut Mistakes) -> Option<Rule> {
+fn schedule(options: &RuleOptions, diagnostics: &mut Diagnostics) -> Option<Rule> {
     let expression = options.cron.as_ref()?;
-    mistakes.report(
+    diagnostics.report(
         expression.span(),
         "`cron` needs the feature `cron` of tallygate; add it in Cargo.toml, like `features = [\"cron\"]`",
     );
     None
 }
 
-fn places(options: &RuleOptions) -> Vec<(Field, Place)> {
+fn spans(options: &RuleOptions) -> Vec<(Field, SpanRange)> {
     let count = options.count.as_ref().map(|count| match count {
-        Amount::Literal(count) => Place::from(count.span()),
-        Amount::Expression(count) => Place::of(count),
+        Amount::Literal(count) => SpanRange::from(count.span()),
+        Amount::Expression(count) => SpanRange::of_tokens(count),
     });
     let per = options.per.as_ref().or(options.cron.as_ref());
     [
@@ -217,6 +217,6 @@ fn places(options: &RuleOptions) -> Vec<(Field, Place)> {
         (Field::Name, options.name.as_ref().map(|name| name.span().into())),
     ]
     .into_iter()
-    .filter_map(|(field, place)| Some((field, place?)))
+    .filter_map(|(field, span)| Some((field, span?)))
     .collect()
 }

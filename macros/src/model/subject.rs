@@ -1,22 +1,22 @@
 //! The model of a subject beside the main one.
 
 use crate::attr::SubjectOptions;
-use crate::diagnostic::{Mistakes, Place, Spanned};
+use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 use crate::model::value::{spanned, template};
 use crate::template::{Purpose, Template};
 
 pub(crate) struct SubjectModel {
     pub(crate) label: Spanned<String>,
     pub(crate) key: Option<Template>,
-    pub(crate) place: Place,
+    pub(crate) span: SpanRange,
 }
 
 impl SubjectModel {
-    pub(super) fn from_syn(options: &SubjectOptions, mistakes: &mut Mistakes) -> Self {
+    pub(super) fn from_syn(options: &SubjectOptions, diagnostics: &mut Diagnostics) -> Self {
         Self {
             label: spanned(&options.label),
-            key: template(Some(&options.key), Purpose::Key, mistakes),
-            place: options.place,
+            key: template(Some(&options.key), Purpose::Key, diagnostics),
+            span: options.span,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use syn::{LitInt, LitStr};
 use tallygate_rules::parse_duration;
 
-use crate::diagnostic::{Mistakes, Place, Spanned, error};
+use crate::diagnostic::{Diagnostics, SpanRange, Spanned, error};
 use crate::template::{Purpose, Template};
 
 /// Returns the number. One that is too large for the type is also too large for a rule, whose check reports it better.
@@ -19,9 +19,9 @@ pub(super) fn duration(name: &str, literal: &LitStr) -> syn::Result<Duration> {
 }
 
 pub(super) fn spanned(text: &LitStr) -> Spanned<String> {
-    Spanned { value: text.value(), place: Place::from(text.span()) }
+    Spanned { value: text.value(), span: SpanRange::from(text.span()) }
 }
 
-pub(super) fn template(literal: Option<&LitStr>, purpose: Purpose, mistakes: &mut Mistakes) -> Option<Template> {
-    literal.and_then(|literal| Template::from_syn(literal, purpose, mistakes))
+pub(super) fn template(literal: Option<&LitStr>, purpose: Purpose, diagnostics: &mut Diagnostics) -> Option<Template> {
+    literal.and_then(|literal| Template::from_syn(literal, purpose, diagnostics))
 }

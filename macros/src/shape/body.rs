@@ -5,7 +5,7 @@ use quote::quote;
 use syn::parse::Parser as _;
 use syn::{Block, Local, Pat, Signature};
 
-use crate::diagnostic::Place;
+use crate::diagnostic::SpanRange;
 use crate::shape::additions::Refund;
 use crate::shape::async_block::AsyncBlock;
 use crate::shape::insertion::{Insertion, edit_behind_first};
@@ -78,7 +78,7 @@ impl Body {
     }
 
     /// Returns the first `return` of another future than the one that is checked.
-    pub(super) fn early_return(&self) -> Option<Place> {
+    pub(super) fn early_return(&self) -> Option<SpanRange> {
         let Kind::Future(future) = &self.kind else { return None };
         let statements = self.block.stream().into_iter().take(future.start).collect();
         let statements = Block::parse_within.parse2(statements).ok()?;

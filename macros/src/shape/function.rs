@@ -5,7 +5,7 @@ use quote::{ToTokens, quote};
 use syn::ext::IdentExt as _;
 use syn::{Attribute, Expr, ExprLit, ItemFn, Lit, Local, Meta, Signature, Visibility};
 
-use crate::diagnostic::{Place, error};
+use crate::diagnostic::{SpanRange, error};
 use crate::shape::additions::Additions;
 use crate::shape::bindings::{self, Binding};
 use crate::shape::body::Body;
@@ -26,15 +26,15 @@ pub(crate) struct Function {
 
 impl Function {
     pub(crate) fn parse(item: TokenStream) -> syn::Result<Self> {
-        let place = Place::of(&item);
+        let span = SpanRange::of_tokens(&item);
         let mut trees: Vec<_> = item.into_iter().collect();
         let Some(TokenTree::Group(body)) = trees.pop_if(|last| is_group(last, Delimiter::Brace)) else {
-            return Err(error(place, "`#[rate_limit]` needs a function with a body; put it on an `async fn`"));
+            return Err(error(span, "`#[rate_limit]` needs a function with a body; put it on an `async fn`"));
         };
         let head: TokenStream = trees.drain(count_attributes(&trees)..).collect();
         let outer: TokenStream = trees.into_iter().collect();
         let function: ItemFn = syn::parse2(quote!(#outer #head {}))
-            .map_err(|_| error(place, "`#[rate_limit]` limits functions; put it on an `async fn`"))?;
+            .map_err(|_| error(span, "`#[rate_limit]` limits functions; put it on an `async fn`"))?;
         let body = Body::find(body, &function.sig);
         let ItemFn { attrs: attributes, vis: visibility, sig: signature, .. } = function;
         Ok(Self { outer, head, attributes, visibility, signature, body })
@@ -56,7 +56,7 @@ impl Function {
     }
 
     /// Returns the first `return` that leaves the function without its future, and so without being limited.
-    pub(crate) fn early_return(&self) -> Option<Place> {
+    pub(crate) fn early_return(&self) -> Option<SpanRange> {
         self.body.early_return()
     }
 
@@ -109,10 +109,10 @@ impl Function {
     }
 
     /// Returns the place of the result's type, or of the function's name if it has none.
-    pub(crate) fn result_place(&self) -> Place {
+    pub(crate) fn result_span(&self) -> SpanRange {
         let Signature { output, ident, .. } = &self.signature;
         let result = if self.body.is_future() { returned::output(output) } else { returned::whole(output) };
-        result.map_or_else(|| Place::from(ident.span()), Place::of)
+        result.map_or_else(|| SpanRange::from(ident.span()), SpanRange::of_tokens)
     }
 
     /// Returns the type of the body's result, as it can be written in the body.

@@ -3,10 +3,10 @@
 use syn::visit::Visit;
 use syn::{ExprAsync, ExprClosure, ExprReturn, Item, Stmt};
 
-use crate::diagnostic::Place;
+use crate::diagnostic::SpanRange;
 
 /// Returns the place of the first `return`.
-pub(super) fn first(statements: &[Stmt]) -> Option<Place> {
+pub(super) fn first(statements: &[Stmt]) -> Option<SpanRange> {
     let mut returns = Returns(None);
     for statement in statements {
         returns.visit_stmt(statement);
@@ -14,11 +14,11 @@ pub(super) fn first(statements: &[Stmt]) -> Option<Place> {
     returns.0
 }
 
-struct Returns(Option<Place>);
+struct Returns(Option<SpanRange>);
 
 impl Visit<'_> for Returns {
     fn visit_expr_return(&mut self, found: &ExprReturn) {
-        self.0.get_or_insert(Place::from(found.return_token.span));
+        self.0.get_or_insert(SpanRange::from(found.return_token.span));
     }
 
     fn visit_expr_closure(&mut self, _: &ExprClosure) {}

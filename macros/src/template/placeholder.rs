@@ -5,8 +5,9 @@ use quote::{ToTokens, format_ident, quote_spanned};
 use syn::Index;
 use syn::ext::IdentExt as _;
 use syn::parse::Parser as _;
+use tallygate_rules::nearest;
 
-use crate::diagnostic::{Place, nearest};
+use crate::diagnostic::SpanRange;
 
 /// An argument, its fields and its methods: `{phone}`, `{user.id}`, `{addr.ip()}`; filtered: `{email:trim:lower}`.
 pub(crate) struct Placeholder {
@@ -61,12 +62,12 @@ impl Placeholder {
     }
 
     /// Returns the expression, given the identifier of the argument.
-    pub(crate) fn expression(&self, root: &Ident, place: Place) -> TokenStream {
+    pub(crate) fn expression(&self, root: &Ident, span: SpanRange) -> TokenStream {
         // Resolved like the argument, because a macro may take function and template from two places.
         let mut root = root.clone();
-        root.set_span(place.first.resolved_at(root.span()));
-        let members = self.members.iter().map(|member| member.access(place.first));
-        quote_spanned!(place.first=> #root #(#members)*)
+        root.set_span(span.first.resolved_at(root.span()));
+        let members = self.members.iter().map(|member| member.access(span.first));
+        quote_spanned!(span.first=> #root #(#members)*)
     }
 }
 

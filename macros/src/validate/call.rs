@@ -1,21 +1,21 @@
 //! Checks of the arguments that apply to the whole call.
 
 use crate::attr::Amount;
-use crate::diagnostic::{Mistakes, Place};
+use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::model::{Model, number};
 use crate::validate::limiter::creates_limiter;
 
 /// Reports a cost that counts nothing, or that no rule ever admits.
-pub(super) fn check_cost(model: &Model, mistakes: &mut Mistakes) {
-    if let Some(place) = model.allow_zero_cost.filter(|_| !matches!(model.cost, Some(Amount::Expression(_)))) {
+pub(super) fn check_cost(model: &Model, diagnostics: &mut Diagnostics) {
+    if let Some(span) = model.allow_zero_cost.filter(|_| !matches!(model.cost, Some(Amount::Expression(_)))) {
         let message = "`allow_zero_cost` is for a `cost` that depends on the arguments, like \
                        `cost = items.len() as u64`; remove it, or add one";
-        mistakes.report(place, message);
+        diagnostics.report(span, message);
     }
     let Some(Amount::Literal(literal)) = &model.cost else { return };
-    let (cost, place) = (number(literal), Place::from(literal.span()));
+    let (cost, span) = (number(literal), SpanRange::from(literal.span()));
     if cost == 0 {
-        mistakes.report(place, "`cost` must be at least 1, like `cost = 3`; to exempt calls, use `skip_if`");
+        diagnostics.report(span, "`cost` must be at least 1, like `cost = 3`; to exempt calls, use `skip_if`");
     }
     let known = model.rules.iter().filter(|rule| rule.complete && rule.count.is_none());
     let strictest = known.map(|rule| &rule.rule).min_by_key(|rule| rule.greatest_cost());
@@ -24,28 +24,28 @@ pub(super) fn check_cost(model: &Model, mistakes: &mut Mistakes) {
         let message = format!(
             "no call of this `cost` is ever admitted: `{rule}` admits at most {greatest} at once; lower the `cost`"
         );
-        mistakes.report(place, message);
+        diagnostics.report(span, message);
     }
 }
 
 /// Reports a wait that is zero, or that is never used.
-pub(super) fn check_wait(model: &Model, mistakes: &mut Mistakes) {
+pub(super) fn check_wait(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(wait) = &model.wait else { return };
     if wait.value.is_zero() {
-        mistakes
-            .report(wait.place, "`wait` must be longer than zero, like `wait = \"2s\"`; without `wait`, no call waits");
+        diagnostics
+            .report(wait.span, "`wait` must be longer than zero, like `wait = \"2s\"`; without `wait`, no call waits");
     }
     if model.shadow.is_some() {
         let message = "`wait` and `shadow` exclude each other: in shadow, every call runs at once; remove one";
-        mistakes.report(wait.place, message);
+        diagnostics.report(wait.span, message);
     }
 }
 
 /// Reports a limiter that each call creates.
-pub(super) fn check_limiter(model: &Model, mistakes: &mut Mistakes) {
+pub(super) fn check_limiter(model: &Model, diagnostics: &mut Diagnostics) {
     if let Some(limiter) = model.limiter.as_ref().filter(|limiter| creates_limiter(limiter)) {
         let message = "each call creates a limiter of its own here, which has counted nothing; create one and keep it, \
                        like `limiter = self.limiter`";
-        mistakes.report(Place::of(limiter), message);
+        diagnostics.report(SpanRange::of_tokens(limiter), message);
     }
 }

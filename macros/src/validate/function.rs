@@ -3,17 +3,18 @@
 use syn::PatWild;
 use syn::ext::IdentExt as _;
 use syn::visit::Visit;
+use tallygate_rules::nearest;
 
-use crate::diagnostic::{Mistakes, Place, nearest};
+use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::model::Model;
 use crate::shape::Function;
 use crate::template::{Placeholder, Template};
 
 /// Reports a function that cannot wait for the decision.
-pub(super) fn check_async(function: &Function, mistakes: &mut Mistakes) {
+pub(super) fn check_async(function: &Function, diagnostics: &mut Diagnostics) {
     let name = &function.signature.ident;
-    if let Some(place) = function.early_return() {
-        mistakes.report(place, "this `return` skips the limit; move it into the async block at the end");
+    if let Some(span) = function.early_return() {
+        diagnostics.report(span, "this `return` skips the limit; move it into the async block at the end");
     }
     if function.can_await() {
         return;
@@ -29,22 +30,22 @@ pub(super) fn check_async(function: &Function, mistakes: &mut Mistakes) {
              function that calls it: `limiter.check(&policy, &subject).await`"
         )
     };
-    mistakes.report(function.signature.fn_token.span, message);
+    diagnostics.report(function.signature.fn_token.span, message);
 }
 
 /// Reports a second attribute on the function, which has the same default name, so that both share their tallies.
-pub(super) fn check_only_attribute(model: &Model, function: &Function, mistakes: &mut Mistakes) {
+pub(super) fn check_only_attribute(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
     let named = model.name.is_some() || model.policy.is_some();
     if !named && function.has_attribute("rate_limit") {
-        mistakes.report(
-            Place::attribute(),
+        diagnostics.report(
+            SpanRange::call_site(),
             "two `#[rate_limit]` on one function need a `name` each; add one here, or combine the two",
         );
     }
 }
 
 /// Reports a key that names an argument without braces, so that it is the same for all calls.
-pub(super) fn check_key_has_braces(key: &Template, function: &Function, mistakes: &mut Mistakes) {
+pub(super) fn check_key_has_braces(key: &Template, function: &Function, diagnostics: &mut Diagnostics) {
     if key.placeholders().next().is_some() {
         return;
     }
@@ -56,15 +57,15 @@ pub(super) fn check_key_has_braces(key: &Template, function: &Function, mistakes
             "`{path}` without braces is fixed text, so this `key` is the same for all calls; write `{{{path}}}`, or a \
              text that names no argument"
         );
-        mistakes.report(key.place, message);
+        diagnostics.report(key.span, message);
     }
 }
 
 /// Reports every placeholder that names no argument.
-pub(super) fn check_placeholders_named(template: &Template, function: &Function, mistakes: &mut Mistakes) {
+pub(super) fn check_placeholders_named(template: &Template, function: &Function, diagnostics: &mut Diagnostics) {
     for placeholder in template.placeholders() {
         if function.binding(&placeholder.root).is_none() {
-            mistakes.report(template.place, unnamed(placeholder, template, function));
+            diagnostics.report(template.span, unnamed(placeholder, template, function));
         }
     }
 }

@@ -2,81 +2,81 @@
 
 use tallygate_rules::{Role, Rule, RuleError};
 
-use crate::diagnostic::{Mistakes, Place};
+use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::model::{Model, RuleModel};
 
 /// Reports every mistake in the rules. A rule of which a part could not be read is checked alone.
-pub(super) fn check_rules(model: &Model, mistakes: &mut Mistakes) {
+pub(super) fn check_rules(model: &Model, diagnostics: &mut Diagnostics) {
     let (complete, incomplete): (Vec<_>, Vec<_>) = model.rules.iter().partition(|rule| rule.complete);
     if !complete.is_empty() || (incomplete.is_empty() && model.complete) {
-        check_together(model, &complete, mistakes);
+        check_together(model, &complete, diagnostics);
     }
     for rule in incomplete {
-        check_together(model, &[rule], mistakes);
+        check_together(model, &[rule], diagnostics);
     }
 }
 
-fn check_together(model: &Model, models: &[&RuleModel], mistakes: &mut Mistakes) {
+fn check_together(model: &Model, models: &[&RuleModel], diagnostics: &mut Diagnostics) {
     let rules: Vec<(_, Rule)> = models.iter().map(|rule| (model.label(rule), rule.rule.clone())).collect();
     for mistake in tallygate_rules::validate_by_subject(&rules).err().into_iter().flatten() {
-        mistakes.report(place_of(&mistake, models), &mistake);
+        diagnostics.report(span_of(&mistake, models), &mistake);
     }
 }
 
-fn place_of(mistake: &RuleError, models: &[&RuleModel]) -> Place {
+fn span_of(mistake: &RuleError, models: &[&RuleModel]) -> SpanRange {
     let Some(rule) = mistake.rule().and_then(|index| models.get(index)) else {
-        return Place::attribute();
+        return SpanRange::call_site();
     };
-    rule.place_of(mistake.field())
+    rule.span_of(mistake.field())
 }
 
 /// Reports parts of a policy beside a policy that is built elsewhere.
-pub(super) fn check_beside_policy(model: &Model, mistakes: &mut Mistakes) {
-    let named = model.name.iter().map(|name| ("name", name.place));
+pub(super) fn check_beside_policy(model: &Model, diagnostics: &mut Diagnostics) {
+    let named = model.name.iter().map(|name| ("name", name.span));
     let rules = model.rules.iter().map(|rule| match rule.rule.role() {
-        Role::Duplicate => ("prevent_duplicate", rule.place),
-        _ => ("rule", rule.place),
+        Role::Duplicate => ("prevent_duplicate", rule.span),
+        _ => ("rule", rule.span),
     });
-    let ban = model.ban.iter().map(|ban| ("ban", ban.place));
-    for (argument, place) in named.chain(rules).chain(ban) {
+    let ban = model.ban.iter().map(|ban| ("ban", ban.span));
+    for (argument, span) in named.chain(rules).chain(ban) {
         let message = format!("`{argument}` cannot stand beside `policy`; add it to that policy, or remove it");
-        mistakes.report(place, message);
+        diagnostics.report(span, message);
     }
 }
 
 /// Reports a key of the function that no rule uses.
-pub(super) fn check_key_used(model: &Model, mistakes: &mut Mistakes) {
+pub(super) fn check_key_used(model: &Model, diagnostics: &mut Diagnostics) {
     let own = !model.rules.is_empty() && model.rules.iter().all(|rule| model.label(rule).is_some());
     if let Some(key) = model.key.as_ref().filter(|_| own && model.ban.is_none()) {
         let message = "no rule uses this `key`, because each has a `key` of its own; remove this one, or one of theirs";
-        mistakes.report(key.place, message);
+        diagnostics.report(key.span, message);
     }
 }
 
 /// Reports `prevent_duplicate` that compares the calls of all callers, where other rules separate them.
-pub(super) fn check_duplicate_keyed(model: &Model, mistakes: &mut Mistakes) {
+pub(super) fn check_duplicate_keyed(model: &Model, diagnostics: &mut Diagnostics) {
     let duplicate = model.rules.iter().find(|rule| rule.rule.role() == Role::Duplicate && rule.key.is_none());
     if let (Some(duplicate), Some(key), false) = (duplicate, rule_key(model), model.has_key) {
         let message = format!(
             "without a `key`, the calls of all callers are duplicates of each other; write \
              `prevent_duplicate(key = {key:?})`, or give the function a `key`"
         );
-        mistakes.report(duplicate.place, message);
+        diagnostics.report(duplicate.span, message);
     }
 }
 
 /// Reports every mistake in the ban, and a ban of all callers where the rules separate them.
-pub(super) fn check_ban(model: &Model, mistakes: &mut Mistakes) {
+pub(super) fn check_ban(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(ban) = &model.ban else { return };
     for mistake in ban.ban.validate().err().into_iter().flatten() {
-        mistakes.report(ban.place_of(mistake.field()), &mistake);
+        diagnostics.report(ban.span_of(mistake.field()), &mistake);
     }
     if let (Some(key), false) = (rule_key(model), model.has_key) {
         let message = format!(
             "`ban` applies to the `key` of the function, and without one it bans all callers at once; add one, like \
              `key = {key:?}`"
         );
-        mistakes.report(ban.place, message);
+        diagnostics.report(ban.span, message);
     }
 }
 

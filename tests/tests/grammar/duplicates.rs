@@ -38,7 +38,7 @@ async fn without_arguments_it_is_five_seconds() {
 }
 
 #[rate_limit(prevent_duplicate(message = "you have paid already"), rule(count = 2, per = "1h"), limiter = limiter)]
-async fn pay(limiter: &Limiter) -> Result<(), Rejection> {
+async fn settle(limiter: &Limiter) -> Result<(), Rejection> {
     let _ = limiter;
     Ok(())
 }
@@ -46,10 +46,10 @@ async fn pay(limiter: &Limiter) -> Result<(), Rejection> {
 #[tokio::test(start_paused = true)]
 async fn a_duplicate_has_a_message_of_its_own() {
     let limiter = Limiter::in_memory();
-    pay(&limiter).await.unwrap();
-    assert_eq!(denial(pay(&limiter).await).to_string(), "you have paid already");
+    settle(&limiter).await.unwrap();
+    assert_eq!(denial(settle(&limiter).await).to_string(), "you have paid already");
     advance(Duration::from_secs(5)).await;
-    pay(&limiter).await.unwrap();
+    settle(&limiter).await.unwrap();
     advance(Duration::from_secs(5)).await;
-    assert_eq!(denial(pay(&limiter).await).message(), None);
+    assert_eq!(denial(settle(&limiter).await).message(), None);
 }

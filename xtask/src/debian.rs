@@ -1,4 +1,4 @@
-//! Packages of Debian and its kin, installed as root or by `sudo`.
+//! Packages of Debian and its derivatives, installed as root or by `sudo`.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use crate::step::{self, Outcome, find};
 /// Installs a package.
 pub(crate) fn install(package: &str) -> Outcome {
     let (Some(apt), true) = (find("apt-get"), Path::new("/etc/debian_version").exists()) else {
-        return Err("this is no Debian, whose packages could be installed".to_owned());
+        return Err("this system has no packages of Debian".to_owned());
     };
     let root = is_root()?;
     let command = |words: &[&str]| {

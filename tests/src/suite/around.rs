@@ -17,7 +17,7 @@ fn algorithms(count: u64) -> [Rule; 4] {
         Rule::sliding_window(count, secs(60)),
         Rule::sliding_counter(count, secs(60)),
         Rule::fixed_window(count, secs(60)),
-        TokenBucket::new(1, secs(60)).capacity(count).into(),
+        Rule::from_bucket(1, TokenBucket::new(secs(60)).with_capacity(count)),
     ]
 }
 
@@ -122,7 +122,9 @@ pub async fn a_refund_of_a_look_takes_back_no_other_call(stage: &Stage) {
 /// What a larger version of a bucket holds is not lost when a call of a smaller one is taken back.
 pub async fn a_refund_leaves_what_a_larger_bucket_holds(stage: &Stage) {
     let subject = Subject::of("s");
-    let bucket = |capacity| limit(TokenBucket::new(1, secs(60)).capacity(capacity).reset_after(secs(7_200)).into());
+    let bucket = |capacity| {
+        limit(Rule::from_bucket(1, TokenBucket::new(secs(60)).with_capacity(capacity).with_reset_after(secs(7_200))))
+    };
     let (small, large) = (bucket(3), bucket(30));
     let early = permit(stage, &small, &subject, 1).await;
     stage.pass(secs(1_200)).await;

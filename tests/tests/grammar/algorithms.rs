@@ -138,6 +138,6 @@ async fn a_schedule_ticks_in_its_time_zone() {
     let rejection = denial(by_the_sun(&limiter, "").await);
     let rule = rejection.rule().unwrap();
     assert_eq!((rule.count(), rule.per()), (1, None));
-    assert_eq!(rule.rule().to_string(), "1 per tick of `0 0 6 * * *` in Asia/Shanghai");
+    assert_eq!(rule.rule().to_string(), "1 per \"0 0 6 * * *\" Asia/Shanghai");
     assert!(rejection.retry_after().unwrap() <= 86_400 * SECOND);
 }

@@ -65,7 +65,7 @@ async fn a_schedule_is_shown_as_it_is_written() {
     let limiter = Limiter::in_memory();
     scheduled(&limiter).await.unwrap();
     let text = denial(scheduled(&limiter).await).to_string();
-    assert_eq!(text, "1 per tick of `0 0 6 * * *` in UTC; `0 0 6 * * *` in UTC");
+    assert_eq!(text, "1 per \"0 0 6 * * *\" UTC; \"0 0 6 * * *\" UTC");
 }
 
 struct User {

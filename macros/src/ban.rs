@@ -1,8 +1,6 @@
 //! What the attribute's ban means.
 
-use std::time::Duration;
-
-use tallygate_rules::{Ban, Field};
+use tallygate_rules::{Ban, Field, MAX_PER};
 
 use crate::attr::BanOptions;
 use crate::diagnostic::{Mistakes, Place};
@@ -22,9 +20,9 @@ impl BanModel {
     pub(crate) fn from_syn(options: &BanOptions, mistakes: &mut Mistakes) -> Self {
         let BanOptions { place, denials, within, duration: lasting, message } = options;
         let mut length = |name, literal: &Option<_>| {
-            // In place of what could not be read stands what is sound.
+            // The longest is sound beside any rule.
             let read = literal.as_ref().and_then(|literal| mistakes.keep(duration(name, literal)));
-            read.unwrap_or(Duration::from_secs(1))
+            read.unwrap_or(MAX_PER)
         };
         let (within_read, lasting_read) = (length("within", within), length("duration", lasting));
         let places = [

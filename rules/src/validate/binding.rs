@@ -48,18 +48,21 @@ fn implies(stricter: &Rule, rule: &Rule, costs: Costs) -> bool {
 }
 
 fn never_binds(rule: &Rule, stricter: &Rule, costs: Costs) -> String {
-    let reason = match (rule.algorithm(), rule.per(), Supply::of(stricter, costs)) {
-        (Algorithm::SlidingWindow { .. } | Algorithm::FixedWindow { .. }, Some(per), Some(supply))
-            if rule.per() != stricter.per() =>
-        {
-            let most = supply.most_in_window(per.as_micros(), costs);
-            format!("`{stricter:#}` admits at most {most} per {}", format_duration(per))
+    let is_window = matches!(rule.algorithm(), Algorithm::SlidingWindow { .. } | Algorithm::FixedWindow { .. });
+    let most = match (rule.per(), Supply::of(stricter, costs)) {
+        (Some(per), Some(supply)) if is_window && rule.per() != stricter.per() => {
+            Some((supply.most_in_window(per.as_micros(), costs), format_duration(per)))
         }
-        _ => format!("`{stricter:#}` is at least as strict as `{rule:#}`"),
+        _ => None,
     };
-    let remedy = match stricter.role() {
-        Role::Limit => "remove it, or raise the other's `count`",
-        Role::Duplicate => "remove it, or lower its `count`",
+    let reason = match &most {
+        Some((most, per)) => format!("`{stricter:#}` admits at most {most} per {per}"),
+        None => format!("`{stricter:#}` is at least as strict as `{rule:#}`"),
     };
-    format!("this rule can never bind: {reason}; {remedy}")
+    let remedy = match (stricter.role(), most) {
+        (Role::Limit, _) => ", or raise the other's `count`",
+        (Role::Duplicate, Some((2.., _))) => ", or lower its `count`",
+        (Role::Duplicate, _) => "",
+    };
+    format!("this rule can never bind: {reason}; remove it{remedy}")
 }

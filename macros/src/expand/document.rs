@@ -151,7 +151,7 @@ fn item(model: &RuleModel, position: usize, rules: &[Rule]) -> String {
     [Some(limited), count, implied, name].into_iter().flatten().collect()
 }
 
-/// Returns a limit as a span of code. Backticks can only come from its schedule, which is a span itself.
+/// Returns a limit as a span of code, without the rule's name.
 fn limit(rule: &Rule) -> String {
-    code(&rule.to_string().replace('`', ""))
+    code(&format!("{rule:#}"))
 }

@@ -123,10 +123,10 @@ impl Expansion<'_> {
     fn bucket(self, bucket: &TokenBucket, count: u64) -> TokenStream {
         let private = self.private();
         let per = duration(bucket.per());
-        let capacity = bucket.capacity_set().map(|tokens| quote_hygienic!(.capacity(#tokens)));
-        let initial = bucket.initial_set().map(|tokens| quote_hygienic!(.initial(#tokens)));
-        let reset_after = bucket.reset_after_set().map(duration).map(|idle| quote_hygienic!(.reset_after(#idle)));
-        quote_hygienic!(#private::TokenBucket::new(#count, #per) #capacity #initial #reset_after .into_rule())
+        let capacity = bucket.capacity().map(|tokens| quote_hygienic!(.with_capacity(#tokens)));
+        let initial = bucket.initial().map(|tokens| quote_hygienic!(.with_initial(#tokens)));
+        let reset_after = bucket.reset_after().map(duration).map(|idle| quote_hygienic!(.with_reset_after(#idle)));
+        quote_hygienic!(#private::Rule::from_bucket(#count, #private::TokenBucket::new(#per) #capacity #initial #reset_after))
     }
 }
 

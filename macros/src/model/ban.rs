@@ -1,9 +1,7 @@
 //! The model of a ban.
 
-use std::time::Duration;
-
 use syn::{LitInt, LitStr};
-use tallygate_rules::{Ban, Field};
+use tallygate_rules::{Ban, Field, MAX_PER};
 
 use crate::attr::BanOptions;
 use crate::diagnostic::{Diagnostics, SpanRange};
@@ -24,8 +22,9 @@ impl BanModel {
         let BanOptions { span, denials, within, duration: ban_duration, message } = options;
         let mut read = |name, literal: &Option<LitStr>| {
             let read = literal.as_ref().and_then(|literal| diagnostics.ok_or_report(duration(name, literal)));
-            // A valid value takes the place of an unreadable one, so that only the latter is reported.
-            read.unwrap_or(Duration::from_secs(1))
+            // The longest duration, which is sound beside any rule, takes the place of an unreadable one, so that only the
+            // latter is reported.
+            read.unwrap_or(MAX_PER)
         };
         let within_read = read("within", within);
         let duration_read = read("duration", ban_duration);

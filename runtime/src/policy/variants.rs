@@ -2,7 +2,7 @@
 
 use tallygate_rules::Rule;
 
-use super::rule_group::{self, RuleGroup};
+use super::rule_group::RuleGroup;
 use super::{Inner, Policy};
 
 impl Policy {
@@ -69,7 +69,7 @@ impl Policy {
     fn position_like(&self, rule: &Rule) -> Option<usize> {
         let main = self.groups().iter().filter(|group| group.label.is_none());
         let mut own = main.flat_map(|group| group.positions.iter().zip(&group.rules));
-        own.find(|(_, own)| rule_group::is_like(own, rule)).map(|(&at, _)| at)
+        own.find(|(_, own)| own.has_same_window(rule)).map(|(&at, _)| at)
     }
 
     /// The position of the policy's own rule that the rule at `position` stands for, if there is one. Without an
@@ -136,10 +136,13 @@ mod tests {
     #[test]
     fn any_counts_leave_a_policy_sound() {
         let minute = Duration::from_secs(60);
-        let bucket = || tallygate_rules::TokenBucket::new(1, minute);
-        for rule in [bucket(), bucket().capacity(9), bucket().capacity(9).initial(9)].map(Rule::from) {
+        let bucket = tallygate_rules::TokenBucket::new(minute);
+        for bucket in [bucket, bucket.with_capacity(9), bucket.with_capacity(9).with_initial(9)] {
+            let rule = Rule::from_bucket(1, bucket);
             let policy = Policy::builder("sms").rule(rule).build().unwrap();
-            assert!(tallygate_rules::validate(policy.with_counts([u64::MAX]).rules()).is_ok());
+            assert!(
+                tallygate_rules::validate(policy.with_counts([u64::MAX]).rules(), tallygate_rules::Costs::Any).is_ok()
+            );
             assert_eq!(policy.with_counts([0]).rules()[0].capacity(), Some(0));
         }
     }

@@ -51,7 +51,7 @@ async fn a_call_is_rejected_as_banned_on_redis() {
     abuse(&Server::start().limiter().await).await;
 }
 
-#[rate_limit(rule(count = 1, per = "1h"), ban(denials = 1, within = "1m", duration = "1m"), message = "{@rule}", limiter = limiter)]
+#[rate_limit(rule(count = 1, per = "1h"), ban(denials = 1, within = "1m", duration = "2h"), message = "{@rule}", limiter = limiter)]
 async fn plain(limiter: &Limiter) -> Result<(), Rejection> {
     let _ = limiter;
     Ok(())
@@ -62,7 +62,7 @@ async fn a_ban_without_a_message_has_the_usual_one() {
     let limiter = Limiter::in_memory();
     plain(&limiter).await.unwrap();
     assert_eq!(denial(plain(&limiter).await).to_string(), "1 per 1h");
-    assert_eq!(denial(plain(&limiter).await).to_string(), "too many denied requests; try again in 1h");
+    assert_eq!(denial(plain(&limiter).await).to_string(), "too many denied requests; try again in 2h");
 }
 
 #[rate_limit(prevent_duplicate, rule(count = 9, per = "1h"), ban(denials = 2, within = "1m", duration = "1m"), limiter = limiter)]

@@ -107,8 +107,8 @@ async fn a_closed_door_reports_what_is_behind_it_and_lets_nobody_in(limiter: Lim
 async fn another_structure_begins_its_own_tally_and_leaves_the_old_one(limiter: Limiter) {
     let policy = policy(3);
     assert!(allowed(&limiter, &policy).await);
-    let bucket = TokenBucket::new(1, HOUR).capacity(4).initial(2);
-    limiter.override_rules("over.ride", [bucket]).await.unwrap();
+    let bucket = TokenBucket::new(HOUR).with_capacity(4).with_initial(2);
+    limiter.override_rules("over.ride", [Rule::from_bucket(1, bucket)]).await.unwrap();
     assert_eq!(room(&limiter, &policy, &subject()).await, 2);
     limiter.clear_override("over.ride").await.unwrap();
     assert_eq!(room(&limiter, &policy, &subject()).await, 2);
@@ -224,7 +224,7 @@ async fn a_message_is_told_of_the_rule_that_it_was_written_for(limiter: Limiter)
     let rules = [Rule::fixed_window(1, HOUR), Rule::sliding_window(1_000, 24 * HOUR)];
     limiter.override_rules("told", rules).await.unwrap();
     told(&limiter).await.unwrap();
-    assert_eq!(rejected().await, ("1 per 1h: 1 per fixed window of 1h".to_owned(), None));
+    assert_eq!(rejected().await, ("1 per 1h: 1 per fixed 1h".to_owned(), None));
     let rules = [Rule::sliding_window(3, 24 * HOUR), hourly(2)];
     limiter.override_rules("told", rules).await.unwrap();
     told(&limiter).await.unwrap();

@@ -43,10 +43,10 @@ fn write_rule(text: &mut String, rule: &Rule) -> Option<()> {
         Algorithm::SlidingCounter { per } => write!(text, "c {count} {}", micros::from_duration(*per)),
         Algorithm::FixedWindow { per } => write!(text, "f {count} {}", micros::from_duration(*per)),
         Algorithm::TokenBucket(bucket) => {
-            let (capacity, initial) = (bucket.capacity_or(count), bucket.initial_or(count));
+            let (capacity, initial) = (bucket.capacity_for(count), bucket.initial_for(count));
             // Behind a closed door the bucket is remembered as long as one that lets a single token in.
             let (per, reset_after) =
-                (micros::from_duration(bucket.per()), micros::from_duration(bucket.reset_after_or(count.max(1))));
+                (micros::from_duration(bucket.per()), micros::from_duration(bucket.reset_after_for(count.max(1))));
             write!(text, "b {count} {per} {capacity} {initial} {reset_after}")
         }
         #[cfg(feature = "cron")]
@@ -83,8 +83,8 @@ fn read_rule(text: &str) -> Option<Rule> {
         ("c", _, &[count, per]) => Rule::sliding_counter(count, time(per)),
         ("f", _, &[count, per]) => Rule::fixed_window(count, time(per)),
         ("b", Some(&[count, per]), &[_, _, capacity, initial, reset_after]) => {
-            let bucket = TokenBucket::new(count, time(per)).capacity(capacity).initial(initial);
-            bucket.reset_after(time(reset_after)).into_rule()
+            let bucket = TokenBucket::new(time(per)).with_capacity(capacity).with_initial(initial);
+            Rule::from_bucket(count, bucket.with_reset_after(time(reset_after)))
         }
         _ => return None,
     })
@@ -116,7 +116,10 @@ mod tests {
     #[test]
     fn rules_are_read_as_they_were_written() {
         returns(&[Rule::duplicate(MINUTE / 12), Rule::sliding_window(10, MINUTE), Rule::sliding_counter(5, MINUTE)]);
-        returns(&[Rule::fixed_window(5, MINUTE), TokenBucket::new(5, MINUTE).capacity(9).initial(3).into_rule()]);
+        returns(&[
+            Rule::fixed_window(5, MINUTE),
+            Rule::from_bucket(5, TokenBucket::new(MINUTE).with_capacity(9).with_initial(3)),
+        ]);
         returns(&[Rule::token_bucket(5, MINUTE), Rule::sliding_window(0, 60 * MINUTE)]);
         returns(&[Rule::token_bucket(0, MINUTE)]);
         assert_eq!(write(&[Rule::token_bucket(0, MINUTE)]).unwrap(), "1;b 0 60000000 0 0 60000000");

@@ -129,7 +129,9 @@ mod sweeper;
 pub mod testing;
 
 pub use tallygate_macros::rate_limit;
-pub use tallygate_rules::{Algorithm, Ban, Field, Role, Rule, RuleError, TokenBucket};
+pub use tallygate_rules::{
+    Algorithm, Ban, DurationError, Field, ParseRuleError, Role, Rule, RuleError, TokenBucket, format_rules, parse_rules,
+};
 #[cfg(feature = "cron")]
 pub use tallygate_rules::{CronField, Schedule, ScheduleError};
 

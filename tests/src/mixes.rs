@@ -16,8 +16,8 @@ pub fn mixes(unit: Duration) -> Vec<Policy> {
         vec![Rule::sliding_counter(4, unit)],
         vec![Rule::fixed_window(2, unit)],
         vec![Rule::cron(40, schedule)],
-        vec![Rule::from_bucket(3, bucket)],
-        vec![Rule::from_bucket(3, bucket.with_initial(1).with_reset_after(3 * unit))],
+        vec![Rule::from_bucket(2, bucket)],
+        vec![Rule::from_bucket(2, bucket.with_initial(1).with_reset_after(3 * unit))],
     ];
     let without_another_bucket = alone.iter().take(5).flatten().cloned();
     let together: Vec<_> = without_another_bucket.chain([Rule::duplicate(unit / 8)]).collect();

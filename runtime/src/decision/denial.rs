@@ -173,10 +173,6 @@ impl<'a> LimitingRule<'a> {
 /// Like `#1 "daily": 10 per 1d`.
 impl fmt::Debug for LimitingRule<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{}", self.position)?;
-        if let Some(name) = self.name() {
-            write!(f, " {name:?}")?;
-        }
-        write!(f, ": {}", self.rule)
+        write!(f, "#{}: {}", self.position, self.rule)
     }
 }

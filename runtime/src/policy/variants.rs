@@ -96,11 +96,12 @@ mod tests {
     #[test]
     fn other_counts_change_neither_name_nor_tallies() {
         let minute = Duration::from_secs(60);
-        let rules = [Rule::sliding_window(1, minute), Rule::sliding_counter(1, minute), Rule::token_bucket(1, minute)];
+        let rules =
+            [Rule::sliding_window(1, minute), Rule::sliding_counter(1, minute), Rule::token_bucket(2, 2 * minute)];
         let policy = Policy::builder("sms").rules(rules).build().unwrap();
         let other = policy.with_counts([u64::MAX, u64::MAX]);
         assert_eq!((other.name(), &other.groups()[0].segment), (policy.name(), &policy.groups()[0].segment));
-        assert_eq!(other.rules().iter().map(Rule::count).collect::<Vec<_>>(), [1_000_000, 1 << 26, 1]);
+        assert_eq!(other.rules().iter().map(Rule::count).collect::<Vec<_>>(), [1_000_000, 1 << 26, 2]);
     }
 
     #[test]
@@ -120,11 +121,11 @@ mod tests {
     #[test]
     fn a_rule_that_stands_in_for_one_like_it_has_its_name_and_is_known_as_it() {
         let minute = Duration::from_secs(60);
-        let own = [Rule::sliding_window(1, minute).named("short"), Rule::token_bucket(5, minute).named("steady")];
+        let own = [Rule::sliding_window(1, minute).named("short"), Rule::token_bucket(5, 2 * minute).named("steady")];
         let policy = Policy::builder("sms").rule(Rule::duplicate(minute / 12)).rules(own).build().unwrap();
         let other = policy.with_rules(&[
             Rule::sliding_window(9, 2 * minute),
-            Rule::token_bucket(7, minute),
+            Rule::token_bucket(7, 2 * minute),
             Rule::sliding_window(3, minute),
         ]);
         let names: Vec<_> = other.rules().iter().map(Rule::name).collect();

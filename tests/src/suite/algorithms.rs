@@ -61,7 +61,7 @@ pub async fn a_call_that_costs_nothing_leaves_every_rule_whole(stage: &Stage) {
         Rule::sliding_window(5, secs(60)),
         Rule::sliding_counter(5, secs(60)),
         Rule::fixed_window(5, secs(61)),
-        Rule::token_bucket(5, secs(60)),
+        Rule::token_bucket(5, secs(61)),
         Rule::duplicate(secs(5)),
     ];
     let policy = policy("free", rules);

@@ -10,7 +10,7 @@ pub async fn subjects_are_charged_together_or_not_at_all(stage: &Stage) {
     let policy = Policy::builder("several")
         .rule(Rule::sliding_window(2, secs(60)))
         .rule_on("network", Rule::sliding_window(3, secs(600)))
-        .rule(Rule::sliding_counter(9, secs(60)))
+        .rule(Rule::sliding_counter(9, secs(61)))
         .build()
         .expect("the rules are sound");
     let network = Subject::of("10.0.0.0/24");

@@ -30,5 +30,5 @@ async fn the_rule_that_denies_tells_its_name() {
 fn rules_of_one_name_are_refused_by_hand_too() {
     let rule = |minutes| Rule::sliding_window(minutes, std::time::Duration::from_secs(60 * minutes)).named("quota");
     let error = Policy::builder("api").rule(rule(1)).rule(rule(2)).build().unwrap_err();
-    assert!(error.to_string().contains("rule 1: two rules are named `quota`"), "{error}");
+    assert!(error.to_string().contains("rule 1: two rules have the name `quota`"), "{error}");
 }

@@ -31,11 +31,27 @@ pub(super) struct Layer {
 
 /// All crates whose imports are checked.
 pub(super) const CRATES: &[CrateLayers] = &[
-    CrateLayers { name: "rules", root: "rules/src/lib.rs", root_role: RootRole::Facade, layers: &[] },
+    CrateLayers { name: "rules", root: "rules/src/lib.rs", root_role: RootRole::Facade, layers: RULES },
     CrateLayers { name: "lua", root: "lua/src/lib.rs", root_role: RootRole::Wiring, layers: &[] },
     CrateLayers { name: "macros", root: "macros/src/lib.rs", root_role: RootRole::Wiring, layers: MACROS },
     CrateLayers { name: "runtime", root: "runtime/src/lib.rs", root_role: RootRole::Facade, layers: RUNTIME },
     CrateLayers { name: "xtask", root: "xtask/src/main.rs", root_role: RootRole::Wiring, layers: &[] },
+];
+
+const RULES: &[Layer] = &[
+    Layer { name: "overriding", purpose: "changes to the rules of a running policy", modules: &["overriding"] },
+    Layer { name: "validate", purpose: "whether rules and bans are sound", modules: &["validate"] },
+    Layer { name: "text", purpose: "rules as people write them", modules: &["text"] },
+    Layer {
+        name: "rule",
+        purpose: "what a policy consists of",
+        modules: &["rule", "algorithm", "bucket", "cron", "ban"],
+    },
+    Layer {
+        name: "base",
+        purpose: "what every layer uses",
+        modules: &["alphabet", "costs", "duration", "error", "limits", "nearest"],
+    },
 ];
 
 const RUNTIME: &[Layer] = &[

@@ -131,7 +131,7 @@ fn a_function_without_documentation_is_summarized_by_its_limits() {
     );
     assert_eq!(
         summary(several),
-        "Limited to `1 per 5s`, `9 per 1h` for each `{user}`, and to `99 per 1h` for each `{ip}`."
+        "Limited to `prevent_duplicate per 5s`, `9 per 1h` for each `{user}`, and to `99 per 1h` for each `{ip}`."
     );
     assert_eq!(summary(quote!(policy = POLICY, key = "{user}")), "Limited by the policy `POLICY`, for each `{user}`.");
 }

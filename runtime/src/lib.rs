@@ -125,7 +125,7 @@ mod subject;
 mod sweeper;
 
 pub use tallygate_macros::rate_limit;
-pub use tallygate_rules::{Algorithm, Ban, Field, Role, Rule, RuleError, TokenBucket};
+pub use tallygate_rules::{Algorithm, Ban, Field, Role, Rule, RuleError, RuleId, TokenBucket};
 #[cfg(feature = "cron")]
 pub use tallygate_rules::{CronField, Schedule, ScheduleError};
 
@@ -136,7 +136,7 @@ pub use self::decision::{Decision, Denial, FromRejection, LimitingRule, Permit, 
 pub use self::error::{BackendError, Error, ErrorKind};
 pub use self::limiter::{
     Check, DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Deciding, Limiter,
-    LimiterBuilder,
+    LimiterBuilder, Override, OverrideBuilder,
 };
 pub use self::policy::{Policy, PolicyBuilder};
 pub use self::subject::{Subject, SubjectBuilder, SubjectValue};

@@ -105,9 +105,9 @@ fn words(model: &RuleModel, index: usize, rules: &[Rule]) -> String {
     [Some(limited), count, redundant, name].into_iter().flatten().collect()
 }
 
-/// Schedules are spans of code already, and nothing else of a rule has backticks.
+/// The rule without its name.
 fn limit(rule: &Rule) -> String {
-    code(&rule.to_string().replace('`', ""))
+    code(&format!("{rule:#}"))
 }
 
 /// Makes a span of code, whatever backticks there are in it.

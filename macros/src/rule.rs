@@ -95,7 +95,7 @@ fn limit(options: &RuleOptions, mistakes: &mut Mistakes) -> Rule {
     match algorithm {
         Some(Algorithm::FixedWindow) => Rule::fixed_window(0, per),
         Some(Algorithm::SlidingCounter) => Rule::sliding_counter(0, per),
-        Some(Algorithm::TokenBucket) => bucket.into_rule(),
+        Some(Algorithm::TokenBucket) => Rule::from_bucket(0, bucket),
         Some(Algorithm::Cron) => schedule(options, mistakes).unwrap_or(Rule::fixed_window(0, per)),
         Some(Algorithm::SlidingWindow) | None => Rule::sliding_window(0, per),
     }
@@ -124,16 +124,16 @@ fn unknown_algorithm(literal: &LitStr) -> syn::Error {
 }
 
 fn bucket(options: &RuleOptions, per: Duration, mistakes: &mut Mistakes) -> TokenBucket {
-    let mut bucket = TokenBucket::new(0, per);
+    let mut bucket = TokenBucket::new(per);
     if let Some(capacity) = &options.capacity {
-        bucket = bucket.capacity(number(capacity));
+        bucket = bucket.with_capacity(number(capacity));
     }
     if let Some(initial) = &options.initial {
-        bucket = bucket.initial(number(initial));
+        bucket = bucket.with_initial(number(initial));
     }
     let reset_after = options.reset_after.as_ref().map(|text| duration("reset_after", text));
     match reset_after.and_then(|read| mistakes.keep(read)) {
-        Some(reset_after) => bucket.reset_after(reset_after),
+        Some(reset_after) => bucket.with_reset_after(reset_after),
         None => bucket,
     }
 }

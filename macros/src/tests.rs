@@ -48,7 +48,7 @@ fn a_method_may_name_everything() {
 #[test]
 fn every_algorithm_is_built_as_it_would_be_by_hand() {
     let attribute = quote! {
-        prevent_duplicate(per = "10s"),
+        prevent_duplicate(per = "10ms"),
         rule(count = 10, per = "60s", algorithm = "fixed_window", name = "burst"),
         rule(count = 1000, per = "1m", algorithm = "sliding_counter"),
         rule(count = 5, per = "1s", algorithm = "token_bucket", capacity = 100, initial = 3, reset_after = "10s"),

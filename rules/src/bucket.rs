@@ -1,13 +1,17 @@
-//! The parameters of a token bucket.
+//! The parameters of a token bucket, except for its count, which belongs to the rule.
 
 use std::time::Duration;
 
-use crate::{Algorithm, MAX_EXACT, MAX_PER, Rule};
+use crate::limits::{MAX_EXACT, MAX_PER};
 
-/// A token bucket: `count` tokens flow in per `per`, continuously, up to `capacity`; a call takes as many as it costs.
+/// The parameters of a token bucket: the rule's `count` of tokens flows in per `per`, continuously, up to the capacity; a
+/// call takes as many tokens as it costs.
 ///
-/// The arithmetic is exact, in integers: a fraction of a token is never lost. An unused bucket holds `initial` tokens
-/// and stays so until the first admitted call; after `reset_after` without an admitted call it is unused again.
+/// The arithmetic is exact, in integers: a fraction of a token is never lost. An unused bucket holds its initial tokens
+/// and does not change until the first admitted call. After `reset_after` without an admitted call it is unused again.
+///
+/// The count is not among the parameters: it is the rule's, and may differ from call to call. A parameter that is not set
+/// follows from it: see [`capacity_for`](Self::capacity_for) and the other methods that take a count.
 ///
 /// # Examples
 ///
@@ -15,13 +19,14 @@ use crate::{Algorithm, MAX_EXACT, MAX_PER, Rule};
 /// use std::time::Duration;
 /// use tallygate_rules::{Rule, TokenBucket};
 ///
-/// // Five a second on average, a hundred at once, but only three for who has just arrived.
-/// let rule = Rule::from(TokenBucket::new(5, Duration::from_secs(1)).capacity(100).initial(3));
+/// // Five a second on average, a hundred at once, but only three for a new subject.
+/// let bucket = TokenBucket::new(Duration::from_secs(1)).with_capacity(100).with_initial(3);
+/// let rule = Rule::from_bucket(5, bucket);
 /// assert_eq!(rule.capacity(), Some(100));
+/// assert_eq!(rule.to_string(), "5 per 1s burst 100 initial 3");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TokenBucket {
-    count: u64,
     per: Duration,
     capacity: Option<u64>,
     initial: Option<u64>,
@@ -29,39 +34,30 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// `count` tokens per `per` flow into a bucket that holds `count`, and is full at first.
+    /// Returns a bucket into which the rule's `count` of tokens flows per `per`. It holds `count` tokens and is full at
+    /// first.
     #[must_use]
-    pub const fn new(count: u64, per: Duration) -> Self {
-        Self { count, per, capacity: None, initial: None, reset_after: None }
+    pub const fn new(per: Duration) -> Self {
+        Self { per, capacity: None, initial: None, reset_after: None }
     }
 
-    /// Sets the most tokens the bucket holds: the most that can be taken at once.
+    /// Returns the same bucket with another capacity: the most tokens that it holds, and that can be taken at once.
     #[must_use]
-    pub const fn capacity(mut self, tokens: u64) -> Self {
-        self.capacity = Some(tokens);
-        self
+    pub const fn with_capacity(self, tokens: u64) -> Self {
+        Self { capacity: Some(tokens), ..self }
     }
 
-    /// Sets how many tokens an unused bucket holds; the capacity, unless said otherwise.
+    /// Returns the same bucket with another number of tokens while it is unused. Without it, an unused bucket is full.
     #[must_use]
-    pub const fn initial(mut self, tokens: u64) -> Self {
-        self.initial = Some(tokens);
-        self
+    pub const fn with_initial(self, tokens: u64) -> Self {
+        Self { initial: Some(tokens), ..self }
     }
 
-    /// Sets after how long without an admitted call the bucket is unused again; the time in which it fills from empty,
-    /// unless said otherwise.
+    /// Returns the same bucket with another time without an admitted call after which it is unused again. Without it, it
+    /// is the time in which the bucket fills from empty.
     #[must_use]
-    pub const fn reset_after(mut self, idle: Duration) -> Self {
-        self.reset_after = Some(idle);
-        self
-    }
-
-    /// Turns the bucket into a rule.
-    #[must_use]
-    pub const fn into_rule(self) -> Rule {
-        let count = self.count;
-        Rule::limit(Algorithm::TokenBucket(self), count)
+    pub const fn with_reset_after(self, idle: Duration) -> Self {
+        Self { reset_after: Some(idle), ..self }
     }
 
     /// Returns the time in which the rule's `count` of tokens flows in.
@@ -70,34 +66,53 @@ impl TokenBucket {
         self.per
     }
 
-    /// Returns the capacity, which is the rule's `count` unless it was set. Without a count there is no room at all.
+    /// Returns the capacity, or `None` if it follows from the count.
     #[must_use]
-    pub fn capacity_or(&self, count: u64) -> u64 {
+    pub const fn capacity(&self) -> Option<u64> {
+        self.capacity
+    }
+
+    /// Returns the number of tokens in an unused bucket, or `None` if it follows from the capacity.
+    #[must_use]
+    pub const fn initial(&self) -> Option<u64> {
+        self.initial
+    }
+
+    /// Returns the time without an admitted call after which the bucket is unused again, or `None` if it follows from the
+    /// count.
+    #[must_use]
+    pub const fn reset_after(&self) -> Option<Duration> {
+        self.reset_after
+    }
+
+    /// Returns the capacity under a rule of that count: the count itself unless it was set, and 0 for a count of 0.
+    #[must_use]
+    pub fn capacity_for(&self, count: u64) -> u64 {
         if count == 0 { 0 } else { self.capacity.unwrap_or(count) }
     }
 
-    /// Returns how many tokens an unused bucket holds, at the rule's `count`.
+    /// Returns the number of tokens in an unused bucket under a rule of that count, at most the capacity.
     #[must_use]
-    pub fn initial_or(&self, count: u64) -> u64 {
-        let capacity = self.capacity_or(count);
+    pub fn initial_for(&self, count: u64) -> u64 {
+        let capacity = self.capacity_for(count);
         self.initial.map_or(capacity, |initial| initial.min(capacity))
     }
 
-    /// Returns after how long without an admitted call the bucket is unused again, at the rule's `count`.
+    /// Returns the time without an admitted call after which the bucket is unused again, under a rule of that count.
     #[must_use]
-    pub fn reset_after_or(&self, count: u64) -> Duration {
-        self.reset_after.unwrap_or_else(|| self.fill_time(count).min(MAX_PER))
+    pub fn reset_after_for(&self, count: u64) -> Duration {
+        self.reset_after.unwrap_or_else(|| self.fill_time_for(count).min(MAX_PER))
     }
 
-    /// Returns the time in which the bucket fills from empty, at the rule's `count`, rounded up to a microsecond.
+    /// Returns the time in which the bucket fills from empty under a rule of that count, rounded up to a microsecond.
     #[must_use]
-    pub fn fill_time(&self, count: u64) -> Duration {
-        let tokens_us = u128::from(self.capacity_or(count)) * self.per.as_micros();
+    pub fn fill_time_for(&self, count: u64) -> Duration {
+        let tokens_us = u128::from(self.capacity_for(count)) * self.per.as_micros();
         let us = tokens_us.div_ceil(u128::from(count.max(1)));
         Duration::from_micros(u64::try_from(us).unwrap_or(u64::MAX))
     }
 
-    /// The greatest count at which the arithmetic stays exact.
+    /// Returns the greatest count for which the arithmetic is exact.
     pub(crate) fn greatest_count(&self) -> u64 {
         let per_us = self.per.as_micros();
         let greatest = match self.capacity {
@@ -105,30 +120,6 @@ impl TokenBucket {
             None => u128::from(MAX_EXACT) / (per_us + 1),
         };
         u64::try_from(greatest).unwrap_or(MAX_EXACT)
-    }
-
-    /// Returns the capacity if it was set.
-    #[must_use]
-    pub const fn capacity_set(&self) -> Option<u64> {
-        self.capacity
-    }
-
-    /// Returns how many tokens an unused bucket holds, if it was set.
-    #[must_use]
-    pub const fn initial_set(&self) -> Option<u64> {
-        self.initial
-    }
-
-    /// Returns after how long without an admitted call the bucket is unused again, if it was set.
-    #[must_use]
-    pub const fn reset_after_set(&self) -> Option<Duration> {
-        self.reset_after
-    }
-}
-
-impl From<TokenBucket> for Rule {
-    fn from(bucket: TokenBucket) -> Self {
-        bucket.into_rule()
     }
 }
 
@@ -139,24 +130,32 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn what_is_not_set_follows_from_the_count() {
-        let bucket = TokenBucket::new(5, SECOND);
-        assert_eq!((bucket.capacity_or(5), bucket.initial_or(5), bucket.reset_after_or(5)), (5, 5, SECOND));
-        assert_eq!((bucket.capacity_or(7), bucket.initial_or(7)), (7, 7));
+    fn a_parameter_that_is_not_set_follows_from_the_count() {
+        let bucket = TokenBucket::new(SECOND);
+        assert_eq!(bucket.capacity_for(5), 5);
+        assert_eq!(bucket.initial_for(5), 5);
+        assert_eq!(bucket.reset_after_for(5), SECOND);
+        assert_eq!(bucket.capacity_for(7), 7);
+        assert_eq!(bucket.initial_for(7), 7);
     }
 
     #[test]
-    fn whatever_the_count_the_parts_fit_together() {
-        let bucket = TokenBucket::new(5, SECOND).initial(3);
-        assert_eq!((bucket.initial_or(5), bucket.initial_or(2), bucket.initial_or(0)), (3, 2, 0));
-        let bucket = TokenBucket::new(5, MAX_PER).capacity(100);
-        assert_eq!((bucket.capacity_or(1), bucket.capacity_or(0)), (100, 0));
-        assert_eq!((bucket.reset_after_or(5), bucket.reset_after_or(0)), (MAX_PER, Duration::ZERO));
+    fn the_initial_tokens_fit_into_the_capacity_for_every_count() {
+        let bucket = TokenBucket::new(SECOND).with_initial(3);
+        assert_eq!([5, 2, 0].map(|count| bucket.initial_for(count)), [3, 2, 0]);
+    }
+
+    #[test]
+    fn a_count_of_zero_leaves_no_room() {
+        let bucket = TokenBucket::new(MAX_PER).with_capacity(100);
+        assert_eq!([1, 0].map(|count| bucket.capacity_for(count)), [100, 0]);
+        assert_eq!([5, 0].map(|count| bucket.reset_after_for(count)), [MAX_PER, Duration::ZERO]);
     }
 
     #[test]
     fn the_time_to_fill_is_rounded_up() {
-        assert_eq!(TokenBucket::new(3, SECOND).capacity(1).fill_time(3), Duration::from_micros(333_334));
-        assert_eq!(TokenBucket::new(5, SECOND).capacity(100).fill_time(5), 20 * SECOND);
+        let fill_time = |count, capacity| TokenBucket::new(SECOND).with_capacity(capacity).fill_time_for(count);
+        assert_eq!(fill_time(3, 1), Duration::from_micros(333_334));
+        assert_eq!(fill_time(5, 100), 20 * SECOND);
     }
 }

@@ -80,7 +80,7 @@ const MICROS: u64 = 1_000_000;
 ///
 /// # Text and equality
 ///
-/// [`Display`](fmt::Display) writes `"0 0 6 * * *" Asia/Shanghai`, as in the [text form of a rule](crate::Rule).
+/// [`Display`](fmt::Display) writes `"0 0 6 * * *" Asia/Shanghai`, as in the [text form of a rule](crate::Rule#text-form).
 ///
 /// Two schedules are equal if their expressions have the same meaning and their zones the same name: `@daily` equals
 /// `0 0 0 * * ?`.

@@ -4,41 +4,48 @@ use std::fmt;
 use std::time::Duration;
 
 /// The units, longest first, with their length in microseconds.
-const UNITS: [(&str, u64); 5] =
-    [("d", 86_400_000_000), ("h", 3_600_000_000), ("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000)];
+const UNITS: [(&str, u64); 6] =
+    [("d", 86_400_000_000), ("h", 3_600_000_000), ("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1)];
 
-/// Why a text is no duration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The reason why a text is not a duration.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DurationError {
-    /// There is no text at all.
+    /// The text is empty.
     Empty,
     /// The text does not start with a whole number.
     NoNumber,
-    /// The number is followed by no unit.
+    /// No unit follows the number.
     NoUnit,
-    /// The number is followed by something that is no unit.
+    /// The text after the number is not a unit.
     UnknownUnit(String),
     /// The number of microseconds does not fit into 64 bits.
     TooLong,
 }
 
+impl DurationError {
+    /// Returns what is wrong, without the remedy.
+    pub(crate) fn fault(&self) -> String {
+        match self {
+            Self::Empty => "is empty".to_owned(),
+            Self::NoNumber => "does not start with a whole number".to_owned(),
+            Self::NoUnit => "has no unit".to_owned(),
+            Self::UnknownUnit(unit) => format!("has the unknown unit `{unit}`"),
+            Self::TooLong => "is too long".to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for DurationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("is empty"),
-            Self::NoNumber => f.write_str("does not start with a whole number"),
-            Self::NoUnit => f.write_str("has no unit"),
-            Self::UnknownUnit(unit) => write!(f, "has the unknown unit `{unit}`"),
-            Self::TooLong => f.write_str("is too long"),
-        }?;
-        f.write_str("; write a whole number and one of `ms`, `s`, `m`, `h`, `d`, like \"60s\"")
+        let fault = self.fault();
+        write!(f, "{fault}; write a whole number and one of `ms`, `s`, `m`, `h`, `d`, like \"60s\"")
     }
 }
 
 impl std::error::Error for DurationError {}
 
-/// Reads a duration: a whole number followed by `ms`, `s`, `m`, `h` or `d` (days of 24 hours).
+/// Reads a duration: a whole number followed by `us`, `ms`, `s`, `m`, `h` or `d` (days of 24 hours).
 ///
 /// The grammar is small on purpose: no fractions, no sums, no months, no white space.
 ///
@@ -73,9 +80,10 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     number.checked_mul(unit_us).map(Duration::from_micros).ok_or(DurationError::TooLong)
 }
 
-/// Writes a duration the way [`parse_duration`] reads it, in the longest unit that is exact.
+/// Writes a duration in the longest unit that is exact.
 ///
-/// Durations of no whole number of milliseconds, which the grammar cannot say, are written in `us` or `ns`.
+/// [`parse_duration`] reads it back, except for a fraction of a microsecond, written in `ns`, and for more microseconds
+/// than fit into 64 bits, written in `s`. No rule that passes [`validate`](crate::validate()) has one of these.
 ///
 /// # Examples
 ///
@@ -92,21 +100,28 @@ pub fn format_duration(duration: Duration) -> String {
     if !duration.subsec_nanos().is_multiple_of(1_000) {
         return format!("{}ns", duration.as_nanos());
     }
-    UNITS
-        .iter()
-        .find(|&&(_, unit_us)| us >= unit_us && us % unit_us == 0)
-        .map_or_else(|| format!("{us}us"), |(name, unit_us)| format!("{}{name}", us / unit_us))
+    let exact = UNITS.iter().find(|&&(_, unit_us)| us >= unit_us && us.is_multiple_of(unit_us));
+    exact.map_or_else(|| "0s".to_owned(), |(name, unit_us)| format!("{}{name}", us / unit_us))
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
+    proptest! {
+        #[test]
+        fn whole_microseconds_are_read_back_as_they_were_written(us: u64) {
+            let duration = Duration::from_micros(us);
+            prop_assert_eq!(parse_duration(&format_duration(duration)), Ok(duration));
+        }
+    }
+
     #[test]
-    fn every_unit_is_read_and_written_back() {
-        for text in ["1ms", "1500ms", "1s", "59s", "1m", "61m", "1h", "25h", "1d", "365d"] {
-            let duration = parse_duration(text).unwrap();
-            assert_eq!(format_duration(duration), text);
+    fn every_unit_is_read_and_written() {
+        for text in ["1us", "1ms", "1500ms", "1s", "59s", "1m", "61m", "1h", "25h", "1d", "365d"] {
+            assert_eq!(format_duration(parse_duration(text).unwrap()), text);
         }
     }
 
@@ -115,10 +130,12 @@ mod tests {
         assert_eq!(format_duration(parse_duration("24h").unwrap()), "1d");
         assert_eq!(format_duration(Duration::from_micros(7)), "7us");
         assert_eq!(format_duration(Duration::from_nanos(1_001)), "1001ns");
+        assert_eq!(format_duration(Duration::ZERO), "0s");
+        assert_eq!(format_duration(Duration::MAX), "18446744073709551615s");
     }
 
     #[test]
-    fn anything_else_is_refused_by_its_own_name() {
+    fn each_other_text_has_its_own_error() {
         assert_eq!(parse_duration(""), Err(DurationError::Empty));
         assert_eq!(parse_duration("s"), Err(DurationError::NoNumber));
         assert_eq!(parse_duration("-5s"), Err(DurationError::NoNumber));

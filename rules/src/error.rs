@@ -1,8 +1,8 @@
-//! What can be wrong with the rules of a policy.
+//! The mistakes in the rules of a policy.
 
 use std::fmt;
 
-/// The part of a rule that an error is about.
+/// The part of a rule or of a ban that an error is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Field {
@@ -18,32 +18,39 @@ pub enum Field {
     Initial,
     /// Its `reset_after`.
     ResetAfter,
+    /// Its `name`.
+    Name,
+    /// The subject that it counts.
+    Subject,
     /// A ban's `denials`.
     Denials,
     /// A ban's `within`.
     Within,
     /// A ban's `duration`.
     Duration,
-    /// Its `name`.
-    Name,
 }
 
-/// A mistake in the rules of a policy: what is wrong, where, and how to mend it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A mistake in the rules of a policy: what is wrong, where, and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RuleError {
-    pub(crate) rule: Option<usize>,
-    pub(crate) field: Field,
-    pub(crate) message: String,
+    position: Option<usize>,
+    field: Field,
+    message: String,
 }
 
 impl RuleError {
-    /// Returns the position of the mistaken rule, or `None` when the mistake is the policy's.
+    /// Returns the position of the mistaken rule, counted from 0, or `None` if the mistake is not in a single rule.
     #[must_use]
-    pub fn rule(&self) -> Option<usize> {
-        self.rule
+    pub fn position(&self) -> Option<usize> {
+        self.position
     }
 
-    /// Returns the part of the rule that is mistaken.
+    /// Returns the same mistake at another position.
+    pub(crate) fn moved(self, position: impl Fn(usize) -> Option<usize>) -> Self {
+        Self { position: self.position.and_then(position), ..self }
+    }
+
+    /// Returns the mistaken part of the rule.
     #[must_use]
     pub fn field(&self) -> Field {
         self.field
@@ -57,3 +64,44 @@ impl fmt::Display for RuleError {
 }
 
 impl std::error::Error for RuleError {}
+
+/// A mistake whose position is not known yet.
+#[derive(Debug)]
+pub(crate) struct Mistake {
+    field: Field,
+    message: String,
+}
+
+impl Mistake {
+    pub(crate) fn new(field: Field, message: impl Into<String>) -> Self {
+        Self { field, message: message.into() }
+    }
+
+    /// Returns the mistake as one of the rule at this position.
+    pub(crate) fn at(self, position: usize) -> RuleError {
+        RuleError { position: Some(position), field: self.field, message: self.message }
+    }
+
+    /// Returns the mistake as one that is not in a single rule.
+    pub(crate) fn in_policy(self) -> RuleError {
+        RuleError { position: None, field: self.field, message: self.message }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::duration::DurationError;
+    use crate::text::ParseRuleError;
+
+    fn is_error<E: std::error::Error + Clone + Eq + std::hash::Hash + Send + Sync + 'static>() {}
+
+    #[test]
+    fn every_error_can_be_a_source() {
+        is_error::<RuleError>();
+        is_error::<ParseRuleError>();
+        is_error::<DurationError>();
+        #[cfg(feature = "cron")]
+        is_error::<crate::cron::ScheduleError>();
+    }
+}

@@ -1,33 +1,38 @@
 //! What a [Tallygate](https://docs.rs/tallygate) policy is: rules, durations and their validation.
 //!
-//! The attribute uses this crate while compiling and the runtime uses it while running, so a policy that one of them
-//! refuses is refused by the other with the same words. It is pure: no input, no output, and without the feature
-//! `cron` no dependencies.
+//! The attribute uses this crate at compile time and the runtime uses it at run time, so both refuse the same policies
+//! with the same words. The crate is pure: no input, no output, and no dependencies without the feature `cron`.
 //!
 //! Most users want the `tallygate` crate, which re-exports what they need from here.
 
+mod algorithm;
 mod alphabet;
 mod ban;
 mod bucket;
+mod costs;
 #[cfg(feature = "cron")]
 mod cron;
 mod duration;
 mod error;
+mod limits;
 mod nearest;
 mod overriding;
 mod rule;
+mod text;
 mod validate;
 
-pub use alphabet::{is_plain, is_printed};
-pub use ban::{Ban, MAX_DENIALS};
-pub use bucket::TokenBucket;
+pub use self::algorithm::{Algorithm, Role};
+pub use self::alphabet::{is_plain, is_printed};
+pub use self::ban::Ban;
+pub use self::bucket::TokenBucket;
+pub use self::costs::Costs;
 #[cfg(feature = "cron")]
-pub use cron::{CronField, Schedule, ScheduleError};
-pub use duration::{DurationError, format_duration, parse_duration};
-pub use error::{Field, RuleError};
-pub use nearest::nearest;
-pub use overriding::validate_override;
-pub use rule::{Algorithm, DUPLICATE_PER, Role, Rule};
-pub use validate::{
-    MAX_COUNTER_COUNT, MAX_EXACT, MAX_PER, MAX_RULES, MAX_SLIDING_COUNT, implied_by, validate, validate_by_subject,
-};
+pub use self::cron::{CronField, Schedule, ScheduleError};
+pub use self::duration::{DurationError, format_duration, parse_duration};
+pub use self::error::{Field, RuleError};
+pub use self::limits::{MAX_COUNTER_COUNT, MAX_DENIALS, MAX_EXACT, MAX_PER, MAX_RULES, MAX_SLIDING_COUNT};
+pub use self::nearest::nearest;
+pub use self::overriding::{EffectiveRule, RuleChange, RuleId, override_rules, validate_override};
+pub use self::rule::{DUPLICATE_PER, Rule};
+pub use self::text::{ParseRuleError, format_rules, parse_rules};
+pub use self::validate::{implied_by, validate, validate_ban, validate_by_subject};

@@ -1,70 +1,66 @@
 //! A rule: a limit, as an algorithm with its parameters.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::time::Duration;
 
+use crate::algorithm::{Algorithm, Role};
+use crate::bucket::TokenBucket;
 #[cfg(feature = "cron")]
-use crate::Schedule;
-use crate::{MAX_COUNTER_COUNT, MAX_EXACT, MAX_SLIDING_COUNT, TokenBucket, format_duration};
+use crate::cron::Schedule;
+use crate::limits::{MAX_COUNTER_COUNT, MAX_EXACT, MAX_SLIDING_COUNT};
 
-/// The window of a `prevent_duplicate` that names none: five seconds.
+/// The window of a `prevent_duplicate` without `per`: five seconds.
 pub const DUPLICATE_PER: Duration = Duration::from_secs(5);
-
-/// How a rule counts.
-///
-/// Times are whole microseconds, read once per decision from the clock of the storage.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Algorithm {
-    /// Admits a call when the weight admitted in `(now − per, now]` and its own cost are at most the count.
-    ///
-    /// The exact sliding window, also known as a sliding log: in no window of length `per`, wherever it starts, is more
-    /// than the count admitted. It remembers every unit of weight it admits.
-    SlidingWindow {
-        /// The length of the window.
-        per: Duration,
-    },
-    /// Admits a call when the weight of the current slot, the weight of the slot before in proportion to how much of it
-    /// the window still covers, and the call's own cost are at most the count.
-    ///
-    /// The approximate sliding window of constant memory, also known as a sliding window counter. Slots of length `per`
-    /// begin at multiples of `per` since 1970.
-    SlidingCounter {
-        /// The length of a slot, and of the window.
-        per: Duration,
-    },
-    /// Admits a call when the weight since the window opened and its own cost are at most the count.
-    ///
-    /// A window opens at the first hit and lasts `per`.
-    FixedWindow {
-        /// The length of a window.
-        per: Duration,
-    },
-    /// Admits a call when the weight since the last tick of the schedule and its own cost are at most the count.
-    #[cfg(feature = "cron")]
-    Cron {
-        /// When the rule starts counting afresh.
-        schedule: Schedule,
-    },
-    /// Admits a call when the bucket holds as many tokens as it costs.
-    TokenBucket(TokenBucket),
-}
-
-/// What the denial of a rule means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Role {
-    /// A limit like any other.
-    Limit,
-    /// A rule in front of the others, that tells a repeated call from too many calls.
-    Duplicate,
-}
 
 /// A limit on how much one subject may do.
 ///
-/// Building a rule checks nothing: [`validate`](crate::validate()) does, for all rules of a policy at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Building a rule checks nothing: [`validate`](crate::validate()) checks all rules of a policy together.
+///
+/// # Text form
+///
+/// [`Display`](std::fmt::Display) writes a rule as text for people, and [`FromStr`](std::str::FromStr) reads it back.
+/// [`parse_rules`](crate::parse_rules) and [`format_rules`](crate::format_rules) do the same for a list of rules, separated
+/// by `,` or `·`.
+///
+/// | text | rule |
+/// | --- | --- |
+/// | `100 per 1h` | [sliding window](Self::sliding_window) |
+/// | `about 100000 per 1h` | [sliding counter](Self::sliding_counter) |
+/// | `100 per fixed 1h` | [fixed window](Self::fixed_window) |
+/// | `5 per 1s burst 100` | [token bucket](Self::from_bucket) with a capacity of 100 |
+/// | `5 per 1s bucket` | [token bucket](Self::token_bucket) with the capacity of its count |
+/// | `5 per 1s burst 100 initial 3 reset_after 10m` | with the other parameters of a [`TokenBucket`]; each may be left out |
+/// | `10 per "0 0 6 * * *" Asia/Shanghai` | [schedule](Self::cron): six cron fields in quotes and a time zone |
+/// | `10 per @daily` | schedule: a macro needs no quotes; without a time zone it is `UTC` |
+/// | `prevent_duplicate per 5s` | [duplicate](Self::duplicate); without `per`, [5 seconds](DUPLICATE_PER) |
+/// | `prevent_duplicate 2 per 5s` | duplicate with another count than 1 |
+/// | `0 per 1h` | any rule with a count of 0 admits nothing |
+/// | `n per 1h` | any rule whose count is given by [each call](Self::varying) |
+/// | `100 per 1d as daily`, `100 per 1d as "each day"` | any rule with a [name](Self::named) |
+///
+/// * A count is a whole number of decimal digits.
+/// * A duration is a whole number and one of `us`, `ms`, `s`, `m`, `h`, `d`, without a space between them.
+/// * Words are separated by white space and are in lower case. The words after the window may stand in any order.
+/// * A name needs quotes unless it consists of letters, digits, `_`, `-` and `.`. Quotes are `"` or `'`; within them, `\`
+///   stands before a quote or a `\`.
+/// * Outside of quotes, no rule contains `,` or `·`.
+///
+/// Any rule that passes [`validate`](crate::validate()) or [`validate_override`](crate::validate_override) is equal to the
+/// rule that is read from its text. `{:#}` leaves the name out.
+///
+/// ```
+/// use std::time::Duration;
+/// use tallygate_rules::Rule;
+///
+/// let rule: Rule = "100 per 1h as hourly".parse()?;
+/// assert_eq!(rule, Rule::sliding_window(100, Duration::from_secs(3_600)).named("hourly"));
+/// assert_eq!(rule.to_string(), "100 per 1h as hourly");
+///
+/// let error = "100/hour".parse::<Rule>().unwrap_err();
+/// assert_eq!(error.suggestion(), Some("100 per 1h"));
+/// # Ok::<(), tallygate_rules::ParseRuleError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rule {
     role: Role,
     algorithm: Algorithm,
@@ -77,76 +73,81 @@ impl Rule {
     /// At most `count` in any window of length `per`: the exact sliding window.
     #[must_use]
     pub const fn sliding_window(count: u64, per: Duration) -> Self {
-        Self::limit(Algorithm::SlidingWindow { per }, count)
+        Self::limit(count, Algorithm::SlidingWindow { per })
     }
 
     /// About `count` in any window of length `per`, in constant memory: for very large counts.
     #[must_use]
     pub const fn sliding_counter(count: u64, per: Duration) -> Self {
-        Self::limit(Algorithm::SlidingCounter { per }, count)
+        Self::limit(count, Algorithm::SlidingCounter { per })
     }
 
     /// At most `count` in a window that opens at the first hit and lasts `per`.
     #[must_use]
     pub const fn fixed_window(count: u64, per: Duration) -> Self {
-        Self::limit(Algorithm::FixedWindow { per }, count)
+        Self::limit(count, Algorithm::FixedWindow { per })
     }
 
     /// At most `count` between two ticks of a schedule.
     #[cfg(feature = "cron")]
     #[must_use]
     pub const fn cron(count: u64, schedule: Schedule) -> Self {
-        Self::limit(Algorithm::Cron { schedule }, count)
+        Self::limit(count, Algorithm::Cron { schedule })
     }
 
-    /// `count` tokens per `per`, flowing into a bucket that holds `count`: see [`TokenBucket`] for more.
+    /// A token bucket that holds `count` tokens, into which `count` tokens flow per `per`.
+    ///
+    /// For another capacity and other parameters, see [`from_bucket`](Self::from_bucket).
     #[must_use]
     pub const fn token_bucket(count: u64, per: Duration) -> Self {
-        TokenBucket::new(count, per).into_rule()
+        Self::from_bucket(count, TokenBucket::new(per))
     }
 
-    /// One call in any window of length `per`; whatever comes earlier is a duplicate.
+    /// A token bucket with parameters, into which `count` tokens flow per [`TokenBucket::per`].
+    #[must_use]
+    pub const fn from_bucket(count: u64, bucket: TokenBucket) -> Self {
+        Self::limit(count, Algorithm::TokenBucket(bucket))
+    }
+
+    /// One call in any window of length `per`; the next ones are duplicates.
     ///
-    /// It weighs calls, not their cost: a call of any cost is one call.
+    /// It counts calls and ignores their cost.
     #[must_use]
     pub const fn duplicate(per: Duration) -> Self {
-        let mut rule = Self::limit(Algorithm::SlidingWindow { per }, 1);
+        let mut rule = Self::limit(1, Algorithm::SlidingWindow { per });
         rule.role = Role::Duplicate;
         rule
     }
 
-    pub(crate) const fn limit(algorithm: Algorithm, count: u64) -> Self {
+    const fn limit(count: u64, algorithm: Algorithm) -> Self {
         Self { role: Role::Limit, algorithm, count, varies: false, name: None }
     }
 
     /// Returns the same rule with another count.
     #[must_use]
-    pub fn with_count(mut self, count: u64) -> Self {
-        self.count = count;
-        self.varies = false;
-        self
+    pub fn with_count(self, count: u64) -> Self {
+        Self { count, varies: false, ..self }
     }
 
-    /// Returns the same rule with a count that every call says anew. Until one does, the rule admits nothing.
+    /// Returns the same rule with a count that each call gives. A call that gives none is denied.
     #[must_use]
     pub fn varying(self) -> Self {
-        Self { varies: true, ..self.with_count(0) }
+        Self { count: 0, varies: true, ..self }
     }
 
-    /// Returns the same rule with a name, by which a rejection tells it from the other rules of its policy.
+    /// Returns the same rule with a name, which identifies it among the rules of its policy.
     #[must_use]
-    pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        self.name = Some(name.into());
-        self
+    pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
+        Self { name: Some(name.into()), ..self }
     }
 
-    /// Returns the name of this rule, if it was given one.
+    /// Returns the name of this rule, if it has one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Returns whether every call says the count of this rule anew.
+    /// Returns whether each call gives the count of this rule.
     #[must_use]
     pub const fn is_varying(&self) -> bool {
         self.varies
@@ -164,13 +165,14 @@ impl Rule {
         &self.algorithm
     }
 
-    /// Returns the greatest weight this rule admits in its window; of a token bucket, the tokens that flow in per `per`.
+    /// Returns the greatest weight that this rule admits in its window; for a token bucket, the tokens that flow in per
+    /// `per`.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the length of this rule's window, or `None` for windows that end at the ticks of a schedule.
+    /// Returns the length of this rule's window, or `None` for the windows of a schedule.
     #[must_use]
     pub const fn per(&self) -> Option<Duration> {
         match &self.algorithm {
@@ -183,11 +185,11 @@ impl Rule {
         }
     }
 
-    /// Returns the tokens that this rule's bucket holds, or `None` when it has no bucket.
+    /// Returns the most tokens in this rule's bucket, or `None` for other algorithms.
     #[must_use]
     pub fn capacity(&self) -> Option<u64> {
         match &self.algorithm {
-            Algorithm::TokenBucket(bucket) => Some(bucket.capacity_or(self.count)),
+            Algorithm::TokenBucket(bucket) => Some(bucket.capacity_for(self.count)),
             _ => None,
         }
     }
@@ -203,7 +205,7 @@ impl Rule {
         }
     }
 
-    /// Returns the greatest cost that a call can have and still fit.
+    /// Returns the greatest cost of a call that this rule can admit.
     #[must_use]
     pub fn greatest_cost(&self) -> u64 {
         match self.role {
@@ -211,25 +213,15 @@ impl Rule {
             Role::Limit => self.capacity().unwrap_or(self.count),
         }
     }
-}
 
-/// Writes the limit in words: `10 per 1m`, or `n per 1m` where the count varies.
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = if self.varies { "n".to_owned() } else { self.count.to_string() };
-        match &self.algorithm {
-            Algorithm::SlidingWindow { per } => write!(f, "{count} per {}", format_duration(*per)),
-            Algorithm::SlidingCounter { per } => write!(f, "about {count} per {}", format_duration(*per)),
-            Algorithm::FixedWindow { per } => write!(f, "{count} per fixed window of {}", format_duration(*per)),
-            #[cfg(feature = "cron")]
-            Algorithm::Cron { schedule } => write!(f, "{count} per {schedule}"),
-            Algorithm::TokenBucket(bucket) => {
-                write!(f, "{count} per {} from a bucket of ", format_duration(bucket.per()))?;
-                match bucket.capacity_set() {
-                    Some(capacity) => write!(f, "{capacity}"),
-                    None => f.write_str(&count),
-                }
-            }
-        }
+    /// Returns whether the other rule has the same role, algorithm and window. Counts, names and the other parameters of
+    /// token buckets may differ.
+    #[must_use]
+    pub fn has_same_window(&self, other: &Self) -> bool {
+        let same_window = match (&self.algorithm, &other.algorithm) {
+            (Algorithm::TokenBucket(one), Algorithm::TokenBucket(other)) => one.per() == other.per(),
+            (one, other) => one == other,
+        };
+        self.role == other.role && same_window
     }
 }

@@ -81,7 +81,7 @@ impl Error {
         if policy.is_empty() {
             texts.push("`name` must not be empty, like `Policy::builder(\"sms\")`".to_owned());
         }
-        texts.extend(mistakes.iter().map(|mistake| match mistake.rule() {
+        texts.extend(mistakes.iter().map(|mistake| match mistake.position() {
             Some(position) => format!("rule {position}: {mistake}"),
             None => mistake.to_string(),
         }));

@@ -12,10 +12,14 @@ pub fn lifetime(rule: &Rule, now_us: u64) -> Duration {
         Algorithm::TokenBucket(bucket) => {
             // A rule that admits nothing remembers what it admitted while it did.
             let count = rule.count().max(1);
-            let capacity = bucket.capacity_or(count);
-            let reset_after = bucket.reset_after_or(count);
+            let capacity = bucket.capacity_for(count);
+            let reset_after = bucket.reset_after_for(count);
             // A bucket that is full is like one that was never used, unless that has less in it.
-            if bucket.initial_or(count) == capacity { reset_after.min(bucket.fill_time(count)) } else { reset_after }
+            if bucket.initial_for(count) == capacity {
+                reset_after.min(bucket.fill_time_for(count))
+            } else {
+                reset_after
+            }
         }
         Algorithm::Cron { schedule } => gap(schedule, now_us),
         _ => rule.per().expect("a window has a length"),

@@ -10,14 +10,14 @@ use tallygate::{Policy, Rule, Schedule, TokenBucket};
 pub fn mixes(unit: Duration) -> Vec<Policy> {
     let expression = if unit < Duration::from_secs(60) { "* * * * * *" } else { "0 * * * * *" };
     let schedule = Schedule::parse(expression, "UTC").expect("a schedule");
-    let bucket = TokenBucket::new(3, unit).capacity(6);
+    let bucket = TokenBucket::new(unit).with_capacity(6);
     let alone = [
         vec![Rule::sliding_window(3, unit), Rule::sliding_window(5, 2 * unit)],
         vec![Rule::sliding_counter(4, unit)],
         vec![Rule::fixed_window(2, unit)],
         vec![Rule::cron(40, schedule)],
-        vec![bucket.clone().into()],
-        vec![bucket.initial(1).reset_after(3 * unit).into()],
+        vec![Rule::from_bucket(3, bucket)],
+        vec![Rule::from_bucket(3, bucket.with_initial(1).with_reset_after(3 * unit))],
     ];
     let without_another_bucket = alone.iter().take(5).flatten().cloned();
     let together: Vec<_> = without_another_bucket.chain([Rule::duplicate(unit / 8)]).collect();

@@ -117,12 +117,12 @@ async fn refunds_among_hits_that_expire_let_no_window_exceed_its_count(limiter: 
 
 async fn whatever_was_not_given_back_stays_counted_and_nothing_else(limiter: Limiter) {
     const COUNT: u64 = 400;
-    let bucket = TokenBucket::new(1, 24 * HOUR).capacity(COUNT).reset_after(1_000 * HOUR);
+    let bucket = TokenBucket::new(24 * HOUR).with_capacity(COUNT).with_reset_after(1_000 * HOUR);
     let rules = [
         Rule::sliding_window(COUNT, HOUR),
         Rule::sliding_counter(COUNT, 1_000 * HOUR),
         Rule::fixed_window(COUNT, 2 * HOUR),
-        bucket.into(),
+        Rule::from_bucket(1, bucket),
     ];
     let policy = Policy::builder("kept").rules(rules).build().unwrap();
     let mut callers = JoinSet::new();

@@ -96,8 +96,8 @@ async fn a_log_beside_a_rule_of_long_memory_is_as_short_as_alone() {
 #[tokio::test]
 async fn a_cell_is_three_numbers_in_front_of_the_log() {
     let (clocked, limiter, mut stored) = clocked().await;
-    let bucket = TokenBucket::new(5, secs(1)).capacity(9);
-    let rules = [Rule::fixed_window(9, secs(60)), Rule::sliding_window(9, secs(1)), bucket.into(), COUNTER];
+    let bucket = Rule::from_bucket(5, TokenBucket::new(secs(1)).with_capacity(9));
+    let rules = [Rule::fixed_window(9, secs(60)), Rule::sliding_window(9, secs(1)), bucket, COUNTER];
     let policy = Policy::builder("p").rules(rules).build().unwrap();
     let subject = Subject::of("s");
     let cost = |cost| limiter.check(&policy, &subject).cost(cost).into_future();

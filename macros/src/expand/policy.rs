@@ -107,10 +107,10 @@ impl Expansion<'_> {
     fn bucket(self, bucket: &TokenBucket, count: u64) -> TokenStream {
         let private = self.private();
         let per = duration(bucket.per());
-        let capacity = bucket.capacity_set().map(|tokens| ours!(.capacity(#tokens)));
-        let initial = bucket.initial_set().map(|tokens| ours!(.initial(#tokens)));
-        let reset_after = bucket.reset_after_set().map(duration).map(|idle| ours!(.reset_after(#idle)));
-        ours!(#private::TokenBucket::new(#count, #per) #capacity #initial #reset_after .into_rule())
+        let capacity = bucket.capacity().map(|tokens| ours!(.with_capacity(#tokens)));
+        let initial = bucket.initial().map(|tokens| ours!(.with_initial(#tokens)));
+        let reset_after = bucket.reset_after().map(duration).map(|idle| ours!(.with_reset_after(#idle)));
+        ours!(#private::Rule::from_bucket(#count, #private::TokenBucket::new(#per) #capacity #initial #reset_after))
     }
 }
 

@@ -90,7 +90,7 @@ fn the_documentation_ends_with_the_limits_in_words() {
         rule(count = 10, per = "60s"),
         rule(count = 20, per = "120s", name = "twice"),
         rule(count = plan.calls(), per = "1h"),
-        rule(count = 5, per = "1s", algorithm = "token_bucket", capacity = 100),
+        rule(count = 5, per = "1h", algorithm = "token_bucket", capacity = 100),
     };
     insta::assert_snapshot!(expansion(attribute, &item));
 }

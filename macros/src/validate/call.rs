@@ -16,9 +16,9 @@ pub(super) fn check_cost(model: &Model, mistakes: &mut Mistakes) {
     let known = model.rules.iter().filter(|rule| rule.complete && rule.count.is_none());
     let strictest = known.map(|rule| &rule.rule).min_by_key(|rule| rule.greatest_cost());
     if let Some(rule) = strictest.filter(|rule| cost > rule.greatest_cost()) {
-        let (greatest, rule) = (rule.greatest_cost(), rule.to_string().replace('`', ""));
+        let greatest = rule.greatest_cost();
         let message = format!(
-            "no call of this `cost` is ever admitted: `{rule}` admits at most {greatest} at once; lower the `cost`"
+            "no call of this `cost` is ever admitted: `{rule:#}` admits at most {greatest} at once; lower the `cost`"
         );
         mistakes.report(place, message);
     }

@@ -1,10 +1,11 @@
 //! Checks of rules and bans, and of the subjects that they count.
 
-use tallygate_rules::{Role, Rule, RuleError};
+use tallygate_rules::{Costs, Role, Rule, RuleError, validate_ban, validate_by_subject};
 
+use crate::attr::Amount;
 use crate::diagnostic::{Mistakes, Place};
 use crate::model::Model;
-use crate::rule::RuleModel;
+use crate::rule::{RuleModel, number};
 
 /// Reports every mistake in the rules. A rule of which a part could not be read is checked alone.
 pub(super) fn check_rules(model: &Model, mistakes: &mut Mistakes) {
@@ -19,13 +20,22 @@ pub(super) fn check_rules(model: &Model, mistakes: &mut Mistakes) {
 
 fn check_together(model: &Model, models: &[&RuleModel], mistakes: &mut Mistakes) {
     let rules: Vec<(_, Rule)> = models.iter().map(|rule| (model.label(rule), rule.rule.clone())).collect();
-    for mistake in tallygate_rules::validate_by_subject(&rules).err().into_iter().flatten() {
+    for mistake in validate_by_subject(&rules, costs(model)).err().into_iter().flatten() {
         mistakes.report(place_of(&mistake, models), &mistake);
     }
 }
 
+/// Returns the costs of the calls. Without a `cost`, every call costs 1.
+fn costs(model: &Model) -> Costs {
+    match &model.cost {
+        None => Costs::Always(1),
+        Some(Amount::Literal(cost)) => Costs::Always(number(cost)),
+        Some(Amount::Expression(_)) => Costs::Any,
+    }
+}
+
 fn place_of(mistake: &RuleError, models: &[&RuleModel]) -> Place {
-    let Some(rule) = mistake.rule().and_then(|index| models.get(index)) else {
+    let Some(rule) = mistake.position().and_then(|index| models.get(index)) else {
         return Place::attribute();
     };
     rule.place_of(mistake.field())
@@ -69,7 +79,10 @@ pub(super) fn check_duplicate_keyed(model: &Model, mistakes: &mut Mistakes) {
 /// Reports every mistake in the ban, and a ban of all callers where the rules separate them.
 pub(super) fn check_ban(model: &Model, mistakes: &mut Mistakes) {
     let Some(ban) = &model.ban else { return };
-    for mistake in ban.ban.validate().err().into_iter().flatten() {
+    // The rate of a rule is not known if a part of it could not be read.
+    let known = model.rules.iter().all(|rule| rule.complete);
+    let rules = model.rules.iter().filter(|_| known).map(|rule| &rule.rule);
+    for mistake in validate_ban(&ban.ban, rules).err().into_iter().flatten() {
         mistakes.report(ban.place_of(mistake.field()), &mistake);
     }
     if let (Some(key), false) = (rule_key(model), model.keyed) {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tallygate_rules::{Ban, Rule, validate_by_subject};
+use tallygate_rules::{Ban, Costs, Rule, validate_ban, validate_by_subject};
 
 use crate::error::Error;
 use crate::policy::{Policy, registry};
@@ -76,8 +76,9 @@ impl PolicyBuilder {
     /// An empty name, or a mistake in the rules that the attribute refuses at compile time. The error lists all of them:
     /// see [`Error::rule_errors`].
     pub fn build(self) -> Result<Policy, Error> {
-        let rules = validate_by_subject(&self.rules).err();
-        let ban = self.ban.and_then(|ban| ban.validate().err());
+        // A check by hand may have any cost.
+        let rules = validate_by_subject(&self.rules, Costs::Any).err();
+        let ban = self.ban.and_then(|ban| validate_ban(&ban, self.rules.iter().map(|(_, rule)| rule)).err());
         let mistakes: Vec<_> = rules.into_iter().chain(ban).flatten().collect();
         if self.name.is_empty() || !mistakes.is_empty() {
             return Err(Error::rules(&self.name, &mistakes));

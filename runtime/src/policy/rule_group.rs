@@ -153,10 +153,14 @@ fn memory_of(rule: &Rule) -> Duration {
         Algorithm::TokenBucket(bucket) => {
             // A rule that admits nothing remembers what it admitted while it did.
             let count = rule.count().max(1);
-            let capacity = bucket.capacity_or(count);
-            let reset_after = bucket.reset_after_or(count);
+            let capacity = bucket.capacity_for(count);
+            let reset_after = bucket.reset_after_for(count);
             // A full bucket is like an unused one, unless that begins with less.
-            if bucket.initial_or(count) == capacity { reset_after.min(bucket.fill_time(count)) } else { reset_after }
+            if bucket.initial_for(count) == capacity {
+                reset_after.min(bucket.fill_time_for(count))
+            } else {
+                reset_after
+            }
         }
         _ => Duration::ZERO,
     }
@@ -172,11 +176,6 @@ fn cell_tag(rule: &Rule) -> Option<String> {
         Algorithm::Cron { schedule } => Some(format!("k{}@{}", schedule.expression(), schedule.zone())),
         _ => None,
     }
-}
-
-/// Whether one rule counts as another does, their counts aside.
-pub(crate) fn is_like(one: &Rule, other: &Rule) -> bool {
-    one.role() == other.role() && one.per() == other.per() && cell_tag(one) == cell_tag(other)
 }
 
 /// Names how long the log of a tally reaches back, as in `/1d`; where there are cells, a digest names that and these.

@@ -63,10 +63,13 @@ mod tests {
     #[test]
     fn any_counts_leave_a_policy_sound() {
         let minute = Duration::from_secs(60);
-        let bucket = || tallygate_rules::TokenBucket::new(1, minute);
-        for rule in [bucket(), bucket().capacity(9), bucket().capacity(9).initial(9)].map(Rule::from) {
+        let bucket = tallygate_rules::TokenBucket::new(minute);
+        for bucket in [bucket, bucket.with_capacity(9), bucket.with_capacity(9).with_initial(9)] {
+            let rule = Rule::from_bucket(1, bucket);
             let policy = Policy::builder("sms").rule(rule).build().unwrap();
-            assert!(tallygate_rules::validate(policy.with_counts([u64::MAX]).rules()).is_ok());
+            assert!(
+                tallygate_rules::validate(policy.with_counts([u64::MAX]).rules(), tallygate_rules::Costs::Any).is_ok()
+            );
             assert_eq!(policy.with_counts([0]).rules()[0].capacity(), Some(0));
         }
     }

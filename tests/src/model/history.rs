@@ -151,7 +151,7 @@ impl History {
         let per = per(rule);
         match (rule.algorithm(), weighty) {
             // It is in use even if all was taken back.
-            (Algorithm::TokenBucket(bucket), _) => last.at + bucket.reset_after_or(rule.count()).as_micros(),
+            (Algorithm::TokenBucket(bucket), _) => last.at + bucket.reset_after_for(rule.count()).as_micros(),
             (_, None) => 0,
             (Algorithm::SlidingCounter { .. }, Some(hit)) => hit.at - hit.at % per + 2 * per,
             (Algorithm::FixedWindow { .. }, _) if self.window(per).1 == 0 => 0,
@@ -186,7 +186,7 @@ impl History {
                 let flown = (at - hit.at) * u128::from(rule.count());
                 (hit.level + flown).min(limit(rule) * per(rule))
             }
-            _ => u128::from(bucket.initial_or(rule.count())) * per(rule),
+            _ => u128::from(bucket.initial_for(rule.count())) * per(rule),
         }
     }
 }

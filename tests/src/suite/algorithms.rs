@@ -38,10 +38,10 @@ pub async fn a_cost_beyond_all_numbers_never_fits(stage: &Stage) {
 
 /// A rule whose count became 0 denies every call for ever, whatever it has counted, and reports that nothing is left.
 pub async fn a_count_of_zero_closes_the_door(stage: &Stage) {
-    let bucket = TokenBucket::new(2, secs(60)).capacity(5).initial(3).reset_after(secs(60));
+    let bucket = TokenBucket::new(secs(60)).with_capacity(5).with_initial(3).with_reset_after(secs(60));
     let windows =
         [Rule::sliding_window(2, secs(60)), Rule::sliding_counter(2, secs(60)), Rule::fixed_window(2, secs(60))];
-    for (index, rule) in windows.into_iter().chain([bucket.into()]).enumerate() {
+    for (index, rule) in windows.into_iter().chain([Rule::from_bucket(2, bucket)]).enumerate() {
         let (open, subject) = (policy("door", [rule]), Subject::of(index));
         for used in [false, true] {
             let decision = stage.costly(&open.with_counts([0]), &subject, 1).await;
@@ -76,9 +76,9 @@ pub async fn a_call_that_costs_nothing_leaves_every_rule_whole(stage: &Stage) {
 /// A bucket that is left alone forgets what has flown into it. So a call that another rule puts off for that long may
 /// find too little, and then it never fits.
 pub async fn a_wait_that_outlasts_a_bucket_is_for_ever(stage: &Stage) {
-    let bucket = TokenBucket::new(1, secs(1)).capacity(100).initial(2).reset_after(secs(30));
-    let window = policy("window", [Rule::sliding_window(6, secs(60)), bucket.clone().into()]);
-    let short = policy("short", [Rule::sliding_window(6, secs(20)), bucket.into()]);
+    let bucket = TokenBucket::new(secs(1)).with_capacity(100).with_initial(2).with_reset_after(secs(30));
+    let window = policy("window", [Rule::sliding_window(6, secs(60)), Rule::from_bucket(1, bucket)]);
+    let short = policy("short", [Rule::sliding_window(6, secs(20)), Rule::from_bucket(1, bucket)]);
     for (policy, wait) in [(window, None), (short, Some(secs(10)))] {
         assert!(stage.costly(&policy, &somebody(), 2).await.is_allowed());
         stage.pass(secs(10)).await;

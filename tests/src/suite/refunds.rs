@@ -17,7 +17,7 @@ fn algorithms(count: u64) -> [Rule; 4] {
         Rule::sliding_window(count, secs(60)),
         Rule::sliding_counter(count, secs(60)),
         Rule::fixed_window(count, secs(60)),
-        TokenBucket::new(1, secs(60)).capacity(count).into(),
+        Rule::from_bucket(1, TokenBucket::new(secs(60)).with_capacity(count)),
     ]
 }
 
@@ -63,7 +63,7 @@ pub async fn a_refund_that_comes_too_late_removes_nothing(stage: &Stage) {
 /// Hits can be refunded for as long as they count, to the microsecond.
 pub async fn a_refund_says_whether_the_hits_still_counted(stage: &Stage) {
     let schedule = Schedule::parse("0 * * * * *", "UTC").expect("a schedule");
-    let forgetful = TokenBucket::new(1, secs(60)).capacity(10).initial(5).reset_after(secs(90));
+    let forgetful = Rule::from_bucket(1, TokenBucket::new(secs(60)).with_capacity(10).with_initial(5).with_reset_after(secs(90)));
     let rules = algorithms(10).into_iter().chain([Rule::cron(10, schedule), forgetful.into()]);
     for (number, rule) in rules.enumerate() {
         let policy = limit(rule);
@@ -79,7 +79,7 @@ pub async fn a_refund_says_whether_the_hits_still_counted(stage: &Stage) {
 
 /// A bucket that has been full since a call holds nothing of it any more.
 pub async fn a_refund_of_tokens_that_flowed_in_again_adds_none(stage: &Stage) {
-    let bucket = TokenBucket::new(1, secs(60)).capacity(10).reset_after(secs(7_200));
+    let bucket = Rule::from_bucket(1, TokenBucket::new(secs(60)).with_capacity(10).with_reset_after(secs(7_200)));
     let (policy, subject) = (limit(bucket.into()), Subject::of("s"));
     let early = permit(stage, &policy, &subject, 3).await;
     stage.pass(secs(180)).await;
@@ -143,7 +143,7 @@ pub async fn a_refund_of_a_peek_removes_nothing(stage: &Stage) {
 /// A refund by a policy with a smaller bucket leaves what a larger version of the bucket holds.
 pub async fn a_refund_leaves_what_a_larger_bucket_holds(stage: &Stage) {
     let subject = Subject::of("s");
-    let bucket = |capacity| limit(TokenBucket::new(1, secs(60)).capacity(capacity).reset_after(secs(7_200)).into());
+    let bucket = |capacity| limit(Rule::from_bucket(1, TokenBucket::new(secs(60)).with_capacity(capacity).with_reset_after(secs(7_200))));
     let (small, large) = (bucket(3), bucket(30));
     let early = permit(stage, &small, &subject, 1).await;
     stage.pass(secs(1_200)).await;

@@ -51,7 +51,7 @@ async fn a_banned_call_is_told_so_on_redis() {
     abuse(&Server::start().limiter().await).await;
 }
 
-#[rate_limit(rule(count = 1, per = "1h"), ban(denials = 1, within = "1m", duration = "1m"), message = "{@rule}", limiter = limiter)]
+#[rate_limit(rule(count = 1, per = "1h"), ban(denials = 1, within = "1m", duration = "2h"), message = "{@rule}", limiter = limiter)]
 async fn plain(limiter: &Limiter) -> Result<(), Rejection> {
     let _ = limiter;
     Ok(())

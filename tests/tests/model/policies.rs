@@ -133,18 +133,18 @@ fn limit(random: &mut Rng, scale: u64) -> Rule {
 }
 
 fn bucket(random: &mut Rng, count: u64, per: Duration) -> Rule {
-    let mut bucket = TokenBucket::new(count, per);
+    let mut bucket = TokenBucket::new(per);
     let capacity = if random.bool() { random.u64(1..=3 * count) } else { count };
     if capacity != count {
-        bucket = bucket.capacity(capacity);
+        bucket = bucket.with_capacity(capacity);
     }
     if random.bool() {
-        bucket = bucket.initial(random.u64(1..=capacity));
+        bucket = bucket.with_initial(random.u64(1..=capacity));
     }
     if random.bool() {
-        bucket = bucket.reset_after(per * random.u32(1..4) + Duration::from_micros(random.u64(0..3)));
+        bucket = bucket.with_reset_after(per * random.u32(1..4) + Duration::from_micros(random.u64(0..3)));
     }
-    bucket.into()
+    Rule::from_bucket(count, bucket)
 }
 
 fn count(random: &mut Rng) -> u64 {

@@ -107,9 +107,9 @@ fn rule<'a>(packed: &mut Vec<u8>, rule: &Rule, ticks: &mut impl Iterator<Item = 
         Algorithm::FixedWindow { per } => plain(lua::FIXED_WINDOW, micros::from_duration(*per)),
         Algorithm::TokenBucket(bucket) => {
             plain(lua::TOKEN_BUCKET, micros::from_duration(bucket.per()));
-            integer(packed, bucket.capacity_or(count));
-            integer(packed, bucket.initial_or(count));
-            integer(packed, micros::from_duration(bucket.reset_after_or(count)));
+            integer(packed, bucket.capacity_for(count));
+            integer(packed, bucket.initial_for(count));
+            integer(packed, micros::from_duration(bucket.reset_after_for(count)));
         }
         #[cfg(feature = "cron")]
         Algorithm::Cron { .. } => {

@@ -9,17 +9,17 @@ use crate::store::memory::wait::Wait;
 
 pub(super) fn at(cell: Cell, bucket: &TokenBucket, count: u64, now_us: u64) -> Cell {
     let per_us = micros::from_duration(bucket.per());
-    let unused_us = cell.stamp_us + micros::from_duration(bucket.reset_after_or(count));
+    let unused_us = cell.stamp_us + micros::from_duration(bucket.reset_after_for(count));
     if unused_us <= now_us {
-        return Cell { stamp_us: now_us, amount: bucket.initial_or(count) * per_us, other: 0, since_us: now_us };
+        return Cell { stamp_us: now_us, amount: bucket.initial_for(count) * per_us, other: 0, since_us: now_us };
     }
-    let full = bucket.capacity_or(count) * per_us;
+    let full = bucket.capacity_for(count) * per_us;
     let flown = (now_us - cell.stamp_us).saturating_mul(count);
     Cell { amount: cell.amount.saturating_add(flown).min(full), other: unused_us, ..cell }
 }
 
 pub(super) fn wait(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_us: u64) -> Wait {
-    if cost > bucket.capacity_or(count) {
+    if cost > bucket.capacity_for(count) {
         return Wait::NEVER;
     }
     let missing = (cost * micros::from_duration(bucket.per())).saturating_sub(cell.amount);
@@ -31,7 +31,7 @@ pub(super) fn wait(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_
     let unused_us = cell.other.saturating_sub(now_us);
     if unused_us > flow_us {
         Wait::us(flow_us)
-    } else if unused_us > 0 && bucket.initial_or(count) >= cost {
+    } else if unused_us > 0 && bucket.initial_for(count) >= cost {
         Wait::us(unused_us)
     } else {
         Wait::NEVER
@@ -41,17 +41,17 @@ pub(super) fn wait(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_
 /// What flows in is lost once the bucket is unused.
 pub(super) fn lapse(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_us: u64) -> Option<Wait> {
     let unused_us = cell.other.saturating_sub(now_us);
-    (unused_us > 0 && bucket.initial_or(count) < cost).then(|| Wait::us(unused_us))
+    (unused_us > 0 && bucket.initial_for(count) < cost).then(|| Wait::us(unused_us))
 }
 
 pub(super) fn charged(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_us: u64) -> Cell {
     let per_us = micros::from_duration(bucket.per());
     // A full bucket holds the same, whatever was taken before.
-    let since_us = if cell.amount == bucket.capacity_or(count) * per_us { now_us } else { cell.since_us };
+    let since_us = if cell.amount == bucket.capacity_for(count) * per_us { now_us } else { cell.since_us };
     Cell {
         stamp_us: now_us,
         amount: cell.amount - cost * per_us,
-        other: now_us + micros::from_duration(bucket.reset_after_or(count)),
+        other: now_us + micros::from_duration(bucket.reset_after_for(count)),
         since_us,
     }
 }
@@ -59,8 +59,8 @@ pub(super) fn charged(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, n
 /// A bucket that is unused or full now holds nothing of any call.
 pub(super) fn refunded(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, admitted_us: u64, now_us: u64) -> Cell {
     let per_us = micros::from_duration(bucket.per());
-    let full = bucket.capacity_or(count) * per_us;
-    let is_unused = cell.stamp_us + micros::from_duration(bucket.reset_after_or(count)) <= now_us;
+    let full = bucket.capacity_for(count) * per_us;
+    let is_unused = cell.stamp_us + micros::from_duration(bucket.reset_after_for(count)) <= now_us;
     let is_full = at(cell, bucket, count, now_us).amount >= full;
     let counts = !is_unused && !is_full && cell.since_us <= admitted_us && admitted_us <= cell.stamp_us;
     if counts {
@@ -72,7 +72,7 @@ pub(super) fn refunded(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, 
 
 pub(super) fn quota(cell: Cell, bucket: &TokenBucket, count: u64, now_us: u64) -> Quota {
     let per_us = micros::from_duration(bucket.per());
-    let missing = bucket.capacity_or(count) * per_us - cell.amount;
+    let missing = bucket.capacity_for(count) * per_us - cell.amount;
     let fill_us = missing.div_ceil(count.max(1));
     Quota::new(cell.amount / per_us, fill_us.min(cell.other.saturating_sub(now_us)))
 }

@@ -1,0 +1,57 @@
+//! The algorithms by which rules count.
+
+use std::time::Duration;
+
+use crate::bucket::TokenBucket;
+#[cfg(feature = "cron")]
+use crate::cron::Schedule;
+
+/// How a rule counts.
+///
+/// Times are whole microseconds. Each decision reads the clock of the storage once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// Admits a call when the weight admitted in `(now − per, now]` plus its own cost is at most the count.
+    ///
+    /// The exact sliding window, also known as a sliding log: no window of length `per`, wherever it starts, contains
+    /// more than the count. It stores every unit of weight that it admits.
+    SlidingWindow {
+        /// The length of the window.
+        per: Duration,
+    },
+    /// Admits a call when the weight of the current slot, plus the weight of the slot before in proportion to how much of
+    /// it the window still covers, plus the call's own cost is at most the count.
+    ///
+    /// The approximate sliding window of constant memory, also known as a sliding window counter. Slots of length `per`
+    /// begin at multiples of `per` since 1970.
+    SlidingCounter {
+        /// The length of a slot, and of the window.
+        per: Duration,
+    },
+    /// Admits a call when the weight since the window opened plus its own cost is at most the count.
+    ///
+    /// A window opens at the first hit and lasts `per`.
+    FixedWindow {
+        /// The length of a window.
+        per: Duration,
+    },
+    /// Admits a call when the weight since the last tick of the schedule plus its own cost is at most the count.
+    #[cfg(feature = "cron")]
+    Cron {
+        /// The schedule: each tick starts a new window.
+        schedule: Schedule,
+    },
+    /// Admits a call when the bucket holds as many tokens as it costs.
+    TokenBucket(TokenBucket),
+}
+
+/// What a denial by a rule means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Role {
+    /// Too many calls.
+    Limit,
+    /// The same call again: the rule is `prevent_duplicate`. It counts calls and ignores their cost.
+    Duplicate,
+}

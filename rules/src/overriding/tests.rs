@@ -1,0 +1,198 @@
+//! What an override may change, and what it may not.
+
+use std::time::Duration;
+
+use super::*;
+use crate::bucket::TokenBucket;
+use crate::text::parse_rules;
+use crate::validate::validate;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn places(rules: &[Rule]) -> Vec<(Option<usize>, Field)> {
+    let errors = validate_override(rules).expect_err("the rules are mistaken");
+    errors.into_iter().map(|error| (error.position(), error.field())).collect()
+}
+
+#[test]
+fn a_count_of_zero_is_allowed_whatever_the_other_rules_are() {
+    let bucket = Rule::from_bucket(0, TokenBucket::new(MINUTE).with_initial(3));
+    for closed in [Rule::sliding_window(0, 60 * MINUTE), Rule::fixed_window(0, MINUTE), bucket] {
+        assert_eq!(validate_override(std::slice::from_ref(&closed)), Ok(()));
+        assert_eq!(validate_override(&[Rule::sliding_window(10, MINUTE), closed]), Ok(()));
+    }
+}
+
+#[test]
+fn every_other_mistake_is_found_at_its_position_and_in_the_same_words() {
+    let rules = [
+        Rule::sliding_window(0, MINUTE),
+        Rule::sliding_window(1, Duration::ZERO),
+        Rule::sliding_window(0, Duration::ZERO),
+        Rule::sliding_window(20, MINUTE),
+        Rule::sliding_window(10, 2 * MINUTE),
+    ];
+    assert_eq!(places(&rules), [(Some(1), Field::Per), (Some(2), Field::Per), (Some(3), Field::Rule)]);
+    assert_eq!(validate_override(&rules[1..2]), validate(&rules[1..2], Costs::Any));
+}
+
+#[test]
+fn the_times_of_a_rule_with_a_count_of_zero_are_checked() {
+    let reset_after = |time| Rule::from_bucket(0, TokenBucket::new(MINUTE).with_reset_after(time));
+    assert_eq!(places(&[reset_after(Duration::MAX)]), [(Some(0), Field::ResetAfter)]);
+    assert_eq!(places(&[reset_after(Duration::ZERO)]), [(Some(0), Field::ResetAfter)]);
+    assert_eq!(validate_override(&[reset_after(MINUTE)]), Ok(()));
+}
+
+#[test]
+fn the_number_of_rules_has_bounds() {
+    assert_eq!(places(&[]), [(None, Field::Rule)]);
+    let many: Vec<_> = (0..65).map(|n| Rule::sliding_window(0, (n + 1) * MINUTE)).collect();
+    assert_eq!(places(&many), [(None, Field::Rule)]);
+    assert_eq!(validate_override(&many[..64]), Ok(()));
+}
+
+#[test]
+fn the_count_of_an_override_is_a_number() {
+    assert_eq!(
+        places(&[Rule::sliding_window(1, MINUTE), Rule::fixed_window(1, MINUTE).varying()]),
+        [(Some(1), Field::Count)]
+    );
+}
+
+/// A policy of rules in text form, each with the label of its subject; an empty label is the main subject.
+fn policy(rules: &[(&str, &str)]) -> Vec<(Option<String>, Rule)> {
+    let label = |label: &str| (!label.is_empty()).then(|| label.to_owned());
+    rules.iter().map(|(of, rule)| (label(of), rule.parse().unwrap())).collect()
+}
+
+fn captcha() -> Vec<(Option<String>, Rule)> {
+    policy(&[
+        ("", "prevent_duplicate per 5s"),
+        ("network", "100 per 1h"),
+        ("", "10 per 1m"),
+        ("", "50 per 1d as daily"),
+        ("network", "500 per 1d"),
+    ])
+}
+
+fn one(id: impl Into<RuleId>, rule: &str) -> RuleChange {
+    RuleChange::One { id: id.into(), rule: rule.parse().unwrap() }
+}
+
+fn subject(label: Option<&str>, rules: &str) -> RuleChange {
+    RuleChange::Subject { label: label.map(str::to_owned), rules: parse_rules(rules).unwrap() }
+}
+
+/// The rules in force, each with its position in the policy.
+#[track_caller]
+fn applied(changes: &[RuleChange]) -> Vec<(String, Option<usize>)> {
+    let effective = override_rules(&captcha(), changes).unwrap();
+    let shown = |effective: EffectiveRule| {
+        let on = effective.label.map(|label| format!(" on {label}")).unwrap_or_default();
+        (format!("{}{on}", effective.rule), effective.position)
+    };
+    effective.into_iter().map(shown).collect()
+}
+
+#[track_caller]
+fn errors(changes: &[RuleChange]) -> Vec<(Option<usize>, String)> {
+    let errors = override_rules(&captcha(), changes).expect_err("the change is mistaken");
+    errors.into_iter().map(|error| (error.position(), error.to_string())).collect()
+}
+
+fn shown<const N: usize>(rules: [(&str, Option<usize>); N]) -> Vec<(String, Option<usize>)> {
+    rules.map(|(rule, position)| (rule.to_owned(), position)).to_vec()
+}
+
+#[test]
+fn one_rule_is_replaced_by_its_name_or_its_position() {
+    let expected = |daily: &str| {
+        shown([
+            ("prevent_duplicate per 5s", Some(0)),
+            ("100 per 1h on network", Some(1)),
+            ("10 per 1m", Some(2)),
+            (daily, Some(3)),
+            ("500 per 1d on network", Some(4)),
+        ])
+    };
+    assert_eq!(applied(&[]), expected("50 per 1d as daily"));
+    assert_eq!(applied(&[one("daily", "80 per 1d")]), expected("80 per 1d as daily"));
+    assert_eq!(applied(&[one(3, "80 per fixed 1h as hourly")]), expected("80 per fixed 1h as hourly"));
+    assert_eq!(applied(&[one("daily", "0 per 1d")]), expected("0 per 1d as daily"));
+}
+
+#[test]
+fn all_rules_on_a_subject_are_replaced_and_keep_position_and_name_where_the_window_is_the_same() {
+    let expected = shown([
+        ("70 per 1d as daily", Some(3)),
+        ("100 per 1h on network", Some(1)),
+        ("5 per 1h", None),
+        ("500 per 1d on network", Some(4)),
+    ]);
+    assert_eq!(applied(&[subject(None, "70 per 1d, 5 per 1h")]), expected);
+    let expected = shown([
+        ("prevent_duplicate per 5s", Some(0)),
+        ("9 per 1h on network", Some(1)),
+        ("10 per 1m", Some(2)),
+        ("50 per 1d as daily", Some(3)),
+        ("20 per fixed 2h on network", None),
+        ("90 per 1d as most on network", Some(4)),
+    ]);
+    assert_eq!(applied(&[subject(Some("network"), "9 per 1h, 20 per fixed 2h, 90 per 1d as most")]), expected);
+}
+
+#[test]
+fn changes_are_applied_in_order_with_the_positions_of_the_policy() {
+    let both = [subject(None, "70 per 1d"), one("daily", "80 per 1d"), one(4, "9 per 1d")];
+    let expected =
+        shown([("80 per 1d as daily", Some(3)), ("100 per 1h on network", Some(1)), ("9 per 1d on network", Some(4))]);
+    assert_eq!(applied(&both), expected);
+    assert_eq!(
+        errors(&[subject(None, "70 per 1d"), one(2, "1 per 1m")])[0].1,
+        "the policy has no rule at the position 2; its positions are 3, 1, 4"
+    );
+}
+
+#[test]
+fn an_unknown_rule_is_a_mistake_with_a_suggestion() {
+    let text = |change| errors(&[change]).remove(0).1;
+    assert_eq!(text(one("dayly", "1 per 1d")), "the policy has no rule with the name `dayly`; did you mean `daily`?");
+    assert_eq!(text(one("weekly", "1 per 1d")), "the policy has no rule with the name `weekly`; its names are `daily`");
+    let unnamed = override_rules(&policy(&[("", "1 per 1m")]), &[one("daily", "1 per 1d")]).unwrap_err();
+    assert_eq!(
+        unnamed[0].to_string(),
+        "the policy has no rule with the name `daily`; its rules have no names; write a position: 0"
+    );
+    assert_eq!(text(one(9, "1 per 1d")), "the policy has no rule at the position 9; its positions are 0, 1, 2, 3, 4");
+}
+
+#[test]
+fn an_unknown_subject_is_a_mistake_with_a_suggestion() {
+    let text = |label| errors(&[subject(Some(label), "1 per 1m")]).remove(0).1;
+    assert_eq!(text("netwrk"), "the policy has no rules on the subject `netwrk`; did you mean `network`?");
+    assert_eq!(text("phone"), "the policy has no rules on the subject `phone`; its subjects are `network`");
+    let main = override_rules(&policy(&[("ip", "1 per 1m")]), &[subject(None, "1 per 1m")]).unwrap_err();
+    assert_eq!(main[0].to_string(), "the policy has no rules on the main subject; write one of `ip`");
+}
+
+#[test]
+fn every_mistake_in_the_new_rules_is_found() {
+    let found = errors(&[subject(Some("network"), "5 per 0s, n per 1h")]);
+    assert_eq!(found.iter().map(|(position, _)| *position).collect::<Vec<_>>(), [Some(1), Some(4)]);
+    assert_eq!(errors(&[subject(Some("network"), "20 per 1m, 10 per 2m")])[0].0, Some(1));
+    assert_eq!(errors(&[one(2, "10 per 1d")])[0].1, "two rules count the same window of 1d; keep the stricter one");
+    let empty = RuleChange::Subject { label: None, rules: Vec::new() };
+    assert!(errors(&[empty])[0].1.starts_with("an override needs at least one rule"));
+}
+
+#[test]
+fn one_rule_may_be_changed_although_another_one_can_never_bind_then() {
+    assert_eq!(applied(&[one("daily", "5 per 1d")])[3].0, "5 per 1d as daily");
+    assert_eq!(applied(&[one(2, "1000 per 1m")])[2].0, "1000 per 1m");
+}
+
+#[test]
+fn names_are_unique_across_all_subjects() {
+    assert_eq!(errors(&[one(4, "5 per 1d as daily")])[0].0, Some(4));
+}

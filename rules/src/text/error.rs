@@ -1,0 +1,93 @@
+//! The reason why a text is not a rule.
+
+use std::error::Error;
+use std::fmt;
+
+#[cfg(feature = "cron")]
+use crate::cron::ScheduleError;
+use crate::duration::DurationError;
+
+/// The reason why a text is not a [`Rule`](crate::Rule).
+///
+/// Its text quotes the mistaken one, and says what is wrong and what to write. [`source`](Error::source) is the mistake in
+/// a duration or in a schedule, if it is one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ParseRuleError {
+    text: String,
+    fault: Fault,
+    suggestion: Option<String>,
+}
+
+/// What is wrong in the text of a rule, and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Fault {
+    what: String,
+    remedy: Option<String>,
+    source: Option<Source>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Source {
+    Duration(DurationError),
+    #[cfg(feature = "cron")]
+    Schedule(ScheduleError),
+}
+
+impl ParseRuleError {
+    pub(super) fn new(text: &str, fault: Fault, suggestion: Option<String>) -> Self {
+        Self { text: text.to_owned(), fault, suggestion }
+    }
+
+    /// Returns the rule that was probably meant, in the text form.
+    #[must_use]
+    pub fn suggestion(&self) -> Option<&str> {
+        self.suggestion.as_deref()
+    }
+}
+
+impl Fault {
+    pub(super) fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { what: what.into(), remedy: Some(remedy.into()), source: None }
+    }
+
+    pub(super) fn beside_separator() -> Self {
+        Self::new("a rule is missing beside a separator", "write one, like `100 per 1h`, or remove the separator")
+    }
+
+    pub(super) fn duration(text: &str, error: DurationError) -> Self {
+        let what = format!("the duration `{text}` {}", error.fault());
+        let remedy = "write a whole number and one of `ms`, `s`, `m`, `h`, `d`, like `60s`".to_owned();
+        Self { what, remedy: Some(remedy), source: Some(Source::Duration(error)) }
+    }
+
+    /// The text of the error has a remedy.
+    #[cfg(feature = "cron")]
+    pub(super) fn schedule(error: ScheduleError) -> Self {
+        Self { what: error.to_string(), remedy: None, source: Some(Source::Schedule(error)) }
+    }
+}
+
+impl fmt::Display for ParseRuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.text.is_empty() {
+            f.write_str(&self.fault.what)?;
+        } else {
+            write!(f, "`{}` is not a rule: {}", self.text, self.fault.what)?;
+        }
+        match (&self.fault.remedy, &self.suggestion) {
+            (None, _) => Ok(()),
+            (Some(_), Some(suggestion)) => write!(f, "; did you mean `{suggestion}`?"),
+            (Some(remedy), None) => write!(f, "; {remedy}"),
+        }
+    }
+}
+
+impl Error for ParseRuleError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self.fault.source.as_ref()? {
+            Source::Duration(error) => Some(error),
+            #[cfg(feature = "cron")]
+            Source::Schedule(error) => Some(error),
+        }
+    }
+}

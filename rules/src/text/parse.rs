@@ -1,0 +1,236 @@
+//! Reading a rule from the words of its text.
+
+use std::time::Duration;
+
+use crate::bucket::TokenBucket;
+#[cfg(feature = "cron")]
+use crate::cron::Schedule;
+use crate::nearest::nearest;
+use crate::rule::{DUPLICATE_PER, Rule};
+use crate::text::error::Fault;
+use crate::text::scan::{Token, is_bare};
+use crate::text::words::{Words, is_number};
+
+/// The words that may follow the window.
+pub(super) const OPTIONS: [&str; 5] = ["burst", "bucket", "initial", "reset_after", "as"];
+
+/// Reads one rule.
+pub(super) fn parse(tokens: &[Token]) -> Result<Rule, Fault> {
+    if let Some(Token::Separator(separator)) = tokens.iter().find(|token| matches!(token, Token::Separator(_))) {
+        let what = format!("`{separator}` separates the rules of a list, but one rule is expected");
+        return Err(Fault::new(what, "remove it"));
+    }
+    let mut words = Words::new(tokens);
+    if words.peek().is_none() {
+        return Err(Fault::new("a rule is missing", "write one, like `100 per 1h`"));
+    }
+    if words.take("prevent_duplicate") { duplicate(&mut words) } else { limit(&mut words) }
+}
+
+fn duplicate(words: &mut Words<'_>) -> Result<Rule, Fault> {
+    let count = match words.peek_word() {
+        None | Some("per" | "as") => Count::Fixed(1),
+        Some(_) => count(words)?,
+    };
+    let per = if words.take("per") { words.duration("per")? } else { DUPLICATE_PER };
+    let options = Options::read(words)?;
+    if let Some(word) = options.bucket_word() {
+        return Err(Fault::new(format!("`prevent_duplicate` has no `{word}`"), "remove it"));
+    }
+    Ok(options.name(count.apply(Rule::duplicate(per))))
+}
+
+fn limit(words: &mut Words<'_>) -> Result<Rule, Fault> {
+    let about = words.take("about");
+    let count = count(words)?;
+    expect_per(words)?;
+    let fixed = words.take("fixed");
+    let window = Window::read(words)?;
+    let options = Options::read(words)?;
+    let algorithms = [about.then_some("about"), fixed.then_some("fixed"), window.algorithm(), options.bucket_word()];
+    let mut algorithms = algorithms.into_iter().flatten();
+    let algorithm = algorithms.next();
+    if let (Some(one), Some(other)) = (algorithm, algorithms.next()) {
+        let what = format!("`{one}` and `{other}` are different algorithms");
+        return Err(Fault::new(what, "keep one of them"));
+    }
+    let rule = match window {
+        #[cfg(feature = "cron")]
+        Window::Schedule(schedule) => Rule::cron(0, schedule),
+        Window::Per(per) if about => Rule::sliding_counter(0, per),
+        Window::Per(per) if fixed => Rule::fixed_window(0, per),
+        Window::Per(per) if options.bucket_word().is_some() => Rule::from_bucket(0, options.bucket(per)?),
+        Window::Per(per) => Rule::sliding_window(0, per),
+    };
+    Ok(options.name(count.apply(rule)))
+}
+
+/// The count of a rule.
+enum Count {
+    Fixed(u64),
+    Varying,
+}
+
+impl Count {
+    fn apply(self, rule: Rule) -> Rule {
+        match self {
+            Self::Fixed(count) => rule.with_count(count),
+            Self::Varying => rule.varying(),
+        }
+    }
+}
+
+fn count(words: &mut Words<'_>) -> Result<Count, Fault> {
+    let remedy = "write a whole number, like `100 per 1h`, or `n` for a count that each call gives";
+    let Some(token) = words.next() else { return Err(Fault::new("the count is missing", remedy)) };
+    match token.word() {
+        Some("per") => Err(Fault::new("the count is missing", remedy)),
+        Some("n") => Ok(Count::Varying),
+        Some(text) if is_number(text) => text
+            .parse()
+            .map(Count::Fixed)
+            .map_err(|_| Fault::new(format!("the count `{text}` is too great"), "write a smaller one")),
+        _ => Err(Fault::new(format!("the count `{}` is not a whole number", token.text()), remedy)),
+    }
+}
+
+fn expect_per(words: &mut Words<'_>) -> Result<(), Fault> {
+    if words.take("per") {
+        return Ok(());
+    }
+    let what = match words.next() {
+        Some(token) => format!("after the count, `{}` stands in place of `per`", token.text()),
+        None => "`per` and the window are missing after the count".to_owned(),
+    };
+    Err(Fault::new(what, "write a window, like `100 per 1h`"))
+}
+
+/// What stands after `per`.
+enum Window {
+    Per(Duration),
+    #[cfg(feature = "cron")]
+    Schedule(Schedule),
+}
+
+impl Window {
+    fn read(words: &mut Words<'_>) -> Result<Self, Fault> {
+        match words.peek() {
+            Some(token) if token.is_schedule() => {
+                words.next();
+                let zone = words.peek_word().filter(|word| !OPTIONS.contains(word));
+                if zone.is_some() {
+                    words.next();
+                }
+                Self::schedule(token.text(), zone.unwrap_or("UTC"))
+            }
+            _ => words.duration("per").map(Self::Per),
+        }
+    }
+
+    #[cfg(feature = "cron")]
+    fn schedule(expression: &str, zone: &str) -> Result<Self, Fault> {
+        Schedule::parse(expression, zone).map(Self::Schedule).map_err(Fault::schedule)
+    }
+
+    #[cfg(not(feature = "cron"))]
+    fn schedule(_: &str, _: &str) -> Result<Self, Fault> {
+        Err(Fault::new("a schedule needs the feature `cron` of tallygate", "add it in Cargo.toml"))
+    }
+
+    fn algorithm(&self) -> Option<&'static str> {
+        match self {
+            Self::Per(_) => None,
+            #[cfg(feature = "cron")]
+            Self::Schedule(_) => Some("cron"),
+        }
+    }
+}
+
+/// What stands after the window.
+#[derive(Default)]
+struct Options<'a> {
+    bucket: bool,
+    burst: Option<u64>,
+    initial: Option<u64>,
+    reset_after: Option<Duration>,
+    name: Option<&'a str>,
+}
+
+impl<'a> Options<'a> {
+    fn read(words: &mut Words<'a>) -> Result<Self, Fault> {
+        let mut options = Self::default();
+        while let Some(token) = words.next() {
+            let Some(word) = OPTIONS.iter().find(|&&option| token.word() == Some(option)) else {
+                return Err(unknown_option(token));
+            };
+            let repeated = match *word {
+                "bucket" => std::mem::replace(&mut options.bucket, true),
+                "burst" => options.burst.replace(words.number(word)?).is_some(),
+                "initial" => options.initial.replace(words.number(word)?).is_some(),
+                "reset_after" => options.reset_after.replace(words.duration(word)?).is_some(),
+                _ => options.name.replace(name(words)?).is_some(),
+            };
+            if repeated {
+                return Err(Fault::new(format!("`{word}` is repeated"), "keep one of them"));
+            }
+        }
+        Ok(options)
+    }
+
+    /// Returns the word that makes the rule a token bucket.
+    fn bucket_word(&self) -> Option<&'static str> {
+        let words = [
+            self.burst.map(|_| "burst"),
+            self.bucket.then_some("bucket"),
+            self.initial.map(|_| "initial"),
+            self.reset_after.map(|_| "reset_after"),
+        ];
+        words.into_iter().flatten().next()
+    }
+
+    fn bucket(&self, per: Duration) -> Result<TokenBucket, Fault> {
+        let mut bucket = TokenBucket::new(per);
+        match (self.burst, self.bucket_word()) {
+            (Some(capacity), _) => bucket = bucket.with_capacity(capacity),
+            (None, Some(word)) if !self.bucket => {
+                let what = format!("`{word}` is for token buckets");
+                return Err(Fault::new(what, "write `bucket` or `burst 100` before it"));
+            }
+            (None, _) => {}
+        }
+        if let Some(tokens) = self.initial {
+            bucket = bucket.with_initial(tokens);
+        }
+        if let Some(idle) = self.reset_after {
+            bucket = bucket.with_reset_after(idle);
+        }
+        Ok(bucket)
+    }
+
+    fn name(&self, rule: Rule) -> Rule {
+        match self.name {
+            Some(name) => rule.named(name.to_owned()),
+            None => rule,
+        }
+    }
+}
+
+fn name<'a>(words: &mut Words<'a>) -> Result<&'a str, Fault> {
+    let remedy = "write one, like `as daily` or `as \"each day\"`";
+    match words.next() {
+        None => Err(Fault::new("the name after `as` is missing", remedy)),
+        Some(Token::Word(word, _)) if !is_bare(word) => {
+            Err(Fault::new(format!("the name `{word}` needs quotes"), format!("write `as \"{word}\"`")))
+        }
+        Some(token) => Ok(token.text()),
+    }
+}
+
+fn unknown_option(token: &Token) -> Fault {
+    let word = token.text();
+    let remedy = match nearest(word, OPTIONS) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("there are `{}`", OPTIONS.join("`, `")),
+    };
+    Fault::new(format!("after the window, `{word}` is unknown"), remedy)
+}

@@ -1,0 +1,253 @@
+//! Suggestions for mistaken texts: which rule was probably meant.
+
+use crate::duration::format_duration;
+use crate::nearest::nearest;
+use crate::rule::Rule;
+use crate::text::parse::{OPTIONS, parse};
+use crate::text::scan::{Token, scan};
+use crate::text::units::read_duration;
+use crate::text::words::is_number;
+
+/// Words that may be left out in front of the count.
+const BEFORE: [&str; 9] = ["at", "most", "max", "maximum", "up", "to", "allow", "limit", "only"];
+
+/// Words that may be left out after the count.
+const COUNTED: [&str; 13] =
+    ["x", "request", "requests", "req", "reqs", "call", "calls", "time", "times", "hit", "hits", "token", "tokens"];
+
+/// Words that mean `per`.
+const PER: [&str; 9] = ["per", "every", "each", "in", "a", "an", "within", "for", "/"];
+
+/// Words that may be left out before the duration.
+const WINDOW: [&str; 6] = ["the", "any", "window", "windows", "of", "a"];
+
+/// Words that stand for others.
+const SYNONYMS: [(&str, &str); 19] = [
+    ("once", "1"),
+    ("one", "1"),
+    ("twice", "2"),
+    ("approx", "about"),
+    ("approximately", "about"),
+    ("around", "about"),
+    ("duplicate", "prevent_duplicate"),
+    ("duplicates", "prevent_duplicate"),
+    ("no_duplicate", "prevent_duplicate"),
+    ("prevent_duplicates", "prevent_duplicate"),
+    ("fixed_window", "fixed"),
+    ("token_bucket", "bucket"),
+    ("capacity", "burst"),
+    ("max", "burst"),
+    ("reset", "reset_after"),
+    ("reset-after", "reset_after"),
+    ("named", "as"),
+    ("name", "as"),
+    ("called", "as"),
+];
+
+/// Words that mean a window of one unit.
+const RATES: [(&str, &str); 11] = [
+    ("rps", "1s"),
+    ("qps", "1s"),
+    ("rpm", "1m"),
+    ("rph", "1h"),
+    ("rpd", "1d"),
+    ("secondly", "1s"),
+    ("minutely", "1m"),
+    ("hourly", "1h"),
+    ("daily", "1d"),
+    ("weekly", "7d"),
+    ("monthly", "30d"),
+];
+
+/// Returns the text of the rule that was probably meant.
+pub(super) fn repair(text: &str) -> Option<String> {
+    let mut draft = Draft::new(&without_thousands(text))?;
+    draft.count();
+    draft.window()?;
+    draft.options()?;
+    let rule: Rule = parse(&scan(&draft.repaired.join(" ")).ok()?).ok()?;
+    Some(rule.to_string())
+}
+
+/// Removes the commas of numbers like `1,000`.
+fn without_thousands(text: &str) -> String {
+    let groups: Vec<&str> = text.split(',').collect();
+    let mut joined = String::new();
+    for (index, group) in groups.iter().enumerate() {
+        let digits = group.bytes().take_while(u8::is_ascii_digit).count();
+        if index > 0 && (digits != 3 || !joined.ends_with(|last: char| last.is_ascii_digit())) {
+            joined.push(',');
+        }
+        joined.push_str(group);
+    }
+    joined
+}
+
+/// A text under repair.
+struct Draft {
+    /// The words that are not repaired yet, as they were written.
+    written: Vec<String>,
+    /// The same words in lower case.
+    words: Vec<String>,
+    repaired: Vec<String>,
+}
+
+impl Draft {
+    fn new(text: &str) -> Option<Self> {
+        let mut written = Vec::new();
+        for token in scan(text).ok()? {
+            match token {
+                Token::Word(word, _) => match word.split_once('/') {
+                    Some((count, window)) if count.is_empty() || read_count(count).is_some() => {
+                        written.extend([count, "per", window].map(str::to_owned));
+                    }
+                    _ => written.push(word),
+                },
+                Token::Quoted(quoted, _) => written.push(format!("\"{quoted}\"")),
+                Token::Separator(_) => return None,
+            }
+        }
+        written.retain(|word| !word.is_empty());
+        let words = written.iter().map(|word| word.to_lowercase()).collect();
+        Some(Self { written, words, repaired: Vec::new() })
+    }
+
+    fn count(&mut self) {
+        self.skip(&BEFORE);
+        if let Some(first) = self.words.first_mut()
+            && let Some(count) = first.strip_prefix('~')
+        {
+            *first = count.to_owned();
+            self.push("about");
+        }
+        self.replace_synonym();
+        if self.words.first().is_some_and(|word| nearest(word, ["prevent_duplicate"]).is_some()) {
+            self.skip_first(1);
+            self.push("prevent_duplicate");
+        } else if self.take("about") {
+            self.push("about");
+        }
+        self.replace_synonym();
+        if let Some(count) = self.words.first().and_then(|word| read_count(word)) {
+            self.push(count);
+            self.skip_first(1);
+        }
+        self.skip(&COUNTED);
+    }
+
+    fn window(&mut self) -> Option<()> {
+        if let Some((_, window)) = self.words.first().and_then(|word| RATES.iter().find(|(rate, _)| rate == word)) {
+            self.skip_first(1);
+            self.repaired.extend(["per", *window].map(str::to_owned));
+            return Some(());
+        }
+        let has_per = self.skip(&PER);
+        if !has_per && self.repaired.iter().any(|word| word == "prevent_duplicate") && self.words.is_empty() {
+            return Some(());
+        }
+        self.push("per");
+        self.skip(&WINDOW);
+        self.replace_synonym();
+        if self.take("fixed") {
+            self.push("fixed");
+        }
+        self.skip(&WINDOW);
+        if self.words.first()?.starts_with(['"', '@']) {
+            self.keep_first(1);
+        } else if let Some((duration, words)) = read_duration(&self.words) {
+            self.push(format_duration(duration));
+            self.skip_first(words);
+            return Some(());
+        } else {
+            let fields = self.words.iter().take(6).take_while(|word| is_cron_field(word)).count();
+            let expression = self.written.get(..6).filter(|_| fields == 6)?.join(" ");
+            self.push(format!("\"{expression}\""));
+            self.skip_first(6);
+        }
+        // The time zone.
+        self.skip(&["in", "tz"]);
+        if self.words.first().is_some_and(|word| nearest(word, OPTIONS).is_none()) {
+            self.keep_first(1);
+        }
+        Some(())
+    }
+
+    fn options(&mut self) -> Option<()> {
+        while !self.words.is_empty() {
+            self.replace_synonym();
+            let option = nearest(self.words.first()?, OPTIONS)?;
+            self.skip_first(1);
+            self.push(option);
+            match option {
+                "as" => self.keep_first(1),
+                "bucket" => {}
+                "reset_after" => {
+                    let (duration, words) = read_duration(&self.words)?;
+                    self.push(format_duration(duration));
+                    self.skip_first(words);
+                }
+                _ => {
+                    let count = read_count(self.words.first()?)?;
+                    self.push(count);
+                    self.skip_first(1);
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn push(&mut self, word: impl Into<String>) {
+        self.repaired.push(word.into());
+    }
+
+    /// Moves words as they are written.
+    fn keep_first(&mut self, number: usize) {
+        self.repaired.extend(self.written.iter().take(number).cloned());
+        self.skip_first(number);
+    }
+
+    fn skip_first(&mut self, number: usize) {
+        let number = number.min(self.words.len());
+        self.words.drain(..number);
+        self.written.drain(..number);
+    }
+
+    /// Leaves these words out, and returns whether there were any.
+    fn skip(&mut self, unneeded: &[&str]) -> bool {
+        let number = self.words.iter().take_while(|word| unneeded.contains(&word.as_str())).count();
+        self.skip_first(number);
+        number > 0
+    }
+
+    fn take(&mut self, word: &str) -> bool {
+        let found = self.words.first().is_some_and(|first| first == word);
+        self.skip_first(usize::from(found));
+        found
+    }
+
+    fn replace_synonym(&mut self) {
+        if let Some(first) = self.words.first_mut()
+            && let Some((_, meant)) = SYNONYMS.iter().find(|(synonym, _)| synonym == first)
+        {
+            *first = (*meant).to_owned();
+        }
+    }
+}
+
+/// Reads a count as people write it: `100`, `1_000`, `10k`, `5x`.
+fn read_count(word: &str) -> Option<String> {
+    if word == "n" {
+        return Some(word.to_owned());
+    }
+    let digits = word.replace('_', "");
+    let digits = digits.strip_suffix('x').unwrap_or(&digits);
+    let (digits, zeros) = match digits.strip_suffix('k') {
+        Some(digits) => (digits, "000"),
+        None => (digits, ""),
+    };
+    is_number(digits).then(|| format!("{digits}{zeros}"))
+}
+
+fn is_cron_field(word: &str) -> bool {
+    word.chars().all(|character| character.is_ascii_alphanumeric() || "*?/-#".contains(character))
+}

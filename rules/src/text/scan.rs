@@ -1,0 +1,108 @@
+//! The words of a text: the first step of reading it.
+
+use std::ops::Range;
+
+use crate::text::error::Fault;
+
+/// A part of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    Word(String, Range<usize>),
+    /// Without its quotes.
+    Quoted(String, Range<usize>),
+    /// `,` or `·`.
+    Separator(char),
+}
+
+impl Token {
+    /// Returns the text of a word, or what is between quotes.
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Word(text, _) | Self::Quoted(text, _) => text,
+            Self::Separator(',') => ",",
+            Self::Separator(_) => "·",
+        }
+    }
+
+    /// Returns the text of a word without quotes.
+    pub(super) fn word(&self) -> Option<&str> {
+        match self {
+            Self::Word(word, _) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// Returns whether it can only be a cron expression or a macro.
+    pub(super) fn is_schedule(&self) -> bool {
+        matches!(self, Self::Quoted(..)) || self.text().starts_with('@')
+    }
+}
+
+/// Splits a text into words, quoted parts and separators.
+pub(super) fn scan(text: &str) -> Result<Vec<Token>, Fault> {
+    let mut tokens = Vec::new();
+    let mut rest = text.char_indices().peekable();
+    while let Some((start, first)) = rest.next() {
+        if first.is_whitespace() {
+            continue;
+        }
+        if is_separator(first) {
+            tokens.push(Token::Separator(first));
+            continue;
+        }
+        let mut content = String::new();
+        if is_quote(first) {
+            loop {
+                match rest.next() {
+                    Some((end, last)) if last == first => {
+                        tokens.push(Token::Quoted(content, start..end + last.len_utf8()));
+                        break;
+                    }
+                    Some((_, '\\')) => content.extend(rest.next().map(|(_, escaped)| escaped)),
+                    Some((_, within)) => content.push(within),
+                    None => {
+                        let what = format!("the quote {first} is not closed");
+                        return Err(Fault::new(what, format!("write {first} at its end")));
+                    }
+                }
+            }
+        } else {
+            content.push(first);
+            while let Some((_, next)) = rest.next_if(|&(_, next)| is_within_word(next)) {
+                content.push(next);
+            }
+            let end = start + content.len();
+            tokens.push(Token::Word(content, start..end));
+        }
+    }
+    Ok(tokens)
+}
+
+/// Returns the part of the text that consists of these tokens.
+pub(super) fn written(text: &str, tokens: &[Token]) -> String {
+    let range = |token: &Token| match token {
+        Token::Word(_, range) | Token::Quoted(_, range) => Some(range.clone()),
+        Token::Separator(_) => None,
+    };
+    let first = tokens.first().and_then(range);
+    let last = tokens.last().and_then(range);
+    first.zip(last).and_then(|(first, last)| text.get(first.start..last.end)).unwrap_or_default().to_owned()
+}
+
+fn is_within_word(character: char) -> bool {
+    !character.is_whitespace() && !is_separator(character) && !is_quote(character)
+}
+
+fn is_separator(character: char) -> bool {
+    matches!(character, ',' | '·')
+}
+
+fn is_quote(character: char) -> bool {
+    matches!(character, '"' | '\'')
+}
+
+/// Returns whether a name needs no quotes.
+pub(super) fn is_bare(name: &str) -> bool {
+    let is_plain = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.');
+    !name.is_empty() && name.chars().all(is_plain)
+}

@@ -1,0 +1,114 @@
+//! Which texts are rules, and what the errors of the others say.
+
+mod mistakes;
+mod properties;
+
+use std::time::Duration;
+
+use super::*;
+use crate::bucket::TokenBucket;
+use crate::rule::DUPLICATE_PER;
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Asserts that the text is the rule's own.
+#[track_caller]
+fn assert_text(text: &str, rule: &Rule) {
+    assert_eq!(text.parse::<Rule>().as_ref(), Ok(rule));
+    assert_eq!(rule.to_string(), text);
+}
+
+#[test]
+fn every_algorithm_has_a_text() {
+    assert_text("100 per 1h", &Rule::sliding_window(100, HOUR));
+    assert_text("about 100000 per 1h", &Rule::sliding_counter(100_000, HOUR));
+    assert_text("100 per fixed 1h", &Rule::fixed_window(100, HOUR));
+    assert_text("5 per 1s bucket", &Rule::token_bucket(5, SECOND));
+    assert_text("5 per 1s burst 100", &Rule::from_bucket(5, TokenBucket::new(SECOND).with_capacity(100)));
+    assert_text("prevent_duplicate per 5s", &Rule::duplicate(DUPLICATE_PER));
+}
+
+#[test]
+fn every_parameter_of_a_bucket_has_a_text() {
+    let bucket = TokenBucket::new(SECOND);
+    assert_text("5 per 1s bucket initial 3", &Rule::from_bucket(5, bucket.with_initial(3)));
+    assert_text("5 per 1s bucket reset_after 1h", &Rule::from_bucket(5, bucket.with_reset_after(HOUR)));
+    let all = bucket.with_capacity(100).with_initial(3).with_reset_after(HOUR);
+    assert_text("5 per 1s burst 100 initial 3 reset_after 1h", &Rule::from_bucket(5, all));
+}
+
+#[cfg(feature = "cron")]
+#[test]
+fn a_schedule_has_a_text() {
+    let schedule = |expression, zone| crate::cron::Schedule::parse(expression, zone).unwrap();
+    let rule = Rule::cron(10, schedule("0 0 6,18 * * *", "Asia/Shanghai"));
+    assert_text("10 per \"0 0 6,18 * * *\" Asia/Shanghai", &rule);
+    assert_text("10 per \"0 0 6,18 * * *\" Asia/Shanghai as shifts", &rule.named("shifts"));
+    let daily = Rule::cron(10, schedule("@daily", "UTC"));
+    assert_text("10 per \"@daily\" UTC", &daily);
+    for text in ["10 per @daily", "10 per '@daily'", "10 per @daily utc", "10 per \"0  0 0 * * *\" UTC"] {
+        assert_eq!(text.parse::<Rule>(), Ok(daily.clone()), "{text}");
+    }
+    assert_eq!("10 per @daily as d".parse::<Rule>(), Ok(daily.named("d")));
+}
+
+#[cfg(not(feature = "cron"))]
+#[test]
+fn a_schedule_needs_the_feature() {
+    let error = "10 per \"0 0 6 * * *\" Asia/Shanghai".parse::<Rule>().unwrap_err();
+    assert!(error.to_string().contains("needs the feature `cron`"), "{error}");
+}
+
+#[test]
+fn a_count_may_be_zero_or_given_by_each_call() {
+    assert_text("0 per 1h", &Rule::sliding_window(0, HOUR));
+    assert_text("n per 1h", &Rule::sliding_window(9, HOUR).varying());
+    assert_text("about n per 1h", &Rule::sliding_counter(9, HOUR).varying());
+    assert_text("n per 1s burst 5", &Rule::from_bucket(1, TokenBucket::new(SECOND).with_capacity(5)).varying());
+    assert_text("prevent_duplicate 2 per 5s", &Rule::duplicate(DUPLICATE_PER).with_count(2));
+    assert_text("prevent_duplicate 0 per 5s", &Rule::duplicate(DUPLICATE_PER).with_count(0));
+}
+
+#[test]
+fn a_name_is_quoted_where_it_is_needed() {
+    let named = |name: &'static str| Rule::sliding_window(100, HOUR).named(name);
+    assert_text("100 per 1h as daily", &named("daily"));
+    assert_text("100 per 1h as 每天", &named("每天"));
+    assert_text("100 per 1h as per-day_2.0", &named("per-day_2.0"));
+    assert_text("100 per 1h as \"each day, or · so\"", &named("each day, or · so"));
+    assert_text(r#"100 per 1h as "a \"quoted\" \\ name""#, &named(r#"a "quoted" \ name"#));
+    assert_text("100 per 1h as \"\"", &named(""));
+    assert_text("prevent_duplicate per 1h as again", &Rule::duplicate(HOUR).named("again"));
+}
+
+#[test]
+fn the_alternate_form_leaves_the_name_out() {
+    assert_eq!(format!("{:#}", Rule::sliding_window(100, HOUR).named("daily")), "100 per 1h");
+}
+
+#[test]
+fn the_text_may_be_written_more_freely_than_it_is_shown() {
+    let bucket = TokenBucket::new(SECOND).with_capacity(100).with_initial(3);
+    let same = [
+        ("  100\tper   1h\n", Rule::sliding_window(100, HOUR)),
+        ("100 per 60m", Rule::sliding_window(100, HOUR)),
+        ("5 per 1s as x initial 3 burst 100", Rule::from_bucket(5, bucket).named("x")),
+        ("5 per 1s as 'x' bucket burst 100 initial 3", Rule::from_bucket(5, bucket).named("x")),
+        ("prevent_duplicate", Rule::duplicate(DUPLICATE_PER)),
+        ("prevent_duplicate as x", Rule::duplicate(DUPLICATE_PER).named("x")),
+    ];
+    for (text, rule) in same {
+        assert_eq!(text.parse::<Rule>(), Ok(rule), "{text}");
+    }
+}
+
+#[test]
+fn a_list_is_separated_by_commas_or_dots() {
+    let rules = vec![Rule::sliding_window(1, SECOND), Rule::fixed_window(10, HOUR).named("a, b")];
+    assert_eq!(format_rules(&rules), "1 per 1s, 10 per fixed 1h as \"a, b\"");
+    for text in [&*format_rules(&rules), "1 per 1s,10 per fixed 1h as 'a, b'", "1 per 1s · 10 per fixed 1h as \"a, b\""]
+    {
+        assert_eq!(parse_rules(text).as_ref(), Ok(&rules), "{text}");
+    }
+}

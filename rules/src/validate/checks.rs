@@ -1,0 +1,86 @@
+//! The checks of all rules of a policy.
+
+use crate::costs::Costs;
+use crate::error::{Field, Mistake, RuleError};
+use crate::limits::MAX_RULES;
+use crate::rule::Rule;
+use crate::validate::alone::{check_alone, check_times};
+use crate::validate::binding::check_can_bind;
+use crate::validate::distinct::{check_name, check_window};
+
+/// Which checks the rules pass.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checks {
+    pub(crate) zero_counts: ZeroCounts,
+    pub(crate) binding: Binding,
+}
+
+/// Whether a rule may admit nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ZeroCounts {
+    Refused,
+    Allowed,
+}
+
+/// Whether each rule must be able to bind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Binding {
+    Required(Costs),
+    Optional,
+}
+
+impl Checks {
+    /// Checks rules, each with the subject that it counts.
+    pub(crate) fn run<S: PartialEq>(self, rules: &[(S, &Rule)]) -> Result<(), Vec<RuleError>> {
+        let mut errors = Vec::new();
+        errors.extend(check_number(rules.len()).map(Mistake::in_policy));
+        let mut sound: Vec<(usize, &S, &Rule)> = Vec::new();
+        for (position, (subject, rule)) in rules.iter().enumerate() {
+            let earlier = rules[..position].iter().map(|(_, rule)| *rule);
+            let name = check_name(rule, earlier);
+            let alone = self.check_alone(rule);
+            if alone.is_empty() && (rule.count() > 0 || rule.is_varying()) {
+                sound.push((position, subject, rule));
+            }
+            errors.extend(name.into_iter().chain(alone).map(|mistake| mistake.at(position)));
+        }
+        // Only rules without mistakes of their own are compared.
+        for &(position, subject, rule) in &sound {
+            let beside = sound.iter().filter(|&&(_, other, _)| other == subject).map(|&(at, _, rule)| (at, rule));
+            errors.extend(self.check_beside(position, rule, beside).map(|mistake| mistake.at(position)));
+        }
+        errors.sort_by_key(RuleError::position);
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    fn check_alone(self, rule: &Rule) -> Vec<Mistake> {
+        let is_closed = rule.count() == 0 && !rule.is_varying();
+        match self.zero_counts {
+            ZeroCounts::Allowed if is_closed => check_times(rule).collect(),
+            _ => check_alone(rule).collect(),
+        }
+    }
+
+    /// Compares a rule with all rules of its subject, given with their positions.
+    fn check_beside<'a>(
+        self,
+        position: usize,
+        rule: &Rule,
+        beside: impl Iterator<Item = (usize, &'a Rule)> + Clone,
+    ) -> Option<Mistake> {
+        let earlier = beside.clone().filter(|&(other, _)| other < position).map(|(_, rule)| rule);
+        check_window(rule, earlier).or_else(|| match self.binding {
+            Binding::Required(costs) => check_can_bind(position, rule, beside, costs),
+            Binding::Optional => None,
+        })
+    }
+}
+
+fn check_number(rules: usize) -> Option<Mistake> {
+    let message = match rules {
+        0 => "a policy needs at least one rule, like `rule(count = 10, per = \"60s\")`".to_owned(),
+        1..=MAX_RULES => return None,
+        _ => format!("a policy has at most {MAX_RULES} rules, but this one has {rules}; split it up"),
+    };
+    Some(Mistake::new(Field::Rule, message))
+}

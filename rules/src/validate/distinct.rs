@@ -1,0 +1,29 @@
+//! The checks that tell the rules of a policy apart.
+
+use crate::duration::format_duration;
+use crate::error::{Field, Mistake};
+use crate::rule::Rule;
+
+/// Checks that no earlier rule of the policy has the same name.
+pub(super) fn check_name<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'a Rule>) -> Option<Mistake> {
+    let name = rule.name()?;
+    let message = if name.is_empty() {
+        "`name` of a rule must not be empty; leave it out, or write one, like `name = \"daily\"`".to_owned()
+    } else if earlier.any(|other| other.name() == Some(name)) {
+        format!("two rules have the name `{name}`; rename one, so that a rejection identifies its rule")
+    } else {
+        return None;
+    };
+    Some(Mistake::new(Field::Name, message))
+}
+
+/// Checks that no earlier rule of the subject counts the same window by the same algorithm.
+pub(super) fn check_window<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'a Rule>) -> Option<Mistake> {
+    earlier.any(|other| other.has_same_window(rule)).then(|| {
+        let window = match rule.per() {
+            Some(per) => format!("the same window of {}", format_duration(per)),
+            None => "the windows of the same schedule".to_owned(),
+        };
+        Mistake::new(Field::Per, format!("two rules count {window}; keep the stricter one"))
+    })
+}

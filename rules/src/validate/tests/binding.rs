@@ -1,0 +1,146 @@
+//! Which rules can bind beside others.
+
+use super::*;
+
+const ONE: Costs = Costs::Always(1);
+
+/// The text of the only mistake, and the position of its rule.
+#[track_caller]
+fn never_binds(rules: &str, costs: Costs) -> (usize, String) {
+    let rules = crate::text::parse_rules(rules).unwrap();
+    let errors = super::super::validate(&rules, costs).expect_err("a rule can never bind");
+    let texts: Vec<_> = errors.iter().map(|error| (error.position().unwrap(), error.to_string())).collect();
+    let [(position, text)] = &texts[..] else { panic!("{texts:?}") };
+    let text = text.strip_prefix("this rule can never bind: ").unwrap();
+    (*position, text.to_owned())
+}
+
+#[track_caller]
+fn assert_sound(rules: &str, costs: Costs) {
+    let rules = crate::text::parse_rules(rules).unwrap();
+    assert_eq!(super::super::validate(&rules, costs), Ok(()));
+}
+
+#[test]
+fn the_error_of_a_rule_that_can_never_bind_names_the_stricter_one() {
+    let text = "`10 per 2m` admits at most 10 per 1m; remove it, or raise the other's `count`";
+    assert_eq!(never_binds("20 per 1m, 10 per 2m", Costs::Any), (0, text.to_owned()));
+    let text = "`10 per 1m` is at least as strict as `10 per fixed 1m`; remove it, or raise the other's `count`";
+    assert_eq!(never_binds("10 per 1m as a, 10 per fixed 1m as b", Costs::Any), (1, text.to_owned()));
+}
+
+#[test]
+fn a_rule_within_the_window_of_prevent_duplicate_never_binds_for_calls_of_cost_one() {
+    let text = "`prevent_duplicate per 5s` admits at most 1 per 3s; remove it, or lower its `count`";
+    assert_eq!(never_binds("prevent_duplicate per 5s, 1 per 3s", ONE).1, text);
+}
+
+#[test]
+fn a_rule_that_admits_more_than_prevent_duplicate_does_never_binds_for_calls_of_cost_one() {
+    let text = "`prevent_duplicate per 5s` admits at most 12 per 1m; remove it, or lower its `count`";
+    assert_eq!(never_binds("prevent_duplicate per 5s, 20 per 60s", ONE).1, text);
+    assert_eq!(never_binds("prevent_duplicate per 5s, 12 per fixed 60s", ONE).1, text);
+    assert_sound("prevent_duplicate per 5s, 11 per 60s", ONE);
+    assert_sound("prevent_duplicate per 5s, 12 per 60001ms", ONE);
+    never_binds("prevent_duplicate per 5s, 12 per 59999ms", ONE);
+}
+
+#[test]
+fn the_cost_of_every_call_counts_beside_prevent_duplicate() {
+    assert_sound("prevent_duplicate per 5s, 35 per 60s", Costs::Always(3));
+    never_binds("prevent_duplicate per 5s, 36 per 60s", Costs::Always(3));
+}
+
+#[test]
+fn beside_prevent_duplicate_any_rule_can_bind_if_calls_may_have_any_cost() {
+    assert_sound("prevent_duplicate per 5s, 20 per 60s", Costs::Any);
+    assert_sound("prevent_duplicate per 5s, 1 per 3s", Costs::Any);
+    assert_sound("prevent_duplicate per 5s, 100 per 1s burst 100", Costs::Any);
+}
+
+#[test]
+fn prevent_duplicate_is_never_a_mistake_beside_a_stricter_rule() {
+    assert_sound("prevent_duplicate per 5s, 1 per 60s", ONE);
+}
+
+#[test]
+fn a_rule_that_admits_more_than_a_bucket_does_never_binds() {
+    let text = "`1 per 1s bucket` admits at most 86400 per 1d; remove it, or raise the other's `count`";
+    assert_eq!(never_binds("1 per 1s bucket, 100000 per 1d", Costs::Any).1, text);
+    never_binds("1 per 1s bucket, 86400 per 1d", Costs::Any);
+    assert_sound("1 per 1s bucket, 86399 per 1d", Costs::Any);
+    never_binds("1 per 1s burst 11, 70 per 1m", Costs::Any);
+    assert_sound("1 per 1s burst 12, 70 per 1m", Costs::Any);
+}
+
+#[test]
+fn a_bucket_that_is_full_after_a_short_time_without_calls_bounds_no_window() {
+    assert_sound("1 per 1s burst 10 reset_after 1s, 100 per 1m", Costs::Any);
+    never_binds("1 per 1s burst 10 reset_after 10s, 100 per 1m", Costs::Any);
+}
+
+#[test]
+fn a_bucket_that_holds_and_takes_more_than_another_rule_admits_never_binds() {
+    never_binds("10 per 1m, 10 per 1m burst 10", Costs::Any);
+    assert_sound("10 per 1m, 9 per 1m burst 10", Costs::Any);
+    assert_sound("10 per 1m, 10 per 1m burst 9", Costs::Any);
+    assert_sound("10 per 1m, 10 per 1m burst 10 initial 9", Costs::Any);
+    never_binds("1 per 1s burst 10, 100 per 1m burst 10", Costs::Any);
+    never_binds("prevent_duplicate per 5s, 1 per 5s bucket", ONE);
+    assert_sound("prevent_duplicate per 5s, 1 per 5001ms bucket", ONE);
+}
+
+#[test]
+fn a_sliding_counter_that_admits_a_burst_and_the_flow_of_a_slot_never_binds() {
+    never_binds("10 per 1h, about 11 per 1m", Costs::Any);
+    never_binds("10 per 1h, about 10 per 1m", Costs::Any);
+    never_binds("10 per 1m, about 20 per 1m", Costs::Any);
+    assert_sound("10 per 1m, about 19 per 1m", Costs::Any);
+    never_binds("1 per 1s burst 10, about 70 per 1m", Costs::Any);
+    assert_sound("1 per 1s burst 10, about 69 per 1m", Costs::Any);
+    never_binds("prevent_duplicate per 5s, about 13 per 1m", ONE);
+}
+
+#[test]
+fn a_fixed_window_a_counter_and_a_schedule_keep_no_other_rule_from_binding() {
+    assert_sound("10 per fixed 2m, 20 per 60s", Costs::Any);
+    assert_sound("about 10 per 2m, 20 per 60s", Costs::Any);
+    #[cfg(feature = "cron")]
+    assert_sound("10 per @daily, 20 per 60s", Costs::Any);
+}
+
+#[test]
+fn of_two_rules_that_admit_the_same_the_later_one_is_the_mistake() {
+    assert_eq!(never_binds("1 per 5s, 1 per 5s bucket", Costs::Any).0, 1);
+    assert_eq!(never_binds("1 per 5s bucket, 1 per 5s", Costs::Any).0, 1);
+}
+
+#[test]
+fn a_rule_over_a_longer_window_than_a_sliding_window_is_allowed_and_known() {
+    let implied = |rules: &str| {
+        let rules = crate::text::parse_rules(rules).unwrap();
+        (0..=rules.len()).map(|position| implied_by(&rules, position)).collect::<Vec<_>>()
+    };
+    for longer in ["20 per 120s", "20 per fixed 120s", "about 30 per 120s", "20 per 120s bucket"] {
+        let rules = format!("10 per 60s, {longer}");
+        assert_sound(&rules, Costs::Any);
+        assert_eq!(implied(&rules), [None, Some(0), None], "{rules}");
+    }
+    assert_eq!(implied("10 per 60s, 19 per 120s"), [None; 3]);
+    assert_eq!(implied("10 per 60s, 20 per 121s"), [None; 3]);
+    assert_eq!(implied("prevent_duplicate per 60s, 2 per 120s"), [None; 3]);
+    assert_eq!(implied("10 per 60s, n per 120s"), [None; 3]);
+}
+
+#[test]
+fn the_equal_costs_of_all_calls_make_a_window_stricter() {
+    never_binds("10 per 2m, 9 per 1m", Costs::Always(3));
+    assert_sound("10 per 2m, 9 per 1m", Costs::Any);
+}
+
+#[test]
+fn rules_that_no_call_can_pay_are_not_compared() {
+    assert_sound("2 per 2m, 9 per 1m", Costs::Always(3));
+    assert_sound("prevent_duplicate per 5s, 20 per 60s", Costs::Always(0));
+    assert_sound("prevent_duplicate per 5s, 20 per 60s", Costs::Always(u64::MAX));
+}

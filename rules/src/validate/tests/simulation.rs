@@ -1,0 +1,214 @@
+//! A brute-force proof of which rules can bind: small rules that decide sequences of calls.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::algorithm::Algorithm;
+use crate::text::parse_rules;
+
+/// A rule and the calls that it has counted, written from the definitions of the algorithms.
+struct Simulated<'a> {
+    rule: &'a Rule,
+    /// The time and the cost of each call.
+    hits: Vec<(u64, u64)>,
+    /// Of a bucket: its tokens multiplied by `per`, at the last hit.
+    level: u64,
+}
+
+impl<'a> Simulated<'a> {
+    fn new(rule: &'a Rule) -> Self {
+        Self { rule, hits: Vec::new(), level: 0 }
+    }
+
+    fn per(&self) -> u64 {
+        us(self.rule.per().unwrap())
+    }
+
+    /// The weight of the hits from `start` on.
+    fn weight(&self, start: i128) -> u64 {
+        self.hits.iter().filter(|(at, _)| i128::from(*at) >= start).map(|(_, cost)| cost).sum()
+    }
+
+    fn level_at(&self, now: u64, bucket: &TokenBucket) -> u64 {
+        let count = self.rule.count();
+        match self.hits.last() {
+            Some((last, _)) if now < last + us(bucket.reset_after_for(count)) => {
+                (self.level + (now - last) * count).min(bucket.capacity_for(count) * self.per())
+            }
+            _ => bucket.initial_for(count) * self.per(),
+        }
+    }
+
+    fn admits(&self, now: u64, cost: u64) -> bool {
+        let count = self.rule.count();
+        let per = self.per();
+        match (self.rule.role(), self.rule.algorithm()) {
+            (crate::algorithm::Role::Duplicate, _) => {
+                let start = i128::from(now) - i128::from(per) + 1;
+                (self.hits.iter().filter(|(at, _)| i128::from(*at) >= start).count() as u64) < count
+            }
+            (_, Algorithm::SlidingWindow { .. }) => self.weight(i128::from(now) - i128::from(per) + 1) + cost <= count,
+            (_, Algorithm::FixedWindow { .. }) => {
+                let mut opened: Option<u64> = None;
+                for (at, _) in &self.hits {
+                    opened = opened.filter(|opened| *at < opened + per).or(Some(*at));
+                }
+                let opened = opened.filter(|opened| now < opened + per).unwrap_or(now);
+                self.weight(opened.into()) + cost <= count
+            }
+            (_, Algorithm::SlidingCounter { .. }) => {
+                let slot = now - now % per;
+                let current = self.weight(slot.into());
+                let before = self.weight(i128::from(slot) - i128::from(per)) - current;
+                let left = slot + per - now;
+                before * left + (current + cost) * per <= count * per
+            }
+            (_, Algorithm::TokenBucket(bucket)) => cost * per <= self.level_at(now, bucket),
+            #[cfg(feature = "cron")]
+            (_, Algorithm::Cron { .. }) => unreachable!("schedules are not simulated"),
+        }
+    }
+
+    fn count(&mut self, now: u64, cost: u64) {
+        if let Algorithm::TokenBucket(bucket) = self.rule.algorithm() {
+            self.level = self.level_at(now, bucket) - cost * self.per();
+        }
+        self.hits.push((now, cost));
+    }
+}
+
+fn us(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap()
+}
+
+/// Returns whether the second rule denies a call that the first one admits, if both decide these calls.
+fn binds(stricter: &Rule, rule: &Rule, calls: impl IntoIterator<Item = (u64, u64)>) -> bool {
+    let mut stricter = Simulated::new(stricter);
+    let mut rule = Simulated::new(rule);
+    for (now, cost) in calls {
+        if !stricter.admits(now, cost) {
+            continue;
+        }
+        if !rule.admits(now, cost) {
+            return true;
+        }
+        stricter.count(now, cost);
+        rule.count(now, cost);
+    }
+    false
+}
+
+/// Calls of equal cost that take all that a rule admits as early as possible, beginning at some time.
+fn greedy(start: u64, cost: u64) -> impl Iterator<Item = (u64, u64)> {
+    (start..start + 80).flat_map(move |now| std::iter::repeat_n((now, cost), 12))
+}
+
+/// Windows and counts are small, so that most pairs of rules matter to each other.
+fn bucket() -> impl Strategy<Value = Rule> {
+    let parameters = (1_u64..8, 1_u64..12, 1_u64..10, 1_u64..10, prop::option::of(1_u64..40));
+    parameters.prop_map(|(count, per, capacity, initial, reset_after)| {
+        let us = Duration::from_micros;
+        let bucket = TokenBucket::new(us(per)).with_capacity(capacity).with_initial(initial.min(capacity));
+        let bucket = reset_after.map_or(bucket, |idle| bucket.with_reset_after(us(idle)));
+        Rule::from_bucket(count, bucket)
+    })
+}
+
+fn full_bucket() -> impl Strategy<Value = Rule> {
+    (1_u64..8, 1_u64..12, 1_u64..10).prop_map(|(count, per, capacity)| {
+        Rule::from_bucket(count, TokenBucket::new(Duration::from_micros(per)).with_capacity(capacity))
+    })
+}
+
+fn window(new: fn(u64, Duration) -> Rule) -> impl Strategy<Value = Rule> {
+    (1_u64..10, 1_u64..15).prop_map(move |(count, per)| new(count, Duration::from_micros(per)))
+}
+
+fn duplicate() -> impl Strategy<Value = Rule> {
+    (1_u64..3, 1_u64..12).prop_map(|(count, per)| Rule::duplicate(Duration::from_micros(per)).with_count(count))
+}
+
+/// A rule that others may be compared with.
+fn stricter() -> impl Strategy<Value = Rule> {
+    prop_oneof![window(Rule::sliding_window), duplicate(), bucket(), full_bucket()]
+}
+
+/// A rule with a count that is great enough to be implied now and then.
+fn limit() -> impl Strategy<Value = Rule> {
+    let great = |new: fn(u64, Duration) -> Rule| {
+        (1_u64..60, 1_u64..15).prop_map(move |(count, per)| new(count, Duration::from_micros(per)))
+    };
+    prop_oneof![
+        great(Rule::sliding_window),
+        great(Rule::fixed_window),
+        great(Rule::sliding_counter),
+        great(Rule::token_bucket),
+        bucket(),
+    ]
+}
+
+fn costs() -> impl Strategy<Value = Costs> {
+    prop_oneof![Just(Costs::Any), (1_u64..4).prop_map(Costs::Always)]
+}
+
+fn calls() -> impl Strategy<Value = Vec<(u64, u64)>> {
+    let gap = prop_oneof![3 => Just(0_u64), 3 => 1_u64..4, 1 => 1_u64..40];
+    prop::collection::vec((gap, 1_u64..5), 1..60).prop_map(|calls| {
+        let mut now = 0;
+        let elapsed = |(gap, cost)| {
+            now += gap;
+            (now, cost)
+        };
+        calls.into_iter().map(elapsed).collect()
+    })
+}
+
+fn implies(stricter: &Rule, rule: &Rule, costs: Costs) -> bool {
+    supply::Supply::of(stricter, costs).is_some_and(|supply| supply.is_admitted_by(rule, costs))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, max_global_rejects: 100_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_rule_that_can_never_bind_admits_whatever_the_stricter_one_admits(
+        stricter in stricter(), rule in limit(), costs in costs(), calls in calls(), start in 0_u64..15,
+    ) {
+        prop_assume!(implies(&stricter, &rule, costs));
+        let cost = |cost| match costs { Costs::Always(always) => always, Costs::Any => cost };
+        let calls = calls.into_iter().map(|(now, any)| (now + start, cost(any)));
+        prop_assert!(!binds(&stricter, &rule, calls), "{} / {}", stricter, rule);
+        for any in 1..4 {
+            prop_assert!(!binds(&stricter, &rule, greedy(start, cost(any))), "{} / {}", stricter, rule);
+        }
+    }
+
+    #[test]
+    fn a_window_that_can_bind_denies_a_call_that_the_stricter_rule_admits(
+        stricter in prop_oneof![window(Rule::sliding_window), duplicate(), full_bucket()],
+        rule in prop_oneof![window(Rule::sliding_window), window(Rule::fixed_window)],
+        costs in costs(),
+    ) {
+        let cost = match costs { Costs::Always(cost) => cost, Costs::Any => 1 };
+        // A bucket that overflows although all whole calls are taken from it admits less than is computed.
+        let overflows = |capacity| stricter.count() + cost * us(stricter.per().unwrap()) > capacity * us(stricter.per().unwrap());
+        prop_assume!(!stricter.capacity().is_some_and(overflows));
+        prop_assume!(supply::Supply::of(&stricter, costs).is_some() && !implies(&stricter, &rule, costs));
+        prop_assert!(binds(&stricter, &rule, greedy(0, cost)), "{} / {}", stricter, rule);
+    }
+}
+
+#[test]
+fn the_simulation_knows_the_algorithms() {
+    let rules = parse_rules("2 per 3us, 2 per fixed 3us, about 2 per 3us, 2 per 3us bucket").unwrap();
+    let expected = [&[0, 0, 3, 3, 6, 6][..], &[0, 0, 3, 3, 6, 6], &[0, 0, 5, 6], &[0, 0, 2, 3, 5, 6]];
+    for (rule, expected) in rules.iter().zip(expected) {
+        let mut simulated = Simulated::new(rule);
+        for (now, cost) in greedy(0, 1).take_while(|(now, _)| *now < 7) {
+            if simulated.admits(now, cost) {
+                simulated.count(now, cost);
+            }
+        }
+        assert_eq!(simulated.hits.iter().map(|(at, _)| *at).collect::<Vec<_>>(), expected, "{rule}");
+    }
+}

@@ -26,7 +26,7 @@ pub use self::backend::BackendError;
 /// let error = Policy::builder("sms").rule(Rule::sliding_window(0, Duration::from_secs(60))).build().unwrap_err();
 /// assert_eq!(error.to_string(), "policy `sms`: rule 0: `count` must be at least 1");
 /// assert_eq!(error.kind(), ErrorKind::Policy);
-/// assert_eq!(error.rule_errors()[0].rule(), Some(0));
+/// assert_eq!(error.rule_errors()[0].position(), Some(0));
 /// ```
 #[derive(Clone)]
 pub struct Error {
@@ -186,7 +186,7 @@ mod tests {
         let rules = [Rule::sliding_window(0, minute), Rule::sliding_window(1, Duration::ZERO)];
         let error = Policy::builder("sms").rules(rules).build().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Policy);
-        assert_eq!(error.rule_errors().iter().map(RuleError::rule).collect::<Vec<_>>(), [Some(0), Some(1)]);
+        assert_eq!(error.rule_errors().iter().map(RuleError::position).collect::<Vec<_>>(), [Some(0), Some(1)]);
         assert_eq!(error.source().unwrap().downcast_ref(), error.rule_errors().first());
         assert!(error.rule_errors().iter().all(|mistake| error.to_string().contains(&mistake.to_string())));
     }

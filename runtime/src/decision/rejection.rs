@@ -187,7 +187,8 @@ mod tests {
     use tallygate_rules::Rule;
 
     fn denial(rule: Rule, retry_after: Option<Duration>) -> Rejection {
-        let policy = Policy::builder("sms").rule(rule.clone().with_count(1)).build().unwrap().with_rules(&[rule]);
+        let count = rule.count();
+        let policy = Policy::builder("sms").rule(rule.with_count(1)).build().unwrap().with_counts([count]);
         Denial::new(policy, Some(0), retry_after, Vec::new()).into()
     }
 

@@ -96,7 +96,7 @@ mod tests {
     fn of_several_policies_of_one_name_the_one_built_last_is_found() {
         let mut registry = Registry::new();
         let (first, second, other) = (policy("sms", 1), policy("sms", 2), policy("mail", 3));
-        [&first, &second, &other].map(|policy| registry.insert(policy));
+        [&first, &second, &other].into_iter().for_each(|policy| registry.insert(policy));
         assert!(registry.find("sms").unwrap().is(&second));
         assert_eq!(counts(&registry.all()), [3, 1, 2]);
         drop(second);

@@ -140,7 +140,7 @@ async fn rules_on_other_subjects_and_a_ban_stay_in_force(limiter: Limiter) {
     for _ in 0..3 {
         assert_eq!(call("c").await.0, Some((RejectionKind::Limited, Some(0))), "the network has made its four calls");
     }
-    assert_eq!(call("c").await, (Some((RejectionKind::Banned, None)), vec![]));
+    assert_eq!(call("c").await, (Some((RejectionKind::Banned, None)), vec![(4, 0), (9, 8), (8, 7)]));
     assert_eq!(call("d").await.0, Some((RejectionKind::Limited, Some(0))), "the network is not banned");
 }
 

@@ -114,8 +114,9 @@ async fn an_override_of_no_time_or_of_too_much_is_refused() {
 async fn every_process_uses_the_clock_of_the_server() {
     let server = Server::start();
     let policy = policy(3);
-    set(&server.limiter().await, "5 per 1h for 1h").await;
-    let vip = server.limiter().await.override_policy("over.ride").subject(&subject()).rules([hourly(9)]).allow_unknown();
+    let admin = server.limiter().await;
+    set(&admin, "5 per 1h for 1h").await;
+    let vip = admin.override_policy("over.ride").subject(&subject()).rules([hourly(9)]).allow_unknown();
     vip.expires_in(MICROSECOND).set().await.unwrap();
     for (ahead_us, other) in [(2 * HOUR_US, "a"), (-2 * HOUR_US, "b")] {
         let limiter = patient().clock(Clock::skewed(ahead_us)).connect(&server.url()).await.unwrap();
@@ -137,7 +138,9 @@ async fn an_override_ends_in_a_process_that_closes_its_limit_without_asking_the_
 async fn the_next_change_removes_what_has_expired_from_the_server() {
     let server = Server::start();
     let limiter = server.limiter().await;
-    server.ask::<()>("HSET tallygate:!overrides over.past '5 per 1h until 1' over.other '5 per 1h' !version x");
+    let mut hset = redis::cmd("HSET");
+    hset.arg("tallygate:!overrides").arg("over.past").arg("5 per 1h until 1").arg("over.other").arg("5 per 1h");
+    hset.arg("!version").arg("x").exec(&mut server.connection()).unwrap();
     set(&limiter, "5 per 1h").await;
     let mut fields: Vec<String> = server.ask("HKEYS tallygate:!overrides");
     fields.sort();

@@ -67,7 +67,7 @@ pub(super) fn expires_us(text: &str) -> Option<u64> {
 /// Reads an override as people write it: its rules, and how long it holds.
 pub(super) fn read_written(text: &str) -> Result<(Entries, Option<Duration>), String> {
     let (rules, end) = split_end(text, "for");
-    let holds = end.map(|text| parse_duration(text).map_err(|mistake| format!("`for {text}`: it {mistake}")));
+    let holds = end.map(|text| parse_duration(text).map_err(|mistake| format!("the duration in `for {text}` {mistake}")));
     Ok((read_entries(rules)?, holds.transpose()?))
 }
 

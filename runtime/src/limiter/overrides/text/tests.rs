@@ -61,7 +61,8 @@ fn people_say_how_long_an_override_holds() {
     assert_eq!((entries.len(), expires_in), (2, Some(2 * HOUR)));
     let (entries, expires_in) = read_written("'per day' = 100 per 1h").unwrap();
     assert_eq!((entries, expires_in), (vec![(Some("per day".into()), hourly(100))], None));
-    assert!(read_written("1 per 1h for long").unwrap_err().starts_with("`for long` does not start with a whole number"));
+    let mistake = read_written("1 per 1h for long").unwrap_err();
+    assert!(mistake.starts_with("the duration in `for long` does not start with a whole number"), "{mistake}");
     assert!(read_written("1 per 1h until 1800000000").is_err());
 }
 

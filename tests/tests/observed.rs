@@ -196,7 +196,7 @@ async fn a_subject_is_seen_nowhere() {
     let _recording = metrics::set_default_local_recorder(&recorder);
     let (log, _listening) = Log::listen();
     let server = Server::start();
-    server.ask::<()>(&format!("HSET tallygate:!overrides observed:user:{CANARY} {CANARY} !version x"));
+    server.ask::<()>(&format!("HSET tallygate:!overrides observed:user:{CANARY} unreadable !version x"));
     let away = format!("redis://127.0.0.1:{}/", free_port());
     let away = Limiter::builder().deadline(Duration::from_millis(50)).connect_lazy(&away).unwrap();
     let mut seen = Vec::new();

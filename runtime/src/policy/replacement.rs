@@ -17,8 +17,8 @@ pub(crate) enum Replacement {
 type Replaced = (Option<String>, Rule, Option<usize>);
 
 impl Policy {
-    /// Returns the same policy with other rules on one of its subjects. A id to a rule that is not there changes
-    /// nothing; `None` says that nothing is changed at all.
+    /// Returns the same policy with other rules on one of its subjects. A rule that stands in for one that is not there
+    /// changes nothing; `None` says that nothing is changed at all.
     pub(crate) fn with_replacement(&self, label: Option<&str>, replacement: &Replacement) -> Option<Self> {
         let rules = match replacement {
             Replacement::All(rules) => self.replace_all(label, rules),
@@ -30,23 +30,22 @@ impl Policy {
         Some(Self::new(name.clone(), rules, *ban, replaced.into()))
     }
 
-    /// Returns the position of the rule on that subject to which a id leads.
+    /// Returns the position of the rule on that subject that has this name, or the position of whose own rule this is.
     pub(crate) fn position_of(&self, label: Option<&str>, id: &RuleId) -> Option<usize> {
-        let is_meant = |position: &usize| match id {
-            RuleId::Name(name) => self.rules()[*position].name() == Some(name),
-            RuleId::Position(own) => self.replaced(*position) == Some(*own),
+        let is_meant = |position: usize, rule: &Rule| match id {
+            RuleId::Name(name) => rule.name() == Some(name),
+            RuleId::Position(own) => self.replaced(position) == Some(*own),
         };
-        let group = self.groups().iter().find(|group| group.label.as_deref() == label)?;
-        group.positions.iter().copied().find(is_meant)
+        self.rules_on(label).find(|&(position, rule)| is_meant(position, rule)).map(|(position, _)| position)
     }
 
     /// Puts other rules in the places of those on one subject, one by one, so that the others stay where they are; what is
     /// left of them comes last. One that is like one of the policy's own has the name of that.
     fn replace_all(&self, label: Option<&str>, rules: &[Rule]) -> Vec<Replaced> {
         let mut new = rules.iter().map(|rule| {
-            let like = self.position_like(label, rule);
-            let name = like.and_then(|at| self.rules()[at].name());
-            (label.map(str::to_owned), named(rule, name), like.and_then(|at| self.replaced(at)))
+            let like = self.rules_on(label).find(|(_, own)| own.has_same_window(rule));
+            let name = like.and_then(|(_, own)| own.name());
+            (label.map(str::to_owned), named(rule, name), like.and_then(|(at, _)| self.replaced(at)))
         });
         let replace = |(at, own): (usize, &Rule)| match self.label(at) {
             other if other.as_deref() != label => Some((other, own.clone(), self.replaced(at))),
@@ -69,11 +68,10 @@ impl Policy {
         (!found.is_empty()).then(|| self.rules().iter().enumerate().map(replace).collect())
     }
 
-    /// The position of the rule on that subject that counts as this one does, its count aside.
-    fn position_like(&self, label: Option<&str>, rule: &Rule) -> Option<usize> {
-        let group = self.groups().iter().find(|group| group.label.as_deref() == label)?;
-        let mut own = group.positions.iter().zip(&group.rules);
-        own.find(|(_, own)| own.has_same_window(rule)).map(|(&position, _)| position)
+    /// The rules on the subject of that label, with their positions.
+    fn rules_on(&self, label: Option<&str>) -> impl Iterator<Item = (usize, &Rule)> {
+        let group = self.groups().iter().find(|group| group.label.as_deref() == label);
+        group.into_iter().flat_map(|group| group.positions.iter().copied().zip(&group.rules))
     }
 
     /// The position of the policy's own rule that the rule at `position` stands for, if there is one. Without an
@@ -106,7 +104,7 @@ fn named(rule: &Rule, name: Option<&str>) -> Rule {
 mod tests {
     use std::time::Duration;
 
-    use tallygate_rules::Ban;
+    use tallygate_rules::{Ban, RuleChange, override_rules};
 
     use super::*;
 
@@ -195,5 +193,33 @@ mod tests {
         let fewer = policy.with_replacement(Some("ip"), &all([rule(2, 2)])).unwrap();
         let both = fewer.with_replacement(None, &single([(3.into(), rule(6, 60))])).unwrap();
         assert_eq!(both.rules(), [rule(2, 2), rule(1, 1).named("short"), rule(6, 60)]);
+    }
+    #[test]
+    fn what_is_applied_is_what_was_checked() {
+        let policy = policy();
+        let lists = [vec![rule(2, 2)], vec![rule(2, 2), rule(30, 60).named("x"), rule(5, 8)], vec![rule(0, 1)]];
+        let of_subject = |label: Option<&'static str>| {
+            lists.clone().map(|rules| {
+                let change = RuleChange::Subject { label: label.map(str::to_owned), rules: rules.clone() };
+                (label, Replacement::All(rules), change)
+            })
+        };
+        let one =
+            |label, id: RuleId, rule: Rule| (label, single([(id.clone(), rule.clone())]), RuleChange::One { id, rule });
+        let single_rules = [
+            one(None, "short".into(), rule(0, 2)),
+            one(None, 3.into(), rule(7, 60).named("y")),
+            one(Some("ip"), 0.into(), Rule::fixed_window(7, MINUTE)),
+            one(Some("ip"), "ip.hourly".into(), rule(7, 60)),
+        ];
+        for (label, replacement, change) in
+            of_subject(None).into_iter().chain(of_subject(Some("ip"))).chain(single_rules)
+        {
+            let applied = policy.with_replacement(label, &replacement).unwrap();
+            let checked = override_rules(&policy.rules_with_labels(), &[change]).unwrap();
+            let rules: Vec<_> = checked.iter().map(|checked| (checked.label.clone(), checked.rule.clone())).collect();
+            let positions: Vec<_> = checked.iter().map(|checked| checked.position).collect();
+            assert_eq!((applied.rules_with_labels(), replaced(&applied)), (rules, positions), "{replacement:?}");
+        }
     }
 }

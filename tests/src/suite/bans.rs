@@ -57,7 +57,8 @@ fn assert_banned(denial: &Denial, retry_after: Option<Duration>) {
 
 /// A banned call never fits where a rule never admits it, be it only because of the ban.
 pub async fn a_banned_call_that_no_wait_admits_has_no_wait(stage: &Stage) {
-    let bucket = Rule::from_bucket(1, TokenBucket::new(secs(1)).with_capacity(100).with_initial(2).with_reset_after(secs(30)));
+    let bucket =
+        Rule::from_bucket(1, TokenBucket::new(secs(1)).with_capacity(100).with_initial(2).with_reset_after(secs(30)));
     let policy = banning_at_once([Rule::fixed_window(50, secs(60)), bucket.into()]);
     let subject = Subject::of("s");
     assert!(stage.costly(&policy, &subject, 2).await.is_allowed());

@@ -63,7 +63,8 @@ pub async fn a_refund_that_comes_too_late_removes_nothing(stage: &Stage) {
 /// Hits can be refunded for as long as they count, to the microsecond.
 pub async fn a_refund_says_whether_the_hits_still_counted(stage: &Stage) {
     let schedule = Schedule::parse("0 * * * * *", "UTC").expect("a schedule");
-    let forgetful = Rule::from_bucket(1, TokenBucket::new(secs(60)).with_capacity(10).with_initial(5).with_reset_after(secs(90)));
+    let forgetful =
+        Rule::from_bucket(1, TokenBucket::new(secs(60)).with_capacity(10).with_initial(5).with_reset_after(secs(90)));
     let rules = algorithms(10).into_iter().chain([Rule::cron(10, schedule), forgetful.into()]);
     for (number, rule) in rules.enumerate() {
         let policy = limit(rule);
@@ -143,7 +144,9 @@ pub async fn a_refund_of_a_peek_removes_nothing(stage: &Stage) {
 /// A refund by a policy with a smaller bucket leaves what a larger version of the bucket holds.
 pub async fn a_refund_leaves_what_a_larger_bucket_holds(stage: &Stage) {
     let subject = Subject::of("s");
-    let bucket = |capacity| limit(Rule::from_bucket(1, TokenBucket::new(secs(60)).with_capacity(capacity).with_reset_after(secs(7_200))));
+    let bucket = |capacity| {
+        limit(Rule::from_bucket(1, TokenBucket::new(secs(60)).with_capacity(capacity).with_reset_after(secs(7_200))))
+    };
     let (small, large) = (bucket(3), bucket(30));
     let early = permit(stage, &small, &subject, 1).await;
     stage.pass(secs(1_200)).await;

@@ -268,7 +268,7 @@ impl Sequence<'_> {
         self.model.override_rules(subject, rules.clone());
         self.told.note(self.now_us, Act::Override(subject, rules.clone()));
         let subject = subject.map(|number| self.subject(0, number));
-        let mut builder = limiter.override_policy("model");
+        let mut builder = limiter.override_policy("model").allow_unknown();
         if let Some(subject) = &subject {
             builder = builder.subject(subject);
         }

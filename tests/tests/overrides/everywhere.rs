@@ -108,7 +108,8 @@ async fn the_rules_in_force_are_reported(limiter: Limiter) {
 
 async fn mistaken_rules_are_refused_in_the_words_of_a_policy(limiter: Limiter) {
     for rules in [vec![hourly(20), Rule::sliding_window(10, 2 * HOUR)], vec![hourly(1), hourly(2)]] {
-        let refused = limiter.override_policy("over.ride").rules(rules.clone()).allow_unknown().set().await.unwrap_err();
+        let refused =
+            limiter.override_policy("over.ride").rules(rules.clone()).allow_unknown().set().await.unwrap_err();
         assert_eq!(refused, Policy::builder("over.ride").rules(rules).build().unwrap_err());
     }
     assert_eq!(room(&limiter, &policy(3), &subject()).await, 3);

@@ -85,7 +85,10 @@ async fn an_override_that_has_ended_is_neither_listed_nor_cleared(stage: Stage) 
     let builder = || limiter.override_policy("over.ride");
     stage.pass(Duration::from_millis(30_500)).await;
     let found = builder().get().await.unwrap().unwrap();
-    assert_eq!((found.expires_in(), found.to_string()), (Some(Duration::from_millis(59_500)), "5 per 1h for 1m".into()));
+    assert_eq!(
+        (found.expires_in(), found.to_string()),
+        (Some(Duration::from_millis(59_500)), "5 per 1h for 1m".into())
+    );
     stage.pass(Duration::from_millis(59_500)).await;
     assert!(builder().get().await.unwrap().is_none());
     assert!(limiter.overrides().await.unwrap().is_empty());

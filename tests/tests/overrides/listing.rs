@@ -5,7 +5,11 @@ use tallygate_tests::server::Server;
 
 use super::{HOUR, every_backend, hourly, override_rules};
 
-every_backend!(all_overrides_are_listed_in_order, one_override_is_looked_up, a_change_says_whether_there_was_an_override);
+every_backend!(
+    all_overrides_are_listed_in_order,
+    one_override_is_looked_up,
+    a_change_says_whether_there_was_an_override
+);
 
 async fn all_overrides_are_listed_in_order(limiter: Limiter) {
     assert!(limiter.overrides().await.unwrap().is_empty());

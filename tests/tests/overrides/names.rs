@@ -32,7 +32,10 @@ async fn an_unknown_rule_or_subject_of_a_known_policy_is_refused() {
         (builder().text("2 = 1 per 1h"), "no rule at the position 2; its positions are 0, 1"),
         (builder().on("netwrok").text("1 per 1h"), "no rules on the subject `netwrok`; did you mean `network`?"),
         (builder().on("network").text("hourly = 1 per 1h"), "rule `hourly` counts the main subject; leave `on` out"),
-        (builder().subject(&super::subject()).text("1 = 1 per 1h"), "rule 1 counts the subject `network`; write `on(\"network\")`"),
+        (
+            builder().subject(&super::subject()).text("1 = 1 per 1h"),
+            "rule 1 counts the subject `network`; write `on(\"network\")`",
+        ),
     ];
     for (builder, message) in refused {
         let refused = builder.clone().set().await.unwrap_err().to_string();

@@ -66,10 +66,7 @@ async fn an_override_is_cleared_for_every_process_or_for_none() {
     // Other processes notice a change by its version. Without that, nothing may change.
     server.ask::<()>("ACL SETUSER default -hset");
     limiter.override_policy("over.ride").clear().await.unwrap_err();
-    assert_eq!(
-        server.ask::<Option<String>>("HGET tallygate:!overrides over.ride").as_deref(),
-        Some("0 per 1h")
-    );
+    assert_eq!(server.ask::<Option<String>>("HGET tallygate:!overrides over.ride").as_deref(), Some("0 per 1h"));
     server.ask::<()>("ACL SETUSER default +hset");
     clear(&limiter).await;
     assert_eq!(server.ask::<Option<String>>("HGET tallygate:!overrides over.ride"), None);
@@ -85,7 +82,12 @@ async fn an_unreadable_override_is_reported_and_ignored() {
     for (number, text) in texts.iter().enumerate() {
         hset.arg(format!("over.ride:vip{number}")).arg(text);
     }
-    hset.arg("over.ride").arg("1 per 1h, 2 per 1h").arg("over ride").arg("0 per 1h").arg("over.ride=net:vip\u{e9}").arg("0 per 1h");
+    hset.arg("over.ride")
+        .arg("1 per 1h, 2 per 1h")
+        .arg("over ride")
+        .arg("0 per 1h")
+        .arg("over.ride=net:vip\u{e9}")
+        .arg("0 per 1h");
     hset.exec(&mut server.connection()).unwrap();
     let (log, _listening) = Log::listen();
     let limiter = server.limiter().await;

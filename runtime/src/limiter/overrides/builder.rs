@@ -227,7 +227,11 @@ impl OverrideBuilder<'_> {
         core.adopt_stored_overrides().await?;
         let now_us = core.store.now_us();
         let known = core.overrides.read();
-        Ok(known.table.iter().find(|entry| entry.target.key() == target.key()).map(|entry| Override::new(entry, now_us)))
+        Ok(known
+            .table
+            .iter()
+            .find(|entry| entry.target.key() == target.key())
+            .map(|entry| Override::new(entry, now_us)))
     }
 
     fn target(&self) -> Target {
@@ -238,7 +242,9 @@ impl OverrideBuilder<'_> {
 /// Returns how long an override holds in whole microseconds, rounded up.
 fn holds_us(time: Duration) -> Result<u64, &'static str> {
     if time.is_zero() {
-        return Err("an override holds for longer than zero, like `expires_in(Duration::from_secs(7_200))` or `for 2h`");
+        return Err(
+            "an override holds for longer than zero, like `expires_in(Duration::from_secs(7_200))` or `for 2h`",
+        );
     }
     if time > MAX_PER {
         return Err("an override that expires holds for 3660 days at most; leave the time out to keep it until it is \

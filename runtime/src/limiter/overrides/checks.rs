@@ -23,7 +23,7 @@ pub(super) fn check(target: &Target, replacement: &Replacement, unknown: Unknown
             check_in_policy(&policy, target, replacement)
         }
         None if unknown == Unknown::Refuse => {
-            check_policy_name(&target.policy)?;
+            check_policy_name(&target.policy, &registry::all())?;
             check_alone(target, replacement)
         }
         _ => check_alone(target, replacement),
@@ -56,7 +56,8 @@ fn check_alone(target: &Target, replacement: &Replacement) -> Result<(), Error> 
 }
 
 fn check_distinct(target: &Target, rules: &[(RuleId, Rule)]) -> Result<(), Error> {
-    let is_repeated = |(index, (id, _)): &(usize, &(RuleId, _))| rules[..*index].iter().any(|(earlier, _)| earlier == id);
+    let is_repeated =
+        |(index, (id, _)): &(usize, &(RuleId, _))| rules[..*index].iter().any(|(earlier, _)| earlier == id);
     match rules.iter().enumerate().find(is_repeated) {
         Some((_, (id, _))) => Err(refuse(target, &format!("{} is overridden twice; keep one of them", in_words(id)))),
         None => Ok(()),
@@ -64,8 +65,7 @@ fn check_distinct(target: &Target, rules: &[(RuleId, Rule)]) -> Result<(), Error
 }
 
 /// An operator's tool may know no policy at all. A process that knows some is expected to know all.
-fn check_policy_name(name: &str) -> Result<(), Error> {
-    let known = registry::all();
+fn check_policy_name(name: &str, known: &[Policy]) -> Result<(), Error> {
     if known.is_empty() {
         return Ok(());
     }
@@ -100,7 +100,9 @@ fn check_subject(policy: &Policy, target: &Target, id: &RuleId) -> Result<(), Er
     let rule = in_words(id);
     match elsewhere {
         Some(None) => Err(refuse(target, &format!("{rule} counts the main subject; leave `on` out"))),
-        Some(Some(label)) => Err(refuse(target, &format!("{rule} counts the subject `{label}`; write `on(\"{label}\")`"))),
+        Some(Some(label)) => {
+            Err(refuse(target, &format!("{rule} counts the subject `{label}`; write `on(\"{label}\")`")))
+        }
         // A rule that the policy does not have is a mistake of its own.
         None => Ok(()),
     }
@@ -108,7 +110,8 @@ fn check_subject(policy: &Policy, target: &Target, id: &RuleId) -> Result<(), Er
 
 fn has_all(policy: &Policy, target: &Target, replacement: &Replacement) -> bool {
     match replacement {
-        Replacement::All(_) => policy.groups().iter().any(|group| group.label.as_deref() == target.label.as_deref()),
+        // A subject that a ban alone counts has no rules.
+        Replacement::All(_) => policy.rules_with_labels().iter().any(|(label, _)| *label == target.label),
         Replacement::Single(rules) => rules.iter().all(|(id, _)| has(policy, target, id)),
     }
 }
@@ -128,5 +131,23 @@ fn in_words(id: &RuleId) -> String {
     match id {
         RuleId::Name(name) => format!("rule `{name}`"),
         RuleId::Position(position) => format!("rule {position}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_knows_no_policy_refuses_no_name() {
+        let policy =
+            Policy::builder("sms.send").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
+        assert!(check_policy_name("sms.snd", &[]).is_ok());
+        let refused = check_policy_name("sms.snd", std::slice::from_ref(&policy)).unwrap_err().to_string();
+        assert!(refused.starts_with("this process knows no policy `sms.snd`; did you mean `sms.send`?"), "{refused}");
+        let refused = check_policy_name("login", &[policy]).unwrap_err().to_string();
+        assert!(refused.starts_with("this process knows no policy `login` ("), "{refused}");
     }
 }

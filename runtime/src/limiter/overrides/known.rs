@@ -73,7 +73,9 @@ impl Overrides {
         }
         let mut expired = Vec::new();
         self.change(|known| expired = known.table.remove_expired(now_us));
-        expired.iter().for_each(|entry| log::override_expired(entry.target.key().policy));
+        for entry in expired {
+            log::override_expired(entry.target.key().policy);
+        }
     }
 
     /// Returns the policy that decides in place of this one, with the rules in force on each of these subjects; `None` if

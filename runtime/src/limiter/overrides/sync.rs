@@ -156,7 +156,9 @@ impl Core {
             redis.refresh_time().await?;
         }
         let found = self.overrides.read_stored(all);
-        self.overrides.replace(version, found, redis.now_us()).iter().for_each(|policy| log::overridden(policy));
+        for policy in self.overrides.replace(version, found, redis.now_us()) {
+            log::overridden(&policy);
+        }
         Ok(())
     }
 }

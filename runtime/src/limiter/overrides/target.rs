@@ -1,8 +1,8 @@
 //! What an override is for.
 
+use crate::subject::{Subject, escape_name};
 #[cfg(feature = "redis")]
 use crate::subject::{percent_decode, percent_encode};
-use crate::subject::{Subject, escape_name};
 
 /// What an override is for: the rules of a policy on one of its subjects, whatever its value or for one value.
 #[derive(Clone)]
@@ -94,7 +94,10 @@ mod tests {
         ] {
             assert_eq!(target.field(), field);
             let read = Target::from_field(field).unwrap();
-            assert_eq!((read.policy.as_str(), &read.label, &read.subject), (target.policy.as_str(), &target.label, &target.subject));
+            assert_eq!(
+                (read.policy.as_str(), &read.label, &read.subject),
+                (target.policy.as_str(), &target.label, &target.subject)
+            );
             assert!(read.key() == target.key(), "{field}");
         }
         let long = "p".repeat(300);

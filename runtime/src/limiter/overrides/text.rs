@@ -67,7 +67,8 @@ pub(super) fn expires_us(text: &str) -> Option<u64> {
 /// Reads an override as people write it: its rules, and how long it holds.
 pub(super) fn read_written(text: &str) -> Result<(Entries, Option<Duration>), String> {
     let (rules, end) = split_end(text, "for");
-    let holds = end.map(|text| parse_duration(text).map_err(|mistake| format!("the duration in `for {text}` {mistake}")));
+    let holds =
+        end.map(|text| parse_duration(text).map_err(|mistake| format!("the duration in `for {text}` {mistake}")));
     Ok((read_entries(rules)?, holds.transpose()?))
 }
 
@@ -188,9 +189,8 @@ fn split_unquoted<'a>(text: &'a str, signs: &[char]) -> Vec<&'a str> {
     for (at, character) in text.char_indices() {
         match open_quote {
             Some(_) if is_escaped => is_escaped = false,
-            Some(_) if character == '\\' => is_escaped = true,
             Some(quote) if character == quote => open_quote = None,
-            Some(_) => {}
+            Some(_) => is_escaped = character == '\\',
             None if is_quote(character) => open_quote = Some(character),
             None if signs.contains(&character) => {
                 parts.extend(text.get(start..at));

@@ -1,6 +1,7 @@
 //! Overrides: rules that change while the program runs.
 
 mod active;
+mod backend;
 mod builder;
 mod checks;
 mod known;

@@ -1,10 +1,10 @@
-//! Policies in which other rules stand in for those on one subject.
+//! Policies in which other rules replace those on one subject.
 
 use tallygate_rules::{Rule, RuleId};
 
 use super::{Inner, Policy};
 
-/// Rules that stand in for those of a policy on one subject.
+/// Rules that replace those of a policy on one subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Replacement {
     /// For all of them.
@@ -17,7 +17,7 @@ pub(crate) enum Replacement {
 type Replaced = (Option<String>, Rule, Option<usize>);
 
 impl Policy {
-    /// Returns the same policy with other rules on one of its subjects. A rule that stands in for one that is not there
+    /// Returns the same policy with other rules on one of its subjects. A rule that replaces one that is not there
     /// changes nothing; `None` says that nothing is changed at all.
     pub(crate) fn with_replacement(&self, label: Option<&str>, replacement: &Replacement) -> Option<Self> {
         let rules = match replacement {

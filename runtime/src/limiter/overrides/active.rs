@@ -55,7 +55,7 @@ impl ActiveOverride {
         self.expires_us.is_some_and(|expires_us| expires_us <= now_us)
     }
 
-    /// Whether it stands in for single rules.
+    /// Whether it replaces single rules.
     pub(super) fn is_for_single_rules(&self) -> bool {
         matches!(self.replacement, Replacement::Single(_))
     }

@@ -1,4 +1,4 @@
-//! Setting, clearing and listing overrides.
+//! Setting, clearing and looking up an override.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,15 +12,12 @@ use super::target::Target;
 use super::text::{self, Entries};
 use crate::error::Error;
 use crate::limiter::Limiter;
-use crate::limiter::core::Core;
 use crate::micros;
-use crate::observe::log;
-use crate::store::Store;
 use crate::subject::Subject;
 
 /// An override that is being set, cleared or looked up: see [`Limiter::override_policy`].
 #[derive(Clone)]
-#[must_use = "nothing is overridden until `set` or `clear` is awaited"]
+#[must_use = "nothing happens until `set`, `clear` or `get` is awaited"]
 pub struct OverrideBuilder<'a> {
     limiter: &'a Limiter,
     policy: String,
@@ -37,7 +34,7 @@ impl Limiter {
     /// Starts an override: rules that decide the calls of the policies of that name instead of the policies' own.
     ///
     /// An override is for one subject of the calls: the main one, or [another](OverrideBuilder::on). It holds whatever the
-    /// value of that subject is, or for [one value](OverrideBuilder::subject), which goes first. Its rules stand in for
+    /// value of that subject is, or for [one value](OverrideBuilder::subject), which goes first. Its rules replace
     /// [all rules](OverrideBuilder::rules) on that subject, those against duplicates included, or for
     /// [single ones](OverrideBuilder::rule). Rules on other subjects and the ban stay in force.
     ///
@@ -90,25 +87,6 @@ impl Limiter {
             unknown: Unknown::Refuse,
         }
     }
-
-    /// Returns all overrides that are in force, ordered by policy, label and subject.
-    ///
-    /// One that is stored in Redis but cannot be read is not in force; the log has a warning about it.
-    ///
-    /// # Errors
-    ///
-    /// Redis does not answer, or there are more overrides than a process adopts.
-    pub async fn overrides(&self) -> Result<Vec<Override>, Error> {
-        self.core.adopt_stored_overrides().await?;
-        let now_us = self.core.store.now_us();
-        let known = self.core.overrides.read();
-        let mut entries: Vec<_> = known.table.iter().collect();
-        entries.sort_by_cached_key(|entry| {
-            let target = &entry.target;
-            (target.policy.clone(), target.label.clone(), target.subject.as_ref().map(ToString::to_string))
-        });
-        Ok(entries.into_iter().map(|entry| Override::new(entry, now_us)).collect())
-    }
 }
 
 impl OverrideBuilder<'_> {
@@ -128,7 +106,7 @@ impl OverrideBuilder<'_> {
         self
     }
 
-    /// Adds rules that together stand in for all rules on the subject.
+    /// Adds rules that together replace all rules on the subject.
     ///
     /// A rule of the same algorithm and window as one of the policy's has the name and the message of that one.
     pub fn rules(mut self, rules: impl IntoIterator<Item: Into<Rule>>) -> Self {
@@ -136,7 +114,7 @@ impl OverrideBuilder<'_> {
         self
     }
 
-    /// Adds a rule that stands in for a single one of the policy, given by its name or by its position. It has the name and
+    /// Adds a rule that replaces a single one of the policy, given by its name or by its position. It has the name and
     /// the message of that one. The policy's other rules stay in force.
     ///
     /// Unless the override is for [another subject](Self::on) or for [one value](Self::subject), the rule may count any
@@ -227,11 +205,8 @@ impl OverrideBuilder<'_> {
         core.adopt_stored_overrides().await?;
         let now_us = core.store.now_us();
         let known = core.overrides.read();
-        Ok(known
-            .table
-            .iter()
-            .find(|entry| entry.target.key() == target.key())
-            .map(|entry| Override::new(entry, now_us)))
+        let found = known.table.iter().find(|entry| entry.target.key() == target.key());
+        Ok(found.map(|entry| Override::new(entry, now_us)))
     }
 
     fn target(&self) -> Target {
@@ -247,61 +222,9 @@ fn holds_us(time: Duration) -> Result<u64, &'static str> {
         );
     }
     if time > MAX_PER {
-        return Err("an override that expires holds for 3660 days at most; leave the time out to keep it until it is \
-                    cleared");
+        return Err("an override with an end holds for 3660 days at most; without one it holds until it is cleared");
     }
     Ok(micros::from_duration(time) + u64::from(!time.subsec_nanos().is_multiple_of(1_000)))
-}
-
-#[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "without Redis there is none to wait for"))]
-impl Core {
-    /// Adopts what is stored now.
-    async fn adopt_stored_overrides(&self) -> Result<(), Error> {
-        #[cfg(feature = "redis")]
-        if let Store::Redis(redis) = &self.store {
-            self.adopt_all_overrides(redis).await?;
-        }
-        self.remove_expired_overrides();
-        Ok(())
-    }
-
-    /// The time of the store, which is asked for it where it has a clock of its own.
-    async fn refreshed_now_us(&self) -> Result<u64, Error> {
-        #[cfg(feature = "redis")]
-        if let Store::Redis(redis) = &self.store {
-            redis.refresh_time().await.map_err(|error| Error::new(error.to_string()))?;
-        }
-        Ok(self.store.now_us())
-    }
-
-    async fn set_override(&self, target: Target, new: ActiveOverride) -> Result<(), Error> {
-        match &self.store {
-            Store::Memory(_) => {
-                let name = target.key().policy.to_owned();
-                self.remove_expired_overrides();
-                self.overrides.put(target, new)?;
-                log::overridden(&name);
-                Ok(())
-            }
-            #[cfg(feature = "redis")]
-            Store::Redis(redis) => self.store_override(redis, &target, Some(&new.text)).await.map(drop),
-        }
-    }
-
-    async fn clear_override(&self, target: &Target) -> Result<bool, Error> {
-        match &self.store {
-            Store::Memory(_) => {
-                self.remove_expired_overrides();
-                let is_removed = self.overrides.remove(target.key());
-                if is_removed {
-                    log::overridden(target.key().policy);
-                }
-                Ok(is_removed)
-            }
-            #[cfg(feature = "redis")]
-            Store::Redis(redis) => self.store_override(redis, target, None).await,
-        }
-    }
 }
 
 /// Leaves out the subject, which may be personal.

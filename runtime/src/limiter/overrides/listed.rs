@@ -7,6 +7,8 @@ use tallygate_rules::{Rule, RuleId, format_duration};
 
 use super::table::Entry;
 use super::text;
+use crate::error::Error;
+use crate::limiter::Limiter;
 use crate::policy::Replacement;
 use crate::subject::Subject;
 
@@ -20,6 +22,27 @@ pub struct Override {
     subject: Option<Subject>,
     replacement: Replacement,
     expires_in: Option<Duration>,
+}
+
+impl Limiter {
+    /// Returns all overrides that are in force, ordered by policy, label and subject.
+    ///
+    /// One that is stored in Redis but cannot be read is not in force; the log has a warning about it.
+    ///
+    /// # Errors
+    ///
+    /// Redis does not answer, or there are more overrides than a process adopts.
+    pub async fn overrides(&self) -> Result<Vec<Override>, Error> {
+        self.core.adopt_stored_overrides().await?;
+        let now_us = self.core.store.now_us();
+        let known = self.core.overrides.read();
+        let mut entries: Vec<_> = known.table.iter().collect();
+        entries.sort_by_cached_key(|entry| {
+            let target = &entry.target;
+            (target.policy.clone(), target.label.clone(), target.subject.as_ref().map(ToString::to_string))
+        });
+        Ok(entries.into_iter().map(|entry| Override::new(entry, now_us)).collect())
+    }
 }
 
 impl Override {
@@ -53,7 +76,7 @@ impl Override {
         self.subject.as_ref()
     }
 
-    /// Returns the rules, each with the rule that it stands in for; `None` says that they stand in for all rules of the
+    /// Returns the rules, each with the rule that it replaces; `None` says that they replace all rules of the
     /// subject.
     pub fn rules(&self) -> impl Iterator<Item = (Option<&RuleId>, &Rule)> {
         let (all, single): (&[_], &[_]) = match &self.replacement {

@@ -96,11 +96,10 @@ impl Core {
         target: &Target,
         text: Option<&str>,
     ) -> Result<bool, Error> {
-        let failed = |error: BackendError| Error::new(error.to_string());
         let stored = redis.overrides(&self.prefix);
         let field = target.field();
-        redis.refresh_time().await.map_err(failed)?;
-        let expired = match stored.all(MOST_OVERRIDES).await.map_err(failed)? {
+        redis.refresh_time().await?;
+        let expired = match stored.all(MOST_OVERRIDES).await? {
             Some(all) => {
                 let is_there = all.iter().any(|stored| stored.field == field);
                 let number = all.len();
@@ -111,13 +110,13 @@ impl Core {
                 expired
             }
             // One that is there already may always be replaced.
-            None if text.is_some() && !stored.has(&field).await.map_err(failed)? => return Err(too_many()),
+            None if text.is_some() && !stored.has(&field).await? => return Err(too_many()),
             None => Vec::new(),
         };
         let was_expired = expired.iter().any(|stored| stored.field == field);
         let removed = expired.into_iter().take(MOST_REMOVED);
-        let was_there = stored.change(&field, text, removed).await.map_err(failed)?;
-        self.adopt_overrides(redis).await.map_err(failed)?;
+        let was_there = stored.change(&field, text, removed).await?;
+        self.adopt_overrides(redis).await?;
         Ok(was_there && !was_expired)
     }
 
@@ -127,7 +126,7 @@ impl Core {
     ///
     /// Redis does not answer, or there is more than can be adopted.
     pub(super) async fn adopt_all_overrides(&self, redis: &Redis) -> Result<(), Error> {
-        self.adopt_overrides(redis).await.map_err(|error| Error::new(error.to_string()))?;
+        self.adopt_overrides(redis).await?;
         if self.overrides.read().is_too_long {
             return Err(Error::new(format!("there are more than {MOST_OVERRIDES} overrides; clear some")));
         }

@@ -1,8 +1,8 @@
 //! The text form of overrides, for people and for Redis.
 //!
 //! ```text
-//! 100 per 1h, 1000 per 1d                     stand in for all rules of the subject
-//! daily = 500 per 1d, 0 = 10 per 1s           stand in for single ones, by name or position
+//! 100 per 1h, 1000 per 1d                     replace all rules of the subject
+//! daily = 500 per 1d, 0 = 10 per 1s           replace single ones, by name or position
 //! 100 per 1h for 2h                           as people write how long it holds
 //! 100 per 1h until 1800007200                 as it is stored: in seconds since 1970, with up to six decimals
 //! ```
@@ -21,7 +21,7 @@ use crate::policy::Replacement;
 /// The longest text of one override.
 const MOST_BYTES: usize = 8 * 1024;
 
-/// Rules, each with the rule that it stands in for; without one, they stand in for all rules of the subject.
+/// Rules, each with the rule that it replaces; without one, they replace all rules of the subject.
 pub(super) type Entries = Vec<(Option<RuleId>, Rule)>;
 
 /// Reads an override as it is stored: its rules, and when it expires in microseconds since 1970.
@@ -72,7 +72,7 @@ pub(super) fn read_written(text: &str) -> Result<(Entries, Option<Duration>), St
     Ok((read_entries(rules)?, holds.transpose()?))
 }
 
-/// Says what the rules stand in for.
+/// Says what the rules replace.
 pub(super) fn replacement(entries: Entries) -> Result<Replacement, String> {
     let number = entries.len();
     let (mut all, mut single) = (Vec::new(), Vec::new());
@@ -86,8 +86,8 @@ pub(super) fn replacement(entries: Entries) -> Result<Replacement, String> {
         (_, 0) => Ok(Replacement::All(all)),
         (0, _) => Ok(Replacement::Single(single)),
         _ => Err(format!(
-            "of the {number} rules some say which rule they stand in for, and some do not; say it of each, like \
-             `daily = 100 per 1d`, or of none, so that they stand in for all rules of the subject"
+            "of the {number} rules some say which rule they replace, and some do not; say it of each, like \
+             `daily = 100 per 1d`, or of none, so that they replace all rules of the subject"
         )),
     }
 }

@@ -28,7 +28,7 @@ fn rules_are_stored_in_the_words_of_people() {
 }
 
 #[test]
-fn single_rules_are_stored_with_the_rule_that_they_stand_in_for() {
+fn single_rules_are_stored_with_the_rule_that_they_replace() {
     let named = |name: &str| (RuleId::from(name), hourly(1));
     assert_eq!(stored(&single([named("daily"), (2.into(), hourly(5))]), None), "daily = 1 per 1h, 2 = 5 per 1h");
     assert_eq!(stored(&single([named("2")]), None), "\"2\" = 1 per 1h");
@@ -75,7 +75,7 @@ fn the_signs_within_a_schedule_separate_nothing() {
 }
 
 #[test]
-fn all_rules_or_none_say_which_rule_they_stand_in_for() {
+fn all_rules_or_none_say_which_rule_they_replace() {
     assert!(mistake("daily = 1 per 1h, 5 per 1d").contains("say it of each"));
 }
 

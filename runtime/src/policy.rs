@@ -49,7 +49,7 @@ struct Inner {
     rules: Box<[Rule]>,
     ban: Option<Ban>,
     groups: Box<[RuleGroup]>,
-    /// Where an override is in force: the position of the policy's own rule that each rule stands for. Else empty.
+    /// Where an override is in force: the position of the policy's own rule that each rule replaces. Else empty.
     replaced: Box<[Option<usize>]>,
     #[cfg(feature = "metrics")]
     metrics: PolicyMetrics,

@@ -7,13 +7,13 @@ use super::{Inner, Policy};
 /// Rules that replace those of a policy on one subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Replacement {
-    /// For all of them.
+    /// They replace all of them.
     All(Vec<Rule>),
-    /// For single ones.
+    /// Each replaces a single one.
     Single(Vec<(RuleId, Rule)>),
 }
 
-/// A rule, the label of the subject that it counts, and the position of the policy's own rule that it stands for.
+/// The label of the subject that a rule counts, the rule, and the position of the policy's own rule that it replaces or is.
 type Replaced = (Option<String>, Rule, Option<usize>);
 
 impl Policy {
@@ -30,7 +30,8 @@ impl Policy {
         Some(Self::new(name.clone(), rules, *ban, replaced.into()))
     }
 
-    /// Returns the position of the rule on that subject that has this name, or the position of whose own rule this is.
+    /// Returns where the rule on that subject is that has this name, or that replaces or is the policy's own rule at this
+    /// position.
     pub(crate) fn position_of(&self, label: Option<&str>, id: &RuleId) -> Option<usize> {
         let is_meant = |position: usize, rule: &Rule| match id {
             RuleId::Name(name) => rule.name() == Some(name),
@@ -74,8 +75,8 @@ impl Policy {
         group.into_iter().flat_map(|group| group.positions.iter().copied().zip(&group.rules))
     }
 
-    /// The position of the policy's own rule that the rule at `position` stands for, if there is one. Without an
-    /// override that is the rule itself.
+    /// The position of the policy's own rule that the rule at `position` replaces, if there is one. Without an override
+    /// that is the rule itself.
     pub(crate) fn replaced(&self, position: usize) -> Option<usize> {
         if self.inner.replaced.is_empty() { Some(position) } else { self.inner.replaced.get(position).copied()? }
     }
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn single_rules_keep_the_positions_and_the_names_of_those_that_they_stand_for() {
+    fn single_rules_keep_the_positions_and_the_names_of_those_that_they_replace() {
         let policy = policy();
         let other = policy.with_replacement(None, &single([("short".into(), rule(2, 2)), (3.into(), rule(6, 60))]));
         let other = other.unwrap();

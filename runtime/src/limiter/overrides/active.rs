@@ -60,8 +60,8 @@ impl ActiveOverride {
         matches!(self.replacement, Replacement::Single(_))
     }
 
-    /// Returns the policy with these rules on the subject of that label, unless it has none of the rules that they stand in
-    /// for.
+    /// Returns the policy with these rules on the subject of that label, or `None` if it has none of the single rules that
+    /// they replace.
     pub(super) fn apply(&self, policy: &Policy, label: Option<&str>) -> Option<Policy> {
         let mut applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |known: &&Applied| known.policy.is(policy) && known.label.as_deref() == label;

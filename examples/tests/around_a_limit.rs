@@ -64,3 +64,15 @@ fn pages_are_counted_by_plan_and_wait_for_their_pace() {
     }
     assert_eq!((lines_with(&second, &[rejected]), lines_with(&second, &["8 pages translated"])), (4, 1), "{second}");
 }
+
+#[test]
+fn support_resets_and_raises_the_limit_of_one_customer() {
+    for text in printed("support") {
+        assert_eq!(lines_with(&text, &["a code for 13800000000"]), 2 + 1 + 4, "{text}");
+        assert_eq!(lines_with(&text, &["a code for 13900000000"]), 2, "{text}");
+        assert_eq!(lines_with(&text, &["limited: too many requests: at most 2 per 1h"]), 2, "{text}");
+        assert_eq!(lines_with(&text, &["limited: too many requests: at most 5 per 1h"]), 1, "{text}");
+        assert_eq!(lines_with(&text, &["2 per 1h as hourly: 0 of 2 left"]), 1, "{text}");
+        assert_eq!(lines_with(&text, &["sms.send: hourly = 5 per 1h", " for "]), 1, "{text}");
+    }
+}

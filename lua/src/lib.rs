@@ -19,6 +19,9 @@ pub const REFUND: &str = include_str!(concat!(env!("OUT_DIR"), "/refund.lua"));
 /// The text of `ban.lua`, which bans a subject or ends its ban.
 pub const BAN: &str = include_str!(concat!(env!("OUT_DIR"), "/ban.lua"));
 
+/// The text of `override.lua`, which changes the overrides of a prefix. It has nothing in common with the other scripts.
+pub const OVERRIDE: &str = include_str!("../override.lua");
+
 /// Returns one of the scripts with the caller's clock: the last argument is the time, in microseconds since 1970.
 ///
 /// It differs from the original in the lines that read the clock and in nothing else. For tests that compare decisions

@@ -26,7 +26,7 @@ pub use self::backend::BackendError;
 /// let error = Policy::builder("sms").rule(Rule::sliding_window(0, Duration::from_secs(60))).build().unwrap_err();
 /// assert_eq!(error.to_string(), "policy `sms`: rule 0: `count` must be at least 1, like `count = 10`");
 /// assert_eq!(error.kind(), ErrorKind::Policy);
-/// assert_eq!(error.rule_errors()[0].rule(), Some(0));
+/// assert_eq!(error.rule_errors()[0].position(), Some(0));
 /// ```
 #[derive(Clone)]
 pub struct Error {

@@ -130,7 +130,8 @@ pub mod testing;
 
 pub use tallygate_macros::rate_limit;
 pub use tallygate_rules::{
-    Algorithm, Ban, DurationError, Field, ParseRuleError, Role, Rule, RuleError, TokenBucket, format_rules, parse_rules,
+    Algorithm, Ban, DurationError, Field, ParseRuleError, Role, Rule, RuleError, RuleId, TokenBucket, format_rules,
+    parse_rules,
 };
 #[cfg(feature = "cron")]
 pub use tallygate_rules::{CronField, Schedule, ScheduleError};
@@ -139,7 +140,7 @@ pub use self::decision::{Decision, Denial, FromRejection, LimitingRule, Permit, 
 pub use self::error::{BackendError, Error, ErrorKind};
 pub use self::limiter::{
     Check, DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Deciding, Limiter,
-    LimiterBuilder,
+    LimiterBuilder, Override, OverrideBuilder,
 };
 pub use self::policy::{Policy, PolicyBuilder};
 pub use self::subject::{Subject, SubjectBuilder, SubjectValue};

@@ -20,6 +20,7 @@ pub use self::builder::LimiterBuilder;
 pub(crate) use self::check::Decided;
 pub use self::check::{Check, Deciding};
 use self::core::{Core, Settings};
+pub use self::overrides::{Override, OverrideBuilder};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::store::{Memory, Store};

@@ -2,6 +2,7 @@
 
 mod builder;
 pub(crate) mod registry;
+mod replacement;
 mod rule_group;
 #[cfg(feature = "cron")]
 mod ticks;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use tallygate_rules::{Ban, Rule};
 
 pub use self::builder::PolicyBuilder;
+pub(crate) use self::replacement::Replacement;
 pub(crate) use self::rule_group::{LABEL_BYTES, LAYOUT_BYTES, RuleGroup, Window};
 use crate::observe::Observed;
 #[cfg(feature = "metrics")]
@@ -47,7 +49,7 @@ struct Inner {
     rules: Box<[Rule]>,
     ban: Option<Ban>,
     groups: Box<[RuleGroup]>,
-    /// Where an override is in force: the position of the policy's own rule that each rule stands for. Else empty.
+    /// Where an override is in force: the position of the policy's own rule that each rule replaces. Else empty.
     replaced: Box<[Option<usize>]>,
     #[cfg(feature = "metrics")]
     metrics: PolicyMetrics,

@@ -17,7 +17,7 @@ use tallygate_rules::MAX_PER;
 pub(crate) use self::answer::{Answer, Outcome};
 pub(crate) use self::memory::Memory;
 #[cfg(feature = "redis")]
-pub(crate) use self::redis::Redis;
+pub(crate) use self::redis::{Redis, StoredOverride};
 pub(crate) use self::request::{CallOptions, Request, WaitLimit};
 #[cfg(feature = "redis")]
 pub(crate) use self::tally_id::TallyId;
@@ -35,6 +35,15 @@ pub(crate) enum Store {
 
 #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "memory answers at once"))]
 impl Store {
+    /// The time by which calls are decided, in microseconds since 1970.
+    pub(crate) fn now_us(&self) -> u64 {
+        match self {
+            Self::Memory(memory) => memory.now_us(),
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => redis.now_us(),
+        }
+    }
+
     /// Removes the hits of a call that was admitted then, from every rule in which they still count; returns whether there
     /// was one.
     pub(crate) async fn refund(&self, request: Request<'_>, admitted_us: u64) -> Result<bool, BackendError> {

@@ -3,6 +3,8 @@
 mod builder;
 mod escaping;
 pub(crate) mod filters;
+#[cfg(feature = "redis")]
+mod percent;
 
 use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
@@ -12,6 +14,8 @@ use tallygate_rules::is_printed;
 pub use self::builder::{SubjectBuilder, SubjectValue};
 use self::escaping::{Bounded, EscapedText};
 pub(crate) use self::escaping::{NAME_BYTES, digest32, escape_name};
+#[cfg(feature = "redis")]
+pub(crate) use self::percent::{percent_decode, percent_encode};
 
 /// The most bytes that a subject takes within a key; a longer one ends in a digest of the whole.
 pub(crate) const SUBJECT_BYTES: usize = 100;
@@ -45,6 +49,15 @@ impl Subject {
     #[must_use]
     pub fn everyone() -> Self {
         Self { text: Bounded::new() }
+    }
+
+    /// Returns the subject whose escaped text that is, or `None` if it is none's.
+    #[cfg(feature = "redis")]
+    pub(crate) fn from_escaped(text: &str) -> Option<Self> {
+        let is_escaped = text.len() <= SUBJECT_BYTES && text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+        let mut subject = Self::everyone();
+        subject.push_literal(text);
+        is_escaped.then_some(subject)
     }
 
     /// Returns a subject of one value.
@@ -169,6 +182,15 @@ mod tests {
 
     const DIGESTED: &str =
         "a:%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A!d2ad057a2e4aa3dec7545e36d0c166fc";
+
+    #[cfg(feature = "redis")]
+    #[test]
+    fn a_subject_is_made_of_its_escaped_text() {
+        for subject in [Subject::everyone(), Subject::of("a:b").and("é"), Subject::of("x".repeat(200))] {
+            assert_eq!(Subject::from_escaped(&subject.to_string()), Some(subject));
+        }
+        assert!(Subject::from_escaped("é").is_none() && Subject::from_escaped(&"x".repeat(101)).is_none());
+    }
 
     #[test]
     fn an_empty_value_is_a_value_like_any_other() {

@@ -47,6 +47,8 @@ tallygate_tests::every_backend!(
     denials_far_apart_lead_to_no_ban,
     a_peek_counts_nothing,
     a_reset_forgets_everything,
+    a_reset_leaves_the_other_subjects_of_the_call_alone,
+    a_reset_of_a_subject_that_no_rule_counts_is_an_error,
     a_ban_by_hand_holds_however_long_or_short_it_is,
     a_subject_can_be_banned_and_unbanned_by_hand,
 );

@@ -87,7 +87,7 @@ async fn an_override_is_told_by_every_process_that_takes_it_up() {
     let (log, _listening) = Log::listen();
     let server = Server::start();
     for limiter in [Limiter::in_memory(), server.limiter().await] {
-        limiter.override_rules("observed", [Rule::sliding_window(5, HOUR)]).await.unwrap();
+        limiter.override_policy("observed").rules([Rule::sliding_window(5, HOUR)]).allow_unknown().set().await.unwrap();
     }
     assert_eq!(lines_with(&log, &["INFO", "overridden", "policy=\"observed\""]), 2);
     let other = server.limiter().await;
@@ -177,13 +177,16 @@ async fn lifetime(limiter: &Limiter, seen: &mut Vec<String>) {
             shown(seen, &rejection);
         }
     }
+    let overriding = || limiter.override_policy("observed").subject(&subject).allow_unknown();
+    shown(seen, &overriding());
     let rules = [Rule::sliding_window(1, Duration::ZERO)];
-    shown(seen, &limiter.override_rules_for("observed", &subject, rules).await);
+    shown(seen, &overriding().rules(rules).set().await);
     let rules = [Rule::sliding_window(0, HOUR)];
-    shown(seen, &limiter.override_rules_for("observed", &subject, rules).await);
+    shown(seen, &overriding().rules(rules).set().await);
     shown(seen, &limiter.check(&policy, &subject).await);
+    shown(seen, &limiter.overrides().await);
     shown(seen, limiter);
-    shown(seen, &limiter.clear_override_for("observed", &subject).await);
+    shown(seen, &overriding().clear().await);
 }
 
 #[tokio::test]
@@ -193,7 +196,7 @@ async fn a_subject_is_seen_nowhere() {
     let _recording = metrics::set_default_local_recorder(&recorder);
     let (log, _listening) = Log::listen();
     let server = Server::start();
-    server.ask::<()>(&format!("HSET tallygate:!overrides observed:user:{CANARY} {CANARY} !version x"));
+    server.ask::<()>(&format!("HSET tallygate:!overrides observed:user:{CANARY} unreadable !version x"));
     let away = format!("redis://127.0.0.1:{}/", free_port());
     let away = Limiter::builder().deadline(Duration::from_millis(50)).connect_lazy(&away).unwrap();
     let mut seen = Vec::new();

@@ -150,10 +150,10 @@ async fn a_user_with_the_documented_permissions_can_do_everything_and_needs_them
     assert!(!check().cost(4).report().await.unwrap().is_allowed());
     check().ban(HOUR).await.unwrap();
     check().unban().await.unwrap();
-    limiter.override_rules("p", [Rule::sliding_window(300, HOUR)]).await.unwrap();
+    limiter.override_policy("p").rules([Rule::sliding_window(300, HOUR)]).expires_in(HOUR).set().await.unwrap();
     let other = patient().connect(&url).await.unwrap();
     assert!(other.check(&policy, &subject).report().await.unwrap().is_allowed());
-    limiter.clear_override("p").await.unwrap();
+    assert!(limiter.override_policy("p").clear().await.unwrap());
     check().reset().await.unwrap();
 
     let refused = server.ask::<Vec<HashMap<String, String>>>("ACL LOG");

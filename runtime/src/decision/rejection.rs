@@ -199,7 +199,8 @@ mod tests {
     use tallygate_rules::Rule;
 
     fn denial(rule: Rule, retry_after: Option<Duration>) -> Rejection {
-        let policy = Policy::builder("sms").rule(rule.clone().with_count(1)).build().unwrap().with_rules(&[rule]);
+        let count = rule.count();
+        let policy = Policy::builder("sms").rule(rule.with_count(1)).build().unwrap().with_counts([count]);
         Denial::new(policy, Some(0), retry_after, Vec::new()).into()
     }
 
@@ -232,8 +233,7 @@ mod tests {
     fn debug_output_fits_on_two_lines() {
         let day = Rule::sliding_window(10, Duration::from_secs(86_400)).named("daily");
         let rejection = denial(day, Some(Duration::from_micros(41_000_001)));
-        let shown =
-            "policy: \"sms\", kind: Limited, rule: Some(#0: 10 per 1d as daily), retry_after: Some(41.000001s)";
+        let shown = "policy: \"sms\", kind: Limited, rule: Some(#0: 10 per 1d as daily), retry_after: Some(41.000001s)";
         assert_eq!(format!("{rejection:?}"), format!("Rejection {{ {shown}, .. }}"));
         let unavailable = Rejection::unavailable("sms", BackendError::new("redis: no answer within the deadline"));
         let shown = "policy: \"sms\", kind: Unavailable, error: BackendError(\"redis: no answer within the deadline\")";

@@ -51,6 +51,13 @@ impl Core {
         }
     }
 
+    /// Removes the overrides that have expired by now.
+    pub(super) fn remove_expired_overrides(&self) {
+        if self.overrides.any_expires() {
+            self.overrides.remove_expired(self.store.now_us());
+        }
+    }
+
     /// Returns what a cached denial says of such a call. A refundable call asks the store: it depends on refunds of other
     /// processes.
     #[cfg(feature = "redis")]

@@ -1,8 +1,6 @@
 //! The events of the log.
 
-#[cfg(feature = "redis")]
-use tracing::warn;
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use super::TARGET;
 use crate::error::BackendError;
@@ -30,6 +28,16 @@ pub(crate) fn not_refunded(policy: &str, error: &BackendError) {
 /// Reports that the rules of a policy, or of one of its subjects, were overridden, or that an override was cleared.
 pub(crate) fn overridden(policy: &str) {
     info!(target: TARGET, policy, "rules were overridden, or an override was cleared");
+}
+
+/// Reports an override that has expired.
+pub(crate) fn override_expired(policy: &str) {
+    info!(target: TARGET, policy, "an override has expired");
+}
+
+/// Reports an override of a rule that a policy of this process does not have.
+pub(crate) fn override_without_rule(policy: &str, rule: &str) {
+    warn!(target: TARGET, policy, rule, "an override is for a rule that the policy does not have; this part is ignored");
 }
 
 /// Reports an override that cannot be read.

@@ -96,7 +96,9 @@ mod tests {
     fn of_several_policies_of_one_name_the_one_built_last_is_found() {
         let mut registry = Registry::new();
         let (first, second, other) = (policy("sms", 1), policy("sms", 2), policy("mail", 3));
-        [&first, &second, &other].map(|policy| registry.insert(policy));
+        for policy in [&first, &second, &other] {
+            registry.insert(policy);
+        }
         assert!(registry.find("sms").unwrap().is(&second));
         assert_eq!(counts(&registry.all()), [3, 1, 2]);
         drop(second);
@@ -108,7 +110,9 @@ mod tests {
     fn policies_that_are_built_per_call_and_dropped_do_not_pile_up() {
         let mut registry = Registry::new();
         let kept: Vec<_> = (0..100).map(|number| policy(format!("kept {number}"), 1)).collect();
-        kept.iter().for_each(|policy| registry.insert(policy));
+        for policy in &kept {
+            registry.insert(policy);
+        }
         for number in 0..5_000 {
             registry.insert(&policy("sms", 1));
             registry.insert(&policy(format!("tenant {number}"), 1));

@@ -47,6 +47,10 @@ impl Memory {
         Self { clock, seed: RandomState::default(), shards: (0..shards).map(shard).collect() }
     }
 
+    pub(crate) fn now_us(&self) -> u64 {
+        self.clock.now_us()
+    }
+
     /// Decides a call that asks for nothing but the outcome.
     #[inline]
     pub(crate) fn outcome(&self, request: Request<'_>) -> Result<Outcome, BackendError> {

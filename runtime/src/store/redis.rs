@@ -20,6 +20,7 @@ use tokio::runtime::Handle;
 
 use self::batcher::Batcher;
 use self::server::Server;
+pub(crate) use self::stored_overrides::StoredOverride;
 use self::wire::Reply;
 use crate::clock::Clock;
 use crate::error::{BackendError, Error};
@@ -46,6 +47,16 @@ impl Redis {
         let failed = |error| Error::backend("url", error);
         self.until().map_err(failed)?;
         self.server.reach().await.map_err(failed)
+    }
+
+    /// The server's time, as well as this process knows it.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.server.now_us()
+    }
+
+    /// Asks the server for its time, which every decision also does.
+    pub(crate) async fn refresh_time(&self) -> Result<(), BackendError> {
+        self.server.refresh_time(self.until()?).await
     }
 
     /// Awaits a future that asks this server, as long as a decision may take.

@@ -1,9 +1,13 @@
-//! Rules that are overridden while running: for everybody or for one subject, in one process or in all.
+//! Rules that are overridden while running: for all subjects or for one, in one process or in all.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
 mod everywhere;
+mod expiring;
+mod listing;
+mod names;
 mod shared;
+mod single;
 
 use std::time::Duration;
 
@@ -12,6 +16,30 @@ use tokio::time::{sleep, timeout};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Makes a test of each behaviour in memory and in a Redis server of its own.
+macro_rules! every_backend {
+    ($($behaviour:ident),* $(,)?) => {
+        mod in_memory {
+            $(
+                #[tokio::test]
+                async fn $behaviour() {
+                    super::$behaviour(tallygate::Limiter::in_memory()).await;
+                }
+            )*
+        }
+        mod in_redis {
+            $(
+                #[tokio::test]
+                async fn $behaviour() {
+                    let server = tallygate_tests::server::Server::start();
+                    super::$behaviour(server.limiter().await).await;
+                }
+            )*
+        }
+    };
+}
+use every_backend;
 
 fn hourly(count: u64) -> Rule {
     Rule::sliding_window(count, HOUR)
@@ -25,8 +53,13 @@ fn subject() -> Subject {
     Subject::of("user").and("some:body")
 }
 
-async fn override_rules(limiter: &Limiter, count: u64) {
-    limiter.override_rules("over.ride", [hourly(count)]).await.unwrap();
+/// Overrides all rules. The policy may be built later.
+async fn override_rules(limiter: &Limiter, rules: impl IntoIterator<Item = Rule>) {
+    limiter.override_policy("over.ride").rules(rules).allow_unknown().set().await.unwrap();
+}
+
+async fn clear(limiter: &Limiter) {
+    assert!(limiter.override_policy("over.ride").clear().await.unwrap());
 }
 
 async fn allowed(limiter: &Limiter, policy: &Policy) -> bool {
@@ -49,7 +82,7 @@ async fn room(limiter: &Limiter, policy: &Policy, subject: &Subject) -> usize {
     admitted
 }
 
-/// Calls until the condition holds. Whatever is asked for may take a refresh or two.
+/// Calls until the condition holds, which may take a refresh or two.
 async fn until(mut holds: impl AsyncFnMut() -> bool) {
     let waiting = async {
         while !holds().await {

@@ -2,21 +2,25 @@
 
 use std::time::{Duration, Instant};
 
-use tallygate::Subject;
+use tallygate::{Error, Limiter, Subject};
 use tallygate_tests::log::Log;
 use tallygate_tests::server::Server;
 use tokio::time::sleep;
 
-use super::{allowed, hourly, override_rules, policy, room, subject, until};
+use super::{allowed, clear, hourly, override_rules, policy, room, subject, until};
+
+async fn override_for(limiter: &Limiter, subject: &Subject, count: u64) -> Result<(), Error> {
+    limiter.override_policy("over.ride").subject(subject).rules([hourly(count)]).allow_unknown().set().await
+}
 
 #[tokio::test]
-async fn every_process_takes_an_override_up_while_it_decides() {
+async fn every_process_adopts_an_override_while_it_decides() {
     let server = Server::start();
     let (admin, worker, policy) = (server.limiter().await, server.limiter().await, policy(1_000_000));
     assert!(allowed(&worker, &policy).await);
-    override_rules(&admin, 0).await;
+    override_rules(&admin, [hourly(0)]).await;
     until(async || !allowed(&worker, &policy).await).await;
-    admin.clear_override("over.ride").await.unwrap();
+    clear(&admin).await;
     until(async || allowed(&worker, &policy).await).await;
 }
 
@@ -25,10 +29,10 @@ async fn an_override_reaches_another_process_within_two_seconds() {
     let server = Server::start();
     let (admin, worker, policy) = (server.limiter().await, server.limiter().await, policy(1_000_000));
     assert!(allowed(&worker, &policy).await);
-    override_rules(&admin, 0).await;
+    override_rules(&admin, [hourly(0)]).await;
     let overridden = Instant::now();
     while allowed(&worker, &policy).await {
-        assert!(overridden.elapsed() < Duration::from_secs(2), "it is still not taken up");
+        assert!(overridden.elapsed() < Duration::from_secs(2), "it is still not adopted");
         sleep(Duration::from_millis(5)).await;
     }
 }
@@ -36,8 +40,9 @@ async fn an_override_reaches_another_process_within_two_seconds() {
 #[tokio::test]
 async fn an_override_for_one_subject_survives_the_restart_of_a_process() {
     let server = Server::start();
-    let (policy, vip) = (policy(5), Subject::of("user").and("vip:1"));
-    server.limiter().await.override_rules_for("over.ride", &vip, [hourly(100)]).await.unwrap();
+    let policy = policy(5);
+    let vip = Subject::of("user").and("vip:1");
+    override_for(&server.limiter().await, &vip, 100).await.unwrap();
     let restarted = server.limiter().await;
     assert_eq!(room(&restarted, &policy, &vip).await, 100);
     assert_eq!(room(&restarted, &policy, &subject()).await, 5);
@@ -46,40 +51,57 @@ async fn an_override_for_one_subject_survives_the_restart_of_a_process() {
 #[tokio::test]
 async fn an_override_is_in_force_from_the_first_call_of_a_process_and_has_no_end() {
     let server = Server::start();
-    override_rules(&server.limiter().await, 2).await;
+    override_rules(&server.limiter().await, [hourly(2)]).await;
     let restarted = server.limiter().await;
     assert_eq!(room(&restarted, &policy(5), &subject()).await, 2);
     assert_eq!(server.ask::<i64>("TTL tallygate:!overrides"), -1);
-    assert_eq!(server.ask::<String>("HGET tallygate:!overrides over.ride"), "1;w 2 3600000000");
+    assert_eq!(server.ask::<String>("HGET tallygate:!overrides over.ride"), "2 per 1h");
 }
 
 #[tokio::test]
 async fn an_override_is_cleared_for_every_process_or_for_none() {
     let server = Server::start();
     let limiter = server.limiter().await;
-    override_rules(&limiter, 0).await;
-    // Others are told of a change by its version. Without that, nothing may change.
+    override_rules(&limiter, [hourly(0)]).await;
+    // Other processes notice a change by its version. Without that, nothing may change.
     server.ask::<()>("ACL SETUSER default -hset");
-    limiter.clear_override("over.ride").await.unwrap_err();
-    assert_eq!(
-        server.ask::<Option<String>>("HGET tallygate:!overrides over.ride").as_deref(),
-        Some("1;w 0 3600000000")
-    );
+    limiter.override_policy("over.ride").clear().await.unwrap_err();
+    assert_eq!(server.ask::<Option<String>>("HGET tallygate:!overrides over.ride").as_deref(), Some("0 per 1h"));
     server.ask::<()>("ACL SETUSER default +hset");
-    limiter.clear_override("over.ride").await.unwrap();
+    clear(&limiter).await;
     assert_eq!(server.ask::<Option<String>>("HGET tallygate:!overrides over.ride"), None);
 }
 
 #[tokio::test]
-async fn an_unreadable_override_is_told_and_ignored() {
+async fn an_unreadable_override_is_reported_and_ignored() {
     let server = Server::start();
-    server.ask::<()>("HSET tallygate:!overrides over.ride 9;everything !version x over.ride:vip 1;w,1");
+    let mut hset = redis::cmd("HSET");
+    hset.arg("tallygate:!overrides").arg("!version").arg("x");
+    // The second is the form of an earlier version; the fourth has an end that no process can know.
+    let texts = ["everything", "1;w 100 3600000000", "100 per hour", "100 per 1h for 2h", "100 per 1h until noon", ""];
+    for (number, text) in texts.iter().enumerate() {
+        hset.arg(format!("over.ride:vip{number}")).arg(text);
+    }
+    hset.arg("over.ride")
+        .arg("1 per 1h, 2 per 1h")
+        .arg("over ride")
+        .arg("0 per 1h")
+        .arg("over.ride=net:vip\u{e9}")
+        .arg("0 per 1h");
+    hset.exec(&mut server.connection()).unwrap();
     let (log, _listening) = Log::listen();
     let limiter = server.limiter().await;
     assert_eq!(room(&limiter, &policy(5), &subject()).await, 5, "its own rules hold");
-    let told: Vec<_> = log.lines().into_iter().filter(|line| line.contains("cannot be read and is ignored")).collect();
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told.iter().all(|line| line.contains("WARN") && line.contains("over.ride") && !line.contains("vip")));
+    for number in 0..texts.len() {
+        assert_eq!(room(&limiter, &policy(5), &Subject::of(format!("vip{number}"))).await, 5, "its own rules hold");
+    }
+    let lines = log.lines();
+    let ignored: Vec<_> = lines.iter().filter(|line| line.contains("cannot be read and is ignored")).collect();
+    assert_eq!(ignored.len(), texts.len() + 3, "{ignored:?}");
+    assert!(ignored.iter().all(|line| line.contains("WARN") && line.contains("policy=") && !line.contains("vip")));
+    assert!(limiter.overrides().await.unwrap().is_empty());
+    limiter.override_policy("over.ride").subject(&Subject::of("vip0")).clear().await.unwrap();
+    assert_eq!(server.ask::<Option<String>>("HGET tallygate:!overrides over.ride:vip0"), None);
 }
 
 #[tokio::test]
@@ -87,12 +109,13 @@ async fn the_last_known_overrides_stay_in_force_when_they_cannot_be_read() {
     let server = Server::start();
     let (log, _listening) = Log::listen();
     let limiter = server.limiter().await;
-    override_rules(&limiter, 0).await;
-    limiter.override_rules_for("over.ride", &Subject::of("other"), [hourly(1_000_000)]).await.unwrap();
+    override_rules(&limiter, [hourly(0)]).await;
+    override_for(&limiter, &Subject::of("other"), 1_000_000).await.unwrap();
     server.ask::<()>("ACL SETUSER default -hget");
-    let (policy, other) = (policy(5), Subject::of("other"));
+    let policy = policy(5);
+    let other = Subject::of("other");
     until(async || {
-        assert!(!allowed(&limiter, &policy).await, "the door stays closed");
+        assert!(!allowed(&limiter, &policy).await, "the limit stays closed");
         assert!(limiter.check(&policy, &other).await.unwrap().is_allowed(), "decisions go on");
         log.lines().iter().any(|line| line.contains("overrides cannot be read"))
     })
@@ -103,23 +126,23 @@ async fn the_last_known_overrides_stay_in_force_when_they_cannot_be_read() {
 }
 
 #[tokio::test]
-async fn there_are_no_more_overrides_than_a_process_takes_up() {
+async fn there_are_no_more_overrides_than_a_process_adopts() {
     let server = Server::start();
     let limiter = server.limiter().await;
-    override_rules(&limiter, 0).await;
+    override_rules(&limiter, [hourly(0)]).await;
     let mut hset = redis::cmd("HSET");
     hset.arg("tallygate:!overrides");
     for number in 0..9_999 {
-        hset.arg(format!("over.ride:user:{number}")).arg("1;w 7 3600000000");
+        hset.arg(format!("over.ride:user:{number}")).arg("7 per 1h");
     }
     hset.exec(&mut server.connection()).unwrap();
-    let refused = limiter.override_rules_for("over.ride", &subject(), [hourly(1)]).await.unwrap_err();
+    let refused = override_for(&limiter, &subject(), 1).await.unwrap_err();
     assert!(refused.to_string().contains("there are 10000 overrides already"), "{refused}");
-    override_rules(&limiter, 1).await;
-    limiter.clear_override("over.ride").await.unwrap();
+    override_rules(&limiter, [hourly(1)]).await;
+    clear(&limiter).await;
     let somebody = Subject::of("user").and(9_998);
-    assert_eq!(room(&limiter, &policy(3), &somebody).await, 7, "all of them were taken up");
-    server.ask::<()>("HSET tallygate:!overrides a 1;w,1 b 1;w,1 !version many");
+    assert_eq!(room(&limiter, &policy(3), &somebody).await, 7, "all of them were adopted");
+    server.ask::<()>("HSET tallygate:!overrides a x b x !version many");
     let (log, _listening) = Log::listen();
     until(async || {
         assert!(!limiter.check(&policy(3), &somebody).await.unwrap().is_allowed());
@@ -133,7 +156,8 @@ async fn there_are_no_more_overrides_than_a_process_takes_up() {
 async fn programs_without_overrides_ask_for_them_about_once_a_second() {
     let server = Server::start();
     let limiter = server.limiter().await;
-    let (policy, started) = (policy(1_000_000), std::time::Instant::now());
+    let policy = policy(1_000_000);
+    let started = Instant::now();
     for _ in 0..2_000 {
         assert!(allowed(&limiter, &policy).await);
     }

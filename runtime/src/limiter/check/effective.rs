@@ -5,7 +5,6 @@ use std::iter;
 
 use super::Check;
 use crate::error::BackendError;
-use crate::limiter::overrides;
 use crate::policy::Policy;
 use crate::store::{CallOptions, Outcome, Request};
 use crate::subject::SubjectKey;
@@ -93,11 +92,17 @@ impl Check<'_> {
 
     #[cold]
     fn overridden<'e>(&self, own: Effective<'e>) -> Effective<'e> {
-        // An override replaces the rules on the main subject, whose group is the first.
-        let main = self.policy.groups().first().filter(|group| group.label.is_none()).and(own.subjects.first());
-        match main.and_then(|subject| self.limiter.core.overrides.in_force(&self.policy, subject)) {
-            Some(policy) => Effective { closed: overrides::closed(&policy), policy: Cow::Owned(policy), ..own },
+        let core = &self.limiter.core;
+        core.remove_expired_overrides();
+        match core.overrides.in_force(&self.policy, &own.subjects) {
+            Some(policy) => Effective { closed: closed(&policy), policy: Cow::Owned(policy), ..own },
             None => own,
         }
     }
+}
+
+/// The outcome of every call if a rule has the count 0: the limit is closed.
+fn closed(policy: &Policy) -> Option<Outcome> {
+    let rule = policy.groups().iter().flat_map(|group| &group.rules).position(|rule| rule.count() == 0)?;
+    Some(Outcome::Denied { rule, retry_after: None }.with_position(policy))
 }

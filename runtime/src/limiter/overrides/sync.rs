@@ -1,19 +1,28 @@
 //! Overrides in Redis: storing them, and adopting what other processes have stored, about once a second.
 
 use std::collections::HashSet;
+use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use tallygate_rules::Rule;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Field, MOST_OVERRIDES, Override, Overrides, Table, text, too_many};
+use super::active::ActiveOverride;
+use super::known::{MOST_OVERRIDES, Overrides, too_many};
+use super::table::Table;
+use super::target::Target;
+use super::text;
 use crate::error::{BackendError, Error};
 use crate::limiter::core::Core;
 use crate::observe::log;
-use crate::store::{Redis, Store};
+use crate::store::{Redis, Store, StoredOverride};
+
+/// The most expired overrides that one change removes.
+const MOST_REMOVED: usize = 1_000;
+
+/// What is stored, and the overrides among it that are not known yet.
+type Found = Vec<(Target, Option<ActiveOverride>)>;
 
 impl Overrides {
     /// Whether it is time for a refresh.
@@ -21,42 +30,50 @@ impl Overrides {
         self.timer.is_due(Instant::now())
     }
 
-    fn adopt(&self, version: Option<String>, entries: Vec<(String, String)>) {
-        // Parsed before the lock is taken. `None` stands for an override that is known already.
-        let mut found = Vec::with_capacity(entries.len());
-        for (name, text) in entries {
-            let field = Field::named(&name);
-            if self.read().get(&field).is_some_and(|known| *known.text == *text) {
-                found.push((field, None));
+    /// Reads what is stored. What cannot be read is left out.
+    fn read_stored(&self, stored: Vec<StoredOverride>) -> Found {
+        let mut found = Vec::with_capacity(stored.len());
+        for StoredOverride { field, text } in stored {
+            let Some(target) = Target::from_field(&field) else {
+                // The subject may be personal.
+                let policy = field.split(':').next().unwrap_or_default();
+                log::override_ignored(policy, "its field is not of the form `policy=label:subject`");
+                continue;
+            };
+            if self.read().table.get(target.key()).is_some_and(|known| *known.text == *text) {
+                found.push((target, None));
                 continue;
             }
-            match text::read(&text) {
-                Ok(rules) => found.push((field, Some(Override { text: text.into(), ..Override::new(rules) }))),
-                Err(mistake) => log::override_ignored(&field.policy, &mistake),
+            match ActiveOverride::read(&target, &text) {
+                Ok(new) => found.push((target, Some(new))),
+                Err(mistake) => log::override_ignored(target.key().policy, &mistake),
             }
         }
-        self.replace(version, found).iter().for_each(|policy| log::overridden(policy));
+        found
     }
 
-    /// Replaces what was known by what was found, and returns the policies for which they differ.
-    fn replace(&self, version: Option<String>, found: Vec<(Field, Option<Override>)>) -> HashSet<String> {
-        let mut table = self.write();
-        let mut next = Table { version, ..Table::default() };
-        let mut changed = HashSet::new();
-        for (field, new) in found {
-            if new.is_some() {
-                changed.insert(field.policy.clone());
+    /// Replaces what was known by what was found and has not expired, and returns the policies for which they differ.
+    fn replace(&self, version: Option<String>, found: Found, now_us: u64) -> HashSet<String> {
+        self.change(|known| {
+            let mut before = mem::take(&mut known.table);
+            let mut next = Table::default();
+            let mut changed = HashSet::new();
+            for (target, new) in found {
+                let is_new = new.is_some();
+                // One that is still the same keeps the policies that were made of it.
+                let old = before.remove(target.key());
+                let Some(found) = new.or(old).filter(|found| !found.is_expired(now_us)) else { continue };
+                if is_new {
+                    changed.insert(target.key().policy.to_owned());
+                }
+                next.put(target, found);
             }
-            let known = table.remove(&field);
-            // An override that is still the same keeps the policies that were made of it.
-            if let Some(found) = new.or(known) {
-                next.put(field, found);
-            }
-        }
-        changed.extend(table.policies.keys().map(ToString::to_string));
-        self.active.store(!next.policies.is_empty(), Ordering::Relaxed);
-        *table = next;
-        changed
+            changed.extend(before.iter().map(|entry| entry.target.key().policy.to_owned()));
+            known.table = next;
+            known.version = version;
+            known.is_too_long = false;
+            changed
+        })
     }
 }
 
@@ -72,60 +89,81 @@ impl Core {
         self.overrides.timer.start(|done| drop(runtime.spawn(refresh(Arc::clone(self), done))))
     }
 
-    /// Stores an override, or removes it, and adopts what is stored then.
+    /// Stores an override or removes it, adopts what is stored then, and returns whether there was one.
     pub(super) async fn store_override(
         &self,
         redis: &Redis,
-        field: &Field,
-        rules: Option<&[Rule]>,
-    ) -> Result<(), Error> {
+        target: &Target,
+        text: Option<&str>,
+    ) -> Result<bool, Error> {
         let stored = redis.overrides(&self.prefix);
-        let name = field.name();
-        let text = match rules {
-            Some(rules) => Some(text::write(rules).ok_or_else(|| {
-                Error::new(format!("policy `{}`: these rules take too much room; use fewer", field.policy))
-            })?),
-            None => None,
+        let field = target.field();
+        redis.refresh_time().await?;
+        let expired = match stored.all(MOST_OVERRIDES).await? {
+            Some(all) => {
+                let is_there = all.iter().any(|stored| stored.field == field);
+                let number = all.len();
+                let expired: Vec<_> = all.into_iter().filter(|stored| is_expired(stored, redis.now_us())).collect();
+                if text.is_some() && !is_there && number - expired.len() >= MOST_OVERRIDES {
+                    return Err(too_many());
+                }
+                expired
+            }
+            // One that is there already may always be replaced.
+            None if text.is_some() && !stored.has(&field).await? => return Err(too_many()),
+            None => Vec::new(),
         };
-        // One that is there already may always be replaced.
-        if text.is_some() && stored.len().await? > MOST_OVERRIDES && !stored.has(&name).await? {
-            return Err(too_many());
+        let was_expired = expired.iter().any(|stored| stored.field == field);
+        let removed = expired.into_iter().take(MOST_REMOVED);
+        let was_there = stored.change(&field, text, removed).await?;
+        self.adopt_overrides(redis).await?;
+        Ok(was_there && !was_expired)
+    }
+
+    /// Adopts what is stored.
+    ///
+    /// # Errors
+    ///
+    /// Redis does not answer, or there is more than can be adopted.
+    pub(super) async fn adopt_all_overrides(&self, redis: &Redis) -> Result<(), Error> {
+        self.adopt_overrides(redis).await?;
+        if self.overrides.read().is_too_long {
+            return Err(Error::new(format!("there are more than {MOST_OVERRIDES} overrides; clear some")));
         }
-        stored.put(&name, text.as_deref()).await?;
-        Ok(self.adopt_overrides(redis).await?)
+        Ok(())
     }
 
     async fn adopt_overrides(&self, redis: &Redis) -> Result<(), BackendError> {
         let stored = redis.overrides(&self.prefix);
         let version = stored.version().await?;
         if version == self.overrides.read().version {
+            // A closed limit decides without the server, which tells its time with every other decision.
+            if self.overrides.any_expires() {
+                redis.refresh_time().await?;
+            }
             return Ok(());
         }
-        if let Some(entries) = stored.all(MOST_OVERRIDES).await? {
-            self.overrides.adopt(version, entries);
-        } else {
+        let Some(all) = stored.all(MOST_OVERRIDES).await? else {
             log::too_many_overrides(MOST_OVERRIDES);
-            self.overrides.write().version = version;
+            self.overrides.change(|known| {
+                known.version = version;
+                known.is_too_long = true;
+            });
+            return Ok(());
+        };
+        if all.iter().any(|stored| text::expires_us(&stored.text).is_some()) {
+            redis.refresh_time().await?;
+        }
+        let found = self.overrides.read_stored(all);
+        for policy in self.overrides.replace(version, found, redis.now_us()) {
+            log::overridden(&policy);
         }
         Ok(())
     }
 }
 
-impl Field {
-    /// Neither part contains the colon between them: a policy's name has its colons escaped.
-    fn name(&self) -> String {
-        match &self.subject {
-            Some(subject) => format!("{}:{subject}", self.policy),
-            None => self.policy.clone(),
-        }
-    }
-
-    fn named(name: &str) -> Self {
-        match name.split_once(':') {
-            Some((policy, subject)) => Self { policy: policy.to_owned(), subject: Some(subject.to_owned()) },
-            None => Self { policy: name.to_owned(), subject: None },
-        }
-    }
+fn is_expired(stored: &StoredOverride, now_us: u64) -> bool {
+    text::expires_us(&stored.text).is_some_and(|expires_us| expires_us <= now_us)
 }
 
 /// Refreshes in a task of its own, so that a caller that is dropped does not end what others wait for.

@@ -1,145 +1,207 @@
-//! Rules as they are stored: `1;w 100 60000000;d 5000000`.
+//! The text form of overrides, for people and for Redis.
 //!
-//! The version of this form, then the rules. Each has the letter by which the script knows its algorithm, its count and
-//! its times in microseconds; the letter of a duplicate is followed by its window alone.
+//! ```text
+//! 100 per 1h, 1000 per 1d                     replace all rules of the subject
+//! daily = 500 per 1d, 0 = 10 per 1s           replace single ones, by name or position
+//! 100 per 1h for 2h                           as people write how long it holds
+//! 100 per 1h until 1800007200                 as it is stored: in seconds since 1970, with up to six decimals
+//! ```
 //!
-//! | rule | form |
-//! | --- | --- |
-//! | sliding window, sliding counter, fixed window | `w`, `c` or `f`, count, window |
-//! | duplicate | `d`, window |
-//! | token bucket | `b`, count, per, capacity, initial, reset after |
-//! | cron | `k`, count, time zone, expression |
+//! Rules are written as [`Rule`] writes them. A name stands in quotes unless it consists of letters, digits, `_`, `-` and
+//! `.`, and is no number.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use tallygate_rules::{Algorithm, Role, Rule, TokenBucket, validate_override};
+use tallygate_rules::{ParseRuleError, Rule, RuleId, format_rules, parse_duration};
 
-use crate::micros;
-
-/// The version of the form.
-const VERSION: &str = "1";
+use super::checks;
+use crate::policy::Replacement;
 
 /// The longest text of one override.
-pub(super) const MOST_BYTES: usize = 8 * 1024;
+const MOST_BYTES: usize = 8 * 1024;
 
-/// Writes rules, or `None` where one of them has no form.
-pub(super) fn write(rules: &[Rule]) -> Option<String> {
-    let mut text = String::from(VERSION);
-    for rule in rules {
-        text.push(';');
-        write_rule(&mut text, rule)?;
+/// Rules, each with the rule that it replaces; without one, they replace all rules of the subject.
+pub(super) type Entries = Vec<(Option<RuleId>, Rule)>;
+
+/// Reads an override as it is stored: its rules, and when it expires in microseconds since 1970.
+pub(super) fn read(text: &str) -> Result<(Replacement, Option<u64>), String> {
+    let (rules, end) = split_end(text, "until");
+    let expires_us = end.map(read_time).transpose()?;
+    let replacement = replacement(read_entries(rules)?)?;
+    let mistakes = checks::mistakes(&replacement);
+    if mistakes.is_empty() { Ok((replacement, expires_us)) } else { Err(mistakes.join("; ")) }
+}
+
+/// Writes an override as it is stored, or `None` if that is too long.
+pub(super) fn write(replacement: &Replacement, expires_us: Option<u64>) -> Option<String> {
+    let mut text = write_rules(replacement);
+    if let Some(us) = expires_us {
+        let decimals = format!("{:06}", us % 1_000_000);
+        // Writing to a string cannot fail.
+        let _ = match decimals.trim_end_matches('0') {
+            "" => write!(text, " until {}", us / 1_000_000),
+            decimals => write!(text, " until {}.{decimals}", us / 1_000_000),
+        };
     }
     (text.len() <= MOST_BYTES).then_some(text)
 }
 
-fn write_rule(text: &mut String, rule: &Rule) -> Option<()> {
-    let count = rule.count();
-    match rule.algorithm() {
-        Algorithm::SlidingWindow { per } if rule.role() == Role::Duplicate => {
-            write!(text, "d {}", micros::from_duration(*per))
+/// Writes the rules alone.
+pub(super) fn write_rules(replacement: &Replacement) -> String {
+    match replacement {
+        Replacement::All(rules) => format_rules(rules),
+        Replacement::Single(rules) => {
+            let texts: Vec<_> = rules.iter().map(|(id, rule)| format!("{} = {rule}", selector(id))).collect();
+            texts.join(", ")
         }
-        Algorithm::SlidingWindow { per } => write!(text, "w {count} {}", micros::from_duration(*per)),
-        Algorithm::SlidingCounter { per } => write!(text, "c {count} {}", micros::from_duration(*per)),
-        Algorithm::FixedWindow { per } => write!(text, "f {count} {}", micros::from_duration(*per)),
-        Algorithm::TokenBucket(bucket) => {
-            let (capacity, initial) = (bucket.capacity_for(count), bucket.initial_for(count));
-            // Behind a closed door the bucket is remembered as long as one that lets a single token in.
-            let (per, reset_after) =
-                (micros::from_duration(bucket.per()), micros::from_duration(bucket.reset_after_for(count.max(1))));
-            write!(text, "b {count} {per} {capacity} {initial} {reset_after}")
-        }
-        #[cfg(feature = "cron")]
-        Algorithm::Cron { schedule } => write!(text, "k {count} {} {}", schedule.zone(), schedule.expression()),
-        _ => return None,
     }
-    .ok()
 }
 
-/// Reads rules, or says why these are none.
-pub(super) fn read(text: &str) -> Result<Vec<Rule>, String> {
-    let mut parts = text.split(';');
-    if text.len() > MOST_BYTES || parts.next() != Some(VERSION) {
-        return Err("it has a form of another version".into());
-    }
-    let rules =
-        parts.map(|rule| read_rule(rule).ok_or("it has a rule of another form")).collect::<Result<Vec<_>, _>>()?;
-    validate_override(&rules)
-        .map_err(|mistakes| mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
-    Ok(rules)
+/// Returns when an override that is stored so expires, if it can be read.
+#[cfg(feature = "redis")]
+pub(super) fn expires_us(text: &str) -> Option<u64> {
+    split_end(text, "until").1.and_then(|time| read_time(time).ok())
 }
 
-fn read_rule(text: &str) -> Option<Rule> {
-    let (kind, fields) = text.split_once(' ')?;
-    #[cfg(feature = "cron")]
-    if kind == "k" {
-        return read_cron(fields);
-    }
-    let numbers = fields.split(' ').map(|number| number.parse().ok()).collect::<Option<Vec<u64>>>()?;
-    let time = Duration::from_micros;
-    Some(match (kind, numbers[..].first_chunk(), &numbers[..]) {
-        ("d", _, &[per]) => Rule::duplicate(time(per)),
-        ("w", _, &[count, per]) => Rule::sliding_window(count, time(per)),
-        ("c", _, &[count, per]) => Rule::sliding_counter(count, time(per)),
-        ("f", _, &[count, per]) => Rule::fixed_window(count, time(per)),
-        ("b", Some(&[count, per]), &[_, _, capacity, initial, reset_after]) => {
-            let bucket = TokenBucket::new(time(per)).with_capacity(capacity).with_initial(initial);
-            Rule::from_bucket(count, bucket.with_reset_after(time(reset_after)))
+/// Reads an override as people write it: its rules, and how long it holds.
+pub(super) fn read_written(text: &str) -> Result<(Entries, Option<Duration>), String> {
+    let (rules, end) = split_end(text, "for");
+    let holds =
+        end.map(|text| parse_duration(text).map_err(|mistake| format!("the duration in `for {text}` {mistake}")));
+    Ok((read_entries(rules)?, holds.transpose()?))
+}
+
+/// Says what the rules replace.
+pub(super) fn replacement(entries: Entries) -> Result<Replacement, String> {
+    let number = entries.len();
+    let (mut all, mut single) = (Vec::new(), Vec::new());
+    for (id, rule) in entries {
+        match id {
+            None => all.push(rule),
+            Some(id) => single.push((id, rule)),
         }
-        _ => return None,
+    }
+    match (all.len(), single.len()) {
+        (_, 0) => Ok(Replacement::All(all)),
+        (0, _) => Ok(Replacement::Single(single)),
+        _ => Err(format!(
+            "of the {number} rules some say which rule they replace, and some do not; say it of each, like \
+             `daily = 100 per 1d`, or of none, so that they replace all rules of the subject"
+        )),
+    }
+}
+
+/// Writes which rule is meant.
+pub(super) fn selector(id: &RuleId) -> String {
+    match id {
+        RuleId::Position(position) => position.to_string(),
+        RuleId::Name(name) if is_bare(name) && !is_number(name) => name.clone(),
+        RuleId::Name(name) => format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\"")),
+    }
+}
+
+/// Whether a name needs no quotes.
+fn is_bare(name: &str) -> bool {
+    let is_plain = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.');
+    !name.is_empty() && name.chars().all(is_plain)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_quote(character: char) -> bool {
+    matches!(character, '"' | '\'')
+}
+
+/// Splits off an end like `for 2h`.
+fn split_end<'a>(text: &'a str, keyword: &str) -> (&'a str, Option<&'a str>) {
+    let end = || {
+        let (rest, last) = text.trim_end().rsplit_once(char::is_whitespace)?;
+        let (rules, word) = rest.trim_end().rsplit_once(char::is_whitespace)?;
+        // Within quotes it is part of a name.
+        (word == keyword && !last.contains(is_quote)).then_some((rules, last))
+    };
+    end().map_or((text, None), |(rules, end)| (rules, Some(end)))
+}
+
+/// Reads a time in seconds since 1970, with up to six decimals, as microseconds.
+fn read_time(text: &str) -> Result<u64, String> {
+    let (seconds, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let is_time = is_number(seconds) && is_number(decimals) && decimals.len() <= 6;
+    let us = || {
+        let seconds_us = seconds.parse::<u64>().ok()?.checked_mul(1_000_000)?;
+        seconds_us.checked_add(format!("{decimals:0<6}").parse().ok()?)
+    };
+    let us = if is_time { us() } else { None };
+    us.ok_or_else(|| format!("`until {text}` is no time; write the seconds since 1970, like `until 1800007200`"))
+}
+
+fn read_entries(text: &str) -> Result<Entries, String> {
+    if text.len() > MOST_BYTES {
+        return Err(format!("it has more than {MOST_BYTES} bytes"));
+    }
+    split_unquoted(text, &[',', '·']).into_iter().map(read_entry).collect()
+}
+
+fn read_entry(text: &str) -> Result<(Option<RuleId>, Rule), String> {
+    let (id, rule) = match split_unquoted(text, &['='])[..] {
+        [id, rule] => (Some(read_selector(id.trim())?), rule),
+        _ => (None, text),
+    };
+    let rule = rule.parse().map_err(|mistake: ParseRuleError| mistake.to_string())?;
+    Ok((id, rule))
+}
+
+fn read_selector(text: &str) -> Result<RuleId, String> {
+    if let Ok(position) = text.parse() {
+        return Ok(RuleId::Position(position));
+    }
+    let name = match text.chars().next() {
+        Some(quote) if is_quote(quote) => unquote(text, quote),
+        _ => is_bare(text).then(|| text.to_owned()),
+    };
+    name.map(RuleId::Name).ok_or_else(|| {
+        format!("`{text}` names no rule; write its position, or its name, in quotes unless it is one word")
     })
 }
 
-#[cfg(feature = "cron")]
-fn read_cron(fields: &str) -> Option<Rule> {
-    let mut fields = fields.splitn(3, ' ');
-    let (count, zone, expression) = (fields.next()?.parse().ok()?, fields.next()?, fields.next()?);
-    Some(Rule::cron(count, tallygate_rules::Schedule::parse(expression, zone).ok()?))
+fn unquote(text: &str, quote: char) -> Option<String> {
+    let mut characters = text.strip_prefix(quote)?.strip_suffix(quote)?.chars();
+    let mut name = String::new();
+    while let Some(character) = characters.next() {
+        name.push(match character {
+            '\\' => characters.next()?,
+            other if other == quote => return None,
+            other => other,
+        });
+    }
+    Some(name)
+}
+
+/// Splits a text at signs, but not within quotes.
+fn split_unquoted<'a>(text: &'a str, signs: &[char]) -> Vec<&'a str> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let mut open_quote = None;
+    let mut is_escaped = false;
+    for (at, character) in text.char_indices() {
+        match open_quote {
+            Some(_) if is_escaped => is_escaped = false,
+            Some(quote) if character == quote => open_quote = None,
+            Some(_) => is_escaped = character == '\\',
+            None if is_quote(character) => open_quote = Some(character),
+            None if signs.contains(&character) => {
+                parts.extend(text.get(start..at));
+                start = at + character.len_utf8();
+            }
+            None => {}
+        }
+    }
+    parts.extend(text.get(start..));
+    parts
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MINUTE: Duration = Duration::from_secs(60);
-
-    fn returns(rules: &[Rule]) {
-        let text = write(rules).unwrap();
-        let read = read(&text).unwrap();
-        assert_eq!(write(&read).unwrap(), text);
-        for (rule, read) in rules.iter().zip(&read) {
-            assert_eq!((rule.count(), rule.role(), rule.capacity()), (read.count(), read.role(), read.capacity()));
-            assert!(rule.has_same_window(read));
-        }
-    }
-
-    #[test]
-    fn rules_are_read_as_they_were_written() {
-        returns(&[Rule::duplicate(MINUTE / 12), Rule::sliding_window(10, MINUTE), Rule::sliding_counter(5, MINUTE)]);
-        returns(&[
-            Rule::fixed_window(5, MINUTE),
-            Rule::from_bucket(5, TokenBucket::new(MINUTE).with_capacity(9).with_initial(3)),
-        ]);
-        returns(&[Rule::token_bucket(5, MINUTE), Rule::sliding_window(0, 60 * MINUTE)]);
-        returns(&[Rule::token_bucket(0, MINUTE)]);
-        assert_eq!(write(&[Rule::token_bucket(0, MINUTE)]).unwrap(), "1;b 0 60000000 0 0 60000000");
-        assert_eq!(write(&[Rule::sliding_window(100, MINUTE)]).unwrap(), "1;w 100 60000000");
-    }
-
-    #[cfg(feature = "cron")]
-    #[test]
-    fn a_schedule_is_read_as_it_was_written() {
-        let schedule = tallygate_rules::Schedule::parse("0 0/5 6 L-3 * ?", "Asia/Shanghai").unwrap();
-        returns(&[Rule::cron(10, schedule)]);
-    }
-
-    #[test]
-    fn whatever_else_is_no_rules() {
-        for text in ["", "1", "1;", "2;w 1 60000000", "1;w 1", "1;w 1 2 3", "1;w -1 60000000", "1;x 1 60000000"] {
-            assert!(read(text).is_err(), "{text}");
-        }
-        assert!(read("1;w 1 0").unwrap_err().contains("`per` must be longer than zero"));
-        assert!(read("1;k 1 Nowhere/Land 0 0 0 * * *").is_err());
-        assert!(read(&format!("1{}", ";w 1 60000000".repeat(1_000))).is_err());
-    }
-}
+mod tests;

@@ -146,17 +146,32 @@ impl Server {
         reason
     }
 
-    /// Returns the server's time, as well as this process knows it.
-    fn now_us(&self) -> u64 {
+    /// Asks the server for its time.
+    pub(super) async fn refresh_time(&self, until: Instant) -> Result<(), BackendError> {
+        // A test's clock decides in place of the server's.
+        if self.clock.manual_us().is_some() {
+            return Ok(());
+        }
+        let (seconds, micros): (u64, u64) = self.query(&::redis::cmd("TIME"), until).await?;
+        self.note_time(seconds.saturating_mul(1_000_000).saturating_add(micros));
+        Ok(())
+    }
+
+    /// The server's time, as well as this process knows it.
+    pub(super) fn now_us(&self) -> u64 {
         self.clock.now_us().saturating_add_signed(self.ahead_us.load(Ordering::Relaxed))
     }
 
     fn learn_time(&self, values: &[i64]) {
         // The server decides by the time of a manual clock, so it is never ahead of it.
         if let Some(server_us) = wire::server_us(values).filter(|_| self.clock.manual_us().is_none()) {
-            let ahead_us = server_us.cast_signed().wrapping_sub(self.clock.now_us().cast_signed());
-            self.ahead_us.store(ahead_us, Ordering::Relaxed);
+            self.note_time(server_us);
         }
+    }
+
+    fn note_time(&self, server_us: u64) {
+        let ahead_us = server_us.cast_signed().wrapping_sub(self.clock.now_us().cast_signed());
+        self.ahead_us.store(ahead_us, Ordering::Relaxed);
     }
 }
 

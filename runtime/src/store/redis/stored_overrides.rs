@@ -1,19 +1,27 @@
-//! Overrides in Redis: a hash of rules by policy and subject, and a version that every change renews.
+//! Overrides in Redis: a hash of texts by policy and subject, and a version that every change renews.
 
 use std::collections::HashMap;
 
-use ::redis::{Cmd, FromRedisValue, cmd, pipe};
+use ::redis::{Cmd, FromRedisValue, cmd};
+use tallygate_lua as lua;
 
 use super::Redis;
 use crate::error::BackendError;
 
-/// The field of the version. No policy's name begins like it in a key, so no override is mistaken for it.
+/// The field of the version. No policy's name begins like it in a field, so no override is mistaken for it.
 const VERSION: &str = "!version";
 
 /// The overrides of one prefix.
 pub(crate) struct StoredOverrides<'a> {
     redis: &'a Redis,
     key: String,
+}
+
+/// An override as it is stored.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredOverride {
+    pub(crate) field: String,
+    pub(crate) text: String,
 }
 
 impl Redis {
@@ -24,43 +32,46 @@ impl Redis {
 }
 
 impl StoredOverrides<'_> {
-    /// Names what is stored: it changes with every change.
+    /// Returns the version, which changes with every change.
     pub(crate) async fn version(&self) -> Result<Option<String>, BackendError> {
         self.query(cmd("HGET").arg(&self.key).arg(VERSION)).await
     }
 
-    pub(crate) async fn has(&self, name: &str) -> Result<bool, BackendError> {
-        let rules: Option<Vec<u8>> = self.query(cmd("HGET").arg(&self.key).arg(name)).await?;
-        Ok(rules.is_some())
+    pub(crate) async fn has(&self, field: &str) -> Result<bool, BackendError> {
+        let text: Option<Vec<u8>> = self.query(cmd("HGET").arg(&self.key).arg(field)).await?;
+        Ok(text.is_some())
     }
 
-    pub(crate) async fn len(&self) -> Result<usize, BackendError> {
-        self.query(cmd("HLEN").arg(&self.key)).await
-    }
-
-    /// Returns all rules by their names, unless there are more than `most`.
-    pub(crate) async fn all(&self, most: usize) -> Result<Option<Vec<(String, String)>>, BackendError> {
-        if self.len().await? > most + 1 {
+    /// Returns all overrides, unless there are more than `most`.
+    pub(crate) async fn all(&self, most: usize) -> Result<Option<Vec<StoredOverride>>, BackendError> {
+        let fields: usize = self.query(cmd("HLEN").arg(&self.key)).await?;
+        if fields > most + 1 {
             return Ok(None);
         }
-        let mut entries: HashMap<Vec<u8>, Vec<u8>> = self.query(cmd("HGETALL").arg(&self.key)).await?;
-        entries.remove(VERSION.as_bytes());
-        // Text of another encoding is as unreadable as any other that is not ours.
+        let mut texts: HashMap<Vec<u8>, Vec<u8>> = self.query(cmd("HGETALL").arg(&self.key)).await?;
+        texts.remove(VERSION.as_bytes());
+        // Bytes that are no UTF-8 are as unreadable as any other text that is not ours.
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ok(Some(entries.into_iter().map(|(name, rules)| (text(name), text(rules))).collect()))
+        let stored = texts.into_iter().map(|(field, bytes)| StoredOverride { field: text(field), text: text(bytes) });
+        Ok(Some(stored.collect()))
     }
 
-    /// Stores one, or removes it; with a new version, as nobody else would see the change without.
-    pub(crate) async fn put(&self, name: &str, rules: Option<&str>) -> Result<(), BackendError> {
+    /// Stores a text in a field, or removes the field, and removes those that have expired. Returns whether the field was
+    /// there.
+    pub(crate) async fn change(
+        &self,
+        field: &str,
+        text: Option<&str>,
+        expired: impl IntoIterator<Item = StoredOverride>,
+    ) -> Result<bool, BackendError> {
         let version = format!("{:016x}", fastrand::u64(..));
-        let mut change = pipe();
-        change.atomic().hset(&self.key, VERSION, version).ignore();
-        match rules {
-            Some(rules) => change.hset(&self.key, name, rules).ignore(),
-            None => change.hdel(&self.key, name).ignore(),
-        };
-        let until = self.redis.until()?;
-        self.redis.server.answer(until, async |connection| change.query_async(connection).await).await
+        let mut command = cmd("EVAL");
+        command.arg(lua::OVERRIDE).arg(1).arg(&self.key);
+        command.arg(version).arg(field).arg(text.unwrap_or_default());
+        for StoredOverride { field, text } in expired {
+            command.arg(field).arg(text);
+        }
+        self.query(&command).await
     }
 
     async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, BackendError> {

@@ -66,11 +66,13 @@ impl Sequence<'_> {
         self.model.override_rules(subject, rules.clone());
         self.transcript.note(self.now_us, Act::Override(subject, rules.clone()));
         let subject = subject.map(|number| self.subject(0, number));
-        let done = match (&subject, rules) {
-            (None, Some(rules)) => limiter.override_rules("model", rules).await,
-            (Some(subject), Some(rules)) => limiter.override_rules_for("model", subject, rules).await,
-            (None, None) => limiter.clear_override("model").await,
-            (Some(subject), None) => limiter.clear_override_for("model", subject).await,
+        let mut builder = limiter.override_policy("model").allow_unknown();
+        if let Some(subject) = &subject {
+            builder = builder.subject(subject);
+        }
+        let done = match rules {
+            Some(rules) => builder.rules(rules).set().await,
+            None => builder.clear().await.map(drop),
         };
         done.expect("the backend answers");
     }

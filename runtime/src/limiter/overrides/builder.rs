@@ -1,0 +1,238 @@
+//! Setting, clearing and looking up an override.
+
+use std::fmt;
+use std::time::Duration;
+
+use tallygate_rules::{MAX_PER, Rule, RuleId};
+
+use super::active::ActiveOverride;
+use super::checks::{self, Unknown};
+use super::listed::Override;
+use super::target::Target;
+use super::text::{self, Entries};
+use crate::error::Error;
+use crate::limiter::Limiter;
+use crate::micros;
+use crate::subject::Subject;
+
+/// An override that is being set, cleared or looked up: see [`Limiter::override_policy`].
+#[derive(Clone)]
+#[must_use = "nothing happens until `set`, `clear` or `get` is awaited"]
+pub struct OverrideBuilder<'a> {
+    limiter: &'a Limiter,
+    policy: String,
+    label: Option<String>,
+    subject: Option<Subject>,
+    entries: Entries,
+    expires_in: Option<Duration>,
+    /// What is wrong with the text that was given.
+    mistake: Option<String>,
+    unknown: Unknown,
+}
+
+impl Limiter {
+    /// Starts an override: rules that decide the calls of the policies of that name instead of the policies' own.
+    ///
+    /// An override is for one subject of the calls: the main one, or [another](OverrideBuilder::on). It holds whatever the
+    /// value of that subject is, or for [one value](OverrideBuilder::subject), which goes first. Its rules replace
+    /// [all rules](OverrideBuilder::rules) on that subject, those against duplicates included, or for
+    /// [single ones](OverrideBuilder::rule). Rules on other subjects and the ban stay in force.
+    ///
+    /// Tallies in Redis keep the override there: every process adopts it within about a second, two when it is idle, and
+    /// it survives restarts. In memory it holds for this limiter.
+    ///
+    /// What has been counted stays counted, as far as the layout of the tallies is the same: counts change freely; other
+    /// windows or algorithms start new tallies. A count of 0 closes the limit: no call is admitted.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let (limiter, day) = (Limiter::in_memory(), Duration::from_secs(86_400));
+    /// let policy = Policy::builder("sms.send").rule(Rule::sliding_window(1, day).named("daily")).build()?;
+    ///
+    /// // All rules, for every subject.
+    /// limiter.override_policy("sms.send").rules(["0 per 1h".parse::<Rule>()?]).set().await?;
+    /// assert!(!limiter.check(&policy, &Subject::of("138")).await?.is_allowed());
+    ///
+    /// // One rule, for one subject, for two hours.
+    /// let vip = Subject::of("139");
+    /// limiter
+    ///     .override_policy("sms.send")
+    ///     .subject(&vip)
+    ///     .rule("daily", Rule::sliding_window(100, day))
+    ///     .expires_in(Duration::from_secs(7_200))
+    ///     .set()
+    ///     .await?;
+    /// assert!(limiter.check(&policy, &vip).await?.is_allowed());
+    ///
+    /// assert_eq!(limiter.overrides().await?.len(), 2);
+    /// assert!(limiter.override_policy("sms.send").clear().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn override_policy(&self, name: impl Into<String>) -> OverrideBuilder<'_> {
+        OverrideBuilder {
+            limiter: self,
+            policy: name.into(),
+            label: None,
+            subject: None,
+            entries: Vec::new(),
+            expires_in: None,
+            mistake: None,
+            unknown: Unknown::Refuse,
+        }
+    }
+}
+
+impl OverrideBuilder<'_> {
+    /// Makes it for the rules on another subject of the calls, by the label that
+    /// [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave it.
+    pub fn on(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// Makes it for one subject alone. It goes before the override for all subjects, and replaces it as a whole.
+    ///
+    /// It is the subject that the calls are checked for: a `key` of `"user:{id}"` makes subjects like
+    /// `Subject::of("user").and(7)`.
+    pub fn subject(mut self, subject: &Subject) -> Self {
+        self.subject = Some(subject.clone());
+        self
+    }
+
+    /// Adds rules that together replace all rules on the subject.
+    ///
+    /// A rule of the same algorithm and window as one of the policy's has the name and the message of that one.
+    pub fn rules(mut self, rules: impl IntoIterator<Item: Into<Rule>>) -> Self {
+        self.entries.extend(rules.into_iter().map(|rule| (None, rule.into())));
+        self
+    }
+
+    /// Adds a rule that replaces a single one of the policy, given by its name or by its position. It has the name and
+    /// the message of that one. The policy's other rules stay in force.
+    ///
+    /// Unless the override is for [another subject](Self::on) or for [one value](Self::subject), the rule may count any
+    /// subject of the calls.
+    pub fn rule(mut self, id: impl Into<RuleId>, rule: impl Into<Rule>) -> Self {
+        self.entries.push((Some(id.into()), rule.into()));
+        self
+    }
+
+    /// Adds rules, and how long they hold, in the words of people: `100 per 1h, 1000 per 1d`, `daily = 500 per 1d for 2h`.
+    ///
+    /// Rules are written as [`Rule`] reads them and separated by commas. In front of `=` stands the name or the position of
+    /// the rule that is replaced; a name of more than one word stands in quotes. Mistakes are reported by
+    /// [`set`](Self::set).
+    pub fn text(mut self, text: &str) -> Self {
+        match text::read_written(text) {
+            Ok((entries, expires_in)) => {
+                self.entries.extend(entries);
+                self.expires_in = expires_in.or(self.expires_in);
+            }
+            Err(mistake) => self.mistake = Some(mistake),
+        }
+        self
+    }
+
+    /// Ends the override by itself after that time, at the same moment in every process: 3,660 days at most.
+    pub fn expires_in(mut self, time: Duration) -> Self {
+        self.expires_in = Some(time);
+        self
+    }
+
+    /// Stores the override although this process does not know the policy, the subject's label or a rule.
+    ///
+    /// A process that knows policies refuses names that none of them has, as they are probably misspelt. A process that
+    /// knows no policy at all, like an operator's tool, refuses none.
+    pub fn allow_unknown(mut self) -> Self {
+        self.unknown = Unknown::Allow;
+        self
+    }
+
+    /// Sets the override, in place of the one that there is for the same policy and subject.
+    ///
+    /// # Errors
+    ///
+    /// * Any mistake in the rules that the attribute would refuse when compiling, but for a count of 0.
+    /// * A name that is unknown, unless that is [allowed](Self::allow_unknown).
+    /// * There are 10,000 overrides already.
+    /// * Redis does not answer, and then the override may or may not be in force.
+    pub async fn set(self) -> Result<(), Error> {
+        let refuse = |mistake: &str| Error::new(format!("policy `{}`: {mistake}", self.policy));
+        if let Some(mistake) = &self.mistake {
+            return Err(refuse(mistake));
+        }
+        let holds_us = self.expires_in.map(holds_us).transpose().map_err(refuse)?;
+        let replacement = text::replacement(self.entries.clone()).map_err(|mistake| refuse(&mistake))?;
+        let target = self.target();
+        checks::check(&target, &replacement, self.unknown)?;
+        let core = &self.limiter.core;
+        let expires_us = match holds_us {
+            Some(us) => Some(core.refreshed_now_us().await?.saturating_add(us)),
+            None => None,
+        };
+        let text = text::write(&replacement, expires_us);
+        let text = text.ok_or_else(|| refuse("these rules take too much room; use fewer"))?;
+        let new = ActiveOverride::read(&target, &text).map_err(|mistake| refuse(&mistake))?;
+        core.set_override(target, new).await
+    }
+
+    /// Lets the policies of that name decide by their own rules again, and returns whether there was an override.
+    ///
+    /// Overrides for single subjects are overrides of their own, and stay.
+    ///
+    /// # Errors
+    ///
+    /// Redis does not answer, and then the override may or may not be in force.
+    pub async fn clear(self) -> Result<bool, Error> {
+        self.limiter.core.clear_override(&self.target()).await
+    }
+
+    /// Returns the override that is in force for exactly this policy and subject.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Limiter::overrides`].
+    pub async fn get(self) -> Result<Option<Override>, Error> {
+        let target = self.target();
+        let core = &self.limiter.core;
+        core.adopt_stored_overrides().await?;
+        let now_us = core.store.now_us();
+        let known = core.overrides.read();
+        let found = known.table.iter().find(|entry| entry.target.key() == target.key());
+        Ok(found.map(|entry| Override::new(entry, now_us)))
+    }
+
+    fn target(&self) -> Target {
+        Target::new(self.policy.clone(), self.label.clone(), self.subject.clone())
+    }
+}
+
+/// Returns how long an override holds in whole microseconds, rounded up.
+fn holds_us(time: Duration) -> Result<u64, &'static str> {
+    if time.is_zero() {
+        return Err(
+            "an override holds for longer than zero, like `expires_in(Duration::from_secs(7_200))` or `for 2h`",
+        );
+    }
+    if time > MAX_PER {
+        return Err("an override with an end holds for 3660 days at most; without one it holds until it is cleared");
+    }
+    Ok(micros::from_duration(time) + u64::from(!time.subsec_nanos().is_multiple_of(1_000)))
+}
+
+/// Leaves out the subject, which may be personal.
+impl fmt::Debug for OverrideBuilder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { policy, label, entries, expires_in, .. } = self;
+        let mut debug = f.debug_struct("OverrideBuilder");
+        debug.field("policy", policy).field("label", label).field("entries", entries).field("expires_in", expires_in);
+        debug.finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,139 @@
+//! The overrides that this process knows of.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::active::ActiveOverride;
+#[cfg(feature = "redis")]
+use super::refresh_timer::RefreshTimer;
+use super::table::Table;
+use super::target::{Target, TargetKey};
+use crate::error::Error;
+use crate::observe::log;
+use crate::policy::Policy;
+use crate::subject::SubjectKey;
+
+/// The most overrides of one limiter, those for single subjects included.
+pub(super) const MOST_OVERRIDES: usize = 10_000;
+
+/// The time at which nothing expires.
+const NEVER_US: u64 = u64::MAX;
+
+/// The overrides that this process knows of.
+pub(crate) struct Overrides {
+    /// Whether there are any.
+    active: AtomicBool,
+    /// When the first of them expires, in microseconds since 1970 by the clock of the store.
+    next_expiry_us: AtomicU64,
+    known: RwLock<Known>,
+    #[cfg(feature = "redis")]
+    pub(super) timer: RefreshTimer,
+}
+
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) table: Table,
+    /// The version of what was read from Redis.
+    #[cfg(feature = "redis")]
+    pub(super) version: Option<String>,
+    /// Whether there were too many to be read.
+    #[cfg(feature = "redis")]
+    pub(super) is_too_long: bool,
+}
+
+impl Default for Overrides {
+    fn default() -> Self {
+        Self {
+            active: AtomicBool::new(false),
+            next_expiry_us: AtomicU64::new(NEVER_US),
+            known: RwLock::default(),
+            #[cfg(feature = "redis")]
+            timer: RefreshTimer::default(),
+        }
+    }
+}
+
+impl Overrides {
+    /// Whether there are any.
+    #[inline]
+    pub(in crate::limiter) fn are_active(&self) -> bool {
+        self.active.load(Ordering::Relaxed)
+    }
+
+    /// Whether any of them expires at some time.
+    pub(in crate::limiter) fn any_expires(&self) -> bool {
+        self.next_expiry_us.load(Ordering::Relaxed) != NEVER_US
+    }
+
+    /// Removes those that are over at that time.
+    pub(in crate::limiter) fn remove_expired(&self, now_us: u64) {
+        if now_us < self.next_expiry_us.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut expired = Vec::new();
+        self.change(|known| expired = known.table.remove_expired(now_us));
+        for entry in expired {
+            log::override_expired(entry.target.key().policy);
+        }
+    }
+
+    /// Returns the policy that decides in place of this one, with the rules in force on each of these subjects; `None` if
+    /// its own are.
+    pub(in crate::limiter) fn in_force(&self, policy: &Policy, subjects: &[SubjectKey]) -> Option<Policy> {
+        let known = self.read();
+        let find = |label, subject| known.table.get(TargetKey { policy: policy.escaped_name(), label, subject });
+        let of_policy = find(None, None).filter(|found| found.is_for_single_rules());
+        let mut effective = None;
+        for (group, subject) in policy.groups().iter().zip(subjects) {
+            let label = group.label.as_deref();
+            // The most specific override is in force, and no other.
+            let found = find(label, Some(subject)).or_else(|| find(label, None)).or(of_policy);
+            let base = effective.as_ref().unwrap_or(policy);
+            effective = found.and_then(|found| found.apply(base, label)).or(effective);
+        }
+        effective
+    }
+
+    /// Adds an override, in place of the one that there is.
+    pub(super) fn put(&self, target: Target, new: ActiveOverride) -> Result<(), Error> {
+        self.change(|known| {
+            if known.table.len() >= MOST_OVERRIDES && known.table.get(target.key()).is_none() {
+                return Err(too_many());
+            }
+            known.table.put(target, new);
+            Ok(())
+        })
+    }
+
+    /// Removes an override, and returns whether there was one.
+    pub(super) fn remove(&self, key: TargetKey<'_>) -> bool {
+        self.change(|known| known.table.remove(key).is_some())
+    }
+
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes what is known.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Known) -> T) -> T {
+        let mut known: RwLockWriteGuard<'_, Known> = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let changed = change(&mut known);
+        self.active.store(known.table.len() > 0, Ordering::Relaxed);
+        self.next_expiry_us.store(known.table.next_expiry_us().unwrap_or(NEVER_US), Ordering::Relaxed);
+        changed
+    }
+}
+
+/// Leaves out the subjects, which may be personal.
+impl fmt::Debug for Overrides {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Overrides").field("overrides", &self.read().table.len()).finish_non_exhaustive()
+    }
+}
+
+pub(super) fn too_many() -> Error {
+    Error::new(format!(
+        "there are {MOST_OVERRIDES} overrides already; clear some, or give whole groups of subjects a policy of their own"
+    ))
+}

@@ -1,0 +1,104 @@
+//! Overrides, as they are listed.
+
+use std::fmt;
+use std::time::Duration;
+
+use tallygate_rules::{Rule, RuleId, format_duration};
+
+use super::table::Entry;
+use super::text;
+use crate::error::Error;
+use crate::limiter::Limiter;
+use crate::policy::Replacement;
+use crate::subject::Subject;
+
+/// An override that is in force: see [`Limiter::overrides`](crate::Limiter::overrides).
+///
+/// It is written as the text of its rules and how long it still holds: `daily = 500 per 1d for 90s`.
+#[derive(Clone, Debug)]
+pub struct Override {
+    policy: String,
+    label: Option<String>,
+    subject: Option<Subject>,
+    replacement: Replacement,
+    expires_in: Option<Duration>,
+}
+
+impl Limiter {
+    /// Returns all overrides that are in force, ordered by policy, label and subject.
+    ///
+    /// One that is stored in Redis but cannot be read is not in force; the log has a warning about it.
+    ///
+    /// # Errors
+    ///
+    /// Redis does not answer, or there are more overrides than a process adopts.
+    pub async fn overrides(&self) -> Result<Vec<Override>, Error> {
+        self.core.adopt_stored_overrides().await?;
+        let now_us = self.core.store.now_us();
+        let known = self.core.overrides.read();
+        let mut entries: Vec<_> = known.table.iter().collect();
+        entries.sort_by_cached_key(|entry| {
+            let target = &entry.target;
+            (target.policy.clone(), target.label.clone(), target.subject.as_ref().map(ToString::to_string))
+        });
+        Ok(entries.into_iter().map(|entry| Override::new(entry, now_us)).collect())
+    }
+}
+
+impl Override {
+    pub(super) fn new(entry: &Entry, now_us: u64) -> Self {
+        let Entry { target, found, .. } = entry;
+        let expires_in = found.expires_us.map(|expires_us| Duration::from_micros(expires_us.saturating_sub(now_us)));
+        Self {
+            policy: target.policy.clone(),
+            label: target.label.clone(),
+            subject: target.subject.clone(),
+            replacement: found.replacement.clone(),
+            expires_in,
+        }
+    }
+
+    /// Returns the name of the policy.
+    #[must_use]
+    pub fn policy(&self) -> &str {
+        &self.policy
+    }
+
+    /// Returns the label of the subject whose rules are overridden, or `None` if it is the main one.
+    #[must_use]
+    pub fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+
+    /// Returns the one subject that it is for, or `None` if it is for all that have no override of their own.
+    #[must_use]
+    pub fn subject(&self) -> Option<&Subject> {
+        self.subject.as_ref()
+    }
+
+    /// Returns the rules, each with the rule that it replaces; `None` says that they replace all rules of the
+    /// subject.
+    pub fn rules(&self) -> impl Iterator<Item = (Option<&RuleId>, &Rule)> {
+        let (all, single): (&[_], &[_]) = match &self.replacement {
+            Replacement::All(rules) => (rules, &[]),
+            Replacement::Single(rules) => (&[], rules),
+        };
+        let single = single.iter().map(|(id, rule)| (Some(id), rule));
+        all.iter().map(|rule| (None, rule)).chain(single)
+    }
+
+    /// Returns how long it still holds, or `None` if it holds until it is cleared.
+    #[must_use]
+    pub fn expires_in(&self) -> Option<Duration> {
+        self.expires_in
+    }
+}
+
+impl fmt::Display for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text::write_rules(&self.replacement))?;
+        // In whole seconds, as nobody needs more, rounded up so that it is never none.
+        let seconds = self.expires_in.map(|left| left.as_secs() + u64::from(left.subsec_nanos() > 0));
+        seconds.map_or(Ok(()), |seconds| write!(f, " for {}", format_duration(Duration::from_secs(seconds))))
+    }
+}

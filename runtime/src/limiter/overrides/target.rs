@@ -1,0 +1,113 @@
+//! What an override is for.
+
+use crate::subject::{Subject, escape_name};
+#[cfg(feature = "redis")]
+use crate::subject::{percent_decode, percent_encode};
+
+/// What an override is for: the rules of a policy on one of its subjects, whatever its value or for one value.
+#[derive(Clone)]
+pub(super) struct Target {
+    pub(super) policy: String,
+    /// Says which of the policy's subjects; `None` is the main one.
+    pub(super) label: Option<String>,
+    pub(super) subject: Option<Subject>,
+    key: OwnedKey,
+}
+
+/// That by which a target is found, as it stands in the keys of tallies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct TargetKey<'a> {
+    pub(super) policy: &'a str,
+    pub(super) label: Option<&'a str>,
+    pub(super) subject: Option<&'a str>,
+}
+
+#[derive(Clone)]
+struct OwnedKey {
+    policy: Box<str>,
+    subject: Option<Box<str>>,
+}
+
+impl Target {
+    pub(super) fn new(policy: String, label: Option<String>, subject: Option<Subject>) -> Self {
+        let escaped_subject = subject.as_ref().map(|subject| (*subject.key()).into());
+        let key = OwnedKey { policy: (*escape_name(&policy)).into(), subject: escaped_subject };
+        Self { policy, label, subject, key }
+    }
+
+    /// Whether single rules of the override may be on any subject of the calls: it names none.
+    pub(super) fn is_for_any_subject(&self) -> bool {
+        self.label.is_none() && self.subject.is_none()
+    }
+
+    pub(super) fn key(&self) -> TargetKey<'_> {
+        let OwnedKey { policy, subject } = &self.key;
+        TargetKey { policy, label: self.label.as_deref(), subject: subject.as_deref() }
+    }
+}
+
+/// In Redis, an override has a field of the form `policy`, `policy:subject`, `policy=label` or `policy=label:subject`.
+/// Names and labels are percent-encoded, so they contain neither of the signs.
+#[cfg(feature = "redis")]
+impl Target {
+    pub(super) fn field(&self) -> String {
+        let mut field = percent_encode(&self.policy);
+        if let Some(label) = &self.label {
+            field.push('=');
+            field.push_str(&percent_encode(label));
+        }
+        if let Some(subject) = &self.key.subject {
+            field.push(':');
+            field.push_str(subject);
+        }
+        field
+    }
+
+    /// Reads a field, or returns `None` if it has another form.
+    pub(super) fn from_field(field: &str) -> Option<Self> {
+        let (names, subject) = match field.split_once(':') {
+            Some((names, subject)) => (names, Some(Subject::from_escaped(subject)?)),
+            None => (field, None),
+        };
+        let (policy, label) = match names.split_once('=') {
+            Some((policy, label)) => (policy, Some(percent_decode(label)?)),
+            None => (names, None),
+        };
+        Some(Self::new(percent_decode(policy)?, label, subject))
+    }
+}
+
+#[cfg(all(test, feature = "redis"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_says_policy_label_and_subject() {
+        let vip = || Some(Subject::of("user").and("a:b"));
+        let label = || Some("net work".to_owned());
+        for (target, field) in [
+            (Target::new("sms.send".into(), None, None), "sms.send"),
+            (Target::new("sms.send".into(), None, vip()), "sms.send:user:a%3Ab"),
+            (Target::new("sms.send".into(), None, Some(Subject::everyone())), "sms.send:"),
+            (Target::new("a::b=c".into(), label(), None), "a%3A%3Ab%3Dc=net%20work"),
+            (Target::new("p".into(), label(), vip()), "p=net%20work:user:a%3Ab"),
+        ] {
+            assert_eq!(target.field(), field);
+            let read = Target::from_field(field).unwrap();
+            assert_eq!(
+                (read.policy.as_str(), &read.label, &read.subject),
+                (target.policy.as_str(), &target.label, &target.subject)
+            );
+            assert!(read.key() == target.key(), "{field}");
+        }
+        let long = "p".repeat(300);
+        assert_eq!(Target::from_field(&long).unwrap().policy, long);
+    }
+
+    #[test]
+    fn what_has_another_form_is_for_nothing() {
+        for field in ["!version", "a b", "p=é", "p=a=b", "p:\u{e9}", "p%4"] {
+            assert!(Target::from_field(field).is_none(), "{field}");
+        }
+    }
+}

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// After `denials` denials in any window of length `within`, the subject is banned for `duration`.
 ///
-/// During a ban every call is rejected. None of them is charged, and none counts as a denial. After the ban, denials are
-/// counted anew.
+/// During a ban, every call is rejected. None of them is charged, and none counts as a denial. After the ban, denials are
+/// counted from zero.
 ///
 /// # Examples
 ///

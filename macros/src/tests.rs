@@ -256,3 +256,15 @@ fn a_mistaken_attribute_leaves_a_stub_of_the_companion() {
         assert_eq!(expanded.matches("fn draw").count(), 1, "{expanded}");
     }
 }
+
+#[test]
+fn a_rule_beside_prevent_duplicate_binds_when_a_call_may_cost_more_than_one() {
+    let item = quote! { async fn send_codes(items: &[u8]) -> Result<(), Rejection> { Ok(()) } };
+    let rules = quote!(prevent_duplicate, rule(count = 20, per = "60s"));
+    for (cost, mistakes) in
+        [(quote!(), 1), (quote!(cost = 1), 1), (quote!(cost = 3), 0), (quote!(cost = items.len() as u64), 0)]
+    {
+        let expanded = limit(quote!(#rules, #cost), &item).to_string();
+        assert_eq!(expanded.matches("compile_error").count(), mistakes, "{cost}");
+    }
+}

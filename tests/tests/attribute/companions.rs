@@ -1,5 +1,7 @@
 //! A function may have a companion, which returns the check of a call.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::LazyLock;
@@ -178,7 +180,7 @@ async fn methods_of_every_kind_have_companions() {
 
 #[async_trait]
 trait Shop: Send {
-    fn name(&self) -> &str;
+    fn name(&self) -> String;
 
     #[rate_limit(key = "{self.name()}:{id}", rule(count = 2, per = "1h"), check_fn = sell_limit)]
     async fn sell(&mut self, mut count: u32, (id, _): (u32, u32)) -> Result<u32, Rejection> {
@@ -203,8 +205,8 @@ struct Corner;
 
 #[async_trait]
 impl Shop for Corner {
-    fn name(&self) -> &str {
-        "corner"
+    fn name(&self) -> String {
+        "corner".to_owned()
     }
 }
 

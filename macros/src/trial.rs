@@ -25,7 +25,8 @@ pub fn attribute(text: &str) {
     let (attribute, item) = text.split_once('\n').unwrap_or((text, FUNCTION));
     let (Some(attribute), Some(item)) = (tokens(attribute), tokens(item)) else { return };
     let expanded = limit(attribute, &item);
-    let (shown, item_shown) = (expanded.to_string(), item.to_string());
+    let shown = expanded.to_string();
+    let item_shown = item.to_string();
     if shown.starts_with(&item_shown) && shown.contains("compile_error !") {
         let errors = shown[item_shown.len()..].to_owned();
         assert!(syn::parse_str::<File>(&errors).is_ok(), "{errors}");

@@ -34,7 +34,7 @@ pub(crate) fn check(model: &Model, diagnostics: &mut Diagnostics) {
     text::check_messages(model, diagnostics);
 }
 
-/// Reports every mistake in the function, and in what the attribute says of it.
+/// Reports every mistake in the function, and in the arguments that refer to it.
 pub(crate) fn check_function(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
     function::check_async(function, diagnostics);
     function::check_only_attribute(model, function, diagnostics);

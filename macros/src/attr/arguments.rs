@@ -15,7 +15,7 @@ pub(super) struct Arguments {
     written: Written,
     /// The names that were asked for.
     known: Vec<&'static str>,
-    /// Names that are arguments of another list, with the text that says of which.
+    /// Names that are arguments of another list, with the name of that list in a text.
     misplaced: Vec<(&'static [&'static str], &'static str)>,
     missing: Vec<syn::Error>,
 }

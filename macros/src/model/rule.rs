@@ -157,7 +157,7 @@ fn report_misfits(options: &RuleOptions, algorithm: Algorithm, diagnostics: &mut
     match algorithm {
         Algorithm::Cron => {
             if let Some(per) = per {
-                let message = "`per` and `cron` both say when to count afresh; keep one of them";
+                let message = "`per` and `cron` exclude each other: counting starts again either after `per` or at a tick; remove one";
                 diagnostics.report(per.span(), message);
             }
         }

@@ -13,7 +13,8 @@ pub(super) fn check_cost(model: &Model, diagnostics: &mut Diagnostics) {
         diagnostics.report(span, message);
     }
     let Some(Amount::Literal(literal)) = &model.cost else { return };
-    let (cost, span) = (number(literal), SpanRange::from(literal.span()));
+    let cost = number(literal);
+    let span = SpanRange::from(literal.span());
     if cost == 0 {
         diagnostics.report(span, "`cost` must be at least 1, like `cost = 3`; to exempt calls, use `skip_if`");
     }

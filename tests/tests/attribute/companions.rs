@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tallygate::{Ban, Check, Decision, Limiter, LimitingRule, Policy, Rejection, RejectionKind, Rule, rate_limit};
+use tallygate::{Check, Decision, Limiter, LimitingRule, Policy, Rejection, RejectionKind, Rule, rate_limit};
 use tokio::time::advance;
 
 use crate::assert_limited;
@@ -255,10 +255,8 @@ async fn each_attribute_of_a_function_may_name_a_companion() {
     assert!(inner_limit().peek().await.unwrap().is_allowed());
 }
 
-static POLICY: LazyLock<Policy> = LazyLock::new(|| {
-    let ban = Ban::new(1, HOUR, HOUR);
-    Policy::builder("companions.shared").rule(Rule::sliding_window(1, HOUR)).ban(ban).build().unwrap()
-});
+static POLICY: LazyLock<Policy> =
+    LazyLock::new(|| Policy::builder("companions.shared").rule(Rule::sliding_window(1, HOUR)).build().unwrap());
 
 #[rate_limit(policy = POLICY, subject("network", "{network}"), check_fn = unknown_limit)]
 async fn unknown(network: u8) -> Result<(), Rejection> {

@@ -37,8 +37,9 @@ fn banning_at_once(rules: impl IntoIterator<Item = Rule>) -> Policy {
 
 /// A banned call waits for the end of the ban and for the rules, whichever takes longer.
 pub async fn a_banned_call_waits_for_the_rules_too(stage: &Stage) {
-    let (policy, subject) = (banning_at_once([Rule::sliding_window(1, secs(3_600))]), Subject::of("s"));
-    stage.admitted(&policy, &subject).await;
+    let policy = banning_at_once([Rule::sliding_window(100, secs(3_600))]);
+    let subject = Subject::of("s");
+    assert!(stage.costly(&policy, &subject, 100).await.is_allowed());
     assert_eq!(stage.denied(&policy, &subject).await.kind(), RejectionKind::Limited);
     stage.pass(secs(1)).await;
     assert_banned(&stage.denied(&policy, &subject).await, Some(secs(3_599)));

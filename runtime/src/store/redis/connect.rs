@@ -102,13 +102,13 @@ impl Connector {
     /// Returns the attempt that is under way or has succeeded, or begins one.
     fn attempt(&self) -> Result<Attempt, BackendError> {
         let mut state = self.lock();
+        if let Some(attempt) = state.usable_attempt() {
+            return Ok(attempt);
+        }
         state.check_link();
-        match &state.attempt {
-            Some(attempt) => match &*attempt.borrow() {
-                None | Some(Ok(_)) => return Ok(attempt.clone()),
-                Some(Err(error)) if !self.may_retry(&state) => return Err(error.clone()),
-                Some(Err(_)) => {}
-            },
+        match state.error() {
+            Some(error) if !self.may_retry(&state) => return Err(error),
+            Some(_) => {}
             // Nothing has failed: the limiter is new, or the runtime of its connection is gone.
             None => self.budget.spend(Instant::now()),
         }
@@ -136,6 +136,21 @@ impl State {
             Some(Ok(link)) if holds(link) => Some(link.clone()),
             _ => None,
         }
+    }
+
+    /// Returns the attempt, if it is under way or its connection is open.
+    fn usable_attempt(&self) -> Option<Attempt> {
+        let attempt = self.attempt.as_ref()?;
+        let is_usable = match &*attempt.borrow() {
+            None => true,
+            Some(outcome) => outcome.as_ref().is_ok_and(Link::is_open),
+        };
+        is_usable.then(|| attempt.clone())
+    }
+
+    /// Returns what the attempt has failed with.
+    fn error(&self) -> Option<BackendError> {
+        self.attempt.as_ref()?.borrow().as_ref()?.as_ref().err().cloned()
     }
 
     /// Finds out whether the connection was lost while nothing was asked.

@@ -14,7 +14,7 @@ pub(super) fn at(cell: Cell, bucket: &TokenBucket, count: u64, now_us: u64) -> C
         return Cell { stamp_us: now_us, amount: bucket.initial_for(count) * per_us, other: 0, since_us: now_us };
     }
     let full = bucket.capacity_for(count) * per_us;
-    let flown = (now_us - cell.stamp_us).saturating_mul(count);
+    let flown = now_us.saturating_sub(cell.stamp_us).saturating_mul(count);
     Cell { amount: cell.amount.saturating_add(flown).min(full), other: unused_us, ..cell }
 }
 
@@ -75,4 +75,19 @@ pub(super) fn quota(cell: Cell, bucket: &TokenBucket, count: u64, now_us: u64) -
     let missing = bucket.capacity_for(count) * per_us - cell.amount;
     let fill_us = missing.div_ceil(count.max(1));
     Quota::new(cell.amount / per_us, fill_us.min(cell.other.saturating_sub(now_us)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_bucket_gains_nothing_from_a_clock_that_was_set_back() {
+        let bucket = TokenBucket::new(Duration::from_secs(1));
+        let cell = Cell { stamp_us: 10_000_000, ..Cell::default() };
+        assert_eq!(at(cell, &bucket, 5, 9_500_000).amount, 0);
+        assert_eq!(at(cell, &bucket, 5, 10_200_000).amount, 1_000_000);
+    }
 }

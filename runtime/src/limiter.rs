@@ -98,6 +98,7 @@ impl Limiter {
 }
 
 impl fmt::Debug for Limiter {
+    #[cfg_attr(not(feature = "redis"), allow(clippy::infallible_destructuring_match, reason = "one store of several"))]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let store: &dyn fmt::Debug = match &self.core.store {
             Store::Memory(memory) => memory,

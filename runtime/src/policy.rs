@@ -4,7 +4,7 @@ mod builder;
 pub(crate) mod registry;
 mod replacement;
 mod rule_group;
-#[cfg(feature = "cron")]
+#[cfg(all(feature = "cron", feature = "redis"))]
 mod ticks;
 mod variants;
 

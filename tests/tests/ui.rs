@@ -3,12 +3,8 @@
 //! Errors that the attribute itself reports (`ui/fail`) are all rendered without a compiler, by the tests of
 //! `tallygate-macros`. Compiled are those that only the compiler can find (`ui/compiler`), and samples of the others.
 
-use std::env;
-
+use tallygate_tests::length::is_long;
 use trybuild::TestCases;
-
-/// Set to `1`, all cases of the compiler and all samples are compiled.
-const LONG: &str = "TALLYGATE_TEST_LONG";
 
 /// One case of each way in which an error reaches the user. They are compiled in every run.
 const SHORT: [&str; 8] = [
@@ -63,7 +59,7 @@ const FAMILIES: [&str; 34] = [
 #[test]
 fn the_compiler_shows_the_expected_errors() {
     let cases = TestCases::new();
-    if env::var_os(LONG).is_some_and(|long| long == "1") {
+    if is_long() {
         cases.compile_fail("ui/compiler/*.rs");
         cases.compile_fail("ui/plain/*.rs");
         for case in FAMILIES {

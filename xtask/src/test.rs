@@ -10,8 +10,11 @@ use crate::step::{self, Outcome};
 /// The folders of the tests that may start servers.
 const FOLDERS: [&str; 2] = ["tests/tests", "examples/tests"];
 
-/// Every test that starts a server uses it.
+/// Every test that starts a server uses it, beyond [`LENGTH`].
 const HARNESS: &str = "tallygate_tests::";
+
+/// The module of the harness that tells the length of the tests. It starts no server.
+const LENGTH: &str = "length";
 
 /// Set to `1`, tests play as much as they ever do.
 const LONG_VARIABLE: &str = "TALLYGATE_TEST_LONG";
@@ -53,7 +56,7 @@ fn tests_with_server(server: &Server, length: Length) -> Outcome {
     // The whole workspace again, so that nothing is built with other features.
     let mut tests = step::cargo("test --workspace");
     for folder in FOLDERS {
-        let names = names_with_harness(folder).map_err(|error| format!("cannot read {folder}: {error}"))?;
+        let names = names_with_server(folder).map_err(|error| format!("cannot read {folder}: {error}"))?;
         tests.args(names.iter().flat_map(|name| ["--test", name]));
     }
     tests.arg("--").args(ONCE.iter().flat_map(|name| ["--skip", name]));
@@ -68,18 +71,34 @@ fn configure<'a>(tests: &'a mut Command, server: &Server, length: Length) -> &'a
     tests.env(VARIABLE, &server.binary)
 }
 
-/// Returns the names that cargo gives to those tests of a folder that use the harness.
-fn names_with_harness(folder: &str) -> io::Result<Vec<String>> {
+/// Returns the names that cargo gives to those tests of a folder that may start servers.
+fn names_with_server(folder: &str) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for test in files(&step::root().join(folder))? {
         let sources = if test.is_dir() { files(&test)? } else { vec![test.clone()] };
-        let has_harness = sources.iter().any(|file| fs::read_to_string(file).is_ok_and(|text| text.contains(HARNESS)));
-        names.extend(test.file_stem().filter(|_| has_harness).map(|stem| stem.to_string_lossy().into_owned()));
+        let may_start = sources.iter().any(|file| fs::read_to_string(file).is_ok_and(|text| may_start_servers(&text)));
+        names.extend(test.file_stem().filter(|_| may_start).map(|stem| stem.to_string_lossy().into_owned()));
     }
     names.sort();
     Ok(names)
 }
 
+fn may_start_servers(text: &str) -> bool {
+    text.split(HARNESS).skip(1).any(|used| !used.starts_with(LENGTH))
+}
+
 fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_that_only_asks_for_its_length_starts_no_server() {
+        assert!(!may_start_servers("use tallygate::Limiter;\nuse tallygate_tests::length::is_long;"));
+        assert!(may_start_servers("use tallygate_tests::length::cases;\nuse tallygate_tests::server::Server;"));
+        assert!(may_start_servers("use tallygate_tests::{length::cases, server::Server};"));
+    }
 }

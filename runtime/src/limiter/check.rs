@@ -31,6 +31,13 @@ pub struct Check<'a> {
     options: CallOptions,
 }
 
+/// Some of the subjects of a call.
+#[derive(Clone, Copy)]
+enum Subjects {
+    Main,
+    All,
+}
+
 impl Limiter {
     /// Decides one call of `subject`: every rule of the policy admits and counts it, or none counts it.
     ///

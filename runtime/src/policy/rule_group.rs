@@ -7,7 +7,7 @@ use std::time::Duration;
 use foldhash::quality::FixedState;
 use tallygate_rules::{Algorithm, Ban, Role, Rule, format_duration};
 
-#[cfg(feature = "cron")]
+#[cfg(all(feature = "cron", feature = "redis"))]
 use super::ticks::Ticks;
 use crate::micros;
 use crate::subject::{digest32, escape_name};
@@ -45,7 +45,7 @@ pub(crate) struct RuleGroup {
     pub(crate) segment: Arc<str>,
     /// A hash of the segment. No caller can choose the segment, so it needs no seed.
     pub(crate) segment_hash: u64,
-    #[cfg(feature = "cron")]
+    #[cfg(all(feature = "cron", feature = "redis"))]
     pub(crate) ticks: Arc<Ticks>,
 }
 
@@ -96,7 +96,7 @@ impl RuleGroup {
             label: label.map(|label| label.as_str().into()),
             segment_hash: FixedState::default().hash_one(&*segment),
             segment,
-            #[cfg(feature = "cron")]
+            #[cfg(all(feature = "cron", feature = "redis"))]
             ticks: Arc::new(Ticks::new(&rules)),
             positions: positions.into(),
             ban,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::iter;
 
-use super::Check;
+use super::{Check, Subjects};
 use crate::error::BackendError;
 use crate::policy::Policy;
 use crate::store::{CallOptions, Outcome, Request};
@@ -15,13 +15,6 @@ pub(super) struct Effective<'a> {
     pub(super) subjects: Cow<'a, [SubjectKey]>,
     /// The outcome of every call, if an override closes the limit by a count of 0.
     pub(super) closed: Option<Outcome>,
-}
-
-/// Some of the subjects of a call.
-#[derive(Clone, Copy)]
-pub(super) enum Subjects {
-    Main,
-    All,
 }
 
 impl Effective<'_> {

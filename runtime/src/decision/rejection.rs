@@ -232,8 +232,7 @@ mod tests {
     fn debug_output_fits_on_two_lines() {
         let day = Rule::sliding_window(10, Duration::from_secs(86_400)).named("daily");
         let rejection = denial(day, Some(Duration::from_micros(41_000_001)));
-        let shown =
-            "policy: \"sms\", kind: Limited, rule: Some(#0: 10 per 1d as daily), retry_after: Some(41.000001s)";
+        let shown = "policy: \"sms\", kind: Limited, rule: Some(#0: 10 per 1d as daily), retry_after: Some(41.000001s)";
         assert_eq!(format!("{rejection:?}"), format!("Rejection {{ {shown}, .. }}"));
         let unavailable = Rejection::unavailable("sms", BackendError::new("redis: no answer within the deadline"));
         let shown = "policy: \"sms\", kind: Unavailable, error: BackendError(\"redis: no answer within the deadline\")";

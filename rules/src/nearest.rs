@@ -10,15 +10,23 @@
 /// assert_eq!(tallygate_rules::nearest("dayly", ["hourly", "daily"]), Some("daily"));
 /// assert_eq!(tallygate_rules::nearest("weekly", ["hourly", "daily"]), None);
 /// ```
+#[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = (word.chars().count() / 3).max(1);
-    let rated = known.into_iter().map(|candidate| (edits(word, candidate), candidate));
-    rated.filter(|&(edits, _)| edits <= most).min_by_key(|&(edits, _)| edits).map(|(_, candidate)| candidate)
+    let similar = known.into_iter().filter_map(|candidate| Some((edits_up_to(most, word, candidate)?, candidate)));
+    similar.min_by_key(|&(edits, _)| edits).map(|(_, candidate)| candidate)
+}
+
+/// Returns the number of [edits](edits) if there are at most so many.
+pub(crate) fn edits_up_to(most: usize, one: &str, other: &str) -> Option<usize> {
+    // Words of very different lengths are not worth comparing letter by letter.
+    let lengths = one.chars().count().abs_diff(other.chars().count());
+    (lengths <= most).then(|| edits(one, other)).filter(|&edits| edits <= most)
 }
 
 /// Returns how many letters must be inserted, removed, replaced or swapped with their neighbour to turn one word into
 /// the other, ignoring letter case: the optimal string alignment distance.
-pub(crate) fn edits(one: &str, other: &str) -> usize {
+fn edits(one: &str, other: &str) -> usize {
     let one: Vec<char> = one.chars().flat_map(char::to_lowercase).collect();
     let other: Vec<char> = other.chars().flat_map(char::to_lowercase).collect();
     // `row[column]`: the distance between the first `row` letters of `one` and the first `column` letters of `other`.

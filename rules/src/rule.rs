@@ -30,7 +30,7 @@ pub const DUPLICATE_PER: Duration = Duration::from_secs(5);
 /// | `5 per 1s burst 100` | [token bucket](Self::from_bucket) with a capacity of 100 |
 /// | `5 per 1s bucket` | [token bucket](Self::token_bucket) with the capacity of its count |
 /// | `5 per 1s burst 100 initial 3 reset_after 10m` | with the other parameters of a [`TokenBucket`]; each may be left out |
-/// | `10 per "0 0 6 * * *" Asia/Shanghai` | [schedule](Self::cron): six cron fields in quotes and a time zone |
+/// | `10 per "0 0 6 * * *" Asia/Shanghai` | schedule: six cron fields in quotes and a time zone |
 /// | `10 per @daily` | schedule: a macro needs no quotes; without a time zone it is `UTC` |
 /// | `prevent_duplicate per 5s` | [duplicate](Self::duplicate); without `per`, [5 seconds](DUPLICATE_PER) |
 /// | `prevent_duplicate 2 per 5s` | duplicate with another count than 1 |

@@ -6,7 +6,7 @@ use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 
 use crate::cron::error::ScheduleError;
 use crate::cron::toward::Toward;
-use crate::nearest;
+use crate::nearest::edits_up_to;
 
 /// A time zone of the compiled-in database, so that every process knows the same zones.
 #[derive(Clone, Debug)]
@@ -106,12 +106,11 @@ fn similar_to(name: &str) -> Option<String> {
     let wanted = name.replace(' ', "_").to_ascii_lowercase();
     let edits = |zone: &str| {
         let zone = zone.to_ascii_lowercase();
-        if city(&zone) == city(&wanted) { 0 } else { nearest::edits(&zone, &wanted) }
+        if city(&zone) == city(&wanted) { Some(0) } else { edits_up_to(2, &zone, &wanted) }
     };
     let database = TimeZoneDatabase::bundled();
     let zones = database.available().map(|zone| zone.as_str().to_owned()).filter(|zone| is_place(zone));
-    let nearest = zones.map(|zone| (edits(&zone), zone)).min();
-    nearest.filter(|&(edits, _)| edits <= 2).map(|(_, zone)| zone)
+    zones.filter_map(|zone| Some((edits(&zone)?, zone))).min().map(|(_, zone)| zone)
 }
 
 /// Returns whether a zone is named after a place. `Etc/GMT+8` is not: it is no suggestion for `GMT+8`, because its sign is

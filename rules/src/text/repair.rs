@@ -8,6 +8,9 @@ use crate::text::scan::{Token, scan};
 use crate::text::units::read_duration;
 use crate::text::words::is_number;
 
+/// The longest text, in bytes, that is taken for a rule with a slip.
+const LONGEST: usize = 500;
+
 /// Words that may be left out in front of the count.
 const BEFORE: [&str; 9] = ["at", "most", "max", "maximum", "up", "to", "allow", "limit", "only"];
 
@@ -61,6 +64,9 @@ const RATES: [(&str, &str); 11] = [
 
 /// Returns the text of the rule that was probably meant.
 pub(super) fn repair(text: &str) -> Option<String> {
+    if text.len() > LONGEST {
+        return None;
+    }
     let mut draft = Draft::new(&without_thousands(text))?;
     draft.count();
     draft.window()?;

@@ -170,7 +170,7 @@ impl<'a> LimitingRule<'a> {
     }
 }
 
-/// Like `#1 "daily": 10 per 1d`.
+/// Like `#1: 10 per 1d as daily`.
 impl fmt::Debug for LimitingRule<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "#{}: {}", self.position, self.rule)

@@ -39,8 +39,8 @@ async fn a_response_says_when_to_come_back_only_if_that_helps() {
 
     assert!(limiter.check(&policy, &Subject::of("alice")).await.unwrap().is_allowed());
     tokio::time::advance(Duration::from_millis(500)).await;
-    let limited = denied(&limiter, &policy, 1).await;
-    assert_eq!(response(limited), (StatusCode::TOO_MANY_REQUESTS, Some("60".to_owned())));
+    let too_many = denied(&limiter, &policy, 1).await;
+    assert_eq!(response(too_many), (StatusCode::TOO_MANY_REQUESTS, Some("60".to_owned())));
 
     let closed = denied(&limiter, &policy.with_counts([0]), 1).await;
     assert_eq!(response(closed), (StatusCode::TOO_MANY_REQUESTS, None));

@@ -78,13 +78,13 @@ fn the_laws_hold(url: &str, callers: usize, shortest: Duration) {
     let seen = on_threads(url, |runtime, stage, seed| {
         runtime.block_on(async {
             let mut random = Rng::with_seed(seed);
-            let mut seen = [0, 0];
+            let mut counts = [0, 0];
             for _ in 0..callers {
                 let seed = random.u64(..);
-                seen[0] += retry_after_is_exact(stage, seed, shortest).await;
-                seen[1] += no_window_holds_more_than_count(stage, seed, shortest).await;
+                counts[0] += retry_after_is_exact(stage, seed, shortest).await;
+                counts[1] += no_window_holds_more_than_count(stage, seed, shortest).await;
             }
-            Ok(seen)
+            Ok(counts)
         })
     });
     for [waits, full] in seen {

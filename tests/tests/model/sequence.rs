@@ -172,7 +172,7 @@ impl Sequence<'_> {
             self.cover(coverage, call, &answer);
             match answer.verdict {
                 Verdict::Denied(_, Some(wait)) | Verdict::Banned(Some(wait)) => {
-                    self.wait_us = u64::try_from(wait).unwrap()
+                    self.wait_us = u64::try_from(wait).unwrap();
                 }
                 _ => {}
             }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::Check;
-use super::effective::Subjects;
+use super::{Check, Subjects};
 use crate::error::BackendError;
 
 impl Check<'_> {

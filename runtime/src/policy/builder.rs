@@ -53,7 +53,9 @@ impl PolicyBuilder {
     ///     .rule_on("network", Rule::sliding_window(20, hour))
     ///     .build()?;
     ///
-    /// let (limiter, phone, network) = (Limiter::in_memory(), Subject::of("138"), Subject::of("10.0.0.0/24"));
+    /// let limiter = Limiter::in_memory();
+    /// let phone = Subject::of("138");
+    /// let network = Subject::of("10.0.0.0/24");
     /// assert!(limiter.check(&policy, &phone).subject("network", &network).await?.is_allowed());
     /// # Ok(())
     /// # }

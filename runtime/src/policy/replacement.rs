@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_stands_in_for_one_like_it_has_its_name_and_is_known_as_it() {
+    fn a_rule_that_replaces_one_like_it_has_its_name_and_its_position() {
         let own = [rule(9, 1).named("short"), Rule::token_bucket(50, 60 * MINUTE).named("steady")];
         let policy = Policy::builder("sms").rule(Rule::duplicate(MINUTE / 12)).rules(own).build().unwrap();
         let other = policy.with_replacement(None, &all([rule(9, 2), Rule::token_bucket(70, 60 * MINUTE), rule(3, 1)]));

@@ -20,7 +20,8 @@ impl Policy {
     /// use std::time::Duration;
     /// use tallygate::{Limiter, Policy, Rule, Subject};
     ///
-    /// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    /// let limiter = Limiter::in_memory();
+    /// let alice = Subject::of("alice");
     /// let free = Policy::builder("api").rule(Rule::sliding_window(1, Duration::from_secs(3600))).build()?;
     /// assert!(limiter.check(&free, &alice).await?.is_allowed());
     /// assert!(!limiter.check(&free, &alice).await?.is_allowed());

@@ -124,7 +124,8 @@ async fn policies_of_another_name_are_not_affected(limiter: Limiter) {
 async fn rules_on_other_subjects_and_a_ban_stay_in_force(limiter: Limiter) {
     let ban = Ban::new(3, HOUR, HOUR);
     let builder = Policy::builder("over.ride").rule_on("network", hourly(4)).rule(hourly(1)).ban(ban);
-    let (policy, network) = (builder.build().unwrap(), Subject::of("10.0.0.0/24"));
+    let policy = builder.build().unwrap();
+    let network = Subject::of("10.0.0.0/24");
     let call = async |user: &str| {
         let decision = limiter.check(&policy, &Subject::of(user)).subject("network", &network).report().await.unwrap();
         let report: Vec<_> = decision.report().iter().map(|rule| (rule.limit(), rule.remaining())).collect();

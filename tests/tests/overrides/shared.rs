@@ -16,7 +16,9 @@ async fn override_for(limiter: &Limiter, subject: &Subject, count: u64) -> Resul
 #[tokio::test]
 async fn every_process_adopts_an_override_while_it_decides() {
     let server = Server::start();
-    let (admin, worker, policy) = (server.limiter().await, server.limiter().await, policy(1_000_000));
+    let admin = server.limiter().await;
+    let worker = server.limiter().await;
+    let policy = policy(1_000_000);
     assert!(allowed(&worker, &policy).await);
     override_rules(&admin, [hourly(0)]).await;
     until(async || !allowed(&worker, &policy).await).await;
@@ -27,7 +29,9 @@ async fn every_process_adopts_an_override_while_it_decides() {
 #[tokio::test]
 async fn an_override_reaches_another_process_within_two_seconds() {
     let server = Server::start();
-    let (admin, worker, policy) = (server.limiter().await, server.limiter().await, policy(1_000_000));
+    let admin = server.limiter().await;
+    let worker = server.limiter().await;
+    let policy = policy(1_000_000);
     assert!(allowed(&worker, &policy).await);
     override_rules(&admin, [hourly(0)]).await;
     let overridden = Instant::now();
@@ -140,12 +144,12 @@ async fn there_are_no_more_overrides_than_a_process_adopts() {
     assert!(refused.to_string().contains("there are 10000 overrides already"), "{refused}");
     override_rules(&limiter, [hourly(1)]).await;
     clear(&limiter).await;
-    let somebody = Subject::of("user").and(9_998);
-    assert_eq!(room(&limiter, &policy(3), &somebody).await, 7, "all of them were adopted");
+    let last = Subject::of("user").and(9_998);
+    assert_eq!(room(&limiter, &policy(3), &last).await, 7, "all of them were adopted");
     server.ask::<()>("HSET tallygate:!overrides a x b x !version many");
     let (log, _listening) = Log::listen();
     until(async || {
-        assert!(!limiter.check(&policy(3), &somebody).await.unwrap().is_allowed());
+        assert!(!limiter.check(&policy(3), &last).await.unwrap().is_allowed());
         log.lines().iter().any(|line| line.contains("too many overrides"))
     })
     .await;

@@ -35,7 +35,7 @@ impl Limiter {
     ///
     /// An override is for one subject of the calls: the main one, or [another](OverrideBuilder::on). It holds whatever the
     /// value of that subject is, or for [one value](OverrideBuilder::subject), which goes first. Its rules replace
-    /// [all rules](OverrideBuilder::rules) on that subject, those against duplicates included, or for
+    /// [all rules](OverrideBuilder::rules) on that subject, those against duplicates included, or
     /// [single ones](OverrideBuilder::rule). Rules on other subjects and the ban stay in force.
     ///
     /// Tallies in Redis keep the override there: every process adopts it within about a second, two when it is idle, and
@@ -52,7 +52,8 @@ impl Limiter {
     /// use std::time::Duration;
     /// use tallygate::{Limiter, Policy, Rule, Subject};
     ///
-    /// let (limiter, day) = (Limiter::in_memory(), Duration::from_secs(86_400));
+    /// let limiter = Limiter::in_memory();
+    /// let day = Duration::from_secs(86_400);
     /// let policy = Policy::builder("sms.send").rule(Rule::sliding_window(1, day).named("daily")).build()?;
     ///
     /// // All rules, for every subject.

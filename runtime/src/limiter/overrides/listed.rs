@@ -97,7 +97,7 @@ impl Override {
 impl fmt::Display for Override {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&text::write_rules(&self.replacement))?;
-        // In whole seconds, as nobody needs more, rounded up so that it is never none.
+        // In whole seconds, rounded up so that it is never zero.
         let seconds = self.expires_in.map(|left| left.as_secs() + u64::from(left.subsec_nanos() > 0));
         seconds.map_or(Ok(()), |seconds| write!(f, " for {}", format_duration(Duration::from_secs(seconds))))
     }

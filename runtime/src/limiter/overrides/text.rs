@@ -75,7 +75,8 @@ pub(super) fn read_written(text: &str) -> Result<(Entries, Option<Duration>), St
 /// Says what the rules replace.
 pub(super) fn replacement(entries: Entries) -> Result<Replacement, String> {
     let number = entries.len();
-    let (mut all, mut single) = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
+    let mut single = Vec::new();
     for (id, rule) in entries {
         match id {
             None => all.push(rule),

@@ -12,11 +12,11 @@ use crate::validate::alone::check_duration;
 /// Finds every mistake in a ban of a policy with these rules.
 ///
 /// A ban that is too short to matter is a mistake. A rule of `count` per `per` admits one call every `per / count` on
-/// average. A ban that lasts no longer than that takes at most one call from the subject that it should keep out, and if
-/// the subject has used up the count at once, the rule denies its calls for longer than the ban: `10 per 1m` admits a call
-/// every 6 seconds, so a ban must last longer. With several rules, on any subject, it must last longer than the shortest
-/// of these times, because it is not known which rule denies. Rules without a known rate, those with a schedule or with a
-/// count that [each call gives](Rule::varying), make every length of a ban possible.
+/// average. A shorter ban takes less than one call from the subject that it should keep out, and if the subject has used
+/// up the count at once, the rule denies its calls for longer than the ban: `10 per 1m` admits a call every 6 seconds, so
+/// a ban must last that long at least. With several rules, on any subject, the shortest of these times counts, because it
+/// is not known which rule denies. Beside a rule without a known rate, one with a schedule or with a count that
+/// [each call gives](Rule::varying), a ban may have any length.
 ///
 /// # Errors
 ///
@@ -41,11 +41,11 @@ fn check_denials(ban: &Ban) -> Option<Mistake> {
     Some(Mistake::new(Field::Denials, message))
 }
 
-/// Checks that the ban lasts longer than the shortest time in which a rule admits a call on average.
+/// Checks that the ban lasts at least the shortest time in which a rule admits a call on average.
 fn check_long_enough<'a>(ban: &Ban, rules: impl IntoIterator<Item = &'a Rule>) -> Option<Mistake> {
     let rates: Option<Vec<_>> = rules.into_iter().map(|rule| Some((time_per_call(rule)?, rule))).collect();
     let (shortest, rule) = rates?.into_iter().min_by_key(|&(time, _)| time)?;
-    (ban.duration() <= shortest).then(|| {
+    (ban.duration() < shortest).then(|| {
         let message = format!(
             "`duration` is too short to matter: `{rule:#}` admits a call every {} anyway; write a longer one, like \
              `duration = \"{}\"`",
@@ -93,20 +93,20 @@ mod tests {
     }
 
     #[test]
-    fn a_ban_lasts_longer_than_a_rule_needs_to_admit_a_call() {
+    fn a_ban_lasts_at_least_as_long_as_a_rule_needs_to_admit_a_call() {
         let six = Duration::from_secs(6);
-        let micros = Duration::from_micros(1);
+        let microsecond = Duration::from_micros(1);
         for rule in [Rule::sliding_window(10, MINUTE), Rule::token_bucket(10, MINUTE), Rule::fixed_window(1, six)] {
-            assert_eq!(fields(lasting(six), std::slice::from_ref(&rule)), [Field::Duration], "{rule}");
-            assert_eq!(fields(lasting(six + micros), std::slice::from_ref(&rule)), [], "{rule}");
+            assert_eq!(fields(lasting(six), std::slice::from_ref(&rule)), [], "{rule}");
+            assert_eq!(fields(lasting(six - microsecond), std::slice::from_ref(&rule)), [Field::Duration], "{rule}");
         }
     }
 
     #[test]
     fn the_fastest_rule_decides_how_short_a_ban_may_be() {
         let rules = [Rule::sliding_window(10, MINUTE), Rule::duplicate(Duration::from_secs(5))];
-        assert_eq!(fields(lasting(Duration::from_secs(6)), &rules), []);
-        let errors = validate_ban(&lasting(Duration::from_secs(5)), &rules).unwrap_err();
+        assert_eq!(fields(lasting(Duration::from_secs(5)), &rules), []);
+        let errors = validate_ban(&lasting(Duration::from_secs(4)), &rules).unwrap_err();
         assert_eq!(
             errors[0].to_string(),
             "`duration` is too short to matter: `prevent_duplicate per 5s` admits a call every 5s anyway; write a longer \

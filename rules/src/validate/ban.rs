@@ -98,7 +98,11 @@ mod tests {
         let microsecond = Duration::from_micros(1);
         for rule in [Rule::sliding_window(10, MINUTE), Rule::token_bucket(10, MINUTE), Rule::fixed_window(1, six)] {
             assert_eq!(fields(lasting(six), std::slice::from_ref(&rule)), [], "{rule}");
-            assert_eq!(fields(lasting(six - microsecond), std::slice::from_ref(&rule)), [Field::Duration], "{rule}");
+            assert_eq!(
+                fields(lasting(six.saturating_sub(microsecond)), std::slice::from_ref(&rule)),
+                [Field::Duration],
+                "{rule}"
+            );
         }
     }
 

@@ -49,8 +49,9 @@ async fn a_flood_of_denied_calls_reaches_redis_a_few_times_a_second() {
     let started = Instant::now();
     assert_eq!(admitted_at_once(&limiter, &policy, &subject(), 100_000 / TASKS).await, 0);
     let seconds = usize::try_from(started.elapsed().as_secs()).unwrap();
-    // The first ones come at once and share some calls. After that, one asks when a second has passed.
-    assert!(asked(&server) <= 8 + 3 * seconds, "{} calls in {seconds}s", asked(&server));
+    // The first callers come at once and share some calls: few on any machine, as each call takes up to 128 of them. After
+    // that, one caller asks when a second has passed.
+    assert!(asked(&server) <= 16 + 3 * seconds, "{} calls in {seconds}s", asked(&server));
 }
 
 #[tokio::test]

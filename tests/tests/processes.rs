@@ -9,7 +9,7 @@ use tallygate_tests::length::cases;
 use tallygate_tests::load::TASKS;
 use tallygate_tests::server::Server;
 
-/// A process that calls from many tasks at once, as soon as it is told to.
+/// A process that calls from many tasks at once, on a signal.
 struct Caller {
     process: Child,
     output: Lines<BufReader<ChildStdout>>,

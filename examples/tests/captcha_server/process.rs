@@ -29,7 +29,7 @@ impl Server {
         Self::launch(command().env("TALLYGATE_URL", url))
     }
 
-    /// Starts a server that is told nothing.
+    /// Starts a server without settings.
     pub(crate) fn start_with_defaults() -> Self {
         Self::launch(&mut command())
     }

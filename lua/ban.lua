@@ -24,7 +24,7 @@ local since, ends, slot, slots
 slots = struct.pack('>${BAN}', since, ends, slot) .. slots
 
 local bytes = call('STRLEN', name)
-if bytes % ${INTEGER_BYTES} > 0 or bytes > 0 and bytes < cell_bytes + #slots then
+if bytes > 0 and (bytes < cell_bytes + #slots or (bytes - cell_bytes - #slots) % ${ENTRY_BYTES} > 0) then
   return redis.error_reply('TALLYGATE the key of a tally holds something that is no tally')
 elseif bytes > 0 then
   call('SETRANGE', name, cell_bytes, slots)

@@ -13,12 +13,28 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
 use self::contract::{
-    ADMITTED, BAN_BYTES, BANNED, CELL_BYTES, CRON, DUPLICATE, FIXED_WINDOW, INTEGER_BYTES, NEVER, PEEK, PROTOCOL,
-    REPORT, SLIDING_COUNTER, SLIDING_WINDOW, STALE_TICKS, TOKEN_BUCKET, UNREADABLE,
+    ADMITTED, ASK_AGAIN, BAN_BYTES, BANNED, CELL_BYTES, CLEAN_UP_ENTRIES, CONCURRENCY, COUNTER_COUNT, CRON, DENIAL,
+    DUPLICATE, END_BYTES, ENTRY_BYTES, FIXED_WINDOW, INTEGER_BYTES, LEASE_NAME_BYTES, LEASES_FORGOTTEN, LOG_ENTRIES,
+    LONG_SLACK, LONGEST_LEASE, NEVER, PART, PEEK, PLAIN_ADMITTED, PLAIN_ASK_AGAIN, PLAIN_UNREADABLE,
+    POLICIES_LOOKED_AT, PROTOCOL, REFUND_DISTANCE, REPORT, SLIDING_COUNTER, SLIDING_WINDOW, STANDSTILL, TOKEN_BUCKET,
+    UNREADABLE,
 };
 use self::expand::Sources;
 
-const SCRIPTS: [&str; 3] = ["decide.lua", "refund.lua", "ban.lua"];
+const SCRIPTS: [&str; 7] =
+    ["decide.lua", "windows.lua", "windows_alone.lua", "refund.lua", "lease.lua", "ban.lua", "register.lua"];
+
+/// A search in a log goes on in memory when so many entries are left.
+const BLOCK_ENTRIES: usize = 64;
+
+/// How many entries a refund reads at once: most calls are among them.
+const NEAR_ENTRIES: usize = 32;
+
+/// How much of the tallies one script call may copy.
+const BUDGET_BYTES: usize = (LOG_ENTRIES + 8_192) * ENTRY_BYTES;
+
+/// To find what is dropped and to free it takes as long as to copy so much.
+const DROP_BYTES: usize = 32 * 1024;
 
 fn main() {
     for file in SCRIPTS.iter().chain(&["parts"]) {
@@ -45,7 +61,7 @@ fn write_scripts(from: &Path, to: &Path) -> Result<(), String> {
 }
 
 /// The contract in the words of the scripts. `INTEGER`, `SIGNED`, `CELL` and `BAN` are formats of `struct.pack`.
-fn constants() -> [(&'static str, String); 21] {
+fn constants() -> [(&'static str, String); 48] {
     let letter = |kind: u8| char::from(kind).to_string();
     let integers = |bytes: usize| format!("I{INTEGER_BYTES}").repeat(bytes / INTEGER_BYTES);
     [
@@ -56,16 +72,47 @@ fn constants() -> [(&'static str, String); 21] {
         ("FIXED_WINDOW", letter(FIXED_WINDOW)),
         ("CRON", letter(CRON)),
         ("TOKEN_BUCKET", letter(TOKEN_BUCKET)),
+        ("CONCURRENCY", letter(CONCURRENCY)),
+        ("LEASE_NAME_BYTES", LEASE_NAME_BYTES.to_string()),
+        ("LEASES_FORGOTTEN", LEASES_FORGOTTEN.to_string()),
+        ("LONGEST_LEASE", LONGEST_LEASE.to_string()),
         ("REPORT", REPORT.to_string()),
         ("PEEK", PEEK.to_string()),
+        ("PART", PART.to_string()),
+        ("DENIAL", DENIAL.to_string()),
         ("ADMITTED", ADMITTED.to_string()),
-        ("STALE_TICKS", STALE_TICKS.to_string()),
+        ("ASK_AGAIN", ASK_AGAIN.to_string()),
         ("UNREADABLE", UNREADABLE.to_string()),
         ("BANNED", BANNED.to_string()),
         ("NEVER", NEVER.to_string()),
         ("INTEGER_BYTES", INTEGER_BYTES.to_string()),
         ("CELL_BYTES", CELL_BYTES.to_string()),
         ("BAN_BYTES", BAN_BYTES.to_string()),
+        ("ENTRY_BYTES", ENTRY_BYTES.to_string()),
+        // Later than every time.
+        ("UNKNOWN", (1_u64 << 56).to_string()),
+        ("END_BYTES", END_BYTES.to_string()),
+        ("PLAIN_ADMITTED", PLAIN_ADMITTED.to_string()),
+        ("PLAIN_UNREADABLE", PLAIN_UNREADABLE.to_string()),
+        ("PLAIN_ASK_AGAIN", PLAIN_ASK_AGAIN.to_string()),
+        // Known once there are rules: see src/windows.rs.
+        ("RULES", "${RULES}".to_owned()),
+        ("BEFORE_LAST", (ENTRY_BYTES - 1).to_string()),
+        // The fields of a policy that parts/terms.lua reads.
+        ("TERMS_BYTES", (INTEGER_BYTES + 4 + 4).to_string()),
+        ("NEAR_BYTES", (NEAR_ENTRIES * ENTRY_BYTES).to_string()),
+        ("BUDGET_BYTES", BUDGET_BYTES.to_string()),
+        ("DROP_BYTES", DROP_BYTES.to_string()),
+        ("COUNTER_COUNT", COUNTER_COUNT.to_string()),
+        ("LOG_ENTRIES", LOG_ENTRIES.to_string()),
+        ("STANDSTILL", STANDSTILL.to_string()),
+        ("BLOCK_ENTRIES", BLOCK_ENTRIES.to_string()),
+        ("CLEAN_UP_ENTRIES", CLEAN_UP_ENTRIES.to_string()),
+        ("REFUND_DISTANCE", REFUND_DISTANCE.to_string()),
+        ("LONG_SLACK", LONG_SLACK.to_string()),
+        ("POLICIES_LOOKED_AT", POLICIES_LOOKED_AT.to_string()),
+        // The first byte of its time apart, which has a mark, and the sum.
+        ("ENTRY", format!("BI{}I{}", INTEGER_BYTES - 1, ENTRY_BYTES - INTEGER_BYTES)),
         ("INTEGER", integers(INTEGER_BYTES)),
         ("SIGNED", format!("i{INTEGER_BYTES}")),
         ("CELL", integers(CELL_BYTES)),

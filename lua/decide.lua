@@ -11,8 +11,10 @@
              ${CRON}  cron; the span is the number of ticks that follow: times around now, the earliest first
              ${TOKEN_BUCKET}  token bucket; `count` tokens flow in per span; its capacity, its initial tokens and
                 the time after which an unused bucket is new again (reset_after) follow
+             ${CONCURRENCY}  limit on calls under way, the only rule of its subject; the span is the length of a lease;
+                the name of the lease follows (${LEASE_NAME_BYTES} bytes); the tally is that of parts/leases.lua
   Returns  a string of packed fields: parts/answer.lua has those of one request, and they follow each other
-  TTL      set by every write that needs it: at least until the last hit stops counting, at most an eighth longer
+  TTL      set by every write that needs it: at least until the last hit stops counting, at most twice as long
   Version  ${PROTOCOL}
 
   A packed integer has ${INTEGER_BYTES} bytes, big endian, unless said otherwise. All numbers are below 2^53. Times
@@ -27,7 +29,10 @@
 local call = redis.call
 local unpack = struct.unpack
 local never = 1 / 0
+-- How many bytes this call may still copy.
+local budget = ${BUDGET_BYTES}
 --- @include parts/clock.lua
+local server_now = now
 
 local alone = not ARGV[3]
 -- One of several requests fails alone if its tally cannot be read.
@@ -40,64 +45,84 @@ while ARGV[arg] do
   local request = ARGV[arg]
   arg = arg + 1
   --- @include parts/request.lua
+  local begun = now
 
   -- The decision so far.
   local rule = 0
   local code = ${ADMITTED}
   local wait, lapse, banned = 0, never, 0
   local duplicate, fault, ban = false, nil, nil
+  -- Whether a wait is no more than a bound.
+  local is_bound = false
   local reports = report and {}
+  -- What taking a lease needs, by subject.
+  local leases
 
   -- The last subject, as charging needs it; `charges` has all subjects where there are several.
-  local name, head, largest, reach, ttl, last, fresh
+  local name, head, largest, reach, most, ttl
+  local tail, entries, last, weighed, surplus, base, total, pieces
   local charges = subjects > 1 and {}
 
   for subject = 1, subjects do
     key = key + 1
     name = KEYS[key]
     --- @include parts/subject.lua
-    --- @include parts/read.lua
-    --- @include parts/forget_future.lua
-    --- @include parts/ban_check.lua
-
-    local cell = 1
-    local next_cells = cells > 0 and {}
-    for _ = 1, rules do
-      local kind, count, span
-      kind, count, span, at = unpack('>c1${INTEGER}${INTEGER}', request, at)
-      -- Each kind of rule sets the time to wait until the call fits, and for a report what remains and the time until
-      -- the rule is as if it had never counted: now, and once the call is charged.
+    if rules == 1 and string.sub(request, at, at) == '${CONCURRENCY}' then
+      local kind
       local room, remaining, reset, reset_charged = 0, 0, 0, 0
-      if kind == '${SLIDING_WINDOW}' or kind == '${DUPLICATE}' then
-        --- @include parts/window.lua
-      else
-        --- @include parts/cell.lua
-        if kind == '${FIXED_WINDOW}' then
-          --- @include parts/fixed_window.lua
-        elseif kind == '${CRON}' then
-          --- @include parts/cron.lua
-        elseif kind == '${SLIDING_COUNTER}' then
-          --- @include parts/sliding_counter.lua
-        elseif kind == '${TOKEN_BUCKET}' then
-          --- @include parts/token_bucket.lua
-        else
-          return redis.error_reply('TALLYGATE there is no algorithm ' .. kind)
-        end
-        next_cells[#next_cells + 1] = room <= 0 and struct.pack('>${CELL}', stamp, amount, before) or ''
-      end
+      --- @include parts/leases.lua
       --- @include parts/weigh.lua
       rule = rule + 1
-    end
-    --- @include parts/new_head.lua
-  end
-  --- @include parts/verdict.lua
+    else
+      local value
+      --- @include parts/read.lua
+      --- @include parts/ban_check.lua
 
-  if code == ${ADMITTED} and charging then
-    --- @include parts/charge.lua
-  elseif ban and code > ${ADMITTED} and not peek then
-    --- @include parts/ban_count.lua
+      local cell = 1
+      local next_cells = cells > 0 and {}
+      for _ = 1, rules do
+        local kind, count, span
+        kind, count, span, at = unpack('>c1${INTEGER}${INTEGER}', request, at)
+        -- Each kind of rule sets the time to wait until the call fits, and for a report what remains and the time until
+        -- the rule is as if it had never counted: now, and once the call is charged.
+        local room, remaining, reset, reset_charged = 0, 0, 0, 0
+        if kind == '${SLIDING_WINDOW}' or kind == '${DUPLICATE}' then
+          --- @include parts/window.lua
+        else
+          --- @include parts/cell.lua
+          if kind == '${FIXED_WINDOW}' then
+            --- @include parts/fixed_window.lua
+          elseif kind == '${CRON}' then
+            --- @include parts/cron.lua
+          elseif kind == '${SLIDING_COUNTER}' then
+            --- @include parts/sliding_counter.lua
+          elseif kind == '${TOKEN_BUCKET}' then
+            --- @include parts/token_bucket.lua
+          else
+            return redis.error_reply('TALLYGATE there is no algorithm ' .. kind)
+          end
+          next_cells[#next_cells + 1] = room <= 0 and struct.pack('>${CELL}', stamp, amount, before) or ''
+        end
+        --- @include parts/weigh.lua
+        rule = rule + 1
+      end
+      --- @include parts/new_head.lua
+    end
   end
-  --- @include parts/answer.lua
+  if charges and now > begun then
+    -- A tally has made it later. All subjects are decided as of one time, so the request begins anew.
+    arg, key = arg - 1, key - subjects
+  else
+    --- @include parts/verdict.lua
+
+    if code == ${ADMITTED} and charging then
+      --- @include parts/charge.lua
+    elseif ban and not peek and (code > ${ADMITTED} or denial and code == ${ADMITTED}) then
+      --- @include parts/ban_count.lua
+    end
+    --- @include parts/answer.lua
+    now = server_now
+  end
 end
 
 return table.concat(answers)

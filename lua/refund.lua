@@ -1,10 +1,12 @@
---[[ Take back the hits of one admitted call, and only these, from every rule in which they still count.
+--[[ Count one admitted call as what it has really used, in every rule in which it still counts: refund it, if that is
+  nothing, or settle it.
 
   KEYS[i]  the tallies of the call's subjects; parts/read.lua has their layout
-  ARGV     the protocol version, the request as decide.lua took it, the time at which it was admitted
-  Returns  packed integers, signed: the server's time, and the number of tallies that gave something back, or
-           ${STALE_TICKS} when the ticks are not around now: ask again with others
-  TTL      as it was
+  ARGV     the protocol version, the request as decide.lua took it, the time at which it was admitted, and the cost
+           that it has from now on: 0 for a refund
+  Returns  packed integers, signed: the server's time, and the number of tallies that it has changed, or
+           ${ASK_AGAIN} when the ticks are not around now: ask again with others
+  TTL      as it was; renewed where a token bucket was charged more
   Version  ${PROTOCOL}
 
   Everything is read before anything is written, so a tally that cannot be read leaves the others as they were. ]]
@@ -17,20 +19,25 @@ local unpack = struct.unpack
 
 local request = ARGV[2]
 local admitted = ARGV[3] + 0
+local used = ARGV[4] + 0
+-- The clock stands still rather than go back by little.
+if admitted > now and admitted <= now + ${STANDSTILL} then now = admitted end
 --- @include parts/request.lua
-local writes = {}
+-- What is given back; less than nothing where more was used.
+local given_back = cost - used
+local writes, tallies = {}, 0
 local fault
 
 for subject = 1, subjects do
   local name = KEYS[subject]
-  local largest, reach, ttl
+  local largest, reach, most, ttl
   --- @include parts/subject.lua
-  local value = call('GETRANGE', name, 0, -1)
+  local bytes = call('STRLEN', name)
+  local entries = (bytes - head_bytes) / ${ENTRY_BYTES}
   -- What is no tally has nothing to give back.
-  if #value % ${INTEGER_BYTES} > 0 or #value < head_bytes then value = '' end
-  local head = string.sub(value, 1, head_bytes)
-  local log = string.sub(value, head_bytes + 1)
-  local changed = false
+  if entries < 0 or entries % 1 > 0 then entries, bytes = 0, 0 end
+  local head = cells > 0 and bytes > 0 and call('GETRANGE', name, 0, cell_bytes - 1) or ''
+  local changed, renewed = false, false
 
   local cell = 1
   local next_cells = {}
@@ -44,55 +51,53 @@ for subject = 1, subjects do
       local is_past = stamp <= now
       if kind == '${FIXED_WINDOW}' then
         local ends = stamp + span
-        if is_past and now < ends and stamp <= admitted and admitted < ends then amount = math.max(amount - cost, 0) end
+        if is_past and now < ends and stamp <= admitted and admitted < ends then
+          amount = math.min(math.max(amount - given_back, 0), 2 ^ 53 - 1)
+        end
       elseif kind == '${CRON}' then
         --- @include parts/ticks.lua
         if not past or not coming then
-          fault = ${STALE_TICKS}
+          fault = ${ASK_AGAIN}
         elseif is_past and past <= admitted and admitted <= stamp then
-          amount = math.max(amount - cost, 0)
+          amount = math.min(math.max(amount - given_back, 0), 2 ^ 53 - 1)
         end
       elseif kind == '${SLIDING_COUNTER}' then
         -- A slot counts until the next one ends.
         local ends = stamp + span
         if is_past and now < ends + span and stamp <= admitted and admitted < ends then
-          amount = math.max(amount - cost, 0)
+          amount = math.min(math.max(amount - given_back, 0), ${COUNTER_COUNT})
         elseif is_past and now < ends and stamp - span <= admitted and admitted < stamp then
-          before = math.max(before - cost, 0)
+          before = math.min(math.max(before - given_back, 0), ${COUNTER_COUNT})
         end
       else
         --- @include parts/level.lua
-        -- A bucket that is unused or full now holds nothing of any hit.
-        if is_past and not unused and level < full and before <= admitted and admitted <= stamp then
-          amount = math.min(amount + cost * span, full)
+        local in_use = is_past and not unused and admitted <= stamp
+        if in_use and given_back < 0 and level > 0 then
+          -- Like a hit of now that takes what there is: the reservation may have flowed in again meanwhile.
+          if level == full then before = now end
+          stamp = now
+          amount = math.max(level + given_back * span, 0)
+          renewed = true
+        elseif in_use and given_back > 0 and level < full and before <= admitted then
+          -- A full bucket holds nothing of any hit.
+          amount = math.min(amount + given_back * span, full)
         end
       end
-      changed = changed or amount ~= old_amount or before ~= old_before
+      changed = changed or renewed or amount ~= old_amount or before ~= old_before
       next_cells[#next_cells + 1] = struct.pack('>${CELL}', stamp, amount, before)
     end
   end
 
-  -- The log: as many hits of that time as the call was charged.
-  local first, behind = 0, 0
-  if admitted <= now and now < admitted + reach then
-    local total = #log / ${INTEGER_BYTES}
-    local horizon = admitted - 1
-    --- @include parts/search.lua
-    first = low
-    behind = low
-    local most = math.min(first + math.min(cost, largest), total)
-    while behind < most and unpack('>${INTEGER}', log, behind * ${INTEGER_BYTES} + 1) == admitted do
-      behind = behind + 1
-    end
-  end
-
-  if #value > 0 and (changed or behind > first) then
-    head = table.concat(next_cells) .. string.sub(head, cell_bytes + 1)
-    log = string.sub(log, 1, first * ${INTEGER_BYTES}) .. string.sub(log, behind * ${INTEGER_BYTES} + 1)
-    writes[#writes + 1] = { name, head .. log }
-  end
+  changed = changed and bytes > 0
+  if changed then writes[#writes + 1] = { name, 0, table.concat(next_cells), renewed and ttl + 0 } end
+  --- @include parts/refund_log.lua
+  if changed then tallies = tallies + 1 end
 end
 
 if fault then return struct.pack('>${SIGNED}${SIGNED}', now, fault) end
-for i = 1, #writes do call('SET', writes[i][1], writes[i][2], 'KEEPTTL') end
-return struct.pack('>${SIGNED}${SIGNED}', now, #writes)
+for i = 1, #writes do
+  local name, offset, bytes, lives = writes[i][1], writes[i][2], writes[i][3], writes[i][4]
+  call('SETRANGE', name, offset, bytes)
+  if lives and call('PTTL', name) < lives then call('PEXPIRE', name, lives) end
+end
+return struct.pack('>${SIGNED}${SIGNED}', now, tallies)

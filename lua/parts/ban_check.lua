@@ -4,7 +4,7 @@
 if denials > 0 then
   local since, ends = 0, 0
   if #head > 0 then since, ends = unpack('>${INTEGER}${INTEGER}', head, cell_bytes + 1) end
-  if since <= now and now < ends then
+  if since < ends and since <= now + ${STANDSTILL} and now < ends then
     banned = math.max(banned, ends - now)
   else
     ban = { name, head, cell_bytes, denials, within, duration, ttl }

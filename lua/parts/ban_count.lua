@@ -12,7 +12,7 @@ local after = string.sub(slots, (slot + 1) * ${INTEGER_BYTES} + 1)
 slots = string.sub(slots, 1, slot * ${INTEGER_BYTES}) .. struct.pack('>${INTEGER}', now) .. after
 slot = (slot + 1) % denials
 local oldest = unpack('>${INTEGER}', slots, slot * ${INTEGER_BYTES} + 1)
-if oldest > now - within and oldest <= now then
+if oldest > now - within and oldest <= now + ${STANDSTILL} then
   --- @include parts/begin_ban.lua
 end
 slots = struct.pack('>${BAN}', since, ends, slot) .. slots

@@ -11,5 +11,5 @@ if past and coming then
   stamp = now
   amount = amount + cost
 else
-  fault = fault or ${STALE_TICKS}
+  fault = fault or ${ASK_AGAIN}
 end

@@ -1,19 +1,28 @@
--- Forgets what is later than now: it was written before the clock was set back, and would block for too long.
--- Reads: call, unpack, now, name, ttl, cell_bytes, head_bytes, latest
--- Sets: head, tail, hits, last
-if latest > now then
-  local value = call('GETRANGE', name, 0, -1)
-  local bytes, kept = #value, {}
-  while bytes > head_bytes and unpack('>${INTEGER}', value, bytes - ${INTEGER_BYTES} + 1) > now do
-    bytes = bytes - ${INTEGER_BYTES}
-  end
+-- Forgets what is later than now: it was written before the clock was set back, and would block for too long. One script
+-- call forgets whole tallies, at least one. After a long one, or where there is no time for another, the caller asks again.
+-- Reads: call, unpack, now, name, ttl, cell_bytes, head_bytes, head, tail, entries, surplus, base, pieces, budget
+-- Sets: value, entries, pieces, budget, fault
+if budget <= ${DROP_BYTES} then
+  fault = ${ASK_AGAIN}
+else
+  local kept = {}
   for cell = 1, cell_bytes, ${CELL_BYTES} do
-    local past = unpack('>${INTEGER}', value, cell) <= now
-    kept[#kept + 1] = past and string.sub(value, cell, cell + ${CELL_BYTES} - 1) or string.rep('\0', ${CELL_BYTES})
+    local past = unpack('>${INTEGER}', head, cell) <= now
+    kept[#kept + 1] = past and string.sub(head, cell, cell + ${CELL_BYTES} - 1) or string.rep('\0', ${CELL_BYTES})
   end
-  head = table.concat(kept) .. string.sub(value, cell_bytes + 1, head_bytes)
-  tail = string.sub(value, head_bytes + 1, bytes)
-  hits = #tail / ${INTEGER_BYTES}
-  last = hits > 0 and unpack('>${INTEGER}', tail, #tail - ${INTEGER_BYTES} + 1) or nil
-  call('SET', name, head .. tail, 'PX', ttl)
+  entries = entries or call('STRLEN', name) / ${ENTRY_BYTES}
+  local horizon, beside = now, -1
+  --- @include parts/search.lua
+  local copied = first * ${ENTRY_BYTES} + ${DROP_BYTES}
+  if copied > budget and budget < ${BUDGET_BYTES} then
+    fault = ${ASK_AGAIN}
+  else
+    budget = budget - copied
+    value = call('GETRANGE', name, 0, head_bytes + first * ${ENTRY_BYTES} - 1)
+    call('SET', name, value, 'PX', ttl)
+    if cell_bytes > 0 then call('SETRANGE', name, 0, table.concat(kept)) end
+    value = nil
+    -- After a long one, there is no time for more than that.
+    if budget < ${BUDGET_BYTES} / 2 then fault = ${ASK_AGAIN} end
+  end
 end

@@ -1,20 +1,38 @@
--- Binary search: how many hits of a log of `total` hits are not later than `horizon`. The log is the string `log`;
--- without one, single hits are read from the tally.
--- Reads: call, unpack, name, head_bytes, log, total, horizon
--- Sets: low
-local low = 0
+-- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
+-- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
+-- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
+-- searches of several windows begin alike.
+-- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
+-- Sets: first, time, weight, pieces
+local first, time, weight = entries, nil, nil
 do
-  local high = total
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    local before = middle * ${INTEGER_BYTES}
-    local hit
-    if log then
-      hit = unpack('>${INTEGER}', log, before + 1)
-    else
-      before = head_bytes + before
-      hit = unpack('>${INTEGER}', call('GETRANGE', name, before, before + ${INTEGER_BYTES} - 1))
+  local low, before = 0, base
+  local block, begin = tail, entries - #tail / ${ENTRY_BYTES}
+  local middle = begin > 0 and begin or math.floor(first / 2)
+  while first - low > 1 do
+    if middle < begin and first - low <= ${BLOCK_ENTRIES} then
+      begin = low
+      local from = head_bytes + low * ${ENTRY_BYTES}
+      block = call('GETRANGE', name, from, head_bytes + first * ${ENTRY_BYTES} - 1)
     end
-    if hit <= horizon then low = middle + 1 else high = middle end
+    local piece, at = block, (middle - begin) * ${ENTRY_BYTES}
+    if middle < begin then
+      pieces = pieces or {}
+      piece, at = pieces[middle], 0
+      if not piece then
+        local from = head_bytes + middle * ${ENTRY_BYTES}
+        piece = call('GETRANGE', name, from, from + ${ENTRY_BYTES} - 1)
+        pieces[middle] = piece
+      end
+    end
+    local mark, rest, sum = unpack('>${ENTRY}', piece, at + 1)
+    local hit = mark % 128 * 2 ^ 48 + rest
+    if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
+      first, time = middle, hit
+    else
+      low, before = middle, sum
+    end
+    middle = math.floor((low + first) / 2)
   end
+  weight = (entries - first + surplus - before) % 2 ^ 32
 end

@@ -2,15 +2,17 @@
 --   rules             the number of its rules (1 byte)
 --   cells             how many of them have a cell (2 bytes): those that are no sliding windows
 --   denials           how many denials lead to a ban (2 bytes); 0 where none do
---   largest, reach    the largest count and the greatest length of its sliding windows; 0 where there are none
---   want, from        how many integers to read from the end of its tally (2 bytes), and where these begin (text, ended
---                     by a zero byte)
+--   largest, reach    the largest count (4 bytes) and the greatest length of its sliding windows; 0 where there are none
+--   most              a tally of more bytes than these (4 bytes) may hold as many calls that do not count any more as
+--                     others
+--   want, from        how many bytes to read from the end of its tally (2 bytes), and where these begin (text, ended by
+--                     a zero byte)
 --   ttl               the milliseconds that the tally is to live (text, ended by a zero byte)
 --   within, duration  only where denials lead to a ban: the time within which they do, and how long the ban lasts
 -- Reads: unpack, request, at
--- Sets: rules, cells, denials, largest, reach, want, from, ttl, within, duration, at, cell_bytes, head_bytes
+-- Sets: rules, cells, denials, largest, reach, most, want, from, ttl, within, duration, at, cell_bytes, head_bytes
 local rules, cells, denials, want, from, within, duration
-rules, cells, denials, largest, reach, want, from, ttl, at = unpack('>BI2I2${INTEGER}${INTEGER}I2ss', request, at)
+rules, cells, denials, largest, reach, most, want, from, ttl, at = unpack('>BI2I2I4${INTEGER}I4I2ss', request, at)
 local cell_bytes = cells * ${CELL_BYTES}
 local head_bytes = cell_bytes
 if denials > 0 then

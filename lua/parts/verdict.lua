@@ -1,12 +1,13 @@
 -- The decision, once all rules were asked. A call of a banned subject waits for the end of the ban and for the rules,
--- whichever takes longer.
--- Reads: never, wait, lapse, banned, fault
+-- whichever takes longer. Whether a rule lapses before is known of a part only once the others are; and of a wait that is
+-- no more than a bound it is not.
+-- Reads: never, part, wait, lapse, banned, fault, is_bound
 -- Sets: code, wait
 if banned > 0 then
   code = ${BANNED}
   wait = math.max(wait, banned)
 end
-if wait >= lapse then wait = never end
+if not part and not is_bound and wait >= lapse then wait = never end
 if fault then
   code = fault
   wait = 0

@@ -13,5 +13,6 @@ if room > 0 then
   end
 end
 if report then
-  reports[rule + 1] = { kind == '${DUPLICATE}' and 1 or cost, remaining, reset, reset_charged }
+  local counts_calls = kind == '${DUPLICATE}' or kind == '${CONCURRENCY}'
+  reports[rule + 1] = { counts_calls and 1 or cost, remaining, reset, reset_charged }
 end

@@ -3,7 +3,7 @@
 //! They are written here and nowhere else: `build.rs` puts them into the scripts.
 
 /// The version of the contract, sent as the first argument.
-pub const PROTOCOL: &str = "5";
+pub const PROTOCOL: &str = "6";
 
 /// The kind of a sliding window; its length follows.
 pub const SLIDING_WINDOW: u8 = b'w';
@@ -23,11 +23,20 @@ pub const CRON: u8 = b'k';
 /// The kind of a token bucket; its span, capacity, initial tokens and `reset_after` follow.
 pub const TOKEN_BUCKET: u8 = b'b';
 
+/// The kind of a limit on calls under way, alone on its subject; the length of a lease and its name follow.
+pub const CONCURRENCY: u8 = b'l';
+
 /// What is asked: to report on every rule. See [`PEEK`].
 pub const REPORT: u8 = 1;
 
-/// What is asked: to charge nothing. The sum of this and [`REPORT`] asks both.
+/// What is asked: to charge nothing. A sum asks for all that it is the sum of.
 pub const PEEK: u8 = 2;
+
+/// What is asked: a part of a call, whose answer is combined with those of the others. It says when its rules lapse.
+pub const PART: u8 = 4;
+
+/// What is asked: to charge nothing, and to count a denial towards a ban, as another part of the call is denied.
+pub const DENIAL: u8 = 8;
 
 /// How many integers answer one request: the server's time in microseconds since 1970, a code, and the microseconds to
 /// wait.
@@ -40,8 +49,9 @@ pub const REPORT_FIELDS: usize = 2;
 /// request.
 pub const ADMITTED: i64 = -1;
 
-/// The code of a request or a refund whose ticks are not around the server's time. Nothing was decided.
-pub const STALE_TICKS: i64 = -2;
+/// The code of a request or a refund whose ticks are not around the server's time, and of a request with more tallies to
+/// forget the future of than one call has time for. Nothing was decided: it can be asked again.
+pub const ASK_AGAIN: i64 = -2;
 
 /// The code of a request with a tally that cannot be read. Nothing was decided.
 pub const UNREADABLE: i64 = -3;
@@ -52,8 +62,7 @@ pub const BANNED: i64 = -4;
 /// The wait of a call that can never be admitted.
 pub const NEVER: i64 = -1;
 
-/// How many bytes an integer takes, in a request, a tally and a reply. The log of a tally has one for each admitted unit
-/// of weight.
+/// How many bytes an integer takes, in a request, a tally and a reply.
 pub const INTEGER_BYTES: usize = 7;
 
 /// How many bytes of a tally a rule takes that is no sliding window.
@@ -61,3 +70,58 @@ pub const CELL_BYTES: usize = 3 * INTEGER_BYTES;
 
 /// How many bytes of a tally a ban takes, beside one integer for each denial that leads to it.
 pub const BAN_BYTES: usize = 3 * INTEGER_BYTES;
+
+/// How many bytes of a tally an admitted call takes in the log of the sliding windows: its time and a sum of 4 bytes.
+pub const ENTRY_BYTES: usize = INTEGER_BYTES + 4;
+
+/// In a log with so many entries that still count, calls that are close to each other share an entry.
+pub const LOG_ENTRIES: usize = 65_536;
+
+/// The most entries of a log behind which a call is refunded.
+pub const REFUND_DISTANCE: usize = 1_024;
+
+/// The most that a slot of a sliding counter holds.
+pub const COUNTER_COUNT: u64 = 1 << 26;
+
+/// Up to this length of the longest window, in microseconds, a log is kept for one window longer than it counts; beyond, for
+/// an eighth of the window. That saves renewing its TTL.
+pub const LONG_SLACK: u64 = 3_600_000_000;
+
+/// A clock that is back by no more microseconds than that stands still until it is where it was, and by more it was set
+/// back. NTP slews a clock that is wrong by less, so the clocks of two nodes differ by less; and there are servers whose
+/// clock goes back by up to a millisecond.
+pub const STANDSTILL: u64 = 128_000;
+
+/// A log is only cleaned up when it has a multiple of so many entries.
+pub const CLEAN_UP_ENTRIES: usize = 32;
+
+/// How many entries are read at once of a log that may be long: most logs have no more, and then nothing else is read.
+pub const END_ENTRIES: usize = 34;
+
+/// The bytes of these entries.
+pub const END_BYTES: usize = END_ENTRIES * ENTRY_BYTES;
+
+/// The code of a call that `windows.lua` admits. A code up to [`MAX_PLAIN_RULES`] is the rule that denies the call.
+pub const PLAIN_ADMITTED: u8 = 255;
+
+/// The code of a request with a tally that `windows.lua` cannot read. Nothing was decided.
+pub const PLAIN_UNREADABLE: u8 = 254;
+
+/// The code of a request with a tally whose future `windows.lua` has no time to forget. Nothing was decided: it can be asked
+/// again.
+pub const PLAIN_ASK_AGAIN: u8 = 253;
+
+/// The most rules of a request that `windows.lua` decides: Lua has no room for the numbers of many more.
+pub const MAX_PLAIN_RULES: usize = 32;
+
+/// The bytes of the name of a lease: no two calls have the same.
+pub const LEASE_NAME_BYTES: usize = 16;
+
+/// No lease ends later than so many microseconds from now, unless the clock was set back.
+pub const LONGEST_LEASE: u64 = 3_600_000_000 + STANDSTILL;
+
+/// How many leases that have ended a call forgets at most. It takes one, so they do not pile up.
+pub const LEASES_FORGOTTEN: usize = 128;
+
+/// How many policies of the registry one call of `register.lua` looks at, to remove those that nobody registers any more.
+pub const POLICIES_LOOKED_AT: usize = 64;

@@ -6,14 +6,19 @@
 //!   as the directive is;
 //! * `${PROTOCOL}` by the constant of that name.
 //!
-//! A part may include parts. Comments stay: they cost the server nothing, and without them the line number in one of its
+//! What is there for each rule, as in `windows.lua`, stays as it is. A part may include parts. Comments stay: they cost the server nothing, and without them the line number in one of its
 //! errors leads nowhere.
 
 /// How a directive begins, behind its indentation.
 const DIRECTIVE: &str = "--- @";
 
-/// The one that there is.
 const INCLUDE: &str = "include ";
+
+/// Directives that stay, as what they stand for depends on the rules of a policy: see `windows.rs`.
+const LATER: [&str; 2] = ["each rule", "end"];
+
+/// How the name of a constant begins that stays for the same reason.
+const EACH: &str = "EACH ";
 
 /// What a script is put together from.
 pub(crate) struct Sources<'a> {
@@ -40,7 +45,7 @@ impl Sources<'_> {
         for (index, line) in text.lines().enumerate() {
             let blame = |mistake: String| format!("{}:{}: {mistake}", within.file, index + 1);
             let code = line.trim_start();
-            if let Some(directive) = code.strip_prefix(DIRECTIVE) {
+            if let Some(directive) = code.strip_prefix(DIRECTIVE).filter(|directive| !LATER.contains(directive)) {
                 let unknown = || blame(format!("there is no directive `{directive}`"));
                 let part = directive.strip_prefix(INCLUDE).ok_or_else(unknown)?;
                 let text = (self.read)(part).ok_or_else(|| blame(format!("there is no part `{part}`")))?;
@@ -66,6 +71,10 @@ impl Sources<'_> {
         let mut replaced = pieces.next().unwrap_or_default().to_owned();
         for piece in pieces {
             let (name, rest) = piece.split_once('}').ok_or("`${` has no `}`")?;
+            if name.starts_with(EACH) {
+                replaced.extend(["${", piece]);
+                continue;
+            }
             let constant = self.constants.iter().find(|(known, _)| *known == name);
             let (_, value) = constant.ok_or_else(|| format!("there is no constant `{name}`"))?;
             replaced.push_str(value);

@@ -2,25 +2,36 @@
 //! contract. Most users want the `tallygate` crate, which calls them.
 //!
 //! A script begins with a header that says what its keys, its arguments and its reply are. The texts here are complete:
-//! `build.rs` puts each together from the parts in `parts/` and the constants below.
+//! `build.rs` puts them together from the parts in `parts/` and the constants below.
 
 mod contract;
 #[cfg(test)]
 mod expand;
+mod windows;
 
 pub use self::contract::*;
+pub use self::windows::{windows, windows_alone};
 
-/// The text of `decide.lua`, the one script that decides calls.
+/// The text of `decide.lua`, the script that decides calls of any kind. [`windows`] is for the common ones.
 pub const DECIDE: &str = include_str!(concat!(env!("OUT_DIR"), "/decide.lua"));
 
 /// The text of `refund.lua`, which takes the hits of one call back.
 pub const REFUND: &str = include_str!(concat!(env!("OUT_DIR"), "/refund.lua"));
+
+/// The text of `lease.lua`, which gives the leases of one call back, or renews them.
+pub const LEASE: &str = include_str!(concat!(env!("OUT_DIR"), "/lease.lua"));
 
 /// The text of `ban.lua`, which bans a subject or ends its ban.
 pub const BAN: &str = include_str!(concat!(env!("OUT_DIR"), "/ban.lua"));
 
 /// The text of `override.lua`, which changes the overrides of a prefix. It has nothing in common with the other scripts.
 pub const OVERRIDE: &str = include_str!("../override.lua");
+
+/// The text of `register.lua`, which writes what policies are into the registry of a prefix.
+pub const REGISTER: &str = include_str!(concat!(env!("OUT_DIR"), "/register.lua"));
+
+/// The text of `denied.lua`, which adds denials of subjects to what other processes have published.
+pub const DENIED: &str = include_str!("../denied.lua");
 
 /// Returns one of the scripts with the caller's clock: the last argument is the time, in microseconds since 1970.
 ///
@@ -40,7 +51,10 @@ const CLOCK: &str = include_str!("../parts/clock.lua");
 mod tests {
     #[test]
     fn the_script_with_the_callers_clock_differs_in_the_clock_alone() {
-        for script in [super::DECIDE, super::REFUND, super::BAN] {
+        let windows = [super::windows(2), super::windows_alone(2)];
+        for script in
+            [super::DECIDE, &windows[0], &windows[1], super::REFUND, super::LEASE, super::BAN, super::REGISTER]
+        {
             let patched = super::at_callers_time(script);
             let (before, after) = script.split_once(super::CLOCK).unwrap();
             assert!(patched.starts_with(before) && patched.ends_with(after) && !patched.contains("'TIME'"));

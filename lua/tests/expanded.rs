@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::{env, fs};
 
-use tallygate_lua::{BAN, DECIDE, REFUND};
+use tallygate_lua::{BAN, DECIDE, LEASE, REFUND, REGISTER, windows, windows_alone};
 
 /// Set to `overwrite`, it writes the scripts as they are.
 const VARIABLE: &str = "TALLYGATE_EXPANDED";
@@ -13,7 +13,17 @@ const VARIABLE: &str = "TALLYGATE_EXPANDED";
 #[test]
 fn the_scripts_are_those_in_the_folder_expanded() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expanded");
-    for (file, script) in [("decide.lua", DECIDE), ("refund.lua", REFUND), ("ban.lua", BAN)] {
+    let windows = [windows(2), windows_alone(2)];
+    let scripts = [
+        ("decide.lua", DECIDE),
+        ("windows.lua", &windows[0]),
+        ("windows_alone.lua", &windows[1]),
+        ("refund.lua", REFUND),
+        ("lease.lua", LEASE),
+        ("ban.lua", BAN),
+        ("register.lua", REGISTER),
+    ];
+    for (file, script) in scripts {
         let path = folder.join(file);
         if env::var(VARIABLE).is_ok_and(|value| value == "overwrite") {
             fs::write(&path, script).unwrap();

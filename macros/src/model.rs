@@ -9,21 +9,26 @@ use std::time::Duration;
 
 use proc_macro2::Ident;
 use syn::{Expr, Path};
+use tallygate_rules::{OnOutage, RELEASED_LABEL};
 
 pub(crate) use self::ban::BanModel;
 pub(crate) use self::rule::RuleModel;
 pub(crate) use self::subject::SubjectModel;
 pub(crate) use self::value::number;
-use crate::attr::{Amount, Options};
+use crate::attr::{Amount, Fraction, Options};
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
-use crate::model::value::{duration, spanned, template};
+use crate::model::value::{on_outage, spanned, spanned_duration, template};
 use crate::template::{Purpose, Template};
 
 pub(crate) struct Model {
     pub(crate) name: Option<Spanned<String>>,
-    /// The rules of the policy, that of `prevent_duplicate` first.
+    /// The rules of the policy: that of `prevent_duplicate` first, and those of `concurrency` last.
     pub(crate) rules: Vec<RuleModel>,
     pub(crate) ban: Option<BanModel>,
+    pub(crate) on_outage: Option<Spanned<OnOutage>>,
+    pub(crate) deadline: Option<Spanned<Duration>>,
+    /// The share of a limit from which a subject is near it.
+    pub(crate) warn_at: Option<Fraction>,
     /// A policy that is built elsewhere, in place of the name, the rules and the ban.
     pub(crate) policy: Option<Expr>,
     /// The key of the main subject.
@@ -38,12 +43,16 @@ pub(crate) struct Model {
     pub(crate) allow_zero_cost: Option<SpanRange>,
     pub(crate) wait: Option<Spanned<Duration>>,
     pub(crate) refund_if: Option<Expr>,
+    /// What the call has used, in place of its cost.
+    pub(crate) settle: Option<Expr>,
     pub(crate) skip_if: Option<Expr>,
     pub(crate) shadow: Option<SpanRange>,
     pub(crate) reject: Option<Expr>,
     pub(crate) limiter: Option<Expr>,
     /// The name of the function that returns the check of a call.
     pub(crate) check_fn: Option<Ident>,
+    /// The name of the type that has the responses to rejected calls.
+    pub(crate) openapi: Option<Ident>,
     pub(crate) runtime: Option<Path>,
     /// Whether every argument could be read that may have been a rule.
     pub(crate) complete: bool,
@@ -63,16 +72,31 @@ pub(crate) enum Denier {
 #[derive(Clone, Copy)]
 pub(crate) struct OtherSubject<'a> {
     pub(crate) label: &'a str,
-    pub(crate) key: &'a Template,
+    /// `None` if all calls are one subject.
+    pub(crate) key: Option<&'a Template>,
+}
+
+/// The release of a call's duplicates, and the label of their subject.
+#[derive(Clone, Copy)]
+pub(crate) struct Release<'a> {
+    pub(crate) label: &'a str,
+    /// `None` if all calls are one subject.
+    pub(crate) key: Option<&'a Template>,
+    /// What has to hold for the result of the call.
+    pub(crate) condition: &'a Expr,
 }
 
 impl Model {
     pub(crate) fn from_syn(options: Options, diagnostics: &mut Diagnostics) -> Self {
         let duplicate = options.prevent_duplicate.map(|duplicate| RuleModel::duplicate(&duplicate, diagnostics));
-        let limits = options.rules.into_iter().map(|rule| RuleModel::from_syn(rule, diagnostics));
+        let limits: Vec<_> = options.rules.into_iter().map(|rule| RuleModel::from_syn(rule, diagnostics)).collect();
+        let concurrency = options.concurrency.into_iter().map(|rule| RuleModel::concurrency(rule, diagnostics));
         Self {
-            rules: duplicate.into_iter().chain(limits).collect(),
+            rules: duplicate.into_iter().chain(limits).chain(concurrency).collect(),
             ban: options.ban.map(|ban| BanModel::from_syn(&ban, diagnostics)),
+            on_outage: options.on_outage.and_then(|text| diagnostics.ok_or_report(on_outage(&text))),
+            deadline: options.deadline.and_then(|text| diagnostics.ok_or_report(spanned_duration("deadline", &text))),
+            warn_at: options.warn_at,
             policy: options.policy,
             subjects: options.subjects.iter().map(|subject| SubjectModel::from_syn(subject, diagnostics)).collect(),
             name: options.name.as_ref().map(spanned),
@@ -81,16 +105,15 @@ impl Model {
             message: template(options.message.as_ref(), Purpose::Message, diagnostics),
             cost: options.cost,
             allow_zero_cost: options.allow_zero_cost,
-            wait: options.wait.and_then(|wait| {
-                let value = diagnostics.ok_or_report(duration("wait", &wait))?;
-                Some(Spanned { value, span: SpanRange::from(wait.span()) })
-            }),
+            wait: options.wait.and_then(|text| diagnostics.ok_or_report(spanned_duration("wait", &text))),
             refund_if: options.refund_if,
+            settle: options.settle,
             skip_if: options.skip_if,
             shadow: options.shadow,
             reject: options.reject,
             limiter: options.limiter,
             check_fn: options.check_fn,
+            openapi: options.openapi,
             runtime: options.runtime,
             complete: options.complete,
         }
@@ -103,6 +126,14 @@ impl Model {
         self.key.iter().chain(of_rules).chain(of_subjects)
     }
 
+    /// Puts the arguments of the function in the place of `{*}` in all keys.
+    pub(crate) fn name_arguments(&mut self, names: &[String]) {
+        let of_rules = self.rules.iter_mut().filter_map(|rule| rule.key.as_mut());
+        let of_subjects = self.subjects.iter_mut().filter_map(|subject| subject.key.as_mut());
+        let keys = self.key.iter_mut().chain(of_rules).chain(of_subjects);
+        keys.filter(|key| key.shows_all()).for_each(|key| key.name_arguments(names));
+    }
+
     /// Returns all messages: those of rules, that of the ban and that of the policy.
     pub(crate) fn messages(&self) -> impl Iterator<Item = (Denier, &Template)> {
         let rules = self.rules.iter().enumerate();
@@ -113,19 +144,40 @@ impl Model {
     }
 
     /// Returns the label of the subject that a rule counts, or `None` for the main subject, even where its key is repeated.
+    ///
+    /// Duplicates that are released have one of their own, whatever their key: so nothing else is released with them.
     pub(crate) fn label<'a>(&'a self, rule: &'a RuleModel) -> Option<&'a str> {
+        let released = rule.release_if.as_ref().map(|_| RELEASED_LABEL);
+        released.or_else(|| self.own_key(rule).map(|key| key.text.as_str()))
+    }
+
+    /// Returns the key of a rule, if it is not that of the main subject.
+    pub(crate) fn own_key<'a>(&'a self, rule: &'a RuleModel) -> Option<&'a Template> {
         let main = self.key.as_ref().map(|key| key.text.as_str());
-        rule.key.as_ref().map(|key| key.text.as_str()).filter(|own| Some(*own) != main)
+        rule.key.as_ref().filter(|own| Some(own.text.as_str()) != main)
+    }
+
+    /// Returns when the duplicates of a call are released.
+    pub(crate) fn release(&self) -> Option<Release<'_>> {
+        let rule = self.rules.iter().find(|rule| rule.release_if.is_some())?;
+        let key = rule.key.as_ref().or(self.key.as_ref());
+        Some(Release { label: self.label(rule)?, key, condition: rule.release_if.as_ref()? })
+    }
+
+    /// Returns whether the result of the function decides what the call counts as.
+    pub(crate) fn is_refundable(&self) -> bool {
+        self.refund_if.is_some() || self.settle.is_some() || self.release().is_some()
     }
 
     /// Returns the subjects beside the main one, each once.
     pub(crate) fn other_subjects(&self) -> Vec<OtherSubject<'_>> {
         let named = self.subjects.iter();
         let named =
-            named.filter_map(|named| Some(OtherSubject { label: &named.label.value, key: named.key.as_ref()? }));
+            named.filter_map(|named| Some(OtherSubject { label: &named.label.value, key: Some(named.key.as_ref()?) }));
         let mut subjects: Vec<_> = named.collect();
         for rule in &self.rules {
-            let subject = self.label(rule).zip(rule.key.as_ref()).map(|(label, key)| OtherSubject { label, key });
+            let key = self.own_key(rule).or(self.key.as_ref());
+            let subject = self.label(rule).map(|label| OtherSubject { label, key });
             subjects.extend(subject.filter(|subject| subjects.iter().all(|known| known.label != subject.label)));
         }
         subjects

@@ -12,30 +12,32 @@ use crate::validate;
 
 /// Returns the limited function, or the unchanged function and all mistakes in the attribute.
 pub(crate) fn limit(attribute: TokenStream, item: &TokenStream) -> TokenStream {
-    try_limit(attribute.clone(), item.clone()).unwrap_or_else(|diagnostics| {
+    try_limit(attribute.clone(), item).unwrap_or_else(|diagnostics| {
         let diagnostics = diagnostics.into_compile_error();
-        let stub = stub(attribute, item.clone());
+        let stub = stub(attribute, item);
         quote!(#item #stub #diagnostics)
     })
 }
 
 /// Returns a stub of the companion, if the name of one and the function can be read.
-fn stub(attribute: TokenStream, item: TokenStream) -> Option<TokenStream> {
+fn stub(attribute: TokenStream, item: &TokenStream) -> Option<TokenStream> {
     let options = Options::parse(attribute, &mut Diagnostics::default());
     let function = Function::parse(item).ok()?;
     let check_fn = options.check_fn.filter(|check_fn| *check_fn != function.signature.ident)?;
     Some(expand::expand_stub(&check_fn, options.runtime.as_ref(), &function))
 }
 
-pub(crate) fn try_limit(attribute: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
+pub(crate) fn try_limit(attribute: TokenStream, item: &TokenStream) -> syn::Result<TokenStream> {
     let mut diagnostics = Diagnostics::default();
     let options = Options::parse(attribute, &mut diagnostics);
-    let model = Model::from_syn(options, &mut diagnostics);
+    let mut model = Model::from_syn(options, &mut diagnostics);
     validate::check(&model, &mut diagnostics);
     let function = match Function::parse(item) {
         Ok(function) => function,
         Err(mistake) => return Err(diagnostics.into_error_with(mistake)),
     };
+    validate::check_all_arguments(&model, &function, &mut diagnostics);
+    model.name_arguments(&function.argument_names());
     validate::check_function(&model, &function, &mut diagnostics);
     diagnostics.finish()?;
     Ok(expand::expand(&model, &function))

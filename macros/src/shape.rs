@@ -11,6 +11,6 @@ mod returned;
 mod returns;
 mod tokens;
 
-pub(crate) use self::additions::{Additions, Refund};
+pub(crate) use self::additions::{Additions, Epilogue};
 pub(crate) use self::bindings::Binding;
 pub(crate) use self::function::Function;

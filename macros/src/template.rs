@@ -5,9 +5,9 @@ mod placeholder;
 mod tests;
 
 use syn::LitStr;
-use tallygate_rules::{is_plain, is_printed, nearest};
+use tallygate_rules::{Piece, is_printed, nearest, scan};
 
-pub(crate) use self::placeholder::{Filter, Placeholder};
+pub(crate) use self::placeholder::Placeholder;
 use crate::diagnostic::{Diagnostics, SpanRange};
 
 /// A template.
@@ -34,7 +34,7 @@ pub(crate) enum Purpose {
 pub(crate) enum Part {
     /// Fixed text, without escapes.
     Text(String),
-    /// A value of the call.
+    /// A value of the call: an argument, or a value of its context.
     Value(Placeholder),
     /// A value of the rejection.
     Rejection(RejectionField),
@@ -56,12 +56,6 @@ const REJECTION_FIELDS: [(&str, RejectionField); 4] = [
     ("rule", RejectionField::Rule),
 ];
 
-/// The text between two braces, or outside of them.
-pub(crate) enum Piece<'a> {
-    Text(String),
-    Braced(&'a str),
-}
-
 impl Template {
     /// Reads a template, or reports every mistake in it.
     pub(crate) fn from_syn(literal: &LitStr, purpose: Purpose, diagnostics: &mut Diagnostics) -> Option<Self> {
@@ -75,6 +69,29 @@ impl Template {
     /// Returns whether the template may contain `{@name}`.
     pub(crate) fn has_rejection_field(&self, name: &str) -> bool {
         self.purpose.rejection_fields().any(|(known, _)| known == name)
+    }
+
+    /// Puts placeholders for all of these arguments in the place of `{*}`, and `:` between them.
+    pub(crate) fn name_arguments(&mut self, names: &[String]) {
+        let mut parts = Vec::new();
+        for part in self.parts.drain(..) {
+            match part {
+                Part::Value(all) if all.is_all() => {
+                    let values: Vec<_> = names.iter().map(|name| all.of_argument(name)).collect();
+                    let texts: Vec<_> = values.iter().map(|value| format!("{{{}}}", value.text)).collect();
+                    self.text = self.text.replacen(&format!("{{{}}}", all.text), &texts.join(":"), 1);
+                    let separated = |value| [Part::Text(":".to_owned()), Part::Value(value)];
+                    parts.extend(values.into_iter().flat_map(separated).skip(1));
+                }
+                part => parts.push(part),
+            }
+        }
+        self.parts = parts;
+    }
+
+    /// Returns whether it shows all arguments by `{*}`.
+    pub(crate) fn shows_all(&self) -> bool {
+        self.placeholders().any(Placeholder::is_all)
     }
 
     pub(crate) fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
@@ -100,43 +117,18 @@ fn read(template: &str, purpose: Purpose) -> Result<Vec<Part>, Vec<String>> {
     if diagnostics.is_empty() { Ok(parts) } else { Err(diagnostics) }
 }
 
-/// Splits a template at its braces. `{{` and `}}` become braces of the text.
-pub(crate) fn scan(template: &str) -> Result<Vec<Piece<'_>>, String> {
-    let mut pieces = Vec::new();
-    let mut text = String::new();
-    let mut rest = template;
-    while let Some(at) = rest.find(['{', '}']) {
-        let (before, from) = rest.split_at(at);
-        let (brace, after) = from.split_at(1);
-        text.push_str(before);
-        if let Some(after) = after.strip_prefix(brace) {
-            text.push_str(brace);
-            rest = after;
-            continue;
-        }
-        let closed = if brace == "{" { after.split_once('}') } else { None };
-        let (inner, after) = closed.ok_or_else(|| unpaired(brace))?;
-        if !text.is_empty() {
-            pieces.push(Piece::Text(std::mem::take(&mut text)));
-        }
-        pieces.push(Piece::Braced(inner));
-        rest = after;
-    }
-    text.push_str(rest);
-    if !text.is_empty() {
-        pieces.push(Piece::Text(text));
-    }
-    Ok(pieces)
-}
-
-fn unpaired(brace: &str) -> String {
-    format!("unmatched `{brace}`; write a placeholder like `{{phone}}`, or `{brace}{brace}` for the brace itself")
-}
-
 fn braced(inner: &str, purpose: Purpose) -> Result<Part, String> {
-    match inner.trim().strip_prefix('@') {
-        Some(field) => rejection_field(field, purpose).map(Part::Rejection),
-        None => Placeholder::parse(inner).map(Part::Value),
+    let Some(name) = inner.trim().strip_prefix('@') else {
+        let placeholder = Placeholder::parse(inner)?;
+        return if placeholder.is_all() && purpose != Purpose::Key {
+            Err(format!("`{{{inner}}}` is for a `key`; a message names the arguments that it shows, like `{{phone}}`"))
+        } else {
+            Ok(Part::Value(placeholder))
+        };
+    };
+    match rejection_field(name, purpose)? {
+        Some(field) => Ok(Part::Rejection(field)),
+        None => Placeholder::of_context(inner).map(Part::Value),
     }
 }
 
@@ -152,44 +144,37 @@ impl Purpose {
     }
 }
 
-fn rejection_field(text: &str, purpose: Purpose) -> Result<RejectionField, String> {
+/// Returns the field of a rejection that has this name; nothing if it is a value of the context.
+fn rejection_field(text: &str, purpose: Purpose) -> Result<Option<RejectionField>, String> {
     let name = text.split(':').next().unwrap_or_default().trim();
-    match purpose.rejection_fields().find(|(known, _)| *known == name) {
-        Some(_) if name != text.trim() => Err(format!("`{{@{name}}}` takes no filter; write just `{{@{name}}}`")),
-        Some((_, field)) => Ok(field),
-        None => Err(unknown_rejection_field(name, purpose)),
+    if let Some((_, field)) = purpose.rejection_fields().find(|(known, _)| *known == name) {
+        let is_alone = name == text.trim();
+        return is_alone
+            .then_some(Some(field))
+            .ok_or_else(|| format!("`{{@{name}}}` takes no filter; write just `{{@{name}}}`"));
+    }
+    if REJECTION_FIELDS.iter().any(|(known, _)| *known == name) {
+        return Err(unsuitable_rejection_field(name, purpose));
+    }
+    match misspelt_rejection_field(name, purpose) {
+        Some(meant) => Err(format!("unknown `{{@{name}}}`; did you mean `{{@{meant}}}`?")),
+        None => Ok(None),
     }
 }
 
-fn unknown_rejection_field(name: &str, purpose: Purpose) -> String {
-    let exists = REJECTION_FIELDS.iter().any(|(known, _)| *known == name);
-    let known: Vec<_> = purpose.rejection_fields().map(|(known, _)| known).collect();
-    match purpose {
-        Purpose::Key if exists => {
-            format!("`{{@{name}}}` is a value of a rejection; a `message` can show it, but a `key` cannot contain it")
-        }
-        Purpose::Key => {
-            format!("unknown `{{@{name}}}`; a `key` consists of text and arguments, like `{{address.ip()}}`")
-        }
-        Purpose::BanMessage if exists => {
-            format!("`{{@{name}}}` describes a rule; the `message` of a ban can show `{{@retry_after}}`, and arguments")
-        }
-        Purpose::Message | Purpose::BanMessage => match nearest(name, known.iter().copied()) {
-            Some(meant) => format!("unknown `{{@{name}}}`; did you mean `{{@{meant}}}`?"),
-            None => format!(
-                "unknown `{{@{name}}}`; a `message` can show `{{@{}}}`, and arguments, like `{{phone}}`",
-                known.join("}`, `{@")
-            ),
-        },
+fn unsuitable_rejection_field(name: &str, purpose: Purpose) -> String {
+    if purpose == Purpose::Key {
+        return format!(
+            "`{{@{name}}}` is a value of a rejection; a `message` can show it, but a `key` cannot contain it"
+        );
     }
+    format!("`{{@{name}}}` describes a rule; the `message` of a ban can show `{{@retry_after}}`, and arguments")
 }
 
-/// Returns whether the text separates the values on its two sides: whether it contains a byte that no value contains.
-///
-/// Values consist of plain bytes and escapes, text of printed bytes and escapes. Only text contains a space, or most of
-/// the ASCII punctuation.
-pub(crate) fn is_separator(text: &str) -> bool {
-    text.bytes().any(|byte| is_printed(byte) && !is_plain(byte))
+/// Returns the field that was probably meant. A short name is rather one of the context: `role` is no `rule`.
+fn misspelt_rejection_field(name: &str, purpose: Purpose) -> Option<&'static str> {
+    const SHORT: usize = 4;
+    nearest(name, purpose.rejection_fields().map(|(known, _)| known)).filter(|_| name.len() > SHORT)
 }
 
 /// Escapes fixed text for a subject.

@@ -1,6 +1,8 @@
 //! What expansions look like, and what the pipeline survives.
 
 mod diagnostics;
+mod limits;
+mod responses;
 mod shapes;
 
 use proc_macro2::TokenStream;
@@ -96,6 +98,17 @@ fn a_message_is_rendered_when_the_call_is_rejected() {
     let item = quote! {
         async fn send_code(phone: &str, email: &str, limiter: &Limiter) -> Result<(), Error> { Ok(()) }
     };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
+fn values_of_the_context_are_read_where_the_call_is_decided() {
+    let attribute = quote! {
+        key = "{@ip}/{phone}",
+        rule(count = 1, per = "60s", message = "not so fast, {@user:lower}"),
+        rule(count = 5, per = "60s", key = "{@user:trim:hash}"),
+    };
+    let item = quote! { async fn send_code(phone: &str) -> Result<(), Rejection> { Ok(()) } };
     insta::assert_snapshot!(expansion(attribute, &item));
 }
 

@@ -31,7 +31,7 @@ pub fn attribute(text: &str) {
         let errors = shown[item_shown.len()..].to_owned();
         assert!(syn::parse_str::<File>(&errors).is_ok(), "{errors}");
     } else {
-        assert!(shown.contains(":: __private :: enter"), "{shown}");
+        assert!(shown.contains(":: __private ::"), "{shown}");
         let parsed = syn::parse2::<ItemFn>(item).is_ok();
         assert!(!parsed || syn::parse2::<File>(expanded).is_ok(), "{shown}");
     }

@@ -4,6 +4,7 @@ mod call;
 mod check_fn;
 mod function;
 mod limiter;
+mod openapi;
 mod policy;
 mod subject;
 mod text;
@@ -20,10 +21,15 @@ pub(crate) fn check(model: &Model, diagnostics: &mut Diagnostics) {
         policy::check_rules(model, diagnostics);
         policy::check_key_used(model, diagnostics);
         policy::check_duplicate_keyed(model, diagnostics);
+        policy::check_released(model, diagnostics);
     }
     policy::check_ban(model, diagnostics);
+    policy::check_deadline(model, diagnostics);
+    policy::check_warn_at(model, diagnostics);
     call::check_cost(model, diagnostics);
     call::check_wait(model, diagnostics);
+    call::check_refund(model, diagnostics);
+    call::check_settle(model, diagnostics);
     call::check_limiter(model, diagnostics);
     text::check_names(model, diagnostics);
     text::check_keys(model, diagnostics);
@@ -32,6 +38,19 @@ pub(crate) fn check(model: &Model, diagnostics: &mut Diagnostics) {
         text::check_placeholders_separated(key, diagnostics);
     }
     text::check_messages(model, diagnostics);
+    text::check_windows_shown(model, diagnostics);
+}
+
+/// Reports keys of all arguments of a function that has none, or none with a name in some place.
+pub(crate) fn check_all_arguments(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
+    let is_without = function.argument_names().is_empty();
+    for key in model.keys() {
+        if is_without {
+            function::check_no_arguments(key, diagnostics);
+        } else {
+            function::check_all_named(key, function, diagnostics);
+        }
+    }
 }
 
 /// Reports every mistake in the function, and in the arguments that refer to it.
@@ -39,6 +58,7 @@ pub(crate) fn check_function(model: &Model, function: &Function, diagnostics: &m
     function::check_async(function, diagnostics);
     function::check_only_attribute(model, function, diagnostics);
     check_fn::check(model, function, diagnostics);
+    openapi::check(model, function, diagnostics);
     for key in model.keys() {
         function::check_key_has_braces(key, function, diagnostics);
         function::check_placeholders_named(key, function, diagnostics);

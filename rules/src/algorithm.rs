@@ -15,7 +15,7 @@ pub enum Algorithm {
     /// Admits a call when the weight admitted in `(now − per, now]` plus its own cost is at most the count.
     ///
     /// The exact sliding window, also known as a sliding log: no window of length `per`, wherever it starts, contains
-    /// more than the count. It stores every unit of weight that it admits.
+    /// more than the count. It stores each call that it admits, with its weight.
     SlidingWindow {
         /// The length of the window.
         per: Duration,
@@ -44,6 +44,14 @@ pub enum Algorithm {
     },
     /// Admits a call when the bucket holds as many tokens as it costs.
     TokenBucket(TokenBucket),
+    /// Admits a call when fewer than the count are under way, whatever they cost.
+    ///
+    /// Each call that is admitted takes a lease, and gives it back when it is over. The lease of a call that takes longer is
+    /// renewed. So a lease ends by itself only if its process has died, or could not reach the store for so long.
+    Concurrency {
+        /// How long a lease lasts that is not renewed.
+        lease: Duration,
+    },
 }
 
 /// What a denial by a rule means.
@@ -54,4 +62,6 @@ pub enum Role {
     Limit,
     /// The same call again: the rule is `prevent_duplicate`. It counts calls and ignores their cost.
     Duplicate,
+    /// Too many calls under way. It counts calls and ignores their cost.
+    Concurrency,
 }

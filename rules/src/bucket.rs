@@ -1,5 +1,6 @@
 //! The parameters of a token bucket, except for its count, which belongs to the rule.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use crate::limits::{MAX_EXACT, MAX_PER};
@@ -112,6 +113,12 @@ impl TokenBucket {
         Duration::from_micros(u64::try_from(us).unwrap_or(u64::MAX))
     }
 
+    /// Returns one of so many equal parts of this bucket, rounded up.
+    pub(crate) fn divided(self, parts: NonZeroU64) -> Self {
+        let part = |tokens: Option<u64>| tokens.map(|tokens| tokens.div_ceil(parts.get()));
+        Self { capacity: part(self.capacity), initial: part(self.initial), ..self }
+    }
+
     /// Returns the greatest count for which the arithmetic is exact.
     pub(crate) fn greatest_count(&self) -> u64 {
         let per_us = self.per.as_micros();
@@ -150,6 +157,15 @@ mod tests {
         let bucket = TokenBucket::new(MAX_PER).with_capacity(100);
         assert_eq!([1, 0].map(|count| bucket.capacity_for(count)), [100, 0]);
         assert_eq!([5, 0].map(|count| bucket.reset_after_for(count)), [MAX_PER, Duration::ZERO]);
+    }
+
+    #[test]
+    fn a_part_of_a_bucket_holds_its_part_of_the_tokens() {
+        let parts = NonZeroU64::new(4).unwrap();
+        let bucket = TokenBucket::new(SECOND).with_capacity(10).with_initial(5).with_reset_after(9 * SECOND);
+        let part = TokenBucket::new(SECOND).with_capacity(3).with_initial(2).with_reset_after(9 * SECOND);
+        assert_eq!(bucket.divided(parts), part);
+        assert_eq!(TokenBucket::new(SECOND).divided(parts), TokenBucket::new(SECOND));
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub enum Field {
     Initial,
     /// Its `reset_after`.
     ResetAfter,
+    /// Its `lease`.
+    Lease,
     /// Its `name`.
     Name,
     /// The subject that it counts.
@@ -28,6 +30,10 @@ pub enum Field {
     Within,
     /// A ban's `duration`.
     Duration,
+    /// The policy's `deadline`.
+    Deadline,
+    /// The policy's `warn_at`.
+    WarnAt,
 }
 
 /// A mistake in the rules of a policy: what is wrong, where, and the remedy.

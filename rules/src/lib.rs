@@ -5,8 +5,11 @@
 //!
 //! Most users want the `tallygate` crate, which re-exports what they need from here.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod algorithm;
 mod alphabet;
+mod arguments;
 mod ban;
 mod bucket;
 mod costs;
@@ -16,13 +19,20 @@ mod duration;
 mod error;
 mod limits;
 mod nearest;
+mod outage;
 mod overriding;
 mod rule;
+mod synonym;
+mod template;
 mod text;
 mod validate;
 
 pub use self::algorithm::{Algorithm, Role};
 pub use self::alphabet::{is_plain, is_printed};
+pub use self::arguments::{
+    ArgumentError, EMPTY_KEY, NAME_WITH_BRACES, RuleArguments, missing_argument, must_be_fraction, must_be_number,
+    must_be_text, unknown_argument,
+};
 pub use self::ban::Ban;
 pub use self::bucket::TokenBucket;
 pub use self::costs::Costs;
@@ -30,9 +40,17 @@ pub use self::costs::Costs;
 pub use self::cron::{CronField, Schedule, ScheduleError};
 pub use self::duration::{DurationError, format_duration, parse_duration};
 pub use self::error::{Field, RuleError};
-pub use self::limits::{MAX_COUNTER_COUNT, MAX_DENIALS, MAX_EXACT, MAX_PER, MAX_RULES, MAX_SLIDING_COUNT};
+pub use self::limits::{
+    MAX_CONCURRENCY, MAX_COUNTER_COUNT, MAX_DEADLINE, MAX_DENIALS, MAX_EXACT, MAX_LEASE, MAX_LOG_ENTRIES, MAX_PER,
+    MAX_REFUND_DISTANCE, MAX_RULES, MAX_SLIDING_COUNT, MAX_STANDSTILL, MIN_LEASE,
+};
 pub use self::nearest::nearest;
+pub use self::outage::{OnOutage, OnOutageError};
 pub use self::overriding::{EffectiveRule, RuleChange, RuleId, override_rules, validate_override};
-pub use self::rule::{DUPLICATE_PER, Rule};
+pub use self::rule::{DUPLICATE_PER, RELEASED_LABEL, Rule};
+pub use self::synonym::synonym;
+pub use self::template::{Filter, Piece, is_separator, scan};
 pub use self::text::{ParseRuleError, format_rules, parse_rules};
-pub use self::validate::{implied_by, validate, validate_ban, validate_by_subject};
+pub use self::validate::{
+    implied_by, validate, validate_ban, validate_by_subject, validate_deadline, validate_warn_at,
+};

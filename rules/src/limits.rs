@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// The most rules of one policy.
-pub const MAX_RULES: usize = 64;
+/// The most rules of one policy, and so the most subjects of one call: a server decides all of them in one step.
+pub const MAX_RULES: usize = 32;
 
 /// The most denials that a ban may wait for; their times are stored.
 pub const MAX_DENIALS: u64 = 1_000;
@@ -11,11 +11,37 @@ pub const MAX_DENIALS: u64 = 1_000;
 /// The longest window: 3,660 days. Sums of times stay far below 2^53 microseconds, where Lua's numbers are exact.
 pub const MAX_PER: Duration = Duration::from_secs(3_660 * 86_400);
 
-/// The greatest count of an exact sliding window, which stores every unit of weight that it admits.
-pub const MAX_SLIDING_COUNT: u64 = 1_000_000;
+/// The longest deadline of a decision, so that no sum of times overflows the clock: an hour.
+pub const MAX_DEADLINE: Duration = Duration::from_secs(3_600);
+
+/// The greatest count of an exact sliding window, and so the greatest cost that one can admit: 2^31. The log of a tally
+/// stores sums of costs in 32 bits.
+pub const MAX_SLIDING_COUNT: u64 = 1 << 31;
+
+/// A log with so many entries that still count is dense: from then on, calls within [`MAX_LOG_ENTRIES`]th parts of the
+/// longest window share an entry. That keeps a log below twice as many.
+pub const MAX_LOG_ENTRIES: usize = 65_536;
+
+/// The most later entries of a log behind which a call can still be refunded from its sliding windows: a refund rewrites
+/// them.
+pub const MAX_REFUND_DISTANCE: usize = 1_024;
+
+/// A clock that goes back by no more than that stands still until it is where it was. If it goes back by more, it was set
+/// back, and what lies in its future is forgotten. NTP slews a clock that is wrong by less, so the clocks of two nodes differ
+/// by less.
+pub const MAX_STANDSTILL: Duration = Duration::from_millis(128);
 
 /// The greatest count of a sliding counter, 2^26: the product of two counts is exact.
 pub const MAX_COUNTER_COUNT: u64 = 1 << 26;
+
+/// The greatest number of calls under way that a rule can allow: each one is stored.
+pub const MAX_CONCURRENCY: u64 = 100_000;
+
+/// The shortest lease of a call under way: a second. It is renewed after half of it, over a network.
+pub const MIN_LEASE: Duration = Duration::from_secs(1);
+
+/// The longest lease of a call under way: an hour. So long a process that has died may keep it.
+pub const MAX_LEASE: Duration = Duration::from_secs(3_600);
 
 /// The greatest integer that is exact in Lua, and so in every tally: 2^53 − 1.
 pub const MAX_EXACT: u64 = (1 << 53) - 1;

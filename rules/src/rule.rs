@@ -1,13 +1,18 @@
 //! A rule: a limit, as an algorithm with its parameters.
 
 use std::borrow::Cow;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use crate::algorithm::{Algorithm, Role};
 use crate::bucket::TokenBucket;
 #[cfg(feature = "cron")]
 use crate::cron::Schedule;
-use crate::limits::{MAX_COUNTER_COUNT, MAX_EXACT, MAX_SLIDING_COUNT};
+use crate::limits::{MAX_CONCURRENCY, MAX_COUNTER_COUNT, MAX_EXACT, MAX_SLIDING_COUNT};
+
+/// The label of the main subject once more, for duplicates that are released by `release_if`: so they have a tally of their
+/// own.
+pub const RELEASED_LABEL: &str = "prevent_duplicate";
 
 /// The window of a `prevent_duplicate` without `per`: five seconds.
 pub const DUPLICATE_PER: Duration = Duration::from_secs(5);
@@ -32,8 +37,8 @@ pub const DUPLICATE_PER: Duration = Duration::from_secs(5);
 /// | `5 per 1s burst 100 initial 3 reset_after 10m` | with the other parameters of a [`TokenBucket`]; each may be left out |
 /// | `10 per "0 0 6 * * *" Asia/Shanghai` | schedule: six cron fields in quotes and a time zone |
 /// | `10 per @daily` | schedule: a macro needs no quotes; without a time zone it is `UTC` |
+/// | `10 concurrent lease 30s` | [concurrency](Self::concurrency) |
 /// | `prevent_duplicate per 5s` | [duplicate](Self::duplicate); without `per`, [5 seconds](DUPLICATE_PER) |
-/// | `prevent_duplicate 2 per 5s` | duplicate with another count than 1 |
 /// | `0 per 1h` | any rule with a count of 0 admits nothing |
 /// | `n per 1h` | any rule whose count is given by [each call](Self::varying) |
 /// | `100 per 1d as daily`, `100 per 1d as "each day"` | any rule with a [name](Self::named) |
@@ -119,6 +124,17 @@ impl Rule {
         rule
     }
 
+    /// At most `limit` calls under way at a time, over all processes. A lease that is not renewed ends after `lease`: so
+    /// long a process that has died keeps its calls under way.
+    ///
+    /// It counts calls and ignores their cost.
+    #[must_use]
+    pub const fn concurrency(limit: u64, lease: Duration) -> Self {
+        let mut rule = Self::limit(limit, Algorithm::Concurrency { lease });
+        rule.role = Role::Concurrency;
+        rule
+    }
+
     const fn limit(count: u64, algorithm: Algorithm) -> Self {
         Self { role: Role::Limit, algorithm, count, varies: false, name: None }
     }
@@ -127,6 +143,17 @@ impl Rule {
     #[must_use]
     pub fn with_count(self, count: u64) -> Self {
         Self { count, varies: false, ..self }
+    }
+
+    /// Returns one of so many equal parts of this rule: its count, and the capacity and the initial tokens of a bucket, are
+    /// divided by their number and rounded up.
+    #[must_use]
+    pub fn divided(self, parts: NonZeroU64) -> Self {
+        let algorithm = match self.algorithm {
+            Algorithm::TokenBucket(bucket) => Algorithm::TokenBucket(bucket.divided(parts)),
+            algorithm => algorithm,
+        };
+        Self { count: self.count.div_ceil(parts.get()), algorithm, ..self }
     }
 
     /// Returns the same rule with a count that each call gives. A call that gives none is denied.
@@ -166,13 +193,13 @@ impl Rule {
     }
 
     /// Returns the greatest weight that this rule admits in its window; for a token bucket, the tokens that flow in per
-    /// `per`.
+    /// `per`; for concurrency, the greatest number of calls under way.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the length of this rule's window, or `None` for the windows of a schedule.
+    /// Returns the length of this rule's window, or `None` for the windows of a schedule and for concurrency.
     #[must_use]
     pub const fn per(&self) -> Option<Duration> {
         match &self.algorithm {
@@ -180,8 +207,16 @@ impl Rule {
                 Some(*per)
             }
             Algorithm::TokenBucket(bucket) => Some(bucket.per()),
-            #[cfg(feature = "cron")]
-            Algorithm::Cron { .. } => None,
+            _ => None,
+        }
+    }
+
+    /// Returns how long a lease lasts that is not renewed, or `None` for other algorithms than concurrency.
+    #[must_use]
+    pub const fn lease(&self) -> Option<Duration> {
+        match &self.algorithm {
+            Algorithm::Concurrency { lease } => Some(*lease),
+            _ => None,
         }
     }
 
@@ -198,9 +233,12 @@ impl Rule {
     #[must_use]
     pub fn greatest_count(&self) -> u64 {
         match &self.algorithm {
+            // Only the last call tells whether the next one is a duplicate.
+            Algorithm::SlidingWindow { .. } if matches!(self.role, Role::Duplicate) => 1,
             Algorithm::SlidingWindow { .. } => MAX_SLIDING_COUNT,
             Algorithm::SlidingCounter { .. } => MAX_COUNTER_COUNT,
             Algorithm::TokenBucket(bucket) => bucket.greatest_count(),
+            Algorithm::Concurrency { .. } => MAX_CONCURRENCY,
             _ => MAX_EXACT,
         }
     }
@@ -209,17 +247,18 @@ impl Rule {
     #[must_use]
     pub fn greatest_cost(&self) -> u64 {
         match self.role {
-            Role::Duplicate => u64::MAX,
+            Role::Duplicate | Role::Concurrency => u64::MAX,
             Role::Limit => self.capacity().unwrap_or(self.count),
         }
     }
 
-    /// Returns whether the other rule has the same role, algorithm and window. Counts, names and the other parameters of
-    /// token buckets may differ.
+    /// Returns whether the other rule has the same role, algorithm and window. Counts, names, leases and the other parameters
+    /// of token buckets may differ.
     #[must_use]
     pub fn has_same_window(&self, other: &Self) -> bool {
         let same_window = match (&self.algorithm, &other.algorithm) {
             (Algorithm::TokenBucket(one), Algorithm::TokenBucket(other)) => one.per() == other.per(),
+            (Algorithm::Concurrency { .. }, Algorithm::Concurrency { .. }) => true,
             (one, other) => one == other,
         };
         self.role == other.role && same_window

@@ -4,14 +4,18 @@ mod alone;
 mod ban;
 mod binding;
 mod checks;
+mod deadline;
 mod distinct;
 mod supply;
 #[cfg(test)]
 mod tests;
+mod warn_at;
 
 pub use self::ban::validate_ban;
 pub use self::binding::implied_by;
 pub(crate) use self::checks::{Binding, Checks, ZeroCounts};
+pub use self::deadline::validate_deadline;
+pub use self::warn_at::validate_warn_at;
 
 use crate::costs::Costs;
 use crate::error::RuleError;

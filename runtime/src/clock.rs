@@ -1,7 +1,11 @@
-//! The clock of a limiter: tokio's, or one that a test moves by hand.
+//! The clock of a limiter: tokio's, or one that a test or a simulation moves.
 
 #[cfg(feature = "testing")]
 mod manual;
+#[cfg(any(feature = "testing", feature = "simulation"))]
+mod range;
+#[cfg(feature = "simulation")]
+mod simulated;
 
 use std::future::{Future, pending, poll_fn};
 use std::pin::pin;
@@ -13,6 +17,10 @@ use tokio::time::Instant;
 
 #[cfg(feature = "testing")]
 pub use self::manual::ManualClock;
+#[cfg(feature = "simulation")]
+pub(crate) use self::range::RANGE_US;
+#[cfg(feature = "simulation")]
+pub(crate) use self::simulated::SimulatedClock;
 use crate::micros;
 
 /// A clock that shows microseconds since 1970.
@@ -25,6 +33,8 @@ enum Source {
     Tokio { started: Instant, started_us: u64 },
     #[cfg(feature = "testing")]
     Manual(ManualClock),
+    #[cfg(feature = "simulation")]
+    Simulated(SimulatedClock),
 }
 
 impl Clock {
@@ -42,6 +52,8 @@ impl Clock {
                 Self(Source::Tokio { started, started_us: started_us.saturating_add_signed(us) })
             }
             manual @ Source::Manual(_) => Self(manual),
+            #[cfg(feature = "simulation")]
+            simulated @ Source::Simulated(_) => Self(simulated),
         }
     }
 
@@ -54,6 +66,8 @@ impl Clock {
             }
             #[cfg(feature = "testing")]
             Source::Manual(clock) => clock.now_us(),
+            #[cfg(feature = "simulation")]
+            Source::Simulated(clock) => clock.now_us(),
         }
     }
 
@@ -64,6 +78,8 @@ impl Clock {
             Source::Tokio { .. } => None,
             #[cfg(feature = "testing")]
             Source::Manual(clock) => Some(clock.now_us()),
+            #[cfg(feature = "simulation")]
+            Source::Simulated(clock) => Some(clock.now_us()),
         }
     }
 
@@ -78,6 +94,9 @@ impl Clock {
             }
             #[cfg(feature = "testing")]
             Source::Manual(clock) => clock.sleep_until(us).await,
+            // Nobody waits in a simulation.
+            #[cfg(feature = "simulation")]
+            Source::Simulated(_) => pending().await,
         }
     }
 
@@ -97,6 +116,13 @@ impl Clock {
 impl From<&ManualClock> for Clock {
     fn from(clock: &ManualClock) -> Self {
         Self(Source::Manual(clock.clone()))
+    }
+}
+
+#[cfg(feature = "simulation")]
+impl From<&SimulatedClock> for Clock {
+    fn from(clock: &SimulatedClock) -> Self {
+        Self(Source::Simulated(clock.clone()))
     }
 }
 

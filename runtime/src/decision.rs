@@ -1,27 +1,42 @@
 //! The answer to one call: a permit, or a denial.
 
+mod answered;
+mod charge;
+mod decided_by;
 mod denial;
 mod kind;
+mod lease;
 mod permit;
 mod quota;
+mod recount;
 mod rejection;
+mod report;
 mod rounded_up;
 mod rule_status;
+mod wait;
+mod warning;
 
+pub use self::answered::{Answered, answered, rejected};
+pub(crate) use self::charge::{AdmittedAt, Charge, RefundTicket, Refunded, Refunder};
+pub use self::decided_by::DecidedBy;
 pub use self::denial::{Denial, LimitingRule};
 pub use self::kind::RejectionKind;
+pub(crate) use self::lease::Lease;
 pub use self::permit::Permit;
-pub(crate) use self::permit::{Charge, RefundTicket, Refunded, Refunder};
 pub(crate) use self::quota::Quota;
+pub(crate) use self::recount::{Costs, Recount};
 pub use self::rejection::{FromRejection, Rejection};
+pub(crate) use self::report::Report;
 pub(crate) use self::rounded_up::RoundedUp;
 pub use self::rule_status::RuleStatus;
+pub(crate) use self::wait::Wait;
+pub use self::warning::Warning;
 
 /// The answer to one call.
 #[derive(Debug)]
 #[must_use = "a denied call must not go on"]
 pub enum Decision {
-    /// Every rule admits the call and has counted it.
+    /// Every rule admits the call and has counted it; or [nobody](DecidedBy::Nobody) decided it.
     Allowed(Permit),
     /// A rule or a ban denies the call; no rule has counted it.
     Denied(Denial),
@@ -43,6 +58,15 @@ impl Decision {
         match self {
             Self::Allowed(permit) => Ok(permit),
             Self::Denied(denial) => Err(denial),
+        }
+    }
+
+    /// Returns who made this decision: the backend, or what takes its place while Redis is away.
+    #[must_use]
+    pub fn decided_by(&self) -> DecidedBy {
+        match self {
+            Self::Allowed(permit) => permit.decided_by(),
+            Self::Denied(denial) => denial.decided_by(),
         }
     }
 

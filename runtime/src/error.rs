@@ -1,6 +1,8 @@
 //! The errors: a set-up that cannot be used, and a backend that cannot decide.
 
 mod backend;
+#[cfg(feature = "config")]
+mod config;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -10,7 +12,11 @@ use tallygate_rules::RuleError;
 #[cfg(feature = "cron")]
 use tallygate_rules::ScheduleError;
 
-pub use self::backend::BackendError;
+pub use self::backend::{BackendError, BackendErrorKind};
+#[cfg(feature = "config")]
+pub(crate) use self::config::Place;
+#[cfg(feature = "config")]
+pub use self::config::{ConfigError, Mistake};
 
 /// A limiter or a policy that cannot be used as it was set up.
 ///
@@ -45,6 +51,8 @@ enum Cause {
     Policy(Vec<RuleError>),
     #[cfg(feature = "cron")]
     Schedule(ScheduleError),
+    #[cfg(feature = "config")]
+    Config(ConfigError),
     Backend(BackendError),
 }
 
@@ -60,6 +68,8 @@ pub enum ErrorKind {
     Policy,
     /// A cron expression or a time zone is mistaken. The source is a `ScheduleError`.
     Schedule,
+    /// A file of policies is refused. The source is a `ConfigError` with all mistakes.
+    Config,
     /// The backend cannot be reached, or answered with an error. The source is a [`BackendError`].
     Backend,
 }
@@ -109,6 +119,8 @@ impl Error {
             Cause::Policy(_) => ErrorKind::Policy,
             #[cfg(feature = "cron")]
             Cause::Schedule(_) => ErrorKind::Schedule,
+            #[cfg(feature = "config")]
+            Cause::Config(_) => ErrorKind::Config,
             Cause::Backend(_) => ErrorKind::Backend,
         }
     }
@@ -145,13 +157,15 @@ impl fmt::Debug for Error {
 }
 
 impl StdError for Error {
-    /// Returns the first of the [`RuleError`]s, the `ScheduleError` or the [`BackendError`].
+    /// Returns the first of the [`RuleError`]s, the `ScheduleError`, the `ConfigError` or the [`BackendError`].
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match &self.inner.cause {
             Cause::Setting | Cause::Installed => None,
             Cause::Policy(mistakes) => mistakes.first().map(|mistake| mistake as _),
             #[cfg(feature = "cron")]
             Cause::Schedule(error) => Some(error),
+            #[cfg(feature = "config")]
+            Cause::Config(error) => Some(error),
             Cause::Backend(error) => Some(error),
         }
     }
@@ -162,6 +176,14 @@ impl From<ScheduleError> for Error {
     fn from(error: ScheduleError) -> Self {
         let text = error.to_string();
         Self::caused_by(Cause::Schedule(error), text)
+    }
+}
+
+#[cfg(feature = "config")]
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        let text = error.to_string();
+        Self::caused_by(Cause::Config(error), text)
     }
 }
 
@@ -193,7 +215,8 @@ mod tests {
 
     #[test]
     fn an_error_of_the_backend_is_the_source_of_an_error() {
-        let cause = BackendError::with_source("redis: refused", std::io::Error::other("refused"));
+        let cause =
+            BackendError::with_source(BackendErrorKind::Away, "redis: refused", std::io::Error::other("refused"));
         let error = Error::from(cause);
         assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Backend, "redis: refused"));
         let source = error.source().unwrap();

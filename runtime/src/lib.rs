@@ -50,8 +50,8 @@
 //! }
 //! ```
 //!
-//! While Redis is unavailable, calls are rejected as [`RejectionKind::Unavailable`]. No call is admitted without being
-//! counted.
+//! While Redis is unavailable, calls are rejected as [`RejectionKind::Unavailable`], and no call is admitted without being
+//! counted. [`OnOutage`] lets this process decide instead, or admit them.
 //!
 //! # Rejections
 //!
@@ -61,6 +61,7 @@
 //! | [`kind()`](Rejection::kind) | meaning | HTTP |
 //! | --- | --- | --- |
 //! | [`RejectionKind::Limited`] | too many calls | 429, with [`retry_after()`](Rejection::retry_after) |
+//! | [`RejectionKind::Concurrency`] | too many calls under way | 429, likewise |
 //! | [`RejectionKind::Duplicate`] | the same call again, within the window of `prevent_duplicate` | 409, likewise |
 //! | [`RejectionKind::Banned`] | the subject was denied too often | 429, likewise |
 //! | [`RejectionKind::Unavailable`] | Redis did not answer within the deadline, or answered with an error | 503 |
@@ -101,48 +102,78 @@
 //! | feature | default | what it adds |
 //! | --- | --- | --- |
 //! | `redis` | yes | counts in Redis |
+//! | `tls` | no | encrypted connections to Redis: `rediss://` |
 //! | `cron` | no | rules that start counting afresh at the ticks of a cron expression, in any time zone |
+//! | `config` | no | the module `config`: limits from a file, also while the program runs |
 //! | `metrics` | no | decisions, their duration and the number of tallies, through the crate `metrics` |
 //! | `tracing-spans` | no | a `tracing` span around each decision |
-//! | `testing` | no | the module `testing`: a clock that tests set |
+//! | `web` | no | the module `web`: clients of requests, and responses to rejected ones |
+//! | `axum`, `actix`, `tonic` | no | the same in these frameworks |
+//! | `utoipa` | no | the responses of limited handlers in documents of OpenAPI |
+//! | `simulation` | no | the module `simulation`: what a policy would have decided on a trace of calls |
+//! | `admin` | no | the module `admin`: the policies of a fleet and their subjects, for tools of operators |
+//! | `testing` | no | the module `testing`: a clock that tests set, and a limiter for each test |
 //!
 //! # More
 //!
-//! The [`guide`] has the details: [semantics](guide::semantics), [keys](guide::keys),
-//! [waiting, refunds and overrides](guide::callers), [operations](guide::operations) with Redis,
-//! [observability](guide::observability), [the script](guide::script) and [limitations](guide::limitations).
+//! The [`guide`] has the details: [which algorithm to choose](guide::algorithms), [semantics](guide::semantics),
+//! [keys](guide::keys), [web servers](guide::web), [limits from a file](guide::configuration),
+//! [simulation](guide::simulation), [waiting, refunds and overrides](guide::callers), [production](guide::production) with
+//! Redis, [outages](guide::outages), [observability](guide::observability), [the script](guide::script) and
+//! [limitations](guide::limitations).
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[doc(hidden)]
 pub mod __private;
+#[cfg(feature = "admin")]
+pub mod admin;
 mod clock;
+#[cfg(feature = "config")]
+pub mod config;
+pub mod context;
 mod decision;
 mod error;
 pub mod guide;
 mod limiter;
 mod micros;
 mod observe;
+#[cfg(feature = "web")]
+mod path_pattern;
 mod policy;
+#[cfg(feature = "web")]
+mod request_method;
+#[cfg(feature = "simulation")]
+pub mod simulation;
 mod store;
 mod subject;
 mod sweeper;
 #[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(feature = "web")]
+pub mod web;
 
 pub use tallygate_macros::rate_limit;
 pub use tallygate_rules::{
-    Algorithm, Ban, DurationError, Field, ParseRuleError, Role, Rule, RuleError, RuleId, TokenBucket, format_rules,
-    parse_rules,
+    Algorithm, Ban, DurationError, Field, OnOutage, OnOutageError, ParseRuleError, Role, Rule, RuleError, RuleId,
+    TokenBucket, format_rules, parse_rules,
 };
 #[cfg(feature = "cron")]
 pub use tallygate_rules::{CronField, Schedule, ScheduleError};
 
-pub use self::decision::{Decision, Denial, FromRejection, LimitingRule, Permit, Rejection, RejectionKind, RuleStatus};
-pub use self::error::{BackendError, Error, ErrorKind};
+pub use self::decision::{
+    DecidedBy, Decision, Denial, FromRejection, LimitingRule, Permit, Rejection, RejectionKind, RuleStatus, Warning,
+};
+pub use self::error::{BackendError, BackendErrorKind, Error, ErrorKind};
+#[cfg(feature = "config")]
+pub use self::limiter::Applied;
 pub use self::limiter::{
-    Check, DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Deciding, Limiter,
-    LimiterBuilder, Override, OverrideBuilder,
+    Check, DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Deciding, DeniedSubject,
+    Limiter, LimiterBuilder, Override, OverrideBuilder,
 };
 pub use self::policy::{Policy, PolicyBuilder};
+#[cfg(feature = "tls")]
+pub use self::store::Tls;
 pub use self::subject::{Subject, SubjectBuilder, SubjectValue};
 
 #[cfg(test)]

@@ -1,28 +1,52 @@
 //! The limiter: what decides calls.
 
+#[cfg(feature = "config")]
+mod applied;
 mod builder;
 mod call_subjects;
 mod check;
 mod core;
 #[cfg(feature = "redis")]
 mod denial_cache;
+mod denied;
 mod handles;
+mod leases;
+#[cfg(feature = "redis")]
+mod outage;
 mod overrides;
+mod parties;
+#[cfg(feature = "redis")]
+mod registrations;
+mod releases;
 mod wait_queue;
+mod warnings;
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
 use once_cell::sync::{Lazy, OnceCell};
+use tallygate_rules::OnOutage;
 
+#[cfg(feature = "config")]
+pub use self::applied::Applied;
 pub use self::builder::LimiterBuilder;
+#[cfg(feature = "simulation")]
+pub(crate) use self::call_subjects::CallSubjects;
 pub(crate) use self::check::Decided;
+#[cfg(feature = "simulation")]
+pub(crate) use self::check::plain_decision;
 pub use self::check::{Check, Deciding};
 use self::core::{Core, Settings};
+pub use self::denied::DeniedSubject;
 pub use self::overrides::{Override, OverrideBuilder};
 use crate::clock::Clock;
-use crate::error::Error;
+#[cfg(feature = "testing")]
+use crate::context::Context;
+use crate::error::{BackendError, Error};
+#[cfg(feature = "admin")]
+use crate::store::Redis;
 use crate::store::{Memory, Store};
 use crate::subject::filters::Secret;
 
@@ -71,6 +95,12 @@ impl Limiter {
             store: Store::Memory(memory),
             clock,
             denial_cache: Duration::ZERO,
+            on_outage: OnOutage::Deny,
+            processes: NonZeroU64::MIN,
+            max_subjects: DEFAULT_MAX_SUBJECTS,
+            on_warning: None,
+            registry: false,
+            denied_subjects: 0,
         }))
     }
 
@@ -85,7 +115,41 @@ impl Limiter {
 
     /// Returns the installed limiter, or an embedded one in memory until one is installed.
     pub fn installed() -> &'static Self {
+        #[cfg(feature = "testing")]
+        if let Some(limiter) = Context::current().and_then(|context| context.test_limiter()?.downcast_ref()) {
+            return limiter;
+        }
         INSTALLED.get().unwrap_or_else(|| &FALLBACK)
+    }
+
+    /// Finds out whether calls can be decided: for the readiness probe of a service.
+    ///
+    /// It asks Redis whether it answers this limiter's user and may write, changes nothing there, and takes at most the
+    /// [deadline](LimiterBuilder::deadline). While Redis is known to be away, it returns at once, as a call does. In memory,
+    /// calls can always be decided.
+    ///
+    /// # Errors
+    ///
+    /// Redis does not answer in time, or answers with an error: is a replica, cannot persist what it writes, or misses a
+    /// permission. A server whose memory is full is not noticed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::{BackendErrorKind, Limiter};
+    ///
+    /// async fn is_ready() -> bool {
+    ///     match Limiter::installed().ping().await {
+    ///         Ok(()) => true,
+    ///         // Another process would be no better off: whether such a service is ready is for you to decide.
+    ///         Err(error) => error.kind() == BackendErrorKind::Away,
+    ///     }
+    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() { assert!(is_ready().await) }
+    /// ```
+    pub async fn ping(&self) -> Result<(), BackendError> {
+        self.core.store.ping().await
     }
 
     fn new(core: Core) -> Self {
@@ -94,6 +158,15 @@ impl Limiter {
 
     pub(crate) fn secret(&self) -> &Secret {
         &self.core.secret
+    }
+
+    /// The server of its tallies, and what their keys begin with; `None` in memory.
+    #[cfg(feature = "admin")]
+    pub(crate) fn redis(&self) -> Option<(&Redis, &str)> {
+        match &self.core.store {
+            Store::Memory(_) => None,
+            Store::Redis(redis) => Some((redis, &self.core.prefix)),
+        }
     }
 }
 

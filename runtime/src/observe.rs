@@ -1,13 +1,15 @@
 //! What the log, the metrics and the spans report of decisions: policy, rule and kind, and never the subject.
 
 mod decision;
+mod gauge;
 pub(crate) mod log;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics;
-mod tally_gauge;
+mod warning;
 
 pub(crate) use self::decision::{Observation, Observed, Outcome, Purpose};
-pub(crate) use self::tally_gauge::TallyGauge;
+pub(crate) use self::gauge::{OverrideGauge, TallyGauge};
+pub(crate) use self::warning::warned;
 
 /// The target of all events.
 const TARGET: &str = "tallygate";

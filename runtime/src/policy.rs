@@ -1,22 +1,43 @@
 //! A policy: the named, ordered rules of one function.
 
 mod builder;
+#[cfg(feature = "redis")]
+mod description;
+mod layout;
+#[cfg(feature = "redis")]
+mod registration;
 pub(crate) mod registry;
 mod replacement;
 mod rule_group;
+mod settings;
+mod shared;
+mod templates;
 #[cfg(all(feature = "cron", feature = "redis"))]
 mod ticks;
 mod variants;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+#[cfg(feature = "redis")]
+use std::num::NonZeroU64;
+use std::ptr;
+#[cfg(feature = "redis")]
+use std::sync::OnceLock;
+use std::time::Duration;
 
-use tallygate_rules::{Ban, Rule};
+use tallygate_rules::{Ban, OnOutage, Rule};
 
 pub use self::builder::PolicyBuilder;
+#[cfg(feature = "redis")]
+pub(crate) use self::description::Description;
+pub(crate) use self::layout::LAYOUT_BYTES;
+#[cfg(feature = "redis")]
+pub(crate) use self::registration::{NO_REGISTRY, Registration};
 pub(crate) use self::replacement::Replacement;
-pub(crate) use self::rule_group::{LABEL_BYTES, LAYOUT_BYTES, RuleGroup, Window};
+pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, Window};
+pub(crate) use self::settings::PolicySettings;
+use self::shared::Shared;
+pub(crate) use self::templates::Templates;
 use crate::observe::Observed;
 #[cfg(feature = "metrics")]
 use crate::observe::metrics::PolicyMetrics;
@@ -24,7 +45,7 @@ use crate::observe::metrics::PolicyMetrics;
 /// A named, ordered list of rules that decide a call together.
 ///
 /// Cloning is cheap: clones share the rules. Two policies are equal if they have the same name, the same rules on the
-/// same subjects, and the same ban.
+/// same subjects, the same ban, and the same settings for outages.
 ///
 /// # Examples
 ///
@@ -41,7 +62,7 @@ use crate::observe::metrics::PolicyMetrics;
 /// ```
 #[derive(Clone)]
 pub struct Policy {
-    inner: Arc<Inner>,
+    inner: Shared<Inner>,
 }
 
 struct Inner {
@@ -49,8 +70,19 @@ struct Inner {
     rules: Box<[Rule]>,
     ban: Option<Ban>,
     groups: Box<[RuleGroup]>,
+    settings: PolicySettings,
+    /// The part of one of so many processes, once a standby has decided by it.
+    #[cfg(feature = "redis")]
+    part: OnceLock<(NonZeroU64, Policy)>,
     /// Where an override is in force: the position of the policy's own rule that each rule replaces. Else empty.
     replaced: Box<[Option<usize>]>,
+    /// How its subjects are written, as far as that is known.
+    templates: Templates,
+    /// The policy of which it is a variant, with the same tallies or with other rules.
+    origin: Option<Policy>,
+    /// Where the policy is known to be in the registry.
+    #[cfg(feature = "redis")]
+    registration: Registration,
     #[cfg(feature = "metrics")]
     metrics: PolicyMetrics,
 }
@@ -74,10 +106,55 @@ impl Policy {
         self.inner.ban
     }
 
+    /// Returns what becomes of its calls while Redis is away, if the policy says so. Else the limiter does.
+    #[must_use]
+    pub fn on_outage(&self) -> Option<OnOutage> {
+        self.inner.settings.on_outage
+    }
+
+    /// Returns the longest time that a decision takes, if the policy says so. Else the limiter does.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Duration> {
+        self.inner.settings.deadline
+    }
+
+    /// Returns the share of a limit from which a subject is near it, if the policy [warns](PolicyBuilder::warn_at) of that.
+    #[must_use]
+    #[inline]
+    pub fn warn_at(&self) -> Option<f64> {
+        self.inner.settings.warn_at
+    }
+
+    /// Returns how its main subject is written, like `sms:{phone}`, if that is known: see [`PolicyBuilder::key`].
+    ///
+    /// It is empty for an annotated function without `key`, whose calls are counted together.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        self.templates().of(None)
+    }
+
+    /// How its subjects are written, as far as that is known.
+    pub(crate) fn templates(&self) -> &Templates {
+        &self.origin().inner.templates
+    }
+
+    /// The policy of which it is a variant, or itself.
+    #[inline]
+    pub(crate) fn origin(&self) -> &Self {
+        self.inner.origin.as_ref().unwrap_or(self)
+    }
+
+    /// Where it is known to be registered.
+    #[cfg(feature = "redis")]
+    #[inline]
+    pub(crate) fn registration(&self) -> &Registration {
+        &self.inner.registration
+    }
+
     /// Whether it is a clone of the other, and so has the same counts.
     #[inline]
     pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner)
+        ptr::eq(&raw const *self.inner, &raw const *other.inner)
     }
 
     /// Whether it decides as the other does.
@@ -87,10 +164,31 @@ impl Policy {
         self.is(other) || own.len() == others.len() && own.iter().zip(others).all(alike)
     }
 
-    /// Whether a cached denial may answer for the next calls. It may not where a ban counts every denial.
+    /// Whether a cached denial may answer for the next calls. It may not where a ban counts every denial, or where a call
+    /// that is over makes room at any time.
     #[cfg(feature = "redis")]
     pub(crate) fn caches_denials(&self) -> bool {
-        self.inner.ban.is_none()
+        self.inner.ban.is_none() && !self.has_leases()
+    }
+
+    /// Whether calls under way are counted.
+    #[inline]
+    pub(crate) fn has_leases(&self) -> bool {
+        // Their groups come last.
+        self.groups().last().is_some_and(|group| group.lease_us.is_some())
+    }
+
+    /// How many groups count something else than calls under way. They come first.
+    pub(crate) fn counting_groups(&self) -> usize {
+        self.groups().iter().take_while(|group| group.lease_us.is_none()).count()
+    }
+
+    /// The index of the first group of each subject.
+    pub(crate) fn first_groups(&self) -> impl Iterator<Item = (usize, &RuleGroup)> {
+        let is_first = |&(index, group): &(usize, &RuleGroup)| {
+            !self.groups()[..index].iter().any(|before| before.label == group.label)
+        };
+        self.groups().iter().enumerate().filter(is_first)
     }
 
     /// The name as it stands in keys.
@@ -102,39 +200,16 @@ impl Policy {
 
     /// Stands for a policy that is refused, so that a call is reported under its name.
     pub(crate) fn without_rules(name: String) -> Self {
-        Self::new(name.into(), Vec::new(), None, Box::default())
+        let inner = Inner::new(name.into(), Vec::new(), None, PolicySettings::default(), Box::default());
+        Self { inner: Shared::counted(inner) }
     }
 
-    fn new(
-        name: Cow<'static, str>,
-        rules: Vec<(Option<String>, Rule)>,
-        ban: Option<Ban>,
-        replaced: Box<[Option<usize>]>,
-    ) -> Self {
-        let groups = RuleGroup::gather(&name, &rules, ban).into();
-        let rules = rules.into_iter().map(|(_, rule)| rule).collect();
-        Self::from_parts(name, rules, ban, groups, replaced)
-    }
-
-    fn from_parts(
-        name: Cow<'static, str>,
-        rules: Box<[Rule]>,
-        ban: Option<Ban>,
-        groups: Box<[RuleGroup]>,
-        replaced: Box<[Option<usize>]>,
-    ) -> Self {
-        #[cfg(feature = "metrics")]
-        let metrics = PolicyMetrics::new(rules.len());
-        let inner = Inner {
-            name,
-            rules,
-            ban,
-            groups,
-            replaced,
-            #[cfg(feature = "metrics")]
-            metrics,
-        };
-        Self { inner: Arc::new(inner) }
+    /// Returns a policy of rules that were checked already, each with the label of its subject. It is not made known to the
+    /// process.
+    #[cfg(feature = "config")]
+    pub(crate) fn of_checked(name: String, rules: Vec<(Option<String>, Rule)>, settings: PolicySettings) -> Self {
+        let inner = Inner::new(name.into(), rules, None, settings, Box::default());
+        Self { inner: Shared::counted(inner) }
     }
 
     /// What reports need of the policy.
@@ -163,12 +238,55 @@ impl Policy {
     }
 }
 
+impl Inner {
+    fn new(
+        name: Cow<'static, str>,
+        rules: Vec<(Option<String>, Rule)>,
+        ban: Option<Ban>,
+        settings: PolicySettings,
+        replaced: Box<[Option<usize>]>,
+    ) -> Self {
+        let groups = RuleGroup::gather(&name, &rules, ban).into();
+        let rules = rules.into_iter().map(|(_, rule)| rule).collect();
+        Self::from_parts(name, rules, ban, groups, settings, replaced)
+    }
+
+    fn from_parts(
+        name: Cow<'static, str>,
+        rules: Box<[Rule]>,
+        ban: Option<Ban>,
+        groups: Box<[RuleGroup]>,
+        settings: PolicySettings,
+        replaced: Box<[Option<usize>]>,
+    ) -> Self {
+        #[cfg(feature = "metrics")]
+        let metrics = PolicyMetrics::new(rules.len());
+        Self {
+            name,
+            rules,
+            ban,
+            groups,
+            settings,
+            #[cfg(feature = "redis")]
+            part: OnceLock::new(),
+            replaced,
+            templates: Templates::default(),
+            origin: None,
+            #[cfg(feature = "redis")]
+            registration: Registration::default(),
+            #[cfg(feature = "metrics")]
+            metrics,
+        }
+    }
+}
+
 impl PartialEq for Policy {
     fn eq(&self, other: &Self) -> bool {
         // The rules once more, as the groups do not have their order.
         self.is(other)
             || self.name() == other.name()
                 && self.ban() == other.ban()
+                && self.inner.settings == other.inner.settings
                 && self.rules() == other.rules()
                 && self.has_rules_of(other)
     }

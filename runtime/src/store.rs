@@ -3,10 +3,13 @@
 //! Nothing above this module knows that there is more than one kind of store.
 
 mod answer;
+mod lease_name;
 pub(crate) mod memory;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 mod request;
+#[cfg(feature = "redis")]
+mod standby;
 mod tally_id;
 mod tally_key;
 
@@ -15,13 +18,24 @@ use std::time::Duration;
 use tallygate_rules::MAX_PER;
 
 pub(crate) use self::answer::{Answer, Outcome};
+#[cfg(feature = "redis")]
+pub(crate) use self::lease_name::LeaseChange;
+pub(crate) use self::lease_name::LeaseName;
 pub(crate) use self::memory::Memory;
+#[cfg(feature = "tls")]
+pub use self::redis::Tls;
+#[cfg(feature = "admin")]
+pub(crate) use self::redis::{Access, Known, Permission, Purpose, Sample, Scan, ServerFacts, Times};
 #[cfg(feature = "redis")]
-pub(crate) use self::redis::{Redis, StoredOverride};
-pub(crate) use self::request::{CallOptions, Request, WaitLimit};
+pub(crate) use self::redis::{
+    Destination, MOST_POLICIES, Progress, Redis, Registered, StoredOverride, have_clocks_differed,
+};
+pub(crate) use self::request::{CallOptions, PlainCall, Request, WaitLimit};
 #[cfg(feature = "redis")]
+pub(crate) use self::standby::Standby;
 pub(crate) use self::tally_id::TallyId;
 pub(crate) use self::tally_key::{PREFIX_BYTES, TallyKey};
+use crate::decision::AdmittedAt;
 use crate::error::BackendError;
 use crate::micros;
 
@@ -44,13 +58,27 @@ impl Store {
         }
     }
 
+    /// Finds out whether calls can be decided.
+    pub(crate) async fn ping(&self) -> Result<(), BackendError> {
+        match self {
+            Self::Memory(_) => Ok(()),
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => redis.ping().await,
+        }
+    }
+
     /// Removes the hits of a call that was admitted then, from every rule in which they still count; returns whether there
     /// was one.
-    pub(crate) async fn refund(&self, request: Request<'_>, admitted_us: u64) -> Result<bool, BackendError> {
+    pub(crate) async fn refund(
+        &self,
+        request: Request<'_>,
+        used: u64,
+        admitted: &AdmittedAt,
+    ) -> Result<bool, BackendError> {
         match self {
-            Self::Memory(memory) => Ok(memory.refund(request, admitted_us)),
+            Self::Memory(memory) => Ok(memory.refund(request, used, admitted)),
             #[cfg(feature = "redis")]
-            Self::Redis(redis) => redis.refund(request, admitted_us).await,
+            Self::Redis(redis) => redis.refund(request, used, admitted).await,
         }
     }
 
@@ -68,19 +96,27 @@ impl Store {
 
     /// Bans the main subject of such a call for that long, or ends its ban.
     pub(crate) async fn ban(&self, request: Request<'_>, duration: Duration) -> Result<(), BackendError> {
-        let Some(id) = request.tally_ids().next().filter(|id| id.group.ban.is_some()) else {
-            let name = request.policy.name();
-            return Err(BackendError::new(format!(
-                "policy `{name}` has no ban; give it one with `PolicyBuilder::ban`"
-            )));
-        };
-        let duration = duration.min(MAX_PER);
-        // Rounded up, as a ban of no time at all ends the one that there is.
-        let duration_us = micros::from_duration(duration) + u64::from(!duration.subsec_nanos().is_multiple_of(1_000));
+        let (id, duration_us) = ban(request, duration)?;
         match self {
             Self::Memory(memory) => memory.ban(id, duration_us),
             #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.ban(id, duration_us).await,
         }
     }
+}
+
+/// Returns the tally of the main subject of such a call, and how long a ban of that duration lasts.
+///
+/// # Errors
+///
+/// The policy has no ban.
+fn ban(request: Request<'_>, duration: Duration) -> Result<(TallyId<'_>, u64), BackendError> {
+    let Some(id) = request.tally_ids().next().filter(|id| id.group.ban.is_some()) else {
+        let name = request.policy.name();
+        return Err(BackendError::new(format!("policy `{name}` has no ban; give it one with `PolicyBuilder::ban`")));
+    };
+    let duration = duration.min(MAX_PER);
+    // Rounded up, as a ban of no time at all ends the one that there is.
+    let duration_us = micros::from_duration(duration) + u64::from(!duration.subsec_nanos().is_multiple_of(1_000));
+    Ok((id, duration_us))
 }

@@ -16,6 +16,7 @@ use self::escaping::{Bounded, EscapedText};
 pub(crate) use self::escaping::{NAME_BYTES, digest32, escape_name};
 #[cfg(feature = "redis")]
 pub(crate) use self::percent::{percent_decode, percent_encode};
+use crate::error::{BackendError, Error};
 
 /// The most bytes that a subject takes within a key; a longer one ends in a digest of the whole.
 pub(crate) const SUBJECT_BYTES: usize = 100;
@@ -41,6 +42,8 @@ pub(crate) type SubjectKey = EscapedText<SUBJECT_BYTES>;
 #[derive(Clone)]
 pub struct Subject {
     text: Bounded<SUBJECT_BYTES>,
+    /// Why calls of the subject cannot be decided: a value is missing.
+    mistake: Option<BackendError>,
 }
 
 impl Subject {
@@ -48,16 +51,48 @@ impl Subject {
     #[inline]
     #[must_use]
     pub fn everyone() -> Self {
-        Self { text: Bounded::new() }
+        Self { text: Bounded::new(), mistake: None }
     }
 
     /// Returns the subject whose escaped text that is, or `None` if it is none's.
-    #[cfg(feature = "redis")]
     pub(crate) fn from_escaped(text: &str) -> Option<Self> {
         let is_escaped = text.len() <= SUBJECT_BYTES && text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
         let mut subject = Self::everyone();
         subject.push_literal(text);
         is_escaped.then_some(subject)
+    }
+
+    /// Returns the subject that is written like this within keys: what its `Display` writes, where values are escaped.
+    ///
+    /// It is for tools, to which people copy a subject. A program makes its subjects of values.
+    ///
+    /// # Errors
+    ///
+    /// The text is none of a subject: it has more than 100 bytes, or others than printable ASCII, or a `%` without two
+    /// hexadecimal digits in upper case.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::Subject;
+    ///
+    /// let subject = Subject::of("mail").and("zoë@example.org");
+    /// assert_eq!(subject.to_string(), "mail:zo%C3%AB@example.org");
+    /// assert_eq!(Subject::from_rendered("mail:zo%C3%AB@example.org")?, subject);
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn from_rendered(text: &str) -> Result<Self, Error> {
+        let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
+        let is_escape = |rest: &str| rest.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(is_digit));
+        let mistake = match Self::from_escaped(text) {
+            None if text.len() > SUBJECT_BYTES => "it has more than 100 bytes, which none has within a key",
+            None => "within a key, bytes other than printable ASCII are written as `%` and two hexadecimal digits",
+            Some(_) if !text.split('%').skip(1).all(is_escape) => {
+                "within a key, two hexadecimal digits in upper case follow each `%`, which itself is `%25`"
+            }
+            Some(subject) => return Ok(subject),
+        };
+        Err(Error::new(format!("this is no subject as it stands in keys: {mistake}")))
     }
 
     /// Returns a subject of one value.
@@ -103,10 +138,27 @@ impl Subject {
         let _ = write!(self.text.escaped(), "{value}");
     }
 
-    /// The escaped text, unless it is yet to be shortened.
+    /// Adds a value that is text, escaped.
+    pub(crate) fn push_string(&mut self, value: &str) {
+        // Writing to it cannot fail.
+        let _ = self.text.escaped().write_str(value);
+    }
+
+    /// Makes awaiting any call of the subject this error, or the first one that it was given.
+    #[cold]
+    pub(crate) fn refuse(&mut self, mistake: BackendError) {
+        self.mistake.get_or_insert(mistake);
+    }
+
+    /// Returns why calls of the subject cannot be decided, if they cannot.
+    pub(crate) fn mistake(&self) -> Option<&BackendError> {
+        self.mistake.as_ref()
+    }
+
+    /// The escaped text, unless it is yet to be shortened, or calls of the subject cannot be decided.
     #[inline]
     pub(crate) fn whole(&self) -> Option<&SubjectKey> {
-        self.text.whole()
+        if self.mistake.is_none() { self.text.whole() } else { None }
     }
 
     /// The escaped text.
@@ -183,7 +235,6 @@ mod tests {
     const DIGESTED: &str =
         "a:%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A!d2ad057a2e4aa3dec7545e36d0c166fc";
 
-    #[cfg(feature = "redis")]
     #[test]
     fn a_subject_is_made_of_its_escaped_text() {
         for subject in [Subject::everyone(), Subject::of("a:b").and("é"), Subject::of("x".repeat(200))] {

@@ -1,4 +1,4 @@
-//! Clocks for the tests of programs with limits.
+//! For the tests of programs with limits: clocks, and limiters of their own.
 //!
 //! Enable the feature `testing` where only tests see it:
 //!
@@ -12,6 +12,35 @@
 //! | windows of a limiter in memory | [tokio's clock](#tokios-clock), paused |
 //! | a rule with `cron`, or any date | a [`ManualClock`] |
 //! | a limiter in Redis | a [`ManualClock`] |
+//!
+//! # A limiter of its own
+//!
+//! Tests of one process that run beside each other share the installed limiter. A test that has another one in its
+//! [context](crate::context) is not limited by what the others do, and installs nothing:
+//!
+//! ```
+//! use tallygate::context::{self, Context};
+//! use tallygate::{Limiter, Rejection, rate_limit};
+//!
+//! #[rate_limit(key = "sms:{phone}", rule(count = 1, per = "60s"))]
+//! async fn send_code(phone: &str) -> Result<(), Rejection> {
+//!     Ok(())
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! for _ in 0..2 {
+//!     let test = async {
+//!         assert!(send_code("13800000000").await.is_ok());
+//!         assert!(send_code("13800000000").await.is_err());
+//!     };
+//!     context::scope(Context::test().limiter(&Limiter::in_memory()), test).await;
+//! }
+//! # }
+//! ```
+//!
+//! The same context holds for a router that the test calls, say by `oneshot`. A server that the test starts has it by its
+//! layer: `web::Layer::new().context(Context::test().limiter(&limiter))`.
 //!
 //! # Tokio's clock
 //!
@@ -88,3 +117,16 @@
 //! advances it far enough.
 
 pub use crate::clock::ManualClock;
+use crate::context::Context;
+use crate::limiter::Limiter;
+
+impl Context {
+    /// Makes this the [installed](Limiter::installed) limiter in this context, so that each test can have one of its own:
+    /// see the module [`testing`](crate::testing).
+    ///
+    /// The limiter is kept until the process ends.
+    #[must_use]
+    pub fn limiter(self, limiter: &Limiter) -> Self {
+        self.with_test_limiter(Box::leak(Box::new(limiter.clone())))
+    }
+}

@@ -5,7 +5,7 @@
            of the ban in microseconds (0 ends it), the milliseconds that the tally is to live at least
   Returns  the server's time, a packed integer, signed
   TTL      at least the time given
-  Version  5
+  Version  6
 
   A value that is no tally is left as it is, and is an error. ]]
 
@@ -13,8 +13,8 @@
 -- Refuses a caller of another version.
 -- Reads: nothing
 -- Sets: nothing
-if ARGV[1] ~= '5' then
-  return redis.error_reply('TALLYGATE this script speaks protocol 5, not ' .. tostring(ARGV[1]))
+if ARGV[1] ~= '6' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 6, not ' .. tostring(ARGV[1]))
 end
 
 local call = redis.call
@@ -42,7 +42,7 @@ slots = string.rep('\0', denials * 7)
 slots = struct.pack('>I7I7I7', since, ends, slot) .. slots
 
 local bytes = call('STRLEN', name)
-if bytes % 7 > 0 or bytes > 0 and bytes < cell_bytes + #slots then
+if bytes > 0 and (bytes < cell_bytes + #slots or (bytes - cell_bytes - #slots) % 11 > 0) then
   return redis.error_reply('TALLYGATE the key of a tally holds something that is no tally')
 elseif bytes > 0 then
   call('SETRANGE', name, cell_bytes, slots)

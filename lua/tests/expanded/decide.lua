@@ -11,9 +11,11 @@
              k  cron; the span is the number of ticks that follow: times around now, the earliest first
              b  token bucket; `count` tokens flow in per span; its capacity, its initial tokens and
                 the time after which an unused bucket is new again (reset_after) follow
+             l  limit on calls under way, the only rule of its subject; the span is the length of a lease;
+                the name of the lease follows (16 bytes); the tally is that of parts/leases.lua
   Returns  a string of packed fields: parts/answer.lua has those of one request, and they follow each other
-  TTL      set by every write that needs it: at least until the last hit stops counting, at most an eighth longer
-  Version  5
+  TTL      set by every write that needs it: at least until the last hit stops counting, at most twice as long
+  Version  6
 
   A packed integer has 7 bytes, big endian, unless said otherwise. All numbers are below 2^53. Times
   are in microseconds; a point in time is counted from 1970, by the server's clock. The script reads everything,
@@ -26,19 +28,22 @@
 -- Refuses a caller of another version.
 -- Reads: nothing
 -- Sets: nothing
-if ARGV[1] ~= '5' then
-  return redis.error_reply('TALLYGATE this script speaks protocol 5, not ' .. tostring(ARGV[1]))
+if ARGV[1] ~= '6' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 6, not ' .. tostring(ARGV[1]))
 end
 
 local call = redis.call
 local unpack = struct.unpack
 local never = 1 / 0
+-- How many bytes this call may still copy.
+local budget = 811008
 -- parts/clock.lua
 -- The server's time.
 -- Reads: call
 -- Sets: clock, now
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
+local server_now = now
 
 local alone = not ARGV[3]
 -- One of several requests fails alone if its tally cannot be read.
@@ -53,24 +58,34 @@ while ARGV[arg] do
   -- parts/request.lua
   -- The head of a packed request; the fields of its first subject begin at `at`.
   --   subjects  the number of its subjects (1 byte)
-  --   asked     what is asked (1 byte): 1 to report on every rule, 2 to charge nothing, their sum for both
+  --   asked     what is asked (1 byte), a sum: 1 to report on every rule, 2 to charge nothing, 4 for a
+  --             part of a call, whose wait is combined with those of the others, 8 to charge nothing and to count a
+  --             denial towards a ban, as another part of the call is denied
   --   cost      the weight of the call
   -- Reads: unpack, request
-  -- Sets: subjects, asked, cost, at, report, peek, charging
+  -- Sets: subjects, asked, cost, at, report, peek, part, denial, charging
   local subjects, asked, cost, at = unpack('>BBI7', request)
-  local report = asked % 2 == 1
-  local peek = asked >= 2
-  local charging = not peek and cost > 0
+  local report = asked % 2 >= 1
+  local peek = asked % 4 >= 2
+  local part = asked % 8 >= 4
+  local denial = asked >= 8
+  local charging = not peek and not denial and cost > 0
+  local begun = now
 
   -- The decision so far.
   local rule = 0
   local code = -1
   local wait, lapse, banned = 0, never, 0
   local duplicate, fault, ban = false, nil, nil
+  -- Whether a wait is no more than a bound.
+  local is_bound = false
   local reports = report and {}
+  -- What taking a lease needs, by subject.
+  local leases
 
   -- The last subject, as charging needs it; `charges` has all subjects where there are several.
-  local name, head, largest, reach, ttl, last, fresh
+  local name, head, largest, reach, most, ttl
+  local tail, entries, last, weighed, surplus, base, total, pieces
   local charges = subjects > 1 and {}
 
   for subject = 1, subjects do
@@ -81,294 +96,56 @@ while ARGV[arg] do
     --   rules             the number of its rules (1 byte)
     --   cells             how many of them have a cell (2 bytes): those that are no sliding windows
     --   denials           how many denials lead to a ban (2 bytes); 0 where none do
-    --   largest, reach    the largest count and the greatest length of its sliding windows; 0 where there are none
-    --   want, from        how many integers to read from the end of its tally (2 bytes), and where these begin (text, ended
-    --                     by a zero byte)
+    --   largest, reach    the largest count (4 bytes) and the greatest length of its sliding windows; 0 where there are none
+    --   most              a tally of more bytes than these (4 bytes) may hold as many calls that do not count any more as
+    --                     others
+    --   want, from        how many bytes to read from the end of its tally (2 bytes), and where these begin (text, ended by
+    --                     a zero byte)
     --   ttl               the milliseconds that the tally is to live (text, ended by a zero byte)
     --   within, duration  only where denials lead to a ban: the time within which they do, and how long the ban lasts
     -- Reads: unpack, request, at
-    -- Sets: rules, cells, denials, largest, reach, want, from, ttl, within, duration, at, cell_bytes, head_bytes
+    -- Sets: rules, cells, denials, largest, reach, most, want, from, ttl, within, duration, at, cell_bytes, head_bytes
     local rules, cells, denials, want, from, within, duration
-    rules, cells, denials, largest, reach, want, from, ttl, at = unpack('>BI2I2I7I7I2ss', request, at)
+    rules, cells, denials, largest, reach, most, want, from, ttl, at = unpack('>BI2I2I4I7I4I2ss', request, at)
     local cell_bytes = cells * 21
     local head_bytes = cell_bytes
     if denials > 0 then
       within, duration, at = unpack('>I7I7', request, at)
       head_bytes = cell_bytes + 21 + denials * 7
     end
-    -- parts/read.lua
-    -- Reads a tally, with as few commands as that takes. It is a string of packed integers, in three parts:
-    --   the cells  for each rule that is no sliding window, in the order of the rules: see parts/cell.lua
-    --   the ban    where denials lead to one: when it began, when it ends, the number of the next slot, and the slots, each
-    --              with the time of a denial
-    --   the log    the time of each unit of weight that the sliding windows admitted, oldest first
-    -- `head` is the cells and the ban, `tail` the end of the log, `hits` the number of hits in all of it (or never, where
-    -- `tail` is not all and the number unknown), `last` the time of the last one, `latest` the latest time of all.
-    -- No time is as late as 2^53. Text is: each of its characters is at least a space.
-    -- Reads: call, unpack, never, alone, read, name, want, from, largest, cell_bytes, head_bytes
-    -- Sets: head, tail, hits, last, latest, fault
-    local tail, hits = '', 0
-    head = ''
-    local value = read('GETRANGE', name, from, '-1')
-    if not alone and value.err or #value % 7 > 0 or #value > 0 and #value < head_bytes then
-      fault = -3
-    elseif head_bytes == 0 then
-      tail = value
-      hits = #tail < want * 7 and #tail / 7 or never
-    elseif #value < want * 7 or largest == 0 then
-      head = string.sub(value, 1, head_bytes)
-      tail = string.sub(value, head_bytes + 1)
-      hits = #tail / 7
-    else
-      head = call('GETRANGE', name, 0, head_bytes - 1)
-      tail = string.sub(value, head_bytes + 1)
-      hits = (call('STRLEN', name) - head_bytes) / 7
-    end
-    last = #tail > 0 and unpack('>I7', tail, #tail - 7 + 1) or nil
-
-    local latest = last or 0
-    for cell = 1, #head > 0 and cell_bytes or 0, 21 do
-      local stamp = unpack('>I7', head, cell)
-      if stamp > latest then latest = stamp end
-    end
-    if latest >= 2 ^ 53 then
-      fault, head, tail, hits, last, latest = -3, '', '', 0, nil, 0
-    end
-    -- parts/forget_future.lua
-    -- Forgets what is later than now: it was written before the clock was set back, and would block for too long.
-    -- Reads: call, unpack, now, name, ttl, cell_bytes, head_bytes, latest
-    -- Sets: head, tail, hits, last
-    if latest > now then
-      local value = call('GETRANGE', name, 0, -1)
-      local bytes, kept = #value, {}
-      while bytes > head_bytes and unpack('>I7', value, bytes - 7 + 1) > now do
-        bytes = bytes - 7
-      end
-      for cell = 1, cell_bytes, 21 do
-        local past = unpack('>I7', value, cell) <= now
-        kept[#kept + 1] = past and string.sub(value, cell, cell + 21 - 1) or string.rep('\0', 21)
-      end
-      head = table.concat(kept) .. string.sub(value, cell_bytes + 1, head_bytes)
-      tail = string.sub(value, head_bytes + 1, bytes)
-      hits = #tail / 7
-      last = hits > 0 and unpack('>I7', tail, #tail - 7 + 1) or nil
-      call('SET', name, head .. tail, 'PX', ttl)
-    end
-    -- parts/ban_check.lua
-    -- How long the subject is banned; or else what parts/ban_count.lua needs to count a denial.
-    -- Reads: unpack, now, name, head, cell_bytes, denials, within, duration, ttl, banned
-    -- Sets: banned, ban
-    if denials > 0 then
-      local since, ends = 0, 0
-      if #head > 0 then since, ends = unpack('>I7I7', head, cell_bytes + 1) end
-      if since <= now and now < ends then
-        banned = math.max(banned, ends - now)
-      else
-        ban = { name, head, cell_bytes, denials, within, duration, ttl }
-      end
-    end
-
-    local cell = 1
-    local next_cells = cells > 0 and {}
-    for _ = 1, rules do
-      local kind, count, span
-      kind, count, span, at = unpack('>c1I7I7', request, at)
-      -- Each kind of rule sets the time to wait until the call fits, and for a report what remains and the time until
-      -- the rule is as if it had never counted: now, and once the call is charged.
+    if rules == 1 and string.sub(request, at, at) == 'l' then
+      local kind
       local room, remaining, reset, reset_charged = 0, 0, 0, 0
-      if kind == 'w' or kind == 'd' then
-        -- parts/window.lua
-        -- A sliding window, or the window of a duplicate. A call fits once the newest hit that leaves too little room for it is
-        -- as old as the window.
-        -- Reads: call, unpack, never, now, cost, report, name, head_bytes, tail, hits, last, kind, count, span
-        -- Sets: room, remaining, reset, reset_charged
-        local weight = kind == 'd' and 1 or cost
-        if weight > count then
-          room = never
-        else
-          local nth = count - weight + 1
-          local before = #tail - nth * 7
-          if before >= 0 then
-            room = unpack('>I7', tail, before + 1) + span - now
-          elseif nth <= hits and #tail < hits * 7 then
-            local hit = call('GETRANGE', name, -nth * 7, -nth * 7 + 7 - 1)
-            -- The range is cut short where it begins before the string.
-            if #hit == 7 then room = unpack('>I7', hit) + span - now end
-          end
-        end
-        if report then
-          local total = hits < never and hits or call('STRLEN', name) / 7
-          local log = #tail == total * 7 and tail
-          local horizon = now - span
-          -- parts/search.lua
-          -- Binary search: how many hits of a log of `total` hits are not later than `horizon`. The log is the string `log`;
-          -- without one, single hits are read from the tally.
-          -- Reads: call, unpack, name, head_bytes, log, total, horizon
-          -- Sets: low
-          local low = 0
-          do
-            local high = total
-            while low < high do
-              local middle = math.floor((low + high) / 2)
-              local before = middle * 7
-              local hit
-              if log then
-                hit = unpack('>I7', log, before + 1)
-              else
-                before = head_bytes + before
-                hit = unpack('>I7', call('GETRANGE', name, before, before + 7 - 1))
-              end
-              if hit <= horizon then low = middle + 1 else high = middle end
-            end
-          end
-          remaining = count - (total - low)
-          reset = total > low and last + span - now or 0
-          reset_charged = span
-        end
-      else
-        -- parts/cell.lua
-        -- Reads the cell of a rule that is no sliding window, and moves `cell` to the next. A cell is three integers:
-        --   sliding counter  the start of the slot, its weight, the weight of the slot before
-        --   fixed window     when it opened, its weight, 0
-        --   cron             the last hit, the weight since the last tick, 0
-        --   token bucket     the last hit, the level after it in tokens * span, since when hits count in that level
-        -- Reads: unpack, head, cell
-        -- Sets: stamp, amount, before, cell
-        local stamp, amount, before = 0, 0, 0
-        if #head > 0 then stamp, amount, before = unpack('>I7I7I7', head, cell) end
-        cell = cell + 21
-        if kind == 'f' then
-          -- parts/fixed_window.lua
-          -- A fixed window, which opens with the first hit after the one before is over.
-          -- Reads: never, now, cost, count, span, stamp, amount
-          -- Sets: stamp, amount, room, remaining, reset, reset_charged
-          if stamp + span <= now then stamp, amount = now, 0 end
-          local closes = stamp + span - now
-          if amount + cost > count then room = cost > count and never or closes end
-          remaining = count - amount
-          reset = amount > 0 and closes or 0
-          reset_charged = closes
-          amount = amount + cost
-        elseif kind == 'k' then
-          -- parts/cron.lua
-          -- A window that ends at each tick of a schedule.
-          -- Reads: unpack, request, at, never, now, cost, fault, count, span, stamp, amount
-          -- Sets: at, stamp, amount, room, remaining, reset, reset_charged, fault
-          -- parts/ticks.lua
-          -- The ticks of a cron rule: the last that is past, and the first that is coming. One of them is nil where the ticks are
-          -- not around now.
-          -- Reads: unpack, request, at, now, span
-          -- Sets: at, past, coming
-          local past, coming
-          for _ = 1, span do
-            local tick
-            tick, at = unpack('>I7', request, at)
-            if tick <= now then past = tick elseif not coming then coming = tick end
-          end
-          if past and coming then
-            if stamp < past then amount = 0 end
-            if amount + cost > count then room = cost > count and never or coming - now end
-            remaining = count - amount
-            reset = amount > 0 and coming - now or 0
-            reset_charged = coming - now
-            stamp = now
-            amount = amount + cost
-          else
-            fault = fault or -2
-          end
-        elseif kind == 'c' then
-          -- parts/sliding_counter.lua
-          -- A sliding counter: the weight of this slot, and the share of the slot before that the window still covers.
-          -- a * b / c is calculated as a * floor(b / c) + floor(a * (b % c) / c): then no product is beyond 2^53.
-          -- Reads: never, now, cost, report, count, span, stamp, amount, before
-          -- Sets: stamp, amount, before, room, remaining, reset, reset_charged
-          local slot = span
-          local start = now - now % slot
-          if stamp == start - slot then
-            amount, before = 0, amount
-          elseif stamp ~= start then
-            amount, before = 0, 0
-          end
-          -- So much of this slot is left, and so much of the slot before still counts.
-          local left = slot - (now - start)
-          local free = count - cost - amount
-          if cost > count then
-            room = never
-          elseif free < 0 then
-            -- Not in this slot. In the next one its own weight fades, until `count - cost` of it is left.
-            local allowed = count - cost
-            room = left + slot - (allowed * math.floor(slot / amount) + math.floor(allowed * (slot % amount) / amount))
-          elseif free < before then
-            room = left - (free * math.floor(slot / before) + math.floor(free * (slot % before) / before))
-          end
-          if report then
-            local faded = math.ceil(before * (left / slot))
-            -- The quotient may be off by a little: step to the least weight that is enough.
-            local whole, part = math.floor(slot / before), slot % before
-            while faded < before and left > faded * whole + math.floor(faded * part / before) do
-              faded = faded + 1
-            end
-            while faded > 0 and left <= (faded - 1) * whole + math.floor((faded - 1) * part / before) do
-              faded = faded - 1
-            end
-            remaining = count - amount - faded
-            reset = amount > 0 and left + slot or before > 0 and left or 0
-            reset_charged = left + slot
-          end
-          stamp = start
-          amount = amount + cost
-        elseif kind == 'b' then
-          -- parts/token_bucket.lua
-          -- A token bucket. What flows in is lost once the bucket is unused: then it is as new.
-          -- Reads: unpack, request, at, never, now, cost, report, lapse, count, span, stamp, amount
-          -- Sets: at, stamp, amount, before, room, lapse, remaining, reset, reset_charged
-          -- parts/level.lua
-          -- A token bucket as it is now. Levels are in tokens * span: then a microsecond adds exactly `count`.
-          -- Reads: unpack, request, at, now, count, span, stamp, amount
-          -- Sets: capacity, initial, reset_after, at, full, ends, unused, level
-          local capacity, initial, reset_after
-          capacity, initial, reset_after, at = unpack('>I7I7I7', request, at)
-          local full = capacity * span
-          local ends = stamp + reset_after
-          local unused = ends <= now
-          local level
-          if unused then
-            level = initial * span
-          elseif amount < full and now - stamp < math.ceil((full - amount) / count) then
-            level = amount + (now - stamp) * count
-          else
-            level = full
-          end
-          local needed = cost * span
-          if not unused and initial < cost then
-            -- A call that has to wait until then never fits.
-            lapse = math.min(lapse, ends - now)
-          end
-          if cost > capacity then
-            room = never
-          elseif needed > level then
-            room = math.ceil((needed - level) / count)
-            -- Nothing flows into an unused bucket, and without calls a bucket becomes unused.
-            if unused then
-              room = never
-            elseif ends - now <= room then
-              room = initial >= cost and ends - now or never
-            end
-          end
-          if report then
-            remaining = math.floor(level / span)
-            reset = unused and 0 or math.min(math.ceil((full - level) / count), ends - now)
-            reset_charged = math.min(math.ceil((full - level + needed) / count), reset_after)
-          end
-          -- A new bucket and a full one hold the same whatever was taken before.
-          if unused or level == full then before = now end
-          stamp = now
-          amount = level - needed
-        else
-          return redis.error_reply('TALLYGATE there is no algorithm ' .. kind)
-        end
-        next_cells[#next_cells + 1] = room <= 0 and struct.pack('>I7I7I7', stamp, amount, before) or ''
+      -- parts/leases.lua
+      -- A limit on calls under way. Its tally is a sorted set: the names of the leases, by the times at which they end. Each call
+      -- weighs 1, whatever its cost. The wait lasts until so many leases have ended that there is room: it is no more than a
+      -- bound, as a call may be over before, and may also renew its lease. A lease that ends later than any does is from before
+      -- the clock was set back, and does not count.
+      -- Reads: call, unpack, never, now, read, name, subject, request, at, ttl, report, leases, charges
+      -- Sets: kind, at, room, remaining, reset, reset_charged, is_bound, leases, charges, fault
+      local count, span, id
+      kind, count, span, id, at = unpack('>c1I7I7c16', request, at)
+      local latest = now + 3600128000
+      local held = read('ZCOUNT', name, now + 1, latest)
+      if type(held) == 'table' then fault, held = -3, 0 end
+      if count == 0 then
+        room = never
+      elseif held >= count then
+        -- Where the limit was greater before, not all are passed over that have to end.
+        local beyond = math.min(held - count, 128)
+        local first = call('ZRANGEBYSCORE', name, now + 1, latest, 'WITHSCORES', 'LIMIT', beyond, 1)
+        room = first[2] - now
+        is_bound = true
       end
+      if report then
+        remaining = count - held
+        local last = held > 0 and call('ZREVRANGEBYSCORE', name, latest, now + 1, 'WITHSCORES', 'LIMIT', 0, 1)
+        reset = last and last[2] - now or 0
+        reset_charged = span
+      end
+      leases = leases or {}
+      leases[subject] = { name, id, now + span, ttl }
+      if charges then charges[subject] = {} end
       -- parts/weigh.lua
       -- Takes a rule into account. The call has to wait for the rule with the longest wait. The code is this rule, or the
       -- first duplicate that denies the call.
@@ -385,156 +162,794 @@ while ARGV[arg] do
         end
       end
       if report then
-        reports[rule + 1] = { kind == 'd' and 1 or cost, remaining, reset, reset_charged }
+        local counts_calls = kind == 'd' or kind == 'l'
+        reports[rule + 1] = { counts_calls and 1 or cost, remaining, reset, reset_charged }
       end
       rule = rule + 1
-    end
-    -- parts/new_head.lua
-    -- The head of the tally once the call is charged.
-    -- Reads: name, subject, cell_bytes, head_bytes, head, tail, next_cells, largest, reach, ttl, last, charges
-    -- Sets: head, fresh, charges
-    fresh = #head + #tail == 0
-    if next_cells then head = table.concat(next_cells) .. string.sub(head, cell_bytes + 1) end
-    if #head < head_bytes then head = head .. string.rep('\0', head_bytes - #head) end
-    if charges then charges[subject] = { name, head, largest, reach, ttl, last, fresh } end
-  end
-  -- parts/verdict.lua
-  -- The decision, once all rules were asked. A call of a banned subject waits for the end of the ban and for the rules,
-  -- whichever takes longer.
-  -- Reads: never, wait, lapse, banned, fault
-  -- Sets: code, wait
-  if banned > 0 then
-    code = -4
-    wait = math.max(wait, banned)
-  end
-  if wait >= lapse then wait = never end
-  if fault then
-    code = fault
-    wait = 0
-  end
-
-  if code == -1 and charging then
-    -- parts/charge.lua
-    -- Charges the call to every subject.
-    -- Reads: call, unpack, now, subjects, cost, charges
-    -- Sets: name, head, largest, reach, ttl, last, fresh
-    local hit = struct.pack('>I7', now)
-    for subject = 1, subjects do
-      if charges then
-        local charge = charges[subject]
-        name, head, largest, reach = charge[1], charge[2], charge[3], charge[4]
-        ttl, last, fresh = charge[5], charge[6], charge[7]
-      end
-      local head_bytes = #head
-      -- A call can cost more than every window counts only where all of them count calls: then one unit is enough.
-      local weight = cost == 1 and hit or string.rep(hit, math.min(cost, largest))
-      if largest == 0 then
-        call('SET', name, head, 'PX', ttl)
-      elseif fresh and head_bytes > 0 then
-        call('SET', name, head .. weight, 'PX', ttl)
-      else
-        if head_bytes > 0 then call('SETRANGE', name, 0, head) end
-        local bytes = call('APPEND', name, weight)
-        -- The TTL of a log alone has an eighth to spare, so the first hit of each eighth renews it.
-        local eighth = reach / 8
-        if head_bytes > 0 or not last or last - last % eighth ~= now - now % eighth then
-          call('PEXPIRE', name, ttl)
+    else
+      local value
+      -- parts/read.lua
+      -- Reads a tally, with as few commands as that takes. It is a string in three parts:
+      --   the cells  for each rule that is no sliding window, in the order of the rules: see parts/cell.lua
+      --   the ban    where denials lead to one: when it began, when it ends, the number of the next slot, and the slots, each
+      --              with the time of a denial
+      --   the log    the calls that the sliding windows admitted: see parts/weights.lua
+      -- `head` is the cells and the ban, `tail` the end of the log: whole entries, of which the first may be there for its
+      -- surplus alone. `entries` is the number of all of them (nil where it is unknown), `last` the time of the last one,
+      -- `latest` the latest time of all. No time is as late as 2^53. Text is: each of its characters is at least a space.
+      -- What is a little later than now makes that the time. What is much later is forgotten before anything is decided, and then
+      -- the tally is read again.
+      -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
+      -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, base, total, pieces, budget, fault
+      local latest
+      repeat
+        head, tail, entries, last, latest, pieces = '', '', 0, 0, 0, nil
+        value = value or read('GETRANGE', name, from, '-1')
+        if not alone and value.err or #value > 0 and #value < head_bytes then
+          fault = -3
+        elseif #value < want then
+          if head_bytes > 0 then
+            head = string.sub(value, 1, head_bytes)
+            tail = string.sub(value, head_bytes + 1)
+          else
+            tail = value
+          end
+          entries = #tail / 11
+        elseif head_bytes > 0 then
+          head = call('GETRANGE', name, 0, head_bytes - 1)
+          tail = string.sub(value, head_bytes + 1)
+          entries = (call('STRLEN', name) - head_bytes) / 11
+        else
+          tail = value
+          entries = nil
         end
-        -- parts/clean_up.lua
-        -- Drops the hits that count in no window any more, once there may be as many of them as others. They are found by time
-        -- and not by count: while a new version of the policy is rolled out, the other one may allow more.
-        -- Reads: call, unpack, now, name, head, head_bytes, largest, reach, ttl, bytes
-        -- Sets: nothing
-        if bytes - head_bytes > 2 * largest * 7 then
-          local log
-          local total = (bytes - head_bytes) / 7
-          local horizon = now - reach
-          -- parts/search.lua
-          -- Binary search: how many hits of a log of `total` hits are not later than `horizon`. The log is the string `log`;
-          -- without one, single hits are read from the tally.
-          -- Reads: call, unpack, name, head_bytes, log, total, horizon
-          -- Sets: low
-          local low = 0
-          do
-            local high = total
-            while low < high do
-              local middle = math.floor((low + high) / 2)
-              local before = middle * 7
-              local hit
-              if log then
-                hit = unpack('>I7', log, before + 1)
-              else
-                before = head_bytes + before
-                hit = unpack('>I7', call('GETRANGE', name, before, before + 7 - 1))
+        if #tail % 11 > 0 then
+          fault = -3
+        elseif #tail > 0 then
+          last = unpack('>I7', tail, #tail - 11 + 1)
+        end
+        -- parts/weights.lua
+        -- What the calls in a log weigh. Each entry has two fields:
+        --   time     when the call was admitted; its first bit is set where this entry or one before it weighs other than 1
+        --   surplus  the sum of the weights up to this entry, without 1 for each of them (4 bytes, modulo 2^32)
+        -- The first entry is no call: its time is 0, and the surplus counts from its own. So in a log whose calls all weigh 1,
+        -- every surplus is 0. Entries may share the time of the one before; times never decrease.
+        -- `weighed` tells whether that bit is set for the last entry, `surplus` is that of the last entry, `base` that of the
+        -- first, and `total` the weight of all; they are only set where a call may weigh other than 1.
+        -- Reads: call, unpack, name, head_bytes, tail, entries, last
+        -- Sets: entries, last, weighed, surplus, base, total, fault
+        weighed = last >= 2 ^ 55
+        surplus, base, total = 0, 0, nil
+        if weighed then
+          local mark, rest
+          mark, rest, surplus = unpack('>BI6I4', tail, #tail - 11 + 1)
+          last = mark % 128 * 2 ^ 48 + rest
+          entries = entries or call('STRLEN', name) / 11
+          local first = tail
+          if #tail < entries * 11 then
+            first = call('GETRANGE', name, head_bytes, head_bytes + 11 - 1)
+          end
+          local nothing
+          nothing, base = unpack('>I7I4', first)
+          total = (entries - 1 + surplus - base) % 2 ^ 32
+          -- Text may have the bit set, but never begins like a log.
+          if nothing > 0 or entries % 1 > 0 then fault = -3 end
+        end
+        latest = last
+        for cell = 1, #head > 0 and cell_bytes or 0, 21 do
+          local stamp = unpack('>I7', head, cell)
+          if stamp > latest then latest = stamp end
+        end
+        if latest >= 2 ^ 53 then fault = -3 end
+        if fault then
+          -- Nothing of it is believed.
+        elseif latest > now + 128000 then
+          -- parts/forget_future.lua
+          -- Forgets what is later than now: it was written before the clock was set back, and would block for too long. One script
+          -- call forgets whole tallies, at least one. After a long one, or where there is no time for another, the caller asks again.
+          -- Reads: call, unpack, now, name, ttl, cell_bytes, head_bytes, head, tail, entries, surplus, base, pieces, budget
+          -- Sets: value, entries, pieces, budget, fault
+          if budget <= 32768 then
+            fault = -2
+          else
+            local kept = {}
+            for cell = 1, cell_bytes, 21 do
+              local past = unpack('>I7', head, cell) <= now
+              kept[#kept + 1] = past and string.sub(head, cell, cell + 21 - 1) or string.rep('\0', 21)
+            end
+            entries = entries or call('STRLEN', name) / 11
+            local horizon, beside = now, -1
+            -- parts/search.lua
+            -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
+            -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
+            -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
+            -- searches of several windows begin alike.
+            -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
+            -- Sets: first, time, weight, pieces
+            local first, time, weight = entries, nil, nil
+            do
+              local low, before = 0, base
+              local block, begin = tail, entries - #tail / 11
+              local middle = begin > 0 and begin or math.floor(first / 2)
+              while first - low > 1 do
+                if middle < begin and first - low <= 64 then
+                  begin = low
+                  local from = head_bytes + low * 11
+                  block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
+                end
+                local piece, at = block, (middle - begin) * 11
+                if middle < begin then
+                  pieces = pieces or {}
+                  piece, at = pieces[middle], 0
+                  if not piece then
+                    local from = head_bytes + middle * 11
+                    piece = call('GETRANGE', name, from, from + 11 - 1)
+                    pieces[middle] = piece
+                  end
+                end
+                local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                local hit = mark % 128 * 2 ^ 48 + rest
+                if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
+                  first, time = middle, hit
+                else
+                  low, before = middle, sum
+                end
+                middle = math.floor((low + first) / 2)
               end
-              if hit <= horizon then low = middle + 1 else high = middle end
+              weight = (entries - first + surplus - before) % 2 ^ 32
+            end
+            local copied = first * 11 + 32768
+            if copied > budget and budget < 811008 then
+              fault = -2
+            else
+              budget = budget - copied
+              value = call('GETRANGE', name, 0, head_bytes + first * 11 - 1)
+              call('SET', name, value, 'PX', ttl)
+              if cell_bytes > 0 then call('SETRANGE', name, 0, table.concat(kept)) end
+              value = nil
+              -- After a long one, there is no time for more than that.
+              if budget < 811008 / 2 then fault = -2 end
             end
           end
-          if low > 0 then
-            call('SET', name, head .. call('GETRANGE', name, head_bytes + low * 7, -1), 'PX', ttl)
+        elseif latest > now then
+          now = latest
+        end
+        if fault then head, tail, entries, last, latest, weighed = '', '', 0, 0, 0, false end
+      until latest <= now
+      -- parts/ban_check.lua
+      -- How long the subject is banned; or else what parts/ban_count.lua needs to count a denial.
+      -- Reads: unpack, now, name, head, cell_bytes, denials, within, duration, ttl, banned
+      -- Sets: banned, ban
+      if denials > 0 then
+        local since, ends = 0, 0
+        if #head > 0 then since, ends = unpack('>I7I7', head, cell_bytes + 1) end
+        if since < ends and since <= now + 128000 and now < ends then
+          banned = math.max(banned, ends - now)
+        else
+          ban = { name, head, cell_bytes, denials, within, duration, ttl }
+        end
+      end
+
+      local cell = 1
+      local next_cells = cells > 0 and {}
+      for _ = 1, rules do
+        local kind, count, span
+        kind, count, span, at = unpack('>c1I7I7', request, at)
+        -- Each kind of rule sets the time to wait until the call fits, and for a report what remains and the time until
+        -- the rule is as if it had never counted: now, and once the call is charged.
+        local room, remaining, reset, reset_charged = 0, 0, 0, 0
+        if kind == 'w' or kind == 'd' then
+          -- parts/window.lua
+          -- A sliding window, or the window of a duplicate. A call fits once the newest entry that leaves too little room for it is
+          -- as old as the window. Whether it is a duplicate tells the last entry alone.
+          -- Reads: call, unpack, never, now, cost, report, name, head_bytes, tail, entries, last, weighed, surplus, base, total, kind,
+          -- Reads: count, span, pieces
+          -- Sets: room, remaining, reset, reset_charged, entries, pieces
+          local beside = count - (kind == 'd' and 1 or cost)
+          if beside < 0 then
+            room = never
+          else
+            local hit = last
+            if kind ~= 'd' then
+              -- parts/in_the_way.lua
+              -- The newest entry that leaves too little room for a call, as more than `beside` counts from it on: `hit` is its time, or
+              -- 0 where there is none. If all calls weigh the same, one look finds it.
+              -- Reads: call, unpack, never, name, head_bytes, tail, entries, weighed, surplus, base, total, beside,
+              -- Reads: pieces
+              -- Sets: hit, pieces
+              hit = 0
+              if not weighed then
+                local back = (beside + 1) * 11
+                if back <= #tail then
+                  hit = unpack('>I7', tail, #tail - back + 1)
+                elseif not entries or back < entries * 11 then
+                  local bytes = call('GETRANGE', name, -back, 7 - 1 - back)
+                  -- The range is cut short where it begins before the string.
+                  if #bytes == 7 then hit = unpack('>I7', bytes) end
+                end
+              elseif total > beside then
+                local each = (1 + surplus - unpack('>I4', tail, #tail - 11 - 3)) % 2 ^ 32
+                local nth = each > 0 and (beside - beside % each) / each + 1 or entries
+                local found = false
+                if nth < entries then
+                  -- With the surplus of the entry before it.
+                  local piece, at = tail, #tail - nth * 11 - 4
+                  if at < 0 then
+                    at = head_bytes + (entries - nth) * 11 - 4
+                    piece, at = call('GETRANGE', name, at, at + 11 + 3), 0
+                  end
+                  local before, mark, rest, sum = unpack('>I4BI6I4', piece, at + 1)
+                  found = (nth + surplus - before) % 2 ^ 32 > beside and (nth - 1 + surplus - sum) % 2 ^ 32 <= beside
+                  if found then hit = mark % 128 * 2 ^ 48 + rest end
+                end
+                if not found then
+                  local horizon = never
+                  -- parts/search.lua
+                  -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
+                  -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
+                  -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
+                  -- searches of several windows begin alike.
+                  -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
+                  -- Sets: first, time, weight, pieces
+                  local first, time, weight = entries, nil, nil
+                  do
+                    local low, before = 0, base
+                    local block, begin = tail, entries - #tail / 11
+                    local middle = begin > 0 and begin or math.floor(first / 2)
+                    while first - low > 1 do
+                      if middle < begin and first - low <= 64 then
+                        begin = low
+                        local from = head_bytes + low * 11
+                        block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
+                      end
+                      local piece, at = block, (middle - begin) * 11
+                      if middle < begin then
+                        pieces = pieces or {}
+                        piece, at = pieces[middle], 0
+                        if not piece then
+                          local from = head_bytes + middle * 11
+                          piece = call('GETRANGE', name, from, from + 11 - 1)
+                          pieces[middle] = piece
+                        end
+                      end
+                      local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                      local hit = mark % 128 * 2 ^ 48 + rest
+                      if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
+                        first, time = middle, hit
+                      else
+                        low, before = middle, sum
+                      end
+                      middle = math.floor((low + first) / 2)
+                    end
+                    weight = (entries - first + surplus - before) % 2 ^ 32
+                  end
+                  hit = time
+                end
+              end
+            end
+            room = hit + span - now
+          end
+          if report then
+            entries = entries or call('STRLEN', name) / 11
+            local horizon, beside = now - span, -1
+            -- parts/search.lua
+            -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
+            -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
+            -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
+            -- searches of several windows begin alike.
+            -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
+            -- Sets: first, time, weight, pieces
+            local first, time, weight = entries, nil, nil
+            do
+              local low, before = 0, base
+              local block, begin = tail, entries - #tail / 11
+              local middle = begin > 0 and begin or math.floor(first / 2)
+              while first - low > 1 do
+                if middle < begin and first - low <= 64 then
+                  begin = low
+                  local from = head_bytes + low * 11
+                  block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
+                end
+                local piece, at = block, (middle - begin) * 11
+                if middle < begin then
+                  pieces = pieces or {}
+                  piece, at = pieces[middle], 0
+                  if not piece then
+                    local from = head_bytes + middle * 11
+                    piece = call('GETRANGE', name, from, from + 11 - 1)
+                    pieces[middle] = piece
+                  end
+                end
+                local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                local hit = mark % 128 * 2 ^ 48 + rest
+                if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
+                  first, time = middle, hit
+                else
+                  low, before = middle, sum
+                end
+                middle = math.floor((low + first) / 2)
+              end
+              weight = (entries - first + surplus - before) % 2 ^ 32
+            end
+            remaining = count - weight
+            reset = weight > 0 and last + span - now or 0
+            reset_charged = span
+          end
+        else
+          -- parts/cell.lua
+          -- Reads the cell of a rule that is no sliding window, and moves `cell` to the next. A cell is three integers:
+          --   sliding counter  the start of the slot, its weight, the weight of the slot before
+          --   fixed window     when it opened, its weight, 0
+          --   cron             the last hit, the weight since the last tick, 0
+          --   token bucket     the last hit, the level after it in tokens * span, since when hits count in that level
+          -- Reads: unpack, head, cell
+          -- Sets: stamp, amount, before, cell
+          local stamp, amount, before = 0, 0, 0
+          if #head > 0 then stamp, amount, before = unpack('>I7I7I7', head, cell) end
+          cell = cell + 21
+          if kind == 'f' then
+            -- parts/fixed_window.lua
+            -- A fixed window, which opens with the first hit after the one before is over.
+            -- Reads: never, now, cost, count, span, stamp, amount
+            -- Sets: stamp, amount, room, remaining, reset, reset_charged
+            if stamp + span <= now then stamp, amount = now, 0 end
+            local closes = stamp + span - now
+            if amount + cost > count then room = cost > count and never or closes end
+            remaining = count - amount
+            reset = amount > 0 and closes or 0
+            reset_charged = closes
+            amount = amount + cost
+          elseif kind == 'k' then
+            -- parts/cron.lua
+            -- A window that ends at each tick of a schedule.
+            -- Reads: unpack, request, at, never, now, cost, fault, count, span, stamp, amount
+            -- Sets: at, stamp, amount, room, remaining, reset, reset_charged, fault
+            -- parts/ticks.lua
+            -- The ticks of a cron rule: the last that is past, and the first that is coming. One of them is nil where the ticks are
+            -- not around now.
+            -- Reads: unpack, request, at, now, span
+            -- Sets: at, past, coming
+            local past, coming
+            for _ = 1, span do
+              local tick
+              tick, at = unpack('>I7', request, at)
+              if tick <= now then past = tick elseif not coming then coming = tick end
+            end
+            if past and coming then
+              if stamp < past then amount = 0 end
+              if amount + cost > count then room = cost > count and never or coming - now end
+              remaining = count - amount
+              reset = amount > 0 and coming - now or 0
+              reset_charged = coming - now
+              stamp = now
+              amount = amount + cost
+            else
+              fault = fault or -2
+            end
+          elseif kind == 'c' then
+            -- parts/sliding_counter.lua
+            -- A sliding counter: the weight of this slot, and the share of the slot before that the window still covers.
+            -- a * b / c is calculated as a * floor(b / c) + floor(a * (b % c) / c): then no product is beyond 2^53.
+            -- Reads: never, now, cost, report, count, span, stamp, amount, before
+            -- Sets: stamp, amount, before, room, remaining, reset, reset_charged
+            local slot = span
+            local start = now - now % slot
+            if stamp == start - slot then
+              amount, before = 0, amount
+            elseif stamp ~= start then
+              amount, before = 0, 0
+            end
+            -- So much of this slot is left, and so much of the slot before still counts.
+            local left = slot - (now - start)
+            local free = count - cost - amount
+            if cost > count then
+              room = never
+            elseif free < 0 then
+              -- Not in this slot. In the next one its own weight fades, until `count - cost` of it is left.
+              local allowed = count - cost
+              room = left + slot - (allowed * math.floor(slot / amount) + math.floor(allowed * (slot % amount) / amount))
+            elseif free < before then
+              room = left - (free * math.floor(slot / before) + math.floor(free * (slot % before) / before))
+            end
+            if report then
+              local faded = math.ceil(before * (left / slot))
+              -- The quotient may be off by a little: step to the least weight that is enough.
+              local whole, part = math.floor(slot / before), slot % before
+              while faded < before and left > faded * whole + math.floor(faded * part / before) do
+                faded = faded + 1
+              end
+              while faded > 0 and left <= (faded - 1) * whole + math.floor((faded - 1) * part / before) do
+                faded = faded - 1
+              end
+              remaining = count - amount - faded
+              reset = amount > 0 and left + slot or before > 0 and left or 0
+              reset_charged = left + slot
+            end
+            stamp = start
+            amount = amount + cost
+          elseif kind == 'b' then
+            -- parts/token_bucket.lua
+            -- A token bucket. What flows in is lost once the bucket is unused: then it is as new.
+            -- Reads: unpack, request, at, never, now, cost, report, lapse, count, span, stamp, amount
+            -- Sets: at, stamp, amount, before, room, lapse, remaining, reset, reset_charged
+            -- parts/level.lua
+            -- A token bucket as it is now. Levels are in tokens * span: then a microsecond adds exactly `count`.
+            -- Reads: unpack, request, at, now, count, span, stamp, amount
+            -- Sets: capacity, initial, reset_after, at, full, ends, unused, level
+            local capacity, initial, reset_after
+            capacity, initial, reset_after, at = unpack('>I7I7I7', request, at)
+            local full = capacity * span
+            local ends = stamp + reset_after
+            local unused = ends <= now
+            local level
+            if unused then
+              level = initial * span
+            elseif amount < full and now - stamp < math.ceil((full - amount) / count) then
+              level = amount + (now - stamp) * count
+            else
+              level = full
+            end
+            local needed = cost * span
+            if not unused and initial < cost then
+              -- A call that has to wait until then never fits.
+              lapse = math.min(lapse, ends - now)
+            end
+            if cost > capacity then
+              room = never
+            elseif needed > level then
+              room = math.ceil((needed - level) / count)
+              -- Nothing flows into an unused bucket, and without calls a bucket becomes unused.
+              if unused then
+                room = never
+              elseif ends - now <= room then
+                room = initial >= cost and ends - now or never
+              end
+            end
+            if report then
+              remaining = math.floor(level / span)
+              reset = unused and 0 or math.min(math.ceil((full - level) / count), ends - now)
+              reset_charged = math.min(math.ceil((full - level + needed) / count), reset_after)
+            end
+            -- A new bucket and a full one hold the same whatever was taken before.
+            if unused or level == full then before = now end
+            stamp = now
+            amount = level - needed
+          else
+            return redis.error_reply('TALLYGATE there is no algorithm ' .. kind)
+          end
+          next_cells[#next_cells + 1] = room <= 0 and struct.pack('>I7I7I7', stamp, amount, before) or ''
+        end
+        -- parts/weigh.lua
+        -- Takes a rule into account. The call has to wait for the rule with the longest wait. The code is this rule, or the
+        -- first duplicate that denies the call.
+        -- Reads: cost, report, rule, kind, room, remaining, reset, reset_charged, wait, duplicate, reports
+        -- Sets: wait, code, duplicate, reports
+        if room > 0 then
+          if room > wait then
+            wait = room
+            if not duplicate then code = rule end
+          end
+          if kind == 'd' and not duplicate then
+            code = rule
+            duplicate = true
+          end
+        end
+        if report then
+          local counts_calls = kind == 'd' or kind == 'l'
+          reports[rule + 1] = { counts_calls and 1 or cost, remaining, reset, reset_charged }
+        end
+        rule = rule + 1
+      end
+      -- parts/new_head.lua
+      -- The head of the tally once the call is charged.
+      -- Reads: name, subject, cell_bytes, head_bytes, head, next_cells, largest, reach, most, ttl, charges, tail, entries, last,
+      -- Reads: weighed, surplus, base, total
+      -- Sets: head, charges
+      if next_cells then head = table.concat(next_cells) .. string.sub(head, cell_bytes + 1) end
+      if #head < head_bytes then head = head .. string.rep('\0', head_bytes - #head) end
+      if charges then
+        charges[subject] = { name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, base, total }
+      end
+    end
+  end
+  if charges and now > begun then
+    -- A tally has made it later. All subjects are decided as of one time, so the request begins anew.
+    arg, key = arg - 1, key - subjects
+  else
+    -- parts/verdict.lua
+    -- The decision, once all rules were asked. A call of a banned subject waits for the end of the ban and for the rules,
+    -- whichever takes longer. Whether a rule lapses before is known of a part only once the others are; and of a wait that is
+    -- no more than a bound it is not.
+    -- Reads: never, part, wait, lapse, banned, fault, is_bound
+    -- Sets: code, wait
+    if banned > 0 then
+      code = -4
+      wait = math.max(wait, banned)
+    end
+    if not part and not is_bound and wait >= lapse then wait = never end
+    if fault then
+      code = fault
+      wait = 0
+    end
+
+    if code == -1 and charging then
+      -- parts/charge.lua
+      -- Charges the call to every subject.
+      -- Reads: call, unpack, now, subjects, cost, charges, leases, pieces, budget
+      -- Sets: name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, base, total, pieces, budget
+      for subject = 1, subjects do
+        local lease = leases and leases[subject]
+        if lease then
+          -- parts/take_lease.lua
+          -- Takes a lease. Forgets leases that have ended, no more of them than one call has time for.
+          -- Reads: call, now, lease
+          -- Sets: nothing
+          local name, id, ends, ttl = lease[1], lease[2], lease[3], lease[4]
+          local ended = call('ZCOUNT', name, '-inf', now)
+          if ended > 0 then call('ZREMRANGEBYRANK', name, 0, math.min(ended, 128) - 1) end
+          call('ZADD', name, ends, id)
+          -- parts/lease_ttl.lua
+          -- Lets the leases of a subject live as long as the longest of them. The TTL is that of two leases, so not every call has to
+          -- renew it.
+          -- Reads: call, name, ttl
+          -- Sets: nothing
+          if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
+        else
+          if charges then
+            local charge = charges[subject]
+            name, head, largest, reach, most, ttl = charge[1], charge[2], charge[3], charge[4], charge[5], charge[6]
+            tail, entries, last, weighed = charge[7], charge[8], charge[9], charge[10]
+            surplus, base, total, pieces = charge[11], charge[12], charge[13], nil
+          end
+          local head_bytes = #head
+          if largest == 0 then
+            call('SET', name, head, 'PX', ttl)
+          else
+            -- A call can cost more than every window counts only where all of them count calls: then one unit is enough.
+            local weight = math.min(cost, largest)
+            -- parts/log.lua
+            -- Logs a call of that weight. A log in which nothing counts any more begins anew.
+            -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, base, total, reach, most, ttl,
+            -- Reads: weight, budget, pieces
+            -- Sets: entries, weighed, surplus, budget, pieces
+            local is_over = last <= now - reach
+            local shares = false
+            if is_over then
+              weighed, surplus = false, 0
+            else
+              -- parts/sharing.lua
+              -- Whether a call shares the last entry, whose time is then now: where both are of one microsecond; where nothing of the
+              -- last call counts any more, as it was refunded; and in a dense log, one that holds as many entries that still count as a
+              -- log may, where both are close to each other.
+              -- Reads: call, unpack, now, name, head_bytes, tail, entries, last, weighed, surplus, reach
+              -- Sets: entries, shares
+              local grain = math.ceil(reach / 65536)
+              shares = last == now
+              if not shares and weighed then
+                shares = (1 + surplus - unpack('>I4', tail, #tail - 11 - 3)) % 2 ^ 32 == 0
+              end
+              if not shares and last >= now - now % grain then
+                entries = entries or call('STRLEN', name) / 11
+                if entries > 65536 then
+                  local from = head_bytes + (entries - 65536) * 11
+                  local mark, rest = unpack('>BI6', call('GETRANGE', name, from, from + 7 - 1))
+                  shares = mark % 128 * 2 ^ 48 + rest > now - reach
+                end
+              end
+            end
+
+            local sum = surplus + weight - (shares and 0 or 1)
+            weighed = weighed or shares or weight > 1
+            local entry
+            if weighed then
+              entry = struct.pack('>BI6I4', 128 + math.floor(now / 2 ^ 48), now % 2 ^ 48, sum % 2 ^ 32)
+            else
+              entry = struct.pack('>I7I4', now, 0)
+            end
+
+            if is_over then
+              call('SET', name, head .. string.rep('\0', 11) .. entry, 'PX', ttl)
+            else
+              if total and total + weight >= 2 ^ 32 then
+                -- Sums are exact as long as no difference of two of them is greater, so this cannot wait.
+                local rest = budget
+                budget = math.huge
+                -- parts/clean_up.lua
+                -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
+                -- policy is rolled out, the other one may allow more. The last of them stays as the first entry, for its surplus.
+                -- One script call drops no more than it has time for; a log of which most is to be dropped has all of it.
+                -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
+                -- Sets: entries, budget, pieces
+                if budget > 32768 then
+                  local horizon, beside = now - reach, -1
+                  -- parts/search.lua
+                  -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
+                  -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
+                  -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
+                  -- searches of several windows begin alike.
+                  -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
+                  -- Sets: first, time, weight, pieces
+                  local first, time, weight = entries, nil, nil
+                  do
+                    local low, before = 0, base
+                    local block, begin = tail, entries - #tail / 11
+                    local middle = begin > 0 and begin or math.floor(first / 2)
+                    while first - low > 1 do
+                      if middle < begin and first - low <= 64 then
+                        begin = low
+                        local from = head_bytes + low * 11
+                        block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
+                      end
+                      local piece, at = block, (middle - begin) * 11
+                      if middle < begin then
+                        pieces = pieces or {}
+                        piece, at = pieces[middle], 0
+                        if not piece then
+                          local from = head_bytes + middle * 11
+                          piece = call('GETRANGE', name, from, from + 11 - 1)
+                          pieces[middle] = piece
+                        end
+                      end
+                      local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                      local hit = mark % 128 * 2 ^ 48 + rest
+                      if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
+                        first, time = middle, hit
+                      else
+                        low, before = middle, sum
+                      end
+                      middle = math.floor((low + first) / 2)
+                    end
+                    weight = (entries - first + surplus - before) % 2 ^ 32
+                  end
+                  local copied = (entries - first + 1) * 11 + 32768
+                  if first > 1 and (copied <= budget or budget == 811008 and first > entries / 2) then
+                    budget = budget - copied
+                    -- There is room for the head in front of what is kept.
+                    call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
+                    call('SETRANGE', name, 0, head .. string.rep('\0', 7))
+                    entries, pieces = entries - first + 1, nil
+                  end
+                end
+                budget = rest - entries * 11
+              end
+              if head_bytes > 0 then call('SETRANGE', name, 0, head) end
+              local bytes = 0
+              if shares then
+                entries = entries or call('STRLEN', name) / 11
+                call('SETRANGE', name, head_bytes + (entries - 1) * 11, entry)
+              else
+                bytes = call('APPEND', name, entry)
+              end
+              -- The TTL of a log alone is long enough to be renewed by the first call of each such period.
+              local period = reach <= 3600000000 and reach or reach / 8
+              if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
+              entries = (bytes - head_bytes) / 11 - 1
+              if bytes > most and (entries + 1) % 32 == 0 then
+                -- parts/clean_up.lua
+                -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
+                -- policy is rolled out, the other one may allow more. The last of them stays as the first entry, for its surplus.
+                -- One script call drops no more than it has time for; a log of which most is to be dropped has all of it.
+                -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
+                -- Sets: entries, budget, pieces
+                if budget > 32768 then
+                  local horizon, beside = now - reach, -1
+                  -- parts/search.lua
+                  -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
+                  -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
+                  -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
+                  -- searches of several windows begin alike.
+                  -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
+                  -- Sets: first, time, weight, pieces
+                  local first, time, weight = entries, nil, nil
+                  do
+                    local low, before = 0, base
+                    local block, begin = tail, entries - #tail / 11
+                    local middle = begin > 0 and begin or math.floor(first / 2)
+                    while first - low > 1 do
+                      if middle < begin and first - low <= 64 then
+                        begin = low
+                        local from = head_bytes + low * 11
+                        block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
+                      end
+                      local piece, at = block, (middle - begin) * 11
+                      if middle < begin then
+                        pieces = pieces or {}
+                        piece, at = pieces[middle], 0
+                        if not piece then
+                          local from = head_bytes + middle * 11
+                          piece = call('GETRANGE', name, from, from + 11 - 1)
+                          pieces[middle] = piece
+                        end
+                      end
+                      local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                      local hit = mark % 128 * 2 ^ 48 + rest
+                      if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
+                        first, time = middle, hit
+                      else
+                        low, before = middle, sum
+                      end
+                      middle = math.floor((low + first) / 2)
+                    end
+                    weight = (entries - first + surplus - before) % 2 ^ 32
+                  end
+                  local copied = (entries - first + 1) * 11 + 32768
+                  if first > 1 and (copied <= budget or budget == 811008 and first > entries / 2) then
+                    budget = budget - copied
+                    -- There is room for the head in front of what is kept.
+                    call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
+                    call('SETRANGE', name, 0, head .. string.rep('\0', 7))
+                    entries, pieces = entries - first + 1, nil
+                  end
+                end
+              end
+            end
           end
         end
       end
-    end
-  elseif ban and code > -1 and not peek then
-    -- parts/ban_count.lua
-    -- Counts the denial towards a ban. The slots are a ring: the next one holds the oldest denial.
-    -- Reads: call, unpack, now, ban
-    -- Sets: nothing
-    local name, head, cell_bytes, denials = ban[1], ban[2], ban[3], ban[4]
-    local within, duration, ttl = ban[5], ban[6], ban[7]
-    local since, ends, slot, slots = 0, 0, 0, string.rep('\0', denials * 7)
-    if #head > 0 then
-      since, ends, slot = unpack('>I7I7I7', head, cell_bytes + 1)
-      slots = string.sub(head, cell_bytes + 21 + 1)
-    end
-    local after = string.sub(slots, (slot + 1) * 7 + 1)
-    slots = string.sub(slots, 1, slot * 7) .. struct.pack('>I7', now) .. after
-    slot = (slot + 1) % denials
-    local oldest = unpack('>I7', slots, slot * 7 + 1)
-    if oldest > now - within and oldest <= now then
-      -- parts/begin_ban.lua
-      -- Begins a ban, and counts denials anew. A ban of no duration is over at once.
-      -- Reads: now, denials, duration
-      -- Sets: since, ends, slot, slots
-      since = now
-      ends = now + duration
-      slot = 0
-      slots = string.rep('\0', denials * 7)
-    end
-    slots = struct.pack('>I7I7I7', since, ends, slot) .. slots
-    if #head > 0 then
-      call('SETRANGE', name, cell_bytes, slots)
-      call('PEXPIRE', name, ttl)
-    else
-      call('SET', name, string.rep('\0', cell_bytes) .. slots, 'PX', ttl)
-    end
-  end
-  -- parts/answer.lua
-  -- Answers one request, by a string: an array takes Redis as long as a read. Its fields are signed integers:
-  --   now          the server's time
-  --   code         -1 when admitted, else the rule that denies, counted from 0 across the subjects;
-  --                -2 when the ticks are not around now: ask again with others;
-  --                -3 when a tally cannot be read: ask alone for the server's error;
-  --                -4 when a subject is banned
-  --   wait         the time until the same call would be admitted: 0 when it is, -1 when it never will be
-  --   remaining, reset  only if a report was asked for and the call was decided, once per rule: the greatest cost that
-  --                would be admitted now, and the time until the rule is as if it had never counted
-  -- Reads: never, now, alone, answers, report, charging, code, wait, fault, rule, reports
-  -- Sets: answers
-  local answer = struct.pack('>i7i7i7', now, code, wait == never and -1 or wait)
-  if report and not fault then
-    for i = 1, rule do
-      local weight, remaining, reset, reset_charged = reports[i][1], reports[i][2], reports[i][3], reports[i][4]
-      if code == -1 and charging then
-        remaining = remaining - weight
-        reset = reset_charged
+    elseif ban and not peek and (code > -1 or denial and code == -1) then
+      -- parts/ban_count.lua
+      -- Counts the denial towards a ban. The slots are a ring: the next one holds the oldest denial.
+      -- Reads: call, unpack, now, ban
+      -- Sets: nothing
+      local name, head, cell_bytes, denials = ban[1], ban[2], ban[3], ban[4]
+      local within, duration, ttl = ban[5], ban[6], ban[7]
+      local since, ends, slot, slots = 0, 0, 0, string.rep('\0', denials * 7)
+      if #head > 0 then
+        since, ends, slot = unpack('>I7I7I7', head, cell_bytes + 1)
+        slots = string.sub(head, cell_bytes + 21 + 1)
       end
-      answer = answer .. struct.pack('>i7i7', remaining > 0 and remaining or 0, reset)
+      local after = string.sub(slots, (slot + 1) * 7 + 1)
+      slots = string.sub(slots, 1, slot * 7) .. struct.pack('>I7', now) .. after
+      slot = (slot + 1) % denials
+      local oldest = unpack('>I7', slots, slot * 7 + 1)
+      if oldest > now - within and oldest <= now + 128000 then
+        -- parts/begin_ban.lua
+        -- Begins a ban, and counts denials anew. A ban of no duration is over at once.
+        -- Reads: now, denials, duration
+        -- Sets: since, ends, slot, slots
+        since = now
+        ends = now + duration
+        slot = 0
+        slots = string.rep('\0', denials * 7)
+      end
+      slots = struct.pack('>I7I7I7', since, ends, slot) .. slots
+      if #head > 0 then
+        call('SETRANGE', name, cell_bytes, slots)
+        call('PEXPIRE', name, ttl)
+      else
+        call('SET', name, string.rep('\0', cell_bytes) .. slots, 'PX', ttl)
+      end
     end
+    -- parts/answer.lua
+    -- Answers one request, by a string: an array takes Redis as long as a read. Its fields are signed integers:
+    --   now          the server's time
+    --   code         -1 when admitted, else the rule that denies, counted from 0 across the subjects;
+    --                -2 when the ticks are not around now: ask again with others; or when there is more to be forgotten,
+    --                as the clock was set back, than this call has time for: ask again;
+    --                -3 when a tally cannot be read: ask alone for the server's error;
+    --                -4 when a subject is banned
+    --   wait         the time until the same call would be admitted: 0 when it is, -1 when it never will be
+    --   lapse        only of a part: the time after which a rule would not admit the call any more, or -1
+    --   remaining, reset  only if a report was asked for and the call was decided, once per rule: the greatest cost that
+    --                would be admitted now, and the time until the rule is as if it had never counted
+    -- Reads: never, now, alone, answers, report, part, charging, code, wait, lapse, fault, rule, reports
+    -- Sets: answers
+    local answer = struct.pack('>i7i7i7', now, code, wait == never and -1 or wait)
+    if part then answer = answer .. struct.pack('>i7', lapse == never and -1 or lapse) end
+    if report and not fault then
+      for i = 1, rule do
+        local weight, remaining, reset, reset_charged = reports[i][1], reports[i][2], reports[i][3], reports[i][4]
+        if code == -1 and charging then
+          remaining = remaining - weight
+          reset = reset_charged
+        end
+        answer = answer .. struct.pack('>i7i7', remaining > 0 and remaining or 0, reset)
+      end
+    end
+    if alone then return answer end
+    answers[#answers + 1] = answer
+    now = server_now
   end
-  if alone then return answer end
-  answers[#answers + 1] = answer
 end
 
 return table.concat(answers)

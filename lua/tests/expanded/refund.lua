@@ -1,11 +1,13 @@
---[[ Take back the hits of one admitted call, and only these, from every rule in which they still count.
+--[[ Count one admitted call as what it has really used, in every rule in which it still counts: refund it, if that is
+  nothing, or settle it.
 
   KEYS[i]  the tallies of the call's subjects; parts/read.lua has their layout
-  ARGV     the protocol version, the request as decide.lua took it, the time at which it was admitted
-  Returns  packed integers, signed: the server's time, and the number of tallies that gave something back, or
+  ARGV     the protocol version, the request as decide.lua took it, the time at which it was admitted, and the cost
+           that it has from now on: 0 for a refund
+  Returns  packed integers, signed: the server's time, and the number of tallies that it has changed, or
            -2 when the ticks are not around now: ask again with others
-  TTL      as it was
-  Version  5
+  TTL      as it was; renewed where a token bucket was charged more
+  Version  6
 
   Everything is read before anything is written, so a tally that cannot be read leaves the others as they were. ]]
 
@@ -13,8 +15,8 @@
 -- Refuses a caller of another version.
 -- Reads: nothing
 -- Sets: nothing
-if ARGV[1] ~= '5' then
-  return redis.error_reply('TALLYGATE this script speaks protocol 5, not ' .. tostring(ARGV[1]))
+if ARGV[1] ~= '6' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 6, not ' .. tostring(ARGV[1]))
 end
 
 local call = redis.call
@@ -28,49 +30,60 @@ local now = clock[1] * 1000000 + clock[2]
 
 local request = ARGV[2]
 local admitted = ARGV[3] + 0
+local used = ARGV[4] + 0
+-- The clock stands still rather than go back by little.
+if admitted > now and admitted <= now + 128000 then now = admitted end
 -- parts/request.lua
 -- The head of a packed request; the fields of its first subject begin at `at`.
 --   subjects  the number of its subjects (1 byte)
---   asked     what is asked (1 byte): 1 to report on every rule, 2 to charge nothing, their sum for both
+--   asked     what is asked (1 byte), a sum: 1 to report on every rule, 2 to charge nothing, 4 for a
+--             part of a call, whose wait is combined with those of the others, 8 to charge nothing and to count a
+--             denial towards a ban, as another part of the call is denied
 --   cost      the weight of the call
 -- Reads: unpack, request
--- Sets: subjects, asked, cost, at, report, peek, charging
+-- Sets: subjects, asked, cost, at, report, peek, part, denial, charging
 local subjects, asked, cost, at = unpack('>BBI7', request)
-local report = asked % 2 == 1
-local peek = asked >= 2
-local charging = not peek and cost > 0
-local writes = {}
+local report = asked % 2 >= 1
+local peek = asked % 4 >= 2
+local part = asked % 8 >= 4
+local denial = asked >= 8
+local charging = not peek and not denial and cost > 0
+-- What is given back; less than nothing where more was used.
+local given_back = cost - used
+local writes, tallies = {}, 0
 local fault
 
 for subject = 1, subjects do
   local name = KEYS[subject]
-  local largest, reach, ttl
+  local largest, reach, most, ttl
   -- parts/subject.lua
   -- The fields of one subject in a packed request; its first rule begins at `at`.
   --   rules             the number of its rules (1 byte)
   --   cells             how many of them have a cell (2 bytes): those that are no sliding windows
   --   denials           how many denials lead to a ban (2 bytes); 0 where none do
-  --   largest, reach    the largest count and the greatest length of its sliding windows; 0 where there are none
-  --   want, from        how many integers to read from the end of its tally (2 bytes), and where these begin (text, ended
-  --                     by a zero byte)
+  --   largest, reach    the largest count (4 bytes) and the greatest length of its sliding windows; 0 where there are none
+  --   most              a tally of more bytes than these (4 bytes) may hold as many calls that do not count any more as
+  --                     others
+  --   want, from        how many bytes to read from the end of its tally (2 bytes), and where these begin (text, ended by
+  --                     a zero byte)
   --   ttl               the milliseconds that the tally is to live (text, ended by a zero byte)
   --   within, duration  only where denials lead to a ban: the time within which they do, and how long the ban lasts
   -- Reads: unpack, request, at
-  -- Sets: rules, cells, denials, largest, reach, want, from, ttl, within, duration, at, cell_bytes, head_bytes
+  -- Sets: rules, cells, denials, largest, reach, most, want, from, ttl, within, duration, at, cell_bytes, head_bytes
   local rules, cells, denials, want, from, within, duration
-  rules, cells, denials, largest, reach, want, from, ttl, at = unpack('>BI2I2I7I7I2ss', request, at)
+  rules, cells, denials, largest, reach, most, want, from, ttl, at = unpack('>BI2I2I4I7I4I2ss', request, at)
   local cell_bytes = cells * 21
   local head_bytes = cell_bytes
   if denials > 0 then
     within, duration, at = unpack('>I7I7', request, at)
     head_bytes = cell_bytes + 21 + denials * 7
   end
-  local value = call('GETRANGE', name, 0, -1)
+  local bytes = call('STRLEN', name)
+  local entries = (bytes - head_bytes) / 11
   -- What is no tally has nothing to give back.
-  if #value % 7 > 0 or #value < head_bytes then value = '' end
-  local head = string.sub(value, 1, head_bytes)
-  local log = string.sub(value, head_bytes + 1)
-  local changed = false
+  if entries < 0 or entries % 1 > 0 then entries, bytes = 0, 0 end
+  local head = cells > 0 and bytes > 0 and call('GETRANGE', name, 0, cell_bytes - 1) or ''
+  local changed, renewed = false, false
 
   local cell = 1
   local next_cells = {}
@@ -94,7 +107,9 @@ for subject = 1, subjects do
       local is_past = stamp <= now
       if kind == 'f' then
         local ends = stamp + span
-        if is_past and now < ends and stamp <= admitted and admitted < ends then amount = math.max(amount - cost, 0) end
+        if is_past and now < ends and stamp <= admitted and admitted < ends then
+          amount = math.min(math.max(amount - given_back, 0), 2 ^ 53 - 1)
+        end
       elseif kind == 'k' then
         -- parts/ticks.lua
         -- The ticks of a cron rule: the last that is past, and the first that is coming. One of them is nil where the ticks are
@@ -110,15 +125,15 @@ for subject = 1, subjects do
         if not past or not coming then
           fault = -2
         elseif is_past and past <= admitted and admitted <= stamp then
-          amount = math.max(amount - cost, 0)
+          amount = math.min(math.max(amount - given_back, 0), 2 ^ 53 - 1)
         end
       elseif kind == 'c' then
         -- A slot counts until the next one ends.
         local ends = stamp + span
         if is_past and now < ends + span and stamp <= admitted and admitted < ends then
-          amount = math.max(amount - cost, 0)
+          amount = math.min(math.max(amount - given_back, 0), 67108864)
         elseif is_past and now < ends and stamp - span <= admitted and admitted < stamp then
-          before = math.max(before - cost, 0)
+          before = math.min(math.max(before - given_back, 0), 67108864)
         end
       else
         -- parts/level.lua
@@ -138,57 +153,115 @@ for subject = 1, subjects do
         else
           level = full
         end
-        -- A bucket that is unused or full now holds nothing of any hit.
-        if is_past and not unused and level < full and before <= admitted and admitted <= stamp then
-          amount = math.min(amount + cost * span, full)
+        local in_use = is_past and not unused and admitted <= stamp
+        if in_use and given_back < 0 and level > 0 then
+          -- Like a hit of now that takes what there is: the reservation may have flowed in again meanwhile.
+          if level == full then before = now end
+          stamp = now
+          amount = math.max(level + given_back * span, 0)
+          renewed = true
+        elseif in_use and given_back > 0 and level < full and before <= admitted then
+          -- A full bucket holds nothing of any hit.
+          amount = math.min(amount + given_back * span, full)
         end
       end
-      changed = changed or amount ~= old_amount or before ~= old_before
+      changed = changed or renewed or amount ~= old_amount or before ~= old_before
       next_cells[#next_cells + 1] = struct.pack('>I7I7I7', stamp, amount, before)
     end
   end
 
-  -- The log: as many hits of that time as the call was charged.
-  local first, behind = 0, 0
-  if admitted <= now and now < admitted + reach then
-    local total = #log / 7
-    local horizon = admitted - 1
+  changed = changed and bytes > 0
+  if changed then writes[#writes + 1] = { name, 0, table.concat(next_cells), renewed and ttl + 0 } end
+  -- parts/refund_log.lua
+  -- Takes weight of the call back from the log, or adds what was used beyond it: to the first entry that is not earlier, if
+  -- that is of its time or may be shared with it. That changes all later sums. Where there are too many, a call gives nothing
+  -- back, and what is added counts with a later call. An entry that weighs nothing any more has the time of the one before.
+  -- Reads: call, unpack, now, name, head_bytes, entries, cost, used, admitted, largest, reach, writes
+  -- Sets: writes, changed
+  if entries > 1 and admitted <= now and now < admitted + reach then
+    -- Most refunds come soon after the call.
+    local tail = call('GETRANGE', name, '-352', '-1')
+    tail = string.sub(tail, -entries * 11)
+    local surplus, base, pieces = 0, 0, nil
+    local horizon, beside = admitted - 1, -1
     -- parts/search.lua
-    -- Binary search: how many hits of a log of `total` hits are not later than `horizon`. The log is the string `log`;
-    -- without one, single hits are read from the tally.
-    -- Reads: call, unpack, name, head_bytes, log, total, horizon
-    -- Sets: low
-    local low = 0
+    -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
+    -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
+    -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
+    -- searches of several windows begin alike.
+    -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
+    -- Sets: first, time, weight, pieces
+    local first, time, weight = entries, nil, nil
     do
-      local high = total
-      while low < high do
-        local middle = math.floor((low + high) / 2)
-        local before = middle * 7
-        local hit
-        if log then
-          hit = unpack('>I7', log, before + 1)
-        else
-          before = head_bytes + before
-          hit = unpack('>I7', call('GETRANGE', name, before, before + 7 - 1))
+      local low, before = 0, base
+      local block, begin = tail, entries - #tail / 11
+      local middle = begin > 0 and begin or math.floor(first / 2)
+      while first - low > 1 do
+        if middle < begin and first - low <= 64 then
+          begin = low
+          local from = head_bytes + low * 11
+          block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
         end
-        if hit <= horizon then low = middle + 1 else high = middle end
+        local piece, at = block, (middle - begin) * 11
+        if middle < begin then
+          pieces = pieces or {}
+          piece, at = pieces[middle], 0
+          if not piece then
+            local from = head_bytes + middle * 11
+            piece = call('GETRANGE', name, from, from + 11 - 1)
+            pieces[middle] = piece
+          end
+        end
+        local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+        local hit = mark % 128 * 2 ^ 48 + rest
+        if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
+          first, time = middle, hit
+        else
+          low, before = middle, sum
+        end
+        middle = math.floor((low + first) / 2)
+      end
+      weight = (entries - first + surplus - before) % 2 ^ 32
+    end
+    local grain = math.ceil(reach / 65536)
+    local is_shared = largest > 65536 and time and math.floor(time / grain) == math.floor(admitted / grain)
+    -- No call weighs more than every window counts.
+    local taken = math.min(cost, largest) - math.min(used, largest)
+    local nearest = math.max(first, entries - 1 - 1024)
+    if (time == admitted or is_shared) and (taken < 0 or nearest == first) then
+      first = nearest
+      local log = call('GETRANGE', name, head_bytes + (first - 1) * 11, -1)
+      local mark, rest, before = unpack('>BI6I4', log)
+      local own_mark, own_rest, sum = unpack('>BI6I4', log, 11 + 1)
+      local own = (1 + sum - before) % 2 ^ 32
+      if taken < 0 then
+        -- A log weighs less than 2^32.
+        local _, base = unpack('>I7I4', call('GETRANGE', name, head_bytes, head_bytes + 11 - 1))
+        local _, _, last_sum = unpack('>BI6I4', log, #log - 11 + 1)
+        local total = (entries - 1 + last_sum - base) % 2 ^ 32
+        taken = math.max(taken, total + 1 - 2 ^ 32)
+      end
+      taken = math.min(taken, own)
+      if own > taken then mark, rest = own_mark, own_rest end
+      local entries_behind = {}
+      for at = 11 + 1, #log, 11 do
+        if at > 11 + 1 then mark, rest, sum = unpack('>BI6I4', log, at) end
+        local entry = struct.pack('>BI6I4', mark % 128 + 128, rest, (sum - taken) % 2 ^ 32)
+        entries_behind[#entries_behind + 1] = entry
+      end
+      if taken ~= 0 then
+        changed = true
+        writes[#writes + 1] = { name, head_bytes + first * 11, table.concat(entries_behind) }
       end
     end
-    first = low
-    behind = low
-    local most = math.min(first + math.min(cost, largest), total)
-    while behind < most and unpack('>I7', log, behind * 7 + 1) == admitted do
-      behind = behind + 1
-    end
   end
-
-  if #value > 0 and (changed or behind > first) then
-    head = table.concat(next_cells) .. string.sub(head, cell_bytes + 1)
-    log = string.sub(log, 1, first * 7) .. string.sub(log, behind * 7 + 1)
-    writes[#writes + 1] = { name, head .. log }
-  end
+  if changed then tallies = tallies + 1 end
 end
 
 if fault then return struct.pack('>i7i7', now, fault) end
-for i = 1, #writes do call('SET', writes[i][1], writes[i][2], 'KEEPTTL') end
-return struct.pack('>i7i7', now, #writes)
+for i = 1, #writes do
+  local name, offset, bytes, lives = writes[i][1], writes[i][2], writes[i][3], writes[i][4]
+  call('SETRANGE', name, offset, bytes)
+  if lives and call('PTTL', name) < lives then call('PEXPIRE', name, lives) end
+end
+return struct.pack('>i7i7', now, tallies)

@@ -10,7 +10,8 @@ use std::path::Path;
 
 use self::names::Names;
 
-const SCRIPTS: [&str; 3] = ["decide.lua", "refund.lua", "ban.lua"];
+const SCRIPTS: [&str; 7] =
+    ["decide.lua", "windows.lua", "windows_alone.lua", "refund.lua", "lease.lua", "ban.lua", "register.lua"];
 
 /// The text of a file in the folder of the scripts.
 fn read(file: &str) -> String {
@@ -24,10 +25,12 @@ fn parts() -> Vec<(String, String)> {
     names.map(|name| (name.clone(), read(&name))).collect()
 }
 
-/// The names in the line of a header that begins like this.
+/// The names in the lines of a header that begin like this.
 fn listed<'a>(part: &'a str, label: &str) -> BTreeSet<&'a str> {
-    let line = part.lines().find_map(|line| line.strip_prefix(label)).unwrap_or_else(|| panic!("no `{label}`"));
-    line.trim().split(", ").filter(|name| *name != "nothing").collect()
+    let lines: Vec<_> = part.lines().filter_map(|line| line.strip_prefix(label)).collect();
+    assert!(!lines.is_empty(), "no `{label}`");
+    let names = lines.iter().flat_map(|line| line.trim().trim_end_matches(',').split(", "));
+    names.filter(|name| *name != "nothing").collect()
 }
 
 #[test]
@@ -62,10 +65,19 @@ fn what_a_part_reads_is_set_by_a_script_or_by_another_part() {
     let code = scripts.iter().map(|script| script.split_once("]]").unwrap().1);
     let mut set: BTreeSet<_> = parts.iter().flat_map(|(_, text)| listed(text, "-- Sets:")).collect();
     set.extend(code.flat_map(|code| Names::of(code).own));
+    set.extend(including(&parts));
+    // What there is for each rule of a policy.
+    set.extend(["RULE", "back_RULE", "span_RULE"]);
     for (part, text) in &parts {
         let reads = listed(text, "-- Reads:");
         assert!(reads.is_subset(&set), "nothing sets {:?}, which {part} reads", &reads - &set);
     }
+}
+
+/// What parts declare that include others.
+fn including(parts: &[(String, String)]) -> impl Iterator<Item = &str> {
+    let texts = parts.iter().map(|(_, text)| text.as_str()).filter(|text| text.contains("--- @include "));
+    texts.flat_map(|text| Names::of(text).own)
 }
 
 /// The text of a part with all that it includes.

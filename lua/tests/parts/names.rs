@@ -7,7 +7,7 @@ const KEYWORDS: [&str; 21] = [
     "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local", "nil", "not", "or",
     "repeat", "return", "then", "true", "until", "while",
 ];
-const GLOBALS: [&str; 8] = ["ARGV", "KEYS", "math", "redis", "string", "struct", "table", "tostring"];
+const GLOBALS: [&str; 9] = ["ARGV", "KEYS", "math", "redis", "string", "struct", "table", "tostring", "type"];
 
 /// The locals that a part shares with what surrounds it.
 #[derive(Default)]
@@ -48,9 +48,9 @@ impl<'a> Names<'a> {
         match token {
             "\n" => self.assigned.extend(self.line.drain(..)),
             "do" => self.scopes.push(mem::take(&mut self.counters)),
-            "then" => self.scopes.push(Vec::new()),
+            "repeat" | "then" => self.scopes.push(Vec::new()),
             "else" => _ = self.scopes.pop().map(|_| self.scopes.push(Vec::new())),
-            "elseif" | "end" => _ = self.scopes.pop(),
+            "elseif" | "end" | "until" => _ = self.scopes.pop(),
             "for" => {
                 self.counters = list(after);
                 self.own.extend(&self.counters);

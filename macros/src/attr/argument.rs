@@ -2,15 +2,18 @@
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt as _;
-use syn::parse::{ParseStream, Parser as _};
+use syn::parse::{End, ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
 use syn::{Expr, ExprLit, Lit, LitInt, LitStr, Token, token};
+use tallygate_rules::{must_be_number, must_be_text};
 
 use crate::diagnostic::{Diagnostics, SpanRange, error};
 
 /// One argument. Its name and value are not interpreted yet.
 pub(super) struct Argument {
     pub(super) name: Ident,
+    /// The name once more: an identifier is text that the compiler has to be asked for.
+    text: String,
     value: Value,
 }
 
@@ -66,6 +69,7 @@ fn example_in(list: &Ident) -> &'static str {
     match list {
         rule if rule == "rule" => "count = 10",
         ban if ban == "ban" => "denials = 20",
+        concurrency if concurrency == "concurrency" => "limit = 10",
         duplicate if duplicate == "prevent_duplicate" => r#"per = "5s""#,
         _ => "name = value",
     }
@@ -106,7 +110,11 @@ impl Argument {
         } else {
             Value::Flag
         };
-        Ok(Self { name, value })
+        Ok(Self { text: name.to_string(), name, value })
+    }
+
+    pub(super) fn is(&self, name: &str) -> bool {
+        self.text == name
     }
 
     pub(super) fn span(&self) -> SpanRange {
@@ -162,10 +170,7 @@ impl Argument {
         let name = self.name.clone();
         match self.expression(example)? {
             Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text),
-            other => Err(error(
-                SpanRange::of_tokens(&other),
-                format_args!("`{name}` must be a text in quotes, like `{example}`"),
-            )),
+            other => Err(error(SpanRange::of_tokens(&other), must_be_text(&name.to_string(), example))),
         }
     }
 
@@ -174,10 +179,7 @@ impl Argument {
         let name = self.name.clone();
         match self.expression(example)? {
             Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => Ok(number),
-            other => Err(error(
-                SpanRange::of_tokens(&other),
-                format_args!("`{name}` must be a whole number, like `{example}`"),
-            )),
+            other => Err(error(SpanRange::of_tokens(&other), must_be_number(&name.to_string(), example))),
         }
     }
 
@@ -202,6 +204,10 @@ impl Argument {
 fn read_value(name: &Ident, input: ParseStream<'_>) -> syn::Result<Expr> {
     if input.is_empty() || input.peek(Token![,]) {
         return Err(error(name.span(), format_args!("`{name}` needs a value after its `=`")));
+    }
+    // Most values are one literal, and an expression is much longer in reading.
+    if input.peek(Lit) && (input.peek2(Token![,]) || input.peek2(End)) {
+        return input.parse().map(|lit| Expr::Lit(ExprLit { attrs: Vec::new(), lit }));
     }
     input.parse().map(ungrouped)
 }

@@ -2,11 +2,10 @@
 
 use proc_macro2::TokenStream;
 use syn::{Expr, LitInt, LitStr};
-use tallygate_rules::nearest;
+use tallygate_rules::{missing_argument, nearest, synonym, unknown_argument};
 
 use crate::attr::argument::{Argument, Written};
 use crate::attr::suggestion;
-use crate::attr::synonym::synonym;
 use crate::diagnostic::{Diagnostics, SpanRange, error};
 
 /// Each argument is removed when it is read by its name, so the rest is unknown.
@@ -44,7 +43,7 @@ impl Arguments {
     /// Takes all arguments of that name.
     pub(super) fn take_all(&mut self, name: &'static str) -> Vec<Argument> {
         self.known.push(name);
-        self.written.arguments.extract_if(.., |argument| argument.name == name).collect()
+        self.written.arguments.extract_if(.., |argument| argument.is(name)).collect()
     }
 
     /// Takes `name = "text"`.
@@ -91,7 +90,7 @@ impl Arguments {
 
     /// Returns whether an argument of that name is left.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.written.arguments.iter().any(|argument| argument.name == name)
+        self.written.arguments.iter().any(|argument| argument.is(name))
     }
 
     /// Reports arguments that belong to another list. Returns whether there are none.
@@ -103,7 +102,7 @@ impl Arguments {
     ) -> bool {
         self.misplaced.push((names, belongs));
         let refused: Vec<_> =
-            self.written.arguments.extract_if(.., |argument| names.iter().any(|name| argument.name == name)).collect();
+            self.written.arguments.extract_if(.., |argument| names.iter().any(|name| argument.is(name))).collect();
         for argument in &refused {
             diagnostics.report(argument.name.span(), format_args!("`{}` {belongs}", argument.name));
         }
@@ -113,7 +112,7 @@ impl Arguments {
     /// Requires an argument that was not taken yet.
     pub(super) fn require(&mut self, name: &str, example: &str, span: SpanRange) {
         if !self.has(name) {
-            self.missing.push(error(span, format_args!("`{name}` is missing; add it, like `{example}`")));
+            self.missing.push(error(span, missing_argument(name, example)));
         }
     }
 
@@ -133,15 +132,11 @@ impl Arguments {
     }
 
     fn unknown(&self, name: &str) -> String {
-        let known = || self.known.iter().copied();
-        let remedy = if let Some(meant) = synonym(name, &self.known).or_else(|| nearest(name, known())) {
-            format!("did you mean `{meant}`?")
-        } else if let Some((meant, belongs)) = self.misplaced_synonym(name) {
-            format!("did you mean `{meant}`? it {belongs}")
-        } else {
-            format!("the arguments are `{}`", self.known.join("`, `"))
-        };
-        format!("unknown argument `{name}`; {remedy}")
+        let is_alike = synonym(name, &self.known).is_some() || nearest(name, self.known.iter().copied()).is_some();
+        match self.misplaced_synonym(name).filter(|_| !is_alike) {
+            Some((meant, belongs)) => format!("unknown argument `{name}`; did you mean `{meant}`? it {belongs}"),
+            None => unknown_argument(name, &self.known),
+        }
     }
 
     fn misplaced_synonym(&self, name: &str) -> Option<(&'static str, &'static str)> {

@@ -3,8 +3,11 @@
 use syn::{Expr, ExprLit, Lit, LitStr};
 
 use crate::attr::arguments::Arguments;
-use crate::attr::value::MESSAGE;
+use crate::attr::value::{MESSAGE, function};
 use crate::diagnostic::{Diagnostics, SpanRange};
+
+/// Arguments of `prevent_duplicate` only.
+pub(super) const DUPLICATE_ARGUMENTS: [&str; 1] = ["release_if"];
 
 /// `prevent_duplicate`, alone or with arguments.
 pub(crate) struct DuplicateOptions {
@@ -12,6 +15,7 @@ pub(crate) struct DuplicateOptions {
     pub(crate) per: Option<LitStr>,
     pub(crate) key: Option<LitStr>,
     pub(crate) message: Option<LitStr>,
+    pub(crate) release_if: Option<Expr>,
     /// Whether all its arguments are known and could be read.
     pub(crate) complete: bool,
 }
@@ -27,7 +31,8 @@ impl DuplicateOptions {
         let per = list.text("per", r#"per = "5s""#, diagnostics);
         let key = list.template("key", r#"key = "{order.id}""#, diagnostics);
         let message = list.template("message", MESSAGE, diagnostics);
-        Some(Self { span, per, key, message, complete: list.finish(diagnostics) && read })
+        let release_if = function("release_if", "release_if = Result::is_err", &mut list, diagnostics);
+        Some(Self { span, per, key, message, release_if, complete: list.finish(diagnostics) && read })
     }
 }
 

@@ -15,7 +15,23 @@ pub(super) const RULE_ARGUMENTS: [&str; 8] =
     ["count", "per", "algorithm", "capacity", "initial", "reset_after", "cron", "tz"];
 
 /// Arguments that apply to the whole call, and so to all rules.
-const CALL_ARGUMENTS: [&str; 7] = ["cost", "allow_zero_cost", "wait", "refund_if", "skip_if", "shadow", "limiter"];
+pub(super) const CALL_ARGUMENTS: [&str; 11] = [
+    "cost",
+    "allow_zero_cost",
+    "wait",
+    "refund_if",
+    "settle",
+    "skip_if",
+    "shadow",
+    "limiter",
+    "on_outage",
+    "deadline",
+    "warn_at",
+];
+
+const CONCURRENCY: [&str; 2] = ["concurrency", "lease"];
+const IN_CONCURRENCY: &str =
+    r#"is no argument of a rule; write `concurrency(limit = 10, lease = "30s")` beside the rule"#;
 
 /// One `rule(...)`. An option that could not be read is left out.
 pub(crate) struct RuleOptions {
@@ -48,6 +64,7 @@ impl RuleOptions {
             }
         }
         list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of the rule", diagnostics);
+        list.refuse(&CONCURRENCY, IN_CONCURRENCY, diagnostics);
         let before = diagnostics.count();
         let mut options = Self {
             complete: false,

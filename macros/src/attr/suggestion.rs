@@ -3,8 +3,7 @@
 use syn::parse::Parser as _;
 use syn::punctuated::Punctuated;
 use syn::{Expr, ExprLit, ExprMethodCall, Lit, Macro, Token};
-
-use crate::template::{Piece, scan};
+use tallygate_rules::{Piece, scan};
 
 /// Methods that leave the text of a value as it is: a placeholder does without them.
 const CONVERSIONS: [&str; 6] = ["to_string", "to_owned", "clone", "as_str", "as_ref", "into"];

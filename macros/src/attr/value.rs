@@ -3,8 +3,10 @@
 use proc_macro2::Ident;
 use syn::{Expr, ExprLit, ExprPath, ExprUnary, Lit, LitInt, Path, UnOp};
 
+use tallygate_rules::must_be_fraction;
+
 use crate::attr::arguments::Arguments;
-use crate::diagnostic::{Diagnostics, SpanRange};
+use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 
 pub(super) const MESSAGE: &str = r#"message = "try again in {@retry_after}""#;
 
@@ -16,6 +18,15 @@ pub(crate) enum Amount {
     Literal(LitInt),
     /// An expression that every call evaluates.
     Expression(Expr),
+}
+
+impl Amount {
+    pub(crate) fn span(&self) -> SpanRange {
+        match self {
+            Self::Literal(number) => number.span().into(),
+            Self::Expression(expression) => SpanRange::of_tokens(expression),
+        }
+    }
 }
 
 /// Takes a whole number, or an expression.
@@ -37,6 +48,29 @@ pub(super) fn amount(
         format!("`{name}` must be a whole number, like `{literal}`, or a `u64` expression, like `{expression}`");
     diagnostics.report(SpanRange::of_tokens(&amount), message);
     None
+}
+
+/// A number that may have a fraction, and its place.
+pub(crate) type Fraction = Spanned<f64>;
+
+/// Takes a number that may have a fraction.
+pub(super) fn fraction(
+    name: &'static str,
+    example: &str,
+    arguments: &mut Arguments,
+    diagnostics: &mut Diagnostics,
+) -> Option<Fraction> {
+    let written = arguments.expression(name, example, diagnostics)?;
+    let span = SpanRange::of_tokens(&written);
+    let number = match &written {
+        Expr::Lit(ExprLit { lit: Lit::Float(number), .. }) if number.suffix().is_empty() => number.base10_parse().ok(),
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => number.base10_parse().ok(),
+        _ => None,
+    };
+    if number.is_none() {
+        diagnostics.report(span, must_be_fraction(name, example));
+    }
+    number.map(|value| Spanned { value, span })
 }
 
 /// Takes an expression of a type that has no literals.
@@ -75,10 +109,10 @@ pub(super) fn function(
     }
 }
 
-/// Takes `name = identifier`.
+/// Takes `name = identifier`, the name of such an item.
 pub(super) fn identifier(
     name: &'static str,
-    example: &str,
+    [item, example]: [&str; 2],
     arguments: &mut Arguments,
     diagnostics: &mut Diagnostics,
 ) -> Option<Ident> {
@@ -90,7 +124,7 @@ pub(super) fn identifier(
     if identifier.is_none() {
         diagnostics.report(
             SpanRange::of_tokens(&value),
-            format_args!("`{name}` must be the name of a function, like `{example}`"),
+            format_args!("`{name}` must be the name of {item}, like `{example}`"),
         );
     }
     identifier

@@ -13,22 +13,18 @@ use crate::shape::{Binding, Function};
 //         pub async fn draw<T: Shop>(shop: &T, Json(user): Json<User>) -> Result<Prize, Error> { body }
 // Output: pub fn draw_limit<T: Shop>(shop: &T, Json(user): Json<User>) -> Check<'static> {
 //             let _ = (&shop, &user);
-//             let mut tallygate_subject = subject();
-//             push_value(&mut tallygate_subject, &user.id);
-//             check({ fn rules(…) { … } static POLICY: PolicyCell = …; POLICY.policy() }, installed(),
-//                   tallygate_subject, &Call::new())
+//             {
+//                 enum TallygateHere {}
+//                 static TALLYGATE_POLICY: PolicyCell = PolicyCell::beside::<TallygateHere>("draw", "1 per 1m", &[]);
+//                 TALLYGATE_POLICY.call(&user.id).check()
+//             }
 //         }
 pub(super) fn companion(name: &Ident, model: &Model, function: &Function) -> TokenStream {
     let expansion = Expansion { model, function, target: Target::Companion };
-    let private = expansion.private();
-    let values = expansion.call_values();
-    let policy = expansion.policy();
-    let limiter = expansion.limiter();
-    let options = expansion.options_value();
-    let body = quote_hygienic! {
-        #values
-        #private::check(#policy, #limiter, tallygate_subject, &#options)
-    };
+    let items = expansion.items();
+    let call = expansion.call();
+    let check = expansion.with_limiter(quote_hygienic!(#call.check()));
+    let body = quote_hygienic!({ #items #check });
     with_body(name, model.runtime.as_ref(), function, &body)
 }
 

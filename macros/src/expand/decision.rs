@@ -1,4 +1,4 @@
-//! The statement that awaits the decision, and returns the rejection of a denied call.
+//! The expression that awaits the decision, and returns the rejection of a denied call.
 
 use proc_macro2::TokenStream;
 use quote::quote_spanned;
@@ -8,42 +8,25 @@ use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, hygienic, quote_hygienic};
 
 impl Expansion<'_> {
+    /// Awaits the answer, and returns if it is a rejection. The permit is the value.
     pub(super) fn decision(self) -> TokenStream {
-        let decision = self.decision_or_return();
-        if self.model.skip_if.is_some() { self.if_not_skipped(&decision) } else { decision }
-    }
-
-    /// Awaits the decision, and returns if it is a rejection. With a refund, the permit is the value.
-    fn decision_or_return(self) -> TokenStream {
         let awaited = self.awaited();
         let message = self.message();
         let returned = self.returned_rejection();
-        let return_rejection = quote_hygienic!({
-            #message
-            return #returned;
-        });
-        if self.model.refund_if.is_none() {
-            return quote_hygienic! {
-                if let ::core::result::Result::Err(tallygate_rejection) = #awaited #return_rejection
-            };
-        }
         quote_hygienic! {
-            match #awaited {
+            match #awaited.await {
                 ::core::result::Result::Ok(tallygate_permit) => tallygate_permit,
-                ::core::result::Result::Err(tallygate_rejection) => #return_rejection
+                ::core::result::Result::Err(tallygate_rejection) => {
+                    #message
+                    return #returned;
+                }
             }
         }
     }
 
-    fn awaited(self) -> TokenStream {
-        let private = self.private();
-        let policy = self.policy();
-        if self.model.limiter.is_none() && !self.has_options() {
-            return quote_hygienic!(#private::enter(#policy, tallygate_subject).await);
-        }
-        let limiter = self.limiter();
-        let options = self.options_value();
-        quote_hygienic!(#private::enter_with(#policy, #limiter, tallygate_subject, #options).await)
+    /// Returns the name of the permit. Most of them are only kept, and so have a name that lints expect no use of.
+    pub(super) fn permit(self) -> TokenStream {
+        if self.model.is_refundable() { quote_hygienic!(tallygate_permit) } else { quote_hygienic!(_tallygate_permit) }
     }
 
     /// Returns the value that the function returns for a rejection.
@@ -54,6 +37,10 @@ impl Expansion<'_> {
             return self.rejected_by(reject);
         }
         let span = self.function.result_span();
+        if self.answers() {
+            let private = self.private_at(hygienic(span.first));
+            return quote_spanned!(hygienic(span.last)=> #private::rejected(tallygate_rejection));
+        }
         let runtime = self.runtime_at(hygienic(span.first));
         quote_spanned!(hygienic(span.last)=> #runtime::FromRejection::from_rejection(tallygate_rejection))
     }

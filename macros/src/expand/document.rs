@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt as _;
-use tallygate_rules::{Role, Rule, format_duration, implied_by};
+use tallygate_rules::{OnOutage, Role, Rule, format_duration, implied_by};
 
 use crate::attr::Amount;
 use crate::expand::code::{code, expression};
@@ -30,20 +30,29 @@ pub(super) fn attributes(model: &Model, function: &Function) -> TokenStream {
     }
 }
 
-/// The rules of a policy on one subject.
+/// The rules of one key.
 struct Group<'m> {
     key: Option<&'m Template>,
     rules: Vec<&'m RuleModel>,
 }
 
+/// Returns the rules by their keys. Where two tallies have the same key, the reader sees one.
 fn groups(model: &Model) -> Vec<Group<'_>> {
-    let group = |label: Option<&str>, key| {
-        let rules = model.rules.iter().filter(|rule| model.label(rule) == label).collect();
-        Group { key, rules }
-    };
-    let main = group(None, model.key.as_ref());
-    let others = model.other_subjects().into_iter().map(|other| group(Some(other.label), Some(other.key)));
-    [main].into_iter().chain(others).filter(|group| !group.rules.is_empty()).collect()
+    let main = model.key.as_ref();
+    let mut groups = vec![Group { key: main, rules: Vec::new() }];
+    for rule in &model.rules {
+        let key = model.own_key(rule).or(main);
+        match groups.iter_mut().find(|group| text(group.key) == text(key)) {
+            Some(group) => group.rules.push(rule),
+            None => groups.push(Group { key, rules: vec![rule] }),
+        }
+    }
+    groups.retain(|group| !group.rules.is_empty());
+    groups
+}
+
+fn text(key: Option<&Template>) -> Option<&str> {
+    key.map(|key| key.text.as_str())
 }
 
 /// Returns the limits in one sentence.
@@ -61,17 +70,30 @@ fn summary(model: &Model) -> String {
 }
 
 fn limits(model: &Model) -> String {
+    let mut paragraphs = rules(model);
+    paragraphs.push(beyond(model));
+    paragraphs.extend(options(model));
+    paragraphs.join("\n\n")
+}
+
+/// Returns what a call is rejected by, for who does not read the code.
+pub(super) fn rejecting(model: &Model) -> String {
+    let mut paragraphs = rules(model);
+    paragraphs.extend(ban(model));
+    paragraphs.join("\n\n")
+}
+
+/// Returns the rules of each subject.
+fn rules(model: &Model) -> Vec<String> {
     let mut paragraphs: Vec<_> = groups(model).iter().map(Group::list).collect();
     if let Some(policy) = &model.policy {
         let main_scope = scope(model.key.as_ref());
         paragraphs.push(format!("The limits of the policy {} hold {main_scope}.", expression(policy)));
         for OtherSubject { label, key } in model.other_subjects() {
-            paragraphs.push(format!("Its limits on the subject {} hold {}.", code(label), scope(Some(key))));
+            paragraphs.push(format!("Its limits on the subject {} hold {}.", code(label), scope(key)));
         }
     }
-    paragraphs.push(beyond(model));
-    paragraphs.extend(options(model));
-    paragraphs.join("\n\n")
+    paragraphs
 }
 
 impl Group<'_> {
@@ -109,16 +131,18 @@ fn beyond(model: &Model) -> String {
     }
 }
 
+fn ban(model: &Model) -> Option<String> {
+    let ban = model.ban.as_ref()?.ban;
+    let banned = match &model.key {
+        Some(key) => format!("{} is banned", code(&key.text)),
+        None => "all calls are banned".to_owned(),
+    };
+    let within = code(&format_duration(ban.within()));
+    let duration = code(&format_duration(ban.duration()));
+    Some(format!("After {} denials within {within}, {banned} for {duration}.", ban.denials()))
+}
+
 fn options(model: &Model) -> impl Iterator<Item = String> {
-    let ban = model.ban.as_ref().map(|model| model.ban).map(|ban| {
-        let banned = match &model.key {
-            Some(key) => format!("{} is banned", code(&key.text)),
-            None => "all calls are banned".to_owned(),
-        };
-        let within = code(&format_duration(ban.within()));
-        let duration = code(&format_duration(ban.duration()));
-        format!("After {} denials within {within}, {banned} for {duration}.", ban.denials())
-    });
     let cost = model.cost.as_ref().map(|cost| match cost {
         Amount::Literal(cost) => format!("Each call counts as {cost}."),
         Amount::Expression(cost) if model.allow_zero_cost.is_some() => {
@@ -130,11 +154,19 @@ fn options(model: &Model) -> impl Iterator<Item = String> {
         .refund_if
         .as_ref()
         .map(|refund_if| format!("A call is refunded if {} holds for its result.", expression(refund_if)));
+    let settle = model.settle.as_ref();
+    let settle = settle.map(|settle| format!("Afterwards it counts as what it has used: {}.", expression(settle)));
     let skip = model.skip_if.as_ref().map(|skip_if| format!("Calls with {} are not limited.", expression(skip_if)));
+    let outage = model.on_outage.as_ref().and_then(|on_outage| match on_outage.value {
+        OnOutage::Deny => Some("While Redis is away, calls are rejected."),
+        OnOutage::Local => Some("While Redis is away, each process decides by what it has admitted itself."),
+        OnOutage::Allow => Some("While Redis is away, calls are admitted and not counted."),
+        _ => None,
+    });
     let companion = model.check_fn.as_ref().map(|check_fn| {
         format!("{} returns the check of a call, to see where the limits stand.", code(&check_fn.unraw().to_string()))
     });
-    [ban, cost, refund, skip, companion].into_iter().flatten()
+    [ban(model), cost, settle, refund, skip, outage.map(str::to_owned), companion].into_iter().flatten()
 }
 
 /// Returns a rule in words.
@@ -151,7 +183,12 @@ fn item(model: &RuleModel, position: usize, rules: &[Rule]) -> String {
     [Some(limited), count, implied, name].into_iter().flatten().collect()
 }
 
-/// Returns a limit as a span of code, without the rule's name.
+/// Returns a limit without the rule's name, as a span of code as far as that is clear.
 fn limit(rule: &Rule) -> String {
+    if rule.role() == Role::Concurrency {
+        let calls = if rule.count() == 1 && !rule.is_varying() { "call" } else { "calls" };
+        let limit = if rule.is_varying() { code("n") } else { rule.count().to_string() };
+        return format!("{limit} {calls} under way");
+    }
     code(&format!("{rule:#}"))
 }

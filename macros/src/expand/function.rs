@@ -9,30 +9,32 @@ use crate::shape::{Additions, Function};
 
 // Input:  async fn send_code(phone: &str) -> Result<(), Rejection> { body }
 // Output: async fn send_code(phone: &str) -> Result<(), Rejection> {
-//             {
-//                 let tallygate_limiter = …;                               // with `limiter`
-//                 let mut tallygate_subject = subject();
-//                 push_literal(&mut tallygate_subject, "sms:");
-//                 push_value(&mut tallygate_subject, &phone);
-//                 let tallygate_counts = [1, user.plan.calls()];           // with a count that varies
-//                 let tallygate_options = Call::new().cost(…);             // with options of the call
-//                 if let Err(tallygate_rejection) = enter({ fn rules(…) { … } static POLICY: PolicyCell = …;
-//                                                           POLICY.policy() }, tallygate_subject).await {
-//                     return FromRejection::from_rejection(tallygate_rejection.with_message(…));
-//                 }
-//             }
+//             let _tallygate_permit = match {
+//                 enum TallygateHere {}
+//                 static TALLYGATE_POLICY: PolicyCell = PolicyCell::around::<TallygateHere>("1 per 1m", &["sms:"]);
+//                 TALLYGATE_POLICY.enter(&*phone)
+//             }.await {
+//                 Ok(tallygate_permit) => tallygate_permit,
+//                 Err(tallygate_rejection) => return FromRejection::from_rejection(tallygate_rejection.with_message(…)),
+//             };
 //             body
 //         }
+// A call that has options is made up before it is decided:
+//                 match limiter([&self.limiter]) {
+//                     tallygate_limiter => TALLYGATE_POLICY.call(&*phone).limiter(tallygate_limiter).cost([3]).enter()
+//                 }
 /// Returns the function with the check before its body, or before the async block that its body ends with.
 ///
-/// No expression of the user's stands where an item of the expansion is visible. All borrows of arguments end before the
-/// await, so the future is `Send` if it was so without the attribute.
+/// All borrows of arguments end before the await, so the future is `Send` if it was so without the attribute. It holds
+/// nothing of the call but what it awaits, and then the permit, until the body is over: by its end, by `return` or `?`, by
+/// a panic, or because the future is dropped. That is when the call is no longer under way.
 pub(super) fn limited(model: &Model, function: &Function) -> TokenStream {
     let expansion = Expansion { model, function, target: Target::Limited };
     function.with(&Additions {
         attributes: document::attributes(model, function),
         preparation: expansion.preparation(),
         decision: expansion.decision(),
-        refund: model.refund_if.as_ref().map(|refund_if| expansion.refund(refund_if)),
+        permit: expansion.permit(),
+        epilogue: expansion.epilogue(),
     })
 }

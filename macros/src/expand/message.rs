@@ -1,12 +1,13 @@
 //! The message of a rejection.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::format_ident;
+use quote::{format_ident, quote_spanned};
+use tallygate_rules::Filter;
 
 use crate::diagnostic::SpanRange;
-use crate::expand::context::{Expansion, quote_hygienic};
+use crate::expand::context::{Expansion, hygienic, quote_hygienic};
 use crate::model::Denier;
-use crate::template::{Filter, Part, Placeholder, RejectionField, Template};
+use crate::template::{Part, Placeholder, RejectionField, Template};
 
 impl<'m> Expansion<'m> {
     /// Puts the message of the rule that denied the call into the rejection, or the message of the policy.
@@ -26,10 +27,10 @@ impl<'m> Expansion<'m> {
         }
     }
 
-    /// Renders the values of messages that cannot be rendered when the call is rejected.
-    pub(super) fn message_values(self) -> TokenStream {
+    /// Renders the values that cannot be rendered when they are needed.
+    pub(super) fn early_value_statements(self) -> TokenStream {
         let value = |value: EarlyValue<'m>| {
-            let pushed = self.push("push_shown", &quote_hygienic!(&mut tallygate_value), value.placeholder, value.span);
+            let pushed = self.push(&quote_hygienic!(&mut tallygate_value), value.placeholder, value.span);
             let name = value.name;
             quote_hygienic! {
                 let #name = {
@@ -42,7 +43,17 @@ impl<'m> Expansion<'m> {
         self.early_values().map(value).collect()
     }
 
-    pub(super) fn message_value_names(self) -> impl Iterator<Item = Ident> {
+    /// Stands for these values in a call that is not limited.
+    pub(super) fn no_early_values(self) -> TokenStream {
+        let names = self.early_value_names();
+        quote_hygienic!(#(let #names = ::std::string::String::new();)*)
+    }
+
+    pub(super) fn has_early_values(self) -> bool {
+        self.early_values().next().is_some()
+    }
+
+    pub(super) fn early_value_names(self) -> impl Iterator<Item = Ident> {
         self.early_values().map(|value| value.name)
     }
 
@@ -72,7 +83,7 @@ impl<'m> Expansion<'m> {
                 let name = early_name(denier, index);
                 quote_hygienic!(#private::push_string(#target, #name);)
             }
-            Part::Value(placeholder) => self.push("push_shown", &target, placeholder, message.span),
+            Part::Value(placeholder) => self.push(&target, placeholder, message.span),
             Part::Rejection(RejectionField::RetryAfter) => {
                 quote_hygienic!(#private::push_retry_after(#target, &tallygate_rejection);)
             }
@@ -86,31 +97,43 @@ impl<'m> Expansion<'m> {
         }
     }
 
+    /// Appends the value of a placeholder, at the place of its template: an error about its type is reported there.
+    fn push(self, target: &TokenStream, placeholder: &Placeholder, span: SpanRange) -> TokenStream {
+        if placeholder.is_of_context() {
+            return self.push_in_context(target, placeholder, span);
+        }
+        let private = self.private_at(hygienic(span.first));
+        let value = self.value(placeholder, span);
+        quote_spanned!(hygienic(span.last)=> #private::push_shown(#target, #value);)
+    }
+
     fn early_values(self) -> impl Iterator<Item = EarlyValue<'m>> {
-        self.model.messages().flat_map(move |(denier, message)| {
+        let of_messages = self.model.messages().flat_map(move |(denier, message)| {
             message.parts.iter().enumerate().filter_map(move |(index, part)| match part {
                 Part::Value(placeholder) if self.is_early(placeholder) => {
                     Some(EarlyValue { name: early_name(denier, index), placeholder, span: message.span })
                 }
                 _ => None,
             })
-        })
+        });
+        of_messages.chain(self.late_key_values())
     }
 
     /// Returns whether the value is rendered before the decision.
     ///
-    /// A future of the user's own must not capture an argument for it, and the limiter, which a digest needs, is moved into
-    /// the decision.
+    /// A future of the user's own must not capture an argument for it, and no limiter that the user named, which a digest
+    /// needs, is held over the await.
     fn is_early(self, placeholder: &Placeholder) -> bool {
-        self.function.is_split() || placeholder.filters.contains(&Filter::Hash)
+        let needs_limiter = self.model.limiter.is_some() && placeholder.filters.contains(&Filter::Hash);
+        needs_limiter || self.function.is_split() && !placeholder.is_of_context()
     }
 }
 
-/// A value of a message that is rendered before the decision.
-struct EarlyValue<'m> {
-    name: Ident,
-    placeholder: &'m Placeholder,
-    span: SpanRange,
+/// A value of a message, or of a late key, that is rendered before the decision.
+pub(super) struct EarlyValue<'m> {
+    pub(super) name: Ident,
+    pub(super) placeholder: &'m Placeholder,
+    pub(super) span: SpanRange,
 }
 
 fn early_name(denier: Denier, part: usize) -> Ident {

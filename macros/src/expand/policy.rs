@@ -1,132 +1,107 @@
-//! The policy, which is built at the first call, and the counts that each call evaluates.
+//! The items of an expansion: the policy, which is built at the first call, and what it is named after.
+//!
+//! The expressions of the user see them, so they have names that are nobody's.
 
 use std::time::Duration;
 
 use proc_macro2::TokenStream;
-use quote::ToTokens;
 use syn::ext::IdentExt as _;
-use tallygate_rules::{Algorithm, Ban, Role, Rule, TokenBucket};
+use tallygate_rules::{OnOutage, Rule, format_rules};
 
 use crate::debug;
 use crate::diagnostic::Spanned;
 use crate::expand::context::{Expansion, Target, quote_hygienic};
-use crate::model::RuleModel;
+use crate::expand::subject::texts;
 
 impl Expansion<'_> {
-    pub(super) fn policy(self) -> TokenStream {
+    /// Declares the policy, unless it is built elsewhere.
+    pub(super) fn items(self) -> TokenStream {
         if self.model.policy.is_some() {
-            return quote_hygienic!(tallygate_policy);
+            return TokenStream::new();
         }
         let private = self.private();
         let debug = debug::track_variable();
-        let rules = self.model.rules.iter().map(|rule| self.rule(rule));
-        let ban = self.model.ban.as_ref().map(|model| self.ban(model.ban));
         let cell = self.policy_cell();
-        let policy = quote_hygienic!({
-            #debug
-            fn rules(tallygate_rules: &mut #private::Rules) {
-                #(#rules)*
-                #ban
-            }
-            static POLICY: #private::PolicyCell = #private::PolicyCell::#cell;
-            POLICY.policy()
+        let labels = self.labels();
+        let released = self.released_key();
+        let ban = self.ban();
+        let settings = self.settings();
+        let key = self.key();
+        // A policy without a name is named after the path of an item in the function: only that has the type of a method.
+        let here = self.model.name.is_none().then(|| {
+            quote_hygienic!(
+                enum TallygateHere {}
+            )
         });
-        if self.has_varying_counts() {
-            return quote_hygienic!(#private::with_counts(#policy, tallygate_counts));
+        quote_hygienic! {
+            #debug
+            #here
+            static TALLYGATE_POLICY: #private::PolicyCell = #private::PolicyCell::#cell #key #labels #released #ban #settings;
         }
-        policy
     }
 
-    /// A policy without a name is named after the path of an item in the function: only that has the type of a method.
     fn policy_cell(self) -> TokenStream {
+        let rules: Vec<Rule> = self.model.rules.iter().map(|model| model.rule.clone()).collect();
+        // The compiler works on a single token of them; the first call reads it.
+        let rules = format_rules(&rules);
+        let key = self.model.key.as_ref();
+        let texts = texts(key);
         if let Some(Spanned { value, .. }) = &self.model.name {
-            return quote_hygienic!(named(#value, rules));
+            return quote_hygienic!(named(#value, #rules, #texts));
         }
         match self.target {
-            Target::Limited => quote_hygienic!(unnamed(rules, rules)),
+            Target::Limited => quote_hygienic!(around::<TallygateHere>(#rules, #texts)),
             Target::Companion => {
                 let function = self.function.signature.ident.unraw().to_string();
-                quote_hygienic!(unnamed_beside(#function, rules, rules))
+                quote_hygienic!(beside::<TallygateHere>(#function, #rules, #texts))
             }
         }
     }
 
-    fn ban(self, ban: Ban) -> TokenStream {
+    /// Sets the template of the key, which a file may repeat and tools show.
+    fn key(self) -> Option<TokenStream> {
+        let key = self.model.key.as_ref()?;
+        let text = &key.text;
+        Some(quote_hygienic!(.key(#text)))
+    }
+
+    /// Sets the labels of the rules on other subjects, by the positions of these rules.
+    fn labels(self) -> Option<TokenStream> {
+        let rules = self.model.rules.iter().enumerate();
+        let labels = rules.filter_map(|(position, rule)| self.model.label(rule).map(|label| (position, label)));
+        let labels: Vec<_> = labels.map(|(position, label)| quote_hygienic!((#position, #label))).collect();
+        (!labels.is_empty()).then(|| quote_hygienic!(.on(&[#(#labels),*])))
+    }
+
+    /// Sets the template of the key of duplicates that are released, whose label is another text.
+    fn released_key(self) -> Option<TokenStream> {
+        let key = self.model.release()?.key;
+        let text = key.map_or("", |key| key.text.as_str());
+        Some(quote_hygienic!(.released_key(#text)))
+    }
+
+    /// Sets what becomes of calls that the backend does not decide in time, and from where a subject is near a limit.
+    fn settings(self) -> TokenStream {
         let private = self.private();
+        let on_outage = self.model.on_outage.as_ref().map(|on_outage| match on_outage.value {
+            OnOutage::Local => quote_hygienic!(.on_outage(#private::OnOutage::Local)),
+            OnOutage::Allow => quote_hygienic!(.on_outage(#private::OnOutage::Allow)),
+            _ => quote_hygienic!(.on_outage(#private::OnOutage::Deny)),
+        });
+        let deadline = self.model.deadline.as_ref().map(|deadline| duration(deadline.value));
+        let deadline = deadline.map(|deadline| quote_hygienic!(.deadline(#deadline)));
+        let warn_at = self.model.warn_at.as_ref().map(|share| share.value);
+        let warn_at = warn_at.map(|share| quote_hygienic!(.warn_at(#share)));
+        quote_hygienic!(#on_outage #deadline #warn_at)
+    }
+
+    fn ban(self) -> Option<TokenStream> {
+        let private = self.private();
+        let ban = self.model.ban.as_ref()?.ban;
         let denials = ban.denials();
         let within = duration(ban.within());
         let ban_duration = duration(ban.duration());
-        quote_hygienic!(tallygate_rules.ban(#private::Ban::new(#denials, #within, #ban_duration));)
-    }
-
-    /// Evaluates the counts of all rules, if one of them varies.
-    pub(super) fn counts(self) -> TokenStream {
-        if !self.has_varying_counts() {
-            return TokenStream::new();
-        }
-        let count = |model: &RuleModel| match &model.count {
-            Some(varying) => self.function.in_scope(varying),
-            None => model.rule.count().into_token_stream(),
-        };
-        let counts = self.model.rules.iter().map(count);
-        let number = self.model.rules.len();
-        quote_hygienic!(let tallygate_counts: [::core::primitive::u64; #number] = [#(#counts),*];)
-    }
-
-    pub(super) fn has_varying_counts(self) -> bool {
-        self.model.rules.iter().any(|rule| rule.count.is_some())
-    }
-
-    fn rule(self, model: &RuleModel) -> TokenStream {
-        let rule = &model.rule;
-        let limit = self.limit(rule);
-        let varying = rule.is_varying().then(|| quote_hygienic!(.varying()));
-        let named = rule.name().map(|name| quote_hygienic!(.named(#name)));
-        let rule = quote_hygienic!(#limit #varying #named);
-        match self.model.label(model) {
-            None => quote_hygienic!(tallygate_rules.rule(#rule);),
-            Some(label) => quote_hygienic!(tallygate_rules.rule_on(#label, #rule);),
-        }
-    }
-
-    fn limit(self, rule: &Rule) -> TokenStream {
-        let private = self.private();
-        let count = rule.count();
-        match (rule.role(), rule.algorithm()) {
-            (Role::Duplicate, Algorithm::SlidingWindow { per }) => {
-                let per = duration(*per);
-                quote_hygienic!(#private::Rule::duplicate(#per))
-            }
-            (_, Algorithm::SlidingWindow { per }) => {
-                let per = duration(*per);
-                quote_hygienic!(#private::Rule::sliding_window(#count, #per))
-            }
-            (_, Algorithm::FixedWindow { per }) => {
-                let per = duration(*per);
-                quote_hygienic!(#private::Rule::fixed_window(#count, #per))
-            }
-            (_, Algorithm::SlidingCounter { per }) => {
-                let per = duration(*per);
-                quote_hygienic!(#private::Rule::sliding_counter(#count, #per))
-            }
-            (_, Algorithm::TokenBucket(bucket)) => self.bucket(bucket, count),
-            #[cfg(feature = "cron")]
-            (_, Algorithm::Cron { schedule }) => {
-                let expression = schedule.expression();
-                let zone = schedule.zone();
-                quote_hygienic!(#private::cron(#count, #expression, #zone))
-            }
-            _ => unreachable!("the attribute has no other algorithms"),
-        }
-    }
-
-    fn bucket(self, bucket: &TokenBucket, count: u64) -> TokenStream {
-        let private = self.private();
-        let per = duration(bucket.per());
-        let capacity = bucket.capacity().map(|tokens| quote_hygienic!(.with_capacity(#tokens)));
-        let initial = bucket.initial().map(|tokens| quote_hygienic!(.with_initial(#tokens)));
-        let reset_after = bucket.reset_after().map(duration).map(|idle| quote_hygienic!(.with_reset_after(#idle)));
-        quote_hygienic!(#private::Rule::from_bucket(#count, #private::TokenBucket::new(#per) #capacity #initial #reset_after))
+        Some(quote_hygienic!(.ban(#private::Ban::new(#denials, #within, #ban_duration))))
     }
 }
 

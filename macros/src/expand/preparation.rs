@@ -1,87 +1,76 @@
-//! The statements before the decision: they evaluate the user's expressions while all arguments are in scope.
+//! What comes before the await: the user's expressions are evaluated, and the call is decided or kept for its future.
 
 use proc_macro2::TokenStream;
 use quote::quote_spanned;
-use syn::Expr;
 
 use crate::diagnostic::SpanRange;
-use crate::expand::context::{Expansion, borrowed, hygienic, quote_hygienic};
+use crate::expand::context::{Expansion, hygienic, quote_hygienic};
 
 impl Expansion<'_> {
+    /// Returns the statements that stand where all arguments are in scope, before those that await the answer.
     pub(super) fn preparation(self) -> TokenStream {
-        match &self.model.skip_if {
-            Some(skip_if) => self.unless_skipped(skip_if),
-            None => self.prepared_values(),
+        if self.function.is_split() {
+            let (call, kept) = (self.with_value_names(quote_hygienic!(tallygate_call)), self.kept());
+            quote_hygienic!(let #call = #kept;)
+        } else if self.has_early_values() {
+            let (entering, entered) = (self.with_value_names(quote_hygienic!(tallygate_entering)), self.entered());
+            quote_hygienic!(let #entering = #entered;)
+        } else {
+            TokenStream::new()
         }
     }
 
-    /// Makes the decision one about the prepared values, if the call is not skipped.
-    pub(super) fn if_not_skipped(self, decision: &TokenStream) -> TokenStream {
-        let names = self.prepared_names();
-        // With a refund, the decision has a value: the permit, which a skipped call does not have.
-        let no_permit = self.model.refund_if.as_ref().map(|_| quote_hygienic!(else { ::core::option::Option::None }));
-        quote_hygienic! {
-            if let ::core::option::Option::Some(#names) = tallygate_prepared {
-                #decision
-            } #no_permit
+    /// Returns what the function awaits: the answer to the call.
+    pub(super) fn awaited(self) -> TokenStream {
+        if self.has_late_keys() {
+            self.entered_late()
+        } else if self.function.is_split() {
+            quote_hygienic!(tallygate_call.enter())
+        } else if self.has_early_values() {
+            quote_hygienic!(tallygate_entering)
+        } else {
+            self.entered()
         }
     }
 
-    /// Evaluates what makes up a call: who decides, by which rules, for which subjects, with which options.
-    pub(super) fn call_values(self) -> TokenStream {
-        let limiter = self.named_limiter();
-        let policy = self.named_policy();
-        let subject = self.main_subject();
-        let counts = self.counts();
-        let options = self.options();
-        quote_hygienic!(#limiter #policy #subject #counts #options)
+    /// Decides the call, at least as far as this process can.
+    fn entered(self) -> TokenStream {
+        let private = self.private();
+        self.prepared(&self.entering(), &quote_hygienic!(#private::Entering::skipped()))
     }
 
-    fn prepared_values(self) -> TokenStream {
-        let call_values = self.call_values();
-        let message_values = self.message_values();
-        quote_hygienic!(#call_values #message_values)
+    /// Keeps the call for a future of the user's own, which captures no argument for it.
+    fn kept(self) -> TokenStream {
+        let private = self.private();
+        let call = self.call();
+        let kept = if self.has_late_keys() { quote_hygienic!(keep_without_subject()) } else { quote_hygienic!(keep()) };
+        self.prepared(&quote_hygienic!(#call.#kept), &quote_hygienic!(#private::Kept::skipped()))
     }
 
-    fn unless_skipped(self, skip_if: &Expr) -> TokenStream {
+    /// Returns a block with what is made of the call, and the values that are rendered before it.
+    ///
+    /// The block drops all temporaries at its end: it has the edition of this crate, whatever that of the user.
+    fn prepared(self, call: &TokenStream, skipped: &TokenStream) -> TokenStream {
+        let items = self.items();
+        let values = self.early_value_statements();
+        let call = self.with_value_names(call.clone());
+        let called = if self.has_early_values() { quote_hygienic!({ #values #call }) } else { call };
+        let called = self.with_limiter(called);
+        let Some(skip_if) = &self.model.skip_if else { return quote_hygienic!({ #items #called }) };
         let span = SpanRange::of_tokens(skip_if);
         let skip_if = self.function.in_scope(skip_if);
-        let skipped = quote_spanned!(hygienic(span.last)=> (#skip_if));
-        let values = self.prepared_values();
-        let names = self.prepared_names();
-        quote_hygienic! {
-            let tallygate_prepared = if #skipped {
-                ::core::option::Option::None
-            } else {
-                #values
-                ::core::option::Option::Some(#names)
-            };
+        let is_skipped = quote_spanned!(hygienic(span.last)=> (#skip_if));
+        let no_values = self.no_early_values();
+        let skipped = self.with_value_names(skipped.clone());
+        quote_hygienic!({ #items if #is_skipped { #no_values #skipped } else { #called } })
+    }
+
+    /// Returns an expression or a pattern and behind it, if there are any, the values that are needed later.
+    fn with_value_names(self, first: TokenStream) -> TokenStream {
+        if !self.has_early_values() {
+            return first;
         }
-    }
-
-    /// Returns the names of the prepared values, as a pattern or as a value.
-    fn prepared_names(self) -> TokenStream {
-        let limiter = self.model.limiter.as_ref().map(|_| quote_hygienic!(tallygate_limiter,));
-        let policy = self.model.policy.as_ref().map(|_| quote_hygienic!(tallygate_policy,));
-        let counts = self.has_varying_counts().then(|| quote_hygienic!(tallygate_counts,));
-        let options = self.has_options().then(|| quote_hygienic!(tallygate_options,));
-        let message_values = self.message_value_names();
-        quote_hygienic!((#limiter #policy tallygate_subject, #counts #options #(#message_values,)*))
-    }
-
-    /// Evaluates the limiter in a statement of its own, so that no temporary of its expression lives until the await.
-    fn named_limiter(self) -> TokenStream {
-        let Some(limiter) = &self.model.limiter else { return TokenStream::new() };
-        let private = self.private();
-        let borrowed = borrowed(&self.function.in_scope(limiter), SpanRange::of_tokens(limiter));
-        quote_hygienic!(let tallygate_limiter = #private::limiter([#borrowed]);)
-    }
-
-    /// Evaluates a policy that is built elsewhere.
-    fn named_policy(self) -> TokenStream {
-        let Some(policy) = &self.model.policy else { return TokenStream::new() };
-        let private = self.private();
-        let borrowed = borrowed(&self.function.in_scope(policy), SpanRange::of_tokens(policy));
-        quote_hygienic!(let tallygate_policy = #private::named([#borrowed]);)
+        let names = self.early_value_names();
+        quote_hygienic!((#first, #(#names),*))
     }
 }

@@ -1,47 +1,78 @@
-//! Subjects, which own their rendered text, and the values of placeholders.
+//! Subjects: the text of a key, and the values of its placeholders.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
+use tallygate_rules::Filter;
 
 use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, borrowed, hygienic, quote_hygienic};
-use crate::template::{Filter, Part, Placeholder, Template, escape};
+use crate::template::{Part, Placeholder, Template, escape};
 
-impl Expansion<'_> {
-    pub(super) fn main_subject(self) -> TokenStream {
-        let private = self.private();
-        match &self.model.key {
-            None => quote_hygienic!(let tallygate_subject = #private::subject();),
-            Some(key) => {
-                let parts = self.parts(key);
-                quote_hygienic!(let mut tallygate_subject = #private::subject(); #parts)
-            }
+/// Returns the text before each value of a key, and after the last one.
+pub(super) fn texts(key: Option<&Template>) -> TokenStream {
+    let mut texts = vec![String::new()];
+    for part in key.iter().flat_map(|key| &key.parts) {
+        match (part, texts.last_mut()) {
+            (Part::Text(text), Some(last)) => last.push_str(&escape(text)),
+            _ => texts.push(String::new()),
         }
     }
+    let written = texts.iter().rposition(|text| !text.is_empty()).map_or(0, |last| last + 1);
+    texts.truncate(written);
+    quote_hygienic!(&[#(#texts),*])
+}
 
-    /// Renders a key as an expression.
-    pub(super) fn subject(self, key: &Template) -> TokenStream {
-        let private = self.private();
-        let parts = self.parts(key);
-        quote_hygienic!({
-            let mut tallygate_subject = #private::subject();
-            #parts
-            tallygate_subject
+/// Returns values as pairs of the first and the others.
+pub(super) fn paired(values: impl Iterator<Item = TokenStream>) -> TokenStream {
+    let paired = |others, value| quote_hygienic!((#value, #others));
+    values.collect::<Vec<_>>().into_iter().rev().reduce(paired).unwrap_or_else(|| quote_hygienic!(()))
+}
+
+impl Expansion<'_> {
+    /// Returns the values of a key: nothing, one of them, or pairs of the first and the others.
+    pub(super) fn values(self, key: Option<&Template>) -> TokenStream {
+        let value = |(placeholder, span): (&Placeholder, _)| {
+            if placeholder.is_of_context() {
+                self.in_context(placeholder, span, &self.limiter())
+            } else {
+                self.value(placeholder, span)
+            }
+        };
+        let placeholders =
+            key.into_iter().flat_map(|key| key.placeholders().map(|placeholder| (placeholder, key.span)));
+        paired(placeholders.map(value))
+    }
+
+    /// Borrows a value, filtered. An error about its type is reported at its template.
+    pub(super) fn value(self, placeholder: &Placeholder, span: SpanRange) -> TokenStream {
+        let root = self.function.binding(&placeholder.root);
+        let value = root.map(|root| placeholder.expression(&root, span)).into_token_stream();
+        if placeholder.is_argument() && self.function.is_text(&placeholder.root) {
+            // As it is, and not behind a second reference: text takes no formatting.
+            return quote_spanned!(hygienic(span.last)=> &*#value);
+        }
+        placeholder.filters.iter().fold(borrowed(&value, span), |value, filter| {
+            let filtered = self.filtered(*filter, &value, span, &self.limiter());
+            quote_spanned!(hygienic(span.last)=> &#filtered)
         })
     }
 
-    /// Appends the value of a placeholder, at the place of its template: an error about its type is reported there.
-    pub(super) fn push(
+    pub(super) fn filtered(
         self,
-        function: &str,
-        target: &TokenStream,
-        placeholder: &Placeholder,
+        filter: Filter,
+        value: &TokenStream,
         span: SpanRange,
+        limiter: &TokenStream,
     ) -> TokenStream {
-        let function = Ident::new(function, hygienic(span.last));
         let private = self.private_at(hygienic(span.first));
-        let value = self.value(placeholder, span);
-        quote_spanned!(hygienic(span.last)=> #private::#function(#target, #value);)
+        let call = match filter {
+            Filter::Debug => quote_hygienic!(debug(#value)),
+            Filter::Lower => quote_hygienic!(lower(#value)),
+            Filter::Trim => quote_hygienic!(trim(#value)),
+            Filter::Hash => quote_hygienic!(hash(#value, #limiter)),
+            Filter::Subnet => quote_hygienic!(subnet(#value)),
+        };
+        quote_spanned!(hygienic(span.last)=> #private::#call)
     }
 
     /// Returns the limiter of the call: the named one, or the installed one.
@@ -51,43 +82,5 @@ impl Expansion<'_> {
         }
         let private = self.private();
         quote_hygienic!(#private::installed())
-    }
-
-    fn parts(self, key: &Template) -> TokenStream {
-        let private = self.private();
-        let target = quote_hygienic!(&mut tallygate_subject);
-        let part = |part: &Part| match part {
-            Part::Text(text) => {
-                let text = escape(text);
-                quote_hygienic!(#private::push_literal(#target, #text);)
-            }
-            Part::Value(placeholder) => self.push("push_value", &target, placeholder, key.span),
-            Part::Rejection(_) => TokenStream::new(),
-        };
-        key.parts.iter().map(part).collect()
-    }
-
-    /// Borrows a value, filtered.
-    fn value(self, placeholder: &Placeholder, span: SpanRange) -> TokenStream {
-        let root = self.function.binding(&placeholder.root);
-        let value = root.map(|root| placeholder.expression(&root, span)).into_token_stream();
-        placeholder.filters.iter().fold(borrowed(&value, span), |value, filter| {
-            let filtered = self.filtered(*filter, &value, span);
-            quote_spanned!(hygienic(span.last)=> &#filtered)
-        })
-    }
-
-    fn filtered(self, filter: Filter, value: &TokenStream, span: SpanRange) -> TokenStream {
-        let private = self.private_at(hygienic(span.first));
-        let call = match filter {
-            Filter::Lower => quote_hygienic!(lower(#value)),
-            Filter::Trim => quote_hygienic!(trim(#value)),
-            Filter::Hash => {
-                let limiter = self.limiter();
-                quote_hygienic!(hash(#value, &#limiter))
-            }
-            Filter::Subnet => quote_hygienic!(subnet(#value)),
-        };
-        quote_spanned!(hygienic(span.last)=> #private::#call)
     }
 }

@@ -1,12 +1,10 @@
 //! The model of a rule, whose arguments have to fit its algorithm.
 
-use std::time::Duration;
+use syn::{Expr, LitStr};
+use tallygate_rules::{ArgumentError, DUPLICATE_PER, Field, MAX_LEASE, Rule, RuleArguments};
 
-use syn::{Expr, LitInt, LitStr};
-use tallygate_rules::{DUPLICATE_PER, Field, Rule, TokenBucket, nearest};
-
-use crate::attr::{Amount, DuplicateOptions, RuleOptions};
-use crate::diagnostic::{Diagnostics, SpanRange, error};
+use crate::attr::{Amount, ConcurrencyOptions, DuplicateOptions, RuleOptions};
+use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::model::value::{duration, number, template};
 use crate::template::{Purpose, Template};
 
@@ -19,29 +17,13 @@ pub(crate) struct RuleModel {
     pub(crate) key: Option<Template>,
     /// The text of a rejection by the rule.
     pub(crate) message: Option<Template>,
+    /// When the hits of a call are taken back from this rule alone.
+    pub(crate) release_if: Option<Expr>,
     /// Whether all its arguments could be read. Valid values take the places of the others.
     pub(crate) complete: bool,
     pub(crate) span: SpanRange,
     spans: Vec<(Field, SpanRange)>,
 }
-
-/// The algorithms, by their names in the attribute.
-#[derive(Clone, Copy, PartialEq)]
-enum Algorithm {
-    SlidingWindow,
-    FixedWindow,
-    SlidingCounter,
-    TokenBucket,
-    /// A rule with the argument `cron`.
-    Cron,
-}
-
-const ALGORITHMS: [(&str, Algorithm); 4] = [
-    ("sliding_window", Algorithm::SlidingWindow),
-    ("fixed_window", Algorithm::FixedWindow),
-    ("sliding_counter", Algorithm::SlidingCounter),
-    ("token_bucket", Algorithm::TokenBucket),
-];
 
 impl RuleModel {
     pub(crate) fn duplicate(options: &DuplicateOptions, diagnostics: &mut Diagnostics) -> Self {
@@ -53,6 +35,7 @@ impl RuleModel {
             key: template(options.key.as_ref(), Purpose::Key, diagnostics),
             complete: options.complete && diagnostics.count() == before,
             message: template(options.message.as_ref(), Purpose::Message, diagnostics),
+            release_if: options.release_if.clone(),
             span: options.span,
             spans: options.per.iter().map(|per| (Field::Per, SpanRange::from(per.span()))).collect(),
         }
@@ -65,17 +48,25 @@ impl RuleModel {
         let key = template(options.key.as_ref(), Purpose::Key, diagnostics);
         let message = template(options.message.as_ref(), Purpose::Message, diagnostics);
         let spans = spans(&options);
-        let rule = match &options.name {
-            Some(name) => rule.named(name.value()),
-            None => rule,
-        };
-        let (rule, count) = match options.count {
-            Some(Amount::Literal(count)) => (rule.with_count(number(&count)), None),
-            Some(Amount::Expression(count)) => (rule.varying(), Some(count)),
-            // It could not be read. A count that varies is compared with no other.
-            None => (rule.varying(), None),
-        };
-        Self { rule, count, key, message, complete, span: options.span, spans }
+        let (rule, count) = counted(named(rule, options.name.as_ref()), options.count);
+        Self { rule, count, key, message, release_if: None, complete, span: options.span, spans }
+    }
+
+    pub(crate) fn concurrency(options: ConcurrencyOptions, diagnostics: &mut Diagnostics) -> Self {
+        let before = diagnostics.count();
+        let lease = options.lease.as_ref().and_then(|lease| diagnostics.ok_or_report(duration("lease", lease)));
+        let complete = options.complete && diagnostics.count() == before;
+        let key = template(options.key.as_ref(), Purpose::Key, diagnostics);
+        let message = template(options.message.as_ref(), Purpose::Message, diagnostics);
+        let spans = [
+            (Field::Count, options.limit.as_ref().map(Amount::span)),
+            (Field::Lease, options.lease.as_ref().map(|lease| lease.span().into())),
+            (Field::Name, options.name.as_ref().map(|name| name.span().into())),
+        ];
+        let rule = named(Rule::concurrency(0, lease.unwrap_or(MAX_LEASE)), options.name.as_ref());
+        let (rule, count) = counted(rule, options.limit);
+        let spans = spans.into_iter().filter_map(|(field, span)| Some((field, span?))).collect();
+        Self { rule, count, key, message, release_if: None, complete, span: options.span, spans }
     }
 
     /// Returns the place of an argument, or of the whole rule.
@@ -84,129 +75,61 @@ impl RuleModel {
     }
 }
 
+fn named(rule: Rule, name: Option<&LitStr>) -> Rule {
+    match name {
+        Some(name) => rule.named(name.value()),
+        None => rule,
+    }
+}
+
+/// Returns the rule with its count, and the expression that each call evaluates for it, if there is one.
+fn counted(rule: Rule, count: Option<Amount>) -> (Rule, Option<Expr>) {
+    match count {
+        Some(Amount::Literal(count)) => (rule.with_count(number(&count)), None),
+        Some(Amount::Expression(count)) => (rule.varying(), Some(count)),
+        // It could not be read. A count that varies is compared with no other.
+        None => (rule.varying(), None),
+    }
+}
+
 /// Returns the rule without its name and its count.
 fn limit(options: &RuleOptions, diagnostics: &mut Diagnostics) -> Rule {
-    let per = options.per.as_ref().and_then(|per| diagnostics.ok_or_report(duration("per", per)));
-    let per = per.unwrap_or(Duration::from_secs(1));
-    let bucket = bucket(options, per, diagnostics);
-    let algorithm = diagnostics.ok_or_report(algorithm(options));
-    if let Some(algorithm) = algorithm {
-        report_misfits(options, algorithm, diagnostics);
+    let RuleOptions { algorithm, per, capacity, initial, reset_after, cron, tz, .. } = options;
+    let text = |literal: &Option<LitStr>| literal.as_ref().map(LitStr::value);
+    let (rule, mistakes) = RuleArguments {
+        algorithm: text(algorithm).as_deref(),
+        per: text(per).as_deref(),
+        capacity: capacity.as_ref().map(number),
+        initial: initial.as_ref().map(number),
+        reset_after: text(reset_after).as_deref(),
+        cron: text(cron).as_deref(),
+        tz: text(tz).as_deref(),
     }
-    match algorithm {
-        Some(Algorithm::FixedWindow) => Rule::fixed_window(0, per),
-        Some(Algorithm::SlidingCounter) => Rule::sliding_counter(0, per),
-        Some(Algorithm::TokenBucket) => Rule::from_bucket(0, bucket),
-        Some(Algorithm::Cron) => schedule(options, diagnostics).unwrap_or(Rule::fixed_window(0, per)),
-        Some(Algorithm::SlidingWindow) | None => Rule::sliding_window(0, per),
+    .read();
+    for ArgumentError { argument, message } in mistakes {
+        diagnostics.report(span_of(options, argument), message);
     }
+    rule
 }
 
-fn algorithm(options: &RuleOptions) -> syn::Result<Algorithm> {
-    match (&options.algorithm, &options.cron) {
-        (None, None) => Ok(Algorithm::SlidingWindow),
-        (None, Some(_)) => Ok(Algorithm::Cron),
-        (Some(name), Some(_)) => Err(error(name.span(), "`cron` is an algorithm of its own; remove `algorithm`")),
-        (Some(name), None) => {
-            let known = ALGORITHMS.iter().find(|(known, _)| *known == name.value());
-            known.map(|&(_, algorithm)| algorithm).ok_or_else(|| unknown_algorithm(name))
-        }
-    }
-}
-
-fn unknown_algorithm(literal: &LitStr) -> syn::Error {
-    let name = literal.value();
-    let known = ALGORITHMS.map(|(name, _)| name);
-    let remedy = match nearest(&name, known) {
-        _ if name == "cron" => "write `cron = \"0 0 6 * * *\"` instead of it and of `per`".to_owned(),
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("there are `{}`, and `cron = \"…\"`", known.join("`, `")),
-    };
-    error(literal.span(), format_args!("unknown algorithm `{name}`; {remedy}"))
-}
-
-fn bucket(options: &RuleOptions, per: Duration, diagnostics: &mut Diagnostics) -> TokenBucket {
-    let mut bucket = TokenBucket::new(per);
-    if let Some(capacity) = &options.capacity {
-        bucket = bucket.with_capacity(number(capacity));
-    }
-    if let Some(initial) = &options.initial {
-        bucket = bucket.with_initial(number(initial));
-    }
-    let reset_after = options.reset_after.as_ref().map(|text| duration("reset_after", text));
-    match reset_after.and_then(|read| diagnostics.ok_or_report(read)) {
-        Some(reset_after) => bucket.with_reset_after(reset_after),
-        None => bucket,
-    }
-}
-
-/// Reports every argument that does not belong to the algorithm.
-fn report_misfits(options: &RuleOptions, algorithm: Algorithm, diagnostics: &mut Diagnostics) {
-    let RuleOptions { per, capacity, initial, reset_after, tz, .. } = options;
-    let bucket = [
-        ("capacity", capacity.as_ref().map(LitInt::span)),
-        ("initial", initial.as_ref().map(LitInt::span)),
-        ("reset_after", reset_after.as_ref().map(LitStr::span)),
+/// Returns the place of the value of an argument, or of the whole rule.
+fn span_of(options: &RuleOptions, argument: &str) -> SpanRange {
+    let texts = [
+        ("algorithm", &options.algorithm),
+        ("per", &options.per),
+        ("reset_after", &options.reset_after),
+        ("cron", &options.cron),
+        ("tz", &options.tz),
     ];
-    for (name, span) in bucket {
-        if let Some(span) = span.filter(|_| algorithm != Algorithm::TokenBucket) {
-            let message = format!("`{name}` is for token buckets; add `algorithm = \"token_bucket\"`, or remove it");
-            diagnostics.report(span, message);
-        }
-    }
-    match algorithm {
-        Algorithm::Cron => {
-            if let Some(per) = per {
-                let message = "`per` and `cron` exclude each other: counting starts again either after `per` or at a tick; remove one";
-                diagnostics.report(per.span(), message);
-            }
-        }
-        _ => {
-            if let Some(tz) = tz {
-                let message =
-                    "`tz` is the time zone of a `cron`; add `cron = \"0 0 6 * * *\"` in place of `per`, or remove it";
-                diagnostics.report(tz.span(), message);
-            }
-        }
-    }
-}
-
-/// Reads the expression and the time zone separately, as both may be mistaken.
-#[cfg(feature = "cron")]
-fn schedule(options: &RuleOptions, diagnostics: &mut Diagnostics) -> Option<Rule> {
-    use tallygate_rules::Schedule;
-    let expression = options.cron.as_ref()?;
-    let read = Schedule::parse(&expression.value(), UTC).map_err(|why| error(expression.span(), why));
-    let read = diagnostics.ok_or_report(read);
-    let schedule = match &options.tz {
-        None => read,
-        Some(zone) => {
-            let known = Schedule::parse("@daily", &zone.value()).map_err(|why| error(zone.span(), why));
-            let known = diagnostics.ok_or_report(known);
-            read.and(known).and_then(|_| Schedule::parse(&expression.value(), &zone.value()).ok())
-        }
-    };
-    schedule.map(|schedule| Rule::cron(0, schedule))
-}
-
-#[cfg(feature = "cron")]
-const UTC: &str = "UTC";
-
-#[cfg(not(feature = "cron"))]
-fn schedule(options: &RuleOptions, diagnostics: &mut Diagnostics) -> Option<Rule> {
-    let expression = options.cron.as_ref()?;
-    diagnostics.report(
-        expression.span(),
-        "`cron` needs the feature `cron` of tallygate; add it in Cargo.toml, like `features = [\"cron\"]`",
-    );
-    None
+    let numbers = [("capacity", &options.capacity), ("initial", &options.initial)];
+    let texts = texts.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?.span())));
+    let numbers = numbers.into_iter().filter_map(|(name, number)| Some((name, number.as_ref()?.span())));
+    let place = texts.chain(numbers).find(|(name, _)| *name == argument);
+    place.map_or(options.span, |(_, span)| span.into())
 }
 
 fn spans(options: &RuleOptions) -> Vec<(Field, SpanRange)> {
-    let count = options.count.as_ref().map(|count| match count {
-        Amount::Literal(count) => SpanRange::from(count.span()),
-        Amount::Expression(count) => SpanRange::of_tokens(count),
-    });
+    let count = options.count.as_ref().map(Amount::span);
     let per = options.per.as_ref().or(options.cron.as_ref());
     [
         (Field::Count, count),

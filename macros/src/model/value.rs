@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use syn::{LitInt, LitStr};
-use tallygate_rules::parse_duration;
+use tallygate_rules::{OnOutage, OnOutageError, parse_duration};
 
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned, error};
 use crate::template::{Purpose, Template};
@@ -16,6 +16,15 @@ pub(crate) fn number(literal: &LitInt) -> u64 {
 pub(super) fn duration(name: &str, literal: &LitStr) -> syn::Result<Duration> {
     let read = parse_duration(&literal.value());
     read.map_err(|why| error(literal.span(), format_args!("`{name}` {why}")))
+}
+
+pub(super) fn spanned_duration(name: &str, literal: &LitStr) -> syn::Result<Spanned<Duration>> {
+    Ok(Spanned { value: duration(name, literal)?, span: SpanRange::from(literal.span()) })
+}
+
+pub(super) fn on_outage(literal: &LitStr) -> syn::Result<Spanned<OnOutage>> {
+    let value = literal.value().parse().map_err(|why: OnOutageError| error(literal.span(), why))?;
+    Ok(Spanned { value, span: SpanRange::from(literal.span()) })
 }
 
 pub(super) fn spanned(text: &LitStr) -> Spanned<String> {

@@ -7,16 +7,15 @@ pub(crate) struct Additions {
     pub(crate) attributes: TokenStream,
     /// Statements that evaluate the user's expressions. They stand where all arguments are in scope.
     pub(crate) preparation: TokenStream,
-    /// The statement that awaits the decision. It stands right before what it decides about.
+    /// The expression that awaits the decision. It stands right before what it decides about.
     pub(crate) decision: TokenStream,
-    /// With a refund, the value of `decision` is the permit.
-    pub(crate) refund: Option<Refund>,
+    /// The name of its value, which is kept until the body is over.
+    pub(crate) permit: TokenStream,
+    pub(crate) epilogue: Option<Epilogue>,
 }
 
 /// What follows a body, to which the body's `return`s and `?`s then lead.
-pub(crate) struct Refund {
-    /// The name of the permit.
-    pub(crate) permit: TokenStream,
+pub(crate) struct Epilogue {
     /// The name of the body's result.
     pub(crate) result: TokenStream,
     /// A statement in front of the body that gives the type of its result.

@@ -1,8 +1,9 @@
 //! The names that the arguments of a function bind.
 
 use proc_macro2::Ident;
+use syn::ext::IdentExt as _;
 use syn::visit::{Visit, visit_pat_ident};
-use syn::{FnArg, Pat, PatIdent};
+use syn::{FnArg, Pat, PatIdent, PatRest, PatWild, Type};
 
 /// A name that an argument binds, or a part of an argument that is destructured.
 #[derive(Clone)]
@@ -29,6 +30,48 @@ pub(super) fn of<'a>(
     }
     rebound.into_iter().for_each(|pattern| bindings.visit_pat(pattern));
     bindings.0
+}
+
+/// Returns whether an argument of that name is a `&str`. Whatever else the user may call `str`, it is behind a reference.
+pub(super) fn is_text<'a>(arguments: impl IntoIterator<Item = &'a FnArg>, name: &str) -> bool {
+    arguments.into_iter().any(|argument| match argument {
+        FnArg::Typed(typed) => match (&*typed.pat, &*typed.ty) {
+            (Pat::Ident(binding), Type::Reference(reference)) => {
+                let is_str = matches!(&*reference.elem, Type::Path(path) if path.path.is_ident("str"));
+                is_str && binding.by_ref.is_none() && binding.ident.unraw() == name
+            }
+            _ => false,
+        },
+        FnArg::Receiver(_) => false,
+    })
+}
+
+/// Returns whether a part of an argument is bound to no name, not even as a part of what another name binds.
+pub(super) fn has_nameless<'a>(
+    arguments: impl IntoIterator<Item = &'a FnArg>,
+    rebound: impl IntoIterator<Item = &'a Pat>,
+) -> bool {
+    let mut nameless = Nameless(false);
+    arguments.into_iter().for_each(|argument| nameless.visit_fn_arg(argument));
+    rebound.into_iter().for_each(|pattern| nameless.visit_pat(pattern));
+    nameless.0
+}
+
+struct Nameless(bool);
+
+impl<'a> Visit<'a> for Nameless {
+    fn visit_pat_wild(&mut self, _: &'a PatWild) {
+        self.0 = true;
+    }
+
+    fn visit_pat_rest(&mut self, _: &'a PatRest) {
+        self.0 = true;
+    }
+
+    // The name binds all of it, whatever the pattern behind its `@` leaves out.
+    fn visit_pat_ident(&mut self, _: &'a PatIdent) {}
+
+    fn visit_type(&mut self, _: &'a Type) {}
 }
 
 #[derive(Default)]

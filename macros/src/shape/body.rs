@@ -6,7 +6,7 @@ use syn::parse::Parser as _;
 use syn::{Block, Local, Pat, Signature};
 
 use crate::diagnostic::SpanRange;
-use crate::shape::additions::Refund;
+use crate::shape::additions::Additions;
 use crate::shape::async_block::AsyncBlock;
 use crate::shape::insertion::{Insertion, edit_behind_first};
 use crate::shape::opening::{count_declarations, count_rebindings, rebindings};
@@ -33,16 +33,16 @@ enum Kind {
 
 impl Body {
     pub(super) fn find(block: Group, signature: &Signature) -> Self {
+        if signature.asyncness.is_some() {
+            return Self { block, kind: Kind::Async };
+        }
         let trees = trees_of(&block.stream());
-        let kind = if signature.asyncness.is_some() {
-            Kind::Async
-        } else if let Some(future) = AsyncBlock::at_end(&trees) {
-            match rebindings(signature, &contents_at(&trees, &future.path)) {
+        let kind = match AsyncBlock::at_end(&trees) {
+            Some(future) => match rebindings(signature, &contents_at(&trees, &future.path)) {
                 Some(rebindings) => Kind::AsyncTrait(future, rebindings),
                 None => Kind::Future(future),
-            }
-        } else {
-            AsyncBlock::blocked_on(&trees).map_or(Kind::Plain, Kind::BlockedOn)
+            },
+            None => AsyncBlock::blocked_on(&trees).map_or(Kind::Plain, Kind::BlockedOn),
         };
         Self { block, kind }
     }
@@ -89,8 +89,12 @@ impl Body {
     ///
     /// A future of the user's own captures no argument for the check: the preparation stands where the function is called,
     /// so the future captures the same as without the attribute, and stays `Send`.
-    pub(super) fn with(&self, preparation: &TokenStream, decision: &TokenStream, refund: Option<&Refund>) -> Group {
-        let whole = Insertion { statements: quote!(#preparation #decision), refund, keyword: self.keyword() };
+    pub(super) fn with(&self, additions: &Additions) -> Group {
+        let Additions { preparation, decision, permit, epilogue, .. } = additions;
+        // A block, so that the rest of the body sees nothing that the preparation declares.
+        let decided = if preparation.is_empty() { decision } else { &quote!({ #preparation #decision }) };
+        let kept = |decided: &TokenStream| quote!(let #permit = #decided;);
+        let whole = Insertion { statements: kept(decided), epilogue: epilogue.as_ref(), keyword: self.keyword() };
         match &self.kind {
             Kind::Async | Kind::Plain => whole.before_statements(&self.block),
             Kind::AsyncTrait(future, _) => {
@@ -98,7 +102,7 @@ impl Body {
             }
             Kind::BlockedOn(future) => edit_at(&self.block, &future.path, |block| whole.before_statements(block)),
             Kind::Future(future) => {
-                let awaited = Insertion { statements: decision.clone(), ..whole };
+                let awaited = Insertion { statements: kept(decision), ..whole };
                 let checked = edit_at(&self.block, &future.path, |block| awaited.before_statements(block));
                 edit_behind_first(count_declarations, &checked, |rest| quote!(#preparation #rest))
             }

@@ -25,16 +25,17 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    pub(crate) fn parse(item: TokenStream) -> syn::Result<Self> {
-        let span = SpanRange::of_tokens(&item);
-        let mut trees: Vec<_> = item.into_iter().collect();
+    pub(crate) fn parse(item: &TokenStream) -> syn::Result<Self> {
+        let mut trees: Vec<_> = item.clone().into_iter().collect();
         let Some(TokenTree::Group(body)) = trees.pop_if(|last| is_group(last, Delimiter::Brace)) else {
+            let span = SpanRange::of_tokens(item);
             return Err(error(span, "`#[rate_limit]` needs a function with a body; put it on an `async fn`"));
         };
         let head: TokenStream = trees.drain(count_attributes(&trees)..).collect();
         let outer: TokenStream = trees.into_iter().collect();
-        let function: ItemFn = syn::parse2(quote!(#outer #head {}))
-            .map_err(|_| error(span, "`#[rate_limit]` limits functions; put it on an `async fn`"))?;
+        let function: ItemFn = syn::parse2(quote!(#outer #head {})).map_err(|_| {
+            error(SpanRange::of_tokens(item), "`#[rate_limit]` limits functions; put it on an `async fn`")
+        })?;
         let body = Body::find(body, &function.sig);
         let ItemFn { attrs: attributes, vis: visibility, sig: signature, .. } = function;
         Ok(Self { outer, head, attributes, visibility, signature, body })
@@ -79,6 +80,11 @@ impl Function {
         renamed.or_else(|| self.bindings().into_iter().map(|binding| binding.name).find(|ident| ident.unraw() == name))
     }
 
+    /// Returns whether the argument with this name is a `&str`, as far as its type shows.
+    pub(crate) fn is_text(&self, name: &str) -> bool {
+        bindings::is_text(&self.signature.inputs, name)
+    }
+
     /// Returns everything that the arguments bind.
     pub(crate) fn bindings(&self) -> Vec<Binding> {
         let rebound = self.body.rebindings().iter().map(|rebinding| &rebinding.pat);
@@ -97,6 +103,25 @@ impl Function {
     /// Returns the statements in which another attribute binds the arguments again.
     pub(crate) fn rebindings(&self) -> &[Local] {
         self.body.rebindings()
+    }
+
+    /// Returns the names that the arguments bind in the end, each once and without `self`.
+    pub(crate) fn argument_names(&self) -> Vec<String> {
+        let receiver = self.body.renamed_self();
+        let mut names: Vec<String> = Vec::new();
+        for Binding { name, .. } in self.innermost_bindings() {
+            let is_receiver = name == "self" || Some(&name) == receiver;
+            let name = name.unraw().to_string();
+            if !is_receiver && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Returns whether a part of an argument is bound to no name: `_`, or what `..` stands for.
+    pub(crate) fn has_nameless(&self) -> bool {
+        bindings::has_nameless(&self.signature.inputs, self.body.rebindings().iter().map(|rebinding| &rebinding.pat))
     }
 
     /// Returns an expression of the user's, as it has to be written where the arguments are bound again.
@@ -120,11 +145,16 @@ impl Function {
         returned::result(&self.signature.output, self.body.is_future())
     }
 
+    /// Returns whether the result says no more of itself than that it is a response: `impl IntoResponse`.
+    pub(crate) fn returns_response(&self) -> bool {
+        returned::is_response(&self.signature.output, self.body.is_future())
+    }
+
     /// Returns the function with the additions of an expansion.
     pub(crate) fn with(&self, additions: &Additions) -> TokenStream {
         let Self { outer, head, .. } = self;
-        let Additions { attributes, preparation, decision, refund } = additions;
-        let body = self.body.with(preparation, decision, refund.as_ref());
+        let body = self.body.with(additions);
+        let attributes = &additions.attributes;
         quote!(#outer #attributes #head #body)
     }
 }

@@ -1,18 +1,21 @@
 //! The check, as it is put into a block.
 
-use proc_macro2::{Group, TokenStream};
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Attribute, Block};
 
-use crate::shape::additions::Refund;
+use crate::shape::additions::Epilogue;
 use crate::shape::opening::count_declarations;
-use crate::shape::tokens::{is_punct, trees_of, with_contents};
+use crate::shape::tokens::{is_group, is_punct, trees_of, with_contents};
+
+/// Words behind which a block or a semicolon is to come.
+const BLOCK_WORDS: [&str; 8] = ["let", "if", "match", "while", "for", "fn", "impl", "struct"];
 
 pub(super) struct Insertion<'a> {
     pub(super) statements: TokenStream,
-    pub(super) refund: Option<&'a Refund>,
-    /// Makes a future of the body, where a refund follows it: `async` or `async move`.
+    pub(super) epilogue: Option<&'a Epilogue>,
+    /// Makes a future of the body, where an epilogue follows it: `async` or `async move`.
     pub(super) keyword: TokenStream,
 }
 
@@ -29,14 +32,14 @@ impl Insertion<'_> {
         }
     }
 
-    /// Puts the check behind the first tokens of a block, as many as are counted, and the refund behind the rest.
+    /// Puts the check behind the first tokens of a block, as many as are counted, and the epilogue behind the rest.
     pub(super) fn behind_first(&self, count: fn(TokenStream) -> usize, block: &Group) -> Group {
-        let Self { statements, refund, keyword } = self;
-        edit_behind_first(count, block, |rest| match refund {
-            None => quote!({ #statements } #rest),
-            Some(Refund { permit, result, result_type, after }) => {
+        let Self { statements, epilogue, keyword } = self;
+        edit_behind_first(count, block, |rest| match epilogue {
+            None => quote!(#statements #rest),
+            Some(Epilogue { result, result_type, after }) => {
                 let body = with_contents(block, quote!(#result_type #rest));
-                quote!(let #permit = { #statements }; let #result = #keyword #body.await; #after)
+                quote!(#statements let #result = #keyword #body.await; #after)
             }
         })
     }
@@ -48,8 +51,12 @@ pub(super) fn edit_behind_first(
     block: &Group,
     edit: impl FnOnce(TokenStream) -> TokenStream,
 ) -> Group {
+    let count = count(block.stream());
+    if count == 0 {
+        return with_contents(block, edit(block.stream()));
+    }
     let mut trees = trees_of(&block.stream());
-    let rest = edit(trees.split_off(count(block.stream())).into_iter().collect());
+    let rest = edit(trees.split_off(count).into_iter().collect());
     with_contents(block, quote!(#(#trees)* #rest))
 }
 
@@ -59,9 +66,29 @@ pub(super) fn edit_behind_first(
 fn is_finished(block: &Group) -> bool {
     let trees = trees_of(&block.stream());
     let last = trees.iter().rposition(|tree| is_punct(tree, ';')).map_or(0, |semicolon| semicolon + 1);
+    let last = &trees[last..];
     let read = |input: ParseStream<'_>| {
         Attribute::parse_inner(input)?;
         Block::parse_within(input)
     };
-    read.parse2(trees[last..].iter().cloned().collect()).is_ok()
+    is_call(last) || read.parse2(last.iter().cloned().collect()).is_ok()
+}
+
+/// Returns whether an expression is the call of a function or of a method, as most last ones are: `Ok(receipt)`.
+///
+/// This is quicker to find out than what else a statement may be.
+fn is_call(trees: &[TokenTree]) -> bool {
+    let within = |tree: &TokenTree| match tree {
+        TokenTree::Ident(name) => !BLOCK_WORDS.contains(&name.to_string().as_str()),
+        TokenTree::Punct(_) => is_punct(tree, ':') || is_punct(tree, '.'),
+        TokenTree::Group(_) => is_group(tree, Delimiter::Parenthesis),
+        TokenTree::Literal(_) => false,
+    };
+    match trees {
+        [] => true,
+        [name @ TokenTree::Ident(_), .., arguments] if is_group(arguments, Delimiter::Parenthesis) => {
+            within(name) && trees.iter().all(within)
+        }
+        _ => false,
+    }
 }

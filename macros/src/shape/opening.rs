@@ -1,14 +1,43 @@
 //! What a body starts with: declarations, or the statements in which `#[async_trait]` binds the arguments again.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use syn::parse::discouraged::Speculative as _;
 use syn::parse::{Parse, ParseBuffer, ParseStream, Parser as _};
 use syn::{Attribute, Block, Item, Local, Pat, Signature, Stmt};
+
+/// What an item starts with, beside an attribute.
+const ITEM_WORDS: [&str; 16] = [
+    "use",
+    "const",
+    "static",
+    "fn",
+    "async",
+    "unsafe",
+    "extern",
+    "mod",
+    "struct",
+    "enum",
+    "union",
+    "type",
+    "trait",
+    "impl",
+    "pub",
+    "macro_rules",
+];
 
 /// Counts the tokens of the inner attributes and items at the start of a body.
 ///
 /// They do nothing when the body runs. Behind a statement, inner attributes are errors and items break a lint.
 pub(super) fn count_declarations(body: TokenStream) -> usize {
+    // Most bodies have none, and this is quicker to find out than what they start with.
+    let may_declare = body.clone().into_iter().next().is_some_and(|first| match first {
+        TokenTree::Ident(word) => ITEM_WORDS.contains(&word.to_string().as_str()),
+        TokenTree::Punct(_) | TokenTree::Group(_) => true,
+        TokenTree::Literal(_) => false,
+    });
+    if !may_declare {
+        return 0;
+    }
     count_first(
         body,
         |input| Attribute::parse_inner(input).map(drop),

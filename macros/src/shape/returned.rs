@@ -5,7 +5,12 @@ use quote::{ToTokens, quote};
 use syn::spanned::Spanned as _;
 use syn::visit::{Visit, visit_assoc_type, visit_path_segment};
 use syn::visit_mut::{VisitMut, visit_type_mut};
-use syn::{AssocType, GenericArgument, PathArguments, PathSegment, ReturnType, Type, parse_quote_spanned};
+use syn::{
+    AssocType, GenericArgument, PathArguments, PathSegment, ReturnType, Type, TypeParamBound, parse_quote_spanned,
+};
+
+/// The names of the traits of responses: in axum, and in actix-web.
+const RESPONSES: [&str; 2] = ["IntoResponse", "Responder"];
 
 /// Returns the whole return type.
 pub(super) fn whole(returned: &ReturnType) -> Option<&Type> {
@@ -18,9 +23,7 @@ pub(super) fn whole(returned: &ReturnType) -> Option<&Type> {
 /// Returns the output of the returned future, as far as the return type shows it.
 pub(super) fn output(returned: &ReturnType) -> Option<&Type> {
     let whole = whole(returned)?;
-    let mut output = Output(None);
-    output.visit_type(whole);
-    Some(output.0.or_else(|| aliased(whole)).unwrap_or(whole))
+    Some(output_of(whole).or_else(|| aliased(whole)).unwrap_or(whole))
 }
 
 /// Returns the type of the body's result, as it can be written in the body.
@@ -29,9 +32,28 @@ pub(super) fn result(returned: &ReturnType, is_future: bool) -> TokenStream {
     if !is_future {
         return nameable(whole);
     }
+    output_of(whole).map_or_else(|| quote!(<#whole as ::core::future::Future>::Output), nameable)
+}
+
+/// Returns the type that a future of this type names as its output.
+fn output_of(future: &Type) -> Option<&Type> {
     let mut output = Output(None);
-    output.visit_type(whole);
-    output.0.map_or_else(|| quote!(<#whole as ::core::future::Future>::Output), nameable)
+    output.visit_type(future);
+    output.0
+}
+
+/// Returns whether the body's result is `impl IntoResponse` or `impl Responder`, the traits of responses in web frameworks.
+pub(super) fn is_response(returned: &ReturnType, is_future: bool) -> bool {
+    let Some(whole) = whole(returned) else { return false };
+    let result = if is_future { output_of(whole) } else { Some(whole) };
+    let Some(Type::ImplTrait(opaque)) = result else { return false };
+    opaque.bounds.iter().any(|bound| match bound {
+        TypeParamBound::Trait(bound) => {
+            let name = bound.path.segments.last().map(|segment| segment.ident.to_string());
+            name.is_some_and(|name| RESPONSES.contains(&name.as_str()))
+        }
+        _ => false,
+    })
 }
 
 /// Leaves it to the compiler to infer each `impl Trait`.

@@ -5,32 +5,34 @@ use quote::{ToTokens, format_ident, quote_spanned};
 use syn::Index;
 use syn::ext::IdentExt as _;
 use syn::parse::Parser as _;
-use tallygate_rules::nearest;
+use tallygate_rules::Filter;
 
 use crate::diagnostic::SpanRange;
 
-/// An argument, its fields and its methods: `{phone}`, `{user.id}`, `{addr.ip()}`; filtered: `{email:trim:lower}`.
+/// An argument, its fields and its methods: `{phone}`, `{user.id}`, `{addr.ip()}`; or a value of the context: `{@ip}`;
+/// filtered: `{email:trim:lower}`.
 pub(crate) struct Placeholder {
     /// The text between the braces.
     pub(crate) text: String,
-    /// The argument's name.
+    /// The name of the argument, or that of the value in the context.
     pub(crate) root: String,
+    pub(crate) source: Source,
     pub(crate) members: Vec<Member>,
     /// In the order in which they are applied.
     pub(crate) filters: Vec<Filter>,
 }
 
-/// A change to a value before it is put in.
+/// Where a value comes from.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Filter {
-    Lower,
-    Trim,
-    Hash,
-    Subnet,
+pub(crate) enum Source {
+    Argument,
+    /// All arguments: `{*}`, in whose place there is one placeholder for each once the function is known.
+    Arguments,
+    Context,
 }
 
-const FILTERS: [(&str, Filter); 4] =
-    [("lower", Filter::Lower), ("trim", Filter::Trim), ("hash", Filter::Hash), ("subnet", Filter::Subnet)];
+/// Stands for all arguments.
+const ALL: &str = "*";
 
 pub(crate) enum Member {
     Field(String),
@@ -40,8 +42,12 @@ pub(crate) enum Member {
 
 impl Placeholder {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let mut filters = text.split(':').map(str::trim);
-        let mut names = filters.next().unwrap_or_default().split('.').map(str::trim);
+        let (value, filters) = Filter::split(text)?;
+        if value == ALL {
+            let (root, members) = (value.to_owned(), Vec::new());
+            return Ok(Self { text: text.to_owned(), root, source: Source::Arguments, members, filters });
+        }
+        let mut names = value.split('.').map(str::trim);
         let root = names.next().unwrap_or_default();
         if root == "_" {
             return Err(format!(
@@ -49,16 +55,52 @@ impl Placeholder {
                  `phone: &str`"
             ));
         }
-        let filters: Vec<_> = filters.collect();
         let members: Option<Vec<_>> = names.map(Member::parse).collect();
         let (root, members) = name(root).zip(members).ok_or_else(|| {
             format!(
                 "`{{{text}}}` is not a placeholder; write an argument, its fields and methods, like `{{user.id()}}`"
             )
         })?;
-        let filters = filters.into_iter().map(|name| filter(name, text)).collect::<Result<Vec<_>, _>>()?;
-        check_filter_order(text, &filters)?;
-        Ok(Self { text: text.to_owned(), root, members, filters })
+        Ok(Self { text: text.to_owned(), root, source: Source::Argument, members, filters })
+    }
+
+    /// Reads a value of the context: `@ip`, `@user:lower`.
+    pub(crate) fn of_context(text: &str) -> Result<Self, String> {
+        let (value, filters) = Filter::split(text)?;
+        let is_wordy = |name: &&str| name.chars().all(|c| c == '_' || c.is_alphanumeric());
+        let name = value.strip_prefix('@').filter(is_wordy).filter(|name| !name.is_empty());
+        let name = name.filter(|name| !name.starts_with(char::is_numeric)).ok_or_else(|| {
+            format!(
+                "`{{{text}}}` is no value of the context; write the name of one behind the `@`, like `{{@ip}}` or `{{@user}}`"
+            )
+        })?;
+        if filters.contains(&Filter::Debug) {
+            return Err(format!("`{{{text}}}`: a value of the context is text already; remove `debug`"));
+        }
+        let root = name.to_owned();
+        Ok(Self { text: text.to_owned(), root, source: Source::Context, members: Vec::new(), filters })
+    }
+
+    /// Returns whether it is an argument as it is.
+    pub(crate) fn is_argument(&self) -> bool {
+        self.source == Source::Argument && self.members.is_empty() && self.filters.is_empty()
+    }
+
+    /// Returns whether it stands for all arguments.
+    pub(crate) fn is_all(&self) -> bool {
+        self.source == Source::Arguments
+    }
+
+    /// Returns the argument of that name with the same filters.
+    pub(crate) fn of_argument(&self, name: &str) -> Self {
+        let (root, filters) = (name.to_owned(), self.filters.clone());
+        let text = self.text.trim_start().replacen(ALL, name, 1);
+        Self { text, root, source: Source::Argument, members: Vec::new(), filters }
+    }
+
+    /// Returns whether it is a value of the context.
+    pub(crate) fn is_of_context(&self) -> bool {
+        self.source == Source::Context
     }
 
     /// Returns the expression, given the identifier of the argument.
@@ -69,58 +111,6 @@ impl Placeholder {
         let members = self.members.iter().map(|member| member.access(span.first));
         quote_spanned!(span.first=> #root #(#members)*)
     }
-}
-
-fn filter(name: &str, placeholder: &str) -> Result<Filter, String> {
-    let known = FILTERS.map(|(known, _)| known);
-    let found = FILTERS.iter().find(|(known, _)| *known == name).map(|&(_, filter)| filter);
-    found.ok_or_else(|| {
-        let remedy = match nearest(name, known) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("the filters are `{}`", known.join("`, `")),
-        };
-        match name {
-            "" => format!("`{{{placeholder}}}` has no filter after its `:`; {remedy}"),
-            _ => format!("`{{{placeholder}}}` has the unknown filter `{name}`; {remedy}"),
-        }
-    })
-}
-
-impl Filter {
-    fn name(self) -> &'static str {
-        FILTERS.iter().find(|(_, filter)| *filter == self).map_or("", |(name, _)| name)
-    }
-
-    /// Returns when it is applied: the text is cleaned, then reduced to its network, then hashed.
-    fn stage(self) -> u8 {
-        match self {
-            Self::Lower | Self::Trim => 0,
-            Self::Subnet => 1,
-            Self::Hash => 2,
-        }
-    }
-}
-
-/// Refuses a filter that is repeated, or that comes after the filter of a later stage.
-fn check_filter_order(placeholder: &str, filters: &[Filter]) -> Result<(), String> {
-    let mut ordered: Vec<Filter> = Vec::new();
-    let mut mistake = None;
-    for &filter in filters {
-        let name = filter.name();
-        if ordered.contains(&filter) {
-            mistake.get_or_insert_with(|| format!("has the filter `{name}` twice"));
-            continue;
-        }
-        if let Some(later) = ordered.iter().find(|earlier| earlier.stage() > filter.stage()) {
-            mistake.get_or_insert_with(|| format!("applies `{name}` to the result of `{}`", later.name()));
-        }
-        ordered.push(filter);
-    }
-    let Some(mistake) = mistake else { return Ok(()) };
-    ordered.sort_by_key(|filter| filter.stage());
-    let value = placeholder.split(':').next().unwrap_or_default().trim();
-    let names: Vec<_> = ordered.into_iter().map(Filter::name).collect();
-    Err(format!("`{{{placeholder}}}` {mistake}; write `{{{value}:{}}}`", names.join(":")))
 }
 
 impl Member {

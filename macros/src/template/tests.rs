@@ -1,11 +1,13 @@
+use super::placeholder::Source;
 use super::*;
 
 /// Shows the parts of a template, placeholders in brackets.
 fn parts_for(purpose: Purpose, template: &str) -> Result<Vec<String>, Vec<String>> {
     let show = |part| match part {
         Part::Text(text) => text,
-        Part::Value(Placeholder { root, members, filters, .. }) => {
-            format!("[{root}{}{}]", ".".repeat(members.len()), ":".repeat(filters.len()))
+        Part::Value(Placeholder { root, source, members, filters, .. }) => {
+            let at = if source == Source::Context { "@" } else { "" };
+            format!("[{at}{root}{}{}]", ".".repeat(members.len()), ":".repeat(filters.len()))
         }
         Part::Rejection(field) => format!("@{}", field as u8),
     };
@@ -100,14 +102,25 @@ fn messages_show_the_fields_of_a_rejection() {
     assert_eq!(parts(template).unwrap_err().len(), 4);
     assert_eq!(parts_for(Purpose::BanMessage, template).unwrap_err().len(), 3);
     assert_eq!(parts_for(Purpose::BanMessage, "{@retry_after}").unwrap(), ["@0"]);
-    for mistaken in ["{@}", "{@ip}", "{@rule:lower}", "{@ retry}"] {
+    for mistaken in ["{@}", "{@rule:lower}", "{@ retry after}", "{@retry_afetr}", "{@counts}"] {
         assert!(parts_for(Purpose::Message, mistaken).is_err(), "{mistaken}");
     }
 }
 
 #[test]
+fn other_names_behind_an_at_are_values_of_the_context() {
+    for purpose in [Purpose::Key, Purpose::Message, Purpose::BanMessage] {
+        assert_eq!(parts_for(purpose, "{@ip}:{ @user : trim:lower }").unwrap(), ["[@ip]", ":", "[@user::]"]);
+        assert_eq!(parts_for(purpose, "{@role}/{@größe}").unwrap(), ["[@role]", "/", "[@größe]"]);
+        for mistaken in ["{@}", "{@user.id}", "{@user()}", "{@1st}", "{@a b}", "{@ip:hash:lower}", "{@r#type}"] {
+            assert!(parts_for(purpose, mistaken).is_err(), "{mistaken}");
+        }
+    }
+}
+
+#[test]
 fn every_mistake_in_a_template_is_reported() {
-    assert_eq!(parts("{a b}{c:d}{@ip}{e}").unwrap_err().len(), 3);
+    assert_eq!(parts("{a b}{c:d}{@i-p}{e}").unwrap_err().len(), 3);
 }
 
 #[test]
@@ -119,14 +132,4 @@ fn an_identifier_may_be_raw_or_of_any_script() {
 fn escaped_text_is_never_mistaken_for_an_escape_or_a_digest() {
     assert_eq!(escape("a:/ {b}"), "a:/ {b}");
     assert_eq!(escape("%!é\n\u{7f}"), "%25%21%C3%A9%0A%7F");
-}
-
-#[test]
-fn values_are_separated_only_by_what_no_value_contains() {
-    for text in [":", "/", "-:", " ", "{", "a=b", "é:"] {
-        assert!(is_separator(text), "{text}");
-    }
-    for text in ["", "a", "0", ".", "_", "@", "+", "~", "-", "%", "!", "é", "\n"] {
-        assert!(!is_separator(text), "{text}");
-    }
 }

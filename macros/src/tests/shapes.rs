@@ -23,6 +23,21 @@ fn a_future_is_checked_in_its_async_block_and_captures_no_more() {
 }
 
 #[test]
+fn a_future_reads_values_of_the_context_when_it_is_polled() {
+    let item = quote! {
+        fn send_code(phone: &str) -> impl Future<Output = Result<(), Rejection>> + Send + use<> {
+            async { Ok(()) }
+        }
+    };
+    let attribute = quote! {
+        key = "{@ip}/{phone}",
+        rule(count = 1, per = "60s", message = "not so fast, {@ip} and {phone}"),
+        rule(count = 5, per = "60s", key = "{@user:hash}"),
+    };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
 fn a_boxed_future_is_checked_in_its_async_block() {
     let item = quote! {
         fn place(&self, order: Order) -> Pin<Box<dyn Future<Output = Result<Receipt, Error>> + Send + '_>> {
@@ -59,6 +74,46 @@ fn what_async_trait_has_written_is_checked_behind_its_bindings() {
     };
     let attribute = quote!(key = "{self.tenant}:{order.id}", rule(count = 1, per = "60s"), limiter = self.limiter);
     insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
+fn all_arguments_of_what_async_trait_has_written_are_those_of_the_user() {
+    let item = quote! {
+        fn place<'life0, 'async_trait>(
+            &'life0 self,
+            user: u64,
+            __arg2: Json<Order>,
+        ) -> ::core::pin::Pin<Box<dyn ::core::future::Future<Output = Result<Receipt, Error>> + 'async_trait>>
+        where
+            'life0: 'async_trait,
+            Self: 'async_trait,
+        {
+            Box::pin(async move {
+                let __self = self;
+                let user = user;
+                let Json(order) = __arg2;
+                let __ret: Result<Receipt, Error> = { __self.orders.place(user, order).await };
+                #[allow(unreachable_code)]
+                __ret
+            })
+        }
+    };
+    insta::assert_snapshot!(expansion(quote!(key = "{*:debug}", rule(count = 1, per = "60s")), &item));
+}
+
+#[test]
+fn all_arguments_need_a_name_each() {
+    let refused = |arguments: proc_macro2::TokenStream| {
+        let item = quote!(async fn place(&self, user: &str, #arguments) -> Result<(), Error> { Ok(()) });
+        limit(quote!(key = "{*}", rule(count = 1, per = "60s")), &item).to_string().contains("leaves out")
+    };
+    assert!(refused(quote!(_: Order)));
+    assert!(refused(quote!(Json(Order { id, .. }): Json<Order>)));
+    assert!(refused(quote!((first, ..): (u8, u8, u8))));
+    assert!(refused(quote!((first, _): (u8, u8))));
+    assert!(!refused(quote!(_order: Order)));
+    assert!(!refused(quote!(all @ Order { id, .. }: Order)));
+    assert!(!refused(quote!(sizes: [u8; { let _ = 1; 2 }])));
 }
 
 #[test]
@@ -132,6 +187,12 @@ fn a_function_without_documentation_is_summarized_by_its_limits() {
     assert_eq!(
         summary(several),
         "Limited to `prevent_duplicate per 5s`, `9 per 1h` for each `{user}`, and to `99 per 1h` for each `{ip}`."
+    );
+    let under_way =
+        quote!(concurrency(limit = 1, lease = "30s"), concurrency(limit = n.into(), lease = "30s", key = "{user}"));
+    assert_eq!(
+        summary(under_way),
+        "Limited to 1 call under way for all calls together, and to `n` calls under way for each `{user}`."
     );
     assert_eq!(summary(quote!(policy = POLICY, key = "{user}")), "Limited by the policy `POLICY`, for each `{user}`.");
 }
@@ -216,4 +277,14 @@ fn a_future_is_wrapped_in_its_async_block_when_its_permit_may_be_given_back() {
         fn place(&self) -> impl Future<Output = Result<impl Debug, Error>> { async { self.orders. } }
     });
     assert!(opaque.contains("Result < _ , Error >") && opaque.contains("{ self . orders . }"), "{opaque}");
+}
+
+#[test]
+fn what_becomes_of_calls_in_an_outage_is_part_of_the_policy() {
+    let attribute = quote! { rule(count = 10, per = "60s"), on_outage = "local", deadline = "50ms" };
+    let item = quote! {
+        /// Searches.
+        async fn search() -> Result<(), Rejection> { Ok(()) }
+    };
+    insta::assert_snapshot!(expansion(attribute, &item));
 }

@@ -1,5 +1,7 @@
 //! Checks of the arguments that apply to the whole call.
 
+use tallygate_rules::Role;
+
 use crate::attr::Amount;
 use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::model::{Model, number};
@@ -39,6 +41,35 @@ pub(super) fn check_wait(model: &Model, diagnostics: &mut Diagnostics) {
     if model.shadow.is_some() {
         let message = "`wait` and `shadow` exclude each other: in shadow, every call runs at once; remove one";
         diagnostics.report(wait.span, message);
+    }
+}
+
+/// Reports a refund where nothing is counted that could be given back.
+pub(super) fn check_refund(model: &Model, diagnostics: &mut Diagnostics) {
+    let Some(refund_if) = &model.refund_if else { return };
+    let only_under_way = model.rules.iter().all(|rule| rule.rule.role() == Role::Concurrency);
+    if only_under_way && !model.rules.is_empty() {
+        let message = "`refund_if` needs a rule that counts calls, like `rule(count = 10, per = \"60s\")`: what \
+                       `concurrency` counts ends with each call; remove it, or add a rule";
+        diagnostics.report(SpanRange::of_tokens(refund_if), message);
+    }
+}
+
+/// Reports a settlement that nothing was reserved for, or that another argument stands in the way of.
+pub(super) fn check_settle(model: &Model, diagnostics: &mut Diagnostics) {
+    let Some(settle) = &model.settle else { return };
+    let span = SpanRange::of_tokens(settle);
+    if let Some(zero) = model.allow_zero_cost {
+        let message = "`settle` needs a cost of 1 or more, for which it settles; remove `allow_zero_cost`";
+        diagnostics.report(zero, message);
+    }
+    if model.release().is_some() {
+        let message = "`settle` and `release_if` exclude each other: a call is settled or released; remove one";
+        diagnostics.report(span, message);
+    }
+    if model.policy.is_none() && model.rules.iter().all(|rule| rule.rule.role() != Role::Limit) {
+        let message = "`settle` needs a rule that counts costs, like `rule(count = 10000, per = \"60s\")`";
+        diagnostics.report(span, message);
     }
 }
 

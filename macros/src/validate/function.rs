@@ -1,8 +1,6 @@
 //! Checks of the function, and of the arguments that templates name.
 
-use syn::PatWild;
 use syn::ext::IdentExt as _;
-use syn::visit::Visit;
 use tallygate_rules::nearest;
 
 use crate::diagnostic::{Diagnostics, SpanRange};
@@ -61,9 +59,26 @@ pub(super) fn check_key_has_braces(key: &Template, function: &Function, diagnost
     }
 }
 
+/// Reports a key of all arguments where there are none.
+pub(super) fn check_no_arguments(key: &Template, diagnostics: &mut Diagnostics) {
+    if key.shows_all() {
+        let message = "`{*}` stands for all arguments, and this function has none with a name; remove it, or name them";
+        diagnostics.report(key.span, message);
+    }
+}
+
+/// Reports a key of all arguments where a part of them has no name.
+pub(super) fn check_all_named(key: &Template, function: &Function, diagnostics: &mut Diagnostics) {
+    if key.shows_all() && function.has_nameless() {
+        let message = "`{*}` stands for all arguments, and leaves out what is `_` or `..` here; give it a name, like \
+                       `_order`, or name what the key shows, like `{phone}`";
+        diagnostics.report(key.span, message);
+    }
+}
+
 /// Reports every placeholder that names no argument.
 pub(super) fn check_placeholders_named(template: &Template, function: &Function, diagnostics: &mut Diagnostics) {
-    for placeholder in template.placeholders() {
+    for placeholder in template.placeholders().filter(|placeholder| !placeholder.is_of_context()) {
         if function.binding(&placeholder.root).is_none() {
             diagnostics.report(template.span, unnamed(placeholder, template, function));
         }
@@ -81,27 +96,12 @@ fn unnamed(placeholder: &Placeholder, template: &Template, function: &Function) 
     }
     let remedy = match nearest(root, names.iter().map(String::as_str)) {
         Some(meant) => format!("did you mean `{{{}}}`?", text.replacen(root, meant, 1)),
-        None if has_nameless(function) => {
-            format!("an argument is `_`, which binds no name; write `{root}` in its place")
+        None if function.has_nameless() => {
+            format!("an argument, or a part of one, is `_` or `..`, which bind no name; write `{root}` in its place")
         }
         None if function.signature.inputs.is_empty() => "this function has no arguments".to_owned(),
         None if names.is_empty() => "this function's arguments have no names".to_owned(),
         None => format!("the function takes `{}`", names.join("`, `")),
     };
     format!("placeholder `{{{text}}}` names no argument; {remedy}")
-}
-
-/// Returns whether an argument, or a part of one, is `_`.
-fn has_nameless(function: &Function) -> bool {
-    let mut wild = Wild(false);
-    wild.visit_signature(&function.signature);
-    wild.0
-}
-
-struct Wild(bool);
-
-impl Visit<'_> for Wild {
-    fn visit_pat_wild(&mut self, _: &PatWild) {
-        self.0 = true;
-    }
 }

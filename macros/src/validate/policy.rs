@@ -1,6 +1,9 @@
 //! Checks of rules and bans, and of the subjects that they count.
 
-use tallygate_rules::{Costs, Role, Rule, RuleError, validate_ban, validate_by_subject};
+use tallygate_rules::{
+    Costs, RELEASED_LABEL, Role, Rule, RuleError, validate_ban, validate_by_subject, validate_deadline,
+    validate_warn_at,
+};
 
 use crate::attr::Amount;
 use crate::diagnostic::{Diagnostics, SpanRange};
@@ -45,18 +48,41 @@ pub(super) fn check_beside_policy(model: &Model, diagnostics: &mut Diagnostics) 
     let named = model.name.iter().map(|name| ("name", name.span));
     let rules = model.rules.iter().map(|rule| match rule.rule.role() {
         Role::Duplicate => ("prevent_duplicate", rule.span),
+        Role::Concurrency => ("concurrency", rule.span),
         _ => ("rule", rule.span),
     });
     let ban = model.ban.iter().map(|ban| ("ban", ban.span));
-    for (argument, span) in named.chain(rules).chain(ban) {
+    let on_outage = model.on_outage.iter().map(|on_outage| ("on_outage", on_outage.span));
+    let deadline = model.deadline.iter().map(|deadline| ("deadline", deadline.span));
+    let warn_at = model.warn_at.iter().map(|share| ("warn_at", share.span));
+    for (argument, span) in named.chain(rules).chain(ban).chain(on_outage).chain(deadline).chain(warn_at) {
         let message = format!("`{argument}` cannot stand beside `policy`; add it to that policy, or remove it");
         diagnostics.report(span, message);
     }
 }
 
+/// Reports a deadline that is zero or too long.
+pub(super) fn check_deadline(model: &Model, diagnostics: &mut Diagnostics) {
+    let Some(deadline) = &model.deadline else { return };
+    if let Err(mistake) = validate_deadline(deadline.value) {
+        diagnostics.report(deadline.span, mistake);
+    }
+}
+
+/// Reports a share of a limit that is none, or that no rule warns of.
+pub(super) fn check_warn_at(model: &Model, diagnostics: &mut Diagnostics) {
+    let Some(share) = &model.warn_at else { return };
+    // What a rule admits is not known if a part of it could not be read.
+    let known = model.rules.iter().all(|rule| rule.complete);
+    let rules = model.rules.iter().filter(|_| known).map(|rule| &rule.rule);
+    if let Err(mistake) = validate_warn_at(share.value, rules) {
+        diagnostics.report(share.span, mistake);
+    }
+}
+
 /// Reports a key of the function that no rule uses.
 pub(super) fn check_key_used(model: &Model, diagnostics: &mut Diagnostics) {
-    let own = !model.rules.is_empty() && model.rules.iter().all(|rule| model.label(rule).is_some());
+    let own = !model.rules.is_empty() && model.rules.iter().all(|rule| model.own_key(rule).is_some());
     if let Some(key) = model.key.as_ref().filter(|_| own && model.ban.is_none()) {
         let message = "no rule uses this `key`, because each has a `key` of its own; remove this one, or one of theirs";
         diagnostics.report(key.span, message);
@@ -72,6 +98,18 @@ pub(super) fn check_duplicate_keyed(model: &Model, diagnostics: &mut Diagnostics
              `prevent_duplicate(key = {key:?})`, or give the function a `key`"
         );
         diagnostics.report(duplicate.span, message);
+    }
+}
+
+/// Reports a key that is the label of the duplicates that are released.
+pub(super) fn check_released(model: &Model, diagnostics: &mut Diagnostics) {
+    if model.release().is_none() {
+        return;
+    }
+    let others = model.rules.iter().filter(|rule| rule.release_if.is_none());
+    for key in others.filter_map(|rule| rule.key.as_ref()).filter(|key| key.text == RELEASED_LABEL) {
+        let message = format!("beside `release_if`, `{RELEASED_LABEL}` is no key of a rule; write another text");
+        diagnostics.report(key.span, message);
     }
 }
 

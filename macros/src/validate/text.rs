@@ -1,10 +1,10 @@
 //! Checks of names, keys and messages.
 
-use tallygate_rules::Field;
+use tallygate_rules::{EMPTY_KEY, Field, NAME_WITH_BRACES, Role, is_separator};
 
 use crate::diagnostic::Diagnostics;
 use crate::model::Model;
-use crate::template::{Part, Placeholder, Template, is_separator};
+use crate::template::{Part, Placeholder, RejectionField, Template};
 
 /// Reports a policy without a name, and every name with a placeholder.
 pub(super) fn check_names(model: &Model, diagnostics: &mut Diagnostics) {
@@ -14,9 +14,7 @@ pub(super) fn check_names(model: &Model, diagnostics: &mut Diagnostics) {
         diagnostics.report(span, "`name` must not be empty; without `name`, the path of the function is used");
     }
     for (_, span) in policy.chain(rules).filter(|(name, _)| name.contains(['{', '}'])) {
-        let message = "`name` is fixed text; remove the braces, and use placeholders in a `key`, like \
-                       `key = \"sms:{phone}\"`";
-        diagnostics.report(span, message);
+        diagnostics.report(span, NAME_WITH_BRACES);
     }
 }
 
@@ -28,8 +26,7 @@ pub(super) fn check_keys(model: &Model, diagnostics: &mut Diagnostics) {
             .report(key.span, "`key` must not be empty; without `key`, all calls of the function are counted together");
     }
     for key in model.rules.iter().filter_map(|rule| rule.key.as_ref()).filter(is_empty) {
-        let message = "`key` must not be empty; to count all calls together, write any text, like `key = \"all\"`";
-        diagnostics.report(key.span, message);
+        diagnostics.report(key.span, EMPTY_KEY);
     }
 }
 
@@ -37,6 +34,16 @@ pub(super) fn check_keys(model: &Model, diagnostics: &mut Diagnostics) {
 pub(super) fn check_messages(model: &Model, diagnostics: &mut Diagnostics) {
     for (_, empty) in model.messages().filter(|(_, message)| message.parts.is_empty()) {
         diagnostics.report(empty.span, "`message` must not be empty; without `message`, the default text is used");
+    }
+}
+
+/// Reports a window in a message of a limit that has none.
+pub(super) fn check_windows_shown(model: &Model, diagnostics: &mut Diagnostics) {
+    let without = model.rules.iter().filter(|rule| rule.rule.role() == Role::Concurrency);
+    let shows =
+        |message: &&Template| message.parts.iter().any(|part| matches!(part, Part::Rejection(RejectionField::Per)));
+    for message in without.filter_map(|rule| rule.message.as_ref()).filter(shows) {
+        diagnostics.report(message.span, "`{@per}` is the window of a rule, and `concurrency` has none; remove it");
     }
 }
 

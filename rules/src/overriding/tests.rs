@@ -49,7 +49,7 @@ fn the_number_of_rules_has_bounds() {
     assert_eq!(places(&[]), [(None, Field::Rule)]);
     let many: Vec<_> = (0..65).map(|n| Rule::sliding_window(0, (n + 1) * MINUTE)).collect();
     assert_eq!(places(&many), [(None, Field::Rule)]);
-    assert_eq!(validate_override(&many[..64]), Ok(()));
+    assert_eq!(validate_override(&many[..32]), Ok(()));
 }
 
 #[test]

@@ -32,6 +32,10 @@ fn duplicate(words: &mut Words<'_>) -> Result<Rule, Fault> {
         None | Some("per" | "as") => Count::Fixed(1),
         Some(_) => count(words)?,
     };
+    if let Count::Fixed(count @ 2..) = count {
+        let what = format!("`prevent_duplicate` admits one call and not {count}");
+        return Err(Fault::new(what, format!("remove the `{count}`")));
+    }
     let per = if words.take("per") { words.duration("per")? } else { DUPLICATE_PER };
     let options = Options::read(words)?;
     if let Some(word) = options.bucket_word() {
@@ -43,6 +47,9 @@ fn duplicate(words: &mut Words<'_>) -> Result<Rule, Fault> {
 fn limit(words: &mut Words<'_>) -> Result<Rule, Fault> {
     let about = words.take("about");
     let count = count(words)?;
+    if words.take("concurrent") {
+        return concurrency(count, about, words);
+    }
     expect_per(words)?;
     let fixed = words.take("fixed");
     let window = Window::read(words)?;
@@ -63,6 +70,22 @@ fn limit(words: &mut Words<'_>) -> Result<Rule, Fault> {
         Window::Per(per) => Rule::sliding_window(0, per),
     };
     Ok(options.name(count.apply(rule)))
+}
+
+/// Reads what follows `concurrent`.
+fn concurrency(count: Count, about: bool, words: &mut Words<'_>) -> Result<Rule, Fault> {
+    if about {
+        return Err(Fault::new("`about` and `concurrent` are different algorithms", "keep one of them"));
+    }
+    if !words.take("lease") {
+        return Err(Fault::new("`lease` is missing after `concurrent`", "write `10 concurrent lease 30s`"));
+    }
+    let lease = words.duration("lease")?;
+    let options = Options::read(words)?;
+    if let Some(word) = options.bucket_word() {
+        return Err(Fault::new(format!("`concurrent` has no `{word}`"), "remove it"));
+    }
+    Ok(options.name(count.apply(Rule::concurrency(0, lease))))
 }
 
 /// The count of a rule.

@@ -17,8 +17,9 @@ impl fmt::Display for Rule {
             (_, Algorithm::SlidingCounter { .. }) => write!(f, "about {}", Count(self))?,
             _ => write!(f, "{}", Count(self))?,
         }
-        f.write_str(" per ")?;
+        f.write_str(if self.lease().is_some() { " concurrent lease " } else { " per " })?;
         match self.algorithm() {
+            Algorithm::Concurrency { lease } => f.write_str(&format_duration(*lease))?,
             Algorithm::SlidingWindow { per } | Algorithm::SlidingCounter { per } => {
                 f.write_str(&format_duration(*per))?;
             }

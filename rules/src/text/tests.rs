@@ -66,8 +66,8 @@ fn a_count_may_be_zero_or_given_by_each_call() {
     assert_text("n per 1h", &Rule::sliding_window(9, HOUR).varying());
     assert_text("about n per 1h", &Rule::sliding_counter(9, HOUR).varying());
     assert_text("n per 1s burst 5", &Rule::from_bucket(1, TokenBucket::new(SECOND).with_capacity(5)).varying());
-    assert_text("prevent_duplicate 2 per 5s", &Rule::duplicate(DUPLICATE_PER).with_count(2));
     assert_text("prevent_duplicate 0 per 5s", &Rule::duplicate(DUPLICATE_PER).with_count(0));
+    assert_text("prevent_duplicate n per 5s", &Rule::duplicate(DUPLICATE_PER).varying());
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, Role};
 use crate::bucket::TokenBucket;
 use crate::error::{Field, Mistake};
-use crate::limits::MAX_PER;
+use crate::limits::{MAX_CONCURRENCY, MAX_LEASE, MAX_PER, MIN_LEASE};
 use crate::rule::Rule;
 
 /// Finds the mistakes in a rule by itself.
@@ -19,10 +19,22 @@ pub(super) fn check_alone(rule: &Rule) -> impl Iterator<Item = Mistake> {
 
 fn check_count(rule: &Rule) -> Option<Mistake> {
     if rule.count() == 0 && !rule.is_varying() {
-        return Some(Mistake::new(Field::Count, "`count` must be at least 1, like `count = 10`"));
+        let count = if rule.role() == Role::Concurrency { "limit" } else { "count" };
+        return Some(Mistake::new(Field::Count, format!("`{count}` must be at least 1, like `{count} = 10`")));
+    }
+    if rule.role() == Role::Duplicate && rule.count() > 1 {
+        let message = "`count` of `prevent_duplicate` is always 1; remove it, or write a `rule` for more";
+        return Some(Mistake::new(Field::Count, message));
+    }
+    if rule.role() == Role::Concurrency && rule.count() > MAX_CONCURRENCY {
+        let message =
+            format!("`limit` of `concurrency` is at most {MAX_CONCURRENCY}, as each call under way is stored");
+        return Some(Mistake::new(Field::Count, message));
     }
     let reason = match rule.algorithm() {
-        Algorithm::SlidingWindow { .. } => "as it stores every hit; use the algorithm `sliding_counter` for more",
+        Algorithm::SlidingWindow { .. } => {
+            "as a log stores sums of costs in 32 bits; use the algorithm `fixed_window` for more"
+        }
         Algorithm::SlidingCounter { .. } => "so that its arithmetic is exact; shorten `per`",
         // The greatest count depends on the other parameters of the bucket: see `check_capacity`.
         Algorithm::TokenBucket(_) => return None,
@@ -39,7 +51,21 @@ pub(super) fn check_times(rule: &Rule) -> impl Iterator<Item = Mistake> {
         Algorithm::TokenBucket(bucket) => check_reset_after(bucket, rule),
         _ => None,
     };
-    check_per(rule).into_iter().chain(reset_after)
+    check_per(rule).into_iter().chain(reset_after).chain(rule.lease().and_then(check_lease))
+}
+
+fn check_lease(lease: Duration) -> Option<Mistake> {
+    if lease < MIN_LEASE {
+        let message =
+            "`lease` is at least a second, like `lease = \"30s\"`: it is renewed after half of it, over a network";
+        return Some(Mistake::new(Field::Lease, message));
+    }
+    if lease > MAX_LEASE {
+        let message = "`lease` is at most an hour, like `lease = \"30s\"`: so long a process that has died keeps it; \
+                       a call may take longer, as its lease is renewed";
+        return Some(Mistake::new(Field::Lease, message));
+    }
+    check_duration(Field::Lease, "lease", lease)
 }
 
 fn check_per(rule: &Rule) -> Option<Mistake> {

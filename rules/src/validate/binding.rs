@@ -60,7 +60,7 @@ fn never_binds(rule: &Rule, stricter: &Rule, costs: Costs) -> String {
         None => format!("`{stricter:#}` is at least as strict as `{rule:#}`"),
     };
     let remedy = match (stricter.role(), most) {
-        (Role::Limit, _) => ", or raise the other's `count`",
+        (Role::Limit | Role::Concurrency, _) => ", or raise the other's `count`",
         (Role::Duplicate, Some((2.., _))) => ", or lower its `count`",
         (Role::Duplicate, _) => "",
     };

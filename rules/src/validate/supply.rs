@@ -87,9 +87,8 @@ impl Supply {
                     }
                 }
             }
-            // The windows of a schedule differ in length.
-            #[cfg(feature = "cron")]
-            Algorithm::Cron { .. } => false,
+            // The windows of a schedule differ in length, and how long calls take is not known.
+            _ => false,
         }
     }
 }

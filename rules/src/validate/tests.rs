@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::*;
 use crate::bucket::TokenBucket;
 use crate::error::Field;
-use crate::limits::{MAX_COUNTER_COUNT, MAX_EXACT, MAX_PER, MAX_SLIDING_COUNT};
+use crate::limits::{MAX_CONCURRENCY, MAX_COUNTER_COUNT, MAX_EXACT, MAX_PER, MAX_SLIDING_COUNT};
 use crate::rule::DUPLICATE_PER;
 
 /// Validates rules for calls of any cost.
@@ -43,10 +43,30 @@ fn a_policy_without_rules_is_a_mistake_of_no_single_rule() {
 }
 
 #[test]
+fn a_concurrency_limit_has_bounds_and_is_one_for_each_subject() {
+    let concurrency = |limit, secs| Rule::concurrency(limit, Duration::from_secs(secs));
+    assert_eq!(validate(&[concurrency(MAX_CONCURRENCY, 1), sliding(1, 60)]), Ok(()));
+    assert_eq!(validate(&[concurrency(1, 3_600), Rule::duplicate(DUPLICATE_PER)]), Ok(()));
+    for (rule, field, text) in [
+        (concurrency(0, 30), Field::Count, "`limit` must be at least 1"),
+        (concurrency(MAX_CONCURRENCY + 1, 30), Field::Count, "`limit` of `concurrency` is at most 100000"),
+        (concurrency(1, 0), Field::Lease, "`lease` is at least a second"),
+        (concurrency(1, 3_601), Field::Lease, "`lease` is at most an hour"),
+    ] {
+        let found = errors(&[rule]);
+        assert_eq!((found[0].1, found.len()), (field, 1));
+        assert!(found[0].2.starts_with(text), "{found:?}");
+    }
+    let twice = errors(&[concurrency(10, 30), concurrency(20, 60)]);
+    assert!(twice[0].2.contains("two rules count the calls of one subject that are under way"), "{twice:?}");
+    assert_eq!(validate_by_subject(&[("user", concurrency(10, 30)), ("network", concurrency(20, 30))]), Ok(()));
+}
+
+#[test]
 fn a_policy_has_a_bounded_number_of_rules() {
     let rules: Vec<_> = (1..=65).map(|n| sliding(n, n)).collect();
-    assert!(errors(&rules)[0].2.contains("at most 64 rules"));
-    assert_eq!(validate(&rules[..64]), Ok(()));
+    assert!(errors(&rules)[0].2.contains("at most 32 rules"));
+    assert_eq!(validate(&rules[..32]), Ok(()));
 }
 
 #[test]
@@ -174,6 +194,10 @@ fn each_algorithm_has_its_greatest_count() {
     let minute = Duration::from_secs(60);
     assert!(errors(&[Rule::sliding_counter(MAX_COUNTER_COUNT + 1, minute)])[0].2.contains("67108864"));
     assert!(errors(&[Rule::fixed_window(MAX_EXACT + 1, minute)])[0].2.contains("9007199254740991"));
+    assert!(errors(&[Rule::sliding_window(MAX_SLIDING_COUNT + 1, minute)])[0].2.contains("2147483648"));
+    let twice = errors(&[Rule::duplicate(minute).with_count(2)]);
+    assert_eq!(twice[0].2, "`count` of `prevent_duplicate` is always 1; remove it, or write a `rule` for more");
+    assert_eq!(validate(&[Rule::sliding_window(MAX_SLIDING_COUNT, MAX_PER)]), Ok(()));
     assert_eq!(validate(&[Rule::sliding_counter(MAX_COUNTER_COUNT, MAX_PER)]), Ok(()));
     assert_eq!(validate(&[Rule::fixed_window(MAX_EXACT, MAX_PER)]), Ok(()));
 }

@@ -2,21 +2,39 @@
 
 use std::any::type_name;
 use std::borrow::Cow;
+use std::time::Duration;
 
 use once_cell::sync::OnceCell;
-use tallygate_rules::{Ban, Rule};
+use tallygate_rules::{Ban, OnOutage, RELEASED_LABEL, parse_rules};
 
+use super::call::Call;
+use super::entering::Entering;
+use super::question::Question;
+use super::values::{Texts, Values, subject};
 use crate::decision::Rejection;
-use crate::error::{BackendError, Error};
+use crate::error::{BackendError, BackendErrorKind, Error};
+use crate::limiter::Limiter;
 use crate::policy::{Policy, PolicyBuilder};
+use crate::store::CallOptions;
 
-/// The policy of one annotated function, built at its first call.
+/// The policy of one annotated function, built at its first call, and the text of its key.
 ///
-/// It holds all that this takes, so that nothing of it is compiled again for every annotated function.
+/// It holds all that a call takes, so that nothing of it is compiled again for every annotated function.
 #[derive(Debug)]
 pub struct PolicyCell {
     name: Name,
-    rules: fn(&mut Rules),
+    /// The rules in their text form.
+    rules: &'static str,
+    /// The labels of the rules that are not on the main subject, by the positions of these rules.
+    labels: &'static [(usize, &'static str)],
+    ban: Option<Ban>,
+    on_outage: Option<OnOutage>,
+    deadline: Option<Duration>,
+    warn_at: Option<f64>,
+    key: Texts,
+    template: &'static str,
+    /// The template of the key of duplicates that are released, if there are any.
+    released: Option<&'static str>,
     policy: OnceCell<Result<Policy, Rejection>>,
 }
 
@@ -32,20 +50,109 @@ enum Name {
 impl PolicyCell {
     /// Returns a cell whose policy has that name.
     #[must_use]
-    pub const fn named(name: &'static str, rules: fn(&mut Rules)) -> Self {
-        Self { name: Name::Given(name), rules, policy: OnceCell::new() }
+    pub const fn named(name: &'static str, rules: &'static str, key: Texts) -> Self {
+        Self::new(Name::Given(name), rules, key)
     }
 
-    /// Returns a cell whose policy is named after its function, which contains the item.
+    /// Returns a cell whose policy is named after its function, which contains the item `T`.
     #[must_use]
-    pub const fn unnamed<T: Copy>(_item: T, rules: fn(&mut Rules)) -> Self {
-        Self { name: Name::Around(type_name::<T>), rules, policy: OnceCell::new() }
+    pub const fn around<T>(rules: &'static str, key: Texts) -> Self {
+        Self::new(Name::Around(type_name::<T>), rules, key)
     }
 
-    /// Returns a cell in the companion of a function: its policy is named after the function, which has that name.
+    /// Returns a cell in the companion of a function: its policy is named after the function, which has that name. The
+    /// companion contains the item `T`.
     #[must_use]
-    pub const fn unnamed_beside<T: Copy>(function: &'static str, _item: T, rules: fn(&mut Rules)) -> Self {
-        Self { name: Name::Beside(function, type_name::<T>), rules, policy: OnceCell::new() }
+    pub const fn beside<T>(function: &'static str, rules: &'static str, key: Texts) -> Self {
+        Self::new(Name::Beside(function, type_name::<T>), rules, key)
+    }
+
+    const fn new(name: Name, rules: &'static str, key: Texts) -> Self {
+        Self {
+            name,
+            rules,
+            labels: &[],
+            ban: None,
+            on_outage: None,
+            deadline: None,
+            warn_at: None,
+            key,
+            // Without a key, all calls are counted together.
+            template: "",
+            released: None,
+            policy: OnceCell::new(),
+        }
+    }
+
+    /// Sets the labels of the subjects that other rules than those of the main subject count.
+    #[must_use]
+    pub const fn on(mut self, labels: &'static [(usize, &'static str)]) -> Self {
+        self.labels = labels;
+        self
+    }
+
+    /// Sets the template of the key.
+    #[must_use]
+    pub const fn key(mut self, template: &'static str) -> Self {
+        self.template = template;
+        self
+    }
+
+    /// Sets the template of the key of duplicates that are released: their label is none.
+    #[must_use]
+    pub const fn released_key(mut self, template: &'static str) -> Self {
+        self.released = Some(template);
+        self
+    }
+
+    /// Sets the ban.
+    #[must_use]
+    pub const fn ban(mut self, ban: Ban) -> Self {
+        self.ban = Some(ban);
+        self
+    }
+
+    /// Sets what becomes of calls while Redis is away.
+    #[must_use]
+    pub const fn on_outage(mut self, on_outage: OnOutage) -> Self {
+        self.on_outage = Some(on_outage);
+        self
+    }
+
+    /// Sets the longest time that a decision takes.
+    #[must_use]
+    pub const fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Sets the share of a limit from which a subject is near it.
+    #[must_use]
+    pub const fn warn_at(mut self, share: f64) -> Self {
+        self.warn_at = Some(share);
+        self
+    }
+
+    /// Decides a call that has no options, by the limiter that is installed.
+    #[inline]
+    pub fn enter(&'static self, values: impl Values) -> Entering {
+        self.decide(&subject(self.key, values))
+    }
+
+    /// Starts a call that has options.
+    #[inline]
+    pub fn call(&'static self, values: impl Values) -> Call<'static> {
+        Call::new(self.policy().map(Cow::Borrowed), subject(self.key, values))
+    }
+
+    fn decide(&'static self, subject: &crate::subject::Subject) -> Entering {
+        match self.policy() {
+            Ok(policy) => {
+                Question { limiter: Limiter::installed(), policy, subject, others: &[], options: CallOptions::PLAIN }
+                    .decide()
+            }
+            Err(rejection) => Entering::known(Err(rejection.clone())),
+        }
     }
 
     /// Returns the policy, which is built at the first call.
@@ -55,23 +162,39 @@ impl PolicyCell {
     /// The policy is refused. The attribute has validated it with the same code, so only a mistake of this library leads
     /// here: it closes the function rather than leaving it unlimited.
     #[inline]
-    pub fn policy(&'static self) -> Result<Cow<'static, Policy>, Rejection> {
-        match self.policy.get() {
-            Some(Ok(policy)) => Ok(Cow::Borrowed(policy)),
-            _ => self.built(),
-        }
+    pub(super) fn policy(&'static self) -> Result<&'static Policy, &'static Rejection> {
+        self.policy.get().unwrap_or_else(|| self.built()).as_ref()
     }
 
     #[cold]
-    fn built(&'static self) -> Result<Cow<'static, Policy>, Rejection> {
-        let built = self.policy.get_or_init(|| {
+    fn built(&'static self) -> &'static Result<Policy, Rejection> {
+        self.policy.get_or_init(|| {
             let name = self.name.text();
-            let mut rules = Rules::default();
-            (self.rules)(&mut rules);
-            let built = rules.into_policy(name.clone());
-            built.map_err(|error| Rejection::unavailable(name, BackendError::with_source(error.to_string(), error)))
-        });
-        built.as_ref().map(Cow::Borrowed).map_err(Clone::clone)
+            self.build(name.clone()).map_err(|error| Rejection::unavailable(name, error))
+        })
+    }
+
+    fn build(&self, name: String) -> Result<Policy, BackendError> {
+        let rules = parse_rules(self.rules).map_err(|mistakes| {
+            let mistakes: Vec<_> = mistakes.iter().map(ToString::to_string).collect();
+            BackendError::new(format!("policy `{name}`: {}", mistakes.join("; ")))
+        })?;
+        let label = |position| self.labels.iter().find(|(labelled, _)| *labelled == position).map(|(_, label)| *label);
+        let builder =
+            rules.into_iter().enumerate().fold(Policy::builder(name), |builder, (position, rule)| {
+                match label(position) {
+                    Some(label) => builder.rule_on(label, rule),
+                    None => builder.rule(rule),
+                }
+            });
+        let builder = self.ban.into_iter().fold(builder, PolicyBuilder::ban).key(self.template);
+        // The label of another subject is its key, but for duplicates that are released.
+        let key_of = |label: &'static str| self.released.filter(|_| label == RELEASED_LABEL).unwrap_or(label);
+        let builder = self.labels.iter().fold(builder, |builder, (_, label)| builder.key_on(*label, key_of(label)));
+        let builder = self.on_outage.into_iter().fold(builder, PolicyBuilder::on_outage);
+        let builder = self.deadline.into_iter().fold(builder, PolicyBuilder::deadline);
+        let built = self.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at).build_static();
+        built.map_err(|error: Error| BackendError::with_source(BackendErrorKind::Wrong, error.to_string(), error))
     }
 }
 
@@ -97,34 +220,18 @@ fn path_of(item: &str) -> Vec<&str> {
     path
 }
 
-/// The rules of a policy, as the expansion adds them.
-#[derive(Debug, Default)]
-pub struct Rules {
-    rules: Vec<(Option<&'static str>, Rule)>,
-    ban: Option<Ban>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Rules {
-    /// Adds a rule on the subject of the call.
-    pub fn rule(&mut self, rule: Rule) {
-        self.rules.push((None, rule));
-    }
-
-    /// Adds a rule on another subject of the call.
-    pub fn rule_on(&mut self, label: &'static str, rule: Rule) {
-        self.rules.push((Some(label), rule));
-    }
-
-    /// Sets the ban.
-    pub fn ban(&mut self, ban: Ban) {
-        self.ban = Some(ban);
-    }
-
-    fn into_policy(self, name: String) -> Result<Policy, Error> {
-        let builder = self.rules.into_iter().fold(Policy::builder(name), |builder, (label, rule)| match label {
-            Some(label) => builder.rule_on(label, rule),
-            None => builder.rule(rule),
-        });
-        self.ban.into_iter().fold(builder, PolicyBuilder::ban).build()
+    #[test]
+    fn rules_that_cannot_be_read_or_are_refused_close_the_function() {
+        static UNREADABLE: PolicyCell = PolicyCell::named("p", "1 per 1s, 1 per fortnight", &[]);
+        static REFUSED: PolicyCell = PolicyCell::named("p", "0 per 1s", &[]);
+        for (cell, mistake) in [(&UNREADABLE, "policy `p`: "), (&REFUSED, "policy `p`: rule 0: `count`")] {
+            let rejection = cell.policy().unwrap_err();
+            let error = rejection.backend_error().unwrap().to_string();
+            assert!(rejection.policy() == "p" && error.starts_with(mistake), "{error}");
+        }
     }
 }

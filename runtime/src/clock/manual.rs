@@ -1,18 +1,11 @@
 //! A clock that a test moves by hand.
 
-use std::ops::RangeInclusive;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tallygate_rules::MAX_PER;
 use tokio::sync::watch;
 
+use super::range::RANGE_US;
 use crate::micros;
-
-/// From the longest window after 1970 to the longest window before 2^53 microseconds, which the script counts exactly.
-const RANGE_US: RangeInclusive<u64> = {
-    let longest_us = MAX_PER.as_secs() * 1_000_000;
-    longest_us..=(1 << 53) - longest_us
-};
 
 /// A clock that stands still until a test moves it.
 ///

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use tallygate_rules::{Role, Rule, format_duration};
 
+use super::decided_by::DecidedBy;
 use super::kind::RejectionKind;
+use super::report::Report;
 use super::rounded_up::RoundedUp;
 use super::rule_status::RuleStatus;
+use super::wait::Wait;
 use crate::policy::Policy;
 
 /// Why a call was not admitted: the rule that denies it, and how long until it would be admitted.
@@ -16,29 +19,40 @@ use crate::policy::Policy;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Denial {
     policy: Policy,
-    /// The position of the rule; a ban has none.
-    rule: Option<usize>,
-    retry_after: Option<Duration>,
-    report: Vec<RuleStatus>,
+    /// The position of the rule; a ban has none. Small, so that a rejection is.
+    rule: Option<u16>,
+    decided_by: DecidedBy,
+    retry_after: Wait,
+    report: Report,
 }
 
 impl Denial {
-    pub(crate) fn new(
-        policy: Policy,
-        rule: Option<usize>,
-        retry_after: Option<Duration>,
-        report: Vec<RuleStatus>,
-    ) -> Self {
-        Self { policy, rule, retry_after, report }
+    #[inline]
+    pub(crate) fn new(policy: Policy, rule: Option<u32>, retry_after: Wait, report: Report) -> Self {
+        // A policy has far fewer rules than that.
+        let rule = rule.map(|rule| u16::try_from(rule).unwrap_or(u16::MAX));
+        Self { policy, rule, decided_by: DecidedBy::Backend, retry_after, report }
+    }
+
+    pub(crate) fn with_decided_by(self, decided_by: DecidedBy) -> Self {
+        Self { decided_by, ..self }
+    }
+
+    /// Returns who denied the call: the backend, or what takes its place while Redis is away.
+    #[must_use]
+    pub fn decided_by(&self) -> DecidedBy {
+        self.decided_by
     }
 
     /// Returns [`RejectionKind::Duplicate`] for a repeated call, [`RejectionKind::Limited`] for too many calls,
-    /// [`RejectionKind::Banned`] for a call of a banned subject.
+    /// [`RejectionKind::Concurrency`] for too many that are under way, [`RejectionKind::Banned`] for a call of a banned
+    /// subject.
     #[must_use]
     pub fn kind(&self) -> RejectionKind {
         match self.rule().map(|limiting| limiting.rule.role()) {
             None => RejectionKind::Banned,
             Some(Role::Duplicate) => RejectionKind::Duplicate,
+            Some(Role::Concurrency) => RejectionKind::Concurrency,
             Some(_) => RejectionKind::Limited,
         }
     }
@@ -53,7 +67,7 @@ impl Denial {
     /// wait. A ban has no rule.
     #[must_use]
     pub fn rule(&self) -> Option<LimitingRule<'_>> {
-        let position = self.rule?;
+        let position = usize::from(self.rule?);
         let rule = self.policy.rules().get(position)?;
         Some(LimitingRule { position, replaced: self.policy.replaced(position), rule })
     }
@@ -61,25 +75,27 @@ impl Denial {
     /// Returns how long to wait until the same call would be admitted, if no other calls come in between.
     ///
     /// It is exact to the microsecond, and the longest wait of all: of every rule that denies the call, and of a ban. So a
-    /// banned caller may have to wait longer than the ban lasts.
+    /// banned caller may have to wait longer than the ban lasts. For a limit on calls under way it is no more than a bound:
+    /// the time after which the first of their leases ends. Any of these calls may be over before, and one that takes longer
+    /// renews its lease.
     ///
     /// `None` means never: the call costs more than a rule can admit at once, or the limit is closed by a count of 0.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        self.retry_after
+        self.retry_after.retry_after()
     }
 
     /// Returns where every rule stands, if [`Check::report`](crate::Check::report) asked for it; else nothing.
     #[must_use]
     pub fn report(&self) -> &[RuleStatus] {
-        &self.report
+        self.report.rules()
     }
 }
 
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(limiting) = self.rule() else {
-            return match self.retry_after {
+            return match self.retry_after() {
                 Some(wait) => write!(f, "too many denied requests; try again in {}", RoundedUp(wait)),
                 None => f.write_str("too many denied requests; this one is never admitted"),
             };
@@ -90,10 +106,11 @@ impl fmt::Display for Denial {
         }
         match (self.kind(), limiting.per()) {
             (RejectionKind::Duplicate, Some(per)) => return self.write_duplicate(f, per),
+            (RejectionKind::Concurrency, _) => write!(f, "too many requests at a time: at most {count}"),
             (_, Some(per)) => write!(f, "too many requests: at most {count} per {}", format_duration(per)),
             (_, None) => write!(f, "too many requests: at most {count} for now"),
         }?;
-        match self.retry_after {
+        match self.retry_after() {
             Some(wait) => write!(f, "; try again in {}", RoundedUp(wait)),
             None => f.write_str("; this request alone exceeds it"),
         }
@@ -104,7 +121,7 @@ impl Denial {
     /// The wait is that of all rules, so it may be longer than the window of the duplicate.
     fn write_duplicate(&self, f: &mut fmt::Formatter<'_>, per: Duration) -> fmt::Result {
         write!(f, "duplicate request: the same one was admitted less than {} ago", format_duration(per))?;
-        match self.retry_after {
+        match self.retry_after() {
             Some(wait) if wait <= per => write!(f, "; try again in {}", RoundedUp(wait)),
             Some(wait) => write!(f, ", and another limit is reached; try again in {}", RoundedUp(wait)),
             None => f.write_str(", and another limit never admits this one"),
@@ -118,7 +135,7 @@ impl fmt::Debug for Denial {
             .field("policy", &self.policy.name())
             .field("kind", &self.kind())
             .field("rule", &self.rule())
-            .field("retry_after", &self.retry_after)
+            .field("retry_after", &self.retry_after())
             .finish_non_exhaustive()
     }
 }
@@ -157,7 +174,7 @@ impl<'a> LimitingRule<'a> {
         self.rule.count()
     }
 
-    /// Returns the length of the rule's window, or `None` for windows that end at the ticks of a schedule.
+    /// Returns the length of the rule's window, or `None` for the windows of a schedule and for concurrency.
     #[must_use]
     pub fn per(&self) -> Option<Duration> {
         self.rule.per()

@@ -10,6 +10,8 @@ pub enum RejectionKind {
     Limited,
     /// The same call again, within the window of `prevent_duplicate`.
     Duplicate,
+    /// Too many calls under way.
+    Concurrency,
     /// A call of a subject that is banned.
     Banned,
     /// The backend did not decide within the deadline, or answered with an error.
@@ -17,12 +19,13 @@ pub enum RejectionKind {
 }
 
 impl RejectionKind {
-    /// Returns the kind in one word: `limited`, `duplicate`, `banned` or `unavailable`.
+    /// Returns the kind in one word: `limited`, `duplicate`, `concurrency`, `banned` or `unavailable`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Limited => "limited",
             Self::Duplicate => "duplicate",
+            Self::Concurrency => "concurrency",
             Self::Banned => "banned",
             Self::Unavailable => "unavailable",
         }

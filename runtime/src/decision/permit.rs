@@ -1,74 +1,108 @@
 //! The proof that a call was admitted, which may be refunded.
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
+#[cfg(feature = "web")]
+use super::charge::Charge;
+use super::charge::RefundTicket;
+use super::decided_by::DecidedBy;
+use super::lease::Lease;
+use super::recount::Recount;
+use super::report::Report;
 use super::rule_status::RuleStatus;
+use tallygate_rules::MAX_EXACT;
+
 use crate::error::BackendError;
 use crate::policy::Policy;
-use crate::subject::SubjectKey;
 
 /// The proof that a call was admitted.
+///
+/// Where calls under way are counted, by [`Rule::concurrency`](crate::Rule::concurrency), the call is under way until its
+/// permit is dropped. Refunding or settling a permit takes it, and so ends the call, too.
 pub struct Permit {
-    // Boxed, so that a permit without extras, as most are, is one word to move and to drop.
-    extras: Option<Box<Extras>>,
+    // An `Arc`, although no permit shares them: to drop a permit without extras, as most are, is one test, as the rest is
+    // code of its own.
+    extras: Option<Arc<Extras>>,
+    decided_by: DecidedBy,
 }
 
 /// What a call asked for beside the permit.
 struct Extras {
-    report: Vec<RuleStatus>,
+    report: Report,
+    /// The share of a limit from which the subject is near it.
+    warn_at: Option<f64>,
     refund: Option<RefundTicket>,
-}
-
-/// What an admitted call was counted as.
-pub(crate) struct Charge {
-    pub(crate) policy: Policy,
-    pub(crate) subjects: Vec<SubjectKey>,
-    pub(crate) cost: u64,
-    /// By the clock of the store.
-    pub(crate) admitted_us: u64,
-}
-
-/// The outcome of a refund, when it is known: whether there was anything to take back.
-pub(crate) type Refunded<'a> = Pin<Box<dyn Future<Output = Result<bool, BackendError>> + Send + 'a>>;
-
-/// Takes charges back. A permit does not know the limiter that issued it, only that it can do this.
-pub(crate) trait Refunder: Send + Sync {
-    fn refund<'a>(&'a self, charge: &'a Charge) -> Refunded<'a>;
-}
-
-/// What it takes to refund a permit.
-pub(crate) struct RefundTicket {
-    pub(crate) refunder: Arc<dyn Refunder>,
-    pub(crate) charge: Charge,
+    /// Held until the permit is dropped, where calls under way are counted.
+    lease: Option<Lease>,
 }
 
 impl Permit {
     /// A permit without extras.
     #[inline]
-    pub(crate) fn plain() -> Self {
-        Self { extras: None }
+    pub(crate) const fn plain(decided_by: DecidedBy) -> Self {
+        Self { extras: None, decided_by }
     }
 
-    pub(crate) fn new(report: Vec<RuleStatus>, refund: Option<RefundTicket>) -> Self {
+    pub(crate) fn new(report: Report, refund: Option<RefundTicket>, decided_by: DecidedBy) -> Self {
         let has_extras = refund.is_some() || !report.is_empty();
-        Self { extras: has_extras.then(|| Box::new(Extras { report, refund })) }
+        Self { extras: has_extras.then(|| Arc::new(Extras { report, warn_at: None, refund, lease: None })), decided_by }
     }
 
-    /// Returns where every rule stands after the call, if [`Check::report`](crate::Check::report) asked for it; else
-    /// nothing.
+    /// Returns the same permit of a policy that warns from that share on.
+    pub(crate) fn warning_at(mut self, share: Option<f64>) -> Self {
+        if let Some(extras) = self.extras.as_mut().and_then(Arc::get_mut) {
+            extras.warn_at = share;
+        }
+        self
+    }
+
+    /// Returns the same permit, which holds these leases.
+    pub(crate) fn holding(mut self, lease: Option<Lease>) -> Self {
+        let Some(lease) = lease else { return self };
+        if let Some(extras) = self.extras.as_mut().and_then(Arc::get_mut) {
+            extras.lease = Some(lease);
+        } else {
+            let extras = Extras { report: Report::default(), warn_at: None, refund: None, lease: Some(lease) };
+            self.extras = Some(Arc::new(extras));
+        }
+        self
+    }
+
+    /// Returns who admitted the call: the backend, or what takes its place while Redis is away.
+    #[must_use]
+    pub fn decided_by(&self) -> DecidedBy {
+        self.decided_by
+    }
+
+    /// Returns where every rule stands after the call, if [`Check::report`](crate::Check::report) asked for it, or the
+    /// policy [warns](crate::PolicyBuilder::warn_at); else nothing.
     #[must_use]
     pub fn report(&self) -> &[RuleStatus] {
-        self.extras.as_ref().map_or(&[], |extras| &extras.report)
+        self.extras.as_ref().map_or(&[], |extras| extras.report.rules())
+    }
+
+    /// Returns where the rule stands whose limit the subject is near after this call: of several the one of which the
+    /// smallest share remains. `None` if it is near none, or if the policy has no
+    /// [`warn_at`](crate::PolicyBuilder::warn_at).
+    #[must_use]
+    pub fn warning(&self) -> Option<&RuleStatus> {
+        let share = self.extras.as_ref()?.warn_at?;
+        let near = self.report().iter().filter(|status| status.is_near(share));
+        // Each product compares two shares: what remains of one limit and of the other.
+        near.min_by(|one, other| {
+            let scaled = |of: &RuleStatus, by: &RuleStatus| u128::from(of.remaining()) * u128::from(by.limit());
+            scaled(one, other).cmp(&scaled(other, one))
+        })
     }
 
     /// Refunds the permit: removes exactly the hits of this call, also when other calls were admitted since.
     ///
     /// Returns whether a rule still counted the call. Hits that are out of their window stay where they are, and so do tokens
-    /// that have flowed into a bucket again. Dropping a permit refunds nothing, and neither does dropping this future before
-    /// it is ready.
+    /// that have flowed into a bucket again, and hits of sliding windows behind which more than 1,024 later calls are
+    /// stored. What was admitted while Redis was away is refunded where it was counted: in this process.
+    ///
+    /// Dropping a permit refunds nothing. If this future is dropped before it is ready, the hits may have been removed or not.
     ///
     /// # Errors
     ///
@@ -94,10 +128,121 @@ impl Permit {
     /// # }
     /// ```
     pub async fn refund(self) -> Result<bool, BackendError> {
-        let Some(RefundTicket { refunder, charge }) = self.extras.and_then(|extras| extras.refund) else {
-            return Err(BackendError::new("this permit cannot be refunded; ask for it with `Check::refundable`"));
-        };
-        refunder.refund(&charge).await
+        let RefundTicket { refunder, charge } = self.into_ticket()?;
+        refunder.recount(&charge, Recount::REFUND).await
+    }
+
+    /// Refunds the permit on one of several subjects: removes the hits of this call that the rules of that label count, which
+    /// [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) set, and leaves the others.
+    ///
+    /// In the attribute, `prevent_duplicate(release_if = …)` does this: a failed submission may be repeated at once, and its
+    /// other limits still count it. Else it is as [`refund`](Self::refund).
+    ///
+    /// # Errors
+    ///
+    /// As of [`refund`](Self::refund); and the policy has no rule of that label.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let (limiter, alice, order) = (Limiter::in_memory(), Subject::of("alice"), Subject::of("order").and(7));
+    /// let policy = Policy::builder("orders")
+    ///     .rule(Rule::sliding_window(2, Duration::from_secs(60)))
+    ///     .rule_on("order", Rule::duplicate(Duration::from_secs(5)))
+    ///     .build()?;
+    /// let submit = || limiter.check(&policy, &alice).subject("order", &order).refundable();
+    ///
+    /// let permit = submit().await?.into_result()?;
+    /// assert!(!submit().await?.is_allowed());
+    /// // The order could not be placed.
+    /// assert!(permit.refund_on("order").await?);
+    /// assert!(submit().await?.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn refund_on(self, label: &str) -> Result<bool, BackendError> {
+        let RefundTicket { refunder, charge } = self.into_ticket()?;
+        let counting = charge.policy.groups().iter().take(charge.policy.counting_groups());
+        let group = { counting }.position(|group| group.label.as_deref() == Some(label));
+        let part = group.ok_or_else(|| {
+            let policy = charge.policy.name();
+            BackendError::new(format!("policy `{policy}` has no rule on `{label}`; `refund` refunds all of its rules"))
+        })?;
+        refunder.recount(&charge, Recount { part: Some(part), ..Recount::REFUND }).await
+    }
+
+    /// Settles the permit: from now on, the call counts as what it has really used, in place of the cost that it has
+    /// reserved. It asks the backend once; in a cluster, once for each subject, and several times for the logs of more than
+    /// three subjects.
+    ///
+    /// What was reserved beyond that is given back, as by [`refund`](Self::refund). What was used beyond the cost is charged
+    /// at the time of the call, also beyond the limit: then the subject waits it off. A token bucket in use is charged at the
+    /// time of the settlement, whatever has flowed in since the call, and emptied at most. Under a sliding window, what was
+    /// used beyond the cost counts with a later call if more than 1,024 of them are stored behind this one; and one call
+    /// weighs at most the greatest `count` of this subject's windows, as they were for this call. A rule that has counted
+    /// more than the greatest `count` of its algorithm may count no more than that, and no call has used more than 2^53 − 1.
+    /// To a rule against duplicates, the call
+    /// stays one call, unless it has used nothing, which is a refund.
+    ///
+    /// Returns whether that has changed anything: what does not count any more stays as it is. No denial is counted, and
+    /// nobody is warned, now or later, where it brings the subject near a limit:
+    /// [`Permit::warning`](Self::warning) of the next call still tells. If this future is dropped before it is ready, the
+    /// call may have been settled or not.
+    ///
+    /// # Errors
+    ///
+    /// As of [`refund`](Self::refund); and the call has reserved nothing: it had a cost of 0, or was a peek.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    /// let policy = Policy::builder("tokens").rule(Rule::sliding_window(1_000, Duration::from_secs(60))).build()?;
+    /// let remaining = async || limiter.peek(&policy, &alice).await.map(|decision| decision.report()[0].remaining());
+    ///
+    /// let permit = limiter.check(&policy, &alice).cost(500).refundable().await?.into_result()?;
+    /// permit.settle(120).await?;
+    /// assert_eq!(remaining().await?, 880);
+    ///
+    /// let permit = limiter.check(&policy, &alice).cost(500).refundable().await?.into_result()?;
+    /// permit.settle(2_000).await?;
+    /// assert_eq!(remaining().await?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn settle(self, used: u64) -> Result<bool, BackendError> {
+        let decided_by = self.decided_by;
+        let RefundTicket { refunder, charge } = self.into_ticket()?;
+        if decided_by == DecidedBy::Nobody {
+            return Ok(false);
+        }
+        if charge.cost == 0 {
+            let message =
+                "the call has reserved nothing, so there is nothing to settle; give it a `cost`, and do not peek";
+            return Err(BackendError::new(message));
+        }
+        refunder.recount(&charge, Recount { part: None, used: used.min(MAX_EXACT) }).await
+    }
+
+    fn into_ticket(self) -> Result<RefundTicket, BackendError> {
+        let ticket = self.extras.and_then(Arc::into_inner).and_then(|extras| extras.refund);
+        ticket.ok_or_else(|| BackendError::new("this permit cannot be refunded; ask for it with `Check::refundable`"))
+    }
+
+    /// What the call was counted as, if the permit can be refunded.
+    #[cfg(feature = "web")]
+    pub(crate) fn charge(&self) -> Option<&Charge> {
+        self.extras.as_ref()?.refund.as_ref().map(|ticket| &ticket.charge)
     }
 
     /// The policy that admitted the call, if the permit can be refunded.

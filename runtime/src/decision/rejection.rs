@@ -101,7 +101,7 @@ impl Rejection {
         }
     }
 
-    /// Returns the rule that denied the call, unless the backend was unavailable.
+    /// Returns the rule that denied the call; `None` for a ban, and if the backend was unavailable.
     #[must_use]
     pub fn rule(&self) -> Option<LimitingRule<'_>> {
         self.denial()?.rule()
@@ -171,7 +171,9 @@ impl std::error::Error for Rejection {
 
 /// A type that can carry a [`Rejection`] back to the caller of a limited function.
 ///
-/// Every `Result<T, E>` is one when `E: From<Rejection>`, `Rejection` itself included.
+/// Every `Result<T, E>` is one when `E: From<Rejection>`, `Rejection` itself included. With the feature `axum` or `actix`, so
+/// is the response of that framework, and a function may return `impl IntoResponse` or `impl Responder` whatever the type
+/// behind it: a rejected call is then answered with problem details.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot carry a rejection back to the caller",
     label = "a limited function returns a type that is `FromRejection`",
@@ -195,13 +197,16 @@ impl<T, E: From<Rejection>> FromRejection for Result<T, E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decision::{Report, Wait};
+    use crate::micros;
     use crate::policy::Policy;
     use tallygate_rules::Rule;
 
     fn denial(rule: Rule, retry_after: Option<Duration>) -> Rejection {
         let count = rule.count();
         let policy = Policy::builder("sms").rule(rule.with_count(1)).build().unwrap().with_counts([count]);
-        Denial::new(policy, Some(0), retry_after, Vec::new()).into()
+        let retry_after = retry_after.map_or(Wait::NEVER, |wait| Wait::us(micros::from_duration(wait)));
+        Denial::new(policy, Some(0), retry_after, Report::default()).into()
     }
 
     #[test]

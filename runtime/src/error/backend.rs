@@ -15,21 +15,49 @@ pub struct BackendError {
 }
 
 struct Inner {
+    kind: BackendErrorKind,
     text: Cow<'static, str>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
+/// Whether a backend cannot decide for the moment, or never will as things are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BackendErrorKind {
+    /// The backend cannot be reached, or cannot decide now: it is down, starting, full, overloaded, or about to be
+    /// replaced. Later calls may be decided.
+    Away,
+    /// The set-up or the call is mistaken: a password, a permission, a key that holds something else, a server of the
+    /// wrong kind. No call like this one is decided until somebody changes that.
+    Wrong,
+    /// The backend answered with an error that this version does not know.
+    Unknown,
+}
+
 impl BackendError {
+    /// A set-up, or a call, that is mistaken.
     pub(crate) fn new(text: impl Into<Cow<'static, str>>) -> Self {
-        Self { inner: Arc::new(Inner { text: text.into(), source: None }) }
+        Self { inner: Arc::new(Inner { kind: BackendErrorKind::Wrong, text: text.into(), source: None }) }
+    }
+
+    /// A backend that cannot decide now.
+    pub(crate) fn away(text: impl Into<Cow<'static, str>>) -> Self {
+        Self { inner: Arc::new(Inner { kind: BackendErrorKind::Away, text: text.into(), source: None }) }
     }
 
     /// An error whose text includes that of its source.
     pub(crate) fn with_source(
+        kind: BackendErrorKind,
         text: impl Into<Cow<'static, str>>,
         source: impl StdError + Send + Sync + 'static,
     ) -> Self {
-        Self { inner: Arc::new(Inner { text: text.into(), source: Some(Box::new(source)) }) }
+        Self { inner: Arc::new(Inner { kind, text: text.into(), source: Some(Box::new(source)) }) }
+    }
+
+    /// Returns whether waiting may help, or somebody has to change something.
+    #[must_use]
+    pub fn kind(&self) -> BackendErrorKind {
+        self.inner.kind
     }
 }
 
@@ -67,10 +95,12 @@ mod tests {
 
     #[test]
     fn clones_of_an_error_share_its_text_and_its_source() {
-        let error = BackendError::with_source("redis: refused", std::io::Error::other("refused"));
+        let cause = std::io::Error::other("refused");
+        let error = BackendError::with_source(BackendErrorKind::Away, "redis: refused", cause);
         let clone = error.clone();
         assert!(Arc::ptr_eq(&error.inner, &clone.inner));
         assert_eq!(clone.source().unwrap().to_string(), "refused");
+        assert_eq!(clone.kind(), BackendErrorKind::Away);
         assert_eq!(format!("{clone:?}"), "BackendError(\"redis: refused\")");
         assert!(BackendError::new("redis: no answer within the deadline").source().is_none());
     }

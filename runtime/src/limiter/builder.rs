@@ -1,28 +1,24 @@
 //! The settings of a limiter.
 
+mod build;
+mod checks;
+
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tallygate_rules::is_plain;
+use tallygate_rules::OnOutage;
 
-use super::core::{Core, Settings};
-use super::{DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Limiter};
+use super::warnings::OnWarning;
+use super::{DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX};
 use crate::clock::Clock;
 #[cfg(feature = "testing")]
 use crate::clock::ManualClock;
-use crate::error::Error;
-#[cfg(feature = "redis")]
-use crate::store::Redis;
-use crate::store::{Memory, PREFIX_BYTES, Store};
-use crate::subject::filters::Secret;
+use crate::decision::Warning;
+#[cfg(feature = "tls")]
+use crate::store::Tls;
 
-/// The longest that a denial can be cached.
-const LONGEST_DENIAL_CACHE: Duration = Duration::from_secs(10);
-
-/// The longest deadline, so that no sum of times overflows the clock.
-const LONGEST_DEADLINE: Duration = Duration::from_secs(3_600);
-
-/// Builds a [`Limiter`] with settings of your own, in memory or on a server.
+/// Builds a [`Limiter`](crate::Limiter) with settings of your own, in memory or on a server.
 ///
 /// # Examples
 ///
@@ -50,7 +46,14 @@ pub struct LimiterBuilder {
     deadline: Duration,
     max_subjects: usize,
     denial_cache: Duration,
+    on_outage: OnOutage,
+    processes: u64,
+    on_warning: Option<OnWarning>,
+    registry: bool,
+    denied_subjects: usize,
     clock: Clock,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
 }
 
 /// The default settings.
@@ -62,31 +65,15 @@ impl Default for LimiterBuilder {
             deadline: DEFAULT_DEADLINE,
             max_subjects: DEFAULT_MAX_SUBJECTS,
             denial_cache: DEFAULT_DENIAL_CACHE,
+            on_outage: OnOutage::Deny,
+            processes: 1,
+            on_warning: None,
+            registry: true,
+            denied_subjects: 0,
             clock: Clock::tokio(),
+            #[cfg(feature = "tls")]
+            tls: None,
         }
-    }
-}
-
-impl Limiter {
-    /// Starts a limiter with settings of your own.
-    pub fn builder() -> LimiterBuilder {
-        LimiterBuilder::default()
-    }
-
-    /// Connects to the server of a URL and returns a limiter that keeps its tallies there.
-    ///
-    /// | URL | where the tallies are |
-    /// | --- | --- |
-    /// | `redis://[user:password@]host[:port][/database]` | a Redis server of version 6.2 or later, or Valkey |
-    /// | `redis+unix:///path` | the same, by a Unix socket |
-    /// | `memory://` | this process, for a URL from the environment; in code, write [`Limiter::in_memory`] |
-    ///
-    /// # Errors
-    ///
-    /// The URL cannot be read ([`ErrorKind::Setting`](crate::ErrorKind::Setting)), or the server cannot be reached or
-    /// refuses the password ([`ErrorKind::Backend`](crate::ErrorKind::Backend)).
-    pub async fn connect(url: &str) -> Result<Self, Error> {
-        Self::builder().connect(url).await
     }
 }
 
@@ -115,17 +102,19 @@ impl LimiterBuilder {
     /// Sets the longest time that a decision takes, connecting and queueing included: 250 milliseconds by default, an hour
     /// at most.
     ///
-    /// A call that has no answer by then is rejected with [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable).
+    /// A call that has no answer by then goes by [`on_outage`](Self::on_outage). A policy may have a
+    /// [deadline of its own](crate::PolicyBuilder::deadline).
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
     /// Sets the greatest number of subjects whose tallies are kept in this process at once: a million by default. A tally
-    /// takes about 300 bytes, and 8 more for every unit of weight in a sliding window.
+    /// takes some 200 bytes with the last three calls of its sliding windows. Other calls take 12 bytes each, whatever they cost.
     ///
     /// Beyond that number, a new subject replaces one that is not being denied. If there is none, the call is rejected with
-    /// [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable). Tallies in Redis do not count.
+    /// [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable). Tallies in Redis do not count; those that this
+    /// process keeps [while Redis is away](Self::on_outage) do.
     pub fn max_subjects(mut self, subjects: usize) -> Self {
         self.max_subjects = subjects;
         self
@@ -139,6 +128,117 @@ impl LimiterBuilder {
     /// the cache.
     pub fn denial_cache(mut self, longest: Duration) -> Self {
         self.denial_cache = longest;
+        self
+    }
+
+    /// Sets what becomes of calls while Redis is away, under policies that
+    /// [do not say so](crate::PolicyBuilder::on_outage): see [`OnOutage`]. By default they are rejected with
+    /// [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable).
+    ///
+    /// With [`OnOutage::Local`], set also how many [processes](Self::processes) share the counts.
+    pub fn on_outage(mut self, on_outage: OnOutage) -> Self {
+        self.on_outage = on_outage;
+        self
+    }
+
+    /// Sets over how many processes the counts of all rules are divided, rounded up, where each process decides alone, as
+    /// Redis is away: 1 by default.
+    ///
+    /// It is best the number of processes that usually share the load. If there are `n` of them, then in any window all of
+    /// them together admit at most `count` by Redis and `n` times ⌈`count` / `processes`⌉ in outages. Rounded up, every
+    /// process admits at least one call. The number of a ban's denials is not divided. A call that costs more than the part
+    /// of this process is rejected with [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::{Limiter, OnOutage};
+    ///
+    /// let limiter = Limiter::builder().on_outage(OnOutage::Local).processes(4).connect_lazy("redis://127.0.0.1/")?;
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn processes(mut self, processes: u64) -> Self {
+        self.processes = processes;
+        self
+    }
+
+    /// Sets how many subjects whose calls are denied are kept of each policy, to find out who is denied most often: none by
+    /// default, at most 10,000.
+    ///
+    /// [`Limiter::denied_subjects`](crate::Limiter::denied_subjects) reads those of this process. With Redis, they are also
+    /// published there, about ten seconds after a denial, and [`Limiter::top_denied`](crate::Limiter::top_denied) reads those
+    /// of all processes. Denials from the cache count, and so do those of this process alone in an outage.
+    ///
+    /// Of n denials of a policy, every subject with more than 2n / `subjects` of them is kept, and no count is off by more
+    /// than that: 1,000 find whoever makes up 0.2 % of the denials. A subject takes some 100 bytes and its text in memory,
+    /// and a denial about 0.2 µs more.
+    ///
+    /// **Subjects may be personal data**, and this keeps and publishes them as they stand in keys. With the filter `hash`, as
+    /// in `{phone:hash}`, that is a digest.
+    pub fn denied_subjects(mut self, subjects: usize) -> Self {
+        self.denied_subjects = subjects;
+        self
+    }
+
+    /// Sets whether this process lists its policies in Redis, for tools of operators: name, rules, ban and the templates of
+    /// keys, and no subject. By default it does. See the guide about [the list of
+    /// policies](crate::guide::production#the-list-of-policies).
+    ///
+    /// The list is written in the background after a policy's first decision by Redis, and renewed about once a day. No call
+    /// waits for it, and none fails by it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::Limiter;
+    ///
+    /// let limiter = Limiter::builder().registry(false).connect_lazy("redis://127.0.0.1/")?;
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn registry(mut self, registry: bool) -> Self {
+        self.registry = registry;
+        self
+    }
+
+    /// Sets what is done when a subject comes near a limit of a policy that [warns](crate::PolicyBuilder::warn_at) of that.
+    ///
+    /// It is called once for each rule near whose limit an admitted call has brought its subject: in the process that made
+    /// that call, and again only after the subject was further away from the limit in between. The call waits for it, so it
+    /// should only note the warning, for example in a channel. It must not panic: the call has been counted, and would end
+    /// with that panic. Calls in [shadow](crate::rate_limit) warn, too; peeks do not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let (sender, warnings) = mpsc::channel();
+    /// let limiter = Limiter::builder()
+    ///     .on_warning(move |warning| _ = sender.send((warning.subject().to_owned(), warning.status().remaining())))
+    ///     .build_in_memory()?;
+    /// let policy = Policy::builder("api").rule(Rule::sliding_window(10, Duration::from_secs(60))).warn_at(0.8).build()?;
+    /// for _ in 0..12 {
+    ///     let _ = limiter.check(&policy, &Subject::of("alice")).await?;
+    /// }
+    /// drop(limiter);
+    /// assert_eq!(warnings.iter().collect::<Vec<_>>(), [("alice".to_owned(), 2)]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_warning(mut self, on_warning: impl Fn(&Warning<'_>) + Send + Sync + 'static) -> Self {
+        self.on_warning = Some(Arc::new(on_warning));
+        self
+    }
+
+    /// Sets which certificates a connection of `rediss://` accepts, and its own. Without this setting, it accepts those that
+    /// the system accepts.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
         self
     }
 
@@ -157,139 +257,6 @@ impl LimiterBuilder {
     pub fn clock_ahead_by(mut self, us: i64) -> Self {
         self.clock = Clock::tokio_ahead_by(us);
         self
-    }
-
-    /// Returns a limiter that keeps its tallies in this process.
-    ///
-    /// Settings for a server, like the deadline, are checked and have no effect.
-    ///
-    /// # Errors
-    ///
-    /// A setting that cannot be used.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tallygate::Limiter;
-    ///
-    /// let limiter = Limiter::builder().secret("16 random bytes…").build_in_memory()?;
-    /// # Ok::<(), tallygate::Error>(())
-    /// ```
-    pub fn build_in_memory(self) -> Result<Limiter, Error> {
-        self.check()?;
-        let memory = self.memory();
-        Ok(self.build(memory))
-    }
-
-    /// Connects to the server of a URL and returns a limiter that keeps its tallies there: see [`Limiter::connect`].
-    ///
-    /// # Errors
-    ///
-    /// A setting or a URL that cannot be used, or a server that cannot be reached or refuses the password.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "only a server has to be reached"))]
-    pub async fn connect(self, url: &str) -> Result<Limiter, Error> {
-        let limiter = self.connect_lazy(url)?;
-        match &limiter.core.store {
-            Store::Memory(_) => {}
-            #[cfg(feature = "redis")]
-            Store::Redis(redis) => redis.reach().await?,
-        }
-        Ok(limiter)
-    }
-
-    /// Returns a limiter that connects to the server of a URL with its first decision.
-    ///
-    /// Until the server can be reached, every call is rejected with
-    /// [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable).
-    ///
-    /// # Errors
-    ///
-    /// A setting or a URL that cannot be used.
-    pub fn connect_lazy(self, url: &str) -> Result<Limiter, Error> {
-        self.check()?;
-        let store = self.store(url)?;
-        Ok(self.build(store))
-    }
-
-    fn check(&self) -> Result<(), Error> {
-        self.check_prefix()?;
-        self.check_secret()?;
-        self.check_deadline()?;
-        self.check_max_subjects()?;
-        self.check_denial_cache()
-    }
-
-    fn build(self, store: Store) -> Limiter {
-        let Self { prefix, secret, clock, .. } = self;
-        // Tallies in memory answer as fast as the cache.
-        let denial_cache = if matches!(store, Store::Memory(_)) { Duration::ZERO } else { self.denial_cache };
-        let secret = secret.as_deref().map_or_else(Secret::public, Secret::new);
-        Limiter::new(Core::new(Settings { prefix, secret, store, clock, denial_cache }))
-    }
-
-    fn check_prefix(&self) -> Result<(), Error> {
-        let mistake = match self.prefix.len() {
-            0 => "must not be empty",
-            1..=PREFIX_BYTES if self.prefix.bytes().all(is_plain) => return Ok(()),
-            1..=PREFIX_BYTES => "may only contain letters, digits and `. _ @ + ~ -`",
-            _ => "has at most 25 bytes",
-        };
-        Err(Error::new(format!("`prefix` {mistake}, like `prefix(\"shop\")`")))
-    }
-
-    fn check_secret(&self) -> Result<(), Error> {
-        if self.secret.as_ref().is_some_and(Vec::is_empty) {
-            return Err(Error::new("`secret` must not be empty; leave it out, or give it random bytes"));
-        }
-        Ok(())
-    }
-
-    fn check_deadline(&self) -> Result<(), Error> {
-        let mistake = match self.deadline {
-            Duration::ZERO => "must be longer than zero",
-            deadline if deadline > LONGEST_DEADLINE => "is at most an hour",
-            _ => return Ok(()),
-        };
-        Err(Error::new(format!("`deadline` {mistake}, like `deadline(Duration::from_millis(250))`")))
-    }
-
-    fn check_max_subjects(&self) -> Result<(), Error> {
-        if self.max_subjects == 0 {
-            return Err(Error::new("`max_subjects` must be at least 1, like `max_subjects(100_000)`"));
-        }
-        Ok(())
-    }
-
-    fn check_denial_cache(&self) -> Result<(), Error> {
-        if self.denial_cache > LONGEST_DENIAL_CACHE {
-            return Err(Error::new(
-                "`denial_cache` is at most ten seconds, like `denial_cache(Duration::from_secs(1))`",
-            ));
-        }
-        Ok(())
-    }
-
-    fn memory(&self) -> Store {
-        Store::Memory(Memory::new(self.clock.clone(), self.max_subjects))
-    }
-
-    fn store(&self, url: &str) -> Result<Store, Error> {
-        match url.split_once("://") {
-            Some(("memory", "")) => Ok(self.memory()),
-            Some(("memory", _)) => Err(Error::new("`url` has something behind `memory://`; write just that")),
-            #[cfg(feature = "redis")]
-            Some(("redis" | "redis+unix", _)) => {
-                Ok(Store::Redis(Redis::new(url, &self.prefix, self.deadline, self.clock.clone())?))
-            }
-            #[cfg(not(feature = "redis"))]
-            Some(("redis" | "redis+unix", _)) => {
-                Err(Error::new("`url` names a Redis server; enable the feature `redis` of tallygate"))
-            }
-            Some((scheme, _)) => Err(Error::new(format!(
-                "`url` has the unknown scheme `{scheme}`; write `memory://`, `redis://host:port` or `redis+unix:///path`"
-            ))),
-            None => Err(Error::new("`url` has no scheme; write `memory://` or `redis://host:port`")),
-        }
     }
 }
 

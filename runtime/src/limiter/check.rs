@@ -3,18 +3,25 @@
 mod admin;
 mod decide;
 mod deciding;
+mod denied;
 mod effective;
+#[cfg(feature = "redis")]
+mod outage;
 mod waiting;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-pub(crate) use self::deciding::Decided;
+pub(crate) use self::decide::Decided;
+#[cfg(feature = "simulation")]
+pub(crate) use self::decide::plain_decision;
 pub use self::deciding::Deciding;
+#[cfg(feature = "web")]
+use crate::context;
 use crate::error::BackendError;
 use crate::limiter::Limiter;
-use crate::limiter::call_subjects::CallSubjects;
+use crate::limiter::parties::Parties;
 use crate::policy::Policy;
 use crate::store::{CallOptions, WaitLimit};
 use crate::subject::Subject;
@@ -25,9 +32,7 @@ use crate::subject::Subject;
 #[derive(Clone)]
 #[must_use = "a call is decided when it is awaited"]
 pub struct Check<'a> {
-    limiter: Cow<'a, Limiter>,
-    policy: Cow<'a, Policy>,
-    subjects: CallSubjects<'a>,
+    parties: Parties<'a>,
     options: CallOptions,
 }
 
@@ -45,8 +50,9 @@ impl Limiter {
     ///
     /// # Errors
     ///
-    /// A [`BackendError`](crate::BackendError): the backend could not decide within the deadline. A call that timed out may still count, and so
-    /// may one whose future is dropped.
+    /// A [`BackendError`](crate::BackendError): the backend could not decide within the deadline, and the policy's
+    /// [`on_outage`](crate::OnOutage) rejects the call. A call that timed out may still count, and so may one whose future
+    /// is dropped.
     ///
     /// # Examples
     ///
@@ -67,7 +73,7 @@ impl Limiter {
     /// ```
     #[inline]
     pub fn check<'a>(&'a self, policy: &'a Policy, subject: &'a Subject) -> Check<'a> {
-        Check::new(Cow::Borrowed(self), Cow::Borrowed(policy), Cow::Borrowed(subject), CallOptions::PLAIN)
+        Check::new(self, policy, subject, CallOptions::PLAIN)
     }
 
     /// Waits for admission of one call of `subject`, however long that takes: [`check`](Self::check) with an unlimited
@@ -112,20 +118,22 @@ impl Limiter {
 
 impl<'a> Check<'a> {
     #[inline]
-    pub(crate) fn new(
-        limiter: Cow<'a, Limiter>,
-        policy: Cow<'a, Policy>,
-        subject: Cow<'a, Subject>,
-        options: CallOptions,
-    ) -> Self {
-        let subjects = CallSubjects::new(&policy, subject);
-        Self { limiter, policy, subjects, options }
+    pub(crate) fn new(limiter: &'a Limiter, policy: &'a Policy, subject: &'a Subject, options: CallOptions) -> Self {
+        #[cfg(feature = "web")]
+        let options = collected(options);
+        Self { parties: Parties::borrowed(limiter, policy, subject), options }
+    }
+
+    /// Returns a call that outlives what it is made of.
+    pub(crate) fn owned(limiter: Cow<'a, Limiter>, policy: Policy, subject: &Subject, options: CallOptions) -> Self {
+        #[cfg(feature = "web")]
+        let options = collected(options);
+        Self { parties: Parties::owned(limiter, policy, subject), options }
     }
 
     /// Returns a call that cannot be decided, because its policy is refused: awaiting it is that error.
     pub(crate) fn without_policy(limiter: Cow<'a, Limiter>, name: String, error: BackendError) -> Self {
-        let policy = Cow::Owned(Policy::without_rules(name));
-        Self { limiter, policy, subjects: CallSubjects::NoPolicy(error), options: CallOptions::PLAIN }
+        Self { parties: Parties::without_policy(limiter, name, error), options: CallOptions::PLAIN }
     }
 
     /// Adds another subject of the call, by the label that [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave
@@ -134,7 +142,7 @@ impl<'a> Check<'a> {
     /// A call that leaves one of the policy's subjects out, or adds one that the policy does not have, is not decided:
     /// awaiting it is an error.
     pub fn subject(mut self, label: &str, subject: &Subject) -> Self {
-        self.subjects.insert(&self.policy, label, subject);
+        self.parties.insert_subject(label, subject);
         self
     }
 
@@ -150,6 +158,7 @@ impl<'a> Check<'a> {
     /// more.
     pub fn report(mut self) -> Self {
         self.options.report = true;
+        self.options.report_is_optional = false;
         self
     }
 
@@ -159,7 +168,8 @@ impl<'a> Check<'a> {
         self
     }
 
-    /// Issues a permit that can be refunded: see [`Permit::refund`](crate::Permit::refund).
+    /// Issues a permit that can be refunded or settled: see [`Permit::refund`](crate::Permit::refund),
+    /// [`Permit::refund_on`](crate::Permit::refund_on) and [`Permit::settle`](crate::Permit::settle).
     #[inline]
     pub fn refundable(mut self) -> Self {
         self.options.refundable = true;
@@ -170,7 +180,8 @@ impl<'a> Check<'a> {
     ///
     /// Callers that wait for one subject in one process are admitted in the order in which they came, and ask no more
     /// often than [`Denial::retry_after`](crate::Denial::retry_after) allows. A denial whose `retry_after` ends later than
-    /// the wait is returned at once. A caller that is dropped while it waits has counted nothing, unless an answer was
+    /// the wait is returned at once. Where calls under way have to be over, that is no more than a bound, and the first of
+    /// these callers asks when one is over, and each half a second. A caller that is dropped while it waits has counted nothing, unless an answer was
     /// already under way.
     ///
     /// It needs a tokio runtime with time enabled.
@@ -196,6 +207,16 @@ impl<'a> Check<'a> {
         self
     }
 
+    #[inline]
+    fn limiter(&self) -> &Limiter {
+        self.parties.limiter()
+    }
+
+    #[inline]
+    fn policy(&self) -> &Policy {
+        self.parties.policy()
+    }
+
     /// The same call as a peek.
     fn as_peek(&self) -> Self {
         let options = CallOptions { peek: true, report: false, refundable: false, ..self.options };
@@ -203,12 +224,20 @@ impl<'a> Check<'a> {
     }
 }
 
+/// Asks for a report where the fields of a response need one.
+#[cfg(feature = "web")]
+#[inline]
+fn collected(options: CallOptions) -> CallOptions {
+    let is_reported = options.report || options.shadow || !context::collects_reports();
+    if is_reported { options } else { CallOptions { report: true, report_is_optional: true, ..options } }
+}
+
 /// Leaves out the subjects, which may be personal.
 impl fmt::Debug for Check<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CallOptions { cost, wait, .. } = self.options;
         f.debug_struct("Check")
-            .field("policy", &self.policy.name())
+            .field("policy", &self.policy().name())
             .field("cost", &cost)
             .field("wait", &wait)
             .finish_non_exhaustive()

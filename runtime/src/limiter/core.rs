@@ -1,16 +1,30 @@
 //! What the clones of a limiter share.
 
+use std::num::NonZeroU64;
+#[cfg(feature = "redis")]
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
+
+use tallygate_rules::OnOutage;
 
 #[cfg(feature = "redis")]
 use super::denial_cache::DenialCache;
+use super::denied::DeniedSubjects;
+#[cfg(feature = "redis")]
+use super::outage::Outage;
 use super::overrides::Overrides;
+#[cfg(feature = "redis")]
+use super::registrations::Registrations;
+use super::releases::Releases;
 use super::wait_queue::WaitQueues;
+use super::warnings::{OnWarning, Warnings};
 use crate::clock::Clock;
-use crate::decision::{Charge, Refunded, Refunder};
+#[cfg(feature = "web")]
+use crate::context;
+use crate::decision::{Charge, Recount, Refunded, Refunder};
 #[cfg(feature = "redis")]
 use crate::store::Outcome;
-use crate::store::{CallOptions, Request, Store};
+use crate::store::{Request, Store};
 use crate::subject::filters::Secret;
 
 /// What the clones of a limiter share.
@@ -19,11 +33,22 @@ pub(crate) struct Core {
     pub(super) secret: Secret,
     pub(super) store: Store,
     pub(super) wait_queues: WaitQueues,
+    pub(super) releases: Releases,
     pub(super) overrides: Overrides,
     pub(super) clock: Clock,
+    pub(super) warnings: Warnings,
+    /// `None` where they are not counted.
+    pub(super) denied_subjects: Option<DeniedSubjects>,
     /// `None` where denials are not cached.
     #[cfg(feature = "redis")]
     denial_cache: Option<DenialCache>,
+    #[cfg(feature = "redis")]
+    pub(super) outage: Outage,
+    /// How many calls are being given back whose answers did not come.
+    #[cfg(feature = "redis")]
+    pub(super) late: AtomicUsize,
+    #[cfg(feature = "redis")]
+    pub(super) registrations: Registrations,
 }
 
 /// The settings of a limiter, as they were checked.
@@ -33,21 +58,49 @@ pub(super) struct Settings {
     pub(super) store: Store,
     pub(super) clock: Clock,
     pub(super) denial_cache: Duration,
+    pub(super) on_outage: OnOutage,
+    pub(super) processes: NonZeroU64,
+    pub(super) max_subjects: usize,
+    pub(super) on_warning: Option<OnWarning>,
+    /// Whether policies are registered.
+    pub(super) registry: bool,
+    pub(super) denied_subjects: usize,
 }
 
 impl Core {
-    #[cfg_attr(not(feature = "redis"), allow(unused_variables, reason = "only what Redis decides is cached"))]
+    #[cfg_attr(not(feature = "redis"), allow(unused_variables, reason = "only Redis needs them"))]
     pub(super) fn new(settings: Settings) -> Self {
-        let Settings { prefix, secret, store, clock, denial_cache } = settings;
+        let Settings {
+            prefix,
+            secret,
+            store,
+            clock,
+            denial_cache,
+            on_outage,
+            processes,
+            max_subjects,
+            on_warning,
+            registry,
+            denied_subjects,
+        } = settings;
         Self {
             prefix,
             secret,
             store,
             wait_queues: WaitQueues::default(),
+            releases: Releases::default(),
             overrides: Overrides::default(),
+            #[cfg(feature = "redis")]
+            outage: Outage::new(on_outage, processes, max_subjects, clock.clone()),
             clock,
+            warnings: Warnings::new(on_warning),
+            denied_subjects: DeniedSubjects::new(denied_subjects),
             #[cfg(feature = "redis")]
             denial_cache: DenialCache::new(denial_cache),
+            #[cfg(feature = "redis")]
+            late: AtomicUsize::new(0),
+            #[cfg(feature = "redis")]
+            registrations: Registrations::new(registry),
         }
     }
 
@@ -85,12 +138,16 @@ impl Core {
 }
 
 impl Refunder for Core {
-    fn refund<'a>(&'a self, charge: &'a Charge) -> Refunded<'a> {
+    fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a> {
         Box::pin(async move {
-            let options = CallOptions { cost: charge.cost, ..CallOptions::PLAIN };
-            let request = Request { policy: &charge.policy, subjects: &charge.subjects, options };
-            let refunded = self.store.refund(request, charge.admitted_us).await;
-            self.invalidate_denials(request);
+            let refunded =
+                self.store.refund(Request::recount(charge, recount.part), recount.used, &charge.admitted).await;
+            // Cached denials are of whole calls.
+            self.invalidate_denials(Request::recount(charge, None));
+            #[cfg(feature = "web")]
+            if let Ok(true) = refunded {
+                context::record_recount(charge, recount);
+            }
             refunded
         })
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
+use crate::decision::Wait;
 use crate::micros;
 use crate::policy::Policy;
 use crate::store::{Outcome, Request, TallyId};
@@ -49,9 +50,9 @@ struct CachedDenial {
     /// A hash of the other subjects.
     others_hash: u64,
     cost: u64,
-    rule: usize,
-    /// From `answered_us` on; `None` is never.
-    retry_after: Option<Duration>,
+    rule: u32,
+    /// From `answered_us` on.
+    retry_after: Wait,
     answered_us: u64,
     /// When the store is asked again.
     due_us: u64,
@@ -72,7 +73,8 @@ impl DenialCache {
 
     /// Returns what a cached denial says of the same call, or of one that costs more.
     pub(crate) fn get(&self, request: Request<'_>, now_us: u64) -> Option<Outcome> {
-        let id = first_id(request).filter(|_| !request.options.report)?;
+        let options = request.options;
+        let id = first_id(request).filter(|_| !options.report || options.report_is_optional)?;
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(hash);
         let mut found = shard.denials.find_entry(hash, |cached| cached.matches(id)).ok()?;
@@ -89,9 +91,7 @@ impl DenialCache {
             cached.due_us = now_us.saturating_add(RENEWAL_US);
             return None;
         }
-        let elapsed = Duration::from_micros(now_us - cached.answered_us);
-        let retry_after = cached.retry_after.map(|retry_after| retry_after.saturating_sub(elapsed));
-        Some(Outcome::Denied { rule: cached.rule, retry_after })
+        Some(Outcome::Denied { rule: cached.rule, retry_after: cached.retry_after.after(now_us - cached.answered_us) })
     }
 
     /// Records the answer to a request that was sent at `asked_us`.
@@ -102,8 +102,7 @@ impl DenialCache {
             Outcome::Admitted | Outcome::Banned { .. } => drop(self.remove(id)),
             Outcome::Denied { rule, retry_after } => {
                 // It was decided some time after it was sent. Counted from there, no denial lasts too long.
-                let ends_us = retry_after
-                    .map_or(u64::MAX, |retry_after| asked_us.saturating_add(micros::from_duration(retry_after)));
+                let ends_us = retry_after.ends_us(asked_us);
                 let cached = CachedDenial {
                     hash: id.hash(&self.seed),
                     policy: request.policy.clone(),
@@ -163,7 +162,8 @@ fn first_id(request: Request<'_>) -> Option<TallyId<'_>> {
 
 impl CachedDenial {
     fn matches(&self, id: TallyId<'_>) -> bool {
-        id.matches(&self.policy, 0, &self.subject)
+        **id.subject == *self.subject
+            && self.policy.groups().first().is_some_and(|group| id.has_segment(&group.segment))
     }
 
     fn answers(&self, request: Request<'_>, others_hash: u64) -> bool {

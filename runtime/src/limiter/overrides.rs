@@ -4,6 +4,8 @@ mod active;
 mod backend;
 mod builder;
 mod checks;
+#[cfg(feature = "config")]
+mod from_file;
 mod known;
 mod listed;
 #[cfg(feature = "redis")]

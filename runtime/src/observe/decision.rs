@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::log;
 #[cfg(feature = "metrics")]
-use super::metrics::PolicyMetrics;
+use super::metrics::{Labels, PolicyMetrics};
 use crate::error::BackendError;
 
 /// What a decision is made for.
@@ -26,6 +26,17 @@ pub(crate) struct Observed<'a> {
     pub(crate) metrics: &'a PolicyMetrics,
 }
 
+impl Observed<'_> {
+    /// Counts a denial that the cache has answered in place of Redis.
+    #[cfg(feature = "redis")]
+    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
+    #[inline]
+    pub(crate) fn cached_denial(self) {
+        #[cfg(feature = "metrics")]
+        self.metrics.count_cached_denial(self.policy);
+    }
+}
+
 /// The outcome of a decision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome<'a> {
@@ -45,6 +56,22 @@ pub(crate) struct Observation {
     started: std::time::Instant,
     #[cfg(feature = "tracing-spans")]
     span: tracing::Span,
+}
+
+impl Observed<'_> {
+    /// Reports that a call is under way which is counted as such.
+    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
+    pub(crate) fn lease_taken(&self) {
+        #[cfg(feature = "metrics")]
+        self.metrics.add_concurrent_calls(self.policy, 1.0);
+    }
+
+    /// Reports that such a call is over.
+    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
+    pub(crate) fn lease_given_back(&self) {
+        #[cfg(feature = "metrics")]
+        self.metrics.add_concurrent_calls(self.policy, -1.0);
+    }
 }
 
 impl Observation {
@@ -69,9 +96,16 @@ impl Observation {
         work()
     }
 
-    /// Reports the outcome.
-    pub(crate) fn finish(&self, observed: Observed<'_>, outcome: Outcome<'_>) {
-        if self.purpose == Purpose::Peek {
+    /// Whether anybody listens to what is reported of such a decision.
+    #[inline]
+    pub(crate) fn is_heard(purpose: Purpose) -> bool {
+        let is_heard = cfg!(any(feature = "metrics", feature = "tracing-spans")) || log::is_heard();
+        is_heard && purpose != Purpose::Peek
+    }
+
+    /// Reports the outcome, and who decided.
+    pub(crate) fn finish(&self, observed: Observed<'_>, outcome: Outcome<'_>, decided_by: &'static str) {
+        if !Self::is_heard(self.purpose) {
             return;
         }
         #[cfg(any(feature = "metrics", feature = "tracing-spans"))]
@@ -80,15 +114,16 @@ impl Observation {
         {
             self.span.record("outcome", tracing::field::display(label));
             rule.inspect(|rule| _ = self.span.record("rule", rule));
+            self.span.record("decided_by", tracing::field::display(decided_by));
         }
         #[cfg(feature = "metrics")]
-        observed.metrics.record(observed.policy, label, rule, self.started.elapsed());
+        observed.metrics.record(observed.policy, Labels { outcome: label, rule, decided_by }, self.started.elapsed());
         self.within(|| match outcome {
             Outcome::Allowed => {}
             Outcome::Denied { kind, rule } if self.purpose == Purpose::Shadow => {
-                log::denied_in_shadow(observed.policy, kind, rule);
+                log::denied_in_shadow(observed.policy, kind, rule, decided_by);
             }
-            Outcome::Denied { kind, rule } => log::denied(observed.policy, kind, rule),
+            Outcome::Denied { kind, rule } => log::denied(observed.policy, kind, rule, decided_by),
             Outcome::Undecided(error) => log::undecided(observed.policy, error),
         });
     }
@@ -114,5 +149,5 @@ impl fmt::Debug for Observation {
 #[cfg(feature = "tracing-spans")]
 fn decide_span(policy: &str) -> tracing::Span {
     let empty = tracing::field::Empty;
-    tracing::debug_span!(target: super::TARGET, "decide", policy, outcome = empty, rule = empty)
+    tracing::debug_span!(target: super::TARGET, "decide", policy, outcome = empty, rule = empty, decided_by = empty)
 }

@@ -1,28 +1,94 @@
 //! The events of the log.
 
-use tracing::{debug, info, warn};
+#[cfg(any(feature = "axum", feature = "actix"))]
+use std::fmt::Display;
+
+use tracing::level_filters::LevelFilter;
+use tracing::{Level, debug, error, info, warn};
 
 use super::TARGET;
 use crate::error::BackendError;
+
+/// Whether anything that is reported of decisions can be heard.
+#[inline]
+pub(crate) fn is_heard() -> bool {
+    LevelFilter::current() >= Level::DEBUG
+}
 
 /// Reports a decision that the backend did not make.
 pub(crate) fn undecided(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, kind = %"unavailable", %error, "no decision");
 }
 
+/// Reports a call that is decided in another way, as Redis did not.
+#[cfg(feature = "redis")]
+pub(crate) fn decided_without_redis(policy: &str, decided_by: &str, error: &BackendError) {
+    debug!(target: TARGET, policy, %decided_by, %error, "decided without redis");
+}
+
+/// Reports a value that a context should have: a mistake in the program, which rejects every such call.
+pub(crate) fn value_missing(error: &BackendError) {
+    error!(target: TARGET, %error, "calls are rejected, as a value of their context is missing");
+}
+
+/// Reports a value that a message should show. Nothing else depends on it.
+pub(crate) fn value_not_shown(error: &BackendError) {
+    warn!(target: TARGET, %error, "a message shows nothing in place of a value, as its context does not have it");
+}
+
+/// Reports a handler that asks for a client that is not known: a mistake in the program, which fails every such request.
+#[cfg(any(feature = "axum", feature = "actix"))]
+pub(crate) fn client_missing(error: &dyn Display) {
+    error!(target: TARGET, %error, "requests are answered with the status 500, as their handler needs the client");
+}
+
+/// Reports a layer that stands inside of a limit: a mistake in the program, which may count all clients together.
+#[cfg(feature = "web")]
+pub(crate) fn layer_inside_limit() {
+    error!(
+        target: TARGET,
+        "`web::Layer` is inside of `web::limit` or `web::limits`, which therefore does not know its settings: it takes the \
+         address of the socket for the client, so it counts all clients of a proxy together; put `web::Layer` outside: in \
+         axum and actix-web, add it behind the limit, and in tonic before it"
+    );
+}
+
 /// Reports a denial. A client chooses how often this happens, so the level stays low.
-pub(crate) fn denied(policy: &str, kind: &str, rule: Option<usize>) {
-    debug!(target: TARGET, policy, rule, %kind, "denied");
+pub(crate) fn denied(policy: &str, kind: &str, rule: Option<usize>, decided_by: &str) {
+    debug!(target: TARGET, policy, rule, %kind, %decided_by, "denied");
 }
 
 /// Reports the denial of a call that runs all the same.
-pub(crate) fn denied_in_shadow(policy: &str, kind: &str, rule: Option<usize>) {
-    debug!(target: TARGET, policy, rule, %kind, "denied in shadow: the call goes on");
+pub(crate) fn denied_in_shadow(policy: &str, kind: &str, rule: Option<usize>, decided_by: &str) {
+    debug!(target: TARGET, policy, rule, %kind, %decided_by, "denied in shadow: the call goes on");
 }
 
 /// Reports that the hits of a call stay counted, although they were to be refunded.
 pub(crate) fn not_refunded(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %error, "a permit could not be refunded and stays counted");
+}
+
+/// Reports that the leases of a call under way were not renewed.
+#[cfg(feature = "redis")]
+pub(crate) fn lease_not_renewed(policy: &str, error: &BackendError) {
+    debug!(target: TARGET, policy, %error, "the lease of a call under way could not be renewed; it is tried again");
+}
+
+/// Reports that the leases of a call that is over stay taken until they end.
+#[cfg(feature = "redis")]
+pub(crate) fn lease_not_given_back(policy: &str, error: &BackendError) {
+    debug!(target: TARGET, policy, %error, "the lease of a call that is over could not be given back; it ends by itself");
+}
+
+/// Reports a call that counts as its cost, although it has used something else. Of settlements that fail one after the other
+/// only the first is a warning.
+pub(crate) fn not_settled(policy: &str, error: &BackendError, is_first: bool) {
+    const MESSAGE: &str = "a call could not be settled and counts as its cost";
+    if is_first {
+        warn!(target: TARGET, policy, %error, "{MESSAGE}");
+    } else {
+        debug!(target: TARGET, policy, %error, "{MESSAGE}");
+    }
 }
 
 /// Reports that the rules of a policy, or of one of its subjects, were overridden, or that an override was cleared.
@@ -33,6 +99,18 @@ pub(crate) fn overridden(policy: &str) {
 /// Reports an override that has expired.
 pub(crate) fn override_expired(policy: &str) {
     info!(target: TARGET, policy, "an override has expired");
+}
+
+/// Reports that the policies of a file are in force.
+#[cfg(feature = "config")]
+pub(crate) fn policies_applied(policies: usize, unknown: usize) {
+    info!(target: TARGET, policies, unknown, "policies of a file are in force; unknown ones from their first call on");
+}
+
+/// Reports that the policy of a file does not fit that of the program.
+#[cfg(feature = "config")]
+pub(crate) fn policy_not_changed(policy: &str, mistake: &crate::error::Mistake) {
+    error!(target: TARGET, policy, %mistake, "a policy of the file does not fit that of the program, which keeps its own rules");
 }
 
 /// Reports an override of a rule that a policy of this process does not have.
@@ -50,6 +128,31 @@ pub(crate) fn override_ignored(policy: &str, mistake: &str) {
 #[cfg(feature = "redis")]
 pub(crate) fn overrides_unread(error: &BackendError) {
     warn!(target: TARGET, %error, "overrides cannot be read; the last known ones stay in force");
+}
+
+/// Reports that the policies of this process are not in the list of policies. No decision depends on it.
+#[cfg(feature = "redis")]
+pub(crate) fn not_registered(error: &BackendError, is_final: bool) {
+    let goes_on = if is_final { "it is not tried again" } else { "it is tried again later" };
+    warn!(target: TARGET, %error, goes_on, "the policies of this process could not be listed in redis for tools; decisions do not depend on it");
+}
+
+/// Reports policies that have no place in the list of policies.
+#[cfg(feature = "redis")]
+pub(crate) fn no_place_for_policies(most: usize) {
+    warn!(target: TARGET, most, "there are too many policies to list all of them in redis for tools; decisions do not depend on it");
+}
+
+/// Reports a policy whose description is too long for the list of policies.
+#[cfg(feature = "redis")]
+pub(crate) fn description_too_long(policy: &str) {
+    warn!(target: TARGET, policy, "a policy is not listed in redis for tools, as its rules and keys are too long; decisions do not depend on it");
+}
+
+/// Reports that denied subjects could not be published.
+#[cfg(feature = "redis")]
+pub(crate) fn denied_not_published(error: &BackendError) {
+    debug!(target: TARGET, %error, "denied subjects could not be published; they are with the next ones");
 }
 
 /// Reports that the overrides are too many to be read.

@@ -1,89 +1,193 @@
-//! The metrics of decisions and tallies.
+//! The metrics of decisions, warnings, tallies and overrides.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
-use metrics::{Key, Label, Level, Metadata, gauge, with_recorder};
+use metrics::{
+    Key, Label, Level, Metadata, Unit, describe_counter, describe_gauge, describe_histogram, gauge, with_recorder,
+};
+
+const DECISIONS: &str = "tallygate_decisions_total";
+const SECONDS: &str = "tallygate_decision_seconds";
+const CACHED_DENIALS: &str = "tallygate_cached_denials_total";
+const CONCURRENT_CALLS: &str = "tallygate_concurrent_calls";
+const WARNINGS: &str = "tallygate_warnings_total";
 
 static METADATA: Metadata<'static> = Metadata::new("tallygate", Level::INFO, Some(module_path!()));
 
 /// All tallies in this process, over all limiters.
-static TALLIES: AtomicUsize = AtomicUsize::new(0);
+pub(super) static TALLIES: Total = Total::new("tallygate_tallies");
+
+/// All overrides that this process knows of, over all limiters.
+pub(super) static OVERRIDES: Total = Total::new("tallygate_overrides");
+
+/// A number of things in this process.
+pub(super) struct Total {
+    name: &'static str,
+    number: AtomicUsize,
+}
 
 /// The keys of a policy's metrics. Each is made once, so that counting a decision allocates nothing.
 #[derive(Debug)]
 pub(crate) struct PolicyMetrics {
+    rules: usize,
     seconds: OnceLock<Key>,
+    concurrent_calls: OnceLock<Key>,
+    #[cfg(feature = "redis")]
+    cached_denials: OnceLock<Key>,
+    unavailable: OnceLock<Key>,
+    by_backend: DecisionKeys,
+    /// Nothing before the first outage in which this process decides.
+    by_standby: OnceLock<Box<DecisionKeys>>,
+}
+
+/// The keys of the decisions that the backend has made, or the standby.
+#[derive(Debug)]
+struct DecisionKeys {
     allowed: OnceLock<Key>,
     banned: OnceLock<Key>,
-    unavailable: OnceLock<Key>,
     /// Of denials, by rule. An override may have made a duplicate's rule one that is not.
     limited: Box<[OnceLock<Key>]>,
     duplicate: Box<[OnceLock<Key>]>,
 }
 
+/// What a decision is counted as.
+#[derive(Clone, Copy)]
+pub(super) struct Labels {
+    pub(super) outcome: &'static str,
+    /// The position of the rule, if it was a rule's.
+    pub(super) rule: Option<usize>,
+    pub(super) decided_by: &'static str,
+}
+
 impl PolicyMetrics {
     pub(crate) fn new(rules: usize) -> Self {
-        let key = OnceLock::new;
-        let by_rule = || (0..rules).map(|_| key()).collect();
         Self {
-            seconds: key(),
-            allowed: key(),
-            banned: key(),
-            unavailable: key(),
-            limited: by_rule(),
-            duplicate: by_rule(),
+            rules,
+            seconds: OnceLock::new(),
+            concurrent_calls: OnceLock::new(),
+            #[cfg(feature = "redis")]
+            cached_denials: OnceLock::new(),
+            unavailable: OnceLock::new(),
+            by_backend: DecisionKeys::new(rules),
+            by_standby: OnceLock::new(),
         }
     }
 
     /// Counts a decision, and records how long it took.
-    pub(super) fn record(&self, policy: &str, outcome: &'static str, rule: Option<usize>, took: Duration) {
-        let make = || decision(policy, outcome, rule);
-        match self.decision(outcome, rule) {
-            Some(known) => count(known.get_or_init(make)),
-            None => count(&make()),
+    pub(super) fn record(&self, policy: &str, labels: Labels, took: Duration) {
+        match self.decision(labels) {
+            Some(known) => count(known.get_or_init(|| labels.key(policy))),
+            None => count(&labels.key(policy)),
         }
-        let seconds = || Key::from_parts("tallygate_decision_seconds", vec![label("policy", policy)]);
-        let seconds = self.seconds.get_or_init(seconds);
+        let seconds = self.seconds.get_or_init(|| key_of_policy(SECONDS, policy));
         with_recorder(|recorder| recorder.register_histogram(seconds, &METADATA)).record(took);
     }
 
-    /// The key of an outcome, by the rule if it was a rule's.
-    fn decision(&self, outcome: &str, rule: Option<usize>) -> Option<&OnceLock<Key>> {
-        match outcome {
+    /// Counts a denial that the cache has answered in place of Redis. As a decision, it is counted like any other.
+    #[cfg(feature = "redis")]
+    pub(super) fn count_cached_denial(&self, policy: &str) {
+        count(self.cached_denials.get_or_init(|| key_of_policy(CACHED_DENIALS, policy)));
+    }
+
+    /// Adds to the number of calls under way.
+    pub(super) fn add_concurrent_calls(&self, policy: &str, calls: f64) {
+        let key = self.concurrent_calls.get_or_init(|| key_of_policy(CONCURRENT_CALLS, policy));
+        with_recorder(|recorder| recorder.register_gauge(key, &METADATA)).increment(calls);
+    }
+
+    /// The key of a decision. Those that are rare have none.
+    fn decision(&self, labels: Labels) -> Option<&OnceLock<Key>> {
+        match labels.decided_by {
+            "backend" => self.by_backend.get(labels),
+            "standby" => self.by_standby.get_or_init(|| Box::new(DecisionKeys::new(self.rules))).get(labels),
+            _ => (labels.outcome == "unavailable").then_some(&self.unavailable),
+        }
+    }
+}
+
+impl DecisionKeys {
+    fn new(rules: usize) -> Self {
+        let by_rule = || (0..rules).map(|_| OnceLock::new()).collect();
+        Self { allowed: OnceLock::new(), banned: OnceLock::new(), limited: by_rule(), duplicate: by_rule() }
+    }
+
+    fn get(&self, labels: Labels) -> Option<&OnceLock<Key>> {
+        match labels.outcome {
             "allowed" => Some(&self.allowed),
             "banned" => Some(&self.banned),
-            "unavailable" => Some(&self.unavailable),
             // An override may have more rules than the policy.
-            "duplicate" => self.duplicate.get(rule?),
-            "limited" => self.limited.get(rule?),
+            "duplicate" => self.duplicate.get(labels.rule?),
+            "limited" => self.limited.get(labels.rule?),
             // Limits in shadow are tried out: they need not be fast.
             _ => None,
         }
     }
 }
 
-fn count(decision: &Key) {
-    with_recorder(|recorder| recorder.register_counter(decision, &METADATA)).increment(1);
+impl Labels {
+    fn key(self, policy: &str) -> Key {
+        describe();
+        let rule = self.rule.map_or_else(|| "none".to_owned(), |rule| rule.to_string());
+        let labels = [("policy", policy), ("rule", &rule), ("outcome", self.outcome), ("decided_by", self.decided_by)];
+        Key::from_parts(DECISIONS, labels.map(|(name, value)| label(name, value)).to_vec())
+    }
 }
 
-fn decision(policy: &str, outcome: &str, rule: Option<usize>) -> Key {
-    let rule = rule.map_or_else(|| "none".to_owned(), |rule| rule.to_string());
-    let labels = [("policy", policy), ("rule", &rule), ("outcome", outcome)];
-    Key::from_parts("tallygate_decisions_total", labels.map(|(name, value)| label(name, value)).to_vec())
+/// Counts a subject that has come near the limit of the rule at this position.
+pub(super) fn count_warning(policy: &str, rule: usize) {
+    describe();
+    let labels = vec![label("policy", policy), label("rule", &rule.to_string())];
+    count(&Key::from_parts(WARNINGS, labels));
+}
+
+fn count(key: &Key) {
+    with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(1);
 }
 
 fn label(name: &'static str, value: &str) -> Label {
     Label::new(name, value.to_owned())
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a gauge is a float, and there are far less than 2^53 tallies")]
-pub(super) fn set_tallies(counted: &mut usize, tallies: usize) {
-    if *counted == tallies {
-        return;
+fn key_of_policy(name: &'static str, policy: &str) -> Key {
+    describe();
+    Key::from_parts(name, vec![label("policy", policy)])
+}
+
+impl Total {
+    const fn new(name: &'static str) -> Self {
+        Self { name, number: AtomicUsize::new(0) }
     }
-    let before = std::mem::replace(counted, tallies);
-    let all = TALLIES.fetch_add(tallies.wrapping_sub(before), Ordering::Relaxed);
-    gauge!("tallygate_tallies").set(all.wrapping_add(tallies).wrapping_sub(before) as f64);
+
+    /// Sets the share of one gauge.
+    #[allow(clippy::cast_precision_loss, reason = "a gauge is a float, and there are far less than 2^53 of anything")]
+    pub(super) fn set(&self, counted: &mut usize, number: usize) {
+        if *counted == number {
+            return;
+        }
+        describe();
+        let before = std::mem::replace(counted, number);
+        let all = self.number.fetch_add(number.wrapping_sub(before), Ordering::Relaxed);
+        gauge!(self.name).set(all.wrapping_add(number).wrapping_sub(before) as f64);
+    }
+}
+
+/// Tells the recorder what the metrics mean, once: with the first of them, as the program installs its recorder before it
+/// serves.
+fn describe() {
+    static DESCRIBED: Once = Once::new();
+    DESCRIBED.call_once(|| {
+        describe_counter!(DECISIONS, Unit::Count, "Decisions by policy, rule that denied, outcome and who decided.");
+        describe_histogram!(SECONDS, Unit::Seconds, "The time that a decision took, waiting for admission included.");
+        describe_counter!(CACHED_DENIALS, Unit::Count, "Denials that this process answered from its cache.");
+        describe_gauge!(
+            CONCURRENT_CALLS,
+            Unit::Count,
+            "Calls under way in this process that a concurrency limit counts."
+        );
+        describe_counter!(WARNINGS, Unit::Count, "Subjects that came near a limit, by policy and rule.");
+        describe_gauge!(TALLIES.name, Unit::Count, "Tallies in the memory of this process.");
+        describe_gauge!(OVERRIDES.name, Unit::Count, "Overrides of rules that this process knows of.");
+    });
 }

@@ -1,11 +1,15 @@
 //! Building a policy, and refusing one that is mistaken.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
-use tallygate_rules::{Ban, Costs, Rule, validate_ban, validate_by_subject};
+use tallygate_rules::{
+    Ban, Costs, OnOutage, Rule, validate_ban, validate_by_subject, validate_deadline, validate_warn_at,
+};
 
 use crate::error::Error;
-use crate::policy::{Policy, registry};
+use crate::policy::shared::Shared;
+use crate::policy::{Inner, Policy, PolicySettings, Templates, registry};
 
 /// Builds a [`Policy`].
 #[derive(Clone, Debug)]
@@ -15,12 +19,20 @@ pub struct PolicyBuilder {
     /// Each with the label of the subject it counts, unless that is the main one.
     rules: Vec<(Option<String>, Rule)>,
     ban: Option<Ban>,
+    settings: PolicySettings,
+    templates: Templates,
 }
 
 impl Policy {
     /// Starts a policy of that name. Policies of one name share their tallies.
     pub fn builder(name: impl Into<Cow<'static, str>>) -> PolicyBuilder {
-        PolicyBuilder { name: name.into(), rules: Vec::new(), ban: None }
+        PolicyBuilder {
+            name: name.into(),
+            rules: Vec::new(),
+            ban: None,
+            settings: PolicySettings::default(),
+            templates: Templates::default(),
+        }
     }
 }
 
@@ -71,21 +83,132 @@ impl PolicyBuilder {
         self
     }
 
+    /// Sets what becomes of calls while Redis is away: see [`OnOutage`]. Without it, the
+    /// [limiter's](crate::LimiterBuilder::on_outage) setting holds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate::{OnOutage, Policy, Rule};
+    ///
+    /// let search = Policy::builder("search")
+    ///     .rule(Rule::sliding_window(100, Duration::from_secs(60)))
+    ///     .on_outage(OnOutage::Local)
+    ///     .deadline(Duration::from_millis(50))
+    ///     .build()?;
+    /// assert_eq!(search.on_outage(), Some(OnOutage::Local));
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn on_outage(mut self, on_outage: OnOutage) -> Self {
+        self.settings.on_outage = Some(on_outage);
+        self
+    }
+
+    /// Sets the longest time that a decision takes, an hour at most. Without it, the
+    /// [limiter's](crate::LimiterBuilder::deadline) setting holds.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.settings.deadline = Some(deadline);
+        self
+    }
+
+    /// Sets the share of a limit, between 0 and 1, from which a subject is near it: an admitted call then has a
+    /// [warning](crate::Permit::warning), and the call with which a subject comes near the limit of a rule is counted in
+    /// the metrics and handed to [`LimiterBuilder::on_warning`](crate::LimiterBuilder::on_warning).
+    ///
+    /// A subject is near the limit of a rule once it has used that share of its `count`, or of a bucket's capacity. Rules
+    /// against duplicates, and those that one call uses up, warn of nothing; neither does what a call is
+    /// [settled](crate::Permit::settle) for beyond its cost, so reserve what calls usually need. Each call asks for a
+    /// [report](crate::Check::report) then, which costs the backend more.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let monthly = Rule::sliding_window(100, Duration::from_secs(30 * 86_400));
+    /// let policy = Policy::builder("api").rule(monthly).warn_at(0.8).build()?;
+    /// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    ///
+    /// let permit = limiter.check(&policy, &alice).cost(79).await?.into_result()?;
+    /// assert!(permit.warning().is_none());
+    /// let permit = limiter.check(&policy, &alice).await?.into_result()?;
+    /// assert_eq!(permit.warning().map(|status| status.remaining()), Some(20));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn warn_at(mut self, share: f64) -> Self {
+        self.settings.warn_at = Some(share);
+        self
+    }
+
+    /// Says how the main subject is written, as the `key` of the attribute does: `sms:{phone}`.
+    ///
+    /// It is for people and tools: [the list of policies](crate::guide::production#the-list-of-policies) in Redis shows it,
+    /// and the command line makes subjects of it. It decides nothing. The policies of annotated functions and of files have
+    /// it from there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate::{Policy, Rule};
+    ///
+    /// let hour = Duration::from_secs(3_600);
+    /// let policy = Policy::builder("sms.send")
+    ///     .rule(Rule::sliding_window(5, hour))
+    ///     .rule_on("network", Rule::sliding_window(20, hour))
+    ///     .key("sms:{phone}")
+    ///     .key_on("network", "{ip:subnet}")
+    ///     .build()?;
+    /// assert_eq!(policy.key(), Some("sms:{phone}"));
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn key(mut self, key: impl Into<Cow<'static, str>>) -> Self {
+        self.templates.set(None, key.into());
+        self
+    }
+
+    /// Says how the subject of that label is written: see [`key`](Self::key).
+    pub fn key_on(mut self, label: impl Into<Cow<'static, str>>, key: impl Into<Cow<'static, str>>) -> Self {
+        self.templates.set(Some(label.into()), key.into());
+        self
+    }
+
     /// Validates the policy, and makes it known to [`Limiter::policy`](crate::Limiter::policy).
     ///
     /// # Errors
     ///
-    /// An empty name, or a mistake in the rules that the attribute refuses at compile time. The error lists all of them:
-    /// see [`Error::rule_errors`].
+    /// An empty name, or a mistake in the rules, the ban, the deadline or `warn_at` that the attribute refuses at compile
+    /// time. The error lists all of them: see [`Error::rule_errors`].
     pub fn build(self) -> Result<Policy, Error> {
+        self.build_as(Shared::counted)
+    }
+
+    /// The same for a policy that the process builds once and keeps.
+    pub(crate) fn build_static(self) -> Result<Policy, Error> {
+        self.build_as(Shared::leaked)
+    }
+
+    fn build_as(self, share: fn(Inner) -> Shared<Inner>) -> Result<Policy, Error> {
         // A check by hand may have any cost.
         let rules = validate_by_subject(&self.rules, Costs::Any).err();
         let ban = self.ban.and_then(|ban| validate_ban(&ban, self.rules.iter().map(|(_, rule)| rule)).err());
-        let mistakes: Vec<_> = rules.into_iter().chain(ban).flatten().collect();
+        let deadline = self.settings.deadline.and_then(|deadline| validate_deadline(deadline).err());
+        let own = self.rules.iter().map(|(_, rule)| rule);
+        let warn_at = self.settings.warn_at.and_then(|share| validate_warn_at(share, own).err());
+        let mistakes: Vec<_> = rules.into_iter().chain(ban).flatten().chain(deadline).chain(warn_at).collect();
         if self.name.is_empty() || !mistakes.is_empty() {
             return Err(Error::rules(&self.name, &mistakes));
         }
-        let policy = Policy::new(self.name, self.rules, self.ban, Box::default());
+        let inner = Inner {
+            templates: self.templates,
+            ..Inner::new(self.name, self.rules, self.ban, self.settings, Box::default())
+        };
+        let policy = Policy { inner: share(inner) };
         registry::register(&policy);
         Ok(policy)
     }

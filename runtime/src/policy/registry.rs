@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::shared::WeakShared;
 use super::{Inner, Policy};
 
 /// The fewest entries that are worth a search for policies that are gone.
@@ -32,7 +33,7 @@ fn lock() -> MutexGuard<'static, Registry> {
 
 /// Policies by name. It keeps none of them alive.
 struct Registry {
-    policies: BTreeMap<Cow<'static, str>, Vec<Weak<Inner>>>,
+    policies: BTreeMap<Cow<'static, str>, Vec<WeakShared<Inner>>>,
     entries: usize,
     /// The number of entries at which those of policies that are gone are removed.
     purge_at: usize,
@@ -47,8 +48,7 @@ impl Registry {
         if self.entries >= self.purge_at {
             self.purge();
         }
-        let Inner { name, .. } = &*policy.inner;
-        self.policies.entry(name.clone()).or_default().push(Arc::downgrade(&policy.inner));
+        self.policies.entry(policy.inner.name.clone()).or_default().push(policy.inner.downgrade());
         self.entries += 1;
     }
 
@@ -64,7 +64,7 @@ impl Registry {
     /// are at most twice the policies in use, and each insertion costs the same on average.
     fn purge(&mut self) {
         self.policies.retain(|_, policies| {
-            policies.retain(|policy| policy.strong_count() > 0);
+            policies.retain(|policy| !policy.is_gone());
             !policies.is_empty()
         });
         self.entries = self.policies.values().map(Vec::len).sum();
@@ -72,7 +72,7 @@ impl Registry {
     }
 }
 
-fn upgrade(policy: &Weak<Inner>) -> Option<Policy> {
+fn upgrade(policy: &WeakShared<Inner>) -> Option<Policy> {
     policy.upgrade().map(|inner| Policy { inner })
 }
 
@@ -121,6 +121,15 @@ mod tests {
         assert_eq!(registry.all().len(), 100);
         drop(kept);
         assert!(registry.all().is_empty());
+    }
+
+    #[test]
+    fn a_static_policy_is_one_with_its_clones_and_stays_known() {
+        let rule = Rule::sliding_window(1, Duration::from_secs(60));
+        let policy = Policy::builder("policy::registry::static").rule(rule).build_static().unwrap();
+        assert!(policy.clone().is(&policy) && !policy.is(&policy.with_counts([1])));
+        drop(policy);
+        assert_eq!(counts(&find("policy::registry::static").into_iter().collect::<Vec<_>>()), [1]);
     }
 
     #[test]

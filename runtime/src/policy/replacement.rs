@@ -2,6 +2,7 @@
 
 use tallygate_rules::{Rule, RuleId};
 
+use super::shared::Shared;
 use super::{Inner, Policy};
 
 /// Rules that replace those of a policy on one subject.
@@ -26,8 +27,9 @@ impl Policy {
         };
         let (rules, replaced): (Vec<_>, Vec<_>) =
             rules.into_iter().map(|(label, rule, replaced)| ((label, rule), replaced)).unzip();
-        let Inner { name, ban, .. } = &*self.inner;
-        Some(Self::new(name.clone(), rules, *ban, replaced.into()))
+        let Inner { name, ban, settings, .. } = &*self.inner;
+        let inner = Inner::new(name.clone(), rules, *ban, *settings, replaced.into());
+        Some(Self { inner: Shared::counted(Inner { origin: Some(self.origin().clone()), ..inner }) })
     }
 
     /// Returns where the rule on that subject is that has this name, or that replaces or is the policy's own rule at this
@@ -71,8 +73,8 @@ impl Policy {
 
     /// The rules on the subject of that label, with their positions.
     fn rules_on(&self, label: Option<&str>) -> impl Iterator<Item = (usize, &Rule)> {
-        let group = self.groups().iter().find(|group| group.label.as_deref() == label);
-        group.into_iter().flat_map(|group| group.positions.iter().copied().zip(&group.rules))
+        let groups = self.groups().iter().filter(move |group| group.label.as_deref() == label);
+        groups.flat_map(|group| group.positions.iter().copied().zip(&group.rules))
     }
 
     /// The position of the policy's own rule that the rule at `position` replaces, if there is one. Without an override

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::quality::FixedState;
-use tallygate_rules::{Algorithm, Ban, Role, Rule, format_duration};
+use tallygate_rules::{Algorithm, Ban, Role, Rule};
 
+use super::layout::{layout, reach, sliding};
 #[cfg(all(feature = "cron", feature = "redis"))]
 use super::ticks::Ticks;
 use crate::micros;
@@ -14,9 +15,6 @@ use crate::subject::{digest32, escape_name};
 
 /// The most bytes of an equals sign and a digest of the label, which the main subject does not have.
 pub(crate) const LABEL_BYTES: usize = 9;
-
-/// The most bytes of a slash and the name of the tally's layout.
-pub(crate) const LAYOUT_BYTES: usize = 9;
 
 /// The rules that count one subject, in one tally.
 #[derive(Clone, Debug)]
@@ -29,6 +27,10 @@ pub(crate) struct RuleGroup {
     pub(crate) windows: Vec<Window>,
     /// The places of those that are not: each has a cell of its own, as [`cell_tag`] says.
     pub(crate) celled: Vec<usize>,
+    /// Whether sliding windows are all that there is: neither cells nor a ban nor leases.
+    pub(crate) is_windows: bool,
+    /// How long a lease lasts, in a group of a limit on calls under way: its only rule.
+    pub(crate) lease_us: Option<u64>,
     /// The positions of these rules in the policy.
     pub(crate) positions: Arc<[usize]>,
     /// The ban of this subject, if denials lead to one.
@@ -74,12 +76,24 @@ impl Window {
     }
 }
 
+/// The position of a rule in its policy, the label of the subject that it counts, and the rule.
+type Placed<'a> = (usize, &'a (Option<String>, Rule));
+
 impl RuleGroup {
-    /// Gathers rules by the label of the subject that they count, the main subject first.
+    /// Gathers rules by the label of the subject that they count, the main subject first. Limits on calls under way have
+    /// tallies of their own, and come last.
     pub(crate) fn gather(name: &str, rules: &[(Option<String>, Rule)], ban: Option<Ban>) -> Vec<Self> {
-        let main = (ban.is_some() || rules.iter().any(|(label, _)| label.is_none())).then_some(None);
+        let (leases, counted): (Vec<_>, Vec<_>) =
+            rules.iter().enumerate().partition(|(_, (_, rule))| rule.lease().is_some());
+        let mut groups = Self::gather_by_label(name, &counted, ban);
+        groups.extend(Self::gather_by_label(name, &leases, None));
+        groups
+    }
+
+    fn gather_by_label(name: &str, rules: &[Placed<'_>], ban: Option<Ban>) -> Vec<Self> {
+        let main = (ban.is_some() || rules.iter().any(|(_, (label, _))| label.is_none())).then_some(None);
         let mut labels: Vec<Option<&String>> = main.into_iter().collect();
-        for (label, _) in rules {
+        for (_, (label, _)) in rules {
             if !labels.contains(&label.as_ref()) {
                 labels.push(label.as_ref());
             }
@@ -87,9 +101,9 @@ impl RuleGroup {
         labels.into_iter().map(|label| Self::new(name, label, rules, ban.filter(|_| label.is_none()))).collect()
     }
 
-    fn new(name: &str, label: Option<&String>, all: &[(Option<String>, Rule)], ban: Option<Ban>) -> Self {
-        let mine = all.iter().enumerate().filter(|(_, (of, _))| of.as_ref() == label);
-        let (positions, rules): (Vec<_>, Vec<_>) = mine.map(|(at, (_, rule))| (at, rule.clone())).unzip();
+    fn new(name: &str, label: Option<&String>, all: &[Placed<'_>], ban: Option<Ban>) -> Self {
+        let mine = all.iter().filter(|(_, (of, _))| of.as_ref() == label);
+        let (positions, rules): (Vec<_>, Vec<_>) = mine.map(|(at, (_, rule))| (*at, rule.clone())).unzip();
         let segment: Arc<str> =
             format!("{}{}{}", &*escape_name(name), subject_segment(label), layout(&rules, ban)).into();
         let group = Self {
@@ -103,6 +117,8 @@ impl RuleGroup {
             rules: Vec::new(),
             windows: Vec::new(),
             celled: Vec::new(),
+            is_windows: false,
+            lease_us: None,
             largest: 0,
             reach_us: 0,
             longest_us: 0,
@@ -116,33 +132,36 @@ impl RuleGroup {
         self.celled.iter().filter_map(|&place| Some((place, self.rules.get(place)?)))
     }
 
+    /// The limit on calls under way and how long a lease lasts, in a group of one.
+    pub(crate) fn concurrency(&self) -> Option<(&Rule, u64)> {
+        Some((self.rules.first()?, self.lease_us?))
+    }
+
     /// Returns the same group with other counts in its rules.
     pub(crate) fn with_rules(&self, rules: Vec<Rule>) -> Self {
         let banned = self.ban.map(|ban| ban.within().max(ban.duration())).unwrap_or_default();
         let longest = rules.iter().map(memory_of).max().unwrap_or_default().max(banned);
+        let windows: Vec<_> = rules.iter().enumerate().filter_map(Window::of).collect();
+        let lease = rules.first().and_then(Rule::lease);
+        let has_cell = |&place: &usize| lease.is_none() && Window::of((place, &rules[place])).is_none();
+        let celled: Vec<_> = (0..rules.len()).filter(has_cell).collect();
         Self {
+            is_windows: celled.is_empty() && lease.is_none() && self.ban.is_none(),
+            lease_us: lease.map(micros::from_duration),
             largest: sliding(&rules).map(|rule| rule.count().max(1)).max().unwrap_or_default(),
             reach_us: micros::from_duration(reach(&rules)),
             longest_us: micros::from_duration(longest),
-            windows: rules.iter().enumerate().filter_map(Window::of).collect(),
-            celled: (0..rules.len()).filter(|&place| Window::of((place, &rules[place])).is_none()).collect(),
+            windows,
+            celled,
             rules,
             ..self.clone()
         }
     }
 }
 
-fn sliding(rules: &[Rule]) -> impl Iterator<Item = &Rule> {
-    rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }))
-}
-
 /// Keeps the subjects of one policy apart, whatever their values.
 fn subject_segment(label: Option<&String>) -> String {
     label.map_or_else(String::new, |label| format!("={:08x}", digest32(label)))
-}
-
-fn reach(rules: &[Rule]) -> Duration {
-    sliding(rules).filter_map(Rule::per).max().unwrap_or_default()
 }
 
 /// How long a rule counts a hit.
@@ -162,36 +181,9 @@ fn memory_of(rule: &Rule) -> Duration {
                 reset_after
             }
         }
+        Algorithm::Concurrency { lease } => *lease,
         _ => Duration::ZERO,
     }
-}
-
-/// Identifies the meaning of a rule's cell. The count is not part of it, so it may change and keep the tally.
-fn cell_tag(rule: &Rule) -> Option<String> {
-    match rule.algorithm() {
-        Algorithm::SlidingCounter { per } => Some(format!("c{}", per.as_micros())),
-        Algorithm::FixedWindow { per } => Some(format!("f{}", per.as_micros())),
-        Algorithm::TokenBucket(bucket) => Some(format!("b{}", bucket.per().as_micros())),
-        #[cfg(feature = "cron")]
-        Algorithm::Cron { schedule } => Some(format!("k{}@{}", schedule.expression(), schedule.zone())),
-        _ => None,
-    }
-}
-
-/// Identifies the layout of a tally: how long its log reaches back, as in `/1d`, or with cells a digest of that and of
-/// the cells.
-///
-/// Policies of one name but another layout have tallies of their own: one with a shorter window would drop what the
-/// other still counts.
-fn layout(rules: &[Rule], ban: Option<Ban>) -> String {
-    let reach = format_duration(reach(rules));
-    // The duration of a ban may change: what is stored is when it ends.
-    let banned = ban.map(|ban| format!("!{};{}", ban.denials(), ban.within().as_micros()));
-    let cells: Vec<_> = rules.iter().filter_map(cell_tag).chain(banned).collect();
-    if cells.is_empty() && reach.len() < LAYOUT_BYTES {
-        return format!("/{reach}");
-    }
-    format!("/{:08x}", digest32(&format!("{reach};{}", cells.join(";"))))
 }
 
 #[cfg(test)]
@@ -199,38 +191,6 @@ mod tests {
     use super::*;
 
     const MINUTE: Duration = Duration::from_secs(60);
-
-    fn layout(rules: &[Rule]) -> String {
-        super::layout(rules, None)
-    }
-
-    #[test]
-    fn a_layout_depends_on_the_longest_window_of_the_log() {
-        let hour = 60 * MINUTE;
-        let one = layout(&[Rule::sliding_window(1, MINUTE), Rule::sliding_window(9, hour)]);
-        assert_eq!(one, "/1h");
-        assert_eq!(one, layout(&[Rule::sliding_window(5, hour), Rule::duplicate(MINUTE)]));
-        assert_ne!(one, layout(&[Rule::sliding_window(1, MINUTE)]));
-    }
-
-    #[test]
-    fn a_layout_depends_on_the_algorithm_and_window_of_each_cell_but_on_no_count() {
-        let one = layout(&[Rule::fixed_window(1, MINUTE)]);
-        assert_eq!(one.len(), LAYOUT_BYTES);
-        assert_eq!(one, layout(&[Rule::fixed_window(2, MINUTE)]));
-        assert_ne!(one, layout(&[Rule::fixed_window(1, 2 * MINUTE)]));
-        assert_ne!(one, layout(&[Rule::sliding_counter(1, MINUTE)]));
-        assert_ne!(one, layout(&[Rule::fixed_window(1, MINUTE), Rule::sliding_window(1, MINUTE)]));
-    }
-
-    #[test]
-    fn a_layout_depends_on_the_denials_of_a_ban_and_not_on_its_duration() {
-        let rules = [Rule::sliding_window(1, MINUTE)];
-        let ban = |denials, hours: u32| super::layout(&rules, Some(Ban::new(denials, MINUTE, hours * 60 * MINUTE)));
-        assert_ne!(ban(20, 1), layout(&rules));
-        assert_eq!(ban(20, 1), ban(20, 2));
-        assert_ne!(ban(20, 1), ban(21, 1));
-    }
 
     #[test]
     fn rules_are_gathered_by_the_subject_they_count_the_main_one_first() {
@@ -240,8 +200,22 @@ mod tests {
         let groups = RuleGroup::gather("p", &rules, None);
         let shape: Vec<_> = groups.iter().map(|group| (group.label.as_deref(), &group.positions[..])).collect();
         assert_eq!(shape, [(None, &[1][..]), (Some("ip"), &[0, 3]), (Some("all"), &[2])]);
-        assert_eq!(&*groups[0].segment, "p/1m");
-        assert!(groups[1].segment.starts_with("p=") && groups[1].segment.ends_with("/1m"));
+        assert_eq!(&*groups[0].segment, "p/w1m");
+        assert!(groups[1].segment.starts_with("p=") && groups[1].segment.ends_with("/w1m"));
         assert_ne!(groups[1].segment, groups[2].segment);
+    }
+
+    #[test]
+    fn calls_under_way_are_counted_apart_and_last() {
+        let rule = |count| Rule::sliding_window(count, MINUTE);
+        let concurrency = |limit| Rule::concurrency(limit, MINUTE);
+        let by = |label: &str| Some(label.to_owned());
+        let rules = [(None, concurrency(1)), (by("ip"), concurrency(2)), (None, rule(3)), (by("ip"), rule(4))];
+        let groups = RuleGroup::gather("p", &rules, None);
+        let shape: Vec<_> = groups.iter().map(|group| (group.label.as_deref(), &group.positions[..])).collect();
+        assert_eq!(shape, [(None, &[2][..]), (Some("ip"), &[3]), (None, &[0]), (Some("ip"), &[1])]);
+        assert_eq!(groups.iter().map(|group| group.lease_us.is_some()).collect::<Vec<_>>(), [false, false, true, true]);
+        assert_eq!(&*groups[2].segment, "p/leases");
+        assert!(groups[3].segment.starts_with("p=") && groups[3].segment.ends_with("/leases"));
     }
 }

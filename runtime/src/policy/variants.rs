@@ -1,8 +1,18 @@
 //! Variants of a policy: with other counts.
 
+#[cfg(feature = "redis")]
+use std::borrow::Cow;
+#[cfg(feature = "redis")]
+use std::num::NonZeroU64;
+
 use tallygate_rules::Rule;
 
 use super::rule_group::RuleGroup;
+#[cfg(feature = "config")]
+use super::settings::PolicySettings;
+use super::shared::Shared;
+#[cfg(feature = "web")]
+use super::templates::Templates;
 use super::{Inner, Policy};
 
 impl Policy {
@@ -37,11 +47,54 @@ impl Policy {
         for (rule, count) in rules.iter_mut().zip(counts) {
             *rule = rule.clone().with_count(count.min(rule.greatest_count()));
         }
+        let inner = Inner { origin: Some(self.origin().clone()), ..self.with_rules(rules) };
+        Self { inner: Shared::counted(inner) }
+    }
+
+    /// Returns the part of one of so many processes: the same policy, with counts that are divided by their number and
+    /// rounded up. The denials of a ban are not divided: the smaller the counts, the more calls are denied that no other
+    /// process would deny.
+    #[cfg(feature = "redis")]
+    pub(crate) fn part_of(&self, processes: NonZeroU64) -> Cow<'_, Self> {
+        if processes == NonZeroU64::MIN {
+            return Cow::Borrowed(self);
+        }
+        let part = || self.with_rules(self.rules().iter().map(|rule| rule.clone().divided(processes)).collect());
+        match self.inner.part.get_or_init(|| (processes, Self { inner: self.inner.share_alike(part()) })) {
+            (known, part) if *known == processes => Cow::Borrowed(part),
+            // Limiters that divide by different numbers share the policy.
+            _ => Cow::Owned(Self { inner: Shared::counted(part()) }),
+        }
+    }
+
+    /// Returns the same policy with those settings that are given.
+    #[cfg(feature = "config")]
+    pub(crate) fn with_settings(&self, given: PolicySettings) -> Self {
+        let Inner { name, rules, ban, groups, settings, replaced, .. } = &*self.inner;
+        let settings = PolicySettings {
+            on_outage: given.on_outage.or(settings.on_outage),
+            deadline: given.deadline.or(settings.deadline),
+            warn_at: given.warn_at.or(settings.warn_at),
+        };
+        let inner = Inner::from_parts(name.clone(), rules.clone(), *ban, groups.clone(), settings, replaced.clone());
+        Self { inner: Shared::counted(Inner { origin: Some(self.origin().clone()), ..inner }) }
+    }
+
+    /// Returns the same policy, of which this is how its subjects are written.
+    #[cfg(feature = "web")]
+    pub(crate) fn with_templates(&self, templates: Templates) -> Self {
+        let Inner { name, rules, ban, groups, settings, replaced, .. } = &*self.inner;
+        let inner = Inner::from_parts(name.clone(), rules.clone(), *ban, groups.clone(), *settings, replaced.clone());
+        Self { inner: Shared::counted(Inner { templates, ..inner }) }
+    }
+
+    /// Returns the same policy with rules that differ only in their numbers.
+    fn with_rules(&self, rules: Box<[Rule]>) -> Inner {
         let regroup =
             |group: &RuleGroup| group.with_rules(group.positions.iter().map(|&at| rules[at].clone()).collect());
         let groups = self.groups().iter().map(regroup).collect();
-        let Inner { name, ban, .. } = &*self.inner;
-        Self::from_parts(name.clone(), rules, *ban, groups, self.inner.replaced.clone())
+        let Inner { name, ban, settings, replaced, .. } = &*self.inner;
+        Inner::from_parts(name.clone(), rules, *ban, groups, *settings, replaced.clone())
     }
 }
 
@@ -59,7 +112,7 @@ mod tests {
         let policy = Policy::builder("sms").rules(rules).build().unwrap();
         let other = policy.with_counts([u64::MAX, u64::MAX]);
         assert_eq!((other.name(), &other.groups()[0].segment), (policy.name(), &policy.groups()[0].segment));
-        assert_eq!(other.rules().iter().map(Rule::count).collect::<Vec<_>>(), [1_000_000, 1 << 26, 2]);
+        assert_eq!(other.rules().iter().map(Rule::count).collect::<Vec<_>>(), [1 << 31, 1 << 26, 2]);
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! What a store answers.
 
-use std::time::Duration;
-
-use crate::decision::{Quota, RuleStatus};
+use crate::decision::{AdmittedAt, Quota, Report, RuleStatus, Wait};
 use crate::policy::Policy;
 
 /// The answer to one request.
@@ -10,46 +8,63 @@ use crate::policy::Policy;
 pub(crate) struct Answer {
     pub(crate) outcome: Outcome,
     /// Where every rule stands afterwards, in the order of the policy; empty unless asked for.
-    pub(crate) report: Vec<RuleStatus>,
-    /// The time of the decision, in microseconds since 1970 by the store's clock.
-    pub(crate) at_us: u64,
+    pub(crate) report: Report,
+    /// The time of the decision, by the store's clock.
+    pub(crate) at: AdmittedAt,
+    /// Of an answer to a part of a call, the time after which its rules would not admit the call any more.
+    pub(crate) lapse: Wait,
+}
+
+impl Answer {
+    /// An answer to a whole call.
+    pub(crate) fn new(outcome: Outcome, report: Report, at_us: u64) -> Self {
+        Self { outcome, report, at: AdmittedAt::Once(at_us), lapse: Wait::NEVER }
+    }
 }
 
 /// Whether the call was admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Admitted,
-    /// The position of the rule to report, and how long until the same call would be admitted: `None` is never.
+    /// The position of the rule to report, and how long until the same call would be admitted.
     Denied {
-        rule: usize,
-        retry_after: Option<Duration>,
+        rule: u32,
+        retry_after: Wait,
     },
     /// A subject is banned. The wait is that for the end of the ban and for the rules, whichever is longer.
     Banned {
-        retry_after: Option<Duration>,
+        retry_after: Wait,
     },
 }
 
 impl Outcome {
+    /// The denial by the rule at that position.
+    #[inline]
+    pub(crate) fn denied(rule: usize, retry_after: Wait) -> Self {
+        // A policy has far fewer rules than that.
+        Self::Denied { rule: u32::try_from(rule).unwrap_or(u32::MAX), retry_after }
+    }
+
     /// Returns the outcome with the position of its rule in the policy, given the place of the rule among the rules of
     /// all groups, one group after the other.
     #[inline]
     pub(crate) fn with_position(self, policy: &Policy) -> Self {
         match self {
-            Self::Denied { rule, retry_after } => Self::Denied { rule: policy.position(rule), retry_after },
+            Self::Denied { rule, retry_after } => Self::denied(policy.position(rule as usize), retry_after),
             outcome => outcome,
         }
     }
 }
 
-/// Returns the report on a policy's rules, given what is left of them in the order of the groups.
-pub(crate) fn report(policy: &Policy, quotas: Vec<Quota>) -> Vec<RuleStatus> {
+/// Returns the report on a policy's rules, given what is left of them in the order of the groups, from the rule at the
+/// place `first` on.
+pub(crate) fn report(policy: &Policy, first: usize, quotas: Vec<Quota>) -> Report {
     let rules = policy.rules();
     let status = |(place, quota)| {
         let position = policy.position(place);
         Some(RuleStatus::new(position, rules.get(position)?.clone(), quota))
     };
-    let mut report: Vec<_> = quotas.into_iter().enumerate().filter_map(status).collect();
+    let mut report: Vec<_> = (first..).zip(quotas).filter_map(status).collect();
     report.sort_by_key(RuleStatus::position);
-    report
+    report.into_iter().collect()
 }

@@ -2,10 +2,14 @@
 
 mod ban_state;
 mod cell;
+mod leases;
+mod log;
+mod others;
 mod outcome_builder;
 mod shard;
+mod standstill;
+mod stored_subject;
 mod tally;
-mod wait;
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,13 +18,16 @@ use foldhash::quality::RandomState;
 
 use self::outcome_builder::OutcomeBuilder;
 use self::shard::Shard;
+use self::standstill::is_set_back;
 use self::tally::Tally;
 use crate::clock::Clock;
+use crate::decision::{AdmittedAt, Costs};
 use crate::error::BackendError;
-use crate::policy::RuleGroup;
+use crate::policy::{Policy, RuleGroup};
 use crate::store::answer::{self, Answer, Outcome};
 use crate::store::request::Request;
 use crate::store::tally_id::TallyId;
+use crate::subject::SubjectKey;
 
 /// Subjects are spread over up to this many locks; a power of two.
 const SHARDS: usize = 512;
@@ -51,31 +58,59 @@ impl Memory {
         self.clock.now_us()
     }
 
-    /// Decides a call that asks for nothing but the outcome.
+    /// Decides a [plain call](crate::store::PlainCall); `None` if the policy counts several subjects or calls under way, or
+    /// if there is no room for a new one.
+    pub(crate) fn outcome(&self, policy: &Policy, subject: &SubjectKey, cost: u64) -> Option<Outcome> {
+        self.outcome_at(policy, subject, cost, |_| {})
+    }
+
+    /// The same, and tells the time by which it decides.
     #[inline]
-    pub(crate) fn outcome(&self, request: Request<'_>) -> Result<Outcome, BackendError> {
-        match (request.policy.groups(), request.subjects) {
-            ([group], [subject]) if !request.options.peek => {
-                self.outcome_of_one(request, TallyId { policy: request.policy, index: 0, group, subject })
-            }
-            _ => self.decide(request).map(|answer| answer.outcome),
+    pub(crate) fn outcome_at(
+        &self,
+        policy: &Policy,
+        subject: &SubjectKey,
+        cost: u64,
+        tell_us: impl FnOnce(u64),
+    ) -> Option<Outcome> {
+        let [group] = policy.groups() else { return None };
+        let id = TallyId { group, subject };
+        // In a policy of one group the places of its rules are their positions.
+        if group.is_windows {
+            self.outcome_by_windows(id, cost, tell_us)
+        } else if group.lease_us.is_some() {
+            None
+        } else {
+            self.with_tally(id, |tally, now_us| {
+                tell_us(now_us);
+                tally.decide(group, cost, now_us)
+            })
         }
     }
 
-    /// Decides by the only tally of a call.
     #[inline]
-    fn outcome_of_one(&self, request: Request<'_>, id: TallyId<'_>) -> Result<Outcome, BackendError> {
+    fn outcome_by_windows(&self, id: TallyId<'_>, cost: u64, tell_us: impl FnOnce(u64)) -> Option<Outcome> {
+        // Two numbers, which stay in the registers of the processor while the lock is released.
+        let (wait, rule) = self.with_tally(id, |tally, now_us| {
+            tell_us(now_us);
+            let now_us = tally.settle_time(id.group, now_us);
+            let wait = tally.decide_by_windows(id.group, cost, now_us);
+            let rule = if wait.is_none() { 0 } else { tally.denying_window(id.group, cost, now_us) };
+            (wait, rule)
+        })?;
+        Some(if wait.is_none() { Outcome::Admitted } else { Outcome::denied(rule, wait) })
+    }
+
+    /// Uses the tally of that identity, a new one for a new subject; `None` if there is no room for that.
+    #[inline]
+    fn with_tally<T>(&self, id: TallyId<'_>, work: impl FnOnce(&mut Tally, u64) -> T) -> Option<T> {
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(self.shard_of(hash));
+        // The processor looks for the tally while it reads the clock, but not the other way round.
+        let place = shard.place(hash, id);
         // Read under the lock, so that hits of one subject are in order.
         let now_us = self.clock.now_us();
-        let tally = shard.tally(hash, id, now_us)?;
-        let mut builder = OutcomeBuilder::default();
-        ask(tally, id.group, 0, request.options.cost, now_us, &mut builder);
-        // In a policy of one group the places of its rules are their positions.
-        let outcome = builder.build();
-        charge(tally, id.group, outcome, request, now_us);
-        Ok(outcome)
+        place.tally(now_us).ok().map(|tally| work(tally, now_us))
     }
 
     /// Decides any call.
@@ -83,20 +118,18 @@ impl Memory {
         let options = request.options;
         let ids: Vec<_> = request.tally_ids().map(|id| (id, id.hash(&self.seed))).collect();
         let mut locked = self.lock_all(ids.iter().map(|(_, hash)| self.shard_of(*hash)).collect());
-        let now_us = self.clock.now_us();
+        let mut now_us = self.clock.now_us();
         if !options.peek {
             locked.insert_missing(&ids, now_us)?;
         }
-        let mut builder = OutcomeBuilder::default();
-        let mut first = 0;
-        for &(id, hash) in &ids {
-            // Only a peek meets subjects without a tally, and does not give them one.
-            let mut empty = None;
-            let tally = locked.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group)));
-            ask(tally, id.group, first, options.cost, now_us, &mut builder);
-            first += id.group.rules.len();
-        }
-        let outcome = builder.build();
+        let outcome = loop {
+            let begun_us = now_us;
+            let outcome = locked.ask(&ids, options.cost, &mut now_us);
+            // If a tally has made it later, all subjects are decided as of that time.
+            if now_us == begun_us {
+                break outcome;
+            }
+        };
         let mut quotas = Vec::new();
         for &(id, hash) in &ids {
             let mut empty = None;
@@ -107,22 +140,35 @@ impl Memory {
             }
         }
         let outcome = outcome.with_position(request.policy);
-        Ok(Answer { outcome, report: answer::report(request.policy, quotas), at_us: now_us })
+        Ok(Answer::new(outcome, answer::report(request.policy, 0, quotas), now_us))
     }
 
-    /// Removes the hits of a call that was admitted then, from every rule in which they still count; returns whether there
-    /// was one.
-    pub(crate) fn refund(&self, request: Request<'_>, admitted_us: u64) -> bool {
+    /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether
+    /// that has changed anything.
+    pub(crate) fn refund(&self, request: Request<'_>, used: u64, admitted: &AdmittedAt) -> bool {
+        let costs = Costs { charged: request.options.cost, used };
         let mut refunded = false;
-        for id in request.tally_ids() {
+        for (index, id) in request.tally_ids().enumerate() {
             let hash = id.hash(&self.seed);
             let mut shard = self.lock(self.shard_of(hash));
-            let now_us = self.clock.now_us();
+            let (admitted_us, now_us) = (admitted.us(request.first_group() + index), self.clock.now_us());
+            let now_us = if is_set_back(admitted_us, now_us) { now_us } else { now_us.max(admitted_us) };
             if let Some(tally) = shard.find(hash, id) {
-                refunded |= tally.refund(id.group, request.options.cost, admitted_us, now_us);
+                refunded |= tally.refund(id.group, costs, admitted_us, now_us);
             }
         }
         refunded
+    }
+
+    /// Gives the leases of a call back.
+    pub(crate) fn give_back(&self, request: Request<'_>) {
+        let Some(name) = request.options.lease else { return };
+        for id in request.tally_ids() {
+            let hash = id.hash(&self.seed);
+            if let Some(tally) = self.lock(self.shard_of(hash)).find(hash, id) {
+                tally.give_back(name);
+            }
+        }
     }
 
     /// Removes the tallies of such a call.
@@ -141,7 +187,7 @@ impl Memory {
         let tally = match duration_us {
             // A subject without a tally has no ban to end.
             0 => shard.find(hash, id),
-            _ => Some(shard.tally(hash, id, now_us)?),
+            _ => Some(shard.place(hash, id).tally(now_us)?),
         };
         if let Some(tally) = tally {
             tally.ban(id.group, duration_us, now_us);
@@ -196,7 +242,7 @@ impl Locked<'_> {
         for _ in 0..2 {
             for &(id, hash) in ids {
                 if let Some(shard) = self.shard(hash) {
-                    shard.tally(hash, id, now_us)?.keep(now_us);
+                    shard.place(hash, id).tally(now_us)?.keep(now_us);
                 }
             }
             if ids.iter().all(|&(id, hash)| self.find(hash, id).is_some()) {
@@ -206,26 +252,40 @@ impl Locked<'_> {
         Err(BackendError::new("memory: a call has more subjects than there is room for; raise `max_subjects`"))
     }
 
+    /// Asks all rules of all subjects, by their place in the request. A tally may make it later.
+    fn ask(&mut self, ids: &[(TallyId<'_>, u64)], cost: u64, now_us: &mut u64) -> Outcome {
+        let mut builder = OutcomeBuilder::new();
+        let mut first = 0;
+        for &(id, hash) in ids {
+            // Only a peek meets subjects without a tally, and does not give them one.
+            let mut empty = None;
+            let tally = self.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group)));
+            *now_us = tally.settle_time(id.group, *now_us);
+            tally.ask(id.group, first, cost, *now_us, &mut builder);
+            first += id.group.rules.len();
+        }
+        builder.build()
+    }
+
     fn shard(&mut self, hash: u64) -> Option<&mut Shard> {
         let shard = self.memory.shard_of(hash);
         self.shards.iter_mut().find(|(locked, _)| *locked == shard).map(|(_, shard)| &mut **shard)
     }
 }
 
-#[inline]
-fn ask(tally: &mut Tally, group: &RuleGroup, first: usize, cost: u64, now_us: u64, builder: &mut OutcomeBuilder) {
-    tally.forget_future(now_us);
-    tally.ask(group, first, cost, now_us, builder);
-}
-
 /// Counts the call if it was admitted, and towards a ban if it was denied. A call of a banned subject counts nowhere.
-#[inline]
 fn charge(tally: &mut Tally, group: &RuleGroup, outcome: Outcome, request: Request<'_>, now_us: u64) {
     let options = request.options;
     match outcome {
         _ if options.peek => {}
+        Outcome::Admitted if group.lease_us.is_some() => {
+            if let Some(name) = options.lease.filter(|_| options.cost > 0) {
+                tally.take_lease(name, now_us);
+            }
+        }
+        Outcome::Denied { .. } if group.lease_us.is_some() => {}
         Outcome::Admitted if options.cost > 0 => tally.charge(group, options.cost, now_us),
-        Outcome::Denied { .. } => tally.deny(group, now_us),
+        Outcome::Denied { .. } => tally.deny(group, None, now_us),
         _ => {}
     }
 }

@@ -1,101 +1,238 @@
 //! Tallies in Redis, decided by the shared script in one round trip.
 
+mod address;
+mod attempt;
 mod attempt_budget;
+mod batch;
 mod batcher;
+mod breaker;
+mod by_slot;
+mod cluster;
+mod combine;
 mod connect;
 mod fault;
+mod findings;
+#[cfg(feature = "admin")]
+mod inspection;
+mod keeper;
+mod leases;
 mod link;
+mod naming;
+mod node;
 mod pack;
+mod place;
+mod plain;
+mod question;
+mod queue;
 mod real_time;
+mod redirect;
+mod refund;
+mod reserved_keys;
+mod route;
+#[cfg(feature = "admin")]
+mod scan;
 mod script;
+mod scripts;
+mod sentinel;
 mod server;
+mod several;
+mod slots;
+mod stored_denials;
 mod stored_overrides;
+mod stored_policies;
+#[cfg(feature = "tls")]
+mod tls;
+mod topology;
+mod visit;
+mod watcher;
+mod windows;
 mod wire;
+mod work;
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Handle;
+use ::redis::{Cmd, FromRedisValue};
 
-use self::batcher::Batcher;
-use self::server::Server;
+pub(crate) use self::address::Destination;
+use self::cluster::Cluster;
+#[cfg(feature = "admin")]
+pub(crate) use self::inspection::{Access, Known, Permission, Purpose, Sample, ServerFacts, Times};
+use self::node::Node;
+use self::place::Place;
+pub(crate) use self::real_time::have_clocks_differed;
+#[cfg(feature = "admin")]
+pub(crate) use self::scan::Scan;
+use self::sentinel::Sentinels;
+use self::server::{Gathering, Server, Setup};
 pub(crate) use self::stored_overrides::StoredOverride;
-use self::wire::Reply;
+pub(crate) use self::stored_policies::{MOST_POLICIES, Progress, Registered};
+#[cfg(feature = "tls")]
+pub use self::tls::Tls;
+use self::visit::Visit;
 use crate::clock::Clock;
-use crate::error::{BackendError, Error};
+use crate::decision::AdmittedAt;
+use crate::error::{BackendError, BackendErrorKind, Error};
+use crate::policy::Policy;
 use crate::store::answer::Answer;
+use crate::store::lease_name::LeaseChange;
 use crate::store::request::Request;
 use crate::store::tally_id::TallyId;
 
 /// Tallies in Redis.
 #[derive(Debug)]
 pub(crate) struct Redis {
-    server: Arc<Server>,
-    batcher: Arc<Batcher>,
+    deployment: Deployment,
     deadline: Duration,
+    clock: Clock,
+}
+
+/// How many servers there are.
+#[derive(Debug)]
+enum Deployment {
+    Server(Node),
+    Cluster(Arc<Cluster>),
 }
 
 impl Redis {
-    pub(crate) fn new(url: &str, prefix: &str, deadline: Duration, clock: Clock) -> Result<Self, Error> {
-        let server = Arc::new(Server::new(url, prefix, clock)?);
-        Ok(Self { batcher: Batcher::new(Arc::clone(&server)), server, deadline })
+    pub(crate) fn new(destination: Destination, prefix: &str, deadline: Duration, clock: Clock) -> Self {
+        let setup = Setup { prefix: prefix.to_owned(), deadline, clock: clock.clone() };
+        let deployment = match destination {
+            Destination::Server(address) => {
+                Deployment::Server(Node::new(Server::new(Place::At(address.into()), Gathering::Together, &setup)))
+            }
+            Destination::Primary { name, sentinels, address } => {
+                let place = Place::Named(Arc::new(Sentinels::new(sentinels, address, name)));
+                Deployment::Server(Node::new(Server::new(place, Gathering::Together, &setup)))
+            }
+            Destination::Cluster { seeds, address } => Deployment::Cluster(Cluster::new(seeds, address, setup)),
+        };
+        Self { deployment, deadline, clock }
     }
 
     /// Connects, so that a wrong set-up is found at start-up.
     pub(crate) async fn reach(&self) -> Result<(), Error> {
         let failed = |error| Error::backend("url", error);
         self.until().map_err(failed)?;
-        self.server.reach().await.map_err(failed)
+        match &self.deployment {
+            Deployment::Server(node) => node.server().reach(self.deadline).await,
+            Deployment::Cluster(cluster) => cluster.reach().await,
+        }
+        .map_err(failed)
+    }
+
+    /// Finds out whether the server answers and may write.
+    pub(crate) async fn ping(&self) -> Result<(), BackendError> {
+        let until = self.until()?;
+        match &self.deployment {
+            Deployment::Server(node) => node.server().ping(until, Visit::Owner).await,
+            Deployment::Cluster(cluster) => cluster.ping(until).await,
+        }
+    }
+
+    /// Why the server does not decide calls, as far as this process knows without asking; `None` if it may decide them.
+    ///
+    /// In a cluster, each call finds out from its own nodes.
+    pub(crate) fn known_outage(&self) -> Option<BackendErrorKind> {
+        match &self.deployment {
+            Deployment::Server(node) => node.server().known_outage(),
+            Deployment::Cluster(_) => None,
+        }
     }
 
     /// The server's time, as well as this process knows it.
     pub(crate) fn now_us(&self) -> u64 {
-        self.server.now_us()
+        match &self.deployment {
+            Deployment::Server(node) => node.server().now_us(),
+            Deployment::Cluster(cluster) => cluster.now_us(),
+        }
     }
 
     /// Asks the server for its time, which every decision also does.
     pub(crate) async fn refresh_time(&self) -> Result<(), BackendError> {
-        self.server.refresh_time(self.until()?).await
-    }
-
-    /// Awaits a future that asks this server, as long as a decision may take.
-    pub(crate) async fn within_deadline<T>(
-        &self,
-        asking: impl Future<Output = Result<T, BackendError>>,
-    ) -> Result<T, BackendError> {
-        real_time::wait_for_bounded(self.until()?, asking).await.unwrap_or_else(|| Err(server::late()))
-    }
-
-    pub(crate) async fn decide(&self, request: Request<'_>) -> Result<Answer, BackendError> {
         let until = self.until()?;
-        match self.batcher.ask(request, until).await? {
-            Reply::Answer(answer) => Ok(answer),
-            // Nothing was charged in either case. Sent alone, with the time just learned, the request is decided.
-            Reply::StaleTicks | Reply::Unreadable => match self.server.ask(&[request], until).await?.pop() {
-                Some(Reply::Answer(answer)) => Ok(answer),
-                Some(Reply::Unreadable) => {
-                    Err(BackendError::new("redis: a tally's key holds something that is no tally"))
-                }
-                _ => Err(BackendError::new("redis: the server's clock is not where it was a moment ago")),
-            },
+        match &self.deployment {
+            Deployment::Server(node) => node.server().refresh_time(until).await,
+            Deployment::Cluster(cluster) => cluster.refresh_time(until).await,
         }
     }
 
-    /// Removes the hits of a call that was admitted then, from every rule in which they still count; returns whether there
-    /// was one.
-    pub(crate) async fn refund(&self, request: Request<'_>, admitted_us: u64) -> Result<bool, BackendError> {
-        self.server.refund(request, admitted_us, self.until()?).await
+    /// Awaits a future that asks this server, as long as a decision may take.
+    ///
+    /// Boxed, as it is rare: no other call carries its state.
+    pub(crate) fn within_deadline<'a, T: Send>(
+        &'a self,
+        policy: &Policy,
+        asking: impl Future<Output = Result<T, BackendError>> + Send + 'a,
+    ) -> Pin<Box<dyn Future<Output = Result<T, BackendError>> + Send + 'a>> {
+        let deadline = self.deadline_of(policy);
+        Box::pin(async move {
+            real_time::wait_for_bounded(until(deadline)?, asking).await.unwrap_or_else(|| Err(connect::late()))
+        })
+    }
+
+    pub(crate) async fn decide(&self, request: Request<'_>) -> Result<Answer, BackendError> {
+        let now = Instant::now();
+        let deadline = self.deadline_of(request.policy);
+        let until = now + deadline;
+        match &self.deployment {
+            Deployment::Server(node) => node.decide(request, now, until).await,
+            // Boxed, so that a call of one server does not carry its state.
+            Deployment::Cluster(cluster) => Box::pin(cluster.decide(request, until, deadline)).await,
+        }
+    }
+
+    /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether
+    /// that has changed anything.
+    pub(crate) async fn refund(
+        &self,
+        request: Request<'_>,
+        used: u64,
+        admitted: &AdmittedAt,
+    ) -> Result<bool, BackendError> {
+        let until = until(self.deadline_of(request.policy))?;
+        match &self.deployment {
+            Deployment::Server(node) => node.server().refund(request, used, admitted.us(0), until, Visit::Owner).await,
+            Deployment::Cluster(cluster) => cluster.refund(request, used, admitted, until).await,
+        }
+    }
+
+    /// Renews the leases of a call, or gives them back.
+    pub(crate) async fn change_leases(&self, request: Request<'_>, change: LeaseChange) -> Result<(), BackendError> {
+        let until = until(self.deadline_of(request.policy))?;
+        match &self.deployment {
+            Deployment::Server(node) => node.server().change_leases(request, change, until, Visit::Owner).await,
+            Deployment::Cluster(cluster) => cluster.change_leases(request, change, until).await,
+        }
     }
 
     /// Bans a subject for that long, or ends its ban.
     pub(crate) async fn ban(&self, id: TallyId<'_>, duration_us: u64) -> Result<(), BackendError> {
-        self.server.ban(id, duration_us, self.until()?).await
+        let until = self.until()?;
+        match &self.deployment {
+            Deployment::Server(node) => node.server().ban(id, duration_us, until, Visit::Owner).await,
+            Deployment::Cluster(cluster) => cluster.ban(id, duration_us, until).await,
+        }
     }
 
     /// Removes the tallies of such a call.
     pub(crate) async fn reset(&self, request: Request<'_>) -> Result<(), BackendError> {
-        self.server.reset(request, self.until()?).await
+        let until = until(self.deadline_of(request.policy))?;
+        match &self.deployment {
+            Deployment::Server(node) => node.server().reset(request, until, Visit::Owner).await,
+            Deployment::Cluster(cluster) => cluster.reset(request, until).await,
+        }
+    }
+
+    /// Sends a command about a key that is no tally.
+    async fn query<T: FromRedisValue>(&self, key: &str, command: &Cmd) -> Result<T, BackendError> {
+        let until = self.until()?;
+        match &self.deployment {
+            Deployment::Server(node) => node.server().query(command, until, Visit::Owner).await,
+            Deployment::Cluster(cluster) => cluster.query(key, command, until).await,
+        }
     }
 
     /// Returns the time by which an answer has to be there.
@@ -104,9 +241,15 @@ impl Redis {
     ///
     /// There is no runtime in which the server could be asked.
     fn until(&self) -> Result<Instant, BackendError> {
-        match Handle::try_current() {
-            Ok(_) => Ok(Instant::now() + self.deadline),
-            Err(_) => Err(BackendError::new("redis: it can only be asked within a tokio runtime")),
-        }
+        until(self.deadline)
     }
+
+    /// Returns the longest time that a decision by that policy takes.
+    pub(crate) fn deadline_of(&self, policy: &Policy) -> Duration {
+        policy.deadline().unwrap_or(self.deadline)
+    }
+}
+
+fn until(deadline: Duration) -> Result<Instant, BackendError> {
+    batcher::in_runtime().map(|_| Instant::now() + deadline)
 }

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
+use super::lease_name::LeaseName;
 use super::tally_id::TallyId;
 #[cfg(feature = "redis")]
 use super::tally_key::TallyKey;
+use crate::decision::Charge;
 use crate::policy::Policy;
+#[cfg(feature = "redis")]
+use crate::policy::RuleGroup;
 use crate::subject::SubjectKey;
 
 /// How one call is decided. The same options are handed down from the caller to the store.
@@ -16,6 +20,8 @@ pub(crate) struct CallOptions {
     pub(crate) cost: u64,
     /// Reports where every rule stands.
     pub(crate) report: bool,
+    /// The report is for the response to a request, for which a cached denial is enough.
+    pub(crate) report_is_optional: bool,
     /// Decides only, and charges nothing.
     pub(crate) peek: bool,
     /// Issues a permit that can be refunded.
@@ -24,6 +30,8 @@ pub(crate) struct CallOptions {
     pub(crate) wait: Option<WaitLimit>,
     /// Runs the call whatever is decided.
     pub(crate) shadow: bool,
+    /// What its leases are called, where calls under way are counted.
+    pub(crate) lease: Option<LeaseName>,
 }
 
 /// How long a call waits for admission.
@@ -35,25 +43,122 @@ pub(crate) enum WaitLimit {
 
 impl CallOptions {
     /// A plain call of weight 1.
-    pub(crate) const PLAIN: Self =
-        Self { cost: 1, report: false, peek: false, refundable: false, wait: None, shadow: false };
+    pub(crate) const PLAIN: Self = Self {
+        cost: 1,
+        report: false,
+        report_is_optional: false,
+        peek: false,
+        refundable: false,
+        wait: None,
+        shadow: false,
+        lease: None,
+    };
 }
 
 /// One call to decide: charge every rule of every subject, or none.
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
     pub(crate) policy: &'a Policy,
-    /// The subject of each of the policy's groups, in their order.
+    /// The subject of each of the policy's groups, in their order; of a part, its own.
     pub(crate) subjects: &'a [SubjectKey],
     pub(crate) options: CallOptions,
+    pub(crate) scope: Scope,
+}
+
+/// One call of one subject that asks for nothing but the outcome.
+#[derive(Clone, Copy)]
+pub(crate) struct PlainCall<'a> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) subject: &'a SubjectKey,
+    pub(crate) cost: u64,
+}
+
+/// How much of a call a request decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Call,
+    /// One of its subjects, that of the group with this index. The answers to all parts are combined.
+    Part(usize),
+    /// The main subject of a call that is denied: nothing is charged, and the denial counts towards a ban.
+    #[cfg(feature = "redis")]
+    Denial,
 }
 
 impl<'a> Request<'a> {
+    /// A request that decides a call.
+    #[inline]
+    pub(crate) fn new(policy: &'a Policy, subjects: &'a [SubjectKey], options: CallOptions) -> Self {
+        Self { policy, subjects, options, scope: Scope::Call }
+    }
+
+    /// The request whose charge is recounted, or of several subjects that of the group with this index. Calls under way are
+    /// no part of it.
+    pub(crate) fn recount(charge: &'a Charge, part: Option<usize>) -> Self {
+        let counted = charge.subjects.get(..charge.policy.counting_groups()).unwrap_or(&charge.subjects);
+        let whole = Self::new(&charge.policy, counted, CallOptions { cost: charge.cost, ..CallOptions::PLAIN });
+        part.map_or(whole, |index| whole.part(index))
+    }
+
+    /// The request about the leases of the call, if it takes some.
+    pub(crate) fn leases(self) -> Option<Self> {
+        let first = self.policy.counting_groups();
+        let subjects = self.subjects.get(first..).filter(|subjects| !subjects.is_empty())?;
+        let takes = self.options.lease.is_some() && !self.options.peek && self.options.cost > 0;
+        takes.then_some(Self { subjects, scope: Scope::Part(first), ..self })
+    }
+
+    /// One of its subjects.
+    pub(crate) fn part(self, index: usize) -> Self {
+        let subjects = self.subjects.get(index..=index).unwrap_or_default();
+        Self { subjects, scope: Scope::Part(self.first_group() + index), ..self }
+    }
+
     /// The tallies that decide the call, in the order of the policy's groups.
     pub(crate) fn tally_ids(self) -> impl Iterator<Item = TallyId<'a>> + Clone {
-        let policy = self.policy;
-        let groups = policy.groups().iter().enumerate();
-        groups.zip(self.subjects).map(move |((index, group), subject)| TallyId { policy, index, group, subject })
+        let groups = self.policy.groups().iter().skip(self.first_group());
+        groups.zip(self.subjects).map(|(group, subject)| TallyId { group, subject })
+    }
+
+    /// The index of the group of its first subject.
+    pub(crate) fn first_group(self) -> usize {
+        match self.scope {
+            Scope::Part(index) => index,
+            Scope::Call => 0,
+            #[cfg(feature = "redis")]
+            Scope::Denial => 0,
+        }
+    }
+
+    /// One request for each of its subjects.
+    #[cfg(feature = "redis")]
+    pub(crate) fn parts(self) -> impl Iterator<Item = Self> {
+        (0..self.subjects.len()).map(move |index| self.part(index))
+    }
+
+    /// The request that counts a denial of the main subject.
+    #[cfg(feature = "redis")]
+    pub(crate) fn as_denial(self) -> Option<Self> {
+        let options = CallOptions { report: false, ..self.options };
+        Some(Self { subjects: self.subjects.get(..1)?, scope: Scope::Denial, options, ..self })
+    }
+
+    /// The rule groups that decide it.
+    #[cfg(feature = "redis")]
+    pub(crate) fn groups(self) -> &'a [RuleGroup] {
+        let first = self.first_group();
+        self.policy.groups().get(first..first + self.subjects.len()).unwrap_or_default()
+    }
+
+    /// How many rules decide it.
+    #[cfg(feature = "redis")]
+    pub(crate) fn rules(self) -> usize {
+        self.groups().iter().map(|group| group.rules.len()).sum()
+    }
+
+    /// The place of its first rule among those of all groups of the policy, one group after the other.
+    #[cfg(feature = "redis")]
+    pub(crate) fn first_place(self) -> usize {
+        self.policy.groups().iter().take(self.first_group()).map(|group| group.rules.len()).sum()
     }
 
     /// The keys of these tallies, in the same order.

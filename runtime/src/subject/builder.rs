@@ -2,8 +2,12 @@
 
 use std::fmt::{self, Display};
 
+#[cfg(any(feature = "admin", feature = "web"))]
+use tallygate_rules::Filter;
+
 use super::Subject;
 use super::filters::{self, Secret};
+use crate::error::BackendError;
 
 /// Builds the [`Subject`] that a template of the attribute renders to: see [`Limiter::subject`](crate::Limiter::subject).
 #[derive(Clone)]
@@ -38,6 +42,15 @@ impl<'a> SubjectBuilder<'a> {
     /// Adds the value of a placeholder.
     pub fn value(self, value: impl Display) -> SubjectValue<'a> {
         SubjectValue { builder: self, value: filters::text_of(&value) }
+    }
+
+    /// Adds the value of a placeholder, or the reason why there is none.
+    pub(crate) fn try_value(mut self, value: Result<String, BackendError>) -> SubjectValue<'a> {
+        let value = value.unwrap_or_else(|mistake| {
+            self.subject.refuse(mistake);
+            String::new()
+        });
+        SubjectValue { builder: self, value }
     }
 
     /// Returns the subject.
@@ -82,6 +95,19 @@ impl<'a> SubjectValue<'a> {
     #[must_use]
     pub fn build(self) -> Subject {
         self.finish().build()
+    }
+
+    /// Applies a filter of a template.
+    #[cfg(any(feature = "admin", feature = "web"))]
+    pub(crate) fn filtered(self, filter: Filter) -> Self {
+        match filter {
+            // A value of the context is text already, and others are refused.
+            Filter::Debug => self,
+            Filter::Lower => self.lower(),
+            Filter::Trim => self.trim(),
+            Filter::Hash => self.hash(),
+            Filter::Subnet => self.subnet(),
+        }
     }
 
     fn filter(mut self, filter: impl FnOnce(&str, &Secret) -> String) -> Self {

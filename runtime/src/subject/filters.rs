@@ -25,6 +25,12 @@ impl Secret {
         Self::new(b"tallygate: no secret")
     }
 
+    /// Whether it is the public one.
+    #[cfg(feature = "admin")]
+    pub(crate) fn is_public(&self) -> bool {
+        self.0 == Self::public().0
+    }
+
     /// Returns 128 bits in hexadecimal, from which the value cannot be computed without the secret.
     pub(crate) fn digest(&self, value: &str) -> String {
         let mut mac = <Blake2sMac<U16> as KeyInit>::new(&self.0.into());

@@ -107,6 +107,18 @@ fn the_error_of_a_mistaken_option_gives_the_remedy() {
     assert_error("about 5 per 1s burst 5", "`about` and `burst` are different algorithms; keep one of them");
     assert_error("about 5 per fixed 1s", "`about` and `fixed` are different algorithms; keep one of them");
     assert_error("prevent_duplicate per 5s burst 5", "`prevent_duplicate` has no `burst`; remove it");
+    assert_error("prevent_duplicate 2", "`prevent_duplicate` admits one call and not 2; remove the `2`");
+}
+
+#[test]
+fn the_error_of_a_mistaken_concurrency_limit_gives_the_remedy() {
+    assert_error("10 concurrent", "`lease` is missing after `concurrent`; write `10 concurrent lease 30s`");
+    assert_error("10 concurrent per 30s", "`lease` is missing after `concurrent`; write `10 concurrent lease 30s`");
+    assert_error("10 concurrent lease 30s burst 5", "`concurrent` has no `burst`; remove it");
+    assert_error(
+        "about 10 concurrent lease 30s",
+        "`about` and `concurrent` are different algorithms; keep one of them",
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::*;
+use crate::algorithm::Role;
 
 fn duration() -> impl Strategy<Value = Duration> {
     prop_oneof![any::<u64>(), (0_u64..100).prop_map(|s| s * 1_000_000)].prop_map(Duration::from_micros)
@@ -55,11 +56,13 @@ fn rule() -> impl Strategy<Value = Rule> {
         duration().prop_map(|per| Rule::sliding_counter(0, per)),
         duration().prop_map(|per| Rule::fixed_window(0, per)),
         duration().prop_map(Rule::duplicate),
+        duration().prop_map(|lease| Rule::concurrency(0, lease)),
         bucket().prop_map(|bucket| Rule::from_bucket(0, bucket)),
         schedule(),
     ];
     (algorithm, option::of(any::<u64>()), option::of(name())).prop_map(|(rule, count, name)| {
-        let rule = count.map_or(rule.clone().varying(), |count| rule.with_count(count));
+        let greatest = if rule.role() == Role::Duplicate { 1 } else { u64::MAX };
+        let rule = count.map_or(rule.clone().varying(), |count| rule.with_count(count.min(greatest)));
         match name {
             Some(name) => rule.named(name),
             None => rule,

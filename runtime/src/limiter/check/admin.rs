@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Check, Subjects};
 use crate::error::BackendError;
+use crate::store::{Request, Store};
 
 impl Check<'_> {
     /// Removes all that the main subject of this call has done under this policy, its ban included.
@@ -11,12 +12,15 @@ impl Check<'_> {
     /// Other subjects of the call stay as they are: a network is shared with others. [`reset_all`](Self::reset_all) removes
     /// theirs too. The call need not name them.
     ///
+    /// An [override](crate::Limiter::override_policy) that is in force now may have a tally of its own: both are removed.
+    ///
     /// # Errors
     ///
-    /// The policy has no rule on the main subject, or the backend did not answer within the deadline.
+    /// The policy has no rule on the main subject, or the backend did not answer within the deadline. If it is the overrides
+    /// that cannot be read, only what this process knows of them was removed.
     pub async fn reset(self) -> Result<(), BackendError> {
-        if self.subjects.main(&self.policy)?.is_empty() {
-            let name = self.policy.name();
+        if self.parties.main_subject()?.is_empty() {
+            let name = self.policy().name();
             return Err(BackendError::new(format!(
                 "policy `{name}` has no rule on the main subject; `reset_all` resets the others"
             )));
@@ -34,13 +38,22 @@ impl Check<'_> {
     }
 
     async fn reset_subjects(&self, subjects: Subjects) -> Result<(), BackendError> {
+        let adopted = self.adopt_overrides().await;
         for effective in self.effective_and_own(subjects)? {
-            let request = effective.request(self.options);
-            let reset = self.limiter.core.store.reset(request).await;
-            self.limiter.core.invalidate_denials(request);
-            reset?;
+            for request in effective.requests(subjects, self.options) {
+                self.reset_tallies(request).await?;
+            }
         }
-        Ok(())
+        adopted
+    }
+
+    async fn reset_tallies(&self, request: Request<'_>) -> Result<(), BackendError> {
+        let core = &self.limiter().core;
+        #[cfg(feature = "redis")]
+        core.outage.standby.reset(request);
+        let reset = core.store.reset(request).await;
+        core.invalidate_denials(request);
+        reset
     }
 
     /// Bans the call's main subject for that long, as if its denials had led to it: for 3,660 days at most. A ban of zero
@@ -50,10 +63,16 @@ impl Check<'_> {
     ///
     /// The policy has no ban, or the backend did not answer within the deadline.
     pub async fn ban(self, duration: Duration) -> Result<(), BackendError> {
+        let adopted = self.adopt_overrides().await;
         for effective in self.effective_and_own(Subjects::Main)? {
-            self.limiter.core.store.ban(effective.request(self.options), duration).await?;
+            let (core, request) = (&self.limiter().core, effective.request(self.options));
+            #[cfg(feature = "redis")]
+            if core.outage.has_standby(&effective.policy) {
+                core.outage.standby.ban(request, duration)?;
+            }
+            core.store.ban(request, duration).await?;
         }
-        Ok(())
+        adopted
     }
 
     /// Ends the ban of the call's main subject, if there is one. Its denials are counted anew.
@@ -63,5 +82,32 @@ impl Check<'_> {
     /// The policy has no ban, or the backend did not answer within the deadline.
     pub async fn unban(self) -> Result<(), BackendError> {
         self.ban(Duration::ZERO).await
+    }
+
+    /// Returns the labels of the subjects that the rules count which decide this call, as far as this process knows now: its
+    /// policy's own rules, or those of an [override](crate::Limiter::override_policy). They are in the order of the
+    /// [positions](crate::RuleStatus::position) of the rules, and `None` is the main subject.
+    ///
+    /// # Errors
+    ///
+    /// The call left a subject of the policy out.
+    #[cfg(feature = "admin")]
+    pub fn labels(&self) -> Result<Vec<Option<String>>, BackendError> {
+        let rules = self.effective()?.policy.rules_with_labels();
+        Ok(rules.into_iter().map(|(label, _)| label).collect())
+    }
+
+    /// Adopts the overrides that are in force now: they may have tallies of their own, and a process that has decided nothing
+    /// yet knows of none.
+    ///
+    /// Where that fails, what is known is changed all the same, and then the error says that there may be more.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "without Redis there is none to wait for"))]
+    async fn adopt_overrides(&self) -> Result<(), BackendError> {
+        let core = &self.limiter().core;
+        match &core.store {
+            Store::Memory(_) => Ok(()),
+            #[cfg(feature = "redis")]
+            Store::Redis(redis) => redis.within_deadline(self.policy(), core.adopt_stored_overrides()).await,
+        }
     }
 }

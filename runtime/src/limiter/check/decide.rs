@@ -4,16 +4,20 @@ use std::sync::Arc;
 
 use super::Check;
 use super::effective::Effective;
-use crate::decision::{Charge, Decision, Denial, Permit, RefundTicket, RuleStatus};
+use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Denial, Permit, RefundTicket, Refunder, Report, Wait};
 use crate::error::BackendError;
+use crate::limiter::parties::Parties;
 use crate::policy::Policy;
 #[cfg(feature = "redis")]
 use crate::store::Redis;
-use crate::store::{Answer, Memory, Outcome, Request, Store};
+use crate::store::{Answer, CallOptions, Memory, Outcome, PlainCall, Request, Store};
+
+/// The result of a call.
+pub(crate) type Decided = Result<Decision, BackendError>;
 
 impl Check<'_> {
     /// Decides once, without waiting for admission.
-    pub(super) async fn decide(&self) -> Result<Decision, BackendError> {
+    pub(super) async fn decide(&self) -> Decided {
         match self.decide_local() {
             Some(decided) => decided,
             None => self.decide_remote().await,
@@ -22,74 +26,130 @@ impl Check<'_> {
 
     /// Decides a call that this process can decide by itself; `None` for any other.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, reason = "without Redis it can decide any"))]
-    #[inline]
-    pub(super) fn decide_local(&self) -> Option<Result<Decision, BackendError>> {
-        let Some(request) = self.plain_request() else { return self.decide_effective_local() };
-        match &self.limiter.core.store {
-            // Each outcome is written where it is returned: an answer that is passed on is copied again and again.
-            Store::Memory(memory) => Some(match memory.outcome(request) {
-                Ok(Outcome::Admitted) => Ok(Decision::Allowed(Permit::plain())),
-                Ok(denied) => Ok(plain_decision(request.policy, denied)),
-                Err(error) => Err(error),
+    pub(super) fn decide_local(&self) -> Option<Decided> {
+        let core = &self.limiter().core;
+        match &core.store {
+            Store::Memory(memory) => Some(match self.plain_outcome() {
+                Some(outcome) => Ok(plain_decision(self.policy(), outcome, DecidedBy::Backend)),
+                None => self.decide_effective_in_memory(memory),
             }),
             #[cfg(feature = "redis")]
-            Store::Redis(_) => {
-                let denied = self.limiter.core.cached_denial(request)?;
-                Some(Ok(plain_decision(request.policy, denied)))
-            }
+            Store::Redis(redis) => match core.outage.known_substitute(self.policy(), redis) {
+                Some(substitute) => self.decide_in_known_outage(substitute),
+                None => self.decide_by_known_denial(),
+            },
         }
     }
 
-    /// The same for any subjects, options and overrides.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, reason = "without Redis it can decide any"))]
-    #[inline(never)]
-    fn decide_effective_local(&self) -> Option<Result<Decision, BackendError>> {
-        let core = &self.limiter.core;
+    /// What most calls consist of: those that are decided by the policy's own rules, on one subject, and ask for nothing but
+    /// the outcome. `None` for any other.
+    #[inline]
+    pub(super) fn plain(&self) -> Option<PlainCall<'_>> {
+        let Parties::Borrowed { limiter, policy, subject } = self.parties else { return None };
+        let CallOptions { cost, report, peek, refundable, .. } = self.options;
+        if report
+            || peek
+            || refundable
+            || policy.warn_at().is_some()
+            || policy.has_leases()
+            || limiter.core.overrides.are_active()
+        {
+            return None;
+        }
+        Some(PlainCall { policy, subject, cost })
+    }
+
+    /// The outcome in memory of a plain call.
+    #[inline]
+    pub(super) fn plain_outcome(&self) -> Option<Outcome> {
+        let PlainCall { policy, subject, cost } = self.plain()?;
+        match &self.limiter().core.store {
+            Store::Memory(memory) => memory.outcome(policy, subject, cost),
+            #[cfg(feature = "redis")]
+            Store::Redis(_) => None,
+        }
+    }
+
+    fn decide_effective_in_memory(&self, memory: &Memory) -> Decided {
+        let effective = self.effective()?;
+        match effective.closed(self.options) {
+            Some(closed) => Ok(plain_decision(&effective.policy, closed, DecidedBy::Backend)),
+            None => self.decide_in_memory(memory, &effective),
+        }
+    }
+
+    /// Denies a call of which this process knows that Redis would deny it.
+    #[cfg(feature = "redis")]
+    fn decide_by_known_denial(&self) -> Option<Decided> {
+        let core = &self.limiter().core;
         let effective = match self.effective() {
             Ok(effective) => effective,
             Err(mistake) => return Some(Err(mistake)),
         };
-        let closed = effective.closed(self.options);
-        match &core.store {
-            Store::Memory(memory) => Some(match closed {
-                Some(closed) => Ok(plain_decision(&effective.policy, closed)),
-                None => self.decide_in_memory(memory, &effective),
-            }),
+        let denied = match effective.closed(self.options) {
             // Whether an override still closes the limit is refreshed like anything else.
-            #[cfg(feature = "redis")]
-            Store::Redis(_) if closed.is_some() && core.overrides.is_due() => None,
-            #[cfg(feature = "redis")]
-            Store::Redis(_) => {
-                let denied = closed.or_else(|| core.cached_denial(effective.request(self.options)))?;
-                Some(Ok(plain_decision(&effective.policy, denied)))
+            Some(_) if core.overrides.is_due() => None,
+            Some(closed) => Some(closed),
+            None => {
+                let cached = core.cached_denial(effective.request(self.options));
+                cached.inspect(|_| self.policy().observed().cached_denial())
             }
-        }
+        };
+        denied.map(|denied| Ok(plain_decision(&effective.policy, denied, DecidedBy::Backend)))
     }
 
     /// Decides a call that this process cannot decide by itself.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "without Redis there is nothing to await"))]
-    pub(super) async fn decide_remote(&self) -> Result<Decision, BackendError> {
-        match &self.limiter.core.store {
+    pub(super) async fn decide_remote(&self) -> Decided {
+        match &self.limiter().core.store {
             Store::Memory(memory) => self.decide_in_memory(memory, &self.effective()?),
             #[cfg(feature = "redis")]
-            Store::Redis(redis) => self.decide_in_redis(redis).await,
+            Store::Redis(redis) => match self.decide_in_redis(redis).await {
+                Err(reason) => self.decide_without_redis(reason),
+                decided => {
+                    self.register();
+                    decided
+                }
+            },
         }
     }
 
-    fn decide_in_memory(&self, memory: &Memory, effective: &Effective<'_>) -> Result<Decision, BackendError> {
+    /// Lists the policy in Redis, in the background, unless this is known to be done.
+    #[cfg(feature = "redis")]
+    #[inline]
+    fn register(&self) {
+        let core = &self.limiter().core;
+        let policy = self.policy().origin();
+        if !core.registrations.is_done(policy) && !self.options.peek {
+            core.register(policy, self.options.shadow);
+        }
+    }
+
+    fn decide_in_memory(&self, memory: &Memory, effective: &Effective<'_>) -> Decided {
         let request = effective.request(self.options);
         let answer = memory.decide(request)?;
-        Ok(self.decision(request, with_closed(answer, effective)))
+        Ok(self.decision_in_memory(request, with_closed(answer, effective), DecidedBy::Backend))
+    }
+
+    /// The decision with the leases that the call has taken in this process.
+    pub(super) fn decision_in_memory(&self, request: Request<'_>, answer: Answer, decided_by: DecidedBy) -> Decision {
+        // Held before the application hears of a warning: if it panics, they are given back.
+        let is_admitted = answer.outcome == Outcome::Admitted;
+        let leases = is_admitted.then(|| self.limiter().core.leases_in_memory(request, decided_by)).flatten();
+        match self.decision(request, answer, decided_by) {
+            Decision::Allowed(permit) => Decision::Allowed(permit.holding(leases)),
+            denied @ Decision::Denied(_) => denied,
+        }
     }
 
     #[cfg(feature = "redis")]
-    async fn decide_in_redis(&self, redis: &Redis) -> Result<Decision, BackendError> {
-        let core = &self.limiter.core;
+    async fn decide_in_redis(&self, redis: &Redis) -> Decided {
+        let core = &self.limiter().core;
         let Some(mut refresh) = core.refresh_overrides() else {
             return self.ask_redis(redis).await;
         };
         // One deadline for both: the refresh of the overrides and the decision.
-        let decided = redis.within_deadline(async {
+        let decided = redis.within_deadline(&self.effective()?.policy, async {
             // The refresh ends by closing the channel.
             while refresh.changed().await.is_ok() {}
             self.ask_redis(redis).await
@@ -98,54 +158,87 @@ impl Check<'_> {
     }
 
     #[cfg(feature = "redis")]
-    async fn ask_redis(&self, redis: &Redis) -> Result<Decision, BackendError> {
-        let core = &self.limiter.core;
+    async fn ask_redis(&self, redis: &Redis) -> Decided {
+        let core = &self.limiter().core;
         let effective = self.effective()?;
         if let Some(closed) = effective.closed(self.options) {
-            return Ok(plain_decision(&effective.policy, closed));
+            return Ok(plain_decision(&effective.policy, closed, DecidedBy::Backend));
         }
         let request = effective.request(self.options);
         let asked_us = core.clock.now_us();
+        let asked = core.asks_for_leases(request);
         let answer = redis.decide(request).await?;
         core.cache_outcome(request, answer.outcome, asked_us);
-        Ok(self.decision(request, with_closed(answer, &effective)))
+        let decision = self.decision(request, with_closed(answer, &effective), DecidedBy::Backend);
+        Ok(match (decision, asked) {
+            (Decision::Allowed(permit), Some(asked)) => Decision::Allowed(permit.holding(asked.taken())),
+            (denied, Some(asked)) => {
+                asked.not_taken();
+                denied
+            }
+            (decision, None) => decision,
+        })
     }
 
-    fn decision(&self, request: Request<'_>, answer: Answer) -> Decision {
-        let Answer { outcome, report, at_us } = answer;
+    pub(super) fn decision(&self, request: Request<'_>, answer: Answer, decided_by: DecidedBy) -> Decision {
+        let Answer { outcome, report, at, .. } = answer;
         if outcome == Outcome::Admitted {
-            let ticket = || self.refund_ticket(request, at_us);
-            return Decision::Allowed(Permit::new(report, request.options.refundable.then(ticket)));
+            self.limiter().core.warnings.tell(request, &report);
+            let ticket = || self.refund_ticket(request, at, decided_by);
+            let permit = Permit::new(report, request.options.refundable.then(ticket), decided_by);
+            return Decision::Allowed(permit.warning_at(request.policy.warn_at()));
         }
-        decision_of(request.policy, outcome, report)
+        decision_of(request.policy, outcome, report, decided_by)
     }
 
-    fn refund_ticket(&self, request: Request<'_>, admitted_us: u64) -> RefundTicket {
-        let Request { policy, subjects, options } = request;
+    fn refund_ticket(&self, request: Request<'_>, admitted: AdmittedAt, decided_by: DecidedBy) -> RefundTicket {
+        let Request { policy, subjects, options, .. } = request;
         // A peek has counted nothing that could be removed.
         let cost = if options.peek { 0 } else { options.cost };
-        let charge = Charge { policy: policy.clone(), subjects: subjects.to_vec(), cost, admitted_us };
-        RefundTicket { refunder: Arc::clone(&self.limiter.core) as _, charge }
+        let charge = Charge {
+            policy: policy.clone(),
+            subjects: subjects.to_vec(),
+            cost,
+            admitted,
+            #[cfg(feature = "web")]
+            is_shadow: options.shadow,
+        };
+        RefundTicket { refunder: self.refunder(decided_by), charge }
+    }
+
+    /// Returns what takes a charge back: whatever has counted it.
+    #[cfg_attr(not(feature = "redis"), allow(unused_variables, reason = "without Redis there is only one"))]
+    fn refunder(&self, decided_by: DecidedBy) -> Arc<dyn Refunder> {
+        let core = &self.limiter().core;
+        #[cfg(feature = "redis")]
+        if decided_by != DecidedBy::Backend {
+            return Arc::clone(&core.outage.standby) as _;
+        }
+        Arc::clone(core) as _
     }
 }
 
 /// At a limit that an override closes, the store is asked for a report at most.
-fn with_closed(answer: Answer, effective: &Effective<'_>) -> Answer {
+pub(super) fn with_closed(answer: Answer, effective: &Effective<'_>) -> Answer {
     Answer { outcome: effective.closed.unwrap_or(answer.outcome), ..answer }
 }
 
 /// The decision of a call that asks for nothing but the outcome.
 #[inline]
-fn plain_decision(policy: &Policy, outcome: Outcome) -> Decision {
-    decision_of(policy, outcome, Vec::new())
+pub(crate) fn plain_decision(policy: &Policy, outcome: Outcome, decided_by: DecidedBy) -> Decision {
+    match outcome {
+        Outcome::Admitted => Decision::Allowed(Permit::plain(decided_by)),
+        outcome => decision_of(policy, outcome, Report::default(), decided_by),
+    }
 }
 
-#[inline]
-fn decision_of(policy: &Policy, outcome: Outcome, report: Vec<RuleStatus>) -> Decision {
-    let (rule, retry_after) = match outcome {
-        Outcome::Denied { rule, retry_after } => (Some(rule), retry_after),
-        Outcome::Banned { retry_after } => (None, retry_after),
-        Outcome::Admitted => return Decision::Allowed(Permit::new(report, None)),
+fn decision_of(policy: &Policy, outcome: Outcome, report: Report, decided_by: DecidedBy) -> Decision {
+    let denied = |rule: Option<u32>, retry_after: Wait, report: Report| {
+        Decision::Denied(Denial::new(policy.clone(), rule, retry_after, report).with_decided_by(decided_by))
     };
-    Decision::Denied(Denial::new(policy.clone(), rule, retry_after, report))
+    match outcome {
+        Outcome::Admitted => Decision::Allowed(Permit::new(report, None, decided_by)),
+        Outcome::Denied { rule, retry_after } => denied(Some(rule), retry_after, report),
+        Outcome::Banned { retry_after } => denied(None, retry_after, report),
+    }
 }

@@ -8,16 +8,24 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use super::Check;
-use crate::decision::Decision;
-use crate::error::BackendError;
-use crate::observe::{Observation, Outcome, Purpose};
+use super::decide::{Decided, plain_decision};
+#[cfg(feature = "web")]
+use crate::context;
+use crate::decision::{DecidedBy, Decision, Permit};
+use crate::observe::{self, Observation, Purpose};
+use crate::store::Outcome;
 
 /// The future of a [`Check`].
 #[must_use = "futures do nothing unless awaited"]
-pub struct Deciding<'a>(State<'a>);
+pub struct Deciding<'a> {
+    state: State<'a>,
+    /// Set rather than the state where a call is decided at once: to replace the check would cost as much as to drop it.
+    is_done: bool,
+}
 
-/// The result of a call.
-pub(crate) type Decided = Result<Decision, BackendError>;
+/// The answer to most calls: a constant, as it is copied in one piece. Fields that are written one by one are waited for when
+/// they are moved together.
+const ADMITTED: Poll<Decided> = Poll::Ready(Ok(Decision::Allowed(Permit::plain(DecidedBy::Backend))));
 
 #[allow(clippy::large_enum_variant, reason = "it is decided where it lies; boxing it would cost every call more")]
 enum State<'a> {
@@ -33,50 +41,60 @@ impl<'a> IntoFuture for Check<'a> {
 
     #[inline]
     fn into_future(self) -> Deciding<'a> {
-        Deciding(State::Start(self))
+        Deciding { state: State::Start(self), is_done: false }
     }
 }
 
 impl Future for Deciding<'_> {
     type Output = Decided;
 
-    // The caller's, so that what is decided at once is written where the caller has it.
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Decided> {
-        if let State::Start(check) = &self.0 {
-            match check.decide_at_once() {
-                ControlFlow::Break(decided) => {
-                    self.0 = State::Done;
-                    return Poll::Ready(decided);
-                }
-                ControlFlow::Continue(observation) => self.start_waiting(observation),
-            }
+        if let State::Start(check) = &self.state
+            && !self.is_done
+            && let Some(outcome) = check.outcome_at_once()
+        {
+            let ready = match outcome {
+                Outcome::Admitted => ADMITTED,
+                denied => Poll::Ready(Ok(plain_decision(check.policy(), denied, DecidedBy::Backend))),
+            };
+            self.is_done = true;
+            return ready;
         }
-        self.poll_waiting(context)
+        self.poll_observed(context)
     }
 }
 
 impl<'a> Deciding<'a> {
     /// Goes on with a call that could not be decided at once.
-    pub(crate) fn waiting(check: Check<'a>, observation: Observation) -> Self {
-        Self(State::Waiting(Box::pin(check.decide_observed(observation))))
+    fn waiting(check: Check<'a>, observation: Observation) -> Self {
+        Self { state: State::Waiting(Box::pin(check.decide_observed(observation))), is_done: false }
     }
 
-    #[cold]
+    fn poll_observed(&mut self, context: &mut Context<'_>) -> Poll<Decided> {
+        if self.is_done {
+            // Polled again after it was ready, which is the caller's mistake: it never is again.
+            return Poll::Pending;
+        }
+        if let State::Start(check) = &self.state {
+            match check.decide_observed_at_once() {
+                ControlFlow::Break(decided) => {
+                    self.is_done = true;
+                    return Poll::Ready(decided);
+                }
+                ControlFlow::Continue(observation) => self.start_waiting(observation),
+            }
+        }
+        let State::Waiting(waiting) = &mut self.state else { return Poll::Pending };
+        let polled = waiting.as_mut().poll(context);
+        self.is_done = polled.is_ready();
+        polled
+    }
+
     fn start_waiting(&mut self, observation: Observation) {
-        if let State::Start(check) = mem::replace(&mut self.0, State::Done) {
+        if let State::Start(check) = mem::replace(&mut self.state, State::Done) {
             *self = Self::waiting(check, observation);
         }
-    }
-
-    fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Decided> {
-        // Polled again after it was ready, which is the caller's mistake: it never is again.
-        let State::Waiting(waiting) = &mut self.0 else { return Poll::Pending };
-        let polled = waiting.as_mut().poll(context);
-        if polled.is_ready() {
-            self.0 = State::Done;
-        }
-        polled
     }
 }
 
@@ -84,7 +102,23 @@ impl Check<'_> {
     /// Decides a call that this process can decide at once. Of any other, it returns the observation that has begun.
     #[inline]
     pub(crate) fn decide_at_once(&self) -> ControlFlow<Decided, Observation> {
-        let observation = self.observe();
+        match self.outcome_at_once() {
+            Some(outcome) => ControlFlow::Break(Ok(plain_decision(self.policy(), outcome, DecidedBy::Backend))),
+            None => self.decide_observed_at_once(),
+        }
+    }
+
+    /// The outcome of a plain call, where nobody listens, as is most often so: the caller makes a decision of it.
+    #[inline]
+    fn outcome_at_once(&self) -> Option<Outcome> {
+        // A layer of the web collects the decisions of a request.
+        let is_heard = cfg!(feature = "web") || Observation::is_heard(self.purpose());
+        let is_counted = self.limiter().core.denied_subjects.is_some();
+        if is_heard || is_counted || self.options.wait.is_some() { None } else { self.plain_outcome() }
+    }
+
+    fn decide_observed_at_once(&self) -> ControlFlow<Decided, Observation> {
+        let observation = Observation::start(self.policy().name(), self.purpose());
         if self.options.wait.is_none()
             && let Some(decided) = observation.within(|| self.decide_local())
         {
@@ -95,11 +129,12 @@ impl Check<'_> {
     }
 
     /// Decides a call that this process cannot decide at once.
-    async fn decide_observed(self, observation: Observation) -> Decided {
+    pub(crate) async fn decide_observed(self, observation: Observation) -> Decided {
         let decided = {
             let mut deciding = pin!(async {
                 match self.options.wait {
-                    Some(limit) => self.wait_for_admission(limit).await,
+                    // Boxed, as few calls wait.
+                    Some(limit) => Box::pin(self.wait_for_admission(limit)).await,
                     None => self.decide_remote().await,
                 }
             });
@@ -110,25 +145,35 @@ impl Check<'_> {
     }
 
     #[inline]
-    fn observe(&self) -> Observation {
-        let purpose = match self.options {
+    fn purpose(&self) -> Purpose {
+        match self.options {
             options if options.peek => Purpose::Peek,
             options if options.shadow => Purpose::Shadow,
             _ => Purpose::Call,
-        };
-        Observation::start(self.policy.name(), purpose)
+        }
     }
 
-    #[inline]
     fn finish(&self, observation: &Observation, decided: &Decided) {
-        let outcome = match decided {
-            Ok(Decision::Allowed(_)) => Outcome::Allowed,
-            Ok(Decision::Denied(denial)) => {
-                Outcome::Denied { kind: denial.kind().as_str(), rule: denial.rule().map(|rule| rule.position()) }
-            }
-            Err(error) => Outcome::Undecided(error),
+        let decided_by = match decided {
+            Ok(decision) => decision.decided_by(),
+            Err(_) => DecidedBy::Nobody,
         };
-        observation.finish(self.policy.observed(), outcome);
+        let outcome = match decided {
+            Ok(Decision::Allowed(_)) => observe::Outcome::Allowed,
+            Ok(Decision::Denied(denial)) => observe::Outcome::Denied {
+                kind: denial.kind().as_str(),
+                rule: denial.rule().map(|rule| rule.position()),
+            },
+            Err(error) => observe::Outcome::Undecided(error),
+        };
+        observation.finish(self.policy().observed(), outcome, decided_by.as_str());
+        if let Ok(Decision::Denied(denial)) = decided {
+            self.count_denied(denial);
+        }
+        #[cfg(feature = "web")]
+        if let (Ok(decision), false, false) = (decided, self.options.peek, self.options.shadow) {
+            context::record_decision(self.policy(), decision);
+        }
     }
 }
 

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::iter;
 
 use super::{Check, Subjects};
+use crate::decision::Wait;
 use crate::error::BackendError;
 use crate::policy::Policy;
-use crate::store::{CallOptions, Outcome, Request};
+use crate::store::{CallOptions, LeaseName, Outcome, Request};
 use crate::subject::SubjectKey;
 
 /// The policy in force for a call, its own or an override's, and the subject of each of its groups.
@@ -25,7 +26,21 @@ impl Effective<'_> {
     pub(super) fn request(&self, options: CallOptions) -> Request<'_> {
         // At a closed limit there is nothing to charge, at most something to report.
         let options = CallOptions { peek: options.peek || self.closed.is_some(), ..options };
-        Request { policy: &self.policy, subjects: &self.subjects, options }
+        let takes_lease = self.policy.has_leases() && !options.peek;
+        let options = CallOptions { lease: takes_lease.then(LeaseName::next), ..options };
+        Request::new(&self.policy, &self.subjects, warned_by(&self.policy, options))
+    }
+
+    /// The requests about some of the subjects: one about all of them, or one about each tally of the main one.
+    pub(super) fn requests(&self, subjects: Subjects, options: CallOptions) -> Vec<Request<'_>> {
+        let whole = self.request(options);
+        match subjects {
+            Subjects::All => vec![whole],
+            Subjects::Main => {
+                let groups = self.policy.groups().iter().enumerate();
+                groups.filter(|(_, group)| group.label.is_none()).map(|(index, _)| whole.part(index)).collect()
+            }
+        }
     }
 
     /// The outcome that needs no store, if an override closes the limit. A report always needs the store.
@@ -36,15 +51,6 @@ impl Effective<'_> {
 }
 
 impl Check<'_> {
-    /// The request of most calls: by the policy's own rules, on one subject, for nothing but the outcome.
-    #[inline]
-    pub(super) fn plain_request(&self) -> Option<Request<'_>> {
-        let subjects = self.subjects.only()?;
-        let options = self.options;
-        let plain = !options.report && !options.refundable && !self.limiter.core.overrides.are_active();
-        plain.then_some(Request { policy: &self.policy, subjects, options })
-    }
-
     /// The rules in force for this call.
     #[inline]
     pub(super) fn effective(&self) -> Result<Effective<'_>, BackendError> {
@@ -68,34 +74,58 @@ impl Check<'_> {
     /// The policy's own rules.
     #[inline]
     pub(super) fn own(&self) -> Result<Effective<'_>, BackendError> {
-        let subjects = self.subjects.complete(&self.policy)?;
-        Ok(Effective { policy: Cow::Borrowed(&*self.policy), subjects, closed: None })
+        let subjects = self.parties.subjects()?;
+        Ok(Effective { policy: Cow::Borrowed(self.policy()), subjects, closed: None })
     }
 
-    /// The policy's own rules on the main subject, and no others.
+    /// The policy's own rules, of which those on the main subject are meant, and no others.
     fn own_of_main(&self) -> Result<Effective<'_>, BackendError> {
-        let subjects = Cow::Borrowed(self.subjects.main(&self.policy)?);
-        Ok(Effective { policy: Cow::Borrowed(&*self.policy), subjects, closed: None })
+        let subjects = match self.parties.main_subject()? {
+            // The places of the others are filled, so that each group has the one at its index.
+            &[main] if self.policy().groups().len() > 1 => Cow::Owned(vec![main; self.policy().groups().len()]),
+            subjects => Cow::Borrowed(subjects),
+        };
+        Ok(Effective { policy: Cow::Borrowed(self.policy()), subjects, closed: None })
     }
 
     #[inline]
     fn in_force<'e>(&self, own: Effective<'e>) -> Effective<'e> {
-        if self.limiter.core.overrides.are_active() { self.overridden(own) } else { own }
+        if self.limiter().core.overrides.are_active() { self.overridden(own) } else { own }
     }
 
     #[cold]
     fn overridden<'e>(&self, own: Effective<'e>) -> Effective<'e> {
-        let core = &self.limiter.core;
+        let core = &self.limiter().core;
         core.remove_expired_overrides();
-        match core.overrides.in_force(&self.policy, &own.subjects) {
-            Some(policy) => Effective { closed: closed(&policy), policy: Cow::Owned(policy), ..own },
+        match core.overrides.in_force(self.policy(), &own.subjects) {
+            Some(policy) => {
+                Effective { closed: closed(&policy), subjects: subjects_of(&policy, &own), policy: Cow::Owned(policy) }
+            }
             None => own,
         }
     }
 }
 
+/// The subject of each group of another policy, which has those of the own one: an override may add or remove a limit on
+/// calls under way, which is a group of its own.
+fn subjects_of<'e>(policy: &Policy, own: &Effective<'e>) -> Cow<'e, [SubjectKey]> {
+    let labels = |policy: &Policy| policy.groups().iter().map(|group| group.label.clone()).collect::<Vec<_>>();
+    let (labels, own_labels) = (labels(policy), labels(&own.policy));
+    if labels == own_labels {
+        return own.subjects.clone();
+    }
+    let subject = |label| own_labels.iter().position(|own| own == label).and_then(|index| own.subjects.get(index));
+    labels.iter().filter_map(subject).copied().collect()
+}
+
+/// A warning takes a report, for which a cached denial is enough.
+fn warned_by(policy: &Policy, options: CallOptions) -> CallOptions {
+    let is_reported = options.report || policy.warn_at().is_none();
+    if is_reported { options } else { CallOptions { report: true, report_is_optional: true, ..options } }
+}
+
 /// The outcome of every call if a rule has the count 0: the limit is closed.
-fn closed(policy: &Policy) -> Option<Outcome> {
+pub(super) fn closed(policy: &Policy) -> Option<Outcome> {
     let rule = policy.groups().iter().flat_map(|group| &group.rules).position(|rule| rule.count() == 0)?;
-    Some(Outcome::Denied { rule, retry_after: None }.with_position(policy))
+    Some(Outcome::denied(rule, Wait::NEVER).with_position(policy))
 }

@@ -1,15 +1,20 @@
 //! Waiting for admission.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
+use tallygate_rules::Role;
 use tokio::runtime::Handle;
 
 use super::Check;
-use crate::clock::Clock;
-use crate::decision::Decision;
+use crate::decision::{Decision, Denial, RejectionKind, RuleStatus};
 use crate::error::BackendError;
+use crate::limiter::releases::Listener;
 use crate::micros;
-use crate::store::{TallyKey, WaitLimit};
+use crate::store::{CallOptions, TallyKey, WaitLimit};
+
+/// How often a caller that waits for a call under way asks whether one is over in another process.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl Check<'_> {
     /// Decides until the call is admitted, or cannot be by the deadline.
@@ -17,67 +22,136 @@ impl Check<'_> {
         if Handle::try_current().is_err() {
             return Err(BackendError::new("waiting for admission needs a tokio runtime"));
         }
-        let clock = &self.limiter.core.clock;
+        let clock = &self.limiter().core.clock;
         let deadline_us = match limit {
             WaitLimit::Within(duration) => clock.now_us().checked_add(micros::from_duration(duration)),
             WaitLimit::Unlimited => None,
         };
-        let queues = &self.limiter.core.wait_queues;
+        let queues = &self.limiter().core.wait_queues;
         let key = &self.queue_key()?;
-        let mut retry_us = None;
+        let mut retry = None;
         // Callers that find no queue ask at once, beside each other.
         if !queues.has(key) {
             match self.attempt(deadline_us).await? {
                 ControlFlow::Break(decision) => return Ok(decision),
-                ControlFlow::Continue(time_us) => retry_us = Some(time_us),
+                ControlFlow::Continue(next) => retry = Some(next),
             }
         }
         let place = queues.join(key);
         // On timeout, a queued caller checks once more and returns that result.
         let Some(_turn) = place.turn(clock, deadline_us).await else { return self.decide().await };
+        let mut listener = None;
         loop {
-            if let Some(time_us) = retry_us {
-                clock.sleep_until(time_us).await;
+            match (retry, &listener) {
+                (None, _) => {}
+                (Some(Retry::At(time_us)), _) => {
+                    listener = None;
+                    clock.sleep_until(time_us).await;
+                }
+                // From now on no call is over unheard; whether one was before is found out at once.
+                (Some(Retry::WhenOver { .. }), None) => listener = Some(self.listen()?),
+                (Some(Retry::WhenOver { or_us }), Some(listener)) => {
+                    _ = clock.timeout_at(or_us, listener.released()).await;
+                }
             }
             match self.attempt(deadline_us).await? {
                 ControlFlow::Break(decision) => return Ok(decision),
-                ControlFlow::Continue(time_us) => retry_us = Some(time_us),
+                ControlFlow::Continue(next) => retry = Some(next),
             }
         }
     }
 
-    /// Returns the decision, or the time of the next attempt.
-    async fn attempt(&self, deadline_us: Option<u64>) -> Result<ControlFlow<Decision, u64>, BackendError> {
-        let clock = &self.limiter.core.clock;
+    /// Returns the decision, or when to try again.
+    async fn attempt(&self, deadline_us: Option<u64>) -> Result<ControlFlow<Decision, Retry>, BackendError> {
         // Denials that are retried while waiting do not count towards a ban.
         if self.denials_count()
-            && let Some(time_us) = retry_time_us(&self.as_peek().decide().await?, clock, deadline_us)
+            && let Some(retry) = self.retry(&self.as_peek().decide().await?, deadline_us).await?
         {
-            return Ok(ControlFlow::Continue(time_us));
+            return Ok(ControlFlow::Continue(retry));
         }
         let decision = self.decide().await?;
-        Ok(retry_time_us(&decision, clock, deadline_us).map_or(ControlFlow::Break(decision), ControlFlow::Continue))
+        Ok(self.retry(&decision, deadline_us).await?.map_or(ControlFlow::Break(decision), ControlFlow::Continue))
+    }
+
+    /// When a denied call is tried again, if it may be admitted by the deadline.
+    async fn retry(&self, decision: &Decision, deadline_us: Option<u64>) -> Result<Option<Retry>, BackendError> {
+        let Decision::Denied(denial) = decision else { return Ok(None) };
+        // Whether its wait is no more than the bound of a lease, such a denial does not tell.
+        let is_unclear = !matches!(denial.kind(), RejectionKind::Limited | RejectionKind::Concurrency);
+        let reported = if is_unclear && denial.policy().has_leases() { Some(self.reported().await?) } else { None };
+        let now_us = self.limiter().core.clock.now_us();
+        Ok(match reported.as_ref().unwrap_or(decision) {
+            Decision::Allowed(_) => Retry::at(now_us, Duration::ZERO, deadline_us),
+            Decision::Denied(denial) => denial.retry_after().and_then(|wait| {
+                let retry = if waits_for_call(denial) { Retry::when_over } else { Retry::at };
+                retry(now_us, wait, deadline_us)
+            }),
+        })
+    }
+
+    /// What would be decided now, and where each rule stands.
+    async fn reported(&self) -> Result<Decision, BackendError> {
+        let peek = self.as_peek();
+        Self { options: CallOptions { report: true, ..peek.options }, ..peek }.decide().await
+    }
+
+    /// Listens for calls to be over whose leases this one needs. A peek takes none, but waits for them all the same.
+    fn listen(&self) -> Result<Listener<'_>, BackendError> {
+        let effective = self.effective()?;
+        let core = &self.limiter().core;
+        let leases = effective.request(self.options).tally_ids().skip(effective.policy.counting_groups());
+        Ok(core.releases.listen(leases.map(|id| id.key(&core.prefix)).collect()))
     }
 
     /// Whether a denial of this call counts towards a ban.
     fn denials_count(&self) -> bool {
-        self.policy.ban().is_some() && !self.options.peek
+        self.policy().ban().is_some() && !self.options.peek
     }
 
     /// The key that stands for the call in the wait queues.
     fn queue_key(&self) -> Result<TallyKey, BackendError> {
         let own = self.own()?;
-        let mut ids = own.request(self.options).tally_ids();
-        let first = ids.next().ok_or_else(|| BackendError::new("a call needs a subject"))?;
-        Ok(first.key(&self.limiter.core.prefix))
+        let ids = own.request(self.options).tally_ids();
+        // That of the main subject, if there is one.
+        let main = ids.clone().find(|id| id.group.label.is_none());
+        let id = main.or_else(|| { ids }.next()).ok_or_else(|| BackendError::new("a call needs a subject"))?;
+        Ok(id.key(&self.limiter().core.prefix))
     }
 }
 
-/// When a denied call may be admitted, if that is by the deadline.
-fn retry_time_us(decision: &Decision, clock: &Clock, deadline_us: Option<u64>) -> Option<u64> {
-    let Decision::Denied(denial) = decision else { return None };
-    let time_us = clock.now_us().checked_add(micros::from_duration(denial.retry_after()?))?;
-    deadline_us.is_none_or(|deadline_us| time_us <= deadline_us).then_some(time_us)
+/// Whether a call may have to wait for others to be over.
+fn waits_for_call(denial: &Denial) -> bool {
+    let is_full = |status: &RuleStatus| status.rule().role() == Role::Concurrency && status.remaining() == 0;
+    match denial.kind() {
+        RejectionKind::Concurrency => true,
+        // Among limits, the one with the longest wait is the reason.
+        RejectionKind::Limited => false,
+        _ => denial.report().iter().any(is_full),
+    }
+}
+
+/// When a denied call is tried again.
+#[derive(Clone, Copy)]
+enum Retry {
+    /// At that time.
+    At(u64),
+    /// When a call is over, but no later than at that time: what ends in another process, nobody tells.
+    WhenOver { or_us: u64 },
+}
+
+impl Retry {
+    /// After the wait, if that is by the deadline.
+    fn at(now_us: u64, wait: Duration, deadline_us: Option<u64>) -> Option<Self> {
+        let time_us = now_us.checked_add(micros::from_duration(wait))?;
+        deadline_us.is_none_or(|deadline_us| time_us <= deadline_us).then_some(Self::At(time_us))
+    }
+
+    /// When a call is over. The wait is no more than a bound, so only the deadline ends it.
+    fn when_over(now_us: u64, wait: Duration, deadline_us: Option<u64>) -> Option<Self> {
+        let or_us = now_us.checked_add(micros::from_duration(wait.min(LOOK_EVERY)))?;
+        let latest_us = deadline_us.unwrap_or(u64::MAX);
+        (now_us < latest_us).then_some(Self::WhenOver { or_us: or_us.min(latest_us) })
+    }
 }
 
 #[cfg(test)]

@@ -18,11 +18,11 @@ fn subject(value: impl std::fmt::Display) -> SubjectKey {
 }
 
 fn request<'a>(policy: &'a Policy, subjects: &'a [SubjectKey], cost: u64) -> Request<'a> {
-    Request { policy, subjects, options: CallOptions { cost, ..CallOptions::PLAIN } }
+    Request::new(policy, subjects, CallOptions { cost, ..CallOptions::PLAIN })
 }
 
 fn denied(retry_after_us: u64) -> Outcome {
-    Outcome::Denied { rule: 0, retry_after: Some(Duration::from_micros(retry_after_us)) }
+    Outcome::Denied { rule: 0, retry_after: Wait::us(retry_after_us) }
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_denial_is_cached_for_the_same_rules_the_same_subjects_and_no_lower_cost() {
 fn what_can_never_be_admitted_is_cached_too() {
     let (denials, policy, subjects) = (DenialCache::new(SECOND).unwrap(), policy(1), [subject("s")]);
     let request = request(&policy, &subjects, 2);
-    let never = Outcome::Denied { rule: 0, retry_after: None };
+    let never = Outcome::Denied { rule: 0, retry_after: Wait::NEVER };
     denials.record(request, never, START_US, START_US);
     assert_eq!(denials.get(request, START_US + 999_999), Some(never));
     assert_eq!(denials.get(request, START_US + 1_000_000), None);
@@ -124,7 +124,7 @@ fn a_policy_with_a_ban_caches_no_denial() {
     let banning = Policy::builder("p").rule(Rule::sliding_window(1, 60 * SECOND)).ban(ban).build().unwrap();
     let (denials, subjects) = (DenialCache::new(SECOND).unwrap(), [subject("s")]);
     let request = request(&banning, &subjects, 1);
-    for verdict in [denied(3_000_000), Outcome::Banned { retry_after: Some(600 * SECOND) }] {
+    for verdict in [denied(3_000_000), Outcome::Banned { retry_after: Wait::us(600_000_000) }] {
         denials.record(request, verdict, START_US, START_US);
         assert_eq!(denials.get(request, START_US), None);
     }

@@ -2,7 +2,7 @@
 
 use super::active::ActiveOverride;
 use super::target::Target;
-use crate::error::Error;
+use crate::error::{BackendError, Error};
 use crate::limiter::core::Core;
 use crate::observe::log;
 use crate::store::Store;
@@ -10,7 +10,7 @@ use crate::store::Store;
 #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "without Redis there is none to wait for"))]
 impl Core {
     /// Adopts what is stored now.
-    pub(super) async fn adopt_stored_overrides(&self) -> Result<(), Error> {
+    pub(in crate::limiter) async fn adopt_stored_overrides(&self) -> Result<(), BackendError> {
         #[cfg(feature = "redis")]
         if let Store::Redis(redis) = &self.store {
             self.adopt_all_overrides(redis).await?;

@@ -171,7 +171,7 @@ impl OverrideBuilder<'_> {
         }
         let holds_us = self.expires_in.map(holds_us).transpose().map_err(refuse)?;
         let replacement = text::replacement(self.entries.clone()).map_err(|mistake| refuse(&mistake))?;
-        let target = self.target();
+        let target = self.target()?;
         checks::check(&target, &replacement, self.unknown)?;
         let core = &self.limiter.core;
         let expires_us = match holds_us {
@@ -192,7 +192,7 @@ impl OverrideBuilder<'_> {
     ///
     /// Redis does not answer, and then the override may or may not be in force.
     pub async fn clear(self) -> Result<bool, Error> {
-        self.limiter.core.clear_override(&self.target()).await
+        self.limiter.core.clear_override(&self.target()?).await
     }
 
     /// Returns the override that is in force for exactly this policy and subject.
@@ -201,7 +201,7 @@ impl OverrideBuilder<'_> {
     ///
     /// As of [`Limiter::overrides`].
     pub async fn get(self) -> Result<Option<Override>, Error> {
-        let target = self.target();
+        let target = self.target()?;
         let core = &self.limiter.core;
         core.adopt_stored_overrides().await?;
         let now_us = core.store.now_us();
@@ -210,8 +210,11 @@ impl OverrideBuilder<'_> {
         Ok(found.map(|entry| Override::new(entry, now_us)))
     }
 
-    fn target(&self) -> Target {
-        Target::new(self.policy.clone(), self.label.clone(), self.subject.clone())
+    fn target(&self) -> Result<Target, Error> {
+        if let Some(mistake) = self.subject.as_ref().and_then(Subject::mistake) {
+            return Err(Error::new(format!("`subject`: {mistake}")));
+        }
+        Ok(Target::new(self.policy.clone(), self.label.clone(), self.subject.clone()))
     }
 }
 

@@ -5,12 +5,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::active::ActiveOverride;
+#[cfg(feature = "config")]
+use super::from_file::FromFile;
 #[cfg(feature = "redis")]
 use super::refresh_timer::RefreshTimer;
 use super::table::Table;
 use super::target::{Target, TargetKey};
+#[cfg(feature = "config")]
+use crate::config::Policies;
 use crate::error::Error;
-use crate::observe::log;
+use crate::observe::{OverrideGauge, log};
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
 
@@ -22,7 +26,7 @@ const NEVER_US: u64 = u64::MAX;
 
 /// The overrides that this process knows of.
 pub(crate) struct Overrides {
-    /// Whether there are any.
+    /// Whether there are any, or a file changes policies.
     active: AtomicBool,
     /// When the first of them expires, in microseconds since 1970 by the clock of the store.
     next_expiry_us: AtomicU64,
@@ -34,6 +38,10 @@ pub(crate) struct Overrides {
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) table: Table,
+    gauge: OverrideGauge,
+    /// The policies of a file, which overrides go before.
+    #[cfg(feature = "config")]
+    pub(super) from_file: Option<FromFile>,
     /// The version of what was read from Redis.
     #[cfg(feature = "redis")]
     pub(super) version: Option<String>,
@@ -84,15 +92,34 @@ impl Overrides {
         let known = self.read();
         let find = |label, subject| known.table.get(TargetKey { policy: policy.escaped_name(), label, subject });
         let of_policy = find(None, None).filter(|found| found.is_for_single_rules());
-        let mut effective = None;
-        for (group, subject) in policy.groups().iter().zip(subjects) {
-            let label = group.label.as_deref();
+        let mut effective = known.changed_by_file(policy);
+        for (index, group) in policy.first_groups() {
+            let (label, Some(subject)) = (group.label.as_deref(), subjects.get(index)) else { continue };
             // The most specific override is in force, and no other.
             let found = find(label, Some(subject)).or_else(|| find(label, None)).or(of_policy);
             let base = effective.as_ref().unwrap_or(policy);
             effective = found.and_then(|found| found.apply(base, label)).or(effective);
         }
         effective
+    }
+
+    /// The policy as a file changes it, whatever overrides there are; `None` if no file does.
+    #[cfg(feature = "redis")]
+    pub(in crate::limiter) fn changed_by_file(&self, policy: &Policy) -> Option<Policy> {
+        self.read().changed_by_file(policy)
+    }
+
+    /// Puts the policies of a file in force, in place of those before.
+    #[cfg(feature = "config")]
+    pub(in crate::limiter) fn apply(&self, policies: &Policies) {
+        let from_file = FromFile::new(policies);
+        self.change(|known| known.from_file = Some(from_file));
+    }
+
+    /// The policies of a file that were applied last.
+    #[cfg(all(feature = "config", feature = "web"))]
+    pub(in crate::limiter) fn applied(&self) -> Option<Policies> {
+        self.read().from_file.as_ref().map(|from_file| from_file.policies().clone())
     }
 
     /// Adds an override, in place of the one that there is.
@@ -119,9 +146,34 @@ impl Overrides {
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Known) -> T) -> T {
         let mut known: RwLockWriteGuard<'_, Known> = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let changed = change(&mut known);
-        self.active.store(known.table.len() > 0, Ordering::Relaxed);
+        let number = known.table.len();
+        known.gauge.set(number);
+        self.active.store(known.are_any(), Ordering::Relaxed);
         self.next_expiry_us.store(known.table.next_expiry_us().unwrap_or(NEVER_US), Ordering::Relaxed);
         changed
+    }
+}
+
+impl Known {
+    /// Whether any policy is decided by other rules than its own.
+    fn are_any(&self) -> bool {
+        #[cfg(feature = "config")]
+        if self.from_file.as_ref().is_some_and(FromFile::has_changes) {
+            return true;
+        }
+        self.table.len() > 0
+    }
+
+    /// The policy as a file changes it.
+    #[cfg(feature = "config")]
+    fn changed_by_file(&self, policy: &Policy) -> Option<Policy> {
+        self.from_file.as_ref()?.change(policy)
+    }
+
+    #[cfg(not(feature = "config"))]
+    #[allow(clippy::unused_self, reason = "there is no file")]
+    fn changed_by_file(&self, _: &Policy) -> Option<Policy> {
+        None
     }
 }
 

@@ -18,8 +18,10 @@ use crate::limiter::core::Core;
 use crate::observe::log;
 use crate::store::{Redis, Store, StoredOverride};
 
-/// The most expired overrides that one change removes.
-const MOST_REMOVED: usize = 1_000;
+/// The most expired overrides that one change removes, and the most bytes of their texts: the server does nothing else
+/// meanwhile.
+const MOST_REMOVED: usize = 250;
+const MOST_REMOVED_BYTES: usize = 64 * 1024;
 
 /// What is stored, and the overrides among it that are not known yet.
 type Found = Vec<(Target, Option<ActiveOverride>)>;
@@ -98,8 +100,10 @@ impl Core {
     ) -> Result<bool, Error> {
         let stored = redis.overrides(&self.prefix);
         let field = target.field();
+        let all = stored.all(MOST_OVERRIDES).await?;
+        // In a cluster, the answer has shown which node has the overrides: it is the clock of that one.
         redis.refresh_time().await?;
-        let expired = match stored.all(MOST_OVERRIDES).await? {
+        let expired = match all {
             Some(all) => {
                 let is_there = all.iter().any(|stored| stored.field == field);
                 let number = all.len();
@@ -114,7 +118,11 @@ impl Core {
             None => Vec::new(),
         };
         let was_expired = expired.iter().any(|stored| stored.field == field);
-        let removed = expired.into_iter().take(MOST_REMOVED);
+        let mut bytes = 0;
+        let removed = expired.into_iter().take(MOST_REMOVED).take_while(|stored| {
+            bytes += stored.text.len();
+            bytes <= MOST_REMOVED_BYTES
+        });
         let was_there = stored.change(&field, text, removed).await?;
         self.adopt_overrides(redis).await?;
         Ok(was_there && !was_expired)
@@ -125,10 +133,10 @@ impl Core {
     /// # Errors
     ///
     /// Redis does not answer, or there is more than can be adopted.
-    pub(super) async fn adopt_all_overrides(&self, redis: &Redis) -> Result<(), Error> {
+    pub(super) async fn adopt_all_overrides(&self, redis: &Redis) -> Result<(), BackendError> {
         self.adopt_overrides(redis).await?;
         if self.overrides.read().is_too_long {
-            return Err(Error::new(format!("there are more than {MOST_OVERRIDES} overrides; clear some")));
+            return Err(BackendError::new(format!("there are more than {MOST_OVERRIDES} overrides; clear some")));
         }
         Ok(())
     }
@@ -173,4 +181,5 @@ async fn refresh(core: Arc<Core>, done: watch::Sender<()>) {
         core.overrides.timer.finish(&outcome);
     }
     drop(done);
+    core.go_on_registering();
 }

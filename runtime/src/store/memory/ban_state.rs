@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use tallygate_rules::Ban;
 
-use super::wait::Wait;
+use super::standstill::is_set_back;
+use crate::decision::Wait;
 use crate::micros;
 use crate::policy::RuleGroup;
 
@@ -27,9 +28,9 @@ impl BanState {
         }
     }
 
-    /// Returns how long the ban lasts, if there is one. One that began in the future is from before the clock was set back.
+    /// Returns how long the ban lasts, if there is one, and it is not from before the clock was set back.
     pub(super) fn wait(&self, now_us: u64) -> Option<Wait> {
-        (self.began_us <= now_us && now_us < self.ends_us).then(|| Wait::until(self.ends_us, now_us))
+        (!is_set_back(self.began_us, now_us) && now_us < self.ends_us).then(|| Wait::until(self.ends_us, now_us))
     }
 
     pub(super) fn deny(&mut self, ban: &Ban, now_us: u64) {
@@ -39,7 +40,7 @@ impl BanState {
             self.denials_us.pop_front();
         }
         let oldest = self.denials_us.front().filter(|_| self.denials_us.len() as u64 == ban.denials());
-        if oldest.is_some_and(|&oldest| oldest + within_us > now_us && oldest <= now_us) {
+        if oldest.is_some_and(|&oldest| oldest + within_us > now_us && !is_set_back(oldest, now_us)) {
             *self = Self::ban(micros::from_duration(ban.duration()), now_us);
         }
     }

@@ -10,8 +10,7 @@ mod state;
 use tallygate_rules::{Algorithm, Rule};
 
 pub(super) use self::state::Cell;
-use super::wait::Wait;
-use crate::decision::Quota;
+use crate::decision::{Costs, Quota, Wait};
 use crate::micros;
 
 impl Cell {
@@ -62,22 +61,22 @@ impl Cell {
         }
     }
 
-    /// Returns the cell without what a call that was admitted then still counts for now.
-    pub(super) fn refunded(self, rule: &Rule, cost: u64, admitted_us: u64, now_us: u64) -> Self {
+    /// Returns the cell with what a call has used that was admitted then, where that still counts.
+    pub(super) fn refunded(self, rule: &Rule, costs: Costs, admitted_us: u64, now_us: u64) -> Self {
         // A cell that is later than now is as good as forgotten.
         if self.is_after(now_us) {
             return self;
         }
         match rule.algorithm() {
             Algorithm::FixedWindow { per } => {
-                fixed::refunded(self, micros::from_duration(*per), cost, admitted_us, now_us)
+                fixed::refunded(self, micros::from_duration(*per), costs, admitted_us, now_us)
             }
             Algorithm::SlidingCounter { per } => {
-                counter::refunded(self, micros::from_duration(*per), cost, admitted_us, now_us)
+                counter::refunded(self, micros::from_duration(*per), costs, admitted_us, now_us)
             }
-            Algorithm::TokenBucket(bucket) => bucket::refunded(self, bucket, rule.count(), cost, admitted_us, now_us),
+            Algorithm::TokenBucket(bucket) => bucket::refunded(self, bucket, rule.count(), costs, admitted_us, now_us),
             #[cfg(feature = "cron")]
-            Algorithm::Cron { schedule } => cron::refunded(self, schedule, cost, admitted_us, now_us),
+            Algorithm::Cron { schedule } => cron::refunded(self, schedule, costs, admitted_us, now_us),
             _ => self,
         }
     }

@@ -1,34 +1,47 @@
 //! Combines the answers of all rules on one call.
 
-use std::cmp::Reverse;
-use std::time::Duration;
-
-use super::wait::Wait;
+use crate::decision::Wait;
 use crate::store::Outcome;
 
 /// Combines what the rules answer; one that makes the call wait denies it.
 ///
 /// The wait is the longest of all, that for the end of a ban included, unless a rule that would admit the call by then
-/// lapses before. The rule to report is the first duplicate rule that denies, or else the rule with the longest wait.
-#[derive(Debug, Default)]
+/// lapses before, and no wait is a mere bound. The rule to report is the first duplicate rule that denies, or else the rule with the longest wait.
+#[derive(Debug)]
 pub(super) struct OutcomeBuilder {
-    longest: Option<(usize, Wait)>,
+    /// The longest wait of a rule, and the place of that rule.
+    longest: Wait,
+    place: usize,
     duplicate: Option<usize>,
-    lapse: Option<Wait>,
-    ban: Option<Wait>,
+    lapse: Wait,
+    ban: Wait,
+    /// Whether a wait is no more than a bound.
+    is_bound: bool,
 }
 
 impl OutcomeBuilder {
+    #[inline]
+    pub(super) fn new() -> Self {
+        Self { longest: Wait::NONE, place: 0, duplicate: None, lapse: Wait::NEVER, ban: Wait::NONE, is_bound: false }
+    }
+
     /// Adds how long the rule at that place makes the call wait, in any order of the rules.
     #[inline]
     pub(super) fn add_wait(&mut self, place: usize, wait: Wait) {
-        let is_longer = |(other, longest)| (wait, Reverse(place)) > (longest, Reverse(other));
-        if !wait.is_none() && self.longest.is_none_or(is_longer) {
-            self.longest = Some((place, wait));
+        if wait > self.longest || wait == self.longest && place < self.place {
+            self.longest = wait;
+            self.place = place;
         }
     }
 
+    /// The same for a rule whose wait is no more than a bound.
+    pub(super) fn add_bound(&mut self, place: usize, wait: Wait) {
+        self.add_wait(place, wait);
+        self.is_bound |= !wait.is_none();
+    }
+
     /// The same for a duplicate rule.
+    #[inline]
     pub(super) fn add_duplicate_wait(&mut self, place: usize, wait: Wait) {
         self.add_wait(place, wait);
         if !wait.is_none() {
@@ -38,27 +51,40 @@ impl OutcomeBuilder {
 
     /// Adds the time after which a rule would not admit the call any more.
     pub(super) fn add_lapse(&mut self, lapse: Wait) {
-        self.lapse = Some(self.lapse.map_or(lapse, |earlier| earlier.min(lapse)));
+        self.lapse = self.lapse.min(lapse);
     }
 
     /// Adds the rest of a subject's ban.
     pub(super) fn add_ban(&mut self, wait: Wait) {
-        self.ban = self.ban.max(Some(wait));
+        self.ban = self.ban.max(wait);
+    }
+
+    /// The longest wait of all, also that for the end of a ban.
+    #[inline]
+    pub(super) fn wait(&self) -> Wait {
+        self.longest.max(self.ban)
+    }
+
+    /// The place of the rule to report.
+    pub(super) fn denying(&self) -> usize {
+        self.duplicate.unwrap_or(self.place)
     }
 
     #[inline]
-    pub(super) fn build(self) -> Outcome {
-        if let Some(rest) = self.ban {
-            let wait = self.longest.map_or(rest, |(_, wait)| wait.max(rest));
-            return Outcome::Banned { retry_after: self.retry_after(wait) };
+    pub(super) fn build(&self) -> Outcome {
+        if !self.ban.is_none() {
+            Outcome::Banned { retry_after: self.retry_after() }
+        } else if !self.longest.is_none() {
+            Outcome::denied(self.denying(), self.retry_after())
+        } else {
+            Outcome::Admitted
         }
-        self.longest.map_or(Outcome::Admitted, |(longest, wait)| Outcome::Denied {
-            rule: self.duplicate.unwrap_or(longest),
-            retry_after: self.retry_after(wait),
-        })
     }
 
-    fn retry_after(&self, wait: Wait) -> Option<Duration> {
-        wait.retry_after().filter(|_| self.lapse.is_none_or(|lapse| wait < lapse))
+    #[inline]
+    fn retry_after(&self) -> Wait {
+        let wait = self.wait();
+        // A rule that lapses before would not admit the call then.
+        if self.is_bound || wait < self.lapse { wait } else { Wait::NEVER }
     }
 }

@@ -1,13 +1,13 @@
 //! The tallies under one lock.
 
+use std::sync::Arc;
+
 use hashbrown::HashTable;
 
-use super::outcome_builder::OutcomeBuilder;
+use super::stored_subject::StoredSubject;
 use super::tally::Tally;
 use crate::error::BackendError;
 use crate::observe::TallyGauge;
-use crate::policy::Policy;
-use crate::store::answer::Outcome;
 use crate::store::tally_id::TallyId;
 use crate::sweeper::Sweeper;
 
@@ -24,18 +24,25 @@ pub(super) struct Shard {
 }
 
 /// Keeps the number of tallies within its bound.
-struct Capacity {
+pub(super) struct Capacity {
     sweeper: Sweeper,
     max_subjects: usize,
     gauge: TallyGauge,
 }
 
-struct Entry {
+/// Where a tally is, or will be.
+pub(super) enum Place<'a> {
+    Known(&'a mut Tally),
+    New { hash: u64, id: TallyId<'a>, tallies: &'a mut HashTable<Entry>, capacity: &'a mut Capacity },
+}
+
+/// A tally and its identity: as long as two cache lines, and aligned to them, so that a decision misses the cache once.
+#[repr(align(128))]
+pub(super) struct Entry {
     hash: u64,
-    subject: Box<str>,
-    /// The policy of the last call, which tells the layout of the tally and whether the subject is denied.
-    policy: Policy,
-    index: usize,
+    /// That of the rule group.
+    segment: Arc<str>,
+    subject: StoredSubject,
     tally: Tally,
 }
 
@@ -50,31 +57,42 @@ impl Shard {
         self.tallies.len()
     }
 
-    /// Returns the tally of that identity and hash, a new one for a new subject.
+    /// Looks for the tally of that identity and hash.
+    #[inline]
+    pub(super) fn place<'a>(&'a mut self, hash: u64, id: TallyId<'a>) -> Place<'a> {
+        match self.tallies.find_entry(hash, |entry| entry.is(hash, id)) {
+            Ok(found) => Place::Known(&mut found.into_mut().tally),
+            Err(absent) => Place::New { hash, id, tallies: absent.into_table(), capacity: &mut self.capacity },
+        }
+    }
+
+    /// Returns the tally of that identity and hash, if there is one.
+    pub(super) fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut Tally> {
+        self.tallies.find_mut(hash, |entry| entry.is(hash, id)).map(|entry| &mut entry.tally)
+    }
+
+    /// Removes the tally of that identity and hash.
+    pub(super) fn remove(&mut self, hash: u64, id: TallyId<'_>) {
+        if let Ok(found) = self.tallies.find_entry(hash, |entry| entry.is(hash, id)) {
+            found.remove();
+        }
+        self.capacity.gauge.set(self.tallies.len());
+    }
+}
+
+impl<'a> Place<'a> {
+    /// Returns the tally, a new one for a new subject.
     ///
     /// # Errors
     ///
     /// There are as many subjects as there may be, and those visited are all denied: removing one would end its denial,
     /// and admitting the call uncounted would break the limit.
     #[inline]
-    pub(super) fn tally(&mut self, hash: u64, id: TallyId<'_>, now_us: u64) -> Result<&mut Tally, BackendError> {
-        match self.tallies.find_entry(hash, |entry| entry.matches(id)) {
-            Ok(found) => Ok(found.into_mut().tally_of(id)),
-            Err(absent) => self.capacity.insert(absent.into_table(), hash, id, now_us),
+    pub(super) fn tally(self, now_us: u64) -> Result<&'a mut Tally, BackendError> {
+        match self {
+            Self::Known(tally) => Ok(tally),
+            Self::New { hash, id, tallies, capacity } => capacity.insert(tallies, hash, id, now_us),
         }
-    }
-
-    /// Returns the tally of that identity and hash, if there is one.
-    pub(super) fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut Tally> {
-        self.tallies.find_mut(hash, |entry| entry.matches(id)).map(|entry| &mut entry.tally)
-    }
-
-    /// Removes the tally of that identity and hash.
-    pub(super) fn remove(&mut self, hash: u64, id: TallyId<'_>) {
-        if let Ok(found) = self.tallies.find_entry(hash, |entry| entry.matches(id)) {
-            found.remove();
-        }
-        self.capacity.gauge.set(self.tallies.len());
     }
 }
 
@@ -90,9 +108,11 @@ impl Capacity {
     ) -> Result<&'t mut Tally, BackendError> {
         self.sweeper.sweep(tallies, SWEPT, usize::MAX, |entry| entry.tally.is_expired(now_us));
         if tallies.len() >= self.max_subjects
-            && self.sweeper.sweep(tallies, CANDIDATES, 1, |entry| !entry.is_denied(now_us)) == 0
+            && self.sweeper.sweep(tallies, CANDIDATES, 1, |entry| !entry.tally.is_denied(now_us)) == 0
         {
-            return Err(BackendError::new("memory: too many subjects are being denied at once; raise `max_subjects`"));
+            return Err(BackendError::away(
+                "memory: too many subjects are denied, or have calls under way, at once; raise `max_subjects`",
+            ));
         }
         self.gauge.set(tallies.len() + 1);
         let entry = tallies.insert_unique(hash, Entry::new(hash, id), |entry| entry.hash);
@@ -102,30 +122,23 @@ impl Capacity {
 
 impl Entry {
     fn new(hash: u64, id: TallyId<'_>) -> Self {
-        let TallyId { policy, index, group, subject } = id;
-        Self { hash, subject: (**subject).into(), policy: policy.clone(), index, tally: Tally::new(group) }
+        let TallyId { group, subject } = id;
+        let segment = Arc::clone(&group.segment);
+        Self { hash, segment, subject: StoredSubject::new(subject), tally: Tally::new(group) }
     }
 
     #[inline]
-    fn matches(&self, id: TallyId<'_>) -> bool {
-        id.matches(&self.policy, self.index, &self.subject)
+    fn is(&self, hash: u64, id: TallyId<'_>) -> bool {
+        self.hash == hash && id.has_segment(&self.segment) && self.subject.is(id.subject)
     }
+}
 
-    /// Returns the tally, and remembers the policy of this call.
-    #[inline]
-    fn tally_of(&mut self, id: TallyId<'_>) -> &mut Tally {
-        if !id.is_of(&self.policy, self.index) {
-            self.policy = id.policy.clone();
-            self.index = id.index;
-        }
-        &mut self.tally
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    fn is_denied(&self, now_us: u64) -> bool {
-        let mut builder = OutcomeBuilder::default();
-        if let Some(group) = self.policy.groups().get(self.index) {
-            self.tally.ask(group, 0, 1, now_us, &mut builder);
-        }
-        builder.build() != Outcome::Admitted
+    #[test]
+    fn an_entry_takes_two_cache_lines() {
+        assert_eq!(size_of::<Entry>(), 128);
     }
 }

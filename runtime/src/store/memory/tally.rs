@@ -1,30 +1,28 @@
-//! The stored state of one subject: the log of its sliding windows, and a cell for every other rule.
+//! The stored state of one subject.
 
-use std::collections::VecDeque;
-
-use super::ban_state::BanState;
-use super::cell::Cell;
+use super::log::Log;
+use super::others::Others;
 use super::outcome_builder::OutcomeBuilder;
-use super::wait::Wait;
-use crate::decision::Quota;
-use crate::policy::{RuleGroup, Window};
+use super::standstill::is_set_back;
+use crate::decision::{Costs, Quota, Wait};
+use crate::policy::RuleGroup;
+use crate::store::Outcome;
+use crate::store::lease_name::LeaseName;
 
 /// The stored state of one subject.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Tally {
-    /// The time of each unit of weight that the sliding windows admitted, oldest first.
-    hits_us: VecDeque<u64>,
-    /// The state of every rule that is no sliding window, in the order of the rules.
-    cells: Box<[Cell]>,
-    /// The denials and the ban; nothing unless denials lead to a ban.
-    ban_state: Option<Box<BanState>>,
+    /// What the sliding windows admitted.
+    log: Log,
+    /// The state of all other rules and of a ban, if there are any.
+    others: Option<Box<Others>>,
     /// When nothing in here counts any more.
     expires_us: u64,
 }
 
 impl Tally {
     pub(super) fn new(group: &RuleGroup) -> Self {
-        Self { cells: vec![Cell::default(); group.celled.len()].into(), ..Self::default() }
+        Self { log: Log::default(), others: Others::new(group), expires_us: 0 }
     }
 
     /// Whether nothing in this tally counts any more.
@@ -32,141 +30,186 @@ impl Tally {
         self.expires_us <= now_us
     }
 
+    /// Whether a call of cost 1 would be denied, by a ban or by the rules of the last call; or whether calls are under way.
+    pub(super) fn is_denied(&self, now_us: u64) -> bool {
+        let is_kept = |others: &Others| others.is_banned(now_us) || !others.leases.is_empty();
+        now_us < self.log.denied_until_us() || self.others.as_deref().is_some_and(is_kept)
+    }
+
     /// Keeps it for now, although nothing in it may count.
     pub(super) fn keep(&mut self, now_us: u64) {
         self.expires_us = self.expires_us.max(now_us + 1);
     }
 
-    /// The clock was set back: what lies in the future is forgotten, lest it block longer than its window.
-    #[inline]
-    pub(super) fn forget_future(&mut self, now_us: u64) {
-        while self.hits_us.back().is_some_and(|&hit| hit > now_us) {
-            self.hits_us.pop_back();
+    /// Decides a call by this tally alone, and counts it.
+    pub(super) fn decide(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Outcome {
+        let now_us = self.settle_time(group, now_us);
+        let mut builder = OutcomeBuilder::new();
+        self.ask(group, 0, cost, now_us, &mut builder);
+        let outcome = builder.build();
+        match outcome {
+            Outcome::Admitted if cost > 0 => self.charge(group, cost, now_us),
+            Outcome::Denied { .. } => self.deny(group, if cost == 1 { Some(builder.wait()) } else { None }, now_us),
+            _ => {}
         }
-        for cell in self.cells.iter_mut().filter(|cell| cell.is_after(now_us)) {
-            *cell = Cell::default();
+        outcome
+    }
+
+    /// Does the same for a group that has nothing but sliding windows, and returns how long the call has to wait.
+    #[inline]
+    pub(super) fn decide_by_windows(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Wait {
+        let only = if let [only] = &*group.windows { Some(only) } else { None };
+        if cost == 1
+            && let Some(only) = only
+            && let Some(wait) = self.log.foreseen_wait(only, now_us)
+        {
+            return wait;
+        }
+        let wait = self.log.longest_wait(&group.windows, cost, now_us);
+        if wait.is_none() && cost > 0 {
+            self.log.charge(group, cost, now_us);
+            self.expires_us = now_us + group.reach_us;
+        }
+        // What is known of this call need not be asked again.
+        let is_known = cost == 1 && !wait.is_none();
+        let plain = if is_known { wait } else { self.log.longest_wait(&group.windows, 1, now_us) };
+        self.log.foresee(plain, only, now_us);
+        wait
+    }
+
+    /// The place of the rule to report of a call that sliding windows have just denied.
+    #[inline]
+    pub(super) fn denying_window(&self, group: &RuleGroup, cost: u64, now_us: u64) -> usize {
+        match &*group.windows {
+            [only] => only.place,
+            _ => self.denying_of_windows(group, cost, now_us),
         }
     }
 
-    /// Asks every rule, and whether the subject is banned. The first rule has the place `first` in its request.
+    #[inline(never)]
+    fn denying_of_windows(&self, group: &RuleGroup, cost: u64, now_us: u64) -> usize {
+        let mut builder = OutcomeBuilder::new();
+        self.log.ask(group, 0, cost, now_us, &mut builder);
+        builder.denying()
+    }
+
+    /// Returns the time as of which a call is decided. A clock that goes back by little stands still instead. If it was set
+    /// back, what lies in the future is forgotten, lest it block for longer than its window.
     #[inline]
+    pub(super) fn settle_time(&mut self, group: &RuleGroup, now_us: u64) -> u64 {
+        let others_us = self.others.as_ref().map_or(0, |others| others.latest_us());
+        let latest_us = self.log.latest_us().max(others_us);
+        if latest_us <= now_us { now_us } else { self.settle_time_back(group, latest_us, now_us) }
+    }
+
+    #[cold]
+    fn settle_time_back(&mut self, group: &RuleGroup, latest_us: u64, now_us: u64) -> u64 {
+        if !is_set_back(latest_us, now_us) {
+            return latest_us;
+        }
+        if self.log.latest_us() > now_us {
+            self.log.forget_future(now_us, group.reach_us);
+        }
+        if let Some(others) = &mut self.others {
+            others.forget_future(now_us);
+        }
+        now_us
+    }
+
+    /// Asks every rule, and whether the subject is banned. The first rule has the place `first` in its request.
     pub(super) fn ask(&self, group: &RuleGroup, first: usize, cost: u64, now_us: u64, builder: &mut OutcomeBuilder) {
-        if let Some(wait) = self.ban_state.as_ref().and_then(|ban_state| ban_state.wait(now_us)) {
-            builder.add_ban(wait);
-        }
-        for window in &group.windows {
-            let place = first + window.place;
-            let wait = self.window_wait(window, cost, now_us);
-            if window.is_duplicate { builder.add_duplicate_wait(place, wait) } else { builder.add_wait(place, wait) }
-        }
-        let mut cells = self.cells.iter();
-        for (place, rule) in group.rules_with_cells() {
-            let Some(cell) = cells.next() else {
-                // What is unknown is closed.
-                builder.add_wait(first + place, Wait::NEVER);
-                continue;
-            };
-            let cell = cell.at(rule, now_us);
-            if let Some(lapse) = cell.lapse(rule, cost, now_us) {
-                builder.add_lapse(lapse);
-            }
-            builder.add_wait(first + place, cell.wait(rule, cost, now_us));
+        self.log.ask(group, first, cost, now_us, builder);
+        if let Some(others) = &self.others {
+            others.ask(group, first, cost, now_us, builder);
+        } else if !group.celled.is_empty() {
+            // What is unknown is closed.
+            builder.add_wait(first, Wait::NEVER);
         }
     }
 
     /// Counts the call with every rule.
-    #[inline]
     pub(super) fn charge(&mut self, group: &RuleGroup, cost: u64, now_us: u64) {
-        let mut expires_us =
-            self.ban_state.as_ref().map_or(now_us, |ban_state| ban_state.expires_us(group).max(now_us));
-        for (cell, (_, rule)) in self.cells.iter_mut().zip(group.rules_with_cells()) {
-            *cell = cell.at(rule, now_us).charged(rule, cost, now_us);
-            expires_us = expires_us.max(cell.expires_us(rule));
-        }
         if group.largest > 0 {
-            expires_us = expires_us.max(now_us + group.reach_us);
-            // A call that costs more than every window counts is here because they all weigh calls: one unit is
-            // enough for them.
-            self.log(group.reach_us, cost.min(group.largest), now_us);
+            self.log.charge(group, cost, now_us);
         }
-        self.expires_us = expires_us;
+        self.expires_us = now_us + group.reach_us;
+        let mut wait = self.log.longest_wait(&group.windows, 1, now_us);
+        if let Some(others) = &mut self.others {
+            wait = wait.max(others.charge(group, cost, now_us));
+            self.expires_us = self.expires_us.max(others.expires_us(group));
+        }
+        self.log.foresee(wait, None, now_us);
     }
 
-    /// Counts a denial towards a ban.
-    pub(super) fn deny(&mut self, group: &RuleGroup, now_us: u64) {
-        if let Some(ban) = &group.ban {
-            let ban_state = self.ban_state.get_or_insert_default();
-            ban_state.deny(ban, now_us);
-            self.expires_us = self.expires_us.max(ban_state.expires_us(group));
+    /// Counts a denial towards a ban, given how long a call of cost 1 would have to wait if that is known.
+    pub(super) fn deny(&mut self, group: &RuleGroup, plain: Option<Wait>, now_us: u64) {
+        let plain = plain.unwrap_or_else(|| self.plain_wait(group, now_us));
+        self.log.foresee(plain, None, now_us);
+        if let Some(others) = &mut self.others {
+            others.deny(group, now_us);
+            self.expires_us = self.expires_us.max(others.expires_us(group));
         }
     }
 
-    /// Bans the subject until then, or ends its ban; its denials are counted anew.
+    /// Bans the subject for that long, or ends its ban; its denials are counted anew.
     pub(super) fn ban(&mut self, group: &RuleGroup, duration_us: u64, now_us: u64) {
-        let ban_state = BanState::ban(duration_us, now_us);
-        self.expires_us = self.expires_us.max(ban_state.expires_us(group));
-        self.ban_state = Some(Box::new(ban_state));
+        if let Some(others) = &mut self.others {
+            others.ban(duration_us, now_us);
+            self.expires_us = self.expires_us.max(others.expires_us(group));
+        }
     }
 
-    /// Removes the hits of a call that was admitted then from every rule in which they still count; returns whether there
-    /// was one.
-    pub(super) fn refund(&mut self, group: &RuleGroup, cost: u64, admitted_us: u64, now_us: u64) -> bool {
-        let mut changed = false;
-        for (cell, (_, rule)) in self.cells.iter_mut().zip(group.rules_with_cells()) {
-            let refunded = cell.refunded(rule, cost, admitted_us, now_us);
-            changed |= refunded != *cell;
-            *cell = refunded;
+    /// Takes a lease.
+    pub(super) fn take_lease(&mut self, name: LeaseName, now_us: u64) {
+        if let Some(others) = &mut self.others {
+            others.leases.take(name, now_us);
+            // As long as a call is under way.
+            self.expires_us = u64::MAX;
         }
-        if admitted_us <= now_us && now_us < admitted_us + group.reach_us {
-            let first = self.hits_us.partition_point(|&hit| hit < admitted_us);
-            let hits = self.hits_us.partition_point(|&hit| hit <= admitted_us) - first;
-            let units = hits.min(usize::try_from(cost.min(group.largest)).unwrap_or(usize::MAX));
-            self.hits_us.drain(first..first + units);
-            changed |= units > 0;
+    }
+
+    /// Gives a lease back.
+    pub(super) fn give_back(&mut self, name: LeaseName) {
+        if let Some(others) = &mut self.others
+            && others.leases.give_back(name)
+            && others.leases.is_empty()
+        {
+            self.expires_us = 0;
         }
+    }
+
+    /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether
+    /// that has changed anything.
+    pub(super) fn refund(&mut self, group: &RuleGroup, costs: Costs, admitted_us: u64, now_us: u64) -> bool {
+        let mut changed = self.log.refund(group, costs, admitted_us, now_us);
+        if let Some(others) = &mut self.others {
+            changed |= others.refund(group, costs, admitted_us, now_us);
+            self.expires_us = self.expires_us.max(others.expires_us(group));
+        }
+        self.log.foresee(self.plain_wait(group, now_us), None, now_us);
         changed
     }
 
     /// Adds what is left of every rule.
     pub(super) fn report(&self, group: &RuleGroup, now_us: u64, quotas: &mut Vec<Quota>) {
+        if let (Some((rule, lease_us)), Some(others)) = (group.concurrency(), &self.others) {
+            quotas.push(others.leases.quota(rule.count(), lease_us, now_us));
+            return;
+        }
         let mut windows = group.windows.iter().peekable();
-        let mut cells = self.cells.iter();
+        let mut cells = self.others.iter().flat_map(|others| others.cells());
         quotas.extend(group.rules.iter().enumerate().map(|(place, rule)| {
             match windows.next_if(|window| window.place == place) {
-                Some(window) => self.window_quota(window, now_us),
-                None => cells.next().copied().unwrap_or_default().at(rule, now_us).quota(rule, now_us),
+                Some(window) => self.log.quota(window, now_us),
+                None => cells.next().unwrap_or_default().at(rule, now_us).quota(rule, now_us),
             }
         }));
     }
 
-    #[inline]
-    fn window_wait(&self, window: &Window, cost: u64, now_us: u64) -> Wait {
-        let weight = if window.is_duplicate { 1 } else { cost };
-        let Some(room) = window.count.checked_sub(weight) else { return Wait::NEVER };
-        // The call fits once the newest hit that leaves too little room for it is out of the window.
-        let hit_us = usize::try_from(room)
-            .ok()
-            .and_then(|room| self.hits_us.len().checked_sub(room + 1))
-            .and_then(|index| self.hits_us.get(index));
-        hit_us.map_or(Wait::NONE, |hit_us| Wait::until(hit_us + window.per_us, now_us))
-    }
-
-    fn window_quota(&self, window: &Window, now_us: u64) -> Quota {
-        let Window { count, per_us, .. } = *window;
-        let dead = self.hits_us.partition_point(|hit| hit + per_us <= now_us);
-        let used = (self.hits_us.len() - dead) as u64;
-        let last_us = self.hits_us.back().filter(|_| used > 0);
-        Quota::new(count.saturating_sub(used), last_us.map_or(0, |last| last + per_us - now_us))
-    }
-
-    #[inline]
-    fn log(&mut self, reach_us: u64, units: u64, now_us: u64) {
-        // Found by time, not by count: another version of the policy may allow more.
-        while self.hits_us.front().is_some_and(|&hit| hit + reach_us <= now_us) {
-            self.hits_us.pop_front();
-        }
-        for _ in 0..units {
-            self.hits_us.push_back(now_us);
-        }
+    /// How long the rules make a call of cost 1 wait.
+    fn plain_wait(&self, group: &RuleGroup, now_us: u64) -> Wait {
+        let mut builder = OutcomeBuilder::new();
+        self.ask(group, 0, 1, now_us, &mut builder);
+        builder.wait()
     }
 }

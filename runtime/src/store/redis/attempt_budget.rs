@@ -34,15 +34,15 @@ impl AttemptBudget {
         budget
     }
 
-    /// Spends one attempt; `false` if none is left.
-    pub(super) fn try_spend(&self, now: Instant) -> bool {
+    /// Spends one attempt. If none is left, it returns when the next one will be.
+    pub(super) fn try_spend(&self, now: Instant) -> Result<(), Instant> {
         let mut latest = lock(&self.latest);
-        let left =
-            latest.len() < MOST || latest.front().is_none_or(|&oldest| now.saturating_duration_since(oldest) >= PERIOD);
-        if left {
-            record(&mut latest, now);
+        let next = latest.front().filter(|_| latest.len() >= MOST).map(|&oldest| oldest + PERIOD);
+        if let Some(next) = next.filter(|&next| next > now) {
+            return Err(next);
         }
-        left
+        record(&mut latest, now);
+        Ok(())
     }
 
     /// Spends an attempt that must not wait, even if none is left.
@@ -75,10 +75,9 @@ mod tests {
         let mut begun = Vec::new();
         for _ in 0..10_000 {
             now += Duration::from_millis(random.u64(0..200));
-            if budget.try_spend(now) {
-                begun.push(now);
-            } else {
-                assert!(now - begun[begun.len() - MOST] < PERIOD, "an attempt was refused for no reason");
+            match budget.try_spend(now) {
+                Ok(()) => begun.push(now),
+                Err(next) => assert!(next > now && next - begun[begun.len() - MOST] == PERIOD, "refused for no reason"),
             }
         }
         assert!(begun.windows(MOST + 1).all(|attempts| attempts[MOST] - attempts[0] >= PERIOD));
@@ -89,8 +88,8 @@ mod tests {
         let budget = AttemptBudget::default();
         let start = Instant::now();
         (0..2 * MOST).for_each(|_| budget.spend(start));
-        assert!(!budget.try_spend(start + PERIOD / 2));
-        assert!(budget.try_spend(start + PERIOD));
+        assert_eq!(budget.try_spend(start + PERIOD / 2), Err(start + PERIOD));
+        assert_eq!(budget.try_spend(start + PERIOD), Ok(()));
     }
 
     #[test]
@@ -98,7 +97,7 @@ mod tests {
         let first = AttemptBudget::shared("first:1");
         assert!(Arc::ptr_eq(&first, &AttemptBudget::shared("first:1")));
         assert!(!Arc::ptr_eq(&first, &AttemptBudget::shared("second:1")));
-        (0..MOST).for_each(|_| assert!(first.try_spend(Instant::now())));
+        (0..MOST).for_each(|_| assert!(first.try_spend(Instant::now()).is_ok()));
         drop(first);
         assert!(lock(&AttemptBudget::shared("first:1").latest).is_empty());
     }

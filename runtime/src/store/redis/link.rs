@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{PushInfo, PushKind};
 use tokio::sync::mpsc;
+
+/// A connection that is closed earlier, and before any answer, has failed.
+const A_WHILE: Duration = Duration::from_secs(1);
 
 /// A connection. Clones share it.
 #[derive(Clone)]
@@ -15,13 +18,16 @@ pub(super) struct Link {
     health: Arc<Health>,
 }
 
+/// Times are in microseconds since the connection was made; 0 if there was none yet.
 struct Health {
     /// Closed when the server has hung up, or when the runtime that drove the connection is gone.
     pushes: mpsc::UnboundedSender<PushInfo>,
     hung_up: Arc<AtomicBool>,
     connected: Instant,
-    /// When the server answered last, in microseconds since then; 0 if it has not answered yet.
+    /// When the server answered last.
     answered_us: AtomicU64,
+    /// When the first question was asked of those since then.
+    asked_us: AtomicU64,
 }
 
 /// Receives what the server sends on its own, and learns by that when it hangs up.
@@ -42,12 +48,23 @@ impl Pushes {
 }
 
 impl Link {
-    /// Returns a connection that was made a moment ago and sends its pushes here.
-    pub(super) fn new(connection: MultiplexedConnection, pushes: Pushes) -> Self {
+    /// Returns a connection that was made a moment ago and sends its pushes here. `on_hang_up` is called when the server
+    /// closes it.
+    pub(super) fn new(
+        connection: MultiplexedConnection,
+        pushes: Pushes,
+        on_hang_up: impl FnOnce() + Send + 'static,
+    ) -> Self {
         let Pushes { sender, receiver } = pushes;
         let hung_up = Arc::<AtomicBool>::default();
-        tokio::spawn(watch(receiver, Arc::clone(&hung_up)));
-        let health = Health { pushes: sender, hung_up, connected: Instant::now(), answered_us: AtomicU64::default() };
+        tokio::spawn(watch(receiver, Arc::clone(&hung_up), on_hang_up));
+        let health = Health {
+            pushes: sender,
+            hung_up,
+            connected: Instant::now(),
+            answered_us: AtomicU64::default(),
+            asked_us: AtomicU64::default(),
+        };
         Self { connection, health: Arc::new(health) }
     }
 
@@ -55,20 +72,29 @@ impl Link {
         &mut self.connection
     }
 
+    /// Records that somebody waits for an answer from now on.
+    pub(super) fn record_question(&self) {
+        if self.health.asked_us.load(Ordering::Relaxed) <= self.health.answered_us.load(Ordering::Relaxed) {
+            self.health.asked_us.store(self.age_us(), Ordering::Relaxed);
+        }
+    }
+
     /// Records that the server has answered; returns whether it was for the first time.
     pub(super) fn record_answer(&self) -> bool {
-        let now_us = self.age_us(Instant::now()).max(1);
+        let now_us = self.age_us().max(1);
         self.health.answered_us.fetch_max(now_us, Ordering::Relaxed) == 0
     }
 
-    /// Whether the server has answered a command since it greeted.
-    pub(super) fn has_answered(&self) -> bool {
-        self.health.answered_us.load(Ordering::Relaxed) > 0
+    /// Whether the server has answered a caller, or has kept the connection for a while.
+    pub(super) fn was_of_use(&self) -> bool {
+        self.health.answered_us.load(Ordering::Relaxed) > 0 || self.health.connected.elapsed() >= A_WHILE
     }
 
-    /// Whether no answer has come since then.
-    pub(super) fn is_silent_since(&self, asked: Instant) -> bool {
-        self.health.answered_us.load(Ordering::Relaxed) <= self.age_us(asked)
+    /// How long somebody has been waiting for an answer and none came. Only with a question that is not answered yet.
+    pub(super) fn silence(&self) -> Duration {
+        let asked_us = self.health.asked_us.load(Ordering::Relaxed);
+        let since_us = asked_us.max(self.health.answered_us.load(Ordering::Relaxed));
+        Duration::from_micros(self.age_us().saturating_sub(since_us))
     }
 
     /// Whether the connection is open, as far as this process knows.
@@ -85,18 +111,22 @@ impl Link {
         Arc::ptr_eq(&self.health, &other.health)
     }
 
-    fn age_us(&self, at: Instant) -> u64 {
-        let age = at.saturating_duration_since(self.health.connected);
-        u64::try_from(age.as_micros()).unwrap_or(u64::MAX)
+    fn age_us(&self) -> u64 {
+        u64::try_from(self.health.connected.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 }
 
 /// Ends, and by that closes the channel, when the server hangs up or nothing holds the connection any more.
-async fn watch(mut pushes: mpsc::UnboundedReceiver<PushInfo>, hung_up: Arc<AtomicBool>) {
+async fn watch(
+    mut pushes: mpsc::UnboundedReceiver<PushInfo>,
+    hung_up: Arc<AtomicBool>,
+    on_hang_up: impl FnOnce() + Send,
+) {
     while let Some(push) = pushes.recv().await {
         if push.kind == PushKind::Disconnection {
             hung_up.store(true, Ordering::Relaxed);
-            return;
+            drop(pushes);
+            return on_hang_up();
         }
     }
 }

@@ -7,24 +7,46 @@ use tallygate_rules::{Algorithm, MAX_EXACT, Role, Rule};
 
 use crate::micros;
 use crate::policy::RuleGroup;
-use crate::store::request::Request;
+use crate::store::lease_name::LeaseName;
+use crate::store::request::{Request, Scope};
 
-/// A log of up to this many hits is read with one command; of a longer one, only the hits that matter.
-const TAIL_HITS: usize = 256;
+/// A log of up to so many calls is read with one command; of a longer one, only the entries that matter.
+const SHORT_LOG: u64 = 32;
+
+// The script for windows tells by the number of bytes whether a log may be longer.
+const _: () = assert!(lua::END_ENTRIES as u64 > SHORT_LOG + 1);
+
+/// A log may hold up to so many entries that count no more, beside those that do.
+const MOST_SPARE: u64 = 16_384;
 
 /// Packs one request.
 pub(super) fn request(request: &Request<'_>, now_us: u64) -> Vec<u8> {
-    let groups = request.policy.groups();
-    let mut packed = Vec::with_capacity(64 + 32 * request.policy.rules().len());
-    let report = if request.options.report { lua::REPORT } else { 0 };
-    let peek = if request.options.peek { lua::PEEK } else { 0 };
-    packed.extend([byte(groups.len()), report | peek]);
+    let groups = request.groups();
+    let mut packed = Vec::with_capacity(64 + 32 * request.rules());
+    packed.extend([byte(groups.len()), asked(request)]);
     // No rule counts that far: a cost beyond it never fits, and so does its greatest part that does fit in here.
     integer(&mut packed, request.options.cost.min(MAX_EXACT + 1));
     for group in groups {
-        subject(&mut packed, group, now_us);
+        subject(&mut packed, group, request.options.lease, now_us);
     }
     packed
+}
+
+/// The bytes of a name; of a call that takes no lease, zeros.
+pub(super) fn lease_name(name: Option<LeaseName>) -> [u8; lua::LEASE_NAME_BYTES] {
+    name.map_or([0; lua::LEASE_NAME_BYTES], LeaseName::bytes)
+}
+
+/// What is asked, as a sum.
+fn asked(request: &Request<'_>) -> u8 {
+    let report = if request.options.report { lua::REPORT } else { 0 };
+    let peek = if request.options.peek { lua::PEEK } else { 0 };
+    let scope = match request.scope {
+        Scope::Call => 0,
+        Scope::Part(_) => lua::PART,
+        Scope::Denial => lua::PART | lua::DENIAL,
+    };
+    report | peek | scope
 }
 
 /// The ticks of each rule that follows a schedule, in the order of the rules.
@@ -40,21 +62,22 @@ fn ticks(_group: &RuleGroup, _now_us: u64) -> Ticks {
     Vec::new()
 }
 
-fn subject(packed: &mut Vec<u8>, group: &RuleGroup, now_us: u64) {
+fn subject(packed: &mut Vec<u8>, group: &RuleGroup, lease: Option<LeaseName>, now_us: u64) {
     let ticks = ticks(group, now_us);
     let gaps = ticks.iter().flat_map(|ticks| ticks.windows(2)).map(|pair| pair[1] - pair[0]);
     let longest_us = gaps.fold(group.longest_us, u64::max);
     let denials = denials(group);
-    let want = integers_to_read(group);
+    let want = bytes_to_read(group);
 
     packed.push(byte(group.rules.len()));
     short(packed, group.celled.len());
     short(packed, denials);
-    integer(packed, group.largest);
+    packed.extend(four(group.largest));
     integer(packed, group.reach_us);
+    packed.extend(most_bytes(group).to_be_bytes());
     short(packed, want);
     // Writing to memory cannot fail.
-    let _ = write!(packed, "-{}\0{}\0", want * lua::INTEGER_BYTES, ttl_ms(longest_us));
+    let _ = write!(packed, "-{want}\0{}\0", ttl_ms(longest_us));
     if let Some(ban) = &group.ban {
         integer(packed, micros::from_duration(ban.within()));
         integer(packed, micros::from_duration(ban.duration()));
@@ -63,12 +86,16 @@ fn subject(packed: &mut Vec<u8>, group: &RuleGroup, now_us: u64) {
     for rule in &group.rules {
         self::rule(packed, rule, &mut ticks);
     }
+    if group.lease_us.is_some() {
+        packed.extend(lease_name(lease));
+    }
 }
 
-/// How long a tally is to live: an eighth more than its longest time, which hits may save renewing it for. Redis takes no
-/// TTL of nothing, which somebody may have written into an override.
+/// How long a tally is to live, in milliseconds: longer than its longest time, so that not every hit has to renew it. Redis
+/// takes no TTL of nothing, which somebody may have written into an override.
 pub(super) fn ttl_ms(longest_us: u64) -> u64 {
-    (longest_us + longest_us.div_ceil(8)).div_ceil(1_000).max(1)
+    let slack_us = if longest_us <= lua::LONG_SLACK { longest_us } else { longest_us.div_ceil(8) };
+    (longest_us + slack_us).div_ceil(1_000).max(1)
 }
 
 /// How many denials lead to a ban, or 0.
@@ -76,18 +103,40 @@ pub(super) fn denials(group: &RuleGroup) -> usize {
     group.ban.map_or(0, |ban| usize::try_from(ban.denials()).unwrap_or(usize::MAX))
 }
 
-/// How much of the end of a tally is worth reading at once: all of it, unless the log is long.
-fn integers_to_read(group: &RuleGroup) -> usize {
-    let ban = if group.ban.is_some() { lua::BAN_BYTES / lua::INTEGER_BYTES + denials(group) } else { 0 };
-    let head = lua::CELL_BYTES / lua::INTEGER_BYTES * group.celled.len() + ban;
-    let log = match usize::try_from(group.largest).unwrap_or(usize::MAX) {
-        0 => 0,
-        // The log alone tells that it is short by being so.
-        largest if head == 0 => largest,
-        // Between two clean-ups it grows to twice its largest count; one more tells that it is longer.
-        largest => largest.saturating_mul(2).saturating_add(1),
+/// How many bytes a tally has in front of its log.
+fn head_bytes(group: &RuleGroup) -> usize {
+    let ban = if group.ban.is_some() { lua::BAN_BYTES + denials(group) * lua::INTEGER_BYTES } else { 0 };
+    lua::CELL_BYTES * group.celled.len() + ban
+}
+
+/// Whether all of a tally is read that may matter, and not only what its last entry leads to.
+pub(super) fn is_read_whole(group: &RuleGroup) -> bool {
+    group.largest <= SHORT_LOG
+}
+
+/// How many bytes of the end of a tally are read at once: all, unless the log is long.
+pub(super) fn bytes_to_read(group: &RuleGroup) -> usize {
+    let head = head_bytes(group);
+    let entries = match usize::try_from(group.largest).unwrap_or(usize::MAX) {
+        _ if !is_read_whole(group) => lua::END_ENTRIES,
+        // One entry more than matter, for its sum.
+        largest if head == 0 => largest.max(2) + 1,
+        // All that there may be between two clean-ups: then the head is among it.
+        _ => usize::try_from(most_entries(group)).unwrap_or(usize::MAX).saturating_add(lua::CLEAN_UP_ENTRIES + 1),
     };
-    if log <= TAIL_HITS { head + log } else { head + 1 }
+    head.saturating_add(entries.saturating_mul(lua::ENTRY_BYTES))
+}
+
+/// A log of more entries may hold as many that count no more as others, or so many that they are worth dropping.
+fn most_entries(group: &RuleGroup) -> u64 {
+    let live = group.largest.min(lua::LOG_ENTRIES as u64);
+    1 + live + live.min(MOST_SPARE) + 16
+}
+
+/// The bytes of a tally whose log is that long.
+pub(super) fn most_bytes(group: &RuleGroup) -> u32 {
+    let log = most_entries(group).saturating_mul(lua::ENTRY_BYTES as u64);
+    u32::try_from(log.saturating_add(head_bytes(group) as u64)).unwrap_or(u32::MAX)
 }
 
 fn rule<'a>(packed: &mut Vec<u8>, rule: &Rule, ticks: &mut impl Iterator<Item = &'a std::sync::Arc<[u64]>>) {
@@ -119,6 +168,7 @@ fn rule<'a>(packed: &mut Vec<u8>, rule: &Rule, ticks: &mut impl Iterator<Item = 
                 integer(packed, tick);
             }
         }
+        Algorithm::Concurrency { lease } => plain(lua::CONCURRENCY, micros::from_duration(*lease)),
         // An algorithm that this version of the crate does not know: the script refuses it.
         _ => plain(b'?', 0),
     }
@@ -127,8 +177,13 @@ fn rule<'a>(packed: &mut Vec<u8>, rule: &Rule, ticks: &mut impl Iterator<Item = 
 }
 
 /// Seven bytes, big endian. Numbers are validated to be below 2^53.
-fn integer(packed: &mut Vec<u8>, number: u64) {
+pub(super) fn integer(packed: &mut Vec<u8>, number: u64) {
     packed.extend(&number.to_be_bytes()[8 - lua::INTEGER_BYTES..]);
+}
+
+/// Four bytes, big endian. The counts of windows are validated to fit.
+pub(super) fn four(number: u64) -> [u8; 4] {
+    u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes()
 }
 
 fn short(packed: &mut Vec<u8>, number: usize) {

@@ -8,10 +8,13 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::task::spawn_blocking;
 use tokio::time::timeout_at;
+
+/// How exact tokio's timers are.
+pub(super) const TICK: Duration = Duration::from_millis(1);
 
 /// Whether tokio's clock was ever seen to differ from the system's. Only a test makes it differ, so until then each wait
 /// is spared the comparison.
@@ -30,6 +33,11 @@ pub(super) fn compare_clocks() {
     if clocks_differ() {
         DIFFERED.store(true, Ordering::Relaxed);
     }
+}
+
+/// Whether tokio's clock was ever seen to differ from the system's.
+pub(crate) fn have_clocks_differed() -> bool {
+    DIFFERED.load(Ordering::Relaxed)
 }
 
 /// Awaits something from a socket; `None` if it takes longer than that. A paused clock stands still meanwhile.
@@ -55,7 +63,7 @@ pub(super) async fn wait_for_bounded<F: Future>(until: Instant, future: F) -> Op
 }
 
 async fn wait_by_tokio<F: Future>(until: Instant, future: Pin<&mut F>) -> Timed<F::Output> {
-    if DIFFERED.load(Ordering::Relaxed) && clocks_differ() {
+    if have_clocks_differed() && clocks_differ() {
         return Timed::ClockDiffers;
     }
     match timeout_at(until.into(), future).await {
@@ -81,7 +89,8 @@ async fn wait_by_thread<F: Future>(until: Instant, mut future: Pin<&mut F>) -> O
     output
 }
 
-fn clocks_differ() -> bool {
+/// Whether tokio's clock is not the system's, as in a test that has paused it.
+pub(super) fn clocks_differ() -> bool {
     let before = Instant::now();
     let tokio = tokio::time::Instant::now().into_std();
     let after = Instant::now();
@@ -92,7 +101,6 @@ fn clocks_differ() -> bool {
 mod tests {
     use std::future::pending;
     use std::thread;
-    use std::time::Duration;
 
     use tokio::sync::oneshot;
     use tokio::time::{advance, pause};

@@ -1,81 +1,191 @@
 //! The server: a connection, the scripts, and what is known of its clock.
 
+use std::iter;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{Cmd, FromRedisValue, RedisError};
+use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult};
 use tallygate_lua as lua;
 
 use super::connect::Connector;
-use super::fault::backend_error;
-use super::link::Link;
-use super::script::Script;
+use super::fault::answer_error;
+use super::pack;
+use super::place::Place;
+use super::question::{Form, Question, unknown_shape};
+use super::refund::parts;
+use super::reserved_keys;
+use super::script::{Call, Script, run_each};
+use super::scripts::Scripts;
+use super::visit::{Visit, only};
 use super::wire::{self, Reply};
-use super::{pack, real_time};
 use crate::clock::Clock;
-use crate::error::{BackendError, Error};
+use crate::error::{BackendError, BackendErrorKind};
 use crate::store::request::Request;
 use crate::store::tally_id::TallyId;
 use crate::store::tally_key::TallyKey;
 
+/// What a server may be asked in one call of the script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gathering {
+    /// All requests.
+    Together,
+    /// Only those on one slot, as in a cluster.
+    BySlot,
+}
+
+/// What all servers of a limiter have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    /// What all keys begin with.
+    pub(super) prefix: String,
+    /// The longest that a call takes.
+    pub(super) deadline: Duration,
+    pub(super) clock: Clock,
+}
+
 /// A Redis server that runs the scripts.
 #[derive(Debug)]
 pub(super) struct Server {
-    connector: Connector,
-    decide: Script,
-    refund: Script,
-    ban: Script,
+    pub(super) connector: Connector,
+    /// See [`probe`].
+    probe: Cmd,
+    pub(super) scripts: Scripts,
     /// What all keys begin with.
-    prefix: String,
+    pub(super) prefix: String,
+    gathering: Gathering,
     clock: Clock,
     /// How many microseconds the server's clock was ahead of this process's at the last answer.
     ahead_us: AtomicI64,
 }
 
 impl Server {
-    pub(super) fn new(url: &str, prefix: &str, clock: Clock) -> Result<Self, Error> {
-        let script = |text| Script::new(text, clock.clone());
-        Ok(Self {
-            connector: Connector::new(url)?,
-            decide: script(lua::DECIDE),
-            refund: script(lua::REFUND),
-            ban: script(lua::BAN),
-            prefix: prefix.to_owned(),
+    pub(super) fn new(place: Place, gathering: Gathering, setup: &Setup) -> Self {
+        let Setup { prefix, deadline, clock } = setup.clone();
+        let probe = probe(&prefix);
+        Self {
+            connector: Connector::new(place, probe.clone(), deadline),
+            probe,
+            scripts: Scripts::new(&clock),
+            prefix,
+            gathering,
             ahead_us: AtomicI64::new(0),
             clock,
-        })
+        }
     }
 
-    pub(super) async fn reach(&self) -> Result<(), BackendError> {
-        self.connector.link().await.map(drop)
+    /// Connects, and finds out whether the server answers and may write.
+    pub(super) async fn reach(&self, deadline: Duration) -> Result<(), BackendError> {
+        self.connector.connect().await?;
+        self.ping(Instant::now() + deadline, Visit::Owner).await
+    }
+
+    /// Finds out whether the server answers and may write.
+    pub(super) async fn ping(&self, until: Instant, visit: Visit) -> Result<(), BackendError> {
+        self.query::<i64>(&self.probe, until, visit).await.map(drop)
+    }
+
+    /// Why calls are refused, as far as this process knows without asking; `None` if they are not.
+    pub(super) fn known_outage(&self) -> Option<BackendErrorKind> {
+        self.connector.known_outage()
+    }
+
+    /// Returns why calls are refused, if they are.
+    pub(super) async fn outage(&self) -> Option<BackendError> {
+        self.connector.outage().await
+    }
+
+    /// Sends several requests in one round trip. Each is decided on its own, and has an answer of its own.
+    pub(super) async fn ask_each(&self, requests: &[Request<'_>], until: Instant) -> Vec<Result<Reply, BackendError>> {
+        match self.gathering {
+            // Boxed, as it carries more.
+            Gathering::BySlot => Box::pin(self.ask_by_slot(requests, until)).await,
+            Gathering::Together => match self.ask(requests, until).await {
+                Ok(replies) => replies.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error); requests.len()],
+            },
+        }
     }
 
     /// Sends several requests in one call. Each is decided on its own, in their order.
     pub(super) async fn ask(&self, requests: &[Request<'_>], until: Instant) -> Result<Vec<Reply>, BackendError> {
-        let now_us = self.now_us();
-        let packed: Vec<_> = requests.iter().map(|request| pack::request(request, now_us)).collect();
-        let keys = requests.iter().flat_map(|request| request.keys(&self.prefix));
-        let values = self.run(&self.decide, keys, &packed, until).await?;
-        self.learn_time(&values);
-        wire::read_replies(&values, requests).ok_or_else(unknown_shape)
+        self.ask_on(requests, until, Visit::Owner).await
     }
 
-    /// Removes the hits of a call that was admitted then, from every rule in which they still count; returns whether there
-    /// was one.
+    /// The same on a visit of that kind.
+    pub(super) async fn ask_on(
+        &self,
+        requests: &[Request<'_>],
+        until: Instant,
+        visit: Visit,
+    ) -> Result<Vec<Reply>, BackendError> {
+        let keys = requests.iter().flat_map(|&request| self.keys(request));
+        let question = self.question(requests);
+        let reply = self.reply(question.script, keys, &question.arguments, until, visit).await?;
+        self.read(question.form, &reply, requests)
+    }
+
+    /// The keys of a request's tallies.
+    pub(super) fn keys<'a>(&self, request: Request<'a>) -> impl Iterator<Item = TallyKey> + Clone + use<'a, '_> {
+        request.keys(&self.prefix)
+    }
+
+    /// What to ask of a script about these requests, by what is known of the server's time.
+    pub(super) fn question(&self, requests: &[Request<'_>]) -> Question<'_> {
+        Question::about(requests, &self.scripts, self.now_us())
+    }
+
+    /// Reads the answer to these requests.
+    pub(super) fn read(&self, form: Form, answer: &[u8], requests: &[Request<'_>]) -> Result<Vec<Reply>, BackendError> {
+        let (now_us, replies) = form.read(answer, requests)?;
+        self.learn_time_us(now_us);
+        Ok(replies)
+    }
+
+    /// Makes several calls in one round trip. Each has an answer of its own.
+    pub(super) async fn call_each(
+        &self,
+        calls: &[Call<'_>],
+        until: Instant,
+    ) -> Result<Vec<RedisResult<Vec<u8>>>, BackendError> {
+        self.answer(until, async |connection| run_each(connection, calls, Visit::Owner).await).await
+    }
+
+    /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether
+    /// that has changed anything.
     pub(super) async fn refund(
         &self,
         request: Request<'_>,
+        used: u64,
         admitted_us: u64,
         until: Instant,
+        visit: Visit,
+    ) -> Result<bool, BackendError> {
+        let mut is_refunded = false;
+        // One after the other, so that the server serves others in between.
+        for part in parts(request) {
+            is_refunded |= self.refund_part(part, used, admitted_us, until, visit).await?;
+        }
+        Ok(is_refunded)
+    }
+
+    async fn refund_part(
+        &self,
+        part: Request<'_>,
+        used: u64,
+        admitted_us: u64,
+        until: Instant,
+        visit: Visit,
     ) -> Result<bool, BackendError> {
         // The first answer has the server's time, by which the second has the right ticks.
         for _ in 0..2 {
-            let arguments = [pack::request(&request, self.now_us()), admitted_us.to_string().into()];
-            let values = self.run(&self.refund, request.keys(&self.prefix), &arguments, until).await?;
+            let [admitted, used] = [admitted_us, used].map(|number| number.to_string().into());
+            let arguments = [pack::request(&part, self.now_us()), admitted, used];
+            let reply = self.reply(&self.scripts.refund, self.keys(part), &arguments, until, visit).await?;
+            let values = wire::integers(&reply).ok_or_else(unknown_shape)?;
             self.learn_time(&values);
             match values[..] {
-                [_, lua::STALE_TICKS] => {}
+                [_, lua::ASK_AGAIN] => {}
                 [_, given] => return Ok(given > 0),
                 _ => return Err(unknown_shape()),
             }
@@ -84,66 +194,67 @@ impl Server {
     }
 
     /// Bans a subject for that long, or ends its ban.
-    pub(super) async fn ban(&self, id: TallyId<'_>, duration_us: u64, until: Instant) -> Result<(), BackendError> {
+    pub(super) async fn ban(
+        &self,
+        id: TallyId<'_>,
+        duration_us: u64,
+        until: Instant,
+        visit: Visit,
+    ) -> Result<(), BackendError> {
         let TallyId { group, .. } = id;
         let key = id.key(&self.prefix);
         let ttl_ms = pack::ttl_ms(group.longest_us.max(duration_us));
         let numbers = [group.celled.len() as u64, pack::denials(group) as u64, duration_us, ttl_ms];
         let arguments = numbers.map(|number| number.to_string().into());
-        self.run(&self.ban, std::iter::once(key), &arguments, until).await.map(drop)
+        self.reply(&self.scripts.ban, iter::once(key), &arguments, until, visit).await.map(drop)
     }
 
     /// Removes the tallies of such a call.
-    pub(super) async fn reset(&self, request: Request<'_>, until: Instant) -> Result<(), BackendError> {
+    pub(super) async fn reset(&self, request: Request<'_>, until: Instant, visit: Visit) -> Result<(), BackendError> {
         let mut command = ::redis::cmd("UNLINK");
-        for key in request.keys(&self.prefix) {
+        for key in self.keys(request) {
             command.arg(key.as_str());
         }
-        self.query::<i64>(&command, until).await.map(drop)
+        self.query::<i64>(&command, until, visit).await.map(drop)
     }
 
-    async fn run(
+    pub(super) async fn reply(
         &self,
         script: &Script,
         keys: impl Iterator<Item = TallyKey> + Clone,
         arguments: &[Vec<u8>],
         until: Instant,
-    ) -> Result<Vec<i64>, BackendError> {
-        let reply =
-            self.answer(until, async |connection| script.run(connection, keys.clone(), arguments).await).await?;
-        wire::integers(&reply).ok_or_else(unknown_shape)
+        visit: Visit,
+    ) -> Result<Vec<u8>, BackendError> {
+        match visit {
+            Visit::Owner => {
+                self.answer(until, async |connection| script.run(connection, keys.clone(), arguments).await).await
+            }
+            Visit::Importer => {
+                let call = Call { script, keys: keys.collect(), arguments: arguments.to_vec() };
+                let ran = async |connection: &mut _| run_each(connection, &[call], visit).await;
+                only(self.answer(until, ran).await?).map_err(|error| answer_error(&error))
+            }
+        }
     }
 
-    /// Asks over the connection, and drops the connection if that shows it to be of no use.
+    /// Asks over the connection.
     pub(super) async fn answer<T>(
         &self,
         until: Instant,
         ask: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, RedisError>,
     ) -> Result<T, BackendError> {
-        let asked = Instant::now();
-        let mut link = real_time::wait_until(until, self.connector.link()).await.ok_or_else(late)??;
-        let Some(answer) = real_time::wait_until(until, ask(link.connection())).await else {
-            let error = late();
-            self.connector.suspect(&link, asked, &error);
-            return Err(error);
-        };
-        answer.inspect(|_| self.connector.record_answer(&link)).map_err(|error| self.blame(&link, &error))
+        self.connector.ask(until, ask).await
     }
 
     /// Sends a command that is no script.
-    pub(super) async fn query<T: FromRedisValue>(&self, command: &Cmd, until: Instant) -> Result<T, BackendError> {
-        self.answer(until, async |connection| command.query_async(connection).await).await
-    }
-
-    /// Drops the connection where the error says that it is broken, or that its server may not write.
-    fn blame(&self, link: &Link, error: &RedisError) -> BackendError {
-        let reason = backend_error(error);
-        if error.is_unrecoverable_error() || is_read_only(error) {
-            self.connector.discard(link, &reason);
-        } else {
-            self.connector.record_answer(link);
-        }
-        reason
+    pub(super) async fn query<T: FromRedisValue>(
+        &self,
+        command: &Cmd,
+        until: Instant,
+        visit: Visit,
+    ) -> Result<T, BackendError> {
+        self.answer(until, async |connection| visit.send_one(connection, command).await).await
     }
 
     /// Asks the server for its time.
@@ -152,7 +263,7 @@ impl Server {
         if self.clock.manual_us().is_some() {
             return Ok(());
         }
-        let (seconds, micros): (u64, u64) = self.query(&::redis::cmd("TIME"), until).await?;
+        let (seconds, micros): (u64, u64) = self.query(&::redis::cmd("TIME"), until, Visit::Owner).await?;
         self.note_time(seconds.saturating_mul(1_000_000).saturating_add(micros));
         Ok(())
     }
@@ -163,8 +274,14 @@ impl Server {
     }
 
     fn learn_time(&self, values: &[i64]) {
+        if let Some(server_us) = wire::server_us(values) {
+            self.learn_time_us(server_us);
+        }
+    }
+
+    fn learn_time_us(&self, server_us: u64) {
         // The server decides by the time of a manual clock, so it is never ahead of it.
-        if let Some(server_us) = wire::server_us(values).filter(|_| self.clock.manual_us().is_none()) {
+        if self.clock.manual_us().is_none() {
             self.note_time(server_us);
         }
     }
@@ -175,15 +292,9 @@ impl Server {
     }
 }
 
-/// Whether the server has become a replica. Redis 6 reports that within an error of the script.
-fn is_read_only(error: &RedisError) -> bool {
-    error.code() == Some("READONLY") || error.detail().is_some_and(|detail| detail.contains("-READONLY"))
-}
-
-fn unknown_shape() -> BackendError {
-    BackendError::new("redis: the script's reply has an unknown shape")
-}
-
-pub(super) fn late() -> BackendError {
-    BackendError::new("redis: no answer within the deadline")
+/// Removes a key that does not exist: a replica, or a server that may not write, refuses that, and nothing changes.
+fn probe(prefix: &str) -> Cmd {
+    let mut probe = ::redis::cmd("UNLINK");
+    probe.arg(reserved_keys::ping(prefix));
+    probe
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use ::redis::{Cmd, FromRedisValue, cmd};
 use tallygate_lua as lua;
 
-use super::Redis;
+use super::{Redis, reserved_keys};
 use crate::error::BackendError;
 
 /// The field of the version. No policy's name begins like it in a field, so no override is mistaken for it.
@@ -25,9 +25,9 @@ pub(crate) struct StoredOverride {
 }
 
 impl Redis {
-    /// Returns the overrides of that prefix. Keys of tallies have two colons, so none of them is this key.
+    /// Returns the overrides of that prefix.
     pub(crate) fn overrides(&self, prefix: &str) -> StoredOverrides<'_> {
-        StoredOverrides { redis: self, key: format!("{prefix}:!overrides") }
+        StoredOverrides { redis: self, key: reserved_keys::overrides(prefix) }
     }
 }
 
@@ -75,6 +75,6 @@ impl StoredOverrides<'_> {
     }
 
     async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, BackendError> {
-        self.redis.server.query(command, self.redis.until()?).await
+        self.redis.query(&self.key, command).await
     }
 }

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use tallygate_lua as lua;
 
-use crate::decision::Quota;
-use crate::policy::Policy;
+use crate::decision::{Quota, Wait};
 use crate::store::answer::{self, Answer, Outcome};
-use crate::store::request::Request;
+use crate::store::request::{Request, Scope};
 
 /// What the script says of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     Answer(Answer),
-    /// The ticks that were sent are not around the server's time.
-    StaleTicks,
+    /// The server's clock is not where it was: ticks that were sent are not around its time, or there is more to forget
+    /// than one call has time for. Nothing was charged.
+    AskAgain,
     /// A tally cannot be read. Nothing was charged; asked alone, the server says why.
     Unreadable,
 }
@@ -32,38 +32,52 @@ fn integer(bytes: [u8; lua::INTEGER_BYTES]) -> i64 {
     i64::from_be_bytes(upper) >> (8 * (upper.len() - lua::INTEGER_BYTES))
 }
 
+/// Reads the server's time and the replies to these requests, or `None` where they have not the shape of some.
+pub(super) fn read(reply: &[u8], requests: &[Request<'_>]) -> Option<(u64, Vec<Reply>)> {
+    let values = integers(reply)?;
+    Some((server_us(&values)?, read_replies(&values, requests)?))
+}
+
 /// Reads the replies to these requests, or `None` where they have not the shape of some.
-pub(super) fn read_replies(mut values: &[i64], requests: &[Request<'_>]) -> Option<Vec<Reply>> {
+fn read_replies(mut values: &[i64], requests: &[Request<'_>]) -> Option<Vec<Reply>> {
     let mut replies = Vec::with_capacity(requests.len());
     for request in requests {
-        let (&[at_us, code, wait_us], rest) = values.split_first_chunk::<{ lua::REPLY_FIELDS }>()?;
-        let is_decided = !matches!(code, lua::STALE_TICKS | lua::UNREADABLE);
-        let reported = if request.options.report && is_decided { request.policy.rules().len() } else { 0 };
+        let (&fields, rest) = values.split_first_chunk::<{ lua::REPLY_FIELDS }>()?;
+        let [_, code, _] = fields;
+        let (lapse, rest) = rest.split_at_checked(usize::from(request.scope != Scope::Call))?;
+        let is_decided = !matches!(code, lua::ASK_AGAIN | lua::UNREADABLE);
+        let reported = if request.options.report && is_decided { request.rules() } else { 0 };
         let (quotas, rest) = rest.split_at_checked(lua::REPORT_FIELDS * reported)?;
-        replies.push(read_reply(request.policy, [at_us, code, wait_us], quotas)?);
+        replies.push(read_reply(*request, fields, lapse, quotas)?);
         values = rest;
     }
     values.is_empty().then_some(replies)
 }
 
-fn read_reply(policy: &Policy, [at_us, code, wait_us]: [i64; lua::REPLY_FIELDS], quotas: &[i64]) -> Option<Reply> {
+fn read_reply(
+    request: Request<'_>,
+    [at_us, code, wait_us]: [i64; lua::REPLY_FIELDS],
+    lapse: &[i64],
+    quotas: &[i64],
+) -> Option<Reply> {
     let at_us = u64::try_from(at_us).ok()?;
-    let retry_after = if wait_us == lua::NEVER { None } else { Some(micros(wait_us)?) };
+    let lapse_us = lapse.first().copied().unwrap_or(lua::NEVER);
+    let (retry_after, lapse) = (read_wait(wait_us)?, read_wait(lapse_us)?);
     let outcome = match (code, wait_us) {
-        (lua::STALE_TICKS, _) => return Some(Reply::StaleTicks),
+        (lua::ASK_AGAIN, _) => return Some(Reply::AskAgain),
         (lua::UNREADABLE, _) => return Some(Reply::Unreadable),
         (lua::ADMITTED, 0) => Outcome::Admitted,
         (_, 0) => return None,
         (lua::BANNED, _) => Outcome::Banned { retry_after },
-        (0.., _) => Outcome::Denied { rule: position(policy, code)?, retry_after },
+        (0.., _) => Outcome::denied(position(request, code)?, retry_after),
         _ => return None,
     };
     let quotas = quotas.chunks_exact(lua::REPORT_FIELDS).map(|pair| {
         let &[remaining, reset_us] = pair else { return None };
         Some(Quota { remaining: u64::try_from(remaining).ok()?, reset: micros(reset_us)? })
     });
-    let report = answer::report(policy, quotas.collect::<Option<_>>()?);
-    Some(Reply::Answer(Answer { outcome, report, at_us }))
+    let report = answer::report(request.policy, request.first_place(), quotas.collect::<Option<_>>()?);
+    Some(Reply::Answer(Answer { lapse, ..Answer::new(outcome, report, at_us) }))
 }
 
 /// Returns the server's time.
@@ -71,10 +85,16 @@ pub(super) fn server_us(values: &[i64]) -> Option<u64> {
     values.first().and_then(|&us| u64::try_from(us).ok())
 }
 
-/// The position of a rule in its policy. The script counts the rules of all groups, one group after the other.
-fn position(policy: &Policy, code: i64) -> Option<usize> {
-    let place = usize::try_from(code).ok()?;
-    (place < policy.rules().len()).then(|| policy.position(place))
+/// The position of a rule in its policy. The script counts the rules of all groups that it is asked about, one group
+/// after the other.
+fn position(request: Request<'_>, code: i64) -> Option<usize> {
+    let place = usize::try_from(code).ok().filter(|&place| place < request.rules())?;
+    Some(request.policy.position(request.first_place() + place))
+}
+
+/// Reads a wait, which may be for ever.
+fn read_wait(us: i64) -> Option<Wait> {
+    if us == lua::NEVER { Some(Wait::NEVER) } else { u64::try_from(us).ok().map(Wait::us) }
 }
 
 fn micros(us: i64) -> Option<Duration> {
@@ -87,7 +107,9 @@ mod tests {
     use tallygate_rules::Rule;
 
     use crate::decision::RuleStatus;
+    use crate::policy::Policy;
     use crate::store::request::CallOptions;
+    use crate::subject::Subject;
 
     fn rule() -> Rule {
         Rule::sliding_window(1, Duration::from_secs(1))
@@ -99,28 +121,29 @@ mod tests {
 
     fn read_of(policy: &Policy, values: &[i64], report: bool) -> Option<Vec<Reply>> {
         let options = CallOptions { report, ..CallOptions::PLAIN };
-        read_replies(values, &[Request { policy, subjects: &[], options }])
+        let subjects = vec![Subject::everyone().key(); policy.groups().len()];
+        read_replies(values, &[Request::new(policy, &subjects, options)])
     }
 
     fn answer(outcome: Outcome, quotas: Vec<Quota>) -> Vec<Reply> {
         let report = quotas.into_iter().map(|quota| RuleStatus::new(0, rule(), quota)).collect();
-        vec![Reply::Answer(Answer { outcome, report, at_us: 7 })]
+        vec![Reply::Answer(Answer::new(outcome, report, 7))]
     }
 
     #[test]
     fn a_reply_is_read_whole() {
-        let second = Some(Duration::from_secs(1));
+        let second = Wait::us(1_000_000);
         let denied = |retry_after| Outcome::Denied { rule: 0, retry_after };
         assert_eq!(read(&[7, -1, 0], false).unwrap(), answer(Outcome::Admitted, vec![]));
         assert_eq!(read(&[7, 0, 1_000_000], false).unwrap(), answer(denied(second), vec![]));
-        assert_eq!(read(&[7, 0, -1], false).unwrap(), answer(denied(None), vec![]));
+        assert_eq!(read(&[7, 0, -1], false).unwrap(), answer(denied(Wait::NEVER), vec![]));
         assert_eq!(read(&[7, -1, 0, 3, 5], true).unwrap(), answer(Outcome::Admitted, vec![Quota::new(3, 5)]));
-        for (wait_us, retry_after) in [(1_000_000, second), (-1, None)] {
+        for (wait_us, retry_after) in [(1_000_000, second), (-1, Wait::NEVER)] {
             let banned = Outcome::Banned { retry_after };
             assert_eq!(read(&[7, -4, wait_us], false).unwrap(), answer(banned, vec![]));
             assert_eq!(read(&[7, -4, wait_us, 3, 5], true).unwrap(), answer(banned, vec![Quota::new(3, 5)]));
         }
-        assert_eq!(read(&[7, -2, 0], true), Some(vec![Reply::StaleTicks]));
+        assert_eq!(read(&[7, -2, 0], true), Some(vec![Reply::AskAgain]));
         assert_eq!(read(&[7, -3, 0], true), Some(vec![Reply::Unreadable]));
     }
 
@@ -131,7 +154,7 @@ mod tests {
         let policy = builder.build().unwrap();
         // The main subject goes first, whose only rule is the second.
         for (code, position) in [(0, 1), (1, 0)] {
-            let denied = Outcome::Denied { rule: position, retry_after: None };
+            let denied = Outcome::denied(position, Wait::NEVER);
             assert_eq!(read_of(&policy, &[7, code, -1], false).unwrap(), answer(denied, vec![]));
         }
         assert_eq!(read_of(&policy, &[7, 2, -1], false), None);

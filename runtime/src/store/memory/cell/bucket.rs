@@ -3,9 +3,8 @@
 use tallygate_rules::TokenBucket;
 
 use super::state::Cell;
-use crate::decision::Quota;
+use crate::decision::{Costs, Quota, Wait};
 use crate::micros;
-use crate::store::memory::wait::Wait;
 
 pub(super) fn at(cell: Cell, bucket: &TokenBucket, count: u64, now_us: u64) -> Cell {
     let per_us = micros::from_duration(bucket.per());
@@ -45,26 +44,45 @@ pub(super) fn lapse(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now
 }
 
 pub(super) fn charged(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_us: u64) -> Cell {
-    let per_us = micros::from_duration(bucket.per());
+    taken(cell, bucket, count, cost * micros::from_duration(bucket.per()), now_us)
+}
+
+/// Takes that part of its level out of a bucket of that time.
+fn taken(cell: Cell, bucket: &TokenBucket, count: u64, level: u64, now_us: u64) -> Cell {
+    let full = bucket.capacity_for(count) * micros::from_duration(bucket.per());
     // A full bucket holds the same, whatever was taken before.
-    let since_us = if cell.amount == bucket.capacity_for(count) * per_us { now_us } else { cell.since_us };
+    let since_us = if cell.amount == full { now_us } else { cell.since_us };
     Cell {
         stamp_us: now_us,
-        amount: cell.amount - cost * per_us,
+        amount: cell.amount - level,
         other: now_us + micros::from_duration(bucket.reset_after_for(count)),
         since_us,
     }
 }
 
-/// A bucket that is unused or full now holds nothing of any call.
-pub(super) fn refunded(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, admitted_us: u64, now_us: u64) -> Cell {
+/// What was used beyond the cost is taken like a hit of now, as far as there is something: what was reserved may have flowed
+/// in again meanwhile.
+pub(super) fn refunded(
+    cell: Cell,
+    bucket: &TokenBucket,
+    count: u64,
+    costs: Costs,
+    admitted_us: u64,
+    now_us: u64,
+) -> Cell {
+    let is_unused = cell.stamp_us + micros::from_duration(bucket.reset_after_for(count)) <= now_us;
+    if is_unused || admitted_us > cell.stamp_us {
+        return cell;
+    }
     let per_us = micros::from_duration(bucket.per());
     let full = bucket.capacity_for(count) * per_us;
-    let is_unused = cell.stamp_us + micros::from_duration(bucket.reset_after_for(count)) <= now_us;
-    let is_full = at(cell, bucket, count, now_us).amount >= full;
-    let counts = !is_unused && !is_full && cell.since_us <= admitted_us && admitted_us <= cell.stamp_us;
-    if counts {
-        Cell { amount: cell.amount.saturating_add(cost.saturating_mul(per_us)).min(full), ..cell }
+    let current = at(cell, bucket, count, now_us);
+    let beyond = costs.beyond().saturating_mul(per_us).min(current.amount);
+    if beyond > 0 {
+        taken(current, bucket, count, beyond, now_us)
+    } else if current.amount < full && cell.since_us <= admitted_us {
+        // A full bucket holds nothing of any hit.
+        Cell { amount: cell.amount.saturating_add(costs.given_back().saturating_mul(per_us)).min(full), ..cell }
     } else {
         cell
     }

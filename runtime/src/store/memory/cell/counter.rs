@@ -1,8 +1,9 @@
 //! Sliding counters: the current slot, and the one before in proportion to what the window still covers of it.
 
+use tallygate_rules::MAX_COUNTER_COUNT;
+
 use super::state::Cell;
-use crate::decision::Quota;
-use crate::store::memory::wait::Wait;
+use crate::decision::{Costs, Quota, Wait};
 
 pub(super) fn at(cell: Cell, slot_us: u64, now_us: u64) -> Cell {
     let start_us = now_us - now_us % slot_us;
@@ -25,13 +26,13 @@ pub(super) fn wait(cell: Cell, count: u64, slot_us: u64, cost: u64, now_us: u64)
 }
 
 /// The weight of a slot counts until the end of the next slot.
-pub(super) fn refunded(cell: Cell, slot_us: u64, cost: u64, admitted_us: u64, now_us: u64) -> Cell {
+pub(super) fn refunded(cell: Cell, slot_us: u64, costs: Costs, admitted_us: u64, now_us: u64) -> Cell {
     let ends_us = cell.stamp_us + slot_us;
     let slot = cell.stamp_us..ends_us;
     if slot.contains(&admitted_us) && now_us < ends_us + slot_us {
-        Cell { amount: cell.amount.saturating_sub(cost), ..cell }
+        Cell { amount: costs.corrected(cell.amount, MAX_COUNTER_COUNT), ..cell }
     } else if slot.contains(&(admitted_us + slot_us)) && now_us < ends_us {
-        Cell { other: cell.other.saturating_sub(cost), ..cell }
+        Cell { other: costs.corrected(cell.other, MAX_COUNTER_COUNT), ..cell }
     } else {
         cell
     }

@@ -1,10 +1,9 @@
 //! Windows that end at the ticks of a schedule.
 
-use tallygate_rules::Schedule;
+use tallygate_rules::{MAX_EXACT, Schedule};
 
 use super::state::{Cell, wait_for_room};
-use crate::decision::Quota;
-use crate::store::memory::wait::Wait;
+use crate::decision::{Costs, Quota, Wait};
 
 /// The next tick is stored, so the schedule is evaluated once per window.
 pub(super) fn at(cell: Cell, schedule: &Schedule, now_us: u64) -> Cell {
@@ -20,11 +19,11 @@ pub(super) fn wait(cell: Cell, count: u64, cost: u64, now_us: u64) -> Wait {
     wait_for_room(cell.amount, count, cost, || Wait::until(cell.other, now_us))
 }
 
-pub(super) fn refunded(cell: Cell, schedule: &Schedule, cost: u64, admitted_us: u64, now_us: u64) -> Cell {
+pub(super) fn refunded(cell: Cell, schedule: &Schedule, costs: Costs, admitted_us: u64, now_us: u64) -> Cell {
     let last_tick_us = schedule.last_tick(now_us).unwrap_or(0);
     // What is later than the last hit was forgotten when the clock was set back.
     let counts = last_tick_us <= admitted_us && admitted_us <= cell.stamp_us;
-    if counts { Cell { amount: cell.amount.saturating_sub(cost), ..cell } } else { cell }
+    if counts { Cell { amount: costs.corrected(cell.amount, MAX_EXACT), ..cell } } else { cell }
 }
 
 pub(super) fn quota(cell: Cell, count: u64, now_us: u64) -> Quota {

@@ -1,8 +1,9 @@
 //! Fixed windows, which open at the first hit.
 
+use tallygate_rules::MAX_EXACT;
+
 use super::state::{Cell, wait_for_room};
-use crate::decision::Quota;
-use crate::store::memory::wait::Wait;
+use crate::decision::{Costs, Quota, Wait};
 
 pub(super) fn at(cell: Cell, window_us: u64, now_us: u64) -> Cell {
     if cell.stamp_us + window_us <= now_us { Cell { stamp_us: now_us, ..Cell::default() } } else { cell }
@@ -12,10 +13,10 @@ pub(super) fn wait(cell: Cell, count: u64, window_us: u64, cost: u64, now_us: u6
     wait_for_room(cell.amount, count, cost, || Wait::until(cell.stamp_us + window_us, now_us))
 }
 
-pub(super) fn refunded(cell: Cell, window_us: u64, cost: u64, admitted_us: u64, now_us: u64) -> Cell {
+pub(super) fn refunded(cell: Cell, window_us: u64, costs: Costs, admitted_us: u64, now_us: u64) -> Cell {
     let window = cell.stamp_us..cell.stamp_us + window_us;
     let counts = window.contains(&admitted_us) && window.contains(&now_us);
-    if counts { Cell { amount: cell.amount.saturating_sub(cost), ..cell } } else { cell }
+    if counts { Cell { amount: costs.corrected(cell.amount, MAX_EXACT), ..cell } } else { cell }
 }
 
 pub(super) fn quota(cell: Cell, count: u64, window_us: u64, now_us: u64) -> Quota {

@@ -1,6 +1,6 @@
 //! What one rule remembers, and when there is room again.
 
-use crate::store::memory::wait::Wait;
+use crate::decision::Wait;
 
 /// What one rule remembers.
 ///
@@ -20,6 +20,11 @@ pub(in crate::store::memory) struct Cell {
 }
 
 impl Cell {
+    /// The time of the last hit, or what the algorithm keeps in place of it.
+    pub(in crate::store::memory) fn latest_us(self) -> u64 {
+        self.stamp_us
+    }
+
     pub(in crate::store::memory) fn is_after(self, now_us: u64) -> bool {
         self.stamp_us > now_us
     }

@@ -1,0 +1,36 @@
+-- The newest entry that leaves too little room for a call, as more than `beside` counts from it on: `hit` is its time, or
+-- 0 where there is none. If all calls weigh the same, one look finds it.
+-- Reads: call, unpack, never, name, head_bytes, tail, entries, weighed, surplus, base, total, beside,
+-- Reads: pieces
+-- Sets: hit, pieces
+hit = 0
+if not weighed then
+  local back = (beside + 1) * ${ENTRY_BYTES}
+  if back <= #tail then
+    hit = unpack('>${INTEGER}', tail, #tail - back + 1)
+  elseif not entries or back < entries * ${ENTRY_BYTES} then
+    local bytes = call('GETRANGE', name, -back, ${INTEGER_BYTES} - 1 - back)
+    -- The range is cut short where it begins before the string.
+    if #bytes == ${INTEGER_BYTES} then hit = unpack('>${INTEGER}', bytes) end
+  end
+elseif total > beside then
+  local each = (1 + surplus - unpack('>I4', tail, #tail - ${ENTRY_BYTES} - 3)) % 2 ^ 32
+  local nth = each > 0 and (beside - beside % each) / each + 1 or entries
+  local found = false
+  if nth < entries then
+    -- With the surplus of the entry before it.
+    local piece, at = tail, #tail - nth * ${ENTRY_BYTES} - 4
+    if at < 0 then
+      at = head_bytes + (entries - nth) * ${ENTRY_BYTES} - 4
+      piece, at = call('GETRANGE', name, at, at + ${ENTRY_BYTES} + 3), 0
+    end
+    local before, mark, rest, sum = unpack('>I4${ENTRY}', piece, at + 1)
+    found = (nth + surplus - before) % 2 ^ 32 > beside and (nth - 1 + surplus - sum) % 2 ^ 32 <= beside
+    if found then hit = mark % 128 * 2 ^ 48 + rest end
+  end
+  if not found then
+    local horizon = never
+    --- @include parts/search.lua
+    hit = time
+  end
+end

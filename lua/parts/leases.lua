@@ -1,0 +1,29 @@
+-- A limit on calls under way. Its tally is a sorted set: the names of the leases, by the times at which they end. Each call
+-- weighs 1, whatever its cost. The wait lasts until so many leases have ended that there is room: it is no more than a
+-- bound, as a call may be over before, and may also renew its lease. A lease that ends later than any does is from before
+-- the clock was set back, and does not count.
+-- Reads: call, unpack, never, now, read, name, subject, request, at, ttl, report, leases, charges
+-- Sets: kind, at, room, remaining, reset, reset_charged, is_bound, leases, charges, fault
+local count, span, id
+kind, count, span, id, at = unpack('>c1${INTEGER}${INTEGER}c${LEASE_NAME_BYTES}', request, at)
+local latest = now + ${LONGEST_LEASE}
+local held = read('ZCOUNT', name, now + 1, latest)
+if type(held) == 'table' then fault, held = ${UNREADABLE}, 0 end
+if count == 0 then
+  room = never
+elseif held >= count then
+  -- Where the limit was greater before, not all are passed over that have to end.
+  local beyond = math.min(held - count, ${LEASES_FORGOTTEN})
+  local first = call('ZRANGEBYSCORE', name, now + 1, latest, 'WITHSCORES', 'LIMIT', beyond, 1)
+  room = first[2] - now
+  is_bound = true
+end
+if report then
+  remaining = count - held
+  local last = held > 0 and call('ZREVRANGEBYSCORE', name, latest, now + 1, 'WITHSCORES', 'LIMIT', 0, 1)
+  reset = last and last[2] - now or 0
+  reset_charged = span
+end
+leases = leases or {}
+leases[subject] = { name, id, now + span, ttl }
+if charges then charges[subject] = {} end

@@ -1,0 +1,47 @@
+-- Logs a call of that weight. A log in which nothing counts any more begins anew.
+-- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, base, total, reach, most, ttl,
+-- Reads: weight, budget, pieces
+-- Sets: entries, weighed, surplus, budget, pieces
+local is_over = last <= now - reach
+local shares = false
+if is_over then
+  weighed, surplus = false, 0
+else
+  --- @include parts/sharing.lua
+end
+
+local sum = surplus + weight - (shares and 0 or 1)
+weighed = weighed or shares or weight > 1
+local entry
+if weighed then
+  entry = struct.pack('>${ENTRY}', 128 + math.floor(now / 2 ^ 48), now % 2 ^ 48, sum % 2 ^ 32)
+else
+  entry = struct.pack('>${INTEGER}I4', now, 0)
+end
+
+if is_over then
+  call('SET', name, head .. string.rep('\0', ${ENTRY_BYTES}) .. entry, 'PX', ttl)
+else
+  if total and total + weight >= 2 ^ 32 then
+    -- Sums are exact as long as no difference of two of them is greater, so this cannot wait.
+    local rest = budget
+    budget = math.huge
+    --- @include parts/clean_up.lua
+    budget = rest - entries * ${ENTRY_BYTES}
+  end
+  if head_bytes > 0 then call('SETRANGE', name, 0, head) end
+  local bytes = 0
+  if shares then
+    entries = entries or call('STRLEN', name) / ${ENTRY_BYTES}
+    call('SETRANGE', name, head_bytes + (entries - 1) * ${ENTRY_BYTES}, entry)
+  else
+    bytes = call('APPEND', name, entry)
+  end
+  -- The TTL of a log alone is long enough to be renewed by the first call of each such period.
+  local period = reach <= ${LONG_SLACK} and reach or reach / 8
+  if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
+  entries = (bytes - head_bytes) / ${ENTRY_BYTES} - 1
+  if bytes > most and (entries + 1) % ${CLEAN_UP_ENTRIES} == 0 then
+    --- @include parts/clean_up.lua
+  end
+end

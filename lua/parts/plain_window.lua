@@ -1,0 +1,18 @@
+-- A window of a log whose calls all weigh 1: one look at the entry that matters tells how long to wait. Of a long log, it may
+-- be before what was read. Where no entry is `absent` bytes before the end, none is further back.
+-- Reads: call, unpack, now, name, policy, behind, back_RULE, span_RULE, ranges, value, size, absent, code, wait, RULE
+-- Sets: ranges, absent, code, wait
+if size > back_RULE then
+  local due = unpack('>${INTEGER}', value, size - back_RULE) + span_RULE - now
+  --- @include parts/due.lua
+elseif size == ${END_BYTES} and (not absent or back_RULE < absent) then
+  ranges = ranges or { unpack('>s${EACH ss}', policy, behind + ${TERMS_BYTES}) }
+  local bytes = call('GETRANGE', name, ranges[2 * RULE + 2], ranges[2 * RULE + 3])
+  -- The range is cut short where it begins before the string.
+  if #bytes == ${INTEGER_BYTES} then
+    local due = unpack('>${INTEGER}', bytes) + span_RULE - now
+    --- @include parts/due.lua
+  else
+    absent = back_RULE
+  end
+end

@@ -1,0 +1,18 @@
+-- Whether a call shares the last entry, whose time is then now: where both are of one microsecond; where nothing of the
+-- last call counts any more, as it was refunded; and in a dense log, one that holds as many entries that still count as a
+-- log may, where both are close to each other.
+-- Reads: call, unpack, now, name, head_bytes, tail, entries, last, weighed, surplus, reach
+-- Sets: entries, shares
+local grain = math.ceil(reach / ${LOG_ENTRIES})
+shares = last == now
+if not shares and weighed then
+  shares = (1 + surplus - unpack('>I4', tail, #tail - ${ENTRY_BYTES} - 3)) % 2 ^ 32 == 0
+end
+if not shares and last >= now - now % grain then
+  entries = entries or call('STRLEN', name) / ${ENTRY_BYTES}
+  if entries > ${LOG_ENTRIES} then
+    local from = head_bytes + (entries - ${LOG_ENTRIES}) * ${ENTRY_BYTES}
+    local mark, rest = unpack('>BI6', call('GETRANGE', name, from, from + ${INTEGER_BYTES} - 1))
+    shares = mark % 128 * 2 ^ 48 + rest > now - reach
+  end
+end

@@ -1,0 +1,31 @@
+-- A call that may share an entry, weighs other than 1 or meets calls that do, or whose tally is none or is later than now:
+-- what decide.lua does.
+-- Reads: call, unpack, now, alone, read, name, value, policy, reach, most, weight, ttl, last, wait, code, budget
+-- Sets: now, entry, wait, code, last, budget, value
+local is_decided, never = last <= now, 1 / 0
+local from, want = '-${END_BYTES}', ${END_BYTES}
+local head, head_bytes, cell_bytes, fault = '', 0, 0, nil
+local tail, entries, weighed, surplus, base, total, pieces
+local begun = now
+--- @include parts/read.lua
+if now > begun then
+  -- All of several requests are answered with one time, so this one is to be asked alone.
+  if alone then entry = struct.pack('>${INTEGER}I4', now, 0) else now, fault = begun, ${ASK_AGAIN} end
+end
+for rule = 0, (is_decided or fault) and -1 or ${RULES} - 1 do
+  local back, span = unpack('>I5${INTEGER}', policy, 12 * rule + 1)
+  local beside, hit, duplicates = (back + 1) / ${ENTRY_BYTES} - 1, last, string.byte(policy, -1)
+  if rule >= duplicates then
+    --- @include parts/in_the_way.lua
+  end
+  local due = hit + span - now
+  if due > wait then
+    wait = due
+    if code == ${PLAIN_ADMITTED} or code >= duplicates then code = rule end
+  end
+end
+if fault then
+  code = fault == ${ASK_AGAIN} and ${PLAIN_ASK_AGAIN} or ${PLAIN_UNREADABLE}
+elseif code == ${PLAIN_ADMITTED} then
+  --- @include parts/log.lua
+end

@@ -1,0 +1,78 @@
+//! The scripts for windows alone, whose text depends on the number of rules: a loop over them would take longer.
+
+/// The scripts before it is known how many rules there are.
+const MANY: &str = include_str!(concat!(env!("OUT_DIR"), "/windows.lua"));
+const ONE: &str = include_str!(concat!(env!("OUT_DIR"), "/windows_alone.lua"));
+
+/// What stands in a template for the position of a rule, and for the number of all.
+const RULE: &str = "RULE";
+const RULES: &str = "${RULES}";
+
+/// Returns the text of `windows.lua`, which decides calls of policies with so many sliding windows and nothing else.
+#[must_use]
+pub fn windows(rules: usize) -> String {
+    expand(MANY, rules)
+}
+
+/// Returns the text of `windows_alone.lua`, which decides one such call.
+#[must_use]
+pub fn windows_alone(rules: usize) -> String {
+    expand(ONE, rules)
+}
+
+/// Replaces the lines between `--- @each rule` and `--- @end`, and what is in `${EACH ...}`, by as many copies as there are
+/// rules, each with the position of a rule in place of `RULE`.
+fn expand(template: &str, rules: usize) -> String {
+    let copies = |text: &str| (0..rules).map(|rule| text.replace(RULE, &rule.to_string())).collect::<String>();
+    let mut script = String::new();
+    let mut block = None;
+    for line in template.lines() {
+        match line.trim_start() {
+            "--- @each rule" => block = Some(String::new()),
+            "--- @end" => script += &copies(&block.take().unwrap_or_default()),
+            _ => {
+                let line = with_lists(&line.replace(RULES, &rules.to_string()), copies) + "\n";
+                *block.as_mut().unwrap_or(&mut script) += &line;
+            }
+        }
+    }
+    script
+}
+
+/// Replaces the lists in a line.
+fn with_lists(line: &str, copies: impl Fn(&str) -> String) -> String {
+    let mut pieces = line.split("${EACH ");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |line, piece| match piece.split_once('}') {
+        Some((item, rest)) => line + &copies(item) + rest,
+        None => line + piece,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MAX_PLAIN_RULES;
+
+    #[test]
+    fn each_rule_has_its_lines_and_its_locals() {
+        for script in [windows(2), windows_alone(2)] {
+            assert!(script.contains("local back_0, span_0, back_1, span_1, behind = unpack('>I5I7I5I7', policy)"));
+            assert_eq!(script.matches("if size > back_0 then").count(), 1);
+            assert_eq!(script.matches("if size > back_1 then").count(), 1);
+            assert!(script.contains(" and -1 or 2 - 1 do"));
+        }
+    }
+
+    #[test]
+    fn nothing_of_the_template_is_left() {
+        for script in (1..=MAX_PLAIN_RULES).flat_map(|rules| [windows(rules), windows_alone(rules)]) {
+            let code: String = script
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("-- "))
+                .skip_while(|line| !line.contains("]]"))
+                .collect();
+            assert!(!code.contains(RULE) && !code.contains("${") && !code.contains("--- @"), "{code}");
+        }
+    }
+}

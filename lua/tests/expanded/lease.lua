@@ -1,0 +1,45 @@
+--[[ Give the leases of one call back, or renew them.
+
+  KEYS[i]  the leases of one subject; parts/leases.lua has their layout
+  ARGV     the protocol version, the name of the call's leases, then for each key the length of a lease in microseconds
+           and the milliseconds that the key is to live, or 0 and 0 to give the lease back
+  Returns  the server's time, a packed integer, signed
+  TTL      at least the length of the lease
+  Version  6
+
+  A lease that has ended is taken again when it is renewed, also beyond the limit: its call is still under way. A lease
+  that is not there is given back. ]]
+
+-- parts/protocol.lua
+-- Refuses a caller of another version.
+-- Reads: nothing
+-- Sets: nothing
+if ARGV[1] ~= '6' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 6, not ' .. tostring(ARGV[1]))
+end
+
+local call = redis.call
+local id = ARGV[2]
+-- parts/clock.lua
+-- The server's time.
+-- Reads: call
+-- Sets: clock, now
+local clock = call('TIME')
+local now = clock[1] * 1000000 + clock[2]
+
+for i = 1, #KEYS do
+  local name, span, ttl = KEYS[i], ARGV[2 * i + 1] + 0, ARGV[2 * i + 2] + 0
+  if span == 0 then
+    call('ZREM', name, id)
+  else
+    call('ZADD', name, now + span, id)
+    -- parts/lease_ttl.lua
+    -- Lets the leases of a subject live as long as the longest of them. The TTL is that of two leases, so not every call has to
+    -- renew it.
+    -- Reads: call, name, ttl
+    -- Sets: nothing
+    if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
+  end
+end
+
+return struct.pack('>i7', now)

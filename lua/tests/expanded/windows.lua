@@ -1,0 +1,678 @@
+--[[ Decide requests of the common case, with less work than decide.lua: each is of one subject, whose rules are sliding
+  windows and duplicates alone; it asks for no report, charges, and may fit all of them.
+
+  KEYS[i]  the tally of each request; parts/read.lua has its layout
+  ARGV     for each run of requests with equal rules and costs, a string of packed fields:
+             back, span  for each rule: how many bytes before its last byte a log has the entry that leaves too little room,
+                         if all of them weigh 1 (5 bytes); the length of its window
+             reach       the greatest length of the windows
+             most        a tally of more bytes than these (4 bytes) may hold as many calls that do not count any more as
+                         others
+             weight      what a call weighs (4 bytes)
+             ttl         the milliseconds that a tally is to live (text, ended by a zero byte)
+             range       for each rule, if that entry may be further from the end than 374 bytes: where it has its
+                         time (two texts, each ended by a zero byte)
+             keys        how many requests these are (2 bytes)
+             duplicates  how many of the rules are duplicates (1 byte); they go before the others
+  Returns  a string of packed fields: the server's time; for each request one byte, 255 when it is admitted,
+           254 when its tally cannot be read, 253 when there is more to be forgotten, as the clock was
+           set back, than this call has time for: ask again; else the rule that denies it, counted from 0; and for
+           each that is denied, in the same order, the time until the same call would be admitted
+  TTL      as decide.lua sets it
+
+  A packed integer has 7 bytes, big endian, unless said otherwise. The text of the script depends on the number
+  of rules: what is between `each rule` and `end` stands there for each of them, and so does what is in the braces of EACH.
+  There is no version: whoever knows this text packs the fields for it. ]]
+
+local names, values, call = KEYS, unpack, redis.call
+-- One of several requests fails alone if its tally cannot be read.
+local alone, read = false, redis.pcall
+local unpack = struct.unpack
+-- parts/clock.lua
+-- The server's time.
+-- Reads: call
+-- Sets: clock, now
+local clock = call('TIME')
+local now = clock[1] * 1000000 + clock[2]
+local budget = 811008
+local codes, waits = {}, {}
+local done = 0
+
+for group = 1, #ARGV do
+  local policy = ARGV[group]
+  local back_0, span_0, back_1, span_1, behind = unpack('>I5I7I5I7', policy)
+  local reach, most, weight, ttl, ranges, entry, slot, apart
+
+  local first = done + 1
+  done = done + unpack('>I2', policy, #policy - 2)
+  for index = first, done do
+    local name = names[index]
+    -- parts/windows.lua
+    -- Decides a request whose rules are windows, and charges it. In most logs every call weighs 1: then one look for each rule
+    -- tells how long to wait.
+    -- Reads: call, unpack, now, alone, read, name, policy, behind, back_RULE, span_RULE, reach, most, weight, ttl, ranges,
+    -- Reads: entry, slot, apart, budget, RULE
+    -- Sets: now, reach, most, weight, ttl, ranges, entry, slot, apart, code, wait, budget
+    local code, wait = 255, 0
+    local value = read('GETRANGE', name, '-374', '-1')
+    local size = #value
+    local last
+    if size % 11 > 0 then
+      last = 72057594037927936
+    elseif size > 0 then
+      last = unpack('>I7', value, size - 10)
+    else
+      last = value.err and 72057594037927936 or 0
+    end
+
+    -- Otherwise, more is to be known of it.
+    if last <= now then
+      local absent
+      -- parts/plain_window.lua
+      -- A window of a log whose calls all weigh 1: one look at the entry that matters tells how long to wait. Of a long log, it may
+      -- be before what was read. Where no entry is `absent` bytes before the end, none is further back.
+      -- Reads: call, unpack, now, name, policy, behind, back_0, span_0, ranges, value, size, absent, code, wait, 0
+      -- Sets: ranges, absent, code, wait
+      if size > back_0 then
+        local due = unpack('>I7', value, size - back_0) + span_0 - now
+        -- parts/due.lua
+        -- The window of a rule is full until `due`: a call that has to wait for it longer than for others is denied by it, unless a
+        -- duplicate denies it.
+        -- Reads: policy, due, code, wait, 0
+        -- Sets: code, wait
+        if due > wait then
+          wait = due
+          if code == 255 or code >= string.byte(policy, -1) then code = 0 end
+        end
+      elseif size == 374 and (not absent or back_0 < absent) then
+        ranges = ranges or { unpack('>sssss', policy, behind + 15) }
+        local bytes = call('GETRANGE', name, ranges[2 * 0 + 2], ranges[2 * 0 + 3])
+        -- The range is cut short where it begins before the string.
+        if #bytes == 7 then
+          local due = unpack('>I7', bytes) + span_0 - now
+          -- parts/due.lua
+          -- The window of a rule is full until `due`: a call that has to wait for it longer than for others is denied by it, unless a
+          -- duplicate denies it.
+          -- Reads: policy, due, code, wait, 0
+          -- Sets: code, wait
+          if due > wait then
+            wait = due
+            if code == 255 or code >= string.byte(policy, -1) then code = 0 end
+          end
+        else
+          absent = back_0
+        end
+      end
+      -- parts/plain_window.lua
+      -- A window of a log whose calls all weigh 1: one look at the entry that matters tells how long to wait. Of a long log, it may
+      -- be before what was read. Where no entry is `absent` bytes before the end, none is further back.
+      -- Reads: call, unpack, now, name, policy, behind, back_1, span_1, ranges, value, size, absent, code, wait, 1
+      -- Sets: ranges, absent, code, wait
+      if size > back_1 then
+        local due = unpack('>I7', value, size - back_1) + span_1 - now
+        -- parts/due.lua
+        -- The window of a rule is full until `due`: a call that has to wait for it longer than for others is denied by it, unless a
+        -- duplicate denies it.
+        -- Reads: policy, due, code, wait, 1
+        -- Sets: code, wait
+        if due > wait then
+          wait = due
+          if code == 255 or code >= string.byte(policy, -1) then code = 1 end
+        end
+      elseif size == 374 and (not absent or back_1 < absent) then
+        ranges = ranges or { unpack('>sssss', policy, behind + 15) }
+        local bytes = call('GETRANGE', name, ranges[2 * 1 + 2], ranges[2 * 1 + 3])
+        -- The range is cut short where it begins before the string.
+        if #bytes == 7 then
+          local due = unpack('>I7', bytes) + span_1 - now
+          -- parts/due.lua
+          -- The window of a rule is full until `due`: a call that has to wait for it longer than for others is denied by it, unless a
+          -- duplicate denies it.
+          -- Reads: policy, due, code, wait, 1
+          -- Sets: code, wait
+          if due > wait then
+            wait = due
+            if code == 255 or code >= string.byte(policy, -1) then code = 1 end
+          end
+        else
+          absent = back_1
+        end
+      end
+    end
+
+    if code == 255 then
+      -- parts/terms.lua
+      -- More fields of a policy, once a call needs them. `slot` is when the period began in which the TTL of a tally is renewed
+      -- only once, `entry` logs a call of now that weighs 1, if it has an entry of its own: it has if the call before is earlier
+      -- than `apart`.
+      -- Reads: unpack, now, policy, behind, slot
+      -- Sets: reach, most, weight, entry, slot, apart
+      if not slot then
+        reach, most, weight = unpack('>I7I4I4', policy, behind)
+        entry = struct.pack('>I7I4', now, 0)
+        slot = now - now % (reach <= 3600000000 and reach or reach / 8)
+        apart = weight == 1 and now - reach / 65536 - 1 or 0
+      end
+      if last < apart then
+        if last < slot then
+          -- parts/ttl.lua
+          -- The TTL of a tally, once a call needs it.
+          -- Reads: unpack, policy, behind, ttl
+          -- Sets: ttl
+          ttl = ttl or unpack('>s', policy, behind + 15)
+        end
+        if last < slot and last <= now - reach then
+          call('SET', name, string.rep('\0', 11) .. entry, 'PX', ttl)
+        else
+          local bytes = call('APPEND', name, entry)
+          if last < slot then call('PEXPIRE', name, ttl) end
+          if bytes > most and bytes / 11 % 32 == 0 then
+            -- parts/ttl.lua
+            -- The TTL of a tally, once a call needs it.
+            -- Reads: unpack, policy, behind, ttl
+            -- Sets: ttl
+            ttl = ttl or unpack('>s', policy, behind + 15)
+            local head, head_bytes, tail, surplus, base, pieces = '', 0, value, 0, 0, nil
+            local entries = bytes / 11 - 1
+            -- parts/clean_up.lua
+            -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
+            -- policy is rolled out, the other one may allow more. The last of them stays as the first entry, for its surplus.
+            -- One script call drops no more than it has time for; a log of which most is to be dropped has all of it.
+            -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
+            -- Sets: entries, budget, pieces
+            if budget > 32768 then
+              local horizon, beside = now - reach, -1
+              -- parts/search.lua
+              -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
+              -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
+              -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
+              -- searches of several windows begin alike.
+              -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
+              -- Sets: first, time, weight, pieces
+              local first, time, weight = entries, nil, nil
+              do
+                local low, before = 0, base
+                local block, begin = tail, entries - #tail / 11
+                local middle = begin > 0 and begin or math.floor(first / 2)
+                while first - low > 1 do
+                  if middle < begin and first - low <= 64 then
+                    begin = low
+                    local from = head_bytes + low * 11
+                    block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
+                  end
+                  local piece, at = block, (middle - begin) * 11
+                  if middle < begin then
+                    pieces = pieces or {}
+                    piece, at = pieces[middle], 0
+                    if not piece then
+                      local from = head_bytes + middle * 11
+                      piece = call('GETRANGE', name, from, from + 11 - 1)
+                      pieces[middle] = piece
+                    end
+                  end
+                  local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                  local hit = mark % 128 * 2 ^ 48 + rest
+                  if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
+                    first, time = middle, hit
+                  else
+                    low, before = middle, sum
+                  end
+                  middle = math.floor((low + first) / 2)
+                end
+                weight = (entries - first + surplus - before) % 2 ^ 32
+              end
+              local copied = (entries - first + 1) * 11 + 32768
+              if first > 1 and (copied <= budget or budget == 811008 and first > entries / 2) then
+                budget = budget - copied
+                -- There is room for the head in front of what is kept.
+                call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
+                call('SETRANGE', name, 0, head .. string.rep('\0', 7))
+                entries, pieces = entries - first + 1, nil
+              end
+            end
+          end
+        end
+      else
+        -- parts/ttl.lua
+        -- The TTL of a tally, once a call needs it.
+        -- Reads: unpack, policy, behind, ttl
+        -- Sets: ttl
+        ttl = ttl or unpack('>s', policy, behind + 15)
+        -- parts/unusual.lua
+        -- A call that may share an entry, weighs other than 1 or meets calls that do, or whose tally is none or is later than now:
+        -- what decide.lua does.
+        -- Reads: call, unpack, now, alone, read, name, value, policy, reach, most, weight, ttl, last, wait, code, budget
+        -- Sets: now, entry, wait, code, last, budget, value
+        local is_decided, never = last <= now, 1 / 0
+        local from, want = '-374', 374
+        local head, head_bytes, cell_bytes, fault = '', 0, 0, nil
+        local tail, entries, weighed, surplus, base, total, pieces
+        local begun = now
+        -- parts/read.lua
+        -- Reads a tally, with as few commands as that takes. It is a string in three parts:
+        --   the cells  for each rule that is no sliding window, in the order of the rules: see parts/cell.lua
+        --   the ban    where denials lead to one: when it began, when it ends, the number of the next slot, and the slots, each
+        --              with the time of a denial
+        --   the log    the calls that the sliding windows admitted: see parts/weights.lua
+        -- `head` is the cells and the ban, `tail` the end of the log: whole entries, of which the first may be there for its
+        -- surplus alone. `entries` is the number of all of them (nil where it is unknown), `last` the time of the last one,
+        -- `latest` the latest time of all. No time is as late as 2^53. Text is: each of its characters is at least a space.
+        -- What is a little later than now makes that the time. What is much later is forgotten before anything is decided, and then
+        -- the tally is read again.
+        -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
+        -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, base, total, pieces, budget, fault
+        local latest
+        repeat
+          head, tail, entries, last, latest, pieces = '', '', 0, 0, 0, nil
+          value = value or read('GETRANGE', name, from, '-1')
+          if not alone and value.err or #value > 0 and #value < head_bytes then
+            fault = -3
+          elseif #value < want then
+            if head_bytes > 0 then
+              head = string.sub(value, 1, head_bytes)
+              tail = string.sub(value, head_bytes + 1)
+            else
+              tail = value
+            end
+            entries = #tail / 11
+          elseif head_bytes > 0 then
+            head = call('GETRANGE', name, 0, head_bytes - 1)
+            tail = string.sub(value, head_bytes + 1)
+            entries = (call('STRLEN', name) - head_bytes) / 11
+          else
+            tail = value
+            entries = nil
+          end
+          if #tail % 11 > 0 then
+            fault = -3
+          elseif #tail > 0 then
+            last = unpack('>I7', tail, #tail - 11 + 1)
+          end
+          -- parts/weights.lua
+          -- What the calls in a log weigh. Each entry has two fields:
+          --   time     when the call was admitted; its first bit is set where this entry or one before it weighs other than 1
+          --   surplus  the sum of the weights up to this entry, without 1 for each of them (4 bytes, modulo 2^32)
+          -- The first entry is no call: its time is 0, and the surplus counts from its own. So in a log whose calls all weigh 1,
+          -- every surplus is 0. Entries may share the time of the one before; times never decrease.
+          -- `weighed` tells whether that bit is set for the last entry, `surplus` is that of the last entry, `base` that of the
+          -- first, and `total` the weight of all; they are only set where a call may weigh other than 1.
+          -- Reads: call, unpack, name, head_bytes, tail, entries, last
+          -- Sets: entries, last, weighed, surplus, base, total, fault
+          weighed = last >= 2 ^ 55
+          surplus, base, total = 0, 0, nil
+          if weighed then
+            local mark, rest
+            mark, rest, surplus = unpack('>BI6I4', tail, #tail - 11 + 1)
+            last = mark % 128 * 2 ^ 48 + rest
+            entries = entries or call('STRLEN', name) / 11
+            local first = tail
+            if #tail < entries * 11 then
+              first = call('GETRANGE', name, head_bytes, head_bytes + 11 - 1)
+            end
+            local nothing
+            nothing, base = unpack('>I7I4', first)
+            total = (entries - 1 + surplus - base) % 2 ^ 32
+            -- Text may have the bit set, but never begins like a log.
+            if nothing > 0 or entries % 1 > 0 then fault = -3 end
+          end
+          latest = last
+          for cell = 1, #head > 0 and cell_bytes or 0, 21 do
+            local stamp = unpack('>I7', head, cell)
+            if stamp > latest then latest = stamp end
+          end
+          if latest >= 2 ^ 53 then fault = -3 end
+          if fault then
+            -- Nothing of it is believed.
+          elseif latest > now + 128000 then
+            -- parts/forget_future.lua
+            -- Forgets what is later than now: it was written before the clock was set back, and would block for too long. One script
+            -- call forgets whole tallies, at least one. After a long one, or where there is no time for another, the caller asks again.
+            -- Reads: call, unpack, now, name, ttl, cell_bytes, head_bytes, head, tail, entries, surplus, base, pieces, budget
+            -- Sets: value, entries, pieces, budget, fault
+            if budget <= 32768 then
+              fault = -2
+            else
+              local kept = {}
+              for cell = 1, cell_bytes, 21 do
+                local past = unpack('>I7', head, cell) <= now
+                kept[#kept + 1] = past and string.sub(head, cell, cell + 21 - 1) or string.rep('\0', 21)
+              end
+              entries = entries or call('STRLEN', name) / 11
+              local horizon, beside = now, -1
+              -- parts/search.lua
+              -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
+              -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
+              -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
+              -- searches of several windows begin alike.
+              -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
+              -- Sets: first, time, weight, pieces
+              local first, time, weight = entries, nil, nil
+              do
+                local low, before = 0, base
+                local block, begin = tail, entries - #tail / 11
+                local middle = begin > 0 and begin or math.floor(first / 2)
+                while first - low > 1 do
+                  if middle < begin and first - low <= 64 then
+                    begin = low
+                    local from = head_bytes + low * 11
+                    block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
+                  end
+                  local piece, at = block, (middle - begin) * 11
+                  if middle < begin then
+                    pieces = pieces or {}
+                    piece, at = pieces[middle], 0
+                    if not piece then
+                      local from = head_bytes + middle * 11
+                      piece = call('GETRANGE', name, from, from + 11 - 1)
+                      pieces[middle] = piece
+                    end
+                  end
+                  local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                  local hit = mark % 128 * 2 ^ 48 + rest
+                  if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
+                    first, time = middle, hit
+                  else
+                    low, before = middle, sum
+                  end
+                  middle = math.floor((low + first) / 2)
+                end
+                weight = (entries - first + surplus - before) % 2 ^ 32
+              end
+              local copied = first * 11 + 32768
+              if copied > budget and budget < 811008 then
+                fault = -2
+              else
+                budget = budget - copied
+                value = call('GETRANGE', name, 0, head_bytes + first * 11 - 1)
+                call('SET', name, value, 'PX', ttl)
+                if cell_bytes > 0 then call('SETRANGE', name, 0, table.concat(kept)) end
+                value = nil
+                -- After a long one, there is no time for more than that.
+                if budget < 811008 / 2 then fault = -2 end
+              end
+            end
+          elseif latest > now then
+            now = latest
+          end
+          if fault then head, tail, entries, last, latest, weighed = '', '', 0, 0, 0, false end
+        until latest <= now
+        if now > begun then
+          -- All of several requests are answered with one time, so this one is to be asked alone.
+          if alone then entry = struct.pack('>I7I4', now, 0) else now, fault = begun, -2 end
+        end
+        for rule = 0, (is_decided or fault) and -1 or 2 - 1 do
+          local back, span = unpack('>I5I7', policy, 12 * rule + 1)
+          local beside, hit, duplicates = (back + 1) / 11 - 1, last, string.byte(policy, -1)
+          if rule >= duplicates then
+            -- parts/in_the_way.lua
+            -- The newest entry that leaves too little room for a call, as more than `beside` counts from it on: `hit` is its time, or
+            -- 0 where there is none. If all calls weigh the same, one look finds it.
+            -- Reads: call, unpack, never, name, head_bytes, tail, entries, weighed, surplus, base, total, beside,
+            -- Reads: pieces
+            -- Sets: hit, pieces
+            hit = 0
+            if not weighed then
+              local back = (beside + 1) * 11
+              if back <= #tail then
+                hit = unpack('>I7', tail, #tail - back + 1)
+              elseif not entries or back < entries * 11 then
+                local bytes = call('GETRANGE', name, -back, 7 - 1 - back)
+                -- The range is cut short where it begins before the string.
+                if #bytes == 7 then hit = unpack('>I7', bytes) end
+              end
+            elseif total > beside then
+              local each = (1 + surplus - unpack('>I4', tail, #tail - 11 - 3)) % 2 ^ 32
+              local nth = each > 0 and (beside - beside % each) / each + 1 or entries
+              local found = false
+              if nth < entries then
+                -- With the surplus of the entry before it.
+                local piece, at = tail, #tail - nth * 11 - 4
+                if at < 0 then
+                  at = head_bytes + (entries - nth) * 11 - 4
+                  piece, at = call('GETRANGE', name, at, at + 11 + 3), 0
+                end
+                local before, mark, rest, sum = unpack('>I4BI6I4', piece, at + 1)
+                found = (nth + surplus - before) % 2 ^ 32 > beside and (nth - 1 + surplus - sum) % 2 ^ 32 <= beside
+                if found then hit = mark % 128 * 2 ^ 48 + rest end
+              end
+              if not found then
+                local horizon = never
+                -- parts/search.lua
+                -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
+                -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
+                -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
+                -- searches of several windows begin alike.
+                -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
+                -- Sets: first, time, weight, pieces
+                local first, time, weight = entries, nil, nil
+                do
+                  local low, before = 0, base
+                  local block, begin = tail, entries - #tail / 11
+                  local middle = begin > 0 and begin or math.floor(first / 2)
+                  while first - low > 1 do
+                    if middle < begin and first - low <= 64 then
+                      begin = low
+                      local from = head_bytes + low * 11
+                      block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
+                    end
+                    local piece, at = block, (middle - begin) * 11
+                    if middle < begin then
+                      pieces = pieces or {}
+                      piece, at = pieces[middle], 0
+                      if not piece then
+                        local from = head_bytes + middle * 11
+                        piece = call('GETRANGE', name, from, from + 11 - 1)
+                        pieces[middle] = piece
+                      end
+                    end
+                    local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                    local hit = mark % 128 * 2 ^ 48 + rest
+                    if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
+                      first, time = middle, hit
+                    else
+                      low, before = middle, sum
+                    end
+                    middle = math.floor((low + first) / 2)
+                  end
+                  weight = (entries - first + surplus - before) % 2 ^ 32
+                end
+                hit = time
+              end
+            end
+          end
+          local due = hit + span - now
+          if due > wait then
+            wait = due
+            if code == 255 or code >= duplicates then code = rule end
+          end
+        end
+        if fault then
+          code = fault == -2 and 253 or 254
+        elseif code == 255 then
+          -- parts/log.lua
+          -- Logs a call of that weight. A log in which nothing counts any more begins anew.
+          -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, base, total, reach, most, ttl,
+          -- Reads: weight, budget, pieces
+          -- Sets: entries, weighed, surplus, budget, pieces
+          local is_over = last <= now - reach
+          local shares = false
+          if is_over then
+            weighed, surplus = false, 0
+          else
+            -- parts/sharing.lua
+            -- Whether a call shares the last entry, whose time is then now: where both are of one microsecond; where nothing of the
+            -- last call counts any more, as it was refunded; and in a dense log, one that holds as many entries that still count as a
+            -- log may, where both are close to each other.
+            -- Reads: call, unpack, now, name, head_bytes, tail, entries, last, weighed, surplus, reach
+            -- Sets: entries, shares
+            local grain = math.ceil(reach / 65536)
+            shares = last == now
+            if not shares and weighed then
+              shares = (1 + surplus - unpack('>I4', tail, #tail - 11 - 3)) % 2 ^ 32 == 0
+            end
+            if not shares and last >= now - now % grain then
+              entries = entries or call('STRLEN', name) / 11
+              if entries > 65536 then
+                local from = head_bytes + (entries - 65536) * 11
+                local mark, rest = unpack('>BI6', call('GETRANGE', name, from, from + 7 - 1))
+                shares = mark % 128 * 2 ^ 48 + rest > now - reach
+              end
+            end
+          end
+
+          local sum = surplus + weight - (shares and 0 or 1)
+          weighed = weighed or shares or weight > 1
+          local entry
+          if weighed then
+            entry = struct.pack('>BI6I4', 128 + math.floor(now / 2 ^ 48), now % 2 ^ 48, sum % 2 ^ 32)
+          else
+            entry = struct.pack('>I7I4', now, 0)
+          end
+
+          if is_over then
+            call('SET', name, head .. string.rep('\0', 11) .. entry, 'PX', ttl)
+          else
+            if total and total + weight >= 2 ^ 32 then
+              -- Sums are exact as long as no difference of two of them is greater, so this cannot wait.
+              local rest = budget
+              budget = math.huge
+              -- parts/clean_up.lua
+              -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
+              -- policy is rolled out, the other one may allow more. The last of them stays as the first entry, for its surplus.
+              -- One script call drops no more than it has time for; a log of which most is to be dropped has all of it.
+              -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
+              -- Sets: entries, budget, pieces
+              if budget > 32768 then
+                local horizon, beside = now - reach, -1
+                -- parts/search.lua
+                -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
+                -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
+                -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
+                -- searches of several windows begin alike.
+                -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
+                -- Sets: first, time, weight, pieces
+                local first, time, weight = entries, nil, nil
+                do
+                  local low, before = 0, base
+                  local block, begin = tail, entries - #tail / 11
+                  local middle = begin > 0 and begin or math.floor(first / 2)
+                  while first - low > 1 do
+                    if middle < begin and first - low <= 64 then
+                      begin = low
+                      local from = head_bytes + low * 11
+                      block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
+                    end
+                    local piece, at = block, (middle - begin) * 11
+                    if middle < begin then
+                      pieces = pieces or {}
+                      piece, at = pieces[middle], 0
+                      if not piece then
+                        local from = head_bytes + middle * 11
+                        piece = call('GETRANGE', name, from, from + 11 - 1)
+                        pieces[middle] = piece
+                      end
+                    end
+                    local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                    local hit = mark % 128 * 2 ^ 48 + rest
+                    if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
+                      first, time = middle, hit
+                    else
+                      low, before = middle, sum
+                    end
+                    middle = math.floor((low + first) / 2)
+                  end
+                  weight = (entries - first + surplus - before) % 2 ^ 32
+                end
+                local copied = (entries - first + 1) * 11 + 32768
+                if first > 1 and (copied <= budget or budget == 811008 and first > entries / 2) then
+                  budget = budget - copied
+                  -- There is room for the head in front of what is kept.
+                  call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
+                  call('SETRANGE', name, 0, head .. string.rep('\0', 7))
+                  entries, pieces = entries - first + 1, nil
+                end
+              end
+              budget = rest - entries * 11
+            end
+            if head_bytes > 0 then call('SETRANGE', name, 0, head) end
+            local bytes = 0
+            if shares then
+              entries = entries or call('STRLEN', name) / 11
+              call('SETRANGE', name, head_bytes + (entries - 1) * 11, entry)
+            else
+              bytes = call('APPEND', name, entry)
+            end
+            -- The TTL of a log alone is long enough to be renewed by the first call of each such period.
+            local period = reach <= 3600000000 and reach or reach / 8
+            if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
+            entries = (bytes - head_bytes) / 11 - 1
+            if bytes > most and (entries + 1) % 32 == 0 then
+              -- parts/clean_up.lua
+              -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
+              -- policy is rolled out, the other one may allow more. The last of them stays as the first entry, for its surplus.
+              -- One script call drops no more than it has time for; a log of which most is to be dropped has all of it.
+              -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
+              -- Sets: entries, budget, pieces
+              if budget > 32768 then
+                local horizon, beside = now - reach, -1
+                -- parts/search.lua
+                -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
+                -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
+                -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
+                -- searches of several windows begin alike.
+                -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
+                -- Sets: first, time, weight, pieces
+                local first, time, weight = entries, nil, nil
+                do
+                  local low, before = 0, base
+                  local block, begin = tail, entries - #tail / 11
+                  local middle = begin > 0 and begin or math.floor(first / 2)
+                  while first - low > 1 do
+                    if middle < begin and first - low <= 64 then
+                      begin = low
+                      local from = head_bytes + low * 11
+                      block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
+                    end
+                    local piece, at = block, (middle - begin) * 11
+                    if middle < begin then
+                      pieces = pieces or {}
+                      piece, at = pieces[middle], 0
+                      if not piece then
+                        local from = head_bytes + middle * 11
+                        piece = call('GETRANGE', name, from, from + 11 - 1)
+                        pieces[middle] = piece
+                      end
+                    end
+                    local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                    local hit = mark % 128 * 2 ^ 48 + rest
+                    if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
+                      first, time = middle, hit
+                    else
+                      low, before = middle, sum
+                    end
+                    middle = math.floor((low + first) / 2)
+                  end
+                  weight = (entries - first + surplus - before) % 2 ^ 32
+                end
+                local copied = (entries - first + 1) * 11 + 32768
+                if first > 1 and (copied <= budget or budget == 811008 and first > entries / 2) then
+                  budget = budget - copied
+                  -- There is room for the head in front of what is kept.
+                  call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
+                  call('SETRANGE', name, 0, head .. string.rep('\0', 7))
+                  entries, pieces = entries - first + 1, nil
+                end
+              end
+            end
+          end
+        end
+      end
+    end
+    codes[index] = code
+    if wait > 0 then waits[#waits + 1] = wait end
+  end
+end
+
+local answer = struct.pack('>I7', now) .. string.char(values(codes))
+if #waits > 0 then answer = answer .. struct.pack('>' .. string.rep('I7', #waits), values(waits)) end
+return answer

@@ -1,0 +1,108 @@
+//! A call: its policy and its subject, and the options that it has.
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+
+use crate::attr::Amount;
+use crate::diagnostic::SpanRange;
+use crate::expand::context::{Expansion, Target, borrowed, quote_hygienic};
+use crate::expand::policy::duration;
+use crate::expand::subject::texts;
+use crate::model::RuleModel;
+use crate::template::Template;
+
+impl Expansion<'_> {
+    /// Decides the call.
+    pub(super) fn entering(self) -> TokenStream {
+        if self.model.policy.is_none() && self.options().is_empty() {
+            let values = self.values(self.model.key.as_ref());
+            return quote_hygienic!(TALLYGATE_POLICY.enter(#values));
+        }
+        let call = self.call();
+        quote_hygienic!(#call.enter())
+    }
+
+    /// Makes up the call.
+    pub(super) fn call(self) -> TokenStream {
+        let key = self.model.key.as_ref();
+        let values = self.values_now(key);
+        let options = self.options();
+        let Some(policy) = &self.model.policy else {
+            return quote_hygienic!(TALLYGATE_POLICY.call(#values) #options);
+        };
+        let private = self.private();
+        let policy = borrowed(&self.function.in_scope(policy), SpanRange::of_tokens(policy));
+        let texts = texts(key);
+        quote_hygienic!(#private::call([#policy], #texts, #values) #options)
+    }
+
+    /// Returns the values of a key, as far as it is rendered now.
+    fn values_now(self, key: Option<&Template>) -> TokenStream {
+        if self.has_late_keys() { quote_hygienic!(()) } else { self.values(key) }
+    }
+
+    /// Evaluates the limiter that the user named, for some code, after which no temporary of its expression is left.
+    pub(super) fn with_limiter(self, code: TokenStream) -> TokenStream {
+        let Some(limiter) = &self.model.limiter else { return code };
+        let private = self.private();
+        let borrowed = borrowed(&self.function.in_scope(limiter), SpanRange::of_tokens(limiter));
+        quote_hygienic! {
+            match #private::limiter([#borrowed]) {
+                tallygate_limiter => #code
+            }
+        }
+    }
+
+    /// Returns the options of the call, as the calls of methods.
+    fn options(self) -> TokenStream {
+        let limiter = self.model.limiter.as_ref().map(|_| quote_hygienic!(.limiter(tallygate_limiter)));
+        let counts = self.counts();
+        let cost = self.model.cost.as_ref().map(|cost| self.cost(cost));
+        let subjects = self.other_subjects();
+        let handling = (self.target == Target::Limited).then(|| self.handling());
+        quote_hygienic!(#limiter #counts #cost #(#subjects)* #handling)
+    }
+
+    /// Evaluates the counts of all rules, if one of them varies.
+    fn counts(self) -> Option<TokenStream> {
+        let rules = &self.model.rules;
+        let count = |model: &RuleModel| match &model.count {
+            Some(varying) => self.function.in_scope(varying),
+            None => model.rule.count().into_token_stream(),
+        };
+        let counts = rules.iter().map(count);
+        rules.iter().any(|rule| rule.count.is_some()).then(|| quote_hygienic!(.counts([#(#counts),*])))
+    }
+
+    /// A cost that depends on the arguments may depend on the client, which must not get free calls by that.
+    fn cost(self, cost: &Amount) -> TokenStream {
+        match cost {
+            Amount::Literal(cost) => quote_hygienic!(.cost([#cost])),
+            Amount::Expression(cost) => {
+                let cost = self.function.in_scope(cost);
+                if self.model.allow_zero_cost.is_some() {
+                    quote_hygienic!(.cost([#cost]))
+                } else {
+                    quote_hygienic!(.cost_or_one([#cost]))
+                }
+            }
+        }
+    }
+
+    fn other_subjects(self) -> Vec<TokenStream> {
+        let subject = |label: &str, key| {
+            let (texts, values) = (texts(key), self.values_now(key));
+            quote_hygienic!(.subject(#label, #texts, #values))
+        };
+        self.model.other_subjects().into_iter().map(|other| subject(other.label, other.key)).collect()
+    }
+
+    /// Returns how a denied or finished call is handled. Who gets the check of a call handles it by hand.
+    fn handling(self) -> TokenStream {
+        let model = self.model;
+        let wait = model.wait.as_ref().map(|wait| duration(wait.value)).map(|wait| quote_hygienic!(.wait(#wait)));
+        let refundable = model.is_refundable().then(|| quote_hygienic!(.refundable()));
+        let shadow = model.shadow.map(|_| quote_hygienic!(.shadow()));
+        quote_hygienic!(#wait #refundable #shadow)
+    }
+}

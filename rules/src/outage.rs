@@ -1,0 +1,115 @@
+//! What becomes of calls while Redis is away.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::nearest::nearest;
+
+/// What becomes of calls while Redis is away: while it cannot be reached, or cannot decide for the moment.
+///
+/// A mistake, such as a wrong password or a missing permission, admits no call, whatever is set.
+///
+/// # Examples
+///
+/// ```
+/// use tallygate_rules::OnOutage;
+///
+/// assert_eq!("local".parse(), Ok(OnOutage::Local));
+/// let error = "lokal".parse::<OnOutage>().unwrap_err();
+/// assert_eq!(error.to_string(), "unknown `on_outage`: `lokal`; did you mean `local`?");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnOutage {
+    /// They are rejected. No call is admitted that was not decided.
+    #[default]
+    Deny,
+    /// This process decides them, by the same rules and by what it has admitted itself in outages. Calls that fail with an
+    /// error that is not known are decided so, too.
+    Local,
+    /// They are admitted, and not counted. Calls that fail with an error that is not known are rejected.
+    Allow,
+}
+
+/// The words of other libraries.
+const SYNONYMS: [(&str, OnOutage); 8] = [
+    ("closed", OnOutage::Deny),
+    ("fail_closed", OnOutage::Deny),
+    ("reject", OnOutage::Deny),
+    ("memory", OnOutage::Local),
+    ("in_memory", OnOutage::Local),
+    ("standby", OnOutage::Local),
+    ("open", OnOutage::Allow),
+    ("fail_open", OnOutage::Allow),
+];
+
+impl OnOutage {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Deny, Self::Local, Self::Allow];
+
+    /// Returns the name, as it is written in the attribute.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Local => "local",
+            Self::Allow => "allow",
+        }
+    }
+}
+
+impl fmt::Display for OnOutage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for OnOutage {
+    type Err = OnOutageError;
+
+    fn from_str(text: &str) -> Result<Self, OnOutageError> {
+        Self::ALL.into_iter().find(|known| known.name() == text).ok_or_else(|| OnOutageError { text: text.to_owned() })
+    }
+}
+
+/// A text that is no [`OnOutage`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OnOutageError {
+    text: String,
+}
+
+impl fmt::Display for OnOutageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = OnOutage::ALL.map(OnOutage::name);
+        let synonym = SYNONYMS.iter().find(|(word, _)| *word == self.text).map(|(_, meant)| meant.name());
+        write!(f, "unknown `on_outage`: `{}`; ", self.text)?;
+        match synonym.or_else(|| nearest(&self.text, names)) {
+            Some(meant) => write!(f, "did you mean `{meant}`?"),
+            None => write!(f, "write `{}`", names.join("`, `")),
+        }
+    }
+}
+
+impl std::error::Error for OnOutageError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_is_read_back_and_no_other_text() {
+        for known in OnOutage::ALL {
+            assert_eq!(known.to_string().parse(), Ok(known));
+        }
+        assert!("Deny".parse::<OnOutage>().is_err() && "".parse::<OnOutage>().is_err());
+    }
+
+    #[test]
+    fn an_unknown_word_is_answered_with_what_was_probably_meant() {
+        let remedy = |text: &str| text.parse::<OnOutage>().unwrap_err().to_string();
+        for (text, meant) in [("fail_open", "allow"), ("closed", "deny"), ("locale", "local"), ("DENY", "deny")] {
+            assert!(remedy(text).ends_with(&format!("; did you mean `{meant}`?")), "{text}");
+        }
+        assert_eq!(remedy("sometimes"), "unknown `on_outage`: `sometimes`; write `deny`, `local`, `allow`");
+    }
+}

@@ -1,0 +1,188 @@
+//! Templates: text with placeholders in braces, whose values are filtered.
+
+use crate::alphabet::{is_plain, is_printed};
+use crate::nearest::nearest;
+
+/// A part of a template: the text between two braces, or outside of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// Text, in which `{{` and `}}` have become single braces.
+    Text(String),
+    /// What stands between two braces.
+    Braced(&'a str),
+}
+
+/// Splits a template at its braces.
+///
+/// # Errors
+///
+/// A brace without its counterpart.
+pub fn scan(template: &str) -> Result<Vec<Piece<'_>>, String> {
+    let mut pieces = Vec::new();
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some(at) = rest.find(['{', '}']) {
+        let (before, from) = rest.split_at(at);
+        let (brace, after) = from.split_at(1);
+        text.push_str(before);
+        if let Some(after) = after.strip_prefix(brace) {
+            text.push_str(brace);
+            rest = after;
+            continue;
+        }
+        let closed = if brace == "{" { after.split_once('}') } else { None };
+        let (inner, after) = closed.ok_or_else(|| unpaired(brace))?;
+        if !text.is_empty() {
+            pieces.push(Piece::Text(std::mem::take(&mut text)));
+        }
+        pieces.push(Piece::Braced(inner));
+        rest = after;
+    }
+    text.push_str(rest);
+    if !text.is_empty() {
+        pieces.push(Piece::Text(text));
+    }
+    Ok(pieces)
+}
+
+fn unpaired(brace: &str) -> String {
+    format!("unmatched `{brace}`; write a placeholder like `{{phone}}`, or `{brace}{brace}` for the brace itself")
+}
+
+/// Returns whether the text separates the values on its two sides: whether it contains a byte that no value contains.
+///
+/// Values consist of plain bytes and escapes, text of printed bytes and escapes. Only text contains a space, or most of
+/// the ASCII punctuation.
+#[must_use]
+pub fn is_separator(text: &str) -> bool {
+    text.bytes().any(|byte| is_printed(byte) && !is_plain(byte))
+}
+
+/// A change to a value before it is put in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filter {
+    /// How `Debug` shows it, in place of `Display`.
+    Debug,
+    /// Lower case.
+    Lower,
+    /// No white space around it.
+    Trim,
+    /// A digest in place of it.
+    Hash,
+    /// The network of an address.
+    Subnet,
+}
+
+const FILTERS: [(&str, Filter); 5] = [
+    ("debug", Filter::Debug),
+    ("lower", Filter::Lower),
+    ("trim", Filter::Trim),
+    ("hash", Filter::Hash),
+    ("subnet", Filter::Subnet),
+];
+
+impl Filter {
+    /// Splits what stands between two braces into its value and its filters: `email:trim:lower`.
+    ///
+    /// # Errors
+    ///
+    /// A filter that is unknown or repeated, or that follows one of a later stage.
+    pub fn split(placeholder: &str) -> Result<(&str, Vec<Self>), String> {
+        let mut parts = placeholder.split(':').map(str::trim);
+        let value = parts.next().unwrap_or_default();
+        let filters = parts.map(|name| Self::parse(name, placeholder)).collect::<Result<Vec<_>, _>>()?;
+        check_order(placeholder, &filters)?;
+        Ok((value, filters))
+    }
+
+    fn parse(name: &str, placeholder: &str) -> Result<Self, String> {
+        let known = FILTERS.map(|(known, _)| known);
+        let found = FILTERS.iter().find(|(known, _)| *known == name).map(|&(_, filter)| filter);
+        found.ok_or_else(|| {
+            let remedy = match nearest(name, known) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("the filters are `{}`", known.join("`, `")),
+            };
+            match name {
+                "" => format!("`{{{placeholder}}}` has no filter after its `:`; {remedy}"),
+                _ => format!("`{{{placeholder}}}` has the unknown filter `{name}`; {remedy}"),
+            }
+        })
+    }
+
+    fn name(self) -> &'static str {
+        FILTERS.iter().find(|(_, filter)| *filter == self).map_or("", |(name, _)| name)
+    }
+
+    /// Returns when it is applied: the value becomes text, which is cleaned, then reduced to its network, then hashed.
+    fn stage(self) -> u8 {
+        match self {
+            Self::Debug => 0,
+            Self::Lower | Self::Trim => 1,
+            Self::Subnet => 2,
+            Self::Hash => 3,
+        }
+    }
+}
+
+/// Refuses a filter that is repeated, or that comes after the filter of a later stage.
+fn check_order(placeholder: &str, filters: &[Filter]) -> Result<(), String> {
+    let mut ordered: Vec<Filter> = Vec::new();
+    let mut mistake = None;
+    for &filter in filters {
+        let name = filter.name();
+        if ordered.contains(&filter) {
+            mistake.get_or_insert_with(|| format!("has the filter `{name}` twice"));
+            continue;
+        }
+        if let Some(later) = ordered.iter().find(|earlier| earlier.stage() > filter.stage()) {
+            mistake.get_or_insert_with(|| format!("applies `{name}` to the result of `{}`", later.name()));
+        }
+        ordered.push(filter);
+    }
+    let Some(mistake) = mistake else { return Ok(()) };
+    ordered.sort_by_key(|filter| filter.stage());
+    let value = placeholder.split(':').next().unwrap_or_default().trim();
+    let names: Vec<_> = ordered.into_iter().map(Filter::name).collect();
+    Err(format!("`{{{placeholder}}}` {mistake}; write `{{{value}:{}}}`", names.join(":")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_is_split_at_its_braces() {
+        let text = |text: &str| Piece::Text(text.to_owned());
+        assert_eq!(scan("a{b}{{c}}{d}"), Ok(vec![text("a"), Piece::Braced("b"), text("{c}"), Piece::Braced("d")]));
+        assert_eq!(scan(""), Ok(vec![]));
+        for unpaired in ["{", "}", "a{b", "a}b", "{a}}"] {
+            assert!(scan(unpaired).unwrap_err().starts_with("unmatched `"), "{unpaired}");
+        }
+    }
+
+    #[test]
+    fn a_placeholder_is_split_into_its_value_and_its_filters() {
+        assert_eq!(Filter::split("email : trim:lower"), Ok(("email", vec![Filter::Trim, Filter::Lower])));
+        assert_eq!(Filter::split("@ip"), Ok(("@ip", vec![])));
+        let mistakes = [
+            ("a:tirm", "`{a:tirm}` has the unknown filter `tirm`; did you mean `trim`?"),
+            ("a:", "`{a:}` has no filter after its `:`; the filters are `debug`, `lower`, `trim`, `hash`, `subnet`"),
+            ("a:trim:trim", "`{a:trim:trim}` has the filter `trim` twice; write `{a:trim}`"),
+            ("a:hash:lower", "`{a:hash:lower}` applies `lower` to the result of `hash`; write `{a:lower:hash}`"),
+        ];
+        for (placeholder, mistake) in mistakes {
+            assert_eq!(Filter::split(placeholder), Err(mistake.to_owned()));
+        }
+    }
+
+    #[test]
+    fn only_a_byte_that_no_value_contains_separates() {
+        for text in [":", "/", "-:", " ", "{", "a=b", "é:"] {
+            assert!(is_separator(text), "{text}");
+        }
+        for text in ["", "a", "0", ".", "_", "@", "+", "~", "-", "%", "!", "é", "\n"] {
+            assert!(!is_separator(text), "{text}");
+        }
+    }
+}

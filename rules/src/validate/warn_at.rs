@@ -1,0 +1,64 @@
+//! The check of a policy's `warn_at`.
+
+use crate::algorithm::Role;
+use crate::error::{Field, Mistake, RuleError};
+use crate::rule::Rule;
+
+/// Finds the mistake in the share of a limit from which a subject is near it.
+///
+/// # Errors
+///
+/// It is not between 0 and 1, or none of the rules can have a subject near its limit: they are against duplicates, or have a
+/// count of 1, which one call uses up.
+pub fn validate_warn_at<'a>(share: f64, rules: impl IntoIterator<Item = &'a Rule>) -> Result<(), RuleError> {
+    let mut rules = rules.into_iter().peekable();
+    let mistake = if !(share > 0.0 && share < 1.0) {
+        "`warn_at` must be more than 0 and less than 1, like `warn_at = 0.8`"
+    } else if rules.peek().is_some() && !rules.any(has_near) {
+        "`warn_at` needs a rule with a `count` of 2 or more: one call uses up the others; add such a rule, or remove it"
+    } else {
+        return Ok(());
+    };
+    Err(Mistake::new(Field::WarnAt, mistake).in_policy())
+}
+
+/// Whether a subject can be near the limit of the rule before it has used it up.
+fn has_near(rule: &Rule) -> bool {
+    let is_used_up_at_once = !rule.is_varying() && rule.capacity().unwrap_or(rule.count()) < 2;
+    rule.role() != Role::Duplicate && !is_used_up_at_once
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn mistake(share: f64, rules: &[Rule]) -> String {
+        let error = validate_warn_at(share, rules).unwrap_err();
+        assert_eq!((error.field(), error.position()), (Field::WarnAt, None));
+        error.to_string()
+    }
+
+    #[test]
+    fn a_share_is_between_0_and_1() {
+        let rules = [Rule::sliding_window(10, MINUTE)];
+        assert!(validate_warn_at(0.001, &rules).is_ok() && validate_warn_at(0.999, &rules).is_ok());
+        for share in [0.0, 1.0, -0.5, 80.0, f64::NAN, f64::INFINITY] {
+            let mistake = mistake(share, &rules);
+            assert_eq!(mistake, "`warn_at` must be more than 0 and less than 1, like `warn_at = 0.8`");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_one_call_uses_up_has_nothing_to_warn_of() {
+        let (once, twice) = (Rule::sliding_window(1, MINUTE), Rule::sliding_window(2, 2 * MINUTE));
+        let rules = [once.clone(), Rule::duplicate(MINUTE)];
+        assert!(mistake(0.8, &rules).contains("needs a rule with a `count` of 2 or more"));
+        assert!(validate_warn_at(0.8, &[once, twice]).is_ok());
+        // That there is no rule is a mistake of its own.
+        assert!(validate_warn_at(0.8, &[]).is_ok());
+    }
+}

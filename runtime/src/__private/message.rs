@@ -1,0 +1,75 @@
+//! Rendering the message of a rejection.
+
+use std::fmt::Write as _;
+
+use tallygate_rules::format_duration;
+
+use super::values::Value;
+use crate::decision::{Rejection, RejectionKind, RoundedUp};
+
+/// Adds text to a message.
+pub fn push_text(message: &mut String, text: &'static str) {
+    message.push_str(text);
+}
+
+/// Adds the value of a placeholder to a message, as it is.
+pub fn push_shown(message: &mut String, value: &(impl Value + ?Sized)) {
+    // Only the value's own `Display` can fail; what it wrote until then is its rendering.
+    let _ = write!(message, "{value}");
+}
+
+/// Adds a value to a message that was rendered before the call was decided.
+#[allow(clippy::needless_pass_by_value, reason = "a future that says it has it, and no borrow of it")]
+pub fn push_string(message: &mut String, value: String) {
+    message.push_str(&value);
+}
+
+/// Adds how long to wait: `42s`, or `never` if waiting will not help.
+pub fn push_retry_after(message: &mut String, rejection: &Rejection) {
+    match rejection.retry_after() {
+        Some(wait) => push_shown(message, &RoundedUp(wait)),
+        None => message.push_str("never"),
+    }
+}
+
+/// Adds the count of the rule that denied the call.
+pub fn push_count(message: &mut String, rejection: &Rejection) {
+    if let Some(rule) = rejection.rule() {
+        push_shown(message, &rule.count());
+    }
+}
+
+/// Adds the window of the rule that denied the call: `1m`, or the schedule; of a limit on calls under way, the length of a
+/// lease.
+pub fn push_per(message: &mut String, rejection: &Rejection) {
+    let Some(limiting) = rejection.rule() else { return };
+    #[cfg(feature = "cron")]
+    if let tallygate_rules::Algorithm::Cron { schedule } = limiting.rule().algorithm() {
+        push_shown(message, schedule);
+    }
+    let duration = limiting.per().or_else(|| limiting.rule().lease());
+    message.push_str(&duration.map(format_duration).unwrap_or_default());
+}
+
+/// Adds the name of the rule that denied the call, or the rule in words if it has none.
+pub fn push_rule(message: &mut String, rejection: &Rejection) {
+    if let Some(rule) = rejection.rule() {
+        match rule.name() {
+            Some(name) => message.push_str(name),
+            None => push_shown(message, rule.rule()),
+        }
+    }
+}
+
+/// Returns the position of the function's own rule that denied the call, or `None` if it was no rule. A rule of an override
+/// that stands for none of them has a position that none of them has, so that it gets no message of theirs.
+#[must_use]
+pub fn denying_rule(rejection: &Rejection) -> Option<usize> {
+    rejection.rule().map(|rule| rule.replaced().unwrap_or(usize::MAX))
+}
+
+/// Returns whether it was a ban that rejected the call.
+#[must_use]
+pub fn is_ban(rejection: &Rejection) -> bool {
+    rejection.kind() == RejectionKind::Banned
+}

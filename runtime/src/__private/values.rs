@@ -1,0 +1,129 @@
+//! The values of placeholders, and the subject that they are rendered into.
+
+use std::fmt::{Debug, Display};
+use std::slice;
+
+use crate::limiter::Limiter;
+use crate::subject::{Subject, filters};
+
+/// The text of a key: what stands before each value, and after the last one. The attribute has escaped it.
+pub(super) type Texts = &'static [&'static str];
+
+/// A value that a placeholder can show.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be shown by a placeholder",
+    label = "a placeholder's value is `Display`",
+    note = "name a field or a method that is, like `{{user.id}}` or `{{user.name()}}`",
+    note = "or show what `Debug` shows, like `{{form:debug}}`",
+    note = "for an `Option`, show a default in place of `None`, like `{{name.as_deref().unwrap_or_default()}}`"
+)]
+pub trait Value: Display {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Display + ?Sized> Value for T {}
+
+/// The values of a key: one of them, or a tuple of several.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be shown by a placeholder",
+    label = "a placeholder's value is `Display`",
+    note = "name a field or a method that is, like `{{user.id}}` or `{{user.name()}}`",
+    note = "or show what `Debug` shows, like `{{form:debug}}`",
+    note = "for an `Option`, show a default in place of `None`, like `{{name.as_deref().unwrap_or_default()}}`"
+)]
+pub trait Values {
+    /// Adds each value behind the text that stands before it.
+    fn render(self, key: &mut Rendering<'_>);
+}
+
+/// A subject that is being rendered.
+#[derive(Debug)]
+pub struct Rendering<'s> {
+    subject: &'s mut Subject,
+    texts: slice::Iter<'static, &'static str>,
+}
+
+/// Renders the subject of a call.
+#[inline]
+pub fn subject(texts: Texts, values: impl Values) -> Subject {
+    let mut subject = Subject::everyone();
+    let mut rendering = Rendering { subject: &mut subject, texts: texts.iter() };
+    values.render(&mut rendering);
+    rendering.text();
+    subject
+}
+
+impl Rendering<'_> {
+    /// Adds the text before the next value, or after the last one.
+    #[inline]
+    pub(super) fn text(&mut self) -> &mut Subject {
+        if let Some(text) = self.texts.next() {
+            self.subject.push_literal(text);
+        }
+        self.subject
+    }
+
+    fn value(&mut self, value: &dyn Display) {
+        self.text().push_value(value);
+    }
+
+    fn string(&mut self, value: &str) {
+        self.text().push_string(value);
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Value> Values for &T {
+    #[inline]
+    fn render(self, key: &mut Rendering<'_>) {
+        key.value(self);
+    }
+}
+
+/// Text of which the attribute knows that it is some, by the type of the argument. It takes no formatting.
+#[diagnostic::do_not_recommend]
+impl Values for &str {
+    #[inline]
+    fn render(self, key: &mut Rendering<'_>) {
+        key.string(self);
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Values for () {
+    #[inline]
+    fn render(self, _: &mut Rendering<'_>) {}
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: Values, B: Values> Values for (A, B) {
+    #[inline]
+    fn render(self, key: &mut Rendering<'_>) {
+        self.0.render(key);
+        self.1.render(key);
+    }
+}
+
+/// Returns the value as `Debug` shows it.
+pub fn debug(value: &(impl Debug + ?Sized)) -> String {
+    format!("{value:?}")
+}
+
+/// Returns the value in lower case.
+pub fn lower(value: &(impl Value + ?Sized)) -> String {
+    filters::lower(&filters::text_of(value))
+}
+
+/// Returns the value without white space around it.
+pub fn trim(value: &(impl Value + ?Sized)) -> String {
+    filters::trim(&filters::text_of(value))
+}
+
+/// Returns the value's digest, keyed with the limiter's secret.
+pub fn hash(value: &(impl Value + ?Sized), limiter: &Limiter) -> String {
+    limiter.secret().digest(&filters::text_of(value))
+}
+
+/// Returns the network of an address.
+pub fn subnet(value: &(impl Value + ?Sized)) -> String {
+    filters::subnet(&filters::text_of(value))
+}

@@ -1,0 +1,155 @@
+//! A policy of the list.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tallygate_rules::{Ban, Rule, format_rules};
+
+use super::placeholder::Placeholder;
+use super::template::{self, Template};
+use crate::error::Error;
+use crate::policy::{Description, NO_REGISTRY, Policy, PolicyBuilder};
+
+/// A policy that a process has listed: see [`Limiter::registered_policies`](crate::Limiter::registered_policies).
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegisteredPolicy {
+    described: Description,
+    rules: Vec<Rule>,
+    seen: SystemTime,
+}
+
+/// A subject of a [`RegisteredPolicy`] beside the main one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisteredSubject<'a> {
+    label: &'a str,
+    key: Option<&'a str>,
+}
+
+impl RegisteredPolicy {
+    /// Reads an entry: seconds since 1970, a space, and a description.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        let (seconds, described) = text.split_once(' ').ok_or("it does not begin with a time")?;
+        let seen = seconds.parse().ok().and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds)));
+        let seen = seen.ok_or("it does not begin with a time")?;
+        let described = Description::read(described)?;
+        let rules = described.rules.iter().map(|(_, rule)| rule.clone()).collect();
+        Ok(Self { described, rules, seen })
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.described.name
+    }
+
+    /// Returns how the main subject is written, like `sms:{phone}`.
+    ///
+    /// It is empty where all calls are counted together, and `None` where it is not known: the policy was built by hand,
+    /// without [`PolicyBuilder::key`](crate::PolicyBuilder::key).
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        self.described.key.as_deref()
+    }
+
+    /// Returns the subjects beside the main one.
+    pub fn subjects(&self) -> impl Iterator<Item = RegisteredSubject<'_>> {
+        self.described.subjects.iter().map(|(label, key)| RegisteredSubject { label, key: key.as_deref() })
+    }
+
+    /// Returns the rules, in their order.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Returns the rules as text, separated by `, `: `1 per 1m, 10 per 1d as daily`. A count that each call gives is `n`.
+    #[must_use]
+    pub fn rules_text(&self) -> String {
+        format_rules(&self.rules)
+    }
+
+    /// Returns the label of the subject that the rule at that position counts, or `None` if that is the main one.
+    #[must_use]
+    pub fn label_of(&self, position: usize) -> Option<&str> {
+        let (subject, _) = self.described.rules.get(position)?;
+        self.described.subjects.get((*subject)?).map(|(label, _)| label.as_str())
+    }
+
+    /// Returns whether any rule, or the ban, counts the main subject.
+    #[must_use]
+    pub fn has_main_subject(&self) -> bool {
+        self.ban().is_some() || self.described.rules.iter().any(|(subject, _)| subject.is_none())
+    }
+
+    /// Returns the ban of subjects that are denied too often, if there is one.
+    #[must_use]
+    pub fn ban(&self) -> Option<Ban> {
+        self.described.ban
+    }
+
+    /// Returns whether its calls run whatever is decided.
+    #[must_use]
+    pub fn is_shadow(&self) -> bool {
+        self.described.is_shadow
+    }
+
+    /// Returns the version of this library in the process that registered it last.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.described.version
+    }
+
+    /// Returns when it was registered last, by the server's clock. Each process that uses it does so about once a day.
+    #[must_use]
+    pub fn seen(&self) -> SystemTime {
+        self.seen
+    }
+
+    /// Builds the policy: it has the same tallies, bans included. This process does not register it.
+    ///
+    /// # Errors
+    ///
+    /// This version refuses the rules, which another one has accepted.
+    pub fn policy(&self) -> Result<Policy, Error> {
+        let builder = self.described.rules.iter().enumerate().fold(
+            Policy::builder(self.name().to_owned()),
+            |builder, (position, (_, rule))| match self.label_of(position) {
+                Some(label) => builder.rule_on(label, rule.clone()),
+                None => builder.rule(rule.clone()),
+            },
+        );
+        let builder = self.ban().into_iter().fold(builder, PolicyBuilder::ban);
+        let builder = self.key().into_iter().fold(builder, |builder, key| builder.key(key.to_owned()));
+        let builder = self.subjects().fold(builder, |builder, RegisteredSubject { label, key }| {
+            key.into_iter().fold(builder, |builder, key| builder.key_on(label.to_owned(), key.to_owned()))
+        });
+        let policy = builder.build()?;
+        policy.registration().set_done(NO_REGISTRY);
+        Ok(policy)
+    }
+
+    /// Returns the values that its keys show, in the order in which they first appear: those of the main key first.
+    ///
+    /// # Errors
+    ///
+    /// A key is no template: it was set by hand with a mistake.
+    pub fn placeholders(&self) -> Result<Vec<Placeholder>, Error> {
+        let main = self.key().filter(|_| self.has_main_subject());
+        let keys = main.into_iter().chain(self.subjects().filter_map(|subject| subject.key));
+        let templates = keys.map(|key| Template::read(self.name(), key)).collect::<Result<Vec<_>, _>>()?;
+        Ok(template::placeholders(&templates))
+    }
+}
+
+impl<'a> RegisteredSubject<'a> {
+    /// Returns its label.
+    #[must_use]
+    pub fn label(&self) -> &'a str {
+        self.label
+    }
+
+    /// Returns how it is written, if that is known.
+    #[must_use]
+    pub fn key(&self) -> Option<&'a str> {
+        self.key
+    }
+}

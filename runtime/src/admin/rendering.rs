@@ -1,0 +1,248 @@
+//! Making the subjects of a call of values.
+
+use std::fmt;
+
+use tallygate_rules::nearest;
+
+use super::client_address;
+use super::placeholder::Placeholder;
+use super::registered_policy::RegisteredPolicy;
+use super::subjects::Subjects;
+use super::template::Template;
+use crate::error::Error;
+use crate::limiter::Limiter;
+use crate::subject::Subject;
+
+/// Makes the subjects of a call of values: see [`RegisteredPolicy::render`].
+///
+/// Values are given in the order of [`placeholders`](RegisteredPolicy::placeholders), or by name. A subject whose text is
+/// known as a whole, as it stands in keys, needs no values.
+#[derive(Clone)]
+#[must_use = "nothing is made until `build` is called"]
+pub struct Rendering<'a> {
+    policy: &'a RegisteredPolicy,
+    limiter: &'a Limiter,
+    values: Vec<String>,
+    named: Vec<(String, String)>,
+    main: Option<Subject>,
+    others: Vec<(String, Subject)>,
+    is_hashed_without_secret: bool,
+}
+
+/// A placeholder and the value that was given for it.
+type Given<'r> = (&'r str, &'r str);
+
+impl RegisteredPolicy {
+    /// Starts to make the subjects of a call of values, as the processes do: filters included.
+    ///
+    /// The filter `hash` needs the secret of the processes, so the limiter has to have it.
+    pub fn render<'a>(&'a self, limiter: &'a Limiter) -> Rendering<'a> {
+        Rendering::new(self, limiter)
+    }
+}
+
+impl<'a> Rendering<'a> {
+    pub(super) fn new(policy: &'a RegisteredPolicy, limiter: &'a Limiter) -> Self {
+        Self {
+            policy,
+            limiter,
+            values: Vec::new(),
+            named: Vec::new(),
+            main: None,
+            others: Vec::new(),
+            is_hashed_without_secret: false,
+        }
+    }
+
+    /// Gives the value of the next placeholder that has no name here.
+    pub fn value(mut self, value: impl Into<String>) -> Self {
+        self.values.push(value.into());
+        self
+    }
+
+    /// Gives the values of the next placeholders.
+    pub fn values<V: Into<String>>(mut self, values: impl IntoIterator<Item = V>) -> Self {
+        self.values.extend(values.into_iter().map(Into::into));
+        self
+    }
+
+    /// Gives the value of the placeholder of that name.
+    pub fn named(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.named.push((name.into(), value.into()));
+        self
+    }
+
+    /// Gives the main subject as a whole. [`Subject::from_rendered`] reads its text. Its placeholders need no values then.
+    pub fn main(mut self, subject: Subject) -> Self {
+        self.main = Some(subject);
+        self
+    }
+
+    /// Gives the subject of that label as a whole.
+    pub fn subject(mut self, label: impl Into<String>, subject: Subject) -> Self {
+        self.others.push((label.into(), subject));
+        self
+    }
+
+    /// Confirms that the processes have no secret, so that the filter `hash` has a public key. Without this, and without a
+    /// secret, a key with `hash` is refused: the digest of a wrong key leads to a subject that nobody has.
+    pub fn without_secret(mut self) -> Self {
+        self.is_hashed_without_secret = true;
+        self
+    }
+
+    /// Returns the subjects.
+    ///
+    /// # Errors
+    ///
+    /// * A value is missing, or there is one too many, or one for a placeholder that no key has.
+    /// * The key of a subject is not known, or shows a value as `Debug` writes it, and the subject was not given as a whole.
+    /// * The main subject was given as a whole, and no rule counts it.
+    /// * A key needs the secret of the processes, which the limiter does not have.
+    /// * The value of `@ip` is an IPv6 address. The processes count its network, and only they know the length of that.
+    pub fn build(self) -> Result<Subjects, Error> {
+        let policy = self.policy;
+        self.check_labels()?;
+        let main = match (&self.main, policy.has_main_subject()) {
+            (None, true) => Some(Template::read(policy.name(), policy.key().ok_or_else(|| self.unknown_key(None))?)?),
+            _ => None,
+        };
+        let mut others = Vec::new();
+        for subject in policy.subjects().filter(|subject| self.whole(subject.label()).is_none()) {
+            let key = subject.key().ok_or_else(|| self.unknown_key(Some(subject.label())))?;
+            others.push((subject.label(), Template::read(policy.name(), key)?));
+        }
+        self.check_main()?;
+        let templates: Vec<&Template> = main.iter().chain(others.iter().map(|(_, template)| template)).collect();
+        let placeholders = super::template::placeholders(templates.iter().copied());
+        self.check_text(&templates)?;
+        self.check_secret(&placeholders)?;
+        let given = self.given(&placeholders)?;
+        self.check_address(&given)?;
+        let render = |template: &Template| {
+            let value = |name: &str| given.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| *value);
+            template.subject(self.limiter.subject(), value)
+        };
+        let rendered = main.as_ref().map_or_else(Subject::everyone, render);
+        let other = |label: &str| {
+            let template = others.iter().find(|(known, _)| *known == label);
+            let subject = template.map(|(_, template)| render(template)).or_else(|| self.whole(label).cloned());
+            Some((label.to_owned(), subject?))
+        };
+        let others = policy.subjects().filter_map(|subject| other(subject.label())).collect();
+        Ok(Subjects::new(self.main.clone().unwrap_or(rendered), others))
+    }
+
+    /// The value of each placeholder.
+    fn given<'r>(&'r self, placeholders: &'r [Placeholder]) -> Result<Vec<Given<'r>>, Error> {
+        let names = || placeholders.iter().map(Placeholder::name);
+        for (index, (name, _)) in self.named.iter().enumerate() {
+            if !names().any(|known| known == name) {
+                let meant = nearest(name, names()).map(|meant| format!("; did you mean `{meant}`?"));
+                return Err(self.refuse(&format!("no key shows `{name}`{}", meant.unwrap_or_default())));
+            }
+            if self.named[..index].iter().any(|(earlier, _)| earlier == name) {
+                return Err(self.refuse(&format!("`{name}` is given twice; give it once")));
+            }
+        }
+        let by_name = |name: &str| self.named.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        let mut values = self.values.iter();
+        let mut given = Vec::new();
+        let mut missing = Vec::new();
+        for name in names() {
+            match by_name(name).or_else(|| values.next().map(String::as_str)) {
+                Some(value) => given.push((name, value)),
+                None => missing.push(format!("`{name}`")),
+            }
+        }
+        if !missing.is_empty() {
+            return Err(self.refuse(&format!("a value is missing for {}", missing.join(", "))));
+        }
+        match values.count() {
+            0 => Ok(given),
+            _ if placeholders.is_empty() => Err(self.refuse("its keys show no values; give none")),
+            _ => {
+                let names: Vec<_> = names().map(|name| format!("`{name}`")).collect();
+                Err(self.refuse(&format!("there are more values than its keys show, which are {}", names.join(", "))))
+            }
+        }
+    }
+
+    fn check_labels(&self) -> Result<(), Error> {
+        let labels = || self.policy.subjects().map(|subject| subject.label());
+        match self.others.iter().find(|(label, _)| !labels().any(|known| known == label)) {
+            Some((label, _)) => {
+                let meant = nearest(label, labels()).map(|meant| format!("; did you mean `{meant}`?"));
+                Err(self.refuse(&format!("it has no rule on a subject `{label}`{}", meant.unwrap_or_default())))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn check_main(&self) -> Result<(), Error> {
+        if self.main.is_none() || self.policy.has_main_subject() {
+            return Ok(());
+        }
+        Err(self.refuse("no rule counts a main subject; leave it out, and give the others by their labels"))
+    }
+
+    /// What `Debug` writes of a value, only the program knows: of a text, quotes are a part of it.
+    fn check_text(&self, templates: &[&Template]) -> Result<(), Error> {
+        match templates.iter().find_map(|template| template.debugged()) {
+            Some(name) => Err(self.refuse(&format!(
+                "its key has `{name}` as `Debug` writes it, which only the program knows; give the subject as a whole"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn check_secret(&self, placeholders: &[Placeholder]) -> Result<(), Error> {
+        let hashed = placeholders.iter().find(|placeholder| placeholder.is_hashed());
+        match hashed {
+            Some(hashed) if self.limiter.secret().is_public() && !self.is_hashed_without_secret => {
+                Err(self.refuse(&format!(
+                    "its key has the digest of `{}`; give the limiter the secret of the programs, or say that they have none \
+                     with `without_secret`",
+                    hashed.name()
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_address(&self, given: &[Given<'_>]) -> Result<(), Error> {
+        let mut addresses = given.iter().filter(|(name, _)| *name == client_address::NAME);
+        if addresses.all(|(_, address)| client_address::may_be_written(address)) {
+            return Ok(());
+        }
+        Err(self.refuse(&format!("`{}`: {}", client_address::NAME, client_address::REMEDY)))
+    }
+
+    fn whole(&self, label: &str) -> Option<&Subject> {
+        self.others.iter().find(|(known, _)| known == label).map(|(_, subject)| subject)
+    }
+
+    fn unknown_key(&self, label: Option<&str>) -> Error {
+        match label {
+            None => self.refuse(
+                "how its main subject is written is not known; give the subject as a whole, or let the program say it with \
+                 `PolicyBuilder::key`",
+            ),
+            Some(label) => self.refuse(&format!(
+                "how its subject `{label}` is written is not known; give the subject as a whole, or let the program say it \
+                 with `PolicyBuilder::key_on`"
+            )),
+        }
+    }
+
+    fn refuse(&self, mistake: &str) -> Error {
+        Error::new(format!("policy `{}`: {mistake}", self.policy.name()))
+    }
+}
+
+/// Leaves out the values, which may be personal.
+impl fmt::Debug for Rendering<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rendering").field("policy", &self.policy.name()).finish_non_exhaustive()
+    }
+}

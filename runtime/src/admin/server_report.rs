@@ -1,0 +1,97 @@
+//! What is right and wrong about the servers of a limiter.
+
+mod access;
+mod clock;
+mod settings;
+
+use self::access::Leases;
+use super::finding::{Finding, Level};
+use super::registered_policy::RegisteredPolicy;
+use crate::error::BackendError;
+use crate::limiter::Limiter;
+use crate::store::ServerFacts;
+
+/// What is right and wrong about a server that decides calls: see [`Limiter::inspect`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerReport {
+    server: String,
+    findings: Vec<Finding>,
+}
+
+impl Limiter {
+    /// Finds out what is right and wrong about each server that decides calls: the one of the URL, the primary that the
+    /// sentinels name, or every primary of a cluster.
+    ///
+    /// It looks at the version, eviction, memory, persistence, clock and latency of the server, at the permissions of the
+    /// limiter's user, and whether keys with the prefix are of another program. What the user may not ask for is a finding,
+    /// too. Nothing is changed. It takes some dozens of round trips to each server, each of which may take as long as a
+    /// [decision](crate::LimiterBuilder::deadline).
+    ///
+    /// # Errors
+    ///
+    /// The nodes of a cluster cannot be found. A server that does not answer is a finding. In memory there is no server to
+    /// find anything about, so there is no report.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use tallygate::Limiter;
+    /// use tallygate::admin::Level;
+    ///
+    /// # async fn look() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Limiter::connect("redis://127.0.0.1/").await?;
+    /// for report in limiter.inspect().await? {
+    ///     for finding in report.findings().iter().filter(|finding| finding.level() > Level::Ok) {
+    ///         println!("{}: {finding}", report.server());
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn inspect(&self) -> Result<Vec<ServerReport>, BackendError> {
+        let Some((redis, _)) = self.redis() else { return Ok(Vec::new()) };
+        let servers = redis.inspect().await?;
+        let (beside, leases) = (clock::compare(&servers), self.leases().await);
+        Ok(servers.iter().zip(beside).map(|(facts, beside)| ServerReport::of(facts, beside, leases)).collect())
+    }
+
+    /// Whether a listed policy limits calls under way. Where the list cannot be read, that is another finding.
+    async fn leases(&self) -> Leases {
+        let registered = self.registered_policies().await;
+        let takes_leases = |policy: &RegisteredPolicy| policy.rules().iter().any(|rule| rule.lease().is_some());
+        let is_listed = registered.is_ok_and(|registered| registered.policies().iter().any(takes_leases));
+        if is_listed { Leases::Taken } else { Leases::Unknown }
+    }
+}
+
+impl ServerReport {
+    fn of(facts: &ServerFacts, beside_others: Option<Finding>, leases: Leases) -> Self {
+        let mut findings = match &facts.known {
+            Ok(known) => [settings::judge(known), clock::judge(&known.times), access::judge(known, leases)].concat(),
+            Err(error) => {
+                let remedy = "see to the server, or to its address and login in the url";
+                vec![Finding::new("connection", Level::Problem, error.to_string()).with_remedy(remedy)]
+            }
+        };
+        findings.extend(beside_others);
+        Self { server: facts.place.clone(), findings }
+    }
+
+    /// Returns the host and the port of the server, or the path of its socket.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Returns what was found out.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Returns how bad the worst finding is.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        self.findings.iter().map(Finding::level).max().unwrap_or(Level::Ok)
+    }
+}

@@ -1,0 +1,159 @@
+//! What the user of a limiter may do, and what it finds there.
+
+use crate::admin::finding::{Finding, Level};
+use crate::store::{Access, Known, Permission, Purpose, Sample};
+
+const PERMISSIONS: &str = "permissions";
+const KEYS: &str = "keys";
+
+/// Whether calls are known to take leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leases {
+    Taken,
+    Unknown,
+}
+
+/// Judges the permissions, the script and the keys.
+pub(super) fn judge(known: &Known, leases: Leases) -> Vec<Finding> {
+    let mut findings = permissions(&known.permissions, leases);
+    findings.extend(known.has_script.map(script));
+    findings.push(keys(known.sample.as_ref()));
+    findings
+}
+
+fn permissions(all: &[Permission], leases: Leases) -> Vec<Finding> {
+    let purposes = [Purpose::Decisions, Purpose::Leases, Purpose::Lists, Purpose::Denials];
+    let mut findings: Vec<_> = purposes.into_iter().filter_map(|purpose| missing(all, purpose, leases)).collect();
+    if findings.is_empty() {
+        findings.push(Finding::ok(PERMISSIONS, granted(all)));
+    }
+    findings
+}
+
+/// Says what does not work, if commands for that purpose are refused.
+fn missing(all: &[Permission], purpose: Purpose, leases: Leases) -> Option<Finding> {
+    let refused = refused(all, purpose);
+    if refused.is_empty() {
+        return None;
+    }
+    let (level, therefore) = match purpose {
+        Purpose::Decisions => (Level::Problem, "calls are not decided"),
+        Purpose::Leases if leases == Leases::Taken => {
+            (Level::Problem, "calls of policies that limit calls under way are not decided")
+        }
+        Purpose::Lists => (Level::Warning, "overrides and the list of policies cannot be read or changed"),
+        // Most fleets do neither: their users do not need what is for it.
+        Purpose::Leases | Purpose::Denials => return None,
+    };
+    let text = format!("the user may not send {}, so {therefore}", refused.join(", "));
+    Some(Finding::new(PERMISSIONS, level, text).with_remedy(remedy(&refused)))
+}
+
+fn refused(all: &[Permission], purpose: Purpose) -> Vec<&'static str> {
+    let refused = |permission: &&Permission| permission.access == Access::Refused && permission.purpose == purpose;
+    all.iter().filter(refused).map(|permission| permission.command).collect()
+}
+
+fn granted(all: &[Permission]) -> String {
+    let untried = all.iter().filter(|permission| permission.access == Access::Untried);
+    let untried: Vec<_> = untried.map(|permission| permission.command).collect();
+    let granted = match &untried[..] {
+        [] => "all that decisions and overrides need".to_owned(),
+        some => format!("all that was tried; {} cannot be tried without a change", some.join(", ")),
+    };
+    let also = [
+        (Purpose::Leases, "limits on calls under way, which no policy is listed with,"),
+        (Purpose::Denials, "denied subjects, which are kept only if asked for,"),
+    ];
+    also.into_iter().fold(granted, |granted, (purpose, what)| match &refused(all, purpose)[..] {
+        [] => granted,
+        some => format!("{granted}; {what} also need {}", some.join(", ")),
+    })
+}
+
+fn remedy(commands: &[&str]) -> String {
+    let words: Vec<_> = commands.iter().map(|command| format!("+{command}")).collect();
+    format!("give the user `{}` on the keys with the prefix, as the guide lists under production", words.join(" "))
+}
+
+fn script(is_known: bool) -> Finding {
+    let text = if is_known { "the server has it" } else { "the server does not have it; the next call sends it" };
+    Finding::ok("script", text)
+}
+
+fn keys(sample: Option<&Sample>) -> Finding {
+    let Some(Sample { keys, foreign, example, is_whole }) = sample else {
+        let text = "the user may not SCAN, so keys of other programs with the prefix are not noticed";
+        return Finding::ok(KEYS, text);
+    };
+    let looked_at = if *is_whole { format!("{keys} with the prefix") } else { format!("{keys} looked at, of more") };
+    match example {
+        None => Finding::ok(KEYS, looked_at),
+        Some(example) => {
+            let text = format!("{looked_at}; {foreign} are not of this library, like `{example}`");
+            Finding::warning(KEYS, text).with_remedy("give each program a prefix of its own")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn permission(command: &'static str, purpose: Purpose, access: Access) -> Permission {
+        Permission { command, purpose, access }
+    }
+
+    #[test]
+    fn each_missing_permission_is_named_with_its_remedy() {
+        let all = [
+            permission("set", Purpose::Decisions, Access::Refused),
+            permission("time", Purpose::Decisions, Access::Granted),
+            permission("hset", Purpose::Lists, Access::Refused),
+        ];
+        let found = permissions(&all, Leases::Unknown);
+        assert_eq!(found.iter().map(Finding::level).collect::<Vec<_>>(), [Level::Problem, Level::Warning]);
+        assert!(found[0].to_string().contains("may not send set,") && found[0].to_string().contains("`+set`"));
+        assert!(found[1].to_string().contains("may not send hset,"), "{}", found[1]);
+    }
+
+    #[test]
+    fn what_leases_need_is_a_problem_where_calls_take_some() {
+        let all = [permission("zadd", Purpose::Leases, Access::Refused)];
+        let found = permissions(&all, Leases::Taken);
+        assert_eq!(found.iter().map(Finding::level).collect::<Vec<_>>(), [Level::Problem]);
+        assert!(
+            found[0].to_string().contains("calls under way are not decided")
+                && found[0].to_string().contains("`+zadd`")
+        );
+        let found = permissions(&all, Leases::Unknown);
+        assert_eq!(found.iter().map(Finding::level).collect::<Vec<_>>(), [Level::Ok]);
+        assert!(found[0].text().ends_with("also need zadd"), "{}", found[0]);
+    }
+
+    #[test]
+    fn what_denied_subjects_need_is_only_named() {
+        let all = [permission("zincrby", Purpose::Denials, Access::Refused)];
+        let found = permissions(&all, Leases::Taken);
+        assert_eq!(found.iter().map(Finding::level).collect::<Vec<_>>(), [Level::Ok]);
+        assert!(found[0].text().ends_with("denied subjects, which are kept only if asked for, also need zincrby"));
+    }
+
+    #[test]
+    fn what_could_not_be_tried_is_said() {
+        let all = [permission("append", Purpose::Decisions, Access::Untried)];
+        assert_eq!(
+            permissions(&all, Leases::Unknown)[0].text(),
+            "all that was tried; append cannot be tried without a change"
+        );
+    }
+
+    #[test]
+    fn keys_of_another_program_are_a_warning() {
+        let sample = Sample { keys: 9, foreign: 2, example: Some("app:session".to_owned()), is_whole: true };
+        let found = keys(Some(&sample));
+        assert_eq!(found.level(), Level::Warning);
+        assert_eq!(found.text(), "9 with the prefix; 2 are not of this library, like `app:session`");
+        assert_eq!(keys(Some(&Sample::default())).level(), Level::Ok);
+    }
+}

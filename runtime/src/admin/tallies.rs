@@ -1,0 +1,139 @@
+//! The subjects that have a tally.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::BuildHasher;
+use std::time::Duration;
+
+use foldhash::quality::RandomState;
+use tokio::time::{Instant, sleep_until};
+
+use super::registered::in_memory;
+use crate::error::{BackendError, Error};
+use crate::limiter::Limiter;
+use crate::policy::Policy;
+use crate::store::{Redis, Scan};
+use crate::subject::Subject;
+
+/// How long the server is left to others after a step, at least.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// The subjects that have a tally of a policy, found step by step: see [`Limiter::tallies`].
+pub struct Tallies<'a> {
+    redis: &'a Redis,
+    prefix: &'a str,
+    /// What stands before the layout in the keys: the policy, and the label if there is one.
+    names: String,
+    scan: Option<Scan>,
+    /// The hashes of the subjects that were returned. Of a billion subjects, one may share the hash of another.
+    seen: HashSet<u64, RandomState>,
+    hasher: RandomState,
+    /// When the next step is made.
+    next: Instant,
+}
+
+/// What one step has found.
+#[derive(Clone, Debug)]
+pub struct TallyPage {
+    subjects: Vec<Subject>,
+    progress: f64,
+}
+
+impl Limiter {
+    /// Looks for the subjects that have a tally of the policy: its main ones, or those of a label.
+    ///
+    /// A server finds them only by looking at all its keys, those of others included. It does so in many steps of less than a
+    /// millisecond, with pauses in between that are as long as the steps, so that other calls go on meanwhile. In a cluster,
+    /// one node is looked at after the other. A subject is returned once. One that comes or goes meanwhile may be missing.
+    /// A tally stays until some time after its last hit has stopped counting, so a subject may have nothing left that counts.
+    ///
+    /// Tallies of every layout are found: also those of [overrides](Limiter::override_policy) with other windows, and those of
+    /// rules that the policy had before.
+    ///
+    /// # Errors
+    ///
+    /// The policy has no rule on a subject of that label, or the tallies are in memory.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use tallygate::{Limiter, Policy};
+    ///
+    /// # async fn list(limiter: &Limiter, policy: &Policy) -> Result<(), tallygate::Error> {
+    /// let mut tallies = limiter.tallies(policy, None)?;
+    /// while let Some(page) = tallies.next_page().await? {
+    ///     for subject in page.subjects() {
+    ///         println!("{subject}");
+    ///     }
+    ///     println!("{:.0} %", page.progress() * 100.0);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn tallies<'a>(&'a self, policy: &Policy, label: Option<&str>) -> Result<Tallies<'a>, Error> {
+        let (redis, prefix) = self.redis().ok_or_else(in_memory)?;
+        let group = policy.groups().iter().find(|group| group.label.as_deref() == label);
+        let group = group.ok_or_else(|| {
+            let subject = label.map_or_else(|| "the main subject".to_owned(), |label| format!("a subject `{label}`"));
+            Error::new(format!("policy `{}` has no rule on {subject}", policy.name()))
+        })?;
+        let names = group.segment.split_once('/').map_or(&*group.segment, |(names, _layout)| names);
+        Ok(Tallies {
+            redis,
+            prefix,
+            names: names.to_owned(),
+            scan: None,
+            seen: HashSet::default(),
+            hasher: RandomState::default(),
+            next: Instant::now(),
+        })
+    }
+}
+
+impl Tallies<'_> {
+    /// Makes one step, after a pause if the one before was just made. It may have found nothing; `None` is the end.
+    ///
+    /// # Errors
+    ///
+    /// A server does not answer within the limiter's deadline. The next call tries the same step again.
+    pub async fn next_page(&mut self) -> Result<Option<TallyPage>, BackendError> {
+        sleep_until(self.next).await;
+        let began = Instant::now();
+        let stepped = self.step().await;
+        let now = Instant::now();
+        self.next = now + now.saturating_duration_since(began).max(PAUSE);
+        stepped
+    }
+
+    async fn step(&mut self) -> Result<Option<TallyPage>, BackendError> {
+        let scan = match &mut self.scan {
+            Some(scan) => scan,
+            none => none.insert(self.redis.scan(self.prefix, &self.names).await?),
+        };
+        let Some(step) = self.redis.step(scan).await? else { return Ok(None) };
+        let new = step.subjects.iter().filter(|text| self.seen.insert(self.hasher.hash_one(text)));
+        let subjects = new.filter_map(|text| Subject::from_escaped(text)).collect();
+        Ok(Some(TallyPage { subjects, progress: step.progress }))
+    }
+}
+
+/// Leaves out the subjects, which may be personal.
+impl fmt::Debug for Tallies<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tallies").field("names", &self.names).field("found", &self.seen.len()).finish_non_exhaustive()
+    }
+}
+
+impl TallyPage {
+    /// Returns the subjects that were not returned before, in no order. A value with the filter `hash` shows as its digest.
+    #[must_use]
+    pub fn subjects(&self) -> &[Subject] {
+        &self.subjects
+    }
+
+    /// Returns how much of the way is done, about: from 0 to 1.
+    #[must_use]
+    pub fn progress(&self) -> f64 {
+        self.progress
+    }
+}

@@ -1,0 +1,26 @@
+//! An entry of the list of policies that cannot be read.
+
+/// An entry of the list of policies that this version cannot read, such as one of a later version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    name: String,
+    reason: String,
+}
+
+impl Unreadable {
+    pub(super) fn new(name: String, reason: String) -> Self {
+        Self { name, reason }
+    }
+
+    /// Returns the name of the policy, as it stands in keys.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns why it cannot be read.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}

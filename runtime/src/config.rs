@@ -1,0 +1,71 @@
+//! Limits from a file: the policies of a program, in TOML, read at start-up and again while it runs.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use tallygate::config::Policies;
+//! use tallygate::{Limiter, Rejection, rate_limit};
+//!
+//! #[rate_limit(name = "sms.send", key = "sms:{phone}", rule(count = 1, per = "60s"))]
+//! async fn send_code(phone: &str) -> Result<(), Rejection> {
+//!     Ok(())
+//! }
+//!
+//! let text = r#"
+//!     [policy."sms.send"]
+//!     key = "sms:{phone}"
+//!     rules = ["2 per 60s", { count = 10, per = "1d", name = "daily" }]
+//! "#;
+//! let policies = Policies::from_toml(text)?;
+//! Limiter::installed().apply(&policies)?;
+//!
+//! assert!(send_code("138").await.is_ok() && send_code("138").await.is_ok());
+//! assert!(send_code("138").await.is_err());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The file
+//!
+//! Each policy is a table `[policy."name"]`. Without `match`, it changes a policy of the program: that of a function, by its
+//! name, or one that was [built](crate::PolicyBuilder::build). With `match`, it is a policy of its own, for requests of a web
+//! server: `web::limits` enforces it.
+//!
+//! | key | meaning |
+//! | --- | --- |
+//! | `rules` | a list of rules: texts like `"1 per 60s"`, the [text form](crate::Rule#text-form), or tables of the arguments that the attribute has: `count`, `per`, `algorithm`, `capacity`, `initial`, `reset_after`, `cron`, `tz`, `name`, `key`; or `limit` and `lease` for calls under way |
+//! | `key` | the subject; that of a function is a part of the program, so the file can only repeat it |
+//! | `on_outage`, `deadline`, `warn_at` | as in the attribute |
+//! | `match` | the requests: `{ path = "/login", methods = ["POST"] }` |
+//! | `ban`, `shadow` | as in the attribute; with `match` only |
+//!
+//! Rules replace all rules on their subject, those against duplicates included; rules on subjects that the file does not
+//! name stay in force, and so do the ban and the messages of a function. The checks are those of the attribute, in the same
+//! words. All mistakes are reported at once, with line and column, and nothing of a mistaken file is applied.
+//!
+//! # What is counted already
+//!
+//! [`Limiter::apply`](crate::Limiter::apply) may be called again at any time. Counts change freely. Another longest
+//! window or another algorithm starts new tallies: each subject may use the new `count` once more. When the old rules
+//! return, their tallies are as they were.
+
+mod change;
+mod common;
+mod file;
+mod lines;
+mod policies;
+mod policy_table;
+#[cfg(feature = "web")]
+mod request_limit;
+#[cfg(feature = "web")]
+mod request_table;
+mod rule_list;
+mod rule_table;
+mod table;
+mod written_rule;
+
+pub(crate) use self::change::PolicyChange;
+pub use self::policies::Policies;
+#[cfg(feature = "web")]
+pub(crate) use self::request_limit::RequestLimit;
+pub use crate::error::{ConfigError, Mistake};

@@ -1,0 +1,114 @@
+//! A policy of the file.
+
+use tallygate_rules::{Costs, NAME_WITH_BRACES, OnOutage, OnOutageError, validate_deadline, validate_warn_at};
+
+use super::change::PolicyChange;
+use super::common::Common;
+use super::lines::Lines;
+use super::rule_list::{self, RuleList};
+use super::rule_table::check_key;
+use super::table::{At, Entry, Table};
+use crate::policy::PolicySettings;
+
+/// What a policy may change without its rules.
+const SETTINGS: [&str; 3] = ["on_outage", "deadline", "warn_at"];
+
+/// What a policy of the file is for.
+#[cfg_attr(
+    feature = "web",
+    allow(clippy::large_enum_variant, reason = "there are few, and they are taken apart at once")
+)]
+pub(super) enum FilePolicy {
+    /// A policy of the program.
+    Change(PolicyChange),
+    /// Requests of a web server.
+    #[cfg(feature = "web")]
+    Requests(super::RequestLimit),
+}
+
+/// Reads a policy; `None` if it is mistaken.
+pub(super) fn read(policy: Entry<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
+    let Entry { name, value } = policy;
+    check_name(&name, lines);
+    let message = || format!("a policy must be a table, like `[policy.{:?}]`", name.value);
+    let table = lines.ok_or_report(value.place, value.value.as_table().ok_or_else(message))?;
+    let mut table = Table::new(table, name.place, lines);
+    let is_for_requests = table.has("match");
+    if is_for_requests || !SETTINGS.iter().any(|name| table.has(name)) {
+        table.require("rules", rule_list::EXAMPLE);
+    }
+    let rules = rule_list::take(&mut table, lines);
+    let key = table.text("key", r#"key = "{@ip}""#, lines);
+    let settings = settings(&mut table, rules.as_ref(), lines);
+    let common = Common { name, rules, key, settings };
+    if is_for_requests { of_requests(common, table, lines) } else { change(common, table, lines) }
+}
+
+fn check_name(name: &At<&str>, lines: &mut Lines<'_>) {
+    match name.value {
+        "" => lines.report(name.place, "the name of a policy must not be empty, like `[policy.\"sms.send\"]`"),
+        text if text.contains(['{', '}']) => lines.report(name.place, NAME_WITH_BRACES),
+        _ => {}
+    }
+}
+
+/// Reads a policy that changes one of the program.
+fn change(common: Common<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
+    let before = lines.mistakes();
+    for name in ["ban", "shadow"] {
+        if let Some(entry) = table.take(name) {
+            let message = format!(
+                "`{name}` of a function is an argument of its attribute; in a file it is for requests, beside `match`"
+            );
+            lines.report(entry.name.place, message);
+        }
+    }
+    table.take("match");
+    table.finish_policy(common.name.value, lines);
+    let Common { name, rules, key, settings } = common;
+    let key = key.filter(|key| check_key(key, lines));
+    if let Some(rules) = &rules {
+        // What the calls cost is known to the program only.
+        rule_list::check(rules, key.as_ref().map(|key| key.value), Costs::Any, lines);
+    }
+    (lines.mistakes() == before).then(|| {
+        let key = key.map(|key| At { value: key.value.to_owned(), place: key.place });
+        let rules = rules.map(|rules| rules.value).unwrap_or_default();
+        FilePolicy::Change(PolicyChange::new(&name, key, rules, settings))
+    })
+}
+
+/// Reads a policy for requests.
+#[cfg(feature = "web")]
+fn of_requests(common: Common<'_>, table: Table<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
+    super::request_table::read(common, table, lines).map(FilePolicy::Requests)
+}
+
+#[cfg(not(feature = "web"))]
+fn of_requests(_: Common<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
+    if let Some(entry) = table.take("match") {
+        let message = "`match` needs the feature `web` of tallygate; add it in Cargo.toml, like `features = [\"web\"]`";
+        lines.report(entry.name.place, message);
+    }
+    None
+}
+
+fn settings(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>) -> PolicySettings {
+    let on_outage = table.text("on_outage", r#"on_outage = "local""#, lines);
+    let on_outage = on_outage.and_then(|text| {
+        let read = text.value.parse::<OnOutage>().map_err(|why: OnOutageError| why.to_string());
+        lines.ok_or_report(text.place, read)
+    });
+    let deadline = table.duration("deadline", r#"deadline = "50ms""#, lines);
+    if let Some(At { value, place }) = &deadline {
+        lines.ok_or_report(*place, validate_deadline(*value));
+    }
+    // What a rule admits is not known if a part of it could not be read.
+    let rules = rules.filter(|rules| rules.value.iter().all(|rule| rule.is_complete));
+    let rules = rules.into_iter().flat_map(|rules| rules.value.iter().map(|rule| &rule.rule));
+    let warn_at = table.fraction("warn_at", "warn_at = 0.8", lines);
+    let warn_at =
+        warn_at.filter(|share| lines.ok_or_report(share.place, validate_warn_at(share.value, rules)).is_some());
+    let (deadline, warn_at) = (deadline.map(|deadline| deadline.value), warn_at.map(|share| share.value));
+    PolicySettings { on_outage, deadline, warn_at }
+}

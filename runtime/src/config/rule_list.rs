@@ -1,0 +1,36 @@
+//! The rules of a policy of the file.
+
+use tallygate_rules::{Costs, Rule, validate_by_subject};
+
+use super::lines::Lines;
+use super::rule_table;
+use super::table::{At, Table};
+use super::written_rule::{WrittenRule, place_of};
+
+/// What a list of rules looks like.
+pub(super) const EXAMPLE: &str = r#"rules = ["10 per 60s"]"#;
+
+/// The rules of a policy, and the place of their list.
+pub(super) type RuleList = At<Vec<WrittenRule>>;
+
+/// Takes the rules out of the table of a policy.
+pub(super) fn take(policy: &mut Table<'_>, lines: &mut Lines<'_>) -> Option<RuleList> {
+    let At { value: written, place } = policy.list("rules", EXAMPLE, lines)?;
+    if written.is_empty() {
+        lines.report(place, format!("`rules` needs at least one rule, like `{EXAMPLE}`"));
+    }
+    let rules = written.iter().filter_map(|rule| rule_table::read(rule, lines)).collect();
+    Some(At { value: rules, place })
+}
+
+/// Reports every mistake in the rules. A rule of which a part could not be read is checked alone.
+pub(super) fn check(list: &RuleList, key: Option<&str>, costs: Costs, lines: &mut Lines<'_>) {
+    let (complete, incomplete): (Vec<_>, Vec<_>) = list.value.iter().partition(|rule| rule.is_complete);
+    let together = (!complete.is_empty()).then_some(complete);
+    for rules in together.into_iter().chain(incomplete.into_iter().map(|rule| vec![rule])) {
+        let labelled: Vec<(_, Rule)> = rules.iter().map(|rule| (rule.label(key), rule.rule.clone())).collect();
+        for mistake in validate_by_subject(&labelled, costs).err().into_iter().flatten() {
+            lines.report(place_of(&mistake, &rules, list.place), mistake.to_string());
+        }
+    }
+}

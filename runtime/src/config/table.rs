@@ -1,0 +1,172 @@
+//! A table of the file, whose entries are taken out of it by their names.
+
+use tallygate_rules::{
+    missing_argument, must_be_fraction, must_be_number, must_be_text, parse_duration, unknown_argument,
+};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::lines::Lines;
+use crate::error::Place;
+
+/// A value, and its place.
+#[derive(Clone, Debug)]
+pub(super) struct At<T> {
+    pub(super) value: T,
+    pub(super) place: Place,
+}
+
+/// A table. Each entry is removed when it is read by its name, so the rest is unknown.
+pub(super) struct Table<'t> {
+    place: Place,
+    entries: Vec<Entry<'t>>,
+    /// The names that were asked for.
+    known: Vec<&'static str>,
+    missing: Vec<String>,
+}
+
+pub(super) struct Entry<'t> {
+    pub(super) name: At<&'t str>,
+    pub(super) value: At<&'t DeValue<'t>>,
+}
+
+impl<'t> Table<'t> {
+    pub(super) fn new(table: &'t DeTable<'t>, place: Place, lines: &Lines<'_>) -> Self {
+        Self { place, entries: entries(table, lines), known: Vec::new(), missing: Vec::new() }
+    }
+
+    /// Returns the place of the table.
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Returns whether an entry of that name is left.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.entries.iter().any(|entry| entry.name.value == name)
+    }
+
+    /// Requires an entry that was not taken yet.
+    pub(super) fn require(&mut self, name: &str, example: &str) {
+        if !self.has(name) {
+            self.missing.push(missing_argument(name, example));
+        }
+    }
+
+    pub(super) fn take(&mut self, name: &'static str) -> Option<Entry<'t>> {
+        self.known.push(name);
+        let at = self.entries.iter().position(|entry| entry.name.value == name)?;
+        Some(self.entries.remove(at))
+    }
+
+    /// Takes `name = "text"`.
+    pub(super) fn text(&mut self, name: &'static str, example: &str, lines: &mut Lines<'_>) -> Option<At<&'t str>> {
+        let At { value, place } = self.take(name)?.value;
+        let text = value.as_str().ok_or_else(|| must_be_text(name, example));
+        lines.ok_or_report(place, text).map(|value| At { value, place })
+    }
+
+    /// Takes `name = "60s"`.
+    pub(super) fn duration(
+        &mut self,
+        name: &'static str,
+        example: &str,
+        lines: &mut Lines<'_>,
+    ) -> Option<At<std::time::Duration>> {
+        let At { value, place } = self.text(name, example, lines)?;
+        let read = parse_duration(value).map_err(|why| format!("`{name}` {why}"));
+        lines.ok_or_report(place, read).map(|value| At { value, place })
+    }
+
+    /// Takes `name = 10`. A number that is too large for the type is also too large for a rule, whose check reports it
+    /// better.
+    pub(super) fn number(&mut self, name: &'static str, example: &str, lines: &mut Lines<'_>) -> Option<At<u64>> {
+        let At { value, place } = self.take(name)?.value;
+        let digits = value.as_integer().filter(|integer| !integer.as_str().starts_with('-'));
+        let number = digits.map(|digits| u64::from_str_radix(digits.as_str(), digits.radix()).unwrap_or(u64::MAX));
+        lines.ok_or_report(place, number.ok_or_else(|| must_be_number(name, example))).map(|value| At { value, place })
+    }
+
+    /// Takes `name = 0.8`.
+    pub(super) fn fraction(&mut self, name: &'static str, example: &str, lines: &mut Lines<'_>) -> Option<At<f64>> {
+        let At { value, place } = self.take(name)?.value;
+        let number = value.as_float().and_then(|float| float.as_str().parse().ok());
+        let number = number.or_else(|| value.as_integer()?.as_str().parse().ok());
+        lines
+            .ok_or_report(place, number.ok_or_else(|| must_be_fraction(name, example)))
+            .map(|value| At { value, place })
+    }
+
+    /// Takes `name = true`.
+    #[cfg(feature = "web")]
+    pub(super) fn flag(&mut self, name: &'static str, lines: &mut Lines<'_>) -> Option<At<bool>> {
+        let At { value, place } = self.take(name)?.value;
+        let message = || format!("`{name}` must be `true` or `false`, like `{name} = true`");
+        lines.ok_or_report(place, value.as_bool().ok_or_else(message)).map(|value| At { value, place })
+    }
+
+    /// Takes `name = { … }`.
+    #[cfg(feature = "web")]
+    pub(super) fn table(&mut self, name: &'static str, example: &str, lines: &mut Lines<'_>) -> Option<Table<'t>> {
+        let Entry { name: At { place, .. }, value } = self.take(name)?;
+        let message = || format!("`{name}` must be a table, like `{example}`");
+        let table = lines.ok_or_report(value.place, value.value.as_table().ok_or_else(message))?;
+        Some(Table::new(table, place, lines))
+    }
+
+    /// Takes `name = […]`.
+    pub(super) fn list(
+        &mut self,
+        name: &'static str,
+        example: &str,
+        lines: &mut Lines<'_>,
+    ) -> Option<At<Vec<At<&'t DeValue<'t>>>>> {
+        let At { value, place } = self.take(name)?.value;
+        let message = || format!("`{name}` must be a list, like `{example}`");
+        let list = lines.ok_or_report(place, value.as_array().ok_or_else(message))?;
+        Some(At { value: list.iter().map(|value| at(value, lines)).collect(), place })
+    }
+
+    /// Reports entries of a policy that are unknown or missing.
+    pub(super) fn finish_policy(mut self, name: &str, lines: &mut Lines<'_>) {
+        let nested: Vec<_> = self.entries.extract_if(.., |entry| entry.value.value.is_table()).collect();
+        for Entry { name: At { value: inner, place }, .. } in &nested {
+            let message = format!(
+                "unknown table `{inner}`; a name with a dot stands in quotes, like `[policy.\"{name}.{inner}\"]`"
+            );
+            lines.report(*place, message);
+        }
+        if nested.is_empty() {
+            self.finish(lines);
+        }
+    }
+
+    /// Reports entries that are unknown or missing. Returns whether there are none.
+    pub(super) fn finish(self, lines: &mut Lines<'_>) -> bool {
+        for unknown in &self.entries {
+            lines.report(unknown.name.place, unknown_argument(unknown.name.value, &self.known));
+        }
+        if !self.entries.is_empty() {
+            // An entry that seems to be missing may be the one that is unknown.
+            return false;
+        }
+        for missing in &self.missing {
+            lines.report(self.place, missing.as_str());
+        }
+        self.missing.is_empty()
+    }
+}
+
+/// Returns the entries of a table, in the order in which they are written.
+pub(super) fn entries<'t>(table: &'t DeTable<'t>, lines: &Lines<'_>) -> Vec<Entry<'t>> {
+    let entry = |(name, value): (&'t Spanned<_>, &'t Spanned<DeValue<'t>>)| {
+        let text: &std::borrow::Cow<'t, str> = name.get_ref();
+        Entry { name: At { value: &**text, place: lines.place(&name.span()) }, value: at(value, lines) }
+    };
+    let mut entries: Vec<_> = table.iter().map(entry).collect();
+    entries.sort_by_key(|entry| entry.name.place);
+    entries
+}
+
+fn at<'t>(value: &'t Spanned<DeValue<'t>>, lines: &Lines<'_>) -> At<&'t DeValue<'t>> {
+    At { value: value.get_ref(), place: lines.place(&value.span()) }
+}

@@ -1,0 +1,121 @@
+//! Values of the context in subjects and messages.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::scope;
+use super::values::Context;
+use crate::error::BackendError;
+use crate::observe::log;
+use crate::subject::{Subject, SubjectBuilder, SubjectValue};
+
+/// The most missing values that the log reports. Their names are in the code of the program, so they are few.
+const MOST_REPORTED: usize = 64;
+
+/// The names of values that were missing in keys, and were reported.
+static REPORTED_OF_KEYS: Reported = Mutex::new(Vec::new());
+
+/// The same of messages. A value that both show is reported of both, as only a key rejects calls.
+static REPORTED_OF_MESSAGES: Reported = Mutex::new(Vec::new());
+
+type Reported = Mutex<Vec<String>>;
+
+impl<'a> SubjectBuilder<'a> {
+    /// Adds a value of the [context](crate::context) in which this is called: `{@name}` of a template.
+    ///
+    /// If the context does not have it, calls of the subject are not decided: they end in an error that says so.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::context::{self, Context};
+    /// use tallygate::{Limiter, Subject};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let limiter = Limiter::in_memory();
+    /// let subject = async { limiter.subject().text("ip:").context("ip").build() };
+    /// let context = Context::new().with("ip", "192.0.2.1");
+    /// assert_eq!(context::scope(context, subject).await, Subject::of("ip").and("192.0.2.1"));
+    /// # }
+    /// ```
+    pub fn context(self, name: &str) -> SubjectValue<'a> {
+        self.try_value(value(name))
+    }
+}
+
+impl SubjectValue<'_> {
+    /// Adds a value of the [context](crate::context): see [`SubjectBuilder::context`].
+    pub fn context(self, name: &str) -> Self {
+        self.text("").context(name)
+    }
+}
+
+/// Adds a value of the context to a subject.
+pub(crate) fn push(subject: &mut Subject, name: &str) {
+    if scope::read(name, |value| subject.push_value(value)).is_none() {
+        subject.refuse(missing(name));
+    }
+}
+
+/// Adds a value of the context to a subject, filtered.
+pub(crate) fn push_filtered(subject: &mut Subject, name: &str, filter: impl FnOnce(&str) -> String) {
+    match scope::read(name, filter) {
+        Some(value) => subject.push_value(&value),
+        None => subject.refuse(missing(name)),
+    }
+}
+
+/// Adds a value of the context to a message, filtered. In place of a missing value, a message shows nothing.
+pub(crate) fn show(message: &mut String, name: &str, filter: impl FnOnce(&str) -> String) {
+    match scope::read(name, filter) {
+        Some(value) => message.push_str(&value),
+        None => missing_in_message(name),
+    }
+}
+
+fn value(name: &str) -> Result<String, BackendError> {
+    scope::read(name, str::to_owned).ok_or_else(|| missing(name))
+}
+
+/// Returns why there is no such value, and reports it to the log the first time.
+#[cold]
+pub(crate) fn missing(name: &str) -> BackendError {
+    let error = BackendError::new(reason(name));
+    if is_first(name, &REPORTED_OF_KEYS) {
+        log::value_missing(&error);
+    }
+    error
+}
+
+/// Reports to the log, the first time, why a message does not show this value.
+#[cold]
+fn missing_in_message(name: &str) {
+    if is_first(name, &REPORTED_OF_MESSAGES) {
+        log::value_not_shown(&BackendError::new(reason(name)));
+    }
+}
+
+fn is_first(name: &str, reported: &Reported) -> bool {
+    let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_first = reported.len() < MOST_REPORTED && reported.iter().all(|known| known != name);
+    if is_first {
+        reported.push(name.to_owned());
+    }
+    is_first
+}
+
+fn reason(name: &str) -> String {
+    match (Context::current(), name) {
+        (None, _) => format!(
+            "`{{@{name}}}` needs a context, and the call has none; add `web::Layer` to the router, or run the call in \
+             `context::scope`, and a task that it spawns in `context::carry`"
+        ),
+        (Some(_), "ip") => "`{@ip}` needs the client's address, which the server does not know; in axum, serve with \
+                            `into_make_service_with_connect_info::<SocketAddr>()`; behind a proxy, use `ClientIp::behind`"
+            .to_owned(),
+        (Some(_), _) => format!(
+            "`{{@{name}}}` is a value that the context does not have; add it with `web::Layer::value`, or with \
+             `Context::with`"
+        ),
+    }
+}

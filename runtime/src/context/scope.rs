@@ -1,0 +1,120 @@
+//! The context of a task: futures that have one while they are polled.
+
+use std::future::Future;
+#[cfg(feature = "web")]
+use std::mem;
+
+#[cfg(feature = "web")]
+use super::decisions::Decisions;
+use super::values::Context;
+#[cfg(feature = "web")]
+use crate::decision::{Charge, Decision, Recount, Rejection};
+#[cfg(feature = "web")]
+use crate::policy::Policy;
+
+tokio::task_local! {
+    /// `None` in a future that was carried from where there is no context.
+    static CURRENT: Option<Context>;
+}
+
+/// Runs a future in a context. Its values are added to those of the context in which the future is first polled.
+///
+/// # Examples
+///
+/// ```
+/// use tallygate::context::{self, Context};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let user = || Context::current().and_then(|context| context.get("user").map(str::to_owned));
+/// let shown = context::scope(Context::new().with("user", "alice"), async { user() }).await;
+/// assert_eq!((shown.as_deref(), user()), (Some("alice"), None));
+/// # }
+/// ```
+pub async fn scope<F: Future>(context: Context, future: F) -> F::Output {
+    let context = context.within(Context::current());
+    CURRENT.scope(Some(context), future).await
+}
+
+/// Calls a function in a context. The first time, the context takes its place inside of the one in which this is called.
+#[cfg(feature = "web")]
+pub(crate) fn enter<T>(context: &mut Context, call: impl FnOnce() -> T) -> T {
+    if let Some(outer) = Context::current() {
+        *context = mem::take(context).within(Some(outer));
+    }
+    CURRENT.sync_scope(Some(context.clone()), call)
+}
+
+/// Takes the context in which this is called along with a future, into a task that is spawned.
+///
+/// # Examples
+///
+/// ```
+/// use tallygate::context::{self, Context};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// async fn send() -> bool {
+///     Context::current().is_some()
+/// }
+///
+/// let request = async {
+///     let forgets = tokio::spawn(send());
+///     let knows = tokio::spawn(context::carry(send()));
+///     (forgets.await, knows.await)
+/// };
+/// let (forgets, knows) = context::scope(Context::test(), request).await;
+/// assert!(!forgets? && knows?);
+/// # Ok(())
+/// # }
+/// ```
+pub fn carry<F: Future>(future: F) -> impl Future<Output = F::Output> + use<F> {
+    CURRENT.scope(Context::current(), future)
+}
+
+impl Context {
+    /// Returns the context in which this is called, if there is one.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        CURRENT.try_with(Clone::clone).ok().flatten()
+    }
+}
+
+/// Reads a value of the context in which this is called.
+pub(super) fn read<T>(name: &str, read: impl FnOnce(&str) -> T) -> Option<T> {
+    CURRENT.try_with(|context| context.as_ref()?.get(name).map(read)).ok().flatten()
+}
+
+/// Returns whether the decisions are collected that are made where this is called, and reports on all rules with them.
+#[cfg(feature = "web")]
+pub(crate) fn collects_reports() -> bool {
+    let collects = |context: &Context| context.collections().any(|collection| collection.wants_reports);
+    CURRENT.try_with(|context| context.as_ref().is_some_and(collects)).unwrap_or(false)
+}
+
+/// Returns the text of a rejection for a response that is made where this is called.
+#[cfg(feature = "web")]
+pub(crate) fn message_of(rejection: &Rejection) -> String {
+    let translated = Context::current().and_then(|context| context.message_of(rejection));
+    translated.unwrap_or_else(|| rejection.to_string())
+}
+
+/// Adds a decision to what is collected where this is called.
+#[cfg(feature = "web")]
+pub(crate) fn record_decision(policy: &Policy, decision: &Decision) {
+    record(|decisions| decisions.add(policy, decision));
+}
+
+/// Adds a refund to it.
+#[cfg(feature = "web")]
+pub(crate) fn record_recount(charge: &Charge, recount: Recount) {
+    record(|decisions| decisions.recount(charge, recount));
+}
+
+#[cfg(feature = "web")]
+fn record(record: impl Fn(&Decisions)) {
+    // Outside of a context there is nothing to record.
+    let _ = CURRENT.try_with(|context| {
+        context.iter().flat_map(Context::collections).for_each(|collection| record(&collection.decisions));
+    });
+}

@@ -1,0 +1,259 @@
+use std::time::Duration;
+
+use tallygate_rules::Rule;
+
+use super::*;
+use crate::decision::{Rejection, RejectionKind};
+use crate::limiter::Limiter;
+use crate::policy::Policy;
+use crate::subject::Subject;
+
+fn policy() -> Policy {
+    Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap()
+}
+
+fn shown(name: &str) -> Option<String> {
+    Context::current()?.get(name).map(str::to_owned)
+}
+
+/// The subject of `{@ip}:{@user}`, once per way to make it.
+fn subjects(limiter: &Limiter) -> [Subject; 2] {
+    let mut pushed = Subject::everyone();
+    push(&mut pushed, "ip");
+    pushed.push_literal(":");
+    push_filtered(&mut pushed, "user", str::to_lowercase);
+    [pushed, limiter.subject().context("ip").text(":").context("user").lower().build()]
+}
+
+#[tokio::test]
+async fn an_inner_context_goes_before_the_one_around_it_and_leaves_it_as_it_was() {
+    let inner = async { (shown("ip"), shown("user")) };
+    let outer = async {
+        let inner = scope(Context::new().with("user", "alice").with("user", "bob"), inner).await;
+        (inner, shown("user"))
+    };
+    let around = Context::new().with("ip", "192.0.2.1").with("user", "nobody");
+    let (inner, outer) = scope(around, outer).await;
+    assert_eq!(inner, (Some("192.0.2.1".into()), Some("bob".into())));
+    assert_eq!(outer, Some("nobody".into()));
+    assert!(Context::current().is_none());
+}
+
+#[tokio::test]
+async fn a_task_has_the_context_that_was_carried_into_it_and_no_other() {
+    let spawn = async {
+        let bare = tokio::spawn(async { shown("ip") }).await.unwrap();
+        let carried = tokio::spawn(carry(async { shown("ip") })).await.unwrap();
+        (bare, carried)
+    };
+    let spawned = scope(Context::new().with("ip", "192.0.2.1"), spawn).await;
+    assert_eq!(spawned, (None, Some("192.0.2.1".into())));
+    assert!(carry(async { Context::current().is_none() }).await);
+}
+
+#[tokio::test]
+async fn values_of_the_context_make_the_subject_that_is_written_out() {
+    let limiter = Limiter::in_memory();
+    let context = Context::new().with("ip", "2001:db8::7").with("user", "Zoë:X");
+    let made = scope(context, async { subjects(&limiter) }).await;
+    let written = limiter.subject().value("2001:db8::7").text(":").value("zoë:x").build();
+    assert_eq!(made, [written.clone(), written]);
+}
+
+#[tokio::test]
+async fn a_call_whose_context_lacks_a_value_is_never_admitted_and_says_what_to_add() {
+    let limiter = Limiter::in_memory();
+    let policy = policy();
+    for (context, expected) in [
+        (None, "`{@ip}` needs a context, and the call has none; add `web::Layer` to the router, or run the call in"),
+        (
+            Some(Context::new().with("user", "zoe")),
+            "`{@ip}` needs the client's address, which the server does not know",
+        ),
+        (Some(Context::test()), "`{@user}` is a value that the context does not have; add it with `web::Layer::value`"),
+    ] {
+        let make = async { subjects(&limiter) };
+        let subjects = match context {
+            Some(context) => scope(context, make).await,
+            None => make.await,
+        };
+        for subject in subjects {
+            let error = limiter.check(&policy, &subject).await.unwrap_err();
+            assert!(error.to_string().starts_with(expected), "{error}");
+            assert_eq!(Rejection::unavailable("p", error).kind(), RejectionKind::Unavailable);
+            assert!(limiter.check(&policy, &subject).peek().await.is_err());
+            assert!(limiter.check(&policy, &subject).wait(Duration::from_millis(1)).await.is_err());
+            assert!(limiter.check(&policy, &subject).reset().await.is_err());
+            assert!(
+                limiter.override_policy("p").subject(&subject).text("5 per 1m").allow_unknown().set().await.is_err()
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn another_subject_that_lacks_a_value_is_refused_like_the_main_one() {
+    let limiter = Limiter::in_memory();
+    let minute = Duration::from_secs(60);
+    let rules = Policy::builder("p").rule(Rule::sliding_window(1, minute));
+    let policy = rules.rule_on("network", Rule::sliding_window(9, minute)).build().unwrap();
+    let (known, [unknown, _]) = (Subject::of("alice"), subjects(&limiter));
+    assert!(limiter.check(&policy, &known).subject("network", &unknown).await.is_err());
+    assert!(limiter.check(&policy, &unknown).subject("network", &known).await.is_err());
+    assert!(limiter.check(&policy, &known).subject("network", &known).await.unwrap().is_allowed());
+}
+
+#[tokio::test]
+async fn a_message_shows_nothing_in_place_of_a_value_that_is_missing() {
+    let message = || {
+        let mut message = "for ".to_owned();
+        show(&mut message, "user", str::to_owned);
+        message
+    };
+    assert_eq!(message(), "for ");
+    assert_eq!(scope(Context::new().with("user", "zoë"), async { message() }).await, "for zoë");
+}
+
+#[test]
+fn contexts_of_tests_have_addresses_of_their_own() {
+    let (one, other) = (Context::test(), Context::test());
+    assert!(one.get("ip").unwrap().starts_with("198.18."));
+    assert_ne!(one.get("ip"), other.get("ip"));
+}
+
+#[test]
+fn debug_output_leaves_out_the_values() {
+    let shown = format!("{:?}", Context::new().with("user", "alice"));
+    assert_eq!(shown, "Context { names: [\"user\"], .. }");
+}
+
+#[cfg(feature = "web")]
+mod collected {
+    use super::*;
+    use crate::__private::{Due, call as asked, finish};
+    use crate::decision::Permit;
+
+    /// Makes a call, and returns the permit if it is admitted.
+    async fn call(limiter: &Limiter, policy: &Policy) -> Option<Permit> {
+        limiter.check(policy, &Subject::of("alice")).refundable().await.unwrap().into_result().ok()
+    }
+
+    fn remaining(decisions: &Decisions) -> Vec<(u64, bool)> {
+        decisions.standings().iter().map(|standing| (standing.remaining(), standing.denied.is_some())).collect()
+    }
+
+    #[tokio::test]
+    async fn every_decision_is_collected_however_deep_it_is_made() {
+        let (limiter, policy, decisions) = (Limiter::in_memory(), policy(), Decisions::new());
+        let request = async {
+            let inner = scope(Context::test(), async { call(&limiter, &policy).await.is_some() });
+            assert!(Box::pin(inner).await);
+        };
+        scope(Context::new().collect(&decisions), request).await;
+        assert_eq!(remaining(&decisions), [(0, false)]);
+        assert!(!decisions.any_denied());
+        call(&limiter, &policy).await;
+        assert!(!decisions.any_denied(), "outside of the context");
+    }
+
+    #[tokio::test]
+    async fn a_denial_that_the_caller_ignores_is_collected() {
+        let (limiter, policy) = (Limiter::in_memory(), policy());
+        call(&limiter, &policy).await;
+        for collect in [Context::collect, Context::collect_denials] {
+            let decisions = Decisions::new();
+            scope(collect(Context::new(), &decisions), async { _ = call(&limiter, &policy).await }).await;
+            assert_eq!(remaining(&decisions), [(0, true)]);
+        }
+    }
+
+    #[tokio::test]
+    async fn denials_alone_cost_no_report() {
+        let (limiter, policy, decisions) = (Limiter::in_memory(), policy(), Decisions::new());
+        let report = async { limiter.check(&policy, &Subject::of("alice")).await.unwrap().report().len() };
+        assert_eq!(scope(Context::new().collect_denials(&decisions), report).await, 0);
+        assert_eq!(remaining(&decisions), []);
+    }
+
+    #[tokio::test]
+    async fn a_task_reports_to_the_context_that_was_carried_into_it() {
+        let (limiter, policy, decisions) = (Limiter::in_memory(), policy(), Decisions::new());
+        let request = async {
+            let job = async move { call(&limiter, &policy).await.is_some() };
+            tokio::spawn(carry(job)).await.unwrap()
+        };
+        assert!(scope(Context::new().collect(&decisions), request).await);
+        assert_eq!(remaining(&decisions), [(0, false)]);
+    }
+
+    #[tokio::test]
+    async fn peeks_and_calls_in_shadow_are_no_decisions_for_a_client() {
+        let (limiter, policy, decisions) = (Limiter::in_memory(), policy(), Decisions::new());
+        let request = async {
+            let alice = Subject::of("alice");
+            assert_eq!(limiter.peek(&policy, &alice).await.unwrap().report()[0].remaining(), 1);
+            for _ in 0..2 {
+                asked([&policy], &["alice"], ()).limiter(&limiter).shadow().enter().await.unwrap();
+            }
+        };
+        scope(Context::new().collect(&decisions), request).await;
+        assert_eq!(remaining(&decisions), []);
+    }
+
+    #[tokio::test]
+    async fn a_refund_is_collected_too() {
+        let (limiter, policy, decisions) = (Limiter::in_memory(), policy(), Decisions::new());
+        let request = async {
+            let permit = call(&limiter, &policy).await.unwrap();
+            assert!(permit.refund().await.unwrap());
+        };
+        scope(Context::new().collect(&decisions), request).await;
+        assert_eq!(remaining(&decisions), [(1, false)]);
+    }
+    #[tokio::test]
+    async fn a_refund_raises_what_remains_for_its_own_subject_alone() {
+        let (limiter, decisions) = (Limiter::in_memory(), Decisions::new());
+        let policy = Policy::builder("p").rule(Rule::sliding_window(3, Duration::from_secs(60))).build().unwrap();
+        let request = async {
+            let admitted = async |name: &str| {
+                limiter.check(&policy, &Subject::of(name)).refundable().await.unwrap().into_result().unwrap()
+            };
+            let alice = admitted("alice").await;
+            let bob = [admitted("bob").await, admitted("bob").await];
+            assert_eq!(remaining(&decisions), [(1, false)]);
+            assert!(alice.refund().await.unwrap());
+            assert_eq!(remaining(&decisions), [(1, false)], "bob's");
+            for permit in bob {
+                assert!(permit.refund().await.unwrap());
+            }
+            assert_eq!(remaining(&decisions), [(3, false)]);
+        };
+        scope(Context::new().collect(&decisions), request).await;
+    }
+
+    #[tokio::test]
+    async fn a_refund_leaves_a_denial_as_it_was() {
+        let (limiter, policy, decisions) = (Limiter::in_memory(), policy(), Decisions::new());
+        let request = async {
+            let permit = call(&limiter, &policy).await.unwrap();
+            assert!(call(&limiter, &policy).await.is_none());
+            assert!(permit.refund().await.unwrap());
+        };
+        scope(Context::new().collect(&decisions), request).await;
+        assert_eq!(remaining(&decisions), [(0, true)]);
+    }
+
+    #[tokio::test]
+    async fn a_refund_of_a_call_in_shadow_raises_nothing() {
+        let (limiter, decisions) = (Limiter::in_memory(), Decisions::new());
+        let policy = Policy::builder("p").rule(Rule::sliding_window(3, Duration::from_secs(60))).build().unwrap();
+        let request = async {
+            let key = &["alice"];
+            let in_shadow = asked([&policy], key, ()).limiter(&limiter).shadow().refundable().enter().await.unwrap();
+            let _counted = call(&limiter, &policy).await.unwrap();
+            finish(in_shadow, [Some(Due::Refund)]).await;
+        };
+        scope(Context::new().collect(&decisions), request).await;
+        assert_eq!(remaining(&decisions), [(1, false)]);
+    }
+}

@@ -1,0 +1,225 @@
+//! The values of a context.
+
+#[cfg(feature = "testing")]
+use std::any::Any;
+use std::borrow::Cow;
+use std::fmt::{self, Display};
+#[cfg(feature = "web")]
+use std::iter;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+#[cfg(feature = "web")]
+use super::decisions::Decisions;
+#[cfg(feature = "web")]
+use crate::decision::Rejection;
+
+/// Values that keys and messages show by their names, as `{@name}`.
+///
+/// Cloning is cheap: clones share their values.
+#[derive(Clone, Default)]
+pub struct Context {
+    inner: Arc<Inner>,
+}
+
+#[derive(Clone, Default)]
+struct Inner {
+    values: Vec<(Cow<'static, str>, Box<str>)>,
+    /// The context around this one.
+    outer: Option<Context>,
+    #[cfg(feature = "web")]
+    collection: Option<Collection>,
+    #[cfg(feature = "web")]
+    messages: Option<Arc<Messages>>,
+    /// Whether a limit has made it for itself, as there was none around it.
+    #[cfg(feature = "web")]
+    is_of_limit: bool,
+    /// The limiter of a test. Its type is one of a layer above.
+    #[cfg(feature = "testing")]
+    test_limiter: Option<&'static (dyn Any + Send + Sync)>,
+}
+
+/// The texts of rejections.
+#[cfg(feature = "web")]
+pub(crate) type Messages = dyn Fn(&Rejection, &Context) -> Option<String> + Send + Sync;
+
+/// What learns of the decisions that are made in a context.
+#[cfg(feature = "web")]
+#[derive(Clone)]
+pub(super) struct Collection {
+    pub(super) decisions: Decisions,
+    /// Whether it wants to know where rules stand after a call that is admitted.
+    pub(super) wants_reports: bool,
+}
+
+impl Context {
+    /// Returns a context without values.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns a context for a test: with an `ip` that no other one has, so that tests which run beside each other are
+    /// not limited together.
+    ///
+    /// The address is one of 198.18.0.0/15, which is set aside for tests; there are 65,536 of them.
+    #[must_use]
+    pub fn test() -> Self {
+        static NEXT: AtomicU16 = AtomicU16::new(0);
+        let [high, low] = NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        Self::new().with("ip", format_args!("198.18.{high}.{low}"))
+    }
+
+    /// Adds a value, in place of the one that has this name. `{@name}` shows names of letters, digits and `_`.
+    ///
+    /// In a message, `retry_after`, `count`, `per` and `rule` are values of the rejection, and no value of the context.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Display) -> Self {
+        let (name, value) = (name.into(), value.to_string().into_boxed_str());
+        let values = &mut Arc::make_mut(&mut self.inner).values;
+        match values.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = value,
+            None => values.push((name, value)),
+        }
+        self
+    }
+
+    /// Returns the value of that name, of this context or of one around it.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let Inner { values, outer, .. } = &*self.inner;
+        let own = values.iter().find(|(known, _)| known == name).map(|(_, value)| &**value);
+        own.or_else(|| outer.as_ref()?.get(name))
+    }
+
+    /// Collects the decisions that are made in this context, with where every rule stands after them. A decision costs the
+    /// backend more then.
+    ///
+    /// Not collected are peeks, and calls in shadow.
+    #[cfg(feature = "web")]
+    #[must_use]
+    pub fn collect(self, decisions: &Decisions) -> Self {
+        self.with_collection(Collection { decisions: decisions.clone(), wants_reports: true })
+    }
+
+    /// Collects the calls that are denied in this context, each with the rule that denied it, at no cost.
+    #[cfg(feature = "web")]
+    #[must_use]
+    pub fn collect_denials(self, decisions: &Decisions) -> Self {
+        self.with_collection(Collection { decisions: decisions.clone(), wants_reports: false })
+    }
+
+    /// Sets the texts that responses have for rejections in this context, say in the language of the request. Where there is
+    /// none, the response has the text of the rejection.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::Rejection;
+    /// use tallygate::context::Context;
+    ///
+    /// fn message(rejection: &Rejection, context: &Context) -> Option<String> {
+    ///     let seconds = rejection.retry_after()?.as_secs() + 1;
+    ///     let is_german = context.get("language")?.starts_with("de");
+    ///     is_german.then(|| format!("Bitte in {seconds} Sekunden noch einmal versuchen."))
+    /// }
+    ///
+    /// let context = Context::new().with("language", "de-AT").messages(message);
+    /// ```
+    #[cfg(feature = "web")]
+    #[must_use]
+    pub fn messages(self, messages: impl Fn(&Rejection, &Self) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.with_messages(Arc::new(messages))
+    }
+
+    #[cfg(feature = "web")]
+    pub(crate) fn with_messages(mut self, messages: Arc<Messages>) -> Self {
+        Arc::make_mut(&mut self.inner).messages = Some(messages);
+        self
+    }
+
+    /// The text that this context has for a rejection, or one around it.
+    #[cfg(feature = "web")]
+    pub(super) fn message_of(&self, rejection: &Rejection) -> Option<String> {
+        let contexts = iter::successors(Some(self), |context| context.inner.outer.as_ref());
+        let mut messages = contexts.filter_map(|context| context.inner.messages.as_deref());
+        messages.find_map(|messages| messages(rejection, self))
+    }
+
+    /// The same context, made by a limit for itself.
+    #[cfg(feature = "web")]
+    pub(crate) fn of_limit(mut self) -> Self {
+        Arc::make_mut(&mut self.inner).is_of_limit = true;
+        self
+    }
+
+    /// Whether a limit has made the outermost context.
+    #[cfg(feature = "web")]
+    pub(crate) fn is_of_limit(&self) -> bool {
+        self.inner.is_of_limit || self.inner.outer.as_ref().is_some_and(Self::is_of_limit)
+    }
+
+    #[cfg(feature = "web")]
+    fn with_collection(mut self, collection: Collection) -> Self {
+        Arc::make_mut(&mut self.inner).collection = Some(collection);
+        self
+    }
+
+    /// What learns of the decisions that are made in this context: of its own, and of each one around it.
+    #[cfg(feature = "web")]
+    pub(super) fn collections(&self) -> impl Iterator<Item = &Collection> {
+        let contexts = iter::successors(Some(self), |context| context.inner.outer.as_ref());
+        contexts.filter_map(|context| context.inner.collection.as_ref())
+    }
+
+    #[cfg(feature = "testing")]
+    pub(crate) fn with_test_limiter(mut self, limiter: &'static (dyn Any + Send + Sync)) -> Self {
+        Arc::make_mut(&mut self.inner).test_limiter = Some(limiter);
+        self
+    }
+
+    /// The limiter of this context, or of one around it.
+    #[cfg(feature = "testing")]
+    pub(crate) fn test_limiter(&self) -> Option<&'static (dyn Any + Send + Sync)> {
+        self.inner.test_limiter.or_else(|| self.inner.outer.as_ref()?.test_limiter())
+    }
+
+    /// The same context inside another one, unless it has been inside one already.
+    pub(super) fn within(mut self, outer: Option<Self>) -> Self {
+        if outer.is_some() && self.inner.outer.is_none() {
+            Arc::make_mut(&mut self.inner).outer = outer;
+        }
+        self
+    }
+}
+
+/// Leaves out the values, which may be personal.
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.inner.values.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Context").field("names", &names).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::scope;
+
+    fn depth(context: &Context) -> usize {
+        1 + context.inner.outer.as_ref().map_or(0, depth)
+    }
+
+    async fn nested(times: u32) -> usize {
+        let current = Context::current().unwrap().with("times", times);
+        match times {
+            0 => depth(&current),
+            _ => Box::pin(scope(current, nested(times - 1))).await,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_context_that_is_entered_again_and_again_keeps_its_depth() {
+        assert_eq!(scope(Context::new(), scope(Context::new(), nested(20))).await, 2);
+    }
+}

@@ -1,0 +1,29 @@
+//! Who made a decision.
+
+/// Who made a decision: the backend, or what takes its place while it is away.
+///
+/// See [`OnOutage`](crate::OnOutage).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DecidedBy {
+    /// The backend that the limiter was built with, or what this process knows of it.
+    #[default]
+    Backend,
+    /// This process alone, as Redis is away: by the same rules, by its [part](crate::LimiterBuilder::processes) of their
+    /// counts, and by what it has admitted itself in outages.
+    Standby,
+    /// Nobody: Redis is away, and the policy admits calls meanwhile. Nothing is counted.
+    Nobody,
+}
+
+impl DecidedBy {
+    /// Returns the name that metrics, log and spans show.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Backend => "backend",
+            Self::Standby => "standby",
+            Self::Nobody => "nobody",
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The warning that an application gets when a subject comes near a limit.
+
+use std::fmt;
+
+use super::rule_status::RuleStatus;
+use crate::policy::Policy;
+use crate::subject::SubjectKey;
+
+/// A subject has come near the limit of a rule: see [`LimiterBuilder::on_warning`](crate::LimiterBuilder::on_warning).
+#[derive(Clone, Copy)]
+pub struct Warning<'a> {
+    policy: &'a Policy,
+    subject: &'a SubjectKey,
+    status: &'a RuleStatus,
+}
+
+impl<'a> Warning<'a> {
+    pub(crate) fn new(policy: &'a Policy, subject: &'a SubjectKey, status: &'a RuleStatus) -> Self {
+        Self { policy, subject, status }
+    }
+
+    /// Returns the policy, with the rules that are in force.
+    #[must_use]
+    pub fn policy(&self) -> &'a Policy {
+        self.policy
+    }
+
+    /// Returns the subject that the rule counts, as it stands in keys: values are escaped, and those with the filter `hash`
+    /// are digests. It may be personal, so it does not belong into a log.
+    #[must_use]
+    pub fn subject(&self) -> &'a str {
+        self.subject
+    }
+
+    /// Returns where the rule stands after the call.
+    #[must_use]
+    pub fn status(&self) -> &'a RuleStatus {
+        self.status
+    }
+}
+
+/// Leaves out the subject, which may be personal.
+impl fmt::Debug for Warning<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Warning")
+            .field("policy", &self.policy.name())
+            .field("status", self.status)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,115 @@
+//! Policies from a file, as a limiter applies them.
+
+use tallygate_rules::nearest;
+
+use super::Limiter;
+use crate::config::Policies;
+use crate::error::{ConfigError, Mistake};
+use crate::observe::log;
+use crate::policy::{Policy, registry};
+
+/// Policies that a limiter has [applied](Limiter::apply).
+#[derive(Clone, Debug)]
+pub struct Applied {
+    policies: Policies,
+}
+
+impl Limiter {
+    /// Puts the policies of a file in force for all calls that this limiter decides, in place of those that were applied
+    /// before. A policy that the file no longer has returns to the rules of the program.
+    ///
+    /// It may be called at start-up, and again whenever the file has changed. It holds for this limiter and its clones, in
+    /// this process; each process reads its own file. [Overrides](Self::override_policy), such as those in Redis, go first.
+    ///
+    /// What has been counted stays counted as far as the layout of the tallies is the same: counts change freely; another
+    /// longest window or another algorithm starts new tallies.
+    ///
+    /// The policy of a function is known from its first call on. One that is not known yet is changed then; if the file does
+    /// not fit it, it keeps all its own rules, and the log has an error with the place of the mistake.
+    /// [`Applied::unknown`] lists the names that this process does not know.
+    ///
+    /// # Errors
+    ///
+    /// The file does not fit a policy that this process knows: it says another `key`, or rules on a subject that the policy
+    /// does not have. Then nothing is applied, and what was in force stays so.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::config::Policies;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let limiter = Limiter::in_memory();
+    /// let policy = Policy::builder("export").rule(Rule::sliding_window(1, Duration::from_secs(3600))).build()?;
+    ///
+    /// let applied = limiter.apply(&Policies::from_toml("[policy.export]\nrules = ['2 per 1h']")?)?;
+    /// applied.require_known()?;
+    /// for _ in 0..2 {
+    ///     assert!(limiter.check(&policy, &Subject::everyone()).await?.is_allowed());
+    /// }
+    /// assert!(!limiter.check(&policy, &Subject::everyone()).await?.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn apply(&self, policies: &Policies) -> Result<Applied, ConfigError> {
+        let of_known = policies.changes().iter().filter_map(|change| {
+            let policy = registry::find(change.name())?;
+            change.apply(&policy).err()
+        });
+        let mistakes: Vec<_> = of_known.flatten().collect();
+        if !mistakes.is_empty() {
+            return Err(ConfigError::new(mistakes));
+        }
+        self.core.overrides.apply(policies);
+        #[cfg(feature = "redis")]
+        self.core.registrations.renew();
+        let applied = Applied { policies: policies.clone() };
+        log::policies_applied(policies.names().count(), applied.unknown().len());
+        Ok(applied)
+    }
+
+    /// The policies that were applied last.
+    #[cfg(feature = "web")]
+    pub(crate) fn applied(&self) -> Option<Policies> {
+        self.core.overrides.applied()
+    }
+}
+
+impl Applied {
+    /// Returns the names that this process does not know at this moment, with their places and what was probably meant.
+    ///
+    /// The policy of a function is known from its first call on, and then the file is applied to it. So at start-up most
+    /// names are unknown. One that still is after all functions were called is misspelt.
+    #[must_use]
+    pub fn unknown(&self) -> Vec<Mistake> {
+        let changes = self.policies.changes().iter();
+        let unknown: Vec<_> = changes.filter(|change| registry::find(change.name()).is_none()).collect();
+        if unknown.is_empty() {
+            return Vec::new();
+        }
+        let known = registry::all();
+        unknown.iter().map(|change| Mistake::new(change.place(), unknown_name(change.name(), &known))).collect()
+    }
+
+    /// Refuses names that this process does not know at this moment: for programs that build all policies at start-up, and
+    /// for tests that have called all functions.
+    ///
+    /// The policies stay applied.
+    ///
+    /// # Errors
+    ///
+    /// There are such names: see [`unknown`](Self::unknown).
+    pub fn require_known(&self) -> Result<(), ConfigError> {
+        let unknown = self.unknown();
+        if unknown.is_empty() { Ok(()) } else { Err(ConfigError::new(unknown)) }
+    }
+}
+
+fn unknown_name(name: &str, known: &[Policy]) -> String {
+    let meant = nearest(name, known.iter().map(Policy::name));
+    let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+    format!("this process knows no policy `{name}`{meant} (the policy of a function is known from its first call on)")
+}

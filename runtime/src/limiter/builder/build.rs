@@ -1,0 +1,179 @@
+//! From settings to a limiter: in memory, or on a server.
+
+use std::time::Duration;
+
+use super::LimiterBuilder;
+use crate::error::Error;
+use crate::limiter::Limiter;
+use crate::limiter::core::{Core, Settings};
+#[cfg(feature = "redis")]
+use crate::store::{Destination, Redis};
+use crate::store::{Memory, Store};
+use crate::subject::filters::Secret;
+
+impl Limiter {
+    /// Starts a limiter with settings of your own.
+    pub fn builder() -> LimiterBuilder {
+        LimiterBuilder::default()
+    }
+
+    /// Connects to the server of a URL and returns a limiter that keeps its tallies there.
+    ///
+    /// | URL | where the tallies are |
+    /// | --- | --- |
+    /// | `redis://[user:password@]host[:port][/database]` | a Redis server of version 6.2 or later, or Valkey |
+    /// | `rediss://[user:password@]host[:port][/database]` | the same, by TLS: needs the feature `tls` |
+    /// | `redis+unix://[user:password@]/path[?db=database]` | the same, by a Unix socket |
+    /// | `redis+sentinel://[user:password@]host[:port][,…]/name[/database]` | the primary that sentinels know by that name |
+    /// | `redis+cluster://[user:password@]host[:port][,…]/` | a cluster: some of its nodes are enough |
+    /// | `rediss+sentinel://…`, `rediss+cluster://…` | the same, by TLS |
+    /// | `memory://` | this process, for a URL from the environment; in code, write [`Limiter::in_memory`] |
+    ///
+    /// User, password and path are percent-encoded: `%40` for `@`, `%2F` for `/`. The port is 6379, that of a sentinel 26379, and the
+    /// database 0 unless the URL says otherwise. A password without a user, `:password@`, is that of the default user.
+    ///
+    /// # Errors
+    ///
+    /// The URL cannot be read ([`ErrorKind::Setting`](crate::ErrorKind::Setting)), or the server cannot be reached or
+    /// refuses the password ([`ErrorKind::Backend`](crate::ErrorKind::Backend)).
+    pub async fn connect(url: &str) -> Result<Self, Error> {
+        Self::builder().connect(url).await
+    }
+}
+
+impl LimiterBuilder {
+    /// Returns a limiter that keeps its tallies in this process.
+    ///
+    /// Settings for a server, like the deadline, are checked and have no effect.
+    ///
+    /// # Errors
+    ///
+    /// A setting that cannot be used.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::Limiter;
+    ///
+    /// let limiter = Limiter::builder().secret("16 random bytes…").build_in_memory()?;
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn build_in_memory(self) -> Result<Limiter, Error> {
+        self.check()?;
+        let memory = self.memory();
+        self.build(memory)
+    }
+
+    /// Connects to the server of a URL and returns a limiter that keeps its tallies there: see [`Limiter::connect`].
+    ///
+    /// # Errors
+    ///
+    /// A setting or a URL that cannot be used, or a server that cannot be reached or refuses the password.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "only a server has to be reached"))]
+    pub async fn connect(self, url: &str) -> Result<Limiter, Error> {
+        let limiter = self.connect_lazy(url)?;
+        match &limiter.core.store {
+            Store::Memory(_) => {}
+            #[cfg(feature = "redis")]
+            Store::Redis(redis) => redis.reach().await?,
+        }
+        Ok(limiter)
+    }
+
+    /// Returns a limiter that connects to the server of a URL with its first decision.
+    ///
+    /// Until the server can be reached, calls go by [`on_outage`](Self::on_outage).
+    ///
+    /// # Errors
+    ///
+    /// A setting or a URL that cannot be used.
+    pub fn connect_lazy(self, url: &str) -> Result<Limiter, Error> {
+        self.check()?;
+        let store = self.store(url)?;
+        self.build(store)
+    }
+
+    /// Returns a limiter that keeps its tallies on the server of that client, of version 1 of the crate `redis`. It connects
+    /// with its first decision; until then, it does not reach for the server.
+    ///
+    /// Host, login, certificates, database and the settings of sockets are the client's. The limiter has a connection of
+    /// its own, with RESP3, and watches and replaces it as with a URL.
+    ///
+    /// # Errors
+    ///
+    /// A setting that cannot be used; among them `tls`, as the client has its own.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::Limiter;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let limiter = Limiter::builder().prefix("shop").build_with_client(&client)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "redis")]
+    pub fn build_with_client(self, client: &redis::Client) -> Result<Limiter, Error> {
+        self.check()?;
+        #[cfg(feature = "tls")]
+        if self.tls.is_some() {
+            return Err(Error::new("`tls` is set, but the client has settings of its own; leave `tls` out"));
+        }
+        let store = self.redis(Destination::of_client(client)?);
+        self.build(store)
+    }
+
+    fn build(self, store: Store) -> Result<Limiter, Error> {
+        let processes = self.checked_processes()?;
+        let Self { prefix, secret, clock, on_outage, max_subjects, on_warning, registry, denied_subjects, .. } = self;
+        // Tallies in memory answer as fast as the cache.
+        let denial_cache = if matches!(store, Store::Memory(_)) { Duration::ZERO } else { self.denial_cache };
+        let secret = secret.as_deref().map_or_else(Secret::public, Secret::new);
+        Ok(Limiter::new(Core::new(Settings {
+            prefix,
+            secret,
+            store,
+            clock,
+            denial_cache,
+            on_outage,
+            processes,
+            max_subjects,
+            on_warning,
+            registry,
+            denied_subjects,
+        })))
+    }
+
+    fn store(&self, url: &str) -> Result<Store, Error> {
+        match url.split_once("://") {
+            Some(("memory", "")) => Ok(self.memory()),
+            Some(("memory", _)) => Err(Error::new("`url` has something behind `memory://`; write just that")),
+            _ => self.server(url),
+        }
+    }
+
+    fn memory(&self) -> Store {
+        Store::Memory(Memory::new(self.clock.clone(), self.max_subjects))
+    }
+
+    #[cfg(feature = "redis")]
+    fn server(&self, url: &str) -> Result<Store, Error> {
+        let destination = Destination::parse(url)?;
+        #[cfg(feature = "tls")]
+        let destination = match &self.tls {
+            Some(tls) => destination.with_tls(tls)?,
+            None => destination,
+        };
+        Ok(self.redis(destination))
+    }
+
+    #[cfg(feature = "redis")]
+    fn redis(&self, destination: Destination) -> Store {
+        Store::Redis(Redis::new(destination, &self.prefix, self.deadline, self.clock.clone()))
+    }
+
+    #[cfg(not(feature = "redis"))]
+    fn server(&self, _url: &str) -> Result<Store, Error> {
+        Err(Error::new("`url` is not `memory://`; for a Redis server, enable the feature `redis` of tallygate"))
+    }
+}

@@ -1,0 +1,84 @@
+//! Whether the settings of a limiter can be used.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use tallygate_rules::{MAX_DEADLINE, is_plain};
+
+use super::LimiterBuilder;
+use crate::error::Error;
+use crate::limiter::denied::MOST_SUBJECTS;
+use crate::store::PREFIX_BYTES;
+
+/// The longest that a denial can be cached.
+const LONGEST_DENIAL_CACHE: Duration = Duration::from_secs(10);
+
+impl LimiterBuilder {
+    pub(super) fn check(&self) -> Result<(), Error> {
+        self.check_prefix()?;
+        self.check_secret()?;
+        self.check_deadline()?;
+        self.check_max_subjects()?;
+        self.check_denial_cache()?;
+        self.check_denied_subjects()?;
+        self.checked_processes()?;
+        #[cfg(feature = "tls")]
+        self.tls.as_ref().map_or(Ok(()), crate::store::Tls::check)?;
+        Ok(())
+    }
+
+    fn check_prefix(&self) -> Result<(), Error> {
+        let mistake = match self.prefix.len() {
+            0 => "must not be empty",
+            1..=PREFIX_BYTES if self.prefix.bytes().all(is_plain) => return Ok(()),
+            1..=PREFIX_BYTES => "may only contain letters, digits and `. _ @ + ~ -`",
+            _ => "has at most 25 bytes",
+        };
+        Err(Error::new(format!("`prefix` {mistake}, like `prefix(\"shop\")`")))
+    }
+
+    fn check_secret(&self) -> Result<(), Error> {
+        if self.secret.as_ref().is_some_and(Vec::is_empty) {
+            return Err(Error::new("`secret` must not be empty; leave it out, or give it random bytes"));
+        }
+        Ok(())
+    }
+
+    fn check_deadline(&self) -> Result<(), Error> {
+        let mistake = match self.deadline {
+            Duration::ZERO => "must be longer than zero",
+            deadline if deadline > MAX_DEADLINE => "is at most an hour",
+            _ => return Ok(()),
+        };
+        Err(Error::new(format!("`deadline` {mistake}, like `deadline(Duration::from_millis(250))`")))
+    }
+
+    fn check_max_subjects(&self) -> Result<(), Error> {
+        if self.max_subjects == 0 {
+            return Err(Error::new("`max_subjects` must be at least 1, like `max_subjects(100_000)`"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn checked_processes(&self) -> Result<NonZeroU64, Error> {
+        NonZeroU64::new(self.processes).ok_or_else(|| Error::new("`processes` must be at least 1, like `processes(4)`"))
+    }
+
+    fn check_denied_subjects(&self) -> Result<(), Error> {
+        if self.denied_subjects > MOST_SUBJECTS {
+            return Err(Error::new(format!(
+                "`denied_subjects` is at most {MOST_SUBJECTS}, like `denied_subjects(1_000)`"
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_denial_cache(&self) -> Result<(), Error> {
+        if self.denial_cache > LONGEST_DENIAL_CACHE {
+            return Err(Error::new(
+                "`denial_cache` is at most ten seconds, like `denial_cache(Duration::from_secs(1))`",
+            ));
+        }
+        Ok(())
+    }
+}

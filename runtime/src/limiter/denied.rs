@@ -1,0 +1,84 @@
+//! The subjects that are denied most often: a sketch of each policy's denials, in bounded memory.
+
+mod listed;
+#[cfg(feature = "redis")]
+mod published;
+mod sketch;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::num::NonZeroUsize;
+#[cfg(feature = "redis")]
+use std::sync::Arc;
+#[cfg(feature = "redis")]
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+use foldhash::quality::RandomState;
+
+pub use self::listed::DeniedSubject;
+use self::sketch::{Sketch, SubjectId};
+
+/// The most policies whose denials are counted: they may be built with a name for each call.
+const MOST_POLICIES: usize = 1_000;
+
+/// The most subjects that are kept of one policy, whatever is set.
+pub(super) const MOST_SUBJECTS: usize = 10_000;
+
+/// Counts denials by subject.
+pub(super) struct DeniedSubjects {
+    /// How many subjects are kept of each policy.
+    most: NonZeroUsize,
+    seed: RandomState,
+    /// By the names of the policies.
+    sketches: RwLock<HashMap<Box<str>, Mutex<Sketch>, RandomState>>,
+    /// Whether they are about to be published.
+    #[cfg(feature = "redis")]
+    scheduled: Arc<AtomicBool>,
+}
+
+impl DeniedSubjects {
+    /// Counts none, if no subject is to be kept.
+    pub(super) fn new(most: usize) -> Option<Self> {
+        Some(Self {
+            most: NonZeroUsize::new(most)?,
+            seed: RandomState::default(),
+            sketches: RwLock::default(),
+            #[cfg(feature = "redis")]
+            scheduled: Arc::default(),
+        })
+    }
+
+    /// Counts a denial.
+    pub(super) fn count(&self, policy: &str, label: Option<&str>, subject: &str) {
+        let id = SubjectId { label, subject };
+        let known = self.sketches.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sketch) = known.get(policy) {
+            return lock(sketch).count(id, &self.seed);
+        }
+        drop(known);
+        let mut known = self.sketches.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < MOST_POLICIES || known.contains_key(policy) {
+            let sketch = known.entry(policy.into()).or_insert_with(|| Mutex::new(Sketch::new(self.most)));
+            lock(sketch).count(id, &self.seed);
+        }
+    }
+
+    /// Visits the sketch of each policy.
+    fn for_each(&self, mut visit: impl FnMut(&str, &mut Sketch)) {
+        let known = self.sketches.read().unwrap_or_else(PoisonError::into_inner);
+        known.iter().for_each(|(policy, sketch)| visit(policy, &mut lock(sketch)));
+    }
+}
+
+fn lock(sketch: &Mutex<Sketch>) -> MutexGuard<'_, Sketch> {
+    // A panic elsewhere under the lock leaves counts that are still true.
+    sketch.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Leaves out the subjects, which may be personal.
+impl fmt::Debug for DeniedSubjects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeniedSubjects").field("most", &self.most).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,149 @@
+//! Denied subjects, as they are listed.
+
+use std::cmp::Reverse;
+
+use super::sketch::{Kept, Sketch};
+use crate::error::Error;
+use crate::limiter::Limiter;
+use crate::store::Store;
+use crate::subject::Subject;
+
+/// A subject whose calls were denied: see [`Limiter::denied_subjects`] and [`Limiter::top_denied`].
+#[derive(Clone, Debug)]
+pub struct DeniedSubject {
+    pub(super) policy: String,
+    pub(super) label: Option<String>,
+    pub(super) subject: Subject,
+    pub(super) denials: u64,
+    pub(super) at_most: Option<u64>,
+}
+
+impl Limiter {
+    /// Returns the subjects that were denied most often in this process since the limiter was built, those with the most
+    /// denials first.
+    ///
+    /// It is empty unless [`LimiterBuilder::denied_subjects`](crate::LimiterBuilder::denied_subjects) says how many to keep
+    /// of each policy. A call that is denied by several subjects' rules is a denial of the one whose rule it reports, and one
+    /// that is banned a denial of the main subject. Peeks and calls in shadow are none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let limiter = Limiter::builder().denied_subjects(100).build_in_memory()?;
+    /// let policy = Policy::builder("export").rule(Rule::sliding_window(1, Duration::from_secs(60))).build()?;
+    /// for user in ["alice", "bob", "alice", "alice"] {
+    ///     let _ = limiter.check(&policy, &Subject::of(user)).await?;
+    /// }
+    /// let denied = limiter.denied_subjects();
+    /// assert_eq!((denied[0].policy(), denied[0].subject().to_string().as_str()), ("export", "alice"));
+    /// assert_eq!((denied[0].denials(), denied.len()), (2, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn denied_subjects(&self) -> Vec<DeniedSubject> {
+        let mut listed = Vec::new();
+        if let Some(denied) = &self.core.denied_subjects {
+            denied.for_each(|policy, sketch| listed.extend(of_sketch(policy, sketch)));
+        }
+        sort(&mut listed);
+        listed
+    }
+
+    /// Returns up to `most` subjects of a policy that were denied most often, those with the most denials first: in Redis,
+    /// by all processes within the last hour or two; in memory, as by [`denied_subjects`](Self::denied_subjects).
+    ///
+    /// Only processes whose limiter [keeps denied subjects](crate::LimiterBuilder::denied_subjects) are part of it, and they
+    /// publish what they count about every ten seconds. This limiter need not keep any.
+    ///
+    /// # Errors
+    ///
+    /// Redis does not answer.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "only a server has to be asked"))]
+    pub async fn top_denied(&self, policy: &str, most: usize) -> Result<Vec<DeniedSubject>, Error> {
+        let mut listed: Vec<_> = match &self.core.store {
+            Store::Memory(_) => self.denied_subjects().into_iter().filter(|denied| denied.policy == policy).collect(),
+            #[cfg(feature = "redis")]
+            Store::Redis(redis) => self.core.published_denied(redis, policy).await?,
+        };
+        sort(&mut listed);
+        listed.truncate(most);
+        Ok(listed)
+    }
+
+    /// Publishes now what this process has counted of [denied subjects](crate::LimiterBuilder::denied_subjects), as it does
+    /// about ten seconds after a denial: for the end of a program. In memory, there is nothing to do.
+    ///
+    /// # Errors
+    ///
+    /// Redis does not answer. What it has not taken is published later.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "only a server has to be told"))]
+    pub async fn publish_denied_subjects(&self) -> Result<(), Error> {
+        match &self.core.store {
+            Store::Memory(_) => {}
+            #[cfg(feature = "redis")]
+            Store::Redis(redis) => self.core.publish_denied(redis).await?,
+        }
+        Ok(())
+    }
+}
+
+impl DeniedSubject {
+    fn of(policy: &str, kept: &Kept) -> Option<Self> {
+        let id = kept.id();
+        Some(Self {
+            policy: policy.to_owned(),
+            label: id.label.map(str::to_owned),
+            subject: Subject::from_escaped(id.subject)?,
+            denials: kept.denials,
+            at_most: Some(kept.at_most()),
+        })
+    }
+
+    /// Returns the name of the policy.
+    #[must_use]
+    pub fn policy(&self) -> &str {
+        &self.policy
+    }
+
+    /// Returns the label of the subject whose rule denied the calls, or `None` if it is the main one.
+    #[must_use]
+    pub fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+
+    /// Returns the subject. Its text is that of its key, which may be personal.
+    #[must_use]
+    pub fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// Returns how many denials were counted: it had at least so many.
+    #[must_use]
+    pub fn denials(&self) -> u64 {
+        self.denials
+    }
+
+    /// Returns how many denials it had at most, with those before it was kept. `None` if nobody knows: processes publish
+    /// only what they have counted.
+    #[must_use]
+    pub fn at_most(&self) -> Option<u64> {
+        self.at_most
+    }
+}
+
+fn of_sketch(policy: &str, sketch: &Sketch) -> Vec<DeniedSubject> {
+    sketch.iter().filter_map(|kept| DeniedSubject::of(policy, kept)).collect()
+}
+
+/// Puts those with the most denials first, and those with as many in the order of their names.
+fn sort(listed: &mut [DeniedSubject]) {
+    listed.sort_by_cached_key(|denied| {
+        (Reverse(denied.denials), denied.policy.clone(), denied.label.clone(), denied.subject.to_string())
+    });
+}

@@ -1,0 +1,158 @@
+//! Denied subjects in Redis: what all processes have counted, by hour.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::sleep;
+
+use super::sketch::{Kept, SubjectId};
+use super::{DeniedSubject, DeniedSubjects};
+use crate::error::BackendError;
+use crate::limiter::core::Core;
+use crate::observe::log;
+use crate::store::{Redis, Store};
+use crate::subject::{Subject, escape_name, percent_decode, percent_encode};
+
+/// How long after a denial it is published, with what is counted meanwhile.
+const DELAY: Duration = Duration::from_secs(10);
+
+/// What is published together: an hour.
+const PERIOD_US: u64 = 3_600_000_000;
+
+/// A publication that is about to be made. Dropped with its task, wherever that ends.
+struct Scheduled(Arc<AtomicBool>);
+
+impl Drop for Scheduled {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+impl DeniedSubjects {
+    /// Begins a publication, unless one has begun.
+    fn schedule(&self) -> Option<Scheduled> {
+        // Read first: most denials find that one has begun, and threads that only read do not wait for each other.
+        let has_begun = self.scheduled.load(Ordering::Relaxed) || self.scheduled.swap(true, Ordering::Relaxed);
+        (!has_begun).then(|| Scheduled(Arc::clone(&self.scheduled)))
+    }
+
+    /// Takes what is yet to be published: how often which subject was denied, by policy.
+    fn take_unpublished(&self) -> Vec<(String, Vec<(String, u64)>)> {
+        let mut taken = Vec::new();
+        self.for_each(|policy, sketch| {
+            let of_policy = sketch.iter_mut().filter(|kept| kept.unpublished > 0);
+            let of_policy: Vec<_> =
+                of_policy.map(|kept| (member(kept.id()), std::mem::take(&mut kept.unpublished))).collect();
+            if !of_policy.is_empty() {
+                taken.push((policy.to_owned(), of_policy));
+            }
+        });
+        taken
+    }
+
+    /// Puts back what was not published, where the subject is still kept.
+    fn put_back(&self, policy: &str, unpublished: &[(String, u64)]) {
+        let unpublished: HashMap<_, _> =
+            unpublished.iter().map(|(member, denials)| (member.as_str(), *denials)).collect();
+        self.for_each(|name, sketch| {
+            let of_policy = sketch.iter_mut().filter(|_| name == policy);
+            of_policy.for_each(|kept: &mut Kept| {
+                let denials = unpublished.get(member(kept.id()).as_str()).copied().unwrap_or_default();
+                kept.unpublished = kept.unpublished.saturating_add(denials);
+            });
+        });
+    }
+}
+
+impl Core {
+    /// Publishes what was counted, in a while.
+    pub(in crate::limiter) fn publish_denied_soon(self: &Arc<Self>) {
+        let (Some(denied), Store::Redis(_)) = (&self.denied_subjects, &self.store) else { return };
+        let Some(scheduled) = denied.schedule() else { return };
+        // Without a runtime, a later denial begins the publication.
+        let Ok(runtime) = Handle::try_current() else { return };
+        let core = Arc::downgrade(self);
+        runtime.spawn(async move {
+            sleep(DELAY).await;
+            // From now on, a denial begins the next one.
+            drop(scheduled);
+            let Some(core) = core.upgrade() else { return };
+            if let Store::Redis(redis) = &core.store
+                && let Err(error) = core.publish_denied(redis).await
+            {
+                log::denied_not_published(&error);
+            }
+        });
+    }
+
+    /// Publishes what was counted.
+    pub(super) async fn publish_denied(&self, redis: &Redis) -> Result<(), BackendError> {
+        let Some(denied) = &self.denied_subjects else { return Ok(()) };
+        let stored = redis.denials(&self.prefix);
+        let period = redis.now_us() / PERIOD_US;
+        let mut outcome = Ok(());
+        for (policy, unpublished) in denied.take_unpublished() {
+            let (taken, added) = stored.add(&escape_name(&policy), period, &unpublished).await;
+            denied.put_back(&policy, unpublished.get(taken..).unwrap_or_default());
+            outcome = outcome.and(added);
+        }
+        outcome
+    }
+
+    /// Returns what all processes have published of a policy in this hour and the one before, in no order.
+    pub(super) async fn published_denied(
+        &self,
+        redis: &Redis,
+        policy: &str,
+    ) -> Result<Vec<DeniedSubject>, BackendError> {
+        // By its clock, the hours are told apart.
+        redis.refresh_time().await?;
+        let stored = redis.denials(&self.prefix);
+        let period = redis.now_us() / PERIOD_US;
+        let mut sums: HashMap<String, u64> = HashMap::new();
+        for period in [period, period.saturating_sub(1)] {
+            for (member, denials) in stored.of(&escape_name(policy), period).await? {
+                let sum = sums.entry(member).or_default();
+                *sum = sum.saturating_add(denials);
+            }
+        }
+        Ok(sums.into_iter().filter_map(|(member, denials)| read(policy, &member, denials)).collect())
+    }
+}
+
+/// A subject as it is published: behind a colon, before which is the label of one that is not the main one.
+fn member(id: SubjectId<'_>) -> String {
+    format!("{}:{}", id.label.map(percent_encode).unwrap_or_default(), id.subject)
+}
+
+/// Reads a published subject, or returns `None` if it has another form.
+fn read(policy: &str, member: &str, denials: u64) -> Option<DeniedSubject> {
+    let (label, subject) = member.split_once(':')?;
+    let label = if label.is_empty() { None } else { Some(percent_decode(label)?) };
+    let subject = Subject::from_escaped(subject)?;
+    Some(DeniedSubject { policy: policy.to_owned(), label, subject, denials, at_most: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_published_subject_says_which_of_the_policys_subjects_it_is() {
+        for (label, subject, text) in [
+            (None, "sms:138", ":sms:138"),
+            (None, "", ":"),
+            (Some("net work"), "10.0.0.0%2F8", "net%20work:10.0.0.0%2F8"),
+        ] {
+            assert_eq!(member(SubjectId { label, subject }), text);
+            let read = read("p", text, 3).unwrap();
+            assert_eq!((read.label(), read.subject().to_string().as_str(), read.denials()), (label, subject, 3));
+        }
+        for other in ["alice", "%4:alice", ":é"] {
+            assert!(read("p", other, 1).is_none(), "{other}");
+        }
+    }
+}

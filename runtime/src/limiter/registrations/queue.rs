@@ -1,0 +1,292 @@
+//! The policies that are to be registered.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::noted::Noted;
+use crate::store::{MOST_POLICIES, Progress, Registered};
+
+/// The most policies that one call registers, and the most bytes of their descriptions: it takes the server less than a
+/// millisecond.
+const MOST_AT_ONCE: usize = 32;
+const MOST_BYTES_AT_ONCE: usize = 32 * 1024;
+
+/// How long a policy stays as it was registered although another one of its name differs.
+const CHANGE_PAUSE: Duration = Duration::from_secs(60);
+
+/// When all policies are registered again: about a day later, and not all processes at once.
+const RENEWAL: Duration = Duration::from_secs(22 * 3_600);
+const JITTER: Duration = Duration::from_secs(4 * 3_600);
+
+/// How long it takes at most until the policies are registered again at a server that may have lost them.
+const RECONNECTED: Duration = Duration::from_secs(60);
+
+/// The pauses between attempts that fail.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+
+/// A policy, by its name as it stands in keys, and its description.
+pub(super) type Entry = (Arc<str>, Arc<str>);
+
+/// The policies that are registered or are to be.
+pub(super) struct Queue {
+    known: HashMap<Arc<str>, Known>,
+    pending: Vec<Entry>,
+    /// Those that found no place. There may be one once it was looked for policies that nobody registers any more.
+    refused: Vec<Entry>,
+    looking: Progress,
+    /// How many policies were removed since the last of those that found no place.
+    removed: u64,
+    /// What the task that writes holds, if there is one.
+    writer: Weak<()>,
+    failures: u32,
+    retry: Instant,
+    renewal: Instant,
+    /// How often a connection was made to the server, as far as it is known.
+    connections: u64,
+    has_reported: Reported,
+}
+
+/// What was reported and is not reported again.
+#[derive(Default)]
+struct Reported {
+    no_place: bool,
+    failure: bool,
+}
+
+/// What was registered last under a name.
+struct Known {
+    description: Arc<str>,
+    since: Instant,
+}
+
+impl Queue {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            known: HashMap::new(),
+            pending: Vec::new(),
+            refused: Vec::new(),
+            looking: Progress::start(),
+            removed: 0,
+            writer: Weak::new(),
+            failures: 0,
+            retry: now,
+            renewal: renewal(now),
+            connections: 0,
+            has_reported: Reported::default(),
+        }
+    }
+
+    /// Forgets what was registered.
+    pub(super) fn renew(&mut self, now: Instant) {
+        let Self { writer, failures, retry, connections, has_reported, .. } = mem::replace(self, Self::new(now));
+        *self = Self { writer, failures, retry, connections, has_reported, ..Self::new(now) };
+    }
+
+    /// Whether to renew, by the time and by how often a connection was made to the server.
+    pub(super) fn is_renewal_due(&mut self, now: Instant, connections: u64) -> bool {
+        let known = mem::replace(&mut self.connections, connections);
+        if known > 0 && connections > 0 && known != connections {
+            self.renewal = self.renewal.min(now + RECONNECTED.mul_f64(fastrand::f64()));
+        }
+        now >= self.renewal
+    }
+
+    /// Takes a policy down.
+    pub(super) fn note(&mut self, name: &str, description: &str, now: Instant) -> Noted {
+        match self.known.get(name) {
+            Some(known) if *known.description == *description => return Noted::Done,
+            Some(known) if now.saturating_duration_since(known.since) < CHANGE_PAUSE => return Noted::NotNow,
+            None if self.known.len() >= MOST_POLICIES => return Noted::NoPlace,
+            _ => {}
+        }
+        let (name, description): Entry = (name.into(), description.into());
+        self.pending.retain(|(pending, _)| *pending != name);
+        self.pending.push((Arc::clone(&name), Arc::clone(&description)));
+        self.known.insert(name, Known { description, since: now });
+        Noted::Done
+    }
+
+    /// Returns what a task that writes has to hold, if there is anything to write and no such task.
+    pub(super) fn start(&mut self, now: Instant) -> Option<Arc<()>> {
+        if !self.has_work() || now < self.retry || self.writer.strong_count() > 0 {
+            return None;
+        }
+        let writer = Arc::new(());
+        self.writer = Arc::downgrade(&writer);
+        Some(writer)
+    }
+
+    /// Returns what to write next, and where to look meanwhile. If there is nothing, the task that writes ends.
+    pub(super) fn next(&mut self) -> Option<(Vec<Entry>, Progress)> {
+        if !self.has_work() {
+            self.writer = Weak::new();
+            return None;
+        }
+        let mut bytes = 0;
+        let fitting = self.pending.iter().take(MOST_AT_ONCE).take_while(|(_, description)| {
+            bytes += description.len();
+            bytes <= MOST_BYTES_AT_ONCE
+        });
+        let fitting = fitting.count();
+        Some((self.pending.drain(..fitting).collect(), self.looking.clone()))
+    }
+
+    fn has_work(&self) -> bool {
+        !self.pending.is_empty() || self.looking.is_under_way()
+    }
+
+    /// Records what was written. Returns whether policies found no place.
+    pub(super) fn written(&mut self, entries: Vec<Entry>, registered: Registered, now: Instant) -> bool {
+        self.failures = 0;
+        self.retry = now;
+        self.looking = registered.progress;
+        self.removed += registered.removed;
+        if registered.refused > 0 {
+            self.refused.extend(entries);
+        }
+        if self.looking != Progress::Done || self.refused.is_empty() {
+            return false;
+        }
+        let refused = mem::take(&mut self.refused);
+        if mem::take(&mut self.removed) == 0 {
+            return true;
+        }
+        self.pending.extend(refused);
+        false
+    }
+
+    /// Records that nothing was written, and ends the task that writes.
+    pub(super) fn failed(&mut self, entries: Vec<Entry>, now: Instant) {
+        self.pending.splice(..0, entries);
+        let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures)).min(LONGEST_PAUSE);
+        self.failures = self.failures.saturating_add(1);
+        self.retry = now + pause;
+        self.writer = Weak::new();
+    }
+
+    pub(super) fn is_first_without_place(&mut self) -> bool {
+        !mem::replace(&mut self.has_reported.no_place, true)
+    }
+
+    pub(super) fn is_first_failure(&mut self) -> bool {
+        !mem::replace(&mut self.has_reported.failure, true)
+    }
+}
+
+fn renewal(now: Instant) -> Instant {
+    now + RENEWAL + JITTER.mul_f64(fastrand::f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(entries: &[Entry]) -> Vec<&str> {
+        entries.iter().map(|(name, _)| &**name).collect()
+    }
+
+    fn registered(progress: Progress, removed: u64, refused: u64) -> Registered {
+        Registered { progress, removed, refused }
+    }
+
+    #[test]
+    fn policies_that_come_at_once_are_written_in_calls_of_bounded_work() {
+        let now = Instant::now();
+        let mut queue = Queue::new(now);
+        for number in 0..40 {
+            assert_eq!(queue.note(&format!("p{number}"), "short", now), Noted::Done);
+        }
+        let long = "x".repeat(MOST_BYTES_AT_ONCE / 2 + 1);
+        queue.note("q", &long, now);
+        queue.note("r", &long, now);
+        let mut sizes = Vec::new();
+        while let Some((entries, _)) = queue.next() {
+            sizes.push(entries.len());
+            queue.written(entries, registered(Progress::Done, 0, 0), now);
+        }
+        assert_eq!(sizes, [MOST_AT_ONCE, 9, 1]);
+    }
+
+    #[test]
+    fn policies_of_one_name_are_written_once_and_then_once_a_minute_at_most() {
+        let now = Instant::now();
+        let mut queue = Queue::new(now);
+        assert_eq!(queue.note("p", "1 per 1h", now), Noted::Done);
+        assert_eq!(queue.note("p", "1 per 1h", now), Noted::Done);
+        assert_eq!(queue.note("p", "2 per 1h", now), Noted::NotNow);
+        let later = now + CHANGE_PAUSE;
+        assert_eq!(queue.note("p", "2 per 1h", later), Noted::Done);
+        assert_eq!(queue.note("p", "1 per 1h", later), Noted::NotNow);
+        let (entries, _) = queue.next().unwrap();
+        assert_eq!((names(&entries), &*entries[0].1), (vec!["p"], "2 per 1h"));
+    }
+
+    #[test]
+    fn there_is_one_writer_and_another_one_after_a_pause_that_grows() {
+        let mut now = Instant::now();
+        let mut queue = Queue::new(now);
+        assert!(queue.start(now).is_none(), "there is nothing to write");
+        queue.note("p", "1 per 1h", now);
+        for pause in [1, 2, 4, 8] {
+            let writer = queue.start(now).unwrap();
+            assert!(queue.start(now).is_none());
+            let (entries, _) = queue.next().unwrap();
+            queue.failed(entries, now);
+            drop(writer);
+            now += Duration::from_secs(pause);
+            assert!(queue.start(now - Duration::from_millis(1)).is_none());
+        }
+        let writer = queue.start(now).unwrap();
+        drop(writer);
+        assert!(queue.start(now).is_some(), "the runtime of the writer is gone");
+    }
+
+    #[test]
+    fn what_found_no_place_is_written_once_more_if_one_was_made() {
+        let now = Instant::now();
+        let mut queue = Queue::new(now);
+        queue.note("p", "1 per 1h", now);
+        let (entries, looking) = queue.next().unwrap();
+        assert_eq!(looking, Progress::start());
+        assert!(!queue.written(entries, registered(Progress::At("7".to_owned()), 0, 1), now));
+        let (entries, _) = queue.next().unwrap();
+        assert!(entries.is_empty(), "it goes on looking");
+        assert!(!queue.written(entries, registered(Progress::Done, 1, 0), now));
+        let (entries, _) = queue.next().unwrap();
+        assert_eq!(names(&entries), ["p"]);
+        assert!(queue.written(entries, registered(Progress::Done, 0, 1), now), "it is reported");
+        assert!(queue.next().is_none());
+    }
+
+    #[test]
+    fn about_a_day_later_all_is_written_again() {
+        let now = Instant::now();
+        let mut queue = Queue::new(now);
+        let hours = |hours: u64| now + Duration::from_secs(3_600 * hours);
+        assert!(!queue.is_renewal_due(hours(21), 1) && queue.is_renewal_due(hours(27), 1));
+        queue.note("p", "1 per 1h", now);
+        queue.next().unwrap();
+        queue.renew(hours(27));
+        assert_eq!(queue.note("p", "1 per 1h", hours(27)), Noted::Done);
+        assert_eq!(names(&queue.next().unwrap().0), ["p"]);
+    }
+
+    #[test]
+    fn all_is_written_again_within_a_minute_of_a_new_connection() {
+        let now = Instant::now();
+        let minute = Duration::from_secs(60);
+        let mut queue = Queue::new(now);
+        assert!(!queue.is_renewal_due(now + minute, 1), "it is the first one");
+        assert!(!queue.is_renewal_due(now + minute, 0), "it is not known any more which server it is");
+        assert!(!queue.is_renewal_due(now + 2 * minute, 1));
+        queue.is_renewal_due(now, 2);
+        assert!(queue.is_renewal_due(now + minute, 2));
+        queue.renew(now);
+        assert!(!queue.is_renewal_due(now + minute, 2));
+    }
+}

@@ -1,0 +1,44 @@
+//! Numbers of things in this process.
+
+#[cfg(feature = "metrics")]
+use super::metrics;
+
+/// Makes a gauge: its share of a number that is counted in this process's metrics for as long as the gauge lives.
+macro_rules! gauge {
+    ($(#[$attribute:meta])* $gauge:ident, $number:ident) => {
+        $(#[$attribute])*
+        #[derive(Debug, Default)]
+        pub(crate) struct $gauge {
+            #[cfg(feature = "metrics")]
+            counted: usize,
+        }
+
+        impl $gauge {
+            /// Sets how many there are.
+            #[cfg_attr(
+                not(feature = "metrics"),
+                allow(clippy::unused_self, unused_variables, reason = "without metrics nothing is counted")
+            )]
+            pub(crate) fn set(&mut self, number: usize) {
+                #[cfg(feature = "metrics")]
+                metrics::$number.set(&mut self.counted, number);
+            }
+        }
+
+        #[cfg(feature = "metrics")]
+        impl Drop for $gauge {
+            fn drop(&mut self) {
+                self.set(0);
+            }
+        }
+    };
+}
+
+gauge! {
+    /// The tallies of one shard.
+    TallyGauge, TALLIES
+}
+gauge! {
+    /// The overrides of one limiter.
+    OverrideGauge, OVERRIDES
+}

@@ -1,0 +1,143 @@
+//! A policy as it stands in the registry: what it is, for people and tools.
+//!
+//! ```text
+//! 1                              the form
+//! name sms.send
+//! version 0.1.0                  of this library
+//! key sms:{phone}                of the main subject, if it is known; `key` alone stands for all calls together
+//! subject network                another subject, by its label; the first has the number 1
+//! subject_key {@ip}              its key, if it is known
+//! rule 0 1 per 1m as short       the number of the subject, 0 for the main one, and the rule
+//! rule 1 20 per 1h
+//! ban 20 10m 1h                  denials, within, duration
+//! shadow
+//! ```
+//!
+//! In a text, `\n`, `\r` and `\\` stand for what would break the lines. Lines of unknown names are for later versions to add.
+
+mod read;
+
+use std::fmt::Write as _;
+
+use tallygate_rules::{Ban, Rule, format_duration};
+
+use super::Policy;
+
+/// The form of the text. A text of another form is not read.
+const FORM: &str = "1";
+
+/// A policy as it stands in the registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Description {
+    pub(crate) name: String,
+    /// That of this library, in the process that registered it.
+    pub(crate) version: String,
+    /// How the main subject is written, if that is known.
+    pub(crate) key: Option<String>,
+    /// The other subjects, by their labels, and how they are written.
+    pub(crate) subjects: Vec<(String, Option<String>)>,
+    /// The rules in their order, each with the position of its subject among the others, unless that is the main one.
+    pub(crate) rules: Vec<(Option<usize>, Rule)>,
+    pub(crate) ban: Option<Ban>,
+    /// Whether its calls run whatever is decided.
+    pub(crate) is_shadow: bool,
+}
+
+impl Description {
+    /// Describes a policy.
+    pub(crate) fn of(policy: &Policy, is_shadow: bool) -> Self {
+        let template = |label| policy.templates().of(label).map(str::to_owned);
+        let labels = policy.first_groups().filter_map(|(_, group)| group.label.as_deref());
+        let subjects: Vec<_> = labels.map(|label| (label.to_owned(), template(Some(label)))).collect();
+        let rules = policy.rules_with_labels().into_iter().map(|(label, rule)| {
+            let subject = label.and_then(|label| subjects.iter().position(|(known, _)| *known == label));
+            (subject, rule)
+        });
+        Self {
+            name: policy.name().to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            key: template(None),
+            rules: rules.collect(),
+            subjects,
+            ban: policy.ban(),
+            is_shadow,
+        }
+    }
+
+    /// Writes the text.
+    pub(crate) fn write(&self) -> String {
+        let mut text = FORM.to_owned();
+        line(&mut text, "name", &self.name);
+        line(&mut text, "version", &self.version);
+        if let Some(key) = &self.key {
+            line(&mut text, "key", key);
+        }
+        for (label, key) in &self.subjects {
+            line(&mut text, "subject", label);
+            if let Some(key) = key {
+                line(&mut text, "subject_key", key);
+            }
+        }
+        for (subject, rule) in &self.rules {
+            line(&mut text, "rule", &format!("{} {rule}", subject.map_or(0, |subject| subject + 1)));
+        }
+        if let Some(ban) = self.ban {
+            let [within, duration] = [ban.within(), ban.duration()].map(format_duration);
+            line(&mut text, "ban", &format!("{} {within} {duration}", ban.denials()));
+        }
+        if self.is_shadow {
+            line(&mut text, "shadow", "");
+        }
+        text
+    }
+}
+
+fn line(text: &mut String, name: &str, value: &str) {
+    let space = if value.is_empty() { "" } else { " " };
+    let value = value.replace('\\', r"\\").replace('\n', r"\n").replace('\r', r"\r");
+    // Writing to a string cannot fail.
+    let _ = write!(text, "\n{name}{space}{value}");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    #[test]
+    fn a_policy_is_described_with_everything_but_its_subjects() {
+        let policy = Policy::builder("sms.send")
+            .rule_on("network", Rule::sliding_window(20, HOUR))
+            .rule(Rule::sliding_window(1, HOUR / 60).named("short"))
+            .key("sms:{phone}")
+            .key_on("network", "{@ip}")
+            .ban(Ban::new(20, HOUR / 6, HOUR))
+            .build()
+            .unwrap();
+        let text = Description::of(&policy, true).write();
+        let version = env!("CARGO_PKG_VERSION");
+        let expected = format!(
+            "1\nname sms.send\nversion {version}\nkey sms:{{phone}}\nsubject network\nsubject_key {{@ip}}\n\
+             rule 1 20 per 1h\nrule 0 1 per 1m as short\nban 20 10m 1h\nshadow"
+        );
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_whatever_is_in_it() {
+        let odd = "a\nrule 0 1 per 1h\\n\r é";
+        let policy = Policy::builder(odd)
+            .rule(Rule::sliding_window(1, HOUR).named(odd).varying())
+            .rule_on(odd, Rule::token_bucket(2, HOUR))
+            .rule_on("plain", Rule::duplicate(HOUR))
+            .key("")
+            .key_on(odd, odd)
+            .build()
+            .unwrap();
+        let described = Description::of(&policy, false);
+        assert_eq!(Description::read(&described.write()), Ok(described));
+    }
+}

@@ -1,0 +1,98 @@
+//! The layouts of tallies, which keep those apart that cannot be read alike.
+
+use std::time::Duration;
+
+use tallygate_rules::{Algorithm, Ban, Rule, format_duration};
+
+use crate::subject::digest32;
+
+/// The most bytes of a slash and the name of the tally's layout.
+pub(crate) const LAYOUT_BYTES: usize = 9;
+
+/// The layout of the leases of calls under way, which depends on nothing.
+const LEASES: &str = "/leases";
+
+/// Tells a log of weights from one of units, which earlier versions kept.
+const LOG_OF_WEIGHTS: &str = "w";
+
+/// Identifies the meaning of a rule's cell. The count is not part of it, so it may change and keep the tally.
+fn cell_tag(rule: &Rule) -> Option<String> {
+    match rule.algorithm() {
+        Algorithm::SlidingCounter { per } => Some(format!("c{}", per.as_micros())),
+        Algorithm::FixedWindow { per } => Some(format!("f{}", per.as_micros())),
+        Algorithm::TokenBucket(bucket) => Some(format!("b{}", bucket.per().as_micros())),
+        #[cfg(feature = "cron")]
+        Algorithm::Cron { schedule } => Some(format!("k{}@{}", schedule.expression(), schedule.zone())),
+        _ => None,
+    }
+}
+
+/// Identifies the layout of a tally: how long its log of weights reaches back, as in `/w1d`, or with cells a digest of that
+/// and of the cells.
+///
+/// Policies of one name but another layout have tallies of their own: one with a shorter window would drop what the
+/// other still counts.
+pub(super) fn layout(rules: &[Rule], ban: Option<Ban>) -> String {
+    if rules.first().is_some_and(|rule| rule.lease().is_some()) {
+        return LEASES.to_owned();
+    }
+    let reach = reach(rules);
+    let log = if reach.is_zero() { "" } else { LOG_OF_WEIGHTS };
+    let reach = format!("{log}{}", format_duration(reach));
+    // The duration of a ban may change: what is stored is when it ends.
+    let banned = ban.map(|ban| format!("!{};{}", ban.denials(), ban.within().as_micros()));
+    let cells: Vec<_> = rules.iter().filter_map(cell_tag).chain(banned).collect();
+    if cells.is_empty() && reach.len() < LAYOUT_BYTES {
+        return format!("/{reach}");
+    }
+    format!("/{:08x}", digest32(&format!("{reach};{}", cells.join(";"))))
+}
+
+/// The sliding windows.
+pub(super) fn sliding(rules: &[Rule]) -> impl Iterator<Item = &Rule> {
+    rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }))
+}
+
+/// How long the longest of them is.
+pub(super) fn reach(rules: &[Rule]) -> Duration {
+    sliding(rules).filter_map(Rule::per).max().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn layout(rules: &[Rule]) -> String {
+        super::layout(rules, None)
+    }
+
+    #[test]
+    fn a_layout_depends_on_the_longest_window_of_the_log() {
+        let hour = 60 * MINUTE;
+        let one = layout(&[Rule::sliding_window(1, MINUTE), Rule::sliding_window(9, hour)]);
+        assert_eq!(one, "/w1h");
+        assert_eq!(one, layout(&[Rule::sliding_window(5, hour), Rule::duplicate(MINUTE)]));
+        assert_ne!(one, layout(&[Rule::sliding_window(1, MINUTE)]));
+    }
+
+    #[test]
+    fn a_layout_depends_on_the_algorithm_and_window_of_each_cell_but_on_no_count() {
+        let one = layout(&[Rule::fixed_window(1, MINUTE)]);
+        assert_eq!(one.len(), LAYOUT_BYTES);
+        assert_eq!(one, layout(&[Rule::fixed_window(2, MINUTE)]));
+        assert_ne!(one, layout(&[Rule::fixed_window(1, 2 * MINUTE)]));
+        assert_ne!(one, layout(&[Rule::sliding_counter(1, MINUTE)]));
+        assert_ne!(one, layout(&[Rule::fixed_window(1, MINUTE), Rule::sliding_window(1, MINUTE)]));
+    }
+
+    #[test]
+    fn a_layout_depends_on_the_denials_of_a_ban_and_not_on_its_duration() {
+        let rules = [Rule::sliding_window(1, MINUTE)];
+        let ban = |denials, hours: u32| super::layout(&rules, Some(Ban::new(denials, MINUTE, hours * 60 * MINUTE)));
+        assert_ne!(ban(20, 1), layout(&rules));
+        assert_eq!(ban(20, 1), ban(20, 2));
+        assert_ne!(ban(20, 1), ban(21, 1));
+    }
+}

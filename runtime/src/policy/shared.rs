@@ -1,0 +1,80 @@
+//! What the clones of a policy share: counted by reference, or for the life of the process.
+
+use std::ops::Deref;
+use std::sync::{Arc, Weak};
+
+/// A value that is shared by its clones.
+pub(super) enum Shared<T: 'static> {
+    Counted(Arc<T>),
+    /// Of what the process never drops, no clone touches a counter: threads that share one slow each other down.
+    Static(&'static T),
+}
+
+/// What leads to a shared value as long as there is one.
+pub(super) enum WeakShared<T: 'static> {
+    Counted(Weak<T>),
+    Static(&'static T),
+}
+
+impl<T> Shared<T> {
+    /// Shares a value as long as there are clones.
+    pub(super) fn counted(value: T) -> Self {
+        Self::Counted(Arc::new(value))
+    }
+
+    /// Shares a value that is never dropped.
+    pub(super) fn leaked(value: T) -> Self {
+        Self::Static(Box::leak(Box::new(value)))
+    }
+
+    /// Shares another value as long as this one is.
+    #[cfg(feature = "redis")]
+    pub(super) fn share_alike(&self, value: T) -> Self {
+        match self {
+            Self::Counted(_) => Self::counted(value),
+            Self::Static(_) => Self::leaked(value),
+        }
+    }
+
+    pub(super) fn downgrade(&self) -> WeakShared<T> {
+        match self {
+            Self::Counted(value) => WeakShared::Counted(Arc::downgrade(value)),
+            Self::Static(value) => WeakShared::Static(value),
+        }
+    }
+}
+
+impl<T> Clone for Shared<T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        match self {
+            Self::Counted(value) => Self::Counted(Arc::clone(value)),
+            Self::Static(value) => Self::Static(value),
+        }
+    }
+}
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        match self {
+            Self::Counted(value) => value,
+            Self::Static(value) => value,
+        }
+    }
+}
+
+impl<T> WeakShared<T> {
+    pub(super) fn upgrade(&self) -> Option<Shared<T>> {
+        match self {
+            Self::Counted(value) => value.upgrade().map(Shared::Counted),
+            Self::Static(value) => Some(Shared::Static(value)),
+        }
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self, Self::Counted(value) if value.strong_count() == 0)
+    }
+}

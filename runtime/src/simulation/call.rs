@@ -1,0 +1,72 @@
+//! One call of a trace.
+
+use std::time::SystemTime;
+
+use crate::subject::Subject;
+
+/// One call of a trace: when it was made, by whom, and what it costs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    at: SystemTime,
+    subject: Subject,
+    /// Those of rules with subjects of their own, by label.
+    others: Vec<(Box<str>, Subject)>,
+    cost: u64,
+    line: Option<u64>,
+}
+
+impl Call {
+    /// Returns a call of cost 1. Its time counts in whole microseconds; the rest is cut off.
+    #[must_use]
+    pub fn new(at: SystemTime, subject: Subject) -> Self {
+        Self { at, subject, others: Vec::new(), cost: 1, line: None }
+    }
+
+    /// Sets the weight of the call. A call of cost 0 is decided by what is there, and counts nothing.
+    #[must_use]
+    pub fn with_cost(mut self, cost: u64) -> Self {
+        self.cost = cost;
+        self
+    }
+
+    /// Adds another subject of the call, by the label that [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave
+    /// it.
+    #[must_use]
+    pub fn with_subject(mut self, label: &str, subject: Subject) -> Self {
+        self.others.push((label.into(), subject));
+        self
+    }
+
+    /// Sets the line of the text from which the call was read.
+    pub(super) fn with_line(self, line: u64) -> Self {
+        Self { line: Some(line), ..self }
+    }
+
+    /// Returns when the call was made.
+    #[must_use]
+    pub fn at(&self) -> SystemTime {
+        self.at
+    }
+
+    /// Returns the main subject.
+    #[must_use]
+    pub fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// Returns the weight of the call.
+    #[must_use]
+    pub fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// Returns the line of the text from which the call was read, counted from 1, if it was read from text.
+    #[must_use]
+    pub fn line(&self) -> Option<u64> {
+        self.line
+    }
+
+    pub(super) fn others(&self) -> &[(Box<str>, Subject)] {
+        &self.others
+    }
+}

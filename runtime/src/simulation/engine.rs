@@ -1,0 +1,86 @@
+//! What decides the calls of a trace: tallies in memory, and a clock that shows the time of each call.
+
+use std::time::UNIX_EPOCH;
+
+use super::call::Call;
+use super::error::{Place, TraceError, TraceErrorKind};
+use super::time;
+use crate::clock::{Clock, RANGE_US, SimulatedClock};
+use crate::decision::{DecidedBy, Decision};
+use crate::error::BackendError;
+use crate::limiter::{CallSubjects, plain_decision};
+use crate::micros;
+use crate::policy::Policy;
+use crate::store::{CallOptions, Memory, Outcome, Request};
+
+/// Tallies in memory, and a clock that shows the time of each call.
+#[derive(Debug)]
+pub(super) struct Engine {
+    policy: Policy,
+    clock: SimulatedClock,
+    memory: Memory,
+    /// How many calls were prepared, those that were refused included.
+    calls: u64,
+}
+
+/// A call that can be decided.
+pub(super) struct Ready {
+    subjects: CallSubjects,
+    cost: u64,
+    us: u64,
+    place: Place,
+}
+
+impl Engine {
+    pub(super) fn new(policy: &Policy) -> Self {
+        let clock = SimulatedClock::new(*RANGE_US.start());
+        // Without a bound: a simulation that forgets subjects would be wrong.
+        let memory = Memory::new(Clock::from(&clock), usize::MAX);
+        Self { policy: policy.clone(), clock, memory, calls: 0 }
+    }
+
+    /// Checks a call, and changes nothing but the number of calls.
+    pub(super) fn prepare(&mut self, call: &Call) -> Result<Ready, TraceError> {
+        self.calls += 1;
+        let place = Place { line: call.line(), call: Some(self.calls) };
+        let us = call.at().duration_since(UNIX_EPOCH).map_or(0, micros::from_duration);
+        if !RANGE_US.contains(&us) {
+            let text = "its time is before 1981 or after 2244; epoch times are in seconds, like 1800000000.25";
+            return Err(TraceError::new(TraceErrorKind::Time, place, text));
+        }
+        let now_us = self.clock.now_us();
+        if us < now_us {
+            let (earlier, later) = (time::format(us), time::format(now_us));
+            let text = format!("it is made at {earlier}, and the call before it at {later}; sort the trace by time");
+            return Err(TraceError::new(TraceErrorKind::Order, place, text));
+        }
+        let mut subjects = CallSubjects::new(&self.policy, call.subject());
+        for (label, subject) in call.others() {
+            subjects.insert(&self.policy, label, subject);
+        }
+        subjects.complete(&self.policy).map_err(|mistake| undecided(place, mistake))?;
+        Ok(Ready { subjects, cost: call.cost(), us, place })
+    }
+
+    /// Decides a call that was prepared.
+    pub(super) fn decide(&self, ready: &Ready) -> Result<Decision, TraceError> {
+        self.clock.set(ready.us);
+        let outcome = self.outcome(ready).map_err(|mistake| undecided(ready.place, mistake))?;
+        Ok(plain_decision(&self.policy, outcome, DecidedBy::Backend))
+    }
+
+    fn outcome(&self, ready: &Ready) -> Result<Outcome, BackendError> {
+        let subjects = ready.subjects.complete(&self.policy)?;
+        if let [subject] = &*subjects
+            && let Some(outcome) = self.memory.outcome(&self.policy, subject, ready.cost)
+        {
+            return Ok(outcome);
+        }
+        let options = CallOptions { cost: ready.cost, ..CallOptions::PLAIN };
+        Ok(self.memory.decide(Request::new(&self.policy, &subjects, options))?.outcome)
+    }
+}
+
+fn undecided(place: Place, mistake: BackendError) -> TraceError {
+    TraceError::new(TraceErrorKind::Subject, place, mistake.to_string()).with_source(mistake)
+}

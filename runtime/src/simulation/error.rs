@@ -1,0 +1,89 @@
+//! A trace that cannot be simulated as it is.
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::fmt;
+
+/// A mistake in a trace: where it is, and the remedy.
+///
+/// The text names no subject.
+#[derive(Debug)]
+pub struct TraceError {
+    kind: TraceErrorKind,
+    place: Place,
+    text: Cow<'static, str>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+/// What a [`TraceError`] is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TraceErrorKind {
+    /// The trace cannot be read: the reader failed. There is nothing behind it.
+    Read,
+    /// The first line of a text does not name columns that are known. There is nothing behind it.
+    Header,
+    /// A line of a text is not a call.
+    Line,
+    /// A call is before 1981 or after 2244.
+    Time,
+    /// A call is earlier than the one before it.
+    Order,
+    /// A call lacks a subject that the policy counts, or has one that the policy does not know.
+    Subject,
+}
+
+/// Where in a trace something is, as far as that is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    pub(super) line: Option<u64>,
+    pub(super) call: Option<u64>,
+}
+
+impl TraceError {
+    pub(super) fn new(kind: TraceErrorKind, place: Place, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind, place, text: text.into(), source: None }
+    }
+
+    pub(super) fn with_source(self, source: impl StdError + Send + Sync + 'static) -> Self {
+        Self { source: Some(Box::new(source)), ..self }
+    }
+
+    /// Returns what the error is about.
+    #[must_use]
+    pub fn kind(&self) -> TraceErrorKind {
+        self.kind
+    }
+
+    /// Returns the line of the text, counted from 1, if the trace was read from text.
+    #[must_use]
+    pub fn line(&self) -> Option<u64> {
+        self.place.line
+    }
+
+    /// Returns the number of the call in its simulation, counted from 1, if it was read well. Calls that the simulation
+    /// refused count, too.
+    #[must_use]
+    pub fn call(&self) -> Option<u64> {
+        self.place.call
+    }
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.place.line, self.place.call) {
+            (Some(line), Some(call)) => write!(f, "line {line}, call {call}: ")?,
+            (Some(line), None) => write!(f, "line {line}: ")?,
+            (None, Some(call)) => write!(f, "call {call}: ")?,
+            (None, None) => {}
+        }
+        f.write_str(&self.text)
+    }
+}
+
+impl StdError for TraceError {
+    /// Returns the error of the reader, or of the policy, that led to this one, if there is one.
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}

@@ -1,0 +1,79 @@
+//! The calls of a subject that are under way.
+
+use std::collections::BTreeMap;
+
+use crate::decision::{Quota, Wait};
+use crate::store::lease_name::LeaseName;
+
+/// How many leases a wait passes over at most.
+const MOST_PASSED: usize = 128;
+
+/// The calls of a subject that are under way, each with the time at which it was admitted. The first has the least name.
+///
+/// Nothing ends here by itself: a process that dies takes its memory along. To callers it looks as if each lease were
+/// renewed after half of its length, as in Redis.
+#[derive(Debug, Default)]
+pub(super) struct Leases(BTreeMap<LeaseName, u64>);
+
+impl Leases {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes a lease.
+    pub(super) fn take(&mut self, name: LeaseName, now_us: u64) {
+        self.0.insert(name, now_us);
+    }
+
+    /// Gives a lease back; returns whether it was there.
+    pub(super) fn give_back(&mut self, name: LeaseName) -> bool {
+        self.0.remove(&name).is_some()
+    }
+
+    /// How long one more call has to wait at most: until so many leases have ended that there is room.
+    pub(super) fn wait(&self, limit: u64, lease_us: u64, now_us: u64) -> Wait {
+        if limit == 0 {
+            return Wait::NEVER;
+        }
+        let Some(beyond) = (self.0.len() as u64).checked_sub(limit) else { return Wait::NONE };
+        // The oldest end first. Where the limit was greater before, not all are passed over that have to end.
+        let last = self.0.values().nth(usize::try_from(beyond).map_or(MOST_PASSED, |beyond| beyond.min(MOST_PASSED)));
+        last.map_or(Wait::NEVER, |&taken_us| Wait::us(left_us(taken_us, lease_us, now_us)))
+    }
+
+    /// Where the limit stands.
+    pub(super) fn quota(&self, limit: u64, lease_us: u64, now_us: u64) -> Quota {
+        let remaining = limit.saturating_sub(self.0.len() as u64);
+        let reset_us = self.0.last_key_value().map_or(0, |(_, &taken_us)| left_us(taken_us, lease_us, now_us));
+        Quota::new(remaining, reset_us)
+    }
+}
+
+/// How long a lease lasts that is renewed after half of its length.
+fn left_us(taken_us: u64, lease_us: u64, now_us: u64) -> u64 {
+    let half_us = (lease_us / 2).max(1);
+    lease_us - now_us.saturating_sub(taken_us) % half_us
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_US: u64 = 1_000_000;
+
+    #[test]
+    fn the_wait_ends_with_the_oldest_lease_which_is_renewed_after_half_of_its_length() {
+        let mut leases = Leases::default();
+        let (first, second) = (LeaseName::next(), LeaseName::next());
+        leases.take(first, 0);
+        leases.take(second, 3 * SECOND_US);
+        let wait = |leases: &Leases, at| leases.wait(2, 10 * SECOND_US, at * SECOND_US);
+        assert_eq!(wait(&leases, 4), Wait::us(6 * SECOND_US));
+        assert_eq!(wait(&leases, 5), Wait::us(10 * SECOND_US));
+        assert_eq!(leases.wait(1, 10 * SECOND_US, 4 * SECOND_US), Wait::us(9 * SECOND_US));
+        assert_eq!(leases.quota(5, 10 * SECOND_US, 4 * SECOND_US), Quota::new(3, 9 * SECOND_US));
+        assert!(leases.give_back(first) && !leases.give_back(first));
+        assert_eq!(wait(&leases, 5), Wait::NONE);
+        assert_eq!(leases.wait(0, SECOND_US, 0), Wait::NEVER);
+    }
+}

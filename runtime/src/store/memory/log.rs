@@ -1,0 +1,294 @@
+//! The log of the sliding windows of one tally: when calls were admitted, and what they weighed.
+
+mod entries;
+mod entry;
+mod foresight;
+
+use tallygate_rules::{MAX_LOG_ENTRIES, MAX_REFUND_DISTANCE};
+
+use self::entries::Entries;
+use self::entry::Entry;
+use self::foresight::Foresight;
+use super::outcome_builder::OutcomeBuilder;
+use crate::decision::{Costs, Quota, Wait};
+use crate::policy::{RuleGroup, Window};
+
+/// The calls that sliding windows count, in the order of their times.
+///
+/// Calls of one microsecond share an entry. Where [`MAX_LOG_ENTRIES`] entries count, so do calls that are close to each
+/// other; they count from the newest of them, so no window ever admits more than its count.
+///
+/// Entries that count no more stay until there is no room for another. They are as old as that to every later call; only
+/// if the last entry becomes an earlier one, these have to be dropped before.
+///
+/// Weights are sums modulo 2^32. What a log holds weighs less than that, and what counts of it 2^31 at most.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    /// The entries before the last one.
+    older: Entries,
+    /// The last entry. An empty log is one whose last entry weighs nothing.
+    last: Entry,
+    /// The sum of all weights.
+    end: u32,
+    /// The sum of the weights before the first entry.
+    start: u32,
+    /// What the last call tells of the next ones, as long as the log stays as it is.
+    foresight: Foresight,
+}
+
+impl Log {
+    /// The time of the last call.
+    #[inline]
+    pub(super) fn latest_us(&self) -> u64 {
+        self.last.at_us()
+    }
+
+    /// Forgets what lies in the future, lest it block longer than its window.
+    #[cold]
+    pub(super) fn forget_future(&mut self, now_us: u64, reach_us: u64) {
+        self.foresight = Foresight::default();
+        self.drop_over(reach_us, self.last.at_us());
+        while self.last.at_us() > now_us {
+            self.end = self.last.before();
+            self.last = self.older.pop().unwrap_or(Entry::new(0, self.end));
+        }
+    }
+
+    /// Asks every window. The first rule of the group has the place `first`.
+    #[inline]
+    pub(super) fn ask(&self, group: &RuleGroup, first: usize, cost: u64, now_us: u64, builder: &mut OutcomeBuilder) {
+        for window in &group.windows {
+            let (place, wait) = (first + window.place, self.wait(window, cost, now_us));
+            if window.is_duplicate { builder.add_duplicate_wait(place, wait) } else { builder.add_wait(place, wait) }
+        }
+    }
+
+    /// Until when calls of cost 1 are denied, by the rules of the last call.
+    pub(super) fn denied_until_us(&self) -> u64 {
+        self.foresight.denied_until_us()
+    }
+
+    /// Notes how long a call of cost 1 has to wait, and the window that is the only rule if there is just one.
+    #[inline]
+    pub(super) fn foresee(&mut self, wait: Wait, only: Option<&Window>, now_us: u64) {
+        self.foresight = Foresight::new(wait, only, now_us);
+    }
+
+    /// How long a call of cost 1 has to wait, if that was foreseen for this very window.
+    #[inline]
+    pub(super) fn foreseen_wait(&self, window: &Window, now_us: u64) -> Option<Wait> {
+        self.foresight.wait(window, now_us)
+    }
+
+    /// How long the windows make a call of that cost wait.
+    #[inline]
+    pub(super) fn longest_wait(&self, windows: &[Window], cost: u64, now_us: u64) -> Wait {
+        let mut longest = Wait::NONE;
+        for window in windows {
+            longest = longest.max(self.wait(window, cost, now_us));
+        }
+        longest
+    }
+
+    /// Asks a window how long a call of that cost has to wait.
+    #[inline]
+    fn wait(&self, window: &Window, cost: u64, now_us: u64) -> Wait {
+        // A duplicate is any call within the window, whatever it costs.
+        let cost = if window.is_duplicate { 1 } else { cost };
+        let Some(room) = window.count.checked_sub(cost) else { return Wait::NEVER };
+        if window.is_duplicate {
+            Wait::until(self.last.at_us() + window.per_us, now_us)
+        } else if self.weight() <= room {
+            Wait::NONE
+        } else {
+            Wait::until(self.in_the_way_us(room) + window.per_us, now_us)
+        }
+    }
+
+    /// Counts a call. One that costs more than every window counts is admitted only by windows against duplicates, for
+    /// which any weight will do.
+    #[inline]
+    pub(super) fn charge(&mut self, group: &RuleGroup, cost: u64, now_us: u64) {
+        let weight = weight_of(cost, group);
+        if self.older.is_full() || self.weight() > u64::from(u32::MAX - weight) {
+            self.drop_over(group.reach_us, now_us);
+            self.older.make_room();
+        }
+        let weighs_nothing = self.last.before() == self.end;
+        if self.last.at_us() == now_us || weighs_nothing || self.is_dense(group, now_us) {
+            self.last = Entry::new(now_us, self.last.before());
+        } else {
+            self.older.push(self.last);
+            self.last = Entry::new(now_us, self.end);
+        }
+        self.end = self.end.wrapping_add(weight);
+    }
+
+    /// Counts a call that was admitted then as what it has used; returns whether that has changed anything. Far from the end
+    /// of the log, nothing is given back; what was used beyond the charge then counts with a later call.
+    pub(super) fn refund(&mut self, group: &RuleGroup, costs: Costs, admitted_us: u64, now_us: u64) -> bool {
+        let counts = admitted_us <= now_us && now_us < admitted_us + group.reach_us;
+        if !counts || self.last.at_us() < admitted_us {
+            return false;
+        }
+        self.drop_over(group.reach_us, self.last.at_us());
+        let costs = costs.at_most(group.largest);
+        let index = self.older.as_slice().partition_point(|entry| entry.at_us() < admitted_us);
+        let found = self.older.as_slice().get(index).unwrap_or(&self.last);
+        let is_its_own = found.at_us() == admitted_us || may_share(group, found.at_us(), admitted_us);
+        let distance = self.older.as_slice().len() - index;
+        if !is_its_own {
+            false
+        } else if costs.beyond() > 0 {
+            self.add(index + distance.saturating_sub(MAX_REFUND_DISTANCE), costs.beyond())
+        } else {
+            distance <= MAX_REFUND_DISTANCE && self.take(index, costs.given_back())
+        }
+    }
+
+    /// Takes that weight from the entry at that place; returns whether it had any.
+    fn take(&mut self, index: usize, weight: u64) -> bool {
+        let (older, behind) = self.older.as_mut_slice().split_at_mut(index);
+        let mut entries = behind.iter_mut().chain([&mut self.last]);
+        let Some(entry) = entries.next() else { return false };
+        let mut behind = entries.peekable();
+        let own = behind.peek().map_or(self.end, |next| next.before()).wrapping_sub(entry.before());
+        let taken = own.min(u32::try_from(weight).unwrap_or(u32::MAX));
+        if taken > 0 && taken == own {
+            // So the last entry has the time of the last call that counts.
+            *entry = Entry::new(older.last().map_or(0, Entry::at_us), entry.before());
+        }
+        behind.for_each(|entry| *entry = Entry::new(entry.at_us(), entry.before().wrapping_sub(taken)));
+        self.end = self.end.wrapping_sub(taken);
+        taken > 0
+    }
+
+    /// Adds that weight to the entry at that place, as far as the log can hold it; returns whether it can hold any.
+    fn add(&mut self, index: usize, weight: u64) -> bool {
+        let room = u64::from(u32::MAX) - self.weight();
+        let added = u32::try_from(weight.min(room)).unwrap_or(u32::MAX);
+        let behind = self.older.as_mut_slice().iter_mut().chain([&mut self.last]).skip(index + 1);
+        behind.for_each(|entry| *entry = Entry::new(entry.at_us(), entry.before().wrapping_add(added)));
+        self.end = self.end.wrapping_add(added);
+        added > 0
+    }
+
+    /// Tells where a window stands.
+    pub(super) fn quota(&self, window: &Window, now_us: u64) -> Quota {
+        let Window { count, per_us, .. } = *window;
+        let is_over = |entry: &Entry| entry.at_us() + per_us <= now_us;
+        let older = self.older.as_slice();
+        let first = older.get(older.partition_point(is_over)).unwrap_or(&self.last);
+        let used = if is_over(first) { 0 } else { self.weight_from(first) };
+        let reset_us = if used > 0 { self.last.at_us() + per_us - now_us } else { 0 };
+        Quota::new(count.saturating_sub(used), reset_us)
+    }
+
+    /// The weight of all entries.
+    #[inline]
+    fn weight(&self) -> u64 {
+        self.end.wrapping_sub(self.start).into()
+    }
+
+    /// The weight of an entry and all behind it.
+    #[inline]
+    fn weight_from(&self, entry: &Entry) -> u64 {
+        self.end.wrapping_sub(entry.before()).into()
+    }
+
+    /// The time of the newest entry that leaves too little room, in a log that weighs more than the room: what is behind
+    /// it weighs no more.
+    // Code of its own, so that a call for which there is room has no part of it.
+    #[inline(never)]
+    fn in_the_way_us(&self, room: u64) -> u64 {
+        let is_in_the_way = |entry: &Entry| self.weight_from(entry) > room;
+        if is_in_the_way(&self.last) {
+            return self.last.at_us();
+        }
+        // If all entries weigh the same, so many of the newest fit. A guess is enough, as it is checked.
+        let older = self.older.as_slice();
+        let (entries, weight) = (older.len() as u64 + 1, self.weight());
+        let fit = if weight == entries { room } else { room * entries / weight.max(1) };
+        let guess = usize::try_from(fit).map_or(0, |fit| older.len().saturating_sub(fit));
+        let is_right = older.get(guess).is_some_and(is_in_the_way)
+            && older.get(guess + 1).is_none_or(|behind| !is_in_the_way(behind));
+        let index = if is_right { guess } else { older.partition_point(is_in_the_way).saturating_sub(1) };
+        older.get(index).unwrap_or(&self.last).at_us()
+    }
+
+    /// Whether so many entries count that a call of now shares the last one.
+    #[inline]
+    fn is_dense(&self, group: &RuleGroup, now_us: u64) -> bool {
+        let older = self.older.as_slice();
+        let from_the_end = (older.len() + 1).checked_sub(MAX_LOG_ENTRIES).and_then(|index| older.get(index));
+        from_the_end
+            .is_some_and(|entry| entry.at_us() + group.reach_us > now_us && is_close(group, self.last.at_us(), now_us))
+    }
+
+    /// Drops the entries that did not count any more then.
+    #[cold]
+    fn drop_over(&mut self, reach_us: u64, then_us: u64) {
+        let is_over = |entry: &Entry| entry.at_us() + reach_us <= then_us;
+        let over = self.older.as_slice().partition_point(is_over);
+        self.older.remove_first(over);
+        if is_over(&self.last) {
+            self.last = Entry::new(self.last.at_us(), self.end);
+        }
+        self.start = self.older.as_slice().first().unwrap_or(&self.last).before();
+    }
+}
+
+/// What a call weighs in the log: no more than every window of the group counts.
+#[inline]
+fn weight_of(cost: u64, group: &RuleGroup) -> u32 {
+    u32::try_from(cost.min(group.largest)).unwrap_or(u32::MAX)
+}
+
+/// Whether calls of these times may share an entry.
+fn may_share(group: &RuleGroup, one_us: u64, other_us: u64) -> bool {
+    group.largest > MAX_LOG_ENTRIES as u64 && is_close(group, one_us, other_us)
+}
+
+/// Whether times are in the same of [`MAX_LOG_ENTRIES`] parts of the longest window.
+#[cold]
+fn is_close(group: &RuleGroup, one_us: u64, other_us: u64) -> bool {
+    let grain_us = group.reach_us.div_ceil(MAX_LOG_ENTRIES as u64).max(1);
+    one_us / grain_us == other_us / grain_us
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tallygate_rules::Rule;
+
+    use super::*;
+    use crate::policy::Policy;
+
+    const START_US: u64 = 1_800_000_000_000_000;
+
+    fn policy() -> Policy {
+        Policy::builder("p").rule(Rule::sliding_window(1_000, Duration::from_micros(100))).build().unwrap()
+    }
+
+    #[test]
+    fn a_log_of_steady_length_takes_no_more_and_no_more_room() {
+        let (policy, mut log) = (policy(), Log::default());
+        for call in 0..100_000 {
+            log.charge(&policy.groups()[0], 1, START_US + call);
+            assert!(log.older.as_slice().len() < 512);
+        }
+    }
+
+    #[test]
+    fn a_log_that_was_long_gives_room_back() {
+        let (policy, mut log) = (policy(), Log::default());
+        for call in 0..100 {
+            log.charge(&policy.groups()[0], 1, START_US + call);
+        }
+        for call in 0..1_000 {
+            log.charge(&policy.groups()[0], 1, START_US + 1_000 * call);
+        }
+        assert!(log.older.as_slice().len() < 64);
+    }
+}

@@ -1,0 +1,137 @@
+//! The entries of a log, oldest first.
+
+use arrayvec::ArrayVec;
+
+use super::entry::Entry;
+
+/// So many entries lie with their tally, where a decision needs no other memory.
+const FEW: usize = 2;
+
+/// The room for entries that the first allocation makes.
+const MANY: usize = 8;
+
+/// So much room is never given back.
+const KEPT: usize = 64;
+
+/// Entries that come at the end and leave at the front, where they leave together.
+#[derive(Debug)]
+pub(super) enum Entries {
+    Few(ArrayVec<Entry, FEW>),
+    Many(Vec<Entry>),
+}
+
+impl Default for Entries {
+    fn default() -> Self {
+        Self::Few(ArrayVec::new())
+    }
+}
+
+impl Entries {
+    #[inline]
+    pub(super) fn as_slice(&self) -> &[Entry] {
+        match self {
+            Self::Few(entries) => entries,
+            Self::Many(entries) => entries,
+        }
+    }
+
+    pub(super) fn as_mut_slice(&mut self) -> &mut [Entry] {
+        match self {
+            Self::Few(entries) => entries,
+            Self::Many(entries) => entries,
+        }
+    }
+
+    /// Whether the room for them is used up, so that another one makes more of it.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        match self {
+            Self::Few(entries) => entries.is_full(),
+            Self::Many(entries) => entries.len() == entries.capacity(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, entry: Entry) {
+        match self {
+            Self::Few(entries) if !entries.is_full() => entries.push(entry),
+            Self::Few(_) => self.become_many(entry),
+            Self::Many(entries) => entries.push(entry),
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Entry> {
+        match self {
+            Self::Few(entries) => entries.pop(),
+            Self::Many(entries) => entries.pop(),
+        }
+    }
+
+    /// Removes that many from the front.
+    pub(super) fn remove_first(&mut self, count: usize) {
+        match self {
+            Self::Few(entries) => drop(entries.drain(..count.min(entries.len()))),
+            Self::Many(entries) => drop(entries.drain(..count.min(entries.len()))),
+        }
+    }
+
+    /// Makes as much room as is in use, if there is less. Gives back what is far more.
+    pub(super) fn make_room(&mut self) {
+        if let Self::Many(entries) = self {
+            entries.shrink_to(KEPT.max(8 * entries.len()));
+            entries.reserve(entries.len());
+        }
+    }
+
+    #[cold]
+    fn become_many(&mut self, entry: Entry) {
+        let mut entries = Vec::with_capacity(MANY);
+        entries.extend_from_slice(self.as_slice());
+        entries.push(entry);
+        *self = Self::Many(entries);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    fn numbers(entries: &[Entry]) -> Vec<u32> {
+        entries.iter().map(Entry::before).collect()
+    }
+
+    #[test]
+    fn entries_come_and_leave_like_those_of_a_queue() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let (mut entries, mut queue) = (Entries::default(), VecDeque::new());
+        for number in 0..100_000 {
+            // Now and then it grows to hundreds, and becomes empty.
+            let growing = number / 500 % 2 == 0;
+            match random.u8(0..8) {
+                0 => assert_eq!(entries.pop().map(|entry| entry.before()), queue.pop_back()),
+                1..4 if growing => {}
+                1..8 if !growing || queue.len() > 600 => {
+                    let count = random.usize(0..4).min(queue.len());
+                    entries.remove_first(count);
+                    queue.drain(..count);
+                }
+                _ => {
+                    entries.push(Entry::new(0, number));
+                    queue.push_back(number);
+                }
+            }
+            assert_eq!(entries.as_slice().len(), queue.len());
+            if number % 97 == 0 {
+                assert_eq!(queue, numbers(entries.as_slice()));
+                assert_eq!(queue, numbers(entries.as_mut_slice()));
+            }
+        }
+    }
+
+    #[test]
+    fn few_entries_take_as_much_room_as_the_pointers_to_many() {
+        assert_eq!((size_of::<Entry>(), size_of::<Entries>()), (12, 32));
+    }
+}

@@ -1,0 +1,110 @@
+//! What a tally holds beside its log.
+
+use super::ban_state::BanState;
+use super::cell::Cell;
+use super::leases::Leases;
+use super::outcome_builder::OutcomeBuilder;
+use crate::decision::{Costs, Wait};
+use crate::policy::RuleGroup;
+
+/// The state of the rules that are no sliding windows, of a ban, and of calls under way.
+#[derive(Debug)]
+pub(super) struct Others {
+    /// A cell for each of these rules, in their order.
+    cells: Box<[Cell]>,
+    /// The denials and the ban; nothing unless denials lead to a ban.
+    ban_state: BanState,
+    /// Nothing unless the group is that of a limit on calls under way.
+    pub(super) leases: Leases,
+}
+
+impl Others {
+    /// Starts without state, if a group needs any beside a log.
+    pub(super) fn new(group: &RuleGroup) -> Option<Box<Self>> {
+        let cells = || vec![Cell::default(); group.celled.len()].into();
+        (!group.is_windows)
+            .then(|| Box::new(Self { cells: cells(), ban_state: BanState::default(), leases: Leases::default() }))
+    }
+
+    pub(super) fn cells(&self) -> impl Iterator<Item = Cell> {
+        self.cells.iter().copied()
+    }
+
+    pub(super) fn is_banned(&self, now_us: u64) -> bool {
+        self.ban_state.wait(now_us).is_some()
+    }
+
+    /// The latest time of all rules.
+    pub(super) fn latest_us(&self) -> u64 {
+        self.cells.iter().map(|cell| cell.latest_us()).max().unwrap_or_default()
+    }
+
+    pub(super) fn forget_future(&mut self, now_us: u64) {
+        for cell in self.cells.iter_mut().filter(|cell| cell.is_after(now_us)) {
+            *cell = Cell::default();
+        }
+    }
+
+    /// Asks every rule, and whether the subject is banned. The first rule of the group has the place `first`.
+    pub(super) fn ask(&self, group: &RuleGroup, first: usize, cost: u64, now_us: u64, builder: &mut OutcomeBuilder) {
+        if let Some(wait) = self.ban_state.wait(now_us) {
+            builder.add_ban(wait);
+        }
+        if let Some((rule, lease_us)) = group.concurrency() {
+            builder.add_bound(first, self.leases.wait(rule.count(), lease_us, now_us));
+        }
+        let mut cells = self.cells.iter();
+        for (place, rule) in group.rules_with_cells() {
+            let Some(cell) = cells.next() else {
+                // What is unknown is closed.
+                builder.add_wait(first + place, Wait::NEVER);
+                continue;
+            };
+            let cell = cell.at(rule, now_us);
+            if let Some(lapse) = cell.lapse(rule, cost, now_us) {
+                builder.add_lapse(lapse);
+            }
+            builder.add_wait(first + place, cell.wait(rule, cost, now_us));
+        }
+    }
+
+    /// Counts the call with every rule, and returns how long one of cost 1 would have to wait now.
+    pub(super) fn charge(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Wait {
+        let mut longest = Wait::NONE;
+        for (cell, (_, rule)) in self.cells.iter_mut().zip(group.rules_with_cells()) {
+            *cell = cell.at(rule, now_us).charged(rule, cost, now_us);
+            longest = longest.max(cell.wait(rule, 1, now_us));
+        }
+        longest
+    }
+
+    /// Counts a denial towards a ban.
+    pub(super) fn deny(&mut self, group: &RuleGroup, now_us: u64) {
+        if let Some(ban) = &group.ban {
+            self.ban_state.deny(ban, now_us);
+        }
+    }
+
+    /// Bans the subject for that long, or ends its ban; its denials are counted anew.
+    pub(super) fn ban(&mut self, duration_us: u64, now_us: u64) {
+        self.ban_state = BanState::ban(duration_us, now_us);
+    }
+
+    /// Counts a call that was admitted then as what it has used, where it still counts; returns whether that has changed
+    /// anything.
+    pub(super) fn refund(&mut self, group: &RuleGroup, costs: Costs, admitted_us: u64, now_us: u64) -> bool {
+        let mut changed = false;
+        for (cell, (_, rule)) in self.cells.iter_mut().zip(group.rules_with_cells()) {
+            let refunded = cell.refunded(rule, costs, admitted_us, now_us);
+            changed |= refunded != *cell;
+            *cell = refunded;
+        }
+        changed
+    }
+
+    /// When nothing in here counts any more.
+    pub(super) fn expires_us(&self, group: &RuleGroup) -> u64 {
+        let cells = self.cells.iter().zip(group.rules_with_cells()).map(|(cell, (_, rule))| cell.expires_us(rule));
+        cells.max().unwrap_or_default().max(self.ban_state.expires_us(group))
+    }
+}

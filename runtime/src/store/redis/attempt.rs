@@ -1,0 +1,80 @@
+//! One attempt to connect to a server.
+
+use std::time::{Duration, Instant};
+
+use ::redis::aio::MultiplexedConnection;
+use ::redis::{AsyncConnectionConfig, Cmd, RedisError, Value};
+use tokio::task::JoinSet;
+
+use super::address::Address;
+use super::fault::{self, Fault};
+use super::link::{Link, Pushes};
+use super::place::Place;
+use super::real_time;
+use crate::error::BackendError;
+
+/// The longest that an attempt takes.
+pub(super) const LONGEST_ATTEMPT: Duration = Duration::from_secs(1);
+
+/// Where to connect to, and what to ask there first.
+#[derive(Clone)]
+pub(super) struct Target {
+    pub(super) place: Place,
+    /// A question that a server answers with an error if another one has become the primary. It changes nothing.
+    pub(super) probe: Cmd,
+}
+
+impl Target {
+    /// Finds out where the server is.
+    pub(super) async fn find(&self) -> Result<(Address, u64), BackendError> {
+        let found = real_time::wait_until(Instant::now() + LONGEST_ATTEMPT, self.place.find()).await;
+        found.unwrap_or_else(|| Err(BackendError::away(format!("redis: nobody says where to find {}", self.place))))
+    }
+
+    /// Connects, and returns the connection once the server has answered over it. `on_hang_up` is called when the server
+    /// closes it.
+    pub(super) async fn connect(
+        self,
+        address: Address,
+        on_hang_up: impl FnOnce() + Send + 'static,
+    ) -> Result<Link, BackendError> {
+        // In a task of its own: the client library may panic, for want of a provider of cryptography, and nobody could
+        // connect again.
+        let mut attempt = JoinSet::new();
+        attempt.spawn(async move { self.attempt(address, on_hang_up).await });
+        match attempt.join_next().await {
+            Some(Ok(outcome)) => outcome,
+            _ => Err(BackendError::new("redis: the attempt to connect panicked")),
+        }
+    }
+
+    async fn attempt(self, address: Address, on_hang_up: impl FnOnce() + Send + 'static) -> Result<Link, BackendError> {
+        real_time::compare_clocks();
+        let pushes = Pushes::new();
+        let config = AsyncConnectionConfig::new()
+            // The timeout below covers the greeting too.
+            .set_connection_timeout(None)
+            // The caller's deadline covers the response too.
+            .set_response_timeout(None)
+            .set_push_sender(pushes.sender());
+        let connected = async {
+            let mut connection = address.client().get_multiplexed_async_connection_with_config(&config).await?;
+            self.prove(&mut connection).await?;
+            Ok(connection)
+        };
+        match real_time::wait_until(Instant::now() + LONGEST_ATTEMPT, connected).await {
+            Some(Ok(connection)) => Ok(Link::new(connection, pushes, on_hang_up)),
+            Some(Err(error)) => Err(fault::attempt_error(&address, &error)),
+            None => Err(fault::slow_attempt(&address, LONGEST_ATTEMPT)),
+        }
+    }
+
+    /// Finds out whether the server answers, and is the primary: no call has to wait to learn that.
+    async fn prove(&self, connection: &mut MultiplexedConnection) -> Result<(), RedisError> {
+        match self.probe.query_async::<Value>(connection).await {
+            Err(error) if Fault::of(&error).spoils_connection() => Err(error),
+            // The server answers. What else it refuses, it may not refuse the next call.
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! A cluster: each request goes to the node that serves its slot.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ::redis::{Cmd, FromRedisValue};
+use futures_util::future::join_all;
+
+use super::address::{Address, Host};
+use super::attempt::LONGEST_ATTEMPT;
+use super::redirect::is_try_again;
+use super::reserved_keys;
+use super::route::{Manner, Route};
+use super::server::Setup;
+use super::slots::Slot;
+#[cfg(feature = "admin")]
+use super::topology::Member;
+use super::topology::Topology;
+use crate::decision::AdmittedAt;
+use crate::error::BackendError;
+use crate::store::answer::Answer;
+use crate::store::lease_name::LeaseChange;
+use crate::store::request::Request;
+use crate::store::tally_id::TallyId;
+
+/// A cluster.
+pub(super) struct Cluster {
+    topology: Arc<Topology>,
+    setup: Setup,
+    /// The slot of the overrides. Its node has the time by which they expire.
+    home: Slot,
+}
+
+impl Cluster {
+    pub(super) fn new(seeds: Vec<Host>, address: Address, setup: Setup) -> Arc<Self> {
+        let home = Slot::of(&reserved_keys::overrides(&setup.prefix));
+        Arc::new(Self { topology: Topology::new(seeds, address, setup.clone()), setup, home })
+    }
+
+    /// Finds the nodes, and finds out whether one of them answers and may write.
+    pub(super) async fn reach(&self) -> Result<(), BackendError> {
+        self.topology.await_refresh(Instant::now() + LONGEST_ATTEMPT).await?;
+        self.ping(Instant::now() + LONGEST_ATTEMPT).await
+    }
+
+    /// Finds out whether a node answers and may write.
+    pub(super) async fn ping(&self, until: Instant) -> Result<(), BackendError> {
+        // A redirect is about the slot of the key that is asked for.
+        let slot = Slot::of(&reserved_keys::ping(&self.setup.prefix));
+        let mut route = self.route(slot, until).await?;
+        loop {
+            let asked = route.node().server().ping(until, route.visit()).await;
+            if let Some(answer) = route.follow(asked).await {
+                return answer;
+            }
+        }
+    }
+
+    /// The time of the node that has the overrides, as well as this process knows it.
+    pub(super) fn now_us(&self) -> u64 {
+        let home = self.topology.known_owner(self.home);
+        home.map_or_else(|| self.setup.clock.now_us(), |member| member.node.server().now_us())
+    }
+
+    pub(super) async fn refresh_time(&self, until: Instant) -> Result<(), BackendError> {
+        let mut route = self.route(self.home, until).await?;
+        loop {
+            let asked = route.node().server().refresh_time(until).await;
+            if let Some(answer) = route.follow(asked).await {
+                return answer;
+            }
+        }
+    }
+
+    /// How often a connection was made to the node that serves a key, as far as it is known.
+    pub(super) fn connections(&self, key: &str) -> u64 {
+        self.topology.known_owner(Slot::of(key)).map_or(0, |member| member.node.server().connector.connections())
+    }
+
+    /// Sends a command about a key.
+    pub(super) async fn query<T: FromRedisValue>(
+        &self,
+        key: &str,
+        command: &Cmd,
+        until: Instant,
+    ) -> Result<T, BackendError> {
+        let mut route = self.route(Slot::of(key), until).await?;
+        loop {
+            let asked = route.node().server().query(command, until, route.visit()).await;
+            if let Some(answer) = route.follow(asked).await {
+                return answer;
+            }
+        }
+    }
+
+    /// Decides a call: in one piece, if all its subjects are in one slot.
+    pub(super) async fn decide(
+        self: &Arc<Self>,
+        request: Request<'_>,
+        until: Instant,
+        patience: Duration,
+    ) -> Result<Answer, BackendError> {
+        if self.has_one_slot(request) {
+            match self.decide_one(request, until).await {
+                // While the slot moves, its keys are in two places.
+                Err(error) if is_try_again(&error) && request.subjects.len() > 1 => {}
+                decided => return decided,
+            }
+        }
+        self.decide_parts(request, until, patience).await
+    }
+
+    /// Decides a request on one slot.
+    pub(super) async fn decide_one(&self, request: Request<'_>, until: Instant) -> Result<Answer, BackendError> {
+        let mut route = self.route_of(request, until).await?;
+        loop {
+            let asked = match route.manner() {
+                Manner::Gathered => route.node().decide(request, Instant::now(), until).await,
+                Manner::Alone(visit) => route.node().decide_alone(request, until, visit).await,
+            };
+            if let Some(answer) = route.follow(asked).await {
+                return answer;
+            }
+        }
+    }
+
+    /// Counts a call as what it has used, on each subject by the time of that.
+    pub(super) async fn refund(
+        &self,
+        request: Request<'_>,
+        used: u64,
+        admitted: &AdmittedAt,
+        until: Instant,
+    ) -> Result<bool, BackendError> {
+        let parts = request.parts();
+        let refunded =
+            join_all(parts.map(|part| self.refund_one(part, used, admitted.us(part.first_group()), until))).await;
+        refunded.into_iter().try_fold(false, |any, refunded| Ok(any | refunded?))
+    }
+
+    pub(super) async fn refund_one(
+        &self,
+        request: Request<'_>,
+        used: u64,
+        admitted_us: u64,
+        until: Instant,
+    ) -> Result<bool, BackendError> {
+        let mut route = self.route_of(request, until).await?;
+        loop {
+            let asked = route.node().server().refund(request, used, admitted_us, until, route.visit()).await;
+            if let Some(answer) = route.follow(asked).await {
+                return answer;
+            }
+        }
+    }
+
+    /// Renews the leases of a call, or gives them back.
+    pub(super) async fn change_leases(
+        &self,
+        request: Request<'_>,
+        change: LeaseChange,
+        until: Instant,
+    ) -> Result<(), BackendError> {
+        join_all(request.parts().map(|part| self.change_lease(part, change, until))).await.into_iter().collect()
+    }
+
+    /// Renews a lease, or gives it back.
+    pub(super) async fn change_lease(
+        &self,
+        request: Request<'_>,
+        change: LeaseChange,
+        until: Instant,
+    ) -> Result<(), BackendError> {
+        let mut route = self.route_of(request, until).await?;
+        loop {
+            let asked = route.node().server().change_leases(request, change, until, route.visit()).await;
+            if let Some(answer) = route.follow(asked).await {
+                return answer;
+            }
+        }
+    }
+
+    pub(super) async fn ban(&self, id: TallyId<'_>, duration_us: u64, until: Instant) -> Result<(), BackendError> {
+        let mut route = self.route(self.slot(id), until).await?;
+        loop {
+            let asked = route.node().server().ban(id, duration_us, until, route.visit()).await;
+            if let Some(answer) = route.follow(asked).await {
+                return answer;
+            }
+        }
+    }
+
+    pub(super) async fn reset(&self, request: Request<'_>, until: Instant) -> Result<(), BackendError> {
+        join_all(request.parts().map(|part| self.reset_one(part, until))).await.into_iter().collect()
+    }
+
+    async fn reset_one(&self, request: Request<'_>, until: Instant) -> Result<(), BackendError> {
+        let mut route = self.route_of(request, until).await?;
+        loop {
+            let asked = route.node().server().reset(request, until, route.visit()).await;
+            if let Some(answer) = route.follow(asked).await {
+                return answer;
+            }
+        }
+    }
+
+    /// The way of a request on one slot.
+    async fn route_of(&self, request: Request<'_>, until: Instant) -> Result<Route<'_>, BackendError> {
+        self.route(request.tally_ids().next().map_or(self.home, |id| self.slot(id)), until).await
+    }
+
+    /// Returns the nodes that serve slots, as they are now.
+    #[cfg(feature = "admin")]
+    pub(super) async fn primaries(&self, until: Instant) -> Result<Vec<Arc<Member>>, BackendError> {
+        self.topology.await_refresh(until).await?;
+        Ok(self.topology.primaries())
+    }
+
+    async fn route(&self, slot: Slot, until: Instant) -> Result<Route<'_>, BackendError> {
+        Route::to(&self.topology, slot, until).await
+    }
+
+    fn has_one_slot(&self, request: Request<'_>) -> bool {
+        let mut slots = request.tally_ids().map(|id| self.slot(id));
+        let first = slots.next();
+        slots.all(|slot| Some(slot) == first)
+    }
+
+    /// The slot of a tally.
+    fn slot(&self, id: TallyId<'_>) -> Slot {
+        Slot::of(id.key(&self.setup.prefix).as_str())
+    }
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster").field("prefix", &self.setup.prefix).finish_non_exhaustive()
+    }
+}

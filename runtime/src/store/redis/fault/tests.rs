@@ -1,0 +1,126 @@
+use std::collections::BTreeSet;
+use std::error::Error as _;
+
+use ::redis::{Value, parse_redis_value};
+
+use super::*;
+use crate::error::BackendErrorKind::{Away, Unknown, Wrong};
+
+/// Reads an error as a server sends it.
+fn error(line: &str) -> RedisError {
+    match parse_redis_value(format!("-{line}\r\n").as_bytes()) {
+        Ok(Value::ServerError(error)) => error.into(),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+#[test]
+fn each_code_stands_in_the_table_once() {
+    let codes: BTreeSet<_> = CODES.iter().map(|(code, ..)| code).collect();
+    assert_eq!(codes.len(), CODES.len());
+    assert!(codes.iter().all(|code| code.bytes().all(|byte| byte.is_ascii_uppercase())));
+    let words: BTreeSet<_> = WORDS.iter().map(|(words, ..)| words).collect();
+    assert_eq!(words.len(), WORDS.len());
+}
+
+/// What Redis 6.2.5, Redis 7.0.15 and Valkey 9.1.2 say, in their words.
+#[test]
+fn what_servers_say_is_understood() {
+    for (line, fault) in [
+        ("MOVED 7629 127.0.0.1:21102", Fault::Redirect),
+        ("ASK 3300 127.0.0.1:21103", Fault::Redirect),
+        ("TRYAGAIN Multiple keys request during rehashing of slot", Fault::TryAgain),
+        ("CROSSSLOT Keys in request don't hash to the same slot", Fault::Wrong),
+        ("CLUSTERDOWN Hash slot not served", Fault::Away),
+        ("LOADING Redis is loading the dataset in memory", Fault::Away),
+        ("BUSY Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", Fault::Away),
+        ("OOM command not allowed when used memory > 'maxmemory'. script: on @user_script:1.", Fault::Away),
+        ("MISCONF Redis is configured to save RDB snapshots, but", Fault::Away),
+        ("NOREPLICAS Not enough good replicas to write. script: 11631b, on @user_script:1.", Fault::Away),
+        ("READONLY You can't write against a read only replica.", Fault::Demoted),
+        ("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", Fault::Demoted),
+        ("NOAUTH Authentication required.", Fault::Wrong),
+        ("WRONGPASS invalid username-password pair or user is disabled.", Fault::Wrong),
+        ("NOPERM User a has no permissions to run the 'evalsha' command", Fault::Wrong),
+        ("NOPROTO unsupported protocol version", Fault::Wrong),
+        ("WRONGTYPE Operation against a key holding the wrong kind of value", Fault::Wrong),
+        ("ERR max number of clients reached", Fault::Away),
+        ("ERR max number of clients + cluster connections reached", Fault::Away),
+        ("ERR ACL failure in script: User a has no permissions to run the 'set' command", Fault::Wrong),
+        ("ERR The user executing the script can't access at least one of the keys", Fault::Wrong),
+        ("ERR unknown command 'HELLO', with args beginning with: '3' ", Fault::Wrong),
+        ("ERR Unknown Redis command called from script script: d2d4, on @user_script:1.", Fault::Wrong),
+        ("ERR user_script:1: attempt to perform arithmetic on a nil value script: on @user_script:1.", Fault::Wrong),
+        ("ERR Error compiling script (new function): user_script:1: '=' expected near '<eof>'", Fault::Wrong),
+        ("ERR DB index is out of range", Fault::Wrong),
+        ("ERR SELECT is not allowed in cluster mode", Fault::Wrong),
+        ("TALLYGATE the key of a tally holds something that is no tally", Fault::Wrong),
+        ("ERR upstream failure", Fault::Unknown),
+        ("QUOTA exceeded", Fault::Unknown),
+    ] {
+        assert_eq!(Fault::of(&error(line)), fault, "{line}");
+    }
+}
+
+#[test]
+fn what_a_script_of_redis_6_says_is_understood() {
+    let call = "ERR Error running script (call to f_11631ba05bccc1029901576bbd2b147c272a1abc): @user_script:1: ";
+    for (inner, fault) in [
+        ("@user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.", Fault::Away),
+        ("@user_script: 1: -MISCONF Redis is configured to save RDB snapshots, but", Fault::Away),
+        ("@user_script: 1: -READONLY You can't write against a read only replica.", Fault::Demoted),
+        ("WRONGTYPE Operation against a key holding the wrong kind of value", Fault::Wrong),
+        ("@user_script: 1: The user executing the script can't run this command or subcommand", Fault::Wrong),
+        ("@user_script: 1: Unknown Redis command called from Lua script", Fault::Wrong),
+        ("@user_script: 1: Wrong number of args calling Redis command From Lua script", Fault::Wrong),
+        ("user_script:1: attempt to perform arithmetic on a nil value", Fault::Wrong),
+        ("@user_script: 1: -QUOTA exceeded", Fault::Unknown),
+    ] {
+        assert_eq!(Fault::of(&error(&format!("{call}{inner}"))), fault, "{inner}");
+    }
+}
+
+#[test]
+fn what_the_client_library_says_is_understood() {
+    let io = RedisError::from(std::io::Error::other("gone"));
+    let of_kind = |kind| RedisError::from((kind, "…"));
+    assert_eq!(Fault::of(&io), Fault::Broken);
+    assert_eq!(Fault::of(&of_kind(ErrorKind::Parse)), Fault::Garbled);
+    assert_eq!(Fault::of(&of_kind(ErrorKind::UnexpectedReturnType)), Fault::Wrong);
+    assert_eq!(Fault::of(&of_kind(ErrorKind::AuthenticationFailed)), Fault::Wrong);
+    assert_eq!(Fault::of(&of_kind(ErrorKind::EmptySentinelList)), Fault::Unknown);
+}
+
+#[test]
+fn callers_learn_whether_waiting_may_help() {
+    for (faults, kind) in [
+        (&[Fault::Away, Fault::Demoted, Fault::Broken, Fault::TryAgain][..], Away),
+        (&[Fault::Wrong, Fault::Garbled, Fault::Redirect], Wrong),
+        (&[Fault::Unknown], Unknown),
+    ] {
+        assert!(faults.iter().all(|fault| fault.kind() == kind), "{faults:?}");
+    }
+}
+
+#[test]
+fn an_explanation_has_the_servers_words_and_the_remedy() {
+    let explained =
+        answer_error(&error("OOM command not allowed when used memory > 'maxmemory'. script: on @user_script:1."));
+    let text =
+        "redis: OOM command not allowed when used memory > 'maxmemory'; the server is full: raise its `maxmemory`";
+    assert_eq!((explained.to_string().as_str(), explained.kind()), (text, Away));
+    assert!(explained.source().unwrap().is::<RedisError>());
+    assert_eq!(answer_error(&error("QUOTA exceeded")).to_string(), "redis: QUOTA exceeded");
+}
+
+#[test]
+fn an_explanation_and_its_source_show_no_value_that_a_server_quotes() {
+    for quote in ["ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'default' 's3cret' ", "ERR"] {
+        let explained = answer_error(&error(quote));
+        let source = explained.source().unwrap();
+        for text in [explained.to_string(), format!("{explained:?}"), source.to_string(), format!("{source:?}")] {
+            assert!(!text.contains("s3cret"), "{text}");
+            assert!(text.contains("HELLO") || quote == "ERR", "{text}");
+        }
+    }
+}

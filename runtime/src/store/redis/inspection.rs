@@ -1,0 +1,154 @@
+//! What there is to know about a server, found out without changing anything there.
+
+mod permissions;
+mod sample;
+
+use std::collections::HashMap;
+use std::iter;
+use std::time::{Duration, Instant, SystemTime};
+
+use ::redis::{Cmd, RedisResult, Value, cmd, from_redis_value};
+use futures_util::future::join_all;
+use tallygate_lua as lua;
+
+pub(crate) use self::permissions::{Access, Permission, Purpose};
+pub(crate) use self::sample::Sample;
+use super::server::Server;
+use super::visit::{Visit, only};
+use super::{Deployment, Redis};
+use crate::error::BackendError;
+use crate::micros;
+
+/// How often a server is asked for its time.
+const TIMES: usize = 5;
+
+/// What is known of a server.
+#[derive(Debug)]
+pub(crate) struct ServerFacts {
+    /// Host and port, or the path of a socket.
+    pub(crate) place: String,
+    /// Why the server could not be asked, if it could not.
+    pub(crate) known: Result<Known, BackendError>,
+}
+
+/// What a server says of itself.
+#[derive(Debug)]
+pub(crate) struct Known {
+    /// The fields of `INFO`; `None` where the user may not ask for them.
+    pub(crate) info: Option<HashMap<String, String>>,
+    /// The snapshots that are configured; `None` where the user may not ask for that.
+    pub(crate) save: Option<String>,
+    pub(crate) times: Times,
+    /// Whether the server has seen the script; `None` where it cannot be told.
+    pub(crate) has_script: Option<bool>,
+    pub(crate) permissions: Vec<Permission>,
+    /// Some of the keys with the prefix; `None` where the user may not look for them.
+    pub(crate) sample: Option<Sample>,
+}
+
+/// What the clock of a server showed, and how long its answers took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    /// How many microseconds the server is ahead of this machine.
+    pub(crate) ahead_us: i64,
+    /// By how many microseconds that may be wrong.
+    pub(crate) error_us: u64,
+    /// The median of the round trips.
+    pub(crate) round_trip: Duration,
+}
+
+impl Redis {
+    /// Finds out about every server that decides calls.
+    pub(crate) async fn inspect(&self) -> Result<Vec<ServerFacts>, BackendError> {
+        let until = self.until()?;
+        match &self.deployment {
+            Deployment::Server(node) => Ok(vec![node.server().inspect(self.deadline).await]),
+            Deployment::Cluster(cluster) => {
+                let primaries = cluster.primaries(until).await?;
+                Ok(join_all(primaries.iter().map(|primary| primary.node.server().inspect(self.deadline))).await)
+            }
+        }
+    }
+}
+
+impl Server {
+    /// Finds out about this server. Each answer may take as long as a decision.
+    async fn inspect(&self, deadline: Duration) -> ServerFacts {
+        ServerFacts { place: self.connector.whereabouts().await, known: self.known(deadline).await }
+    }
+
+    async fn known(&self, deadline: Duration) -> Result<Known, BackendError> {
+        Ok(Known {
+            info: self.try_one(&cmd("INFO"), deadline).await?.ok().as_ref().map(fields),
+            save: self.save(deadline).await?,
+            times: self.times(deadline).await?,
+            has_script: self.has_script(deadline).await?,
+            permissions: permissions::of(self, deadline).await?,
+            sample: sample::of(self, deadline).await?,
+        })
+    }
+
+    /// Sends a command whose refusal is an answer, too.
+    async fn try_one(&self, command: &Cmd, deadline: Duration) -> Result<RedisResult<Value>, BackendError> {
+        self.try_each(iter::once(command.clone()), deadline).await.map(only)
+    }
+
+    /// Sends commands whose refusals are answers, too.
+    async fn try_each(
+        &self,
+        commands: impl Iterator<Item = Cmd>,
+        deadline: Duration,
+    ) -> Result<Vec<RedisResult<Value>>, BackendError> {
+        self.answer(Instant::now() + deadline, async |connection| Visit::Owner.send(connection, commands).await).await
+    }
+
+    async fn save(&self, deadline: Duration) -> Result<Option<String>, BackendError> {
+        let mut command = cmd("CONFIG");
+        command.arg("GET").arg("save");
+        let answer = self.try_one(&command, deadline).await?;
+        let settings = answer.ok().and_then(|answer| from_redis_value::<HashMap<String, String>>(answer).ok());
+        Ok(settings.and_then(|mut settings| settings.remove("save")))
+    }
+
+    /// Asks for the time a few times. The fastest answer tells most exactly how far the clocks are apart.
+    async fn times(&self, deadline: Duration) -> Result<Times, BackendError> {
+        let mut answers = Vec::with_capacity(TIMES);
+        for _ in 0..TIMES {
+            let (asked, asked_us) = (Instant::now(), now_us());
+            let (seconds, micros): (u64, u64) =
+                self.query(&cmd("TIME"), Instant::now() + deadline, Visit::Owner).await?;
+            let round_trip = asked.elapsed();
+            let server_us = seconds.saturating_mul(1_000_000).saturating_add(micros);
+            let half_us = micros::from_duration(round_trip / 2);
+            let ahead_us = server_us.cast_signed().saturating_sub((asked_us + half_us).cast_signed());
+            answers.push(Times { ahead_us, error_us: half_us + 1, round_trip });
+        }
+        answers.sort_by_key(|answer| answer.round_trip);
+        let median = answers.get(answers.len() / 2).map(|answer| answer.round_trip);
+        let fastest = answers.first().zip(median).map(|(fastest, round_trip)| Times { round_trip, ..*fastest });
+        fastest.ok_or_else(|| BackendError::away("redis: the server tells no time"))
+    }
+
+    /// Finds out whether the server has seen the script, which refuses what speaks no version of its protocol.
+    async fn has_script(&self, deadline: Duration) -> Result<Option<bool>, BackendError> {
+        let mut command = cmd("EVALSHA");
+        command.arg(self.scripts.decide.sha1()).arg(0).arg("none");
+        Ok(match self.try_one(&command, deadline).await? {
+            Err(error) if error.kind() == ::redis::ServerErrorKind::NoScript.into() => Some(false),
+            Err(error) if error.to_string().contains(&format!("protocol {}", lua::PROTOCOL)) => Some(true),
+            _ => None,
+        })
+    }
+}
+
+/// The fields of `INFO`.
+fn fields(info: &Value) -> HashMap<String, String> {
+    let text: String = from_redis_value(info.clone()).unwrap_or_default();
+    let field = |line: &str| line.split_once(':').map(|(name, value)| (name.to_owned(), value.trim().to_owned()));
+    text.lines().filter_map(field).collect()
+}
+
+/// This machine's time in microseconds since 1970.
+fn now_us() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map(micros::from_duration).unwrap_or_default()
+}

@@ -1,0 +1,43 @@
+//! Where a server is.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::address::Address;
+use super::sentinel::Sentinels;
+use crate::error::BackendError;
+
+/// Where a server is: at an address, or where the sentinels say.
+#[derive(Clone)]
+pub(super) enum Place {
+    At(Box<Address>),
+    Named(Arc<Sentinels>),
+}
+
+impl Place {
+    /// Changes when the server is somewhere else.
+    pub(super) fn term(&self) -> u64 {
+        match self {
+            Self::At(_) => 0,
+            Self::Named(sentinels) => sentinels.term(),
+        }
+    }
+
+    /// Returns the address, and the term for which it holds.
+    pub(super) async fn find(&self) -> Result<(Address, u64), BackendError> {
+        match self {
+            Self::At(address) => Ok((Address::clone(address), 0)),
+            Self::Named(sentinels) => sentinels.primary().await,
+        }
+    }
+}
+
+/// Shows hosts and ports, or the path of a socket.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(address) => address.fmt(f),
+            Self::Named(sentinels) => sentinels.fmt(f),
+        }
+    }
+}

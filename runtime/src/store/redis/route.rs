@@ -1,0 +1,122 @@
+//! The way of a request through a cluster.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+
+use super::connect::late;
+use super::node::Node;
+use super::redirect::Redirect;
+use super::slots::Slot;
+use super::topology::{Member, Reason, Topology};
+use super::visit::Visit;
+use crate::error::{BackendError, BackendErrorKind};
+
+/// How many redirects are followed at once. From there on there are pauses: the nodes do not agree yet.
+const HOPS: u32 = 4;
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+/// The way of a request through a cluster: from node to node, as far as these redirect it.
+///
+/// A redirect is a refusal, so what was refused is sent again. What may have been executed never is.
+pub(super) struct Route<'a> {
+    topology: &'a Arc<Topology>,
+    slot: Slot,
+    until: Instant,
+    member: Arc<Member>,
+    manner: Manner,
+    hops: u32,
+}
+
+/// How a node is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// Together with other requests.
+    Gathered,
+    Alone(Visit),
+}
+
+impl<'a> Route<'a> {
+    /// Begins at the node that serves the slot.
+    pub(super) async fn to(topology: &'a Arc<Topology>, slot: Slot, until: Instant) -> Result<Self, BackendError> {
+        let member = topology.owner(slot, until).await?;
+        Ok(Self { topology, slot, until, member, manner: Manner::Gathered, hops: 0 })
+    }
+
+    /// The node to ask.
+    pub(super) fn node(&self) -> &Node {
+        &self.member.node
+    }
+
+    pub(super) fn manner(&self) -> Manner {
+        self.manner
+    }
+
+    pub(super) fn visit(&self) -> Visit {
+        match self.manner {
+            Manner::Gathered => Visit::Owner,
+            Manner::Alone(visit) => visit,
+        }
+    }
+
+    /// Returns the answer of the node, or `None` if another one is to be asked.
+    pub(super) async fn follow<T>(&mut self, answer: Result<T, BackendError>) -> Option<Result<T, BackendError>> {
+        let error = match answer {
+            Ok(answer) => return Some(Ok(answer)),
+            Err(error) => error,
+        };
+        self.redirect(error).await.err().map(Err)
+    }
+
+    /// Goes where a node redirects to. Any other error is returned.
+    async fn redirect(&mut self, error: BackendError) -> Result<(), BackendError> {
+        match Redirect::of(&error, &self.member.host) {
+            Some(Redirect::Moved(host)) => {
+                self.member = self.topology.moved(self.slot, &host)?;
+                self.manner = Manner::Gathered;
+            }
+            // It is about all keys of those that are gathered. Redis 6 even says `ASK` if a single one of them is on its way.
+            Some(Redirect::Ask(_) | Redirect::TryAgain) if self.manner == Manner::Gathered => {
+                self.manner = Manner::Alone(Visit::Owner);
+            }
+            Some(Redirect::Ask(host)) => {
+                self.member = self.topology.importer(&host)?;
+                self.manner = Manner::Alone(Visit::Importer);
+                self.hops += 1;
+                // At once: that the key is there holds for this moment.
+                return self.in_time();
+            }
+            Some(Redirect::TryAgain) => return Err(error),
+            None => {
+                self.suspect(&error);
+                return Err(error);
+            }
+        }
+        self.hops += 1;
+        self.pause().await
+    }
+
+    /// Asks the other nodes who serves the slots of one that does not.
+    fn suspect(&self, error: &BackendError) {
+        if error.kind() == BackendErrorKind::Away {
+            self.topology.refresh(Reason::Away(&self.member.host));
+        }
+    }
+
+    /// Waits before the next of many redirects is followed.
+    async fn pause(&self) -> Result<(), BackendError> {
+        self.in_time()?;
+        if self.hops > HOPS {
+            let doubled = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.hops - HOPS - 1));
+            let left = self.until.saturating_duration_since(Instant::now());
+            sleep(doubled.min(LONGEST_PAUSE).min(left)).await;
+        }
+        self.in_time()
+    }
+
+    fn in_time(&self) -> Result<(), BackendError> {
+        if Instant::now() < self.until { Ok(()) } else { Err(late()) }
+    }
+}

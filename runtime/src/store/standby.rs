@@ -1,0 +1,152 @@
+//! Tallies in this process, which take the place of those in Redis while it is away.
+
+use std::borrow::Cow;
+use std::num::NonZeroU64;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::answer::{Answer, Outcome};
+use super::memory::Memory;
+use super::request::Request;
+use crate::clock::Clock;
+#[cfg(feature = "web")]
+use crate::context;
+use crate::decision::{Charge, Recount, Refunded, Refunder};
+use crate::error::BackendError;
+use crate::policy::Policy;
+use crate::subject::SubjectKey;
+
+/// How exactly the time of the last decision is known.
+const RESOLUTION_US: u64 = 1_000;
+
+/// Tallies in this process, of what it admits while Redis is away.
+///
+/// They are kept when Redis is back: outages that follow each other do not start the limits again.
+pub(crate) struct Standby {
+    clock: Clock,
+    max_subjects: usize,
+    /// Over how many processes the counts of the rules are divided.
+    processes: NonZeroU64,
+    /// Nothing before the first outage.
+    memory: OnceLock<Memory>,
+    /// When it has decided last, by its clock.
+    latest_us: AtomicU64,
+}
+
+impl Standby {
+    /// Starts without tallies.
+    pub(crate) fn new(clock: Clock, max_subjects: usize, processes: NonZeroU64) -> Self {
+        Self { clock, max_subjects, processes, memory: OnceLock::new(), latest_us: AtomicU64::new(0) }
+    }
+
+    /// Decides a call. Returns with the answer the policy that decided: this process's part of that of the request.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for a new subject, or the call needs more than one process may admit alone.
+    pub(crate) fn decide<'a>(&self, request: Request<'a>) -> Result<(Cow<'a, Policy>, Answer), BackendError> {
+        let part = self.part_of(request.policy);
+        let answer = self.memory().decide(Request { policy: &part, ..request })?;
+        self.note_us(answer.at.us(0));
+        self.check_part(request.policy, &part, request.options.cost, answer.outcome)?;
+        Ok((part, answer))
+    }
+
+    /// Decides a plain call by this part of its policy; `None` where [`Memory::outcome`] decides none.
+    #[inline]
+    pub(crate) fn outcome(&self, part: &Policy, subject: &SubjectKey, cost: u64) -> Option<Outcome> {
+        self.memory().outcome_at(part, subject, cost, |now_us| self.note_us(now_us))
+    }
+
+    /// This process's part of a policy.
+    #[inline]
+    pub(crate) fn part_of<'a>(&self, policy: &'a Policy) -> Cow<'a, Policy> {
+        policy.part_of(self.processes)
+    }
+
+    /// Rejects a call that is never admitted by the part, although it may be by the whole policy.
+    pub(crate) fn check_part(
+        &self,
+        policy: &Policy,
+        part: &Policy,
+        cost: u64,
+        outcome: Outcome,
+    ) -> Result<(), BackendError> {
+        if is_never(outcome) && fits(policy, cost) && !fits(part, cost) {
+            return Err(BackendError::away(format!(
+                "redis is away, and a call of cost {cost} is more than one of {} processes may admit meanwhile",
+                self.processes
+            )));
+        }
+        Ok(())
+    }
+
+    /// The time of the last decision, to the millisecond.
+    pub(crate) fn latest_us(&self) -> u64 {
+        self.latest_us.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn note_us(&self, now_us: u64) {
+        // Written no more often than it has to be: all threads read it.
+        if now_us >= self.latest_us().saturating_add(RESOLUTION_US) {
+            self.latest_us.store(now_us, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives the leases of a call back.
+    pub(crate) fn give_back(&self, request: Request<'_>) {
+        if let Some(memory) = self.memory.get() {
+            memory.give_back(request);
+        }
+    }
+
+    /// Removes the tallies of such a call.
+    pub(crate) fn reset(&self, request: Request<'_>) {
+        if let Some(memory) = self.memory.get() {
+            memory.reset(request);
+        }
+    }
+
+    /// Bans the main subject of such a call for that long, or ends its ban.
+    pub(crate) fn ban(&self, request: Request<'_>, duration: Duration) -> Result<(), BackendError> {
+        let (id, duration_us) = super::ban(request, duration)?;
+        match duration_us {
+            0 if self.memory.get().is_none() => Ok(()),
+            _ => self.memory().ban(id, duration_us),
+        }
+    }
+
+    fn memory(&self) -> &Memory {
+        self.memory.get_or_init(|| Memory::new(self.clock.clone(), self.max_subjects))
+    }
+}
+
+impl Refunder for Standby {
+    fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a> {
+        Box::pin(async move {
+            let request = Request::recount(charge, recount.part);
+            let memory = self.memory.get();
+            let refunded = memory.is_some_and(|memory| memory.refund(request, recount.used, &charge.admitted));
+            #[cfg(feature = "web")]
+            if refunded {
+                context::record_recount(charge, recount);
+            }
+            Ok(refunded)
+        })
+    }
+}
+
+/// Whether no time will come at which the call is admitted.
+fn is_never(outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::Admitted => false,
+        Outcome::Denied { retry_after, .. } | Outcome::Banned { retry_after } => retry_after.retry_after().is_none(),
+    }
+}
+
+/// Whether each rule can admit a call of that cost.
+fn fits(policy: &Policy, cost: u64) -> bool {
+    policy.rules().iter().all(|rule| rule.count() > 0 && cost <= rule.greatest_cost())
+}

@@ -1,0 +1,32 @@
+//! Limits on the web: who is calling, and answers that clients understand.
+
+#[cfg(feature = "actix")]
+mod actix;
+#[cfg(feature = "axum")]
+mod axum;
+mod client_ip;
+mod fields;
+mod layer;
+mod limit;
+#[cfg(feature = "config")]
+mod limits;
+#[cfg(feature = "utoipa")]
+pub(crate) mod openapi;
+mod parts;
+mod problem;
+mod response;
+mod seconds;
+#[cfg(feature = "tonic")]
+mod tonic;
+
+pub use self::client_ip::{ClientIp, ClientIpSource, MissingClientIp};
+pub use self::fields::{Draft, Fields, Items, Legacy};
+pub use self::layer::{Layer, LayerService, ResponseFuture};
+pub use self::limit::{Held, Limit, LimitBody, LimitService, limit};
+#[cfg(feature = "config")]
+pub use self::limits::{Limits, limits};
+#[cfg(feature = "utoipa")]
+pub use self::openapi::limit_responses;
+pub use self::parts::Parts;
+pub use self::problem::{PROBLEM_JSON, Problem};
+pub use crate::context::Decisions;

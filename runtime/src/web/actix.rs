@@ -1,0 +1,87 @@
+//! Rejections, clients and layers in actix-web.
+
+mod limit;
+mod middleware;
+
+use std::future::{Ready, ready};
+
+use actix_web::body::{BoxBody, EitherBody};
+use actix_web::dev::Payload;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Responder, ResponseError};
+
+use super::client_ip::{ClientIp, MissingClientIp};
+use super::problem::{PROBLEM_JSON, Problem, status};
+use crate::decision::{Answered, FromRejection, Rejection, RejectionKind};
+
+/// A response with the status, `Retry-After`, and a [`Problem`] as its body.
+impl ResponseError for Rejection {
+    fn status_code(&self) -> StatusCode {
+        status_of(self.kind())
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        response(self)
+    }
+}
+
+/// The same response as that of the error.
+impl Responder for Rejection {
+    type Body = BoxBody;
+
+    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+        response(&self)
+    }
+}
+
+impl FromRejection for HttpResponse {
+    fn from_rejection(rejection: Rejection) -> Self {
+        response(&rejection)
+    }
+}
+
+/// For functions that return `impl Responder`.
+impl<T: Responder<Body: 'static>> Responder for Answered<T> {
+    type Body = EitherBody<T::Body>;
+
+    fn respond_to(self, request: &HttpRequest) -> HttpResponse<Self::Body> {
+        match self {
+            Self::Result(result) => result.respond_to(request).map_into_left_body(),
+            Self::Rejected(rejection) => response(&rejection).map_into_right_body(),
+        }
+    }
+}
+
+fn response(rejection: &Rejection) -> HttpResponse {
+    let problem = Problem::from(rejection);
+    let mut builder = HttpResponse::build(status_of(rejection.kind()));
+    builder.insert_header((CONTENT_TYPE, PROBLEM_JSON));
+    if let Some(seconds) = problem.retry_after_s() {
+        builder.insert_header((RETRY_AFTER, seconds));
+    }
+    builder.body(problem.to_json())
+}
+
+/// The status, as the older version of the crate `http` has it that actix-web uses.
+fn status_of(kind: RejectionKind) -> StatusCode {
+    StatusCode::from_u16(status(kind).as_u16()).unwrap_or(StatusCode::TOO_MANY_REQUESTS)
+}
+
+/// The client that [`Layer`](super::Layer) has found. Without it, the response has the status 500.
+impl FromRequest for ClientIp {
+    type Error = MissingClientIp;
+    type Future = Ready<Result<Self, MissingClientIp>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(request.extensions().get().copied().ok_or(MissingClientIp))
+    }
+}
+
+/// The status 500 alone, which says nothing of the server to its clients; the log has the reason, once.
+impl ResponseError for MissingClientIp {
+    fn error_response(&self) -> HttpResponse {
+        self.report();
+        HttpResponse::InternalServerError().finish()
+    }
+}

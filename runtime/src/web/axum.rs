@@ -1,0 +1,72 @@
+//! Rejections and clients in axum.
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts, OptionalFromRequestParts};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+
+use super::client_ip::{ClientIp, MissingClientIp};
+use super::problem::Problem;
+use crate::decision::{Answered, FromRejection, Rejection};
+
+/// A response with the status, `Retry-After`, and a [`Problem`] as its body.
+impl IntoResponse for Rejection {
+    fn into_response(self) -> Response {
+        Problem::from(&self).into_response()
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        self.response()
+    }
+}
+
+/// For functions that return `Result<T, Response>`.
+impl From<Rejection> for Response {
+    fn from(rejection: Rejection) -> Self {
+        rejection.into_response()
+    }
+}
+
+impl FromRejection for Response<Body> {
+    fn from_rejection(rejection: Rejection) -> Self {
+        rejection.into_response()
+    }
+}
+
+/// For functions that return `impl IntoResponse`.
+impl<T: IntoResponse> IntoResponse for Answered<T> {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Result(result) => result.into_response(),
+            Self::Rejected(rejection) => rejection.into_response(),
+        }
+    }
+}
+
+/// The client that [`Layer`](super::Layer) has found. Without it, the response has the status 500.
+impl<S: Sync> FromRequestParts<S> for ClientIp {
+    type Rejection = MissingClientIp;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, MissingClientIp> {
+        parts.extensions.get().copied().ok_or(MissingClientIp)
+    }
+}
+
+impl<S: Sync> OptionalFromRequestParts<S> for ClientIp {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Option<Self>, Self::Rejection> {
+        Ok(parts.extensions.get().copied())
+    }
+}
+
+/// The status 500 alone, which says nothing of the server to its clients; the log has the reason, once.
+impl IntoResponse for MissingClientIp {
+    fn into_response(self) -> Response {
+        self.report();
+        StatusCode::INTERNAL_SERVER_ERROR.into_response()
+    }
+}

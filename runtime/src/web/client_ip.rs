@@ -1,0 +1,109 @@
+//! The address of the client that a request comes from.
+
+mod address;
+mod entries;
+mod source;
+#[cfg(test)]
+mod vectors;
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+#[cfg(any(feature = "axum", feature = "actix"))]
+use std::sync::Once;
+
+pub use self::source::ClientIpSource;
+pub(super) use self::source::networks;
+#[cfg(any(feature = "axum", feature = "actix"))]
+use crate::observe::log;
+
+/// The bits of an IPv6 address that name the network of one customer, where no other number is set.
+const DEFAULT_IPV6_PREFIX: u8 = 64;
+
+/// The address of the client that a request comes from, as keys show it by `{@ip}`.
+///
+/// It displays as what is counted: an IPv4 address as it is, and an IPv6 address as its network, as one customer has all
+/// addresses of a network. An IPv4 address within IPv6, mapped or by the well-known prefix of NAT64, is the IPv4 address.
+///
+/// How it is found, behind proxies or without, is said by a [`ClientIpSource`]: [`ClientIp::socket`],
+/// [`ClientIp::behind`], [`ClientIp::hops`].
+///
+/// # Examples
+///
+/// ```
+/// use std::net::IpAddr;
+/// use tallygate::web::ClientIp;
+///
+/// let address: IpAddr = "2001:db8:1:2::7".parse()?;
+/// assert_eq!(ClientIp::from(address).to_string(), "2001:db8:1:2::/64");
+/// assert_eq!(ClientIp::from(address).address(), address);
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ClientIp {
+    address: IpAddr,
+    ipv6_prefix: u8,
+}
+
+impl ClientIp {
+    /// Returns the whole address, without a port and a zone.
+    #[must_use]
+    pub fn address(self) -> IpAddr {
+        self.address
+    }
+
+    fn with_ipv6_prefix(self, ipv6_prefix: u8) -> Self {
+        Self { ipv6_prefix, ..self }
+    }
+}
+
+/// The client at that address, whose IPv6 network is its /64.
+impl From<IpAddr> for ClientIp {
+    fn from(address: IpAddr) -> Self {
+        Self { address: address::without_ipv6_wrapping(address), ipv6_prefix: DEFAULT_IPV6_PREFIX }
+    }
+}
+
+impl fmt::Display for ClientIp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.address {
+            IpAddr::V6(address) if self.ipv6_prefix < 128 => {
+                let host_bits = 128 - u32::from(self.ipv6_prefix);
+                let network = u128::MAX.checked_shl(host_bits).unwrap_or_default() & address.to_bits();
+                write!(f, "{}/{}", Ipv6Addr::from_bits(network), self.ipv6_prefix)
+            }
+            address => address.fmt(f),
+        }
+    }
+}
+
+/// Leaves out the address, which is personal.
+impl fmt::Debug for ClientIp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientIp").finish_non_exhaustive()
+    }
+}
+
+/// A request whose client is not known: there is no [`Layer`](super::Layer) around its handler, or the layer has found no
+/// address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissingClientIp;
+
+#[cfg(any(feature = "axum", feature = "actix"))]
+impl MissingClientIp {
+    /// Reports it to the log the first time that a request fails because of it.
+    pub(super) fn report(self) {
+        static REPORTED: Once = Once::new();
+        REPORTED.call_once(|| log::client_missing(&self));
+    }
+}
+
+impl fmt::Display for MissingClientIp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the client of the request is not known; add `web::Layer` to the router, and in axum serve with \
+             `into_make_service_with_connect_info::<SocketAddr>()`",
+        )
+    }
+}
+
+impl std::error::Error for MissingClientIp {}

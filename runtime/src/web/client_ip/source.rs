@@ -1,0 +1,240 @@
+//! How the address of a client is found: by the socket, or by what trusted proxies say.
+
+use std::net::IpAddr;
+use std::num::NonZeroUsize;
+
+use ipnet::IpNet;
+
+use super::{ClientIp, DEFAULT_IPV6_PREFIX, address, entries};
+use crate::error::Error;
+
+/// How the address of a client is found: see [`ClientIp::socket`], [`ClientIp::behind`] and [`ClientIp::hops`].
+///
+#[derive(Clone, Debug)]
+pub struct ClientIpSource {
+    trust: Trust,
+    field: Field,
+    ipv6_prefix: u8,
+}
+
+/// Which proxies are trusted to say where a request comes from.
+#[derive(Clone, Debug)]
+enum Trust {
+    Nobody,
+    Networks(Vec<IpNet>),
+    /// So many proxies, the one that connects to this server included.
+    Hops(NonZeroUsize),
+}
+
+/// Where they say it.
+#[derive(Clone, Debug)]
+enum Field {
+    XForwardedFor,
+    Forwarded,
+    /// A field of that name with one address.
+    Single(String),
+}
+
+impl ClientIp {
+    /// Takes the address from the socket: for a server that clients connect to without a proxy.
+    #[must_use]
+    pub fn socket() -> ClientIpSource {
+        ClientIpSource::trusting(Trust::Nobody)
+    }
+
+    /// Trusts the proxies in these networks, like `10.0.0.0/8` or `192.0.2.7`, and takes the address from the field
+    /// `X-Forwarded-For`, unless [another field](ClientIpSource::forwarded) is chosen.
+    ///
+    /// The entries of the field are walked from the end, where the proxy that connects to this server has added its entry.
+    /// The client is the first address that is not in these networks. An entry that is no address ends the walk: the client
+    /// is then the last trusted address. A request from elsewhere than these networks comes from its socket's address,
+    /// whatever its fields say.
+    ///
+    /// Name networks of proxies alone: a client in one of them could choose its address.
+    ///
+    /// # Errors
+    ///
+    /// There is no network, or one of them is none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::web::ClientIp;
+    ///
+    /// let source = ClientIp::behind(["10.0.0.0/8", "fd00::/8"])?;
+    /// let client = source.resolve("10.0.0.7".parse().ok(), [&b"203.0.113.9, 10.1.2.3"[..]]);
+    /// assert_eq!(client.map(|client| client.to_string()).as_deref(), Some("203.0.113.9"));
+    ///
+    /// let direct = source.resolve("198.51.100.4".parse().ok(), [&b"203.0.113.9"[..]]);
+    /// assert_eq!(direct.map(|client| client.to_string()).as_deref(), Some("198.51.100.4"));
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn behind<N: AsRef<str>>(networks: impl IntoIterator<Item = N>) -> Result<ClientIpSource, Error> {
+        let networks = self::networks("behind", networks)?;
+        if networks.is_empty() {
+            return Err(Error::new(
+                "`behind` needs a network of proxies, like `behind([\"10.0.0.0/8\"])`; without proxies, use `socket()`",
+            ));
+        }
+        Ok(ClientIpSource::trusting(Trust::Networks(networks)))
+    }
+
+    /// Trusts that many proxies in front of this server, whatever their addresses: the client is the entry that the
+    /// farthest of them has added, the last entry but `proxies - 1`.
+    ///
+    /// Use it where the addresses of proxies are not known, and only if nothing can connect to this server past them: who
+    /// can, chooses its address. [`behind`](Self::behind) is safer.
+    ///
+    /// # Errors
+    ///
+    /// The number is 0.
+    pub fn hops(proxies: usize) -> Result<ClientIpSource, Error> {
+        let proxies = NonZeroUsize::new(proxies).ok_or_else(|| {
+            Error::new("`hops` must be at least 1, the number of proxies; without proxies, use `ClientIp::socket()`")
+        })?;
+        Ok(ClientIpSource::trusting(Trust::Hops(proxies)))
+    }
+}
+
+impl ClientIpSource {
+    fn trusting(trust: Trust) -> Self {
+        Self { trust, field: Field::XForwardedFor, ipv6_prefix: DEFAULT_IPV6_PREFIX }
+    }
+
+    /// Takes the address from the field `Forwarded` of RFC 7239.
+    ///
+    /// Choose the field that the trusted proxies write. Another one may have been written by the client, so only one is
+    /// ever read.
+    #[must_use]
+    pub fn forwarded(self) -> Self {
+        Self { field: Field::Forwarded, ..self }
+    }
+
+    /// Takes the address from a field with a single address, as content delivery networks have it, like
+    /// `CF-Connecting-IP`.
+    ///
+    /// The field counts if a trusted proxy connects, and if it is there once, with one address. Otherwise the client is
+    /// the socket's address.
+    ///
+    /// # Errors
+    ///
+    /// The name is not that of a field.
+    pub fn header(self, name: &str) -> Result<Self, Error> {
+        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if name.is_empty() || !name.bytes().all(is_token) {
+            return Err(Error::new(format!(
+                "`header` must be the name of a field, like `header(\"cf-connecting-ip\")`, and `{}` is none",
+                name.escape_default()
+            )));
+        }
+        Ok(Self { field: Field::Single(name.to_ascii_lowercase()), ..self })
+    }
+
+    /// Sets how many bits of an IPv6 address are counted: 64 by default. A customer with a larger network, such as a /56,
+    /// has as many limits as it has networks of this length.
+    ///
+    /// # Errors
+    ///
+    /// The number is 0 or more than 128.
+    pub fn ipv6_prefix(self, bits: u8) -> Result<Self, Error> {
+        if !(1..=128).contains(&bits) {
+            return Err(Error::new("`ipv6_prefix` must be from 1 to 128 bits, like `ipv6_prefix(64)`"));
+        }
+        Ok(Self { ipv6_prefix: bits, ..self })
+    }
+
+    /// Returns the name of the field that is read, in lower case; `None` if none is.
+    #[must_use]
+    pub fn field(&self) -> Option<&str> {
+        match (&self.trust, &self.field) {
+            (Trust::Nobody, _) => None,
+            (_, Field::XForwardedFor) => Some("x-forwarded-for"),
+            (_, Field::Forwarded) => Some("forwarded"),
+            (_, Field::Single(name)) => Some(name),
+        }
+    }
+
+    /// Finds the client, given the address of the socket and all lines of [the field](Self::field), in their order. For a
+    /// server that this crate has no layer for.
+    ///
+    /// `None` if there is no address: neither of a socket, such as a Unix socket, nor of trusted proxies.
+    pub fn resolve<'h>(&self, peer: Option<IpAddr>, lines: impl IntoIterator<Item = &'h [u8]>) -> Option<ClientIp> {
+        let peer = peer.map(address::without_ipv6_wrapping);
+        let found = if self.trusts_peer(peer) {
+            let lines: Vec<_> = lines.into_iter().collect();
+            self.said_by_proxies(peer, &lines)
+        } else {
+            peer
+        };
+        found.map(|address| ClientIp::from(address).with_ipv6_prefix(self.ipv6_prefix))
+    }
+
+    fn trusts_peer(&self, peer: Option<IpAddr>) -> bool {
+        match &self.trust {
+            Trust::Nobody => false,
+            Trust::Networks(networks) => peer.is_some_and(|peer| contains(networks, peer)),
+            Trust::Hops(_) => true,
+        }
+    }
+
+    fn said_by_proxies(&self, peer: Option<IpAddr>, lines: &[&[u8]]) -> Option<IpAddr> {
+        match &self.field {
+            Field::XForwardedFor => self.walk(peer, entries::x_forwarded_for(lines)),
+            Field::Forwarded => self.walk(peer, entries::forwarded(lines)),
+            Field::Single(_) => match lines {
+                [line] => address::parse(line).or(peer),
+                _ => peer,
+            },
+        }
+    }
+
+    /// Walks from the socket towards the client, as far as each step is said by a proxy that is trusted.
+    fn walk(&self, peer: Option<IpAddr>, entries: impl Iterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
+        let mut last = peer;
+        for (hop, entry) in (1..).zip(entries) {
+            // What is no address was not written by a proxy, so everything before it may be forged as well.
+            let Some(address) = entry else { break };
+            last = Some(address);
+            let goes_on = match &self.trust {
+                Trust::Nobody => false,
+                Trust::Networks(networks) => contains(networks, address),
+                Trust::Hops(proxies) => hop < proxies.get(),
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        last
+    }
+}
+
+impl Default for ClientIpSource {
+    /// [`ClientIp::socket`].
+    fn default() -> Self {
+        ClientIp::socket()
+    }
+}
+
+fn contains(networks: &[IpNet], address: IpAddr) -> bool {
+    networks.iter().any(|network| network.contains(&address))
+}
+
+/// Reads networks for that setting.
+pub(in crate::web) fn networks<N: AsRef<str>>(
+    setting: &str,
+    networks: impl IntoIterator<Item = N>,
+) -> Result<Vec<IpNet>, Error> {
+    networks.into_iter().map(|text| network(setting, text.as_ref())).collect()
+}
+
+fn network(setting: &str, text: &str) -> Result<IpNet, Error> {
+    let single = || text.parse::<IpAddr>().map(IpNet::from);
+    let refuse = |why: &str| Err(Error::new(format!("`{setting}`: `{}` {why}", text.escape_default())));
+    match text.parse::<IpNet>().or_else(|_| single()) {
+        Ok(IpNet::V6(mapped)) if mapped.addr().to_ipv4_mapped().is_some() => {
+            refuse("is an IPv4 network within IPv6; write it as IPv4, like `10.0.0.0/8`")
+        }
+        Ok(network) => Ok(network),
+        Err(_) => refuse("is no network; write one, like `10.0.0.0/8`, `fd00::/8` or `192.0.2.7`"),
+    }
+}

@@ -1,0 +1,143 @@
+//! The fields of responses that tell clients where their limits stand.
+
+mod draft_11;
+mod draft_7;
+mod item;
+mod legacy;
+mod structured;
+#[cfg(test)]
+mod tests;
+
+use self::item::Item;
+pub(super) use self::item::{ban_name, rule_name};
+use crate::context::{Decisions, Standing};
+
+/// Which fields tell a client where its limits stand.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use tallygate::web::{Decisions, Draft, Fields};
+/// use tallygate::{Limiter, Policy, Rule, Subject};
+///
+/// let limiter = Limiter::in_memory();
+/// let policy = Policy::builder("captcha").rule(Rule::sliding_window(5, Duration::from_secs(60))).build()?;
+/// let decision = limiter.check(&policy, &Subject::of("alice")).report().await?;
+///
+/// let decisions = Decisions::new();
+/// decisions.add(&policy, &decision);
+/// let fields = Fields::from(Draft::V11).of(&decisions);
+/// assert_eq!(fields[0], ("ratelimit-policy", r#""captcha.1m";q=5;w=60"#.to_owned()));
+/// assert_eq!(fields[1], ("ratelimit", r#""captcha.1m";r=4;t=60"#.to_owned()));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fields {
+    draft: Option<Draft>,
+    legacy: Option<Legacy>,
+    items: Items,
+}
+
+/// A version of the draft `draft-ietf-httpapi-ratelimit-headers`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Draft {
+    /// Version 11: `RateLimit-Policy: "captcha.1m";q=5;w=60` and `RateLimit: "captcha.1m";r=4;t=60`, with an item for each
+    /// rule.
+    V11,
+    /// Version 7: `RateLimit-Policy: 5;w=60` with an item for each rule, and `RateLimit: limit=5, remaining=4, reset=60`
+    /// for the tightest one.
+    V7,
+}
+
+/// Fields that were in use before the draft.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Legacy {
+    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, in seconds from now, of the tightest rule.
+    XRateLimit,
+}
+
+/// Which rules a field lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Items {
+    /// Every rule that decided a call, and of more than 16 the tightest.
+    #[default]
+    All,
+    /// The rule that allows least: one that denied a call, or else the one with the least that remains.
+    Tightest,
+}
+
+impl Fields {
+    /// Returns fields of no kind: nothing is written.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Adds the fields of a version of the draft, in place of those of another version.
+    #[must_use]
+    pub fn draft(self, draft: Draft) -> Self {
+        self.with_draft(Some(draft))
+    }
+
+    pub(super) fn with_draft(self, draft: Option<Draft>) -> Self {
+        Self { draft, ..self }
+    }
+
+    /// Adds fields that were in use before the draft.
+    #[must_use]
+    pub fn legacy(self, legacy: Legacy) -> Self {
+        Self { legacy: Some(legacy), ..self }
+    }
+
+    /// Chooses which rules are listed: all of them by default.
+    #[must_use]
+    pub fn items(self, items: Items) -> Self {
+        Self { items, ..self }
+    }
+
+    /// Returns the names, in lower case, and the values of the fields for a request in which these decisions were made.
+    ///
+    /// Where a call was denied, no window ends later than the wait of that call, lest a client wait longer than
+    /// `Retry-After`.
+    #[must_use]
+    pub fn of(self, decisions: &Decisions) -> Vec<(&'static str, String)> {
+        let standings = decisions.standings();
+        let Some(tightest) = standings.iter().min_by_key(|standing| standing.room()) else { return Vec::new() };
+        let item = |standing: &Standing| Item::new(standing, decisions.longest_wait());
+        let items: Vec<Item> = match self.items {
+            Items::All => standings.iter().map(item).collect(),
+            Items::Tightest => vec![item(tightest)],
+        };
+        let tightest = item(tightest);
+        let mut fields = match self.draft {
+            Some(Draft::V11) => draft_11::fields(&items),
+            Some(Draft::V7) => draft_7::fields(&items, &tightest),
+            None => Vec::new(),
+        };
+        if self.legacy == Some(Legacy::XRateLimit) {
+            fields.extend(legacy::x_ratelimit(&tightest));
+        }
+        fields
+    }
+}
+
+/// The fields of a version of the draft.
+impl From<Draft> for Fields {
+    fn from(draft: Draft) -> Self {
+        Self::none().draft(draft)
+    }
+}
+
+/// Fields that were in use before the draft.
+impl From<Legacy> for Fields {
+    fn from(legacy: Legacy) -> Self {
+        Self::none().legacy(legacy)
+    }
+}

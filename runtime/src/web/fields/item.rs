@@ -1,0 +1,104 @@
+//! One limit, as the fields show it.
+
+use tallygate_rules::{Algorithm, Role, Rule, format_duration};
+
+use crate::context::{Standing, Wait};
+use crate::decision::RuleStatus;
+use crate::policy::Policy;
+use crate::web::seconds;
+
+/// One limit, in the units of the fields: calls and whole seconds.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    /// The name of the policy and that of the rule, like `captcha.1m`.
+    pub(super) name: String,
+    /// The greatest cost that is ever admitted at once, and the window in which that is used up; a ban has none.
+    pub(super) quota: Option<Quota>,
+    /// The greatest cost that would be admitted now.
+    pub(super) remaining: u64,
+    /// The time in which no more than that may be used.
+    pub(super) window_s: Option<u64>,
+}
+
+impl Item {
+    /// The same time where a field always has one: for lack of it, the whole window.
+    pub(super) fn reset_s(&self) -> u64 {
+        self.window_s.or(self.quota.and_then(|quota| quota.window_s)).unwrap_or(0)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Quota {
+    pub(super) limit: u64,
+    /// `None` for windows of changing length, and for calls under way.
+    pub(super) window_s: Option<u64>,
+    /// Whether it is about calls under way.
+    pub(super) is_concurrency: bool,
+}
+
+impl Item {
+    /// Shows a standing. Where a call waits, windows that end later than it are left out.
+    pub(super) fn new(standing: &Standing, wait: Option<Wait>) -> Self {
+        let window = standing.window().filter(|window| wait.is_none_or(|wait| *window <= wait));
+        let window_s = match window {
+            Some(Wait::For(window)) => Some(seconds::rounded_up(window)),
+            Some(Wait::Forever) | None => None,
+        };
+        Self {
+            name: name(standing),
+            quota: standing.rule.as_ref().map(Quota::new),
+            remaining: standing.remaining(),
+            window_s,
+        }
+    }
+}
+
+impl Quota {
+    fn new(status: &RuleStatus) -> Self {
+        let rule = status.rule();
+        let window = match rule.algorithm() {
+            // In this time as much flows in as is ever admitted at once.
+            Algorithm::TokenBucket(bucket) => Some(bucket.fill_time_for(rule.count())),
+            _ => rule.per(),
+        };
+        // A window is at least a second long.
+        Self {
+            limit: status.limit(),
+            window_s: window.map(|window| seconds::rounded_up(window).max(1)),
+            is_concurrency: rule.lease().is_some(),
+        }
+    }
+}
+
+/// Returns the name of a limit. Two rules of a policy never have the same one.
+fn name(standing: &Standing) -> String {
+    let Standing { policy, rule, .. } = standing;
+    match rule {
+        Some(status) => rule_name(policy, status.position(), status.rule()),
+        None => ban_name(policy),
+    }
+}
+
+/// Returns the name of the ban of a policy.
+pub(crate) fn ban_name(policy: &Policy) -> String {
+    format!("{}.ban", policy.name())
+}
+
+/// Returns the name of a rule: that of its policy, and its own or its window.
+pub(crate) fn rule_name(policy: &Policy, position: usize, rule: &Rule) -> String {
+    let own = short_name(rule);
+    let is_other = |(other, rule): (usize, &Rule)| other != position && short_name(rule) == own;
+    let is_shared = own == "ban" || policy.rules().iter().enumerate().any(is_other);
+    let number = if is_shared { format!(".{position}") } else { String::new() };
+    format!("{}.{own}{number}", policy.name())
+}
+
+fn short_name(rule: &Rule) -> String {
+    match (rule.name(), rule.role(), rule.per()) {
+        (Some(name), ..) => name.to_owned(),
+        (None, Role::Duplicate, _) => "duplicate".to_owned(),
+        (None, Role::Concurrency, _) => "concurrency".to_owned(),
+        (None, _, Some(per)) => format_duration(per),
+        (None, _, None) => "schedule".to_owned(),
+    }
+}

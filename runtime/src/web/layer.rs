@@ -1,0 +1,146 @@
+//! The layer that gives each request a context, and writes fields into its response.
+
+mod service;
+mod settings;
+
+use std::borrow::Cow;
+use std::fmt::{self, Display};
+use std::sync::Arc;
+
+pub(super) use self::service::answer_within;
+pub use self::service::{LayerService, ResponseFuture};
+pub(super) use self::settings::Settings;
+#[cfg(feature = "actix")]
+pub(super) use self::settings::{Entered, retry_after_s};
+use super::client_ip::ClientIpSource;
+use super::fields::{Draft, Items, Legacy};
+use super::parts::Parts;
+use crate::context::Context;
+use crate::decision::Rejection;
+
+/// Gives each request a [context](crate::context), so that keys can show `{@ip}` and other values, and writes into each
+/// response where the limits of its client stand.
+///
+/// It is a layer of `tower`, for axum, tonic and every server whose requests are of the crate `http`, and a middleware of
+/// actix-web. All decisions that are made while the response is made are reported, however deep inside the handler, and
+/// also those that the handler ignores.
+///
+/// # The client
+///
+/// The address of the socket is known in axum if the router is served by
+/// `into_make_service_with_connect_info::<SocketAddr>()`, and always in tonic and actix-web. Other servers store it as an
+/// extension of type `SocketAddr` in the request.
+///
+/// # Order
+///
+/// Layers around this one see the fields; layers inside it, and handlers, have the context. In axum and
+/// actix-web, the layer that is added last is the outermost; in tonic, it is the one that is added first. A
+/// [limit](super::limit) is to be inside of this one. A layer for CORS is to be outside of this one: then the responses to rejected requests have
+/// its fields, too. If layers are nested, the inner one adds its values to the outer one's.
+///
+/// # Streams
+///
+/// The context ends with the response's head. What a streamed body does later, and what a spawned task does, has it only
+/// if it takes it along: see [`scope`](crate::context::scope) and [`carry`](crate::context::carry). Their decisions come
+/// too late for the fields.
+#[derive(Clone, Default)]
+#[must_use = "a layer does nothing until it is added to a router"]
+pub struct Layer {
+    settings: Arc<Settings>,
+}
+
+impl Layer {
+    /// Returns a layer that takes the client's address from the socket, and writes the fields of [`Draft::V11`] into
+    /// responses to requests in which a call was denied.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets how the client's address is found, which is the value `ip`: by the socket, unless this is set.
+    pub fn client_ip(self, source: ClientIpSource) -> Self {
+        self.set(|settings| settings.client_ip = source)
+    }
+
+    /// Adds a value that is found in each request, or replaces the one of that name. Where there is none, calls are
+    /// rejected whose key shows it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::web::Layer;
+    ///
+    /// let layer = Layer::new()
+    ///     .value("user", |parts| Some(parts.extension().map_or("nobody".to_owned(), |User(name)| name)))
+    ///     .value("language", |parts| parts.header("accept-language").map(str::to_owned));
+    ///
+    /// /// Stored in the request by the layer that has verified its token.
+    /// #[derive(Clone)]
+    /// struct User(String);
+    /// ```
+    pub fn value<V: Display>(
+        self,
+        name: impl Into<Cow<'static, str>>,
+        find: impl Fn(&Parts<'_>) -> Option<V> + Send + Sync + 'static,
+    ) -> Self {
+        let find = Arc::new(move |parts: &Parts<'_>| find(parts).map(|value| value.to_string()));
+        self.set(|settings| settings.add_value(name.into(), find))
+    }
+
+    /// Sets the values that every request has, unless it has others of the same names.
+    pub fn context(self, context: Context) -> Self {
+        self.set(|settings| settings.set_context(context))
+    }
+
+    /// Sets the texts of rejections in responses: see [`Context::messages`]. They go before those of [`Layer::context`].
+    pub fn messages(self, messages: impl Fn(&Rejection, &Context) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.set(|settings| settings.set_messages(Arc::new(messages)))
+    }
+
+    /// Chooses the fields: [`Draft::V11`] by default, and none of a draft with `None`.
+    pub fn fields(self, draft: impl Into<Option<Draft>>) -> Self {
+        let draft = draft.into();
+        self.set(|settings| settings.fields = settings.fields.with_draft(draft))
+    }
+
+    /// Adds fields that were in use before the draft.
+    pub fn legacy(self, legacy: Legacy) -> Self {
+        self.set(|settings| settings.fields = settings.fields.legacy(legacy))
+    }
+
+    /// Chooses which rules the fields list: all of them by default.
+    pub fn items(self, items: Items) -> Self {
+        self.set(|settings| settings.fields = settings.fields.items(items))
+    }
+
+    /// Chooses whether responses have fields, too, in whose requests no call was denied: not by default, as each decision
+    /// costs the backend more then. Without it, only rules that have denied a call are listed.
+    pub fn on_success(self, on_success: bool) -> Self {
+        self.set(|settings| settings.on_success = on_success)
+    }
+
+    pub(super) fn settings(&self) -> &Arc<Settings> {
+        &self.settings
+    }
+
+    fn set(mut self, set: impl FnOnce(&mut Settings)) -> Self {
+        set(Arc::make_mut(&mut self.settings));
+        self
+    }
+}
+
+impl<S> tower_layer::Layer<S> for Layer {
+    type Service = LayerService<S>;
+
+    fn layer(&self, inner: S) -> LayerService<S> {
+        LayerService::new(inner, Arc::clone(&self.settings))
+    }
+}
+
+impl fmt::Debug for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Layer")
+            .field("fields", &self.settings.fields)
+            .field("on_success", &self.settings.on_success)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,218 @@
+//! Limits around a whole router.
+
+pub(super) mod exempt;
+pub(super) mod gate;
+mod held;
+mod service;
+
+use std::fmt;
+use std::sync::Arc;
+
+use self::exempt::Exemptions;
+use self::gate::{Gate, Guard, RequestCheck};
+pub use self::held::Held;
+pub use self::service::{LimitBody, LimitService};
+use super::layer::Layer;
+use super::parts::Parts;
+use crate::context::Template;
+use crate::error::Error;
+use crate::limiter::Limiter;
+use crate::policy::Policy;
+use crate::request_method;
+
+/// Limits every request of a router by a policy: a layer of `tower`, and a middleware of actix-web.
+///
+/// The key is text and values of the [context](crate::context), with the filters of the attribute: `{@ip}`,
+/// `{@user:lower}`, `{@method} {@route}`. A request that is denied does not reach the router: it is answered with a
+/// [`Problem`](super::Problem), or with a status of gRPC.
+///
+/// The values come from the [`Layer`] around this one. Beside them, the key can show the `method` of the request, its
+/// `path`, which inside of axum's `nest` is without the prefix, and the `route` that it has matched, which is empty if there
+/// is none. Without a layer around it, the client is the address of the socket, and the response has the fields of
+/// [`Layer::new`].
+///
+/// A layer *inside* of the limit comes too late: behind a proxy, all clients would share one limit. So it is reported to the
+/// log as an error, once. In axum and actix-web, add the limit first and the layer behind it, in tonic the other way round.
+///
+/// `OPTIONS` requests are not limited, unless [that is asked for](Limit::with_options_requests): browsers send them ahead of others.
+/// Put a layer for CORS outside of this one, so that browsers can read the answers.
+///
+/// # Errors
+///
+/// The key is mistaken: it is empty, a placeholder is none or has an unknown filter, or nothing separates two of them.
+///
+/// # Examples
+///
+#[cfg_attr(feature = "axum", doc = "```")]
+#[cfg_attr(not(feature = "axum"), doc = "```ignore")]
+/// use std::time::Duration;
+/// use axum::Router;
+/// use axum::routing::get;
+/// use tallygate::web::{self, ClientIp};
+/// use tallygate::{Policy, Rule};
+///
+/// fn router() -> Result<Router, tallygate::Error> {
+///     let policy = Policy::builder("api").rule(Rule::sliding_window(100, Duration::from_secs(60))).build()?;
+///     let router = Router::new()
+///         .route("/items", get(|| async { "…" }))
+///         .route("/health", get(|| async { "well" }))
+///         .layer(web::limit(&policy, "{@ip}")?.exempt_paths(["/health"]))
+///         .layer(web::Layer::new().client_ip(ClientIp::behind(["10.0.0.0/8"])?).on_success(true));
+///     Ok(router)
+/// }
+/// # router().unwrap();
+/// ```
+pub fn limit(policy: &Policy, key: &str) -> Result<Limit, Error> {
+    let settings = Settings {
+        key: Template::parse(key)?,
+        policy: with_template(policy, None, key),
+        subjects: Vec::new(),
+        limiter: None,
+        exemptions: Exemptions::default(),
+        shadow: false,
+        layer: Layer::new(),
+    };
+    Ok(Limit { settings: Arc::new(settings) })
+}
+
+/// A limit around a whole router: see [`limit`].
+#[derive(Clone)]
+#[must_use = "a limit does nothing until it is added to a router"]
+pub struct Limit {
+    settings: Arc<Settings>,
+}
+
+#[derive(Clone)]
+struct Settings {
+    policy: Policy,
+    key: Template,
+    /// Other subjects of the policy, by their labels.
+    subjects: Vec<(String, Template)>,
+    /// `None` is the installed one.
+    limiter: Option<Limiter>,
+    exemptions: Exemptions,
+    shadow: bool,
+    /// Gives a context to requests that have none.
+    layer: Layer,
+}
+
+impl Limit {
+    /// Sets the limiter that decides: the installed one, unless this is set.
+    pub fn limiter(self, limiter: &Limiter) -> Self {
+        self.set(|settings| settings.limiter = Some(limiter.clone()))
+    }
+
+    /// Sets the key of another subject of the policy, by the label that
+    /// [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave it.
+    ///
+    /// # Errors
+    ///
+    /// As of [`limit`].
+    pub fn subject(self, label: impl Into<String>, key: &str) -> Result<Self, Error> {
+        let (text, key) = (key, Template::parse(key)?);
+        let label = label.into();
+        Ok(self.set(|settings| {
+            settings.policy = with_template(&settings.policy, Some(label.clone()), text);
+            settings.subjects.push((label, key));
+        }))
+    }
+
+    /// Limits requests of these methods alone, like `["POST", "PUT"]`.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or one of them is no method: their names are in capitals.
+    pub fn methods<M: Into<String>>(self, methods: impl IntoIterator<Item = M>) -> Result<Self, Error> {
+        let methods: Vec<String> = methods.into_iter().map(Into::into).collect();
+        if methods.is_empty() {
+            return Err(Error::new(
+                "`methods` must not be empty, like `[\"POST\"]`; leave it out to limit all methods",
+            ));
+        }
+        for method in &methods {
+            request_method::check(method).map_err(|mistake| Error::new(format!("`methods`: {mistake}")))?;
+        }
+        Ok(self.set(|settings| settings.exemptions.limit_methods(methods)))
+    }
+
+    /// Limits `OPTIONS` requests, too.
+    pub fn with_options_requests(self) -> Self {
+        self.set(|settings| settings.exemptions.limit_options())
+    }
+
+    /// Exempts requests of these paths. A path that ends in `/*` stands for all that begin like it.
+    pub fn exempt_paths<P: Into<String>>(self, paths: impl IntoIterator<Item = P>) -> Self {
+        let paths: Vec<String> = paths.into_iter().map(Into::into).collect();
+        self.set(|settings| settings.exemptions.exempt_paths(paths))
+    }
+
+    /// Exempts requests of the clients in these networks, like `10.0.0.0/8` or `192.0.2.7`.
+    ///
+    /// # Errors
+    ///
+    /// One of them is no network.
+    pub fn exempt_addresses<N: AsRef<str>>(self, networks: impl IntoIterator<Item = N>) -> Result<Self, Error> {
+        let networks = super::client_ip::networks("exempt_addresses", networks)?;
+        Ok(self.set(|settings| settings.exemptions.exempt_networks(networks)))
+    }
+
+    /// Exempts requests for which this holds.
+    pub fn exempt_if(self, exempts: impl Fn(&Parts<'_>) -> bool + Send + Sync + 'static) -> Self {
+        self.set(|settings| settings.exemptions.exempt_if(Arc::new(exempts)))
+    }
+
+    /// Decides, counts and reports to log and metrics, but denies nothing: to try a limit out.
+    pub fn shadow(self) -> Self {
+        self.set(|settings| settings.shadow = true)
+    }
+
+    fn set(mut self, set: impl FnOnce(&mut Settings)) -> Self {
+        set(Arc::make_mut(&mut self.settings));
+        self
+    }
+}
+
+/// The policy, of which this is how the subject of that label is written: for tools.
+fn with_template(policy: &Policy, label: Option<String>, key: &str) -> Policy {
+    let mut templates = policy.templates().clone();
+    templates.set(label.map(Into::into), key.to_owned().into());
+    policy.with_templates(templates)
+}
+
+impl Gate for Settings {
+    fn check(&self, parts: &Parts<'_>) -> Option<RequestCheck> {
+        let Self { policy, key, subjects, limiter, exemptions, shadow, .. } = self;
+        let guard = Guard { policy, key, subjects, limiter: limiter.as_ref(), is_shadow: *shadow };
+        (!exemptions.apply(parts)).then(|| guard.check(parts))
+    }
+
+    fn layer(&self) -> &Layer {
+        &self.layer
+    }
+}
+
+impl fmt::Debug for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limit").field("policy", &self.settings.policy.name()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tallygate_rules::Rule;
+
+    use super::*;
+
+    #[test]
+    fn the_policy_of_a_limit_knows_how_its_subjects_are_written() {
+        let minute = Duration::from_secs(60);
+        let rules = Policy::builder("api").rule(Rule::sliding_window(1, minute));
+        let policy = rules.rule_on("network", Rule::sliding_window(2, minute)).key("by hand").build().unwrap();
+        let limit = limit(&policy, "{@ip}").unwrap().subject("network", "{@ip:subnet}").unwrap();
+        let known = &limit.settings.policy;
+        assert_eq!((known.key(), known.templates().of(Some("network"))), (Some("{@ip}"), Some("{@ip:subnet}")));
+        assert_eq!((known, policy.key()), (&policy, Some("by hand")));
+    }
+}

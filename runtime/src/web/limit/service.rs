@@ -1,0 +1,132 @@
+//! The limit as a service of `tower`.
+
+use std::fmt;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{self, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use http_body_util::{Either, Full};
+use tower_service::Service;
+
+use super::Limit;
+use super::gate::Gate;
+use super::held::Held;
+use crate::context::Context;
+use crate::decision::Rejection;
+use crate::web::layer::answer_within;
+use crate::web::parts::Parts;
+use crate::web::problem::Problem;
+
+/// The body of a response: the router's, or that of a rejection.
+pub type LimitBody<B> = Either<Held<B>, Full<Bytes>>;
+
+/// The service of a [`Limit`] or of `Limits`.
+#[derive(Clone)]
+pub struct LimitService<S> {
+    inner: S,
+    gate: Arc<dyn Gate>,
+}
+
+impl<S> LimitService<S> {
+    pub(in crate::web) fn new(inner: S, gate: Arc<dyn Gate>) -> Self {
+        Self { inner, gate }
+    }
+
+    #[cfg(feature = "actix")]
+    pub(in crate::web) fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    #[cfg(feature = "actix")]
+    pub(in crate::web) fn gate(&self) -> &Arc<dyn Gate> {
+        &self.gate
+    }
+}
+
+impl<S> tower_layer::Layer<S> for Limit {
+    type Service = LimitService<S>;
+
+    fn layer(&self, inner: S) -> LimitService<S> {
+        LimitService::new(inner, self.settings.clone())
+    }
+}
+
+impl<S, Q, B> Service<Request<Q>> for LimitService<S>
+where
+    S: Service<Request<Q>, Response = Response<B>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Send,
+    Q: Send + 'static,
+    B: Body<Data = Bytes> + Send,
+{
+    type Response = Response<LimitBody<B>>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut task::Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Q>) -> Self::Future {
+        let clone = self.inner.clone();
+        // The clone may not be ready, so the one that is answers this request.
+        let limited = Limited { inner: mem::replace(&mut self.inner, clone), gate: Arc::clone(&self.gate) };
+        Box::pin(async move {
+            // Only now, as the future may be polled in another context than it is made in.
+            if Context::current().is_some() {
+                return limited.answer(request).await;
+            }
+            let layer = limited.gate.layer().settings().clone();
+            answer_within(&layer, request, |request| limited.answer(request)).await
+        })
+    }
+}
+
+impl<S> fmt::Debug for LimitService<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LimitService").finish_non_exhaustive()
+    }
+}
+
+/// The limit of one request.
+struct Limited<S> {
+    inner: S,
+    gate: Arc<dyn Gate>,
+}
+
+impl<S> Limited<S> {
+    async fn answer<Q, B>(mut self, request: Request<Q>) -> Result<Response<LimitBody<B>>, S::Error>
+    where
+        S: Service<Request<Q>, Response = Response<B>>,
+    {
+        let (parts, body) = request.into_parts();
+        let check = self.gate.check(&Parts::of_http(&parts).with_known_client());
+        let admitted = match check {
+            Some(check) => check.admit().await,
+            None => Ok(None),
+        };
+        let permit = match admitted {
+            Ok(permit) => permit,
+            Err(rejection) => return Ok(rejected(&rejection, &parts).map(Either::Right)),
+        };
+        let response = self.inner.call(Request::from_parts(parts, body)).await?;
+        Ok(response.map(|body| Either::Left(Held::new(body, permit))))
+    }
+}
+
+/// Returns the response to a request that is denied.
+fn rejected(rejection: &Rejection, parts: &http::request::Parts) -> Response<Full<Bytes>> {
+    #[cfg(feature = "tonic")]
+    if Parts::of_http(parts).header("content-type").is_some_and(|media_type| media_type.starts_with("application/grpc"))
+    {
+        return tonic::Status::from(rejection.clone()).into_http();
+    }
+    #[cfg(not(feature = "tonic"))]
+    let _ = parts;
+    Problem::from(rejection).response()
+}

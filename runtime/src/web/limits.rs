@@ -1,0 +1,127 @@
+//! Limits of requests that a file sets.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::layer::Layer;
+use super::limit::LimitService;
+use super::limit::exempt::Exemptions;
+use super::limit::gate::{Gate, Guard, RequestCheck};
+use super::parts::Parts;
+use crate::error::Error;
+use crate::limiter::Limiter;
+
+/// Limits requests by the policies of the file that this limiter has [applied](Limiter::apply): those with `match`. It is a
+/// layer of `tower`, and a middleware of actix-web.
+///
+/// Each request is limited by the first policy of the file that matches its path and its method, and by no other; one that
+/// none matches is left alone. The path is that of the request as the router sees it in which the layer stands. `OPTIONS`
+/// requests are matched only by policies whose `methods` list them. Everything else is as with [`limit`](super::limit).
+///
+/// When the limiter applies another file, the next request goes by that.
+///
+/// # Errors
+///
+/// The limiter has applied no file yet.
+///
+/// # Examples
+///
+#[cfg_attr(feature = "axum", doc = "```")]
+#[cfg_attr(not(feature = "axum"), doc = "```ignore")]
+/// use axum::Router;
+/// use axum::routing::post;
+/// use tallygate::config::Policies;
+/// use tallygate::{Limiter, web};
+///
+/// fn router(limiter: &Limiter) -> Result<Router, tallygate::Error> {
+///     let text = r#"
+///         [policy.login]
+///         match = { path = "/login", methods = ["POST"] }
+///         key = "{@ip}"
+///         rules = ["10 per 1m"]
+///     "#;
+///     limiter.apply(&Policies::from_toml(text)?)?;
+///     let router = Router::new().route("/login", post(|| async { "welcome" }));
+///     Ok(router.layer(web::limits(limiter)?).layer(web::Layer::new()))
+/// }
+/// # router(&Limiter::in_memory()).unwrap();
+/// ```
+pub fn limits(limiter: &Limiter) -> Result<Limits, Error> {
+    if limiter.applied().is_none() {
+        return Err(Error::new(
+            "`web::limits`: this limiter has applied no policies of a file; call `limiter.apply(&policies)?` before",
+        ));
+    }
+    let settings = Settings { limiter: limiter.clone(), exemptions: Exemptions::default(), layer: Layer::new() };
+    Ok(Limits { settings: Arc::new(settings) })
+}
+
+/// Limits of requests that a file sets: see [`limits`].
+#[derive(Clone)]
+#[must_use = "limits do nothing until they are added to a router"]
+pub struct Limits {
+    settings: Arc<Settings>,
+}
+
+#[derive(Clone)]
+struct Settings {
+    limiter: Limiter,
+    exemptions: Exemptions,
+    /// Gives a context to requests that have none.
+    layer: Layer,
+}
+
+impl Limits {
+    /// Exempts requests of the clients in these networks, like `10.0.0.0/8` or `192.0.2.7`.
+    ///
+    /// # Errors
+    ///
+    /// One of them is no network.
+    pub fn exempt_addresses<N: AsRef<str>>(self, networks: impl IntoIterator<Item = N>) -> Result<Self, Error> {
+        let networks = super::client_ip::networks("exempt_addresses", networks)?;
+        Ok(self.set(|settings| settings.exemptions.exempt_networks(networks)))
+    }
+
+    /// Exempts requests for which this holds.
+    pub fn exempt_if(self, exempts: impl Fn(&Parts<'_>) -> bool + Send + Sync + 'static) -> Self {
+        self.set(|settings| settings.exemptions.exempt_if(Arc::new(exempts)))
+    }
+
+    fn set(mut self, set: impl FnOnce(&mut Settings)) -> Self {
+        set(Arc::make_mut(&mut self.settings));
+        self
+    }
+}
+
+impl Gate for Settings {
+    fn check(&self, parts: &Parts<'_>) -> Option<RequestCheck> {
+        let policies = self.limiter.applied()?;
+        let limit = policies.requests().iter().find(|limit| limit.is_for(parts.method(), parts.path()))?;
+        let guard = Guard {
+            policy: &limit.policy,
+            key: &limit.key,
+            subjects: &limit.subjects,
+            limiter: Some(&self.limiter),
+            is_shadow: limit.is_shadow,
+        };
+        (!self.exemptions.exempt(parts)).then(|| guard.check(parts))
+    }
+
+    fn layer(&self) -> &Layer {
+        &self.layer
+    }
+}
+
+impl<S> tower_layer::Layer<S> for Limits {
+    type Service = LimitService<S>;
+
+    fn layer(&self, inner: S) -> LimitService<S> {
+        LimitService::new(inner, self.settings.clone())
+    }
+}
+
+impl fmt::Debug for Limits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limits").field("limiter", &self.settings.limiter).finish_non_exhaustive()
+    }
+}

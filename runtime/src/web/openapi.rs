@@ -1,0 +1,104 @@
+//! Responses of limited handlers in documents of OpenAPI, for users of utoipa.
+
+use std::collections::BTreeMap;
+
+use tallygate_rules::{Role, Rule};
+use utoipa::openapi::content::ContentBuilder;
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
+use utoipa::openapi::{RefOr, Response, ResponseBuilder};
+use utoipa::{IntoResponses, PartialSchema, ToSchema};
+
+use super::problem::{PROBLEM_JSON, Problem};
+use crate::decision::Rejection;
+use crate::policy::Policy;
+
+/// Responses by their status.
+pub type Responses = BTreeMap<String, RefOr<Response>>;
+
+/// Returns the responses to requests that a policy rejects: 429 with its rules in the description, 409 if it prevents
+/// duplicates, and 503.
+///
+/// It is for policies that are built by hand, and for [`limit`](super::limit). An annotated function has them by
+/// `openapi = Name` in its attribute.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tallygate::{Policy, Rule, web};
+/// use utoipa::IntoResponses;
+///
+/// struct ApiLimits;
+///
+/// impl IntoResponses for ApiLimits {
+///     fn responses() -> std::collections::BTreeMap<String, utoipa::openapi::RefOr<utoipa::openapi::Response>> {
+///         let policy = Policy::builder("api").rule(Rule::sliding_window(100, Duration::from_secs(60))).build();
+///         policy.map(|policy| web::limit_responses(&policy)).unwrap_or_default()
+///     }
+/// }
+/// assert_eq!(ApiLimits::responses().into_keys().collect::<Vec<_>>(), ["429", "503"]);
+/// ```
+#[must_use]
+pub fn limit_responses(policy: &Policy) -> Responses {
+    let rules = policy.rules();
+    let items: Vec<_> = rules.iter().map(|rule| format!("* `{rule:#}`")).collect();
+    responses(&items.join("\n"), rules.iter().any(is_duplicate))
+}
+
+fn is_duplicate(rule: &Rule) -> bool {
+    rule.role() == Role::Duplicate
+}
+
+/// Returns the responses to requests beyond these limits, in words.
+#[must_use]
+pub fn responses(limits: &str, may_be_duplicate: bool) -> Responses {
+    let limits = if limits.is_empty() { String::new() } else { format!("\n\n{limits}") };
+    let limited = response(&format!("Too many requests. `Retry-After` says when the next one is admitted.{limits}"));
+    let duplicate = || response("The same request was admitted a moment ago.");
+    let unavailable = response("The limits cannot be checked right now.");
+    let all = [("429", Some(limited)), ("409", may_be_duplicate.then(duplicate)), ("503", Some(unavailable))];
+    all.into_iter().filter_map(|(status, response)| Some((status.to_owned(), response?.into()))).collect()
+}
+
+fn response(description: &str) -> Response {
+    let header = |description: &str, kind| {
+        let schema = ObjectBuilder::new().schema_type(kind).build();
+        HeaderBuilder::new().description(Some(description)).schema(Some(schema)).build()
+    };
+    ResponseBuilder::new()
+        .description(description)
+        .header("Retry-After", header("The seconds to wait, where waiting helps.", Type::Integer))
+        .header("RateLimit-Policy", header("The limits that denied the request.", Type::String))
+        .header("RateLimit", header("Where these limits stand.", Type::String))
+        .content(PROBLEM_JSON, ContentBuilder::new().schema(Some(Problem::schema())).build())
+        .build()
+}
+
+/// All responses that a rejection becomes: 409, 429 and 503.
+impl IntoResponses for Rejection {
+    fn responses() -> Responses {
+        responses("", true)
+    }
+}
+
+impl PartialSchema for Problem {
+    fn schema() -> RefOr<Schema> {
+        let text = |description: &str| ObjectBuilder::new().schema_type(Type::String).description(Some(description));
+        let number = |description: &str| ObjectBuilder::new().schema_type(Type::Integer).description(Some(description));
+        let kinds = ["limited", "duplicate", "banned", "unavailable"];
+        let policies = ArrayBuilder::new().items(ObjectBuilder::new().schema_type(Type::String));
+        let schema = ObjectBuilder::new()
+            .property("type", text("The problem type."))
+            .property("title", text("A sentence for the type."))
+            .property("status", number("The status, again."))
+            .property("detail", text("What to tell the user."))
+            .property("kind", text("Why the request was rejected.").enum_values(Some(kinds)))
+            .property("violated-policies", policies.description(Some("The limit that denied the request.")))
+            .property("retry_after_ms", number("The milliseconds to wait, where waiting helps."));
+        let required = ["type", "title", "status", "detail", "kind", "violated-policies"];
+        required.into_iter().fold(schema, ObjectBuilder::required).build().into()
+    }
+}
+
+impl ToSchema for Problem {}

@@ -1,0 +1,161 @@
+//! The body of a response to a call that was rejected: problem details.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use http::StatusCode;
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+
+use super::fields::{ban_name, rule_name};
+use super::seconds;
+use crate::context;
+use crate::decision::{Rejection, RejectionKind};
+
+/// The media type of problem details in JSON.
+pub const PROBLEM_JSON: &str = "application/problem+json";
+
+/// What a response says of a call that was rejected, as problem details (RFC 9457).
+///
+/// | member | value |
+/// | --- | --- |
+/// | `type` | the problem type: see below; `about:blank` for a duplicate |
+/// | `title` | a sentence for the type |
+/// | `status` | the status, again |
+/// | `detail` | the text of the rejection, or the one that [`Context::messages`](crate::context::Context::messages) has for it |
+/// | `kind` | the [kind](RejectionKind::as_str) of the rejection |
+/// | `violated-policies` | the limit that denied the call, by the name that the fields of the response have for it |
+/// | `retry_after_ms` | how long to wait, in milliseconds, rounded up; left out where waiting does not help |
+///
+/// | kind | status | type |
+/// | --- | --- | --- |
+/// | [`Limited`](RejectionKind::Limited) | 429 | `https://iana.org/assignments/http-problem-types#quota-exceeded` |
+/// | [`Concurrency`](RejectionKind::Concurrency) | 429 | `https://iana.org/assignments/http-problem-types#quota-exceeded` |
+/// | [`Banned`](RejectionKind::Banned) | 429 | `https://iana.org/assignments/http-problem-types#abnormal-usage-detected` |
+/// | [`Duplicate`](RejectionKind::Duplicate) | 409 | `about:blank` |
+/// | [`Unavailable`](RejectionKind::Unavailable) | 503 | `https://iana.org/assignments/http-problem-types#temporary-reduced-capacity` |
+///
+/// The types are those of draft-ietf-httpapi-ratelimit-headers-11.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use tallygate::web::Problem;
+/// use tallygate::{Limiter, Policy, Rejection, Rule, Subject};
+///
+/// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+/// let policy = Policy::builder("captcha").rule(Rule::sliding_window(1, Duration::from_secs(60))).build()?;
+/// assert!(limiter.check(&policy, &alice).await?.is_allowed());
+/// let denial = limiter.check(&policy, &alice).await?.into_result().unwrap_err();
+///
+/// let problem = Problem::from(&Rejection::from(denial));
+/// assert_eq!((problem.status().as_u16(), problem.retry_after_s()), (429, Some(60)));
+/// let json = r##"{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"detail":"too many requests: at most 1 per 1m; try again in 1m","kind":"limited","violated-policies":["captcha.1m"],"retry_after_ms":60000}"##;
+/// assert_eq!(problem.to_json(), json);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    kind: RejectionKind,
+    detail: String,
+    violated_policy: Option<String>,
+    retry_after: Option<Duration>,
+}
+
+impl Problem {
+    /// Returns the status of the response.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        status(self.kind)
+    }
+
+    /// Returns the value of `Retry-After`: the seconds until the same call would be admitted, rounded up. `None` if
+    /// waiting does not help; the response then has no such field.
+    #[must_use]
+    pub fn retry_after_s(&self) -> Option<u64> {
+        self.retry_after.map(seconds::rounded_up)
+    }
+
+    /// Returns the text for the user of the client.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// Returns the body of the response, whose media type is [`PROBLEM_JSON`].
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Texts and numbers always have a form in JSON.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The limit that denied the call, by the name that the fields have for it.
+    #[cfg(feature = "tonic")]
+    pub(super) fn violated_policy(&self) -> Option<&str> {
+        self.violated_policy.as_deref()
+    }
+
+    fn type_and_title(&self) -> (&'static str, &'static str) {
+        match self.kind {
+            RejectionKind::Limited | RejectionKind::Concurrency => (
+                "https://iana.org/assignments/http-problem-types#quota-exceeded",
+                "Request cannot be satisfied as assigned quota has been exceeded",
+            ),
+            RejectionKind::Banned => (
+                "https://iana.org/assignments/http-problem-types#abnormal-usage-detected",
+                "Request not satisfied due to detection of abnormal request pattern",
+            ),
+            RejectionKind::Unavailable => (
+                "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+                "Request cannot be satisfied due to temporary server capacity constraints",
+            ),
+            RejectionKind::Duplicate => ("about:blank", "Conflict"),
+        }
+    }
+}
+
+impl From<&Rejection> for Problem {
+    fn from(rejection: &Rejection) -> Self {
+        let violated_policy = rejection.denial().map(|denial| match denial.rule() {
+            Some(limiting) => rule_name(denial.policy(), limiting.position(), limiting.rule()),
+            None => ban_name(denial.policy()),
+        });
+        Self {
+            kind: rejection.kind(),
+            detail: context::message_of(rejection),
+            violated_policy,
+            retry_after: rejection.retry_after(),
+        }
+    }
+}
+
+impl Serialize for Problem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (problem_type, title) = self.type_and_title();
+        let mut members = serializer.serialize_map(None)?;
+        members.serialize_entry("type", problem_type)?;
+        members.serialize_entry("title", title)?;
+        members.serialize_entry("status", &self.status().as_u16())?;
+        members.serialize_entry("detail", &self.detail)?;
+        members.serialize_entry("kind", self.kind.as_str())?;
+        members.serialize_entry("violated-policies", self.violated_policy.as_slice())?;
+        if let Some(retry_after) = self.retry_after {
+            members.serialize_entry("retry_after_ms", &retry_after.as_micros().div_ceil(1_000))?;
+        }
+        members.end()
+    }
+}
+
+/// Returns the status of a response to a call that was rejected.
+pub(super) fn status(kind: RejectionKind) -> StatusCode {
+    match kind {
+        RejectionKind::Duplicate => StatusCode::CONFLICT,
+        RejectionKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        RejectionKind::Limited | RejectionKind::Concurrency | RejectionKind::Banned => StatusCode::TOO_MANY_REQUESTS,
+    }
+}

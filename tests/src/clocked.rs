@@ -23,6 +23,12 @@ pub fn time(us: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_micros(us)
 }
 
+/// Returns a clock that stands at the start.
+#[must_use]
+pub fn new_clock() -> ManualClock {
+    ManualClock::new(time(START_US))
+}
+
 /// A server, and the clock of its limiters.
 pub struct Clocked {
     server: Server,
@@ -33,18 +39,30 @@ impl Clocked {
     /// Starts a server and its clock.
     #[must_use]
     pub fn start() -> Self {
-        Self { server: Server::start(), clock: ManualClock::new(time(START_US)) }
+        Self { server: Server::start(), clock: new_clock() }
     }
 
     /// Returns a limiter that keeps its tallies here and decides by this clock.
     pub async fn limiter(&self) -> Limiter {
-        patient().clock(&self.clock).connect(&self.server.url()).await.expect("the server answers")
+        self.limiter_of("tallygate").await
+    }
+
+    /// Returns a limiter like that whose keys begin with a prefix.
+    pub async fn limiter_of(&self, prefix: &str) -> Limiter {
+        let builder = patient().prefix(prefix).clock(&self.clock);
+        builder.connect(&self.server.url()).await.expect("the server answers")
     }
 
     /// Returns the server, whose own clock runs on.
     #[must_use]
     pub fn server(&self) -> &Server {
         &self.server
+    }
+
+    /// Returns its clock.
+    #[must_use]
+    pub fn clock(&self) -> &ManualClock {
+        &self.clock
     }
 
     /// Returns the clock's time in microseconds since 1970.

@@ -9,21 +9,37 @@
 )]
 
 pub mod clocked;
+pub mod cluster;
+pub mod example;
+pub mod fake;
+pub mod faketime;
+pub mod gauges;
+pub mod launch;
 pub mod length;
 pub mod lifetime;
 pub mod load;
 pub mod log;
 pub mod mixes;
 pub mod model;
+pub mod pressure;
 pub mod proxy;
 pub mod punctuality;
 pub mod seed;
+pub mod sentinels;
 pub mod server;
+pub mod slots;
 pub mod stage;
 pub mod stored;
 pub mod suite;
+pub mod tls;
+pub mod until;
 
-/// Every snippet of the README is compiled and run.
+/// Every snippet of the page about algorithms is compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-pub struct Readme;
+#[doc = include_str!("../../runtime/guide/algorithms.md")]
+pub struct Algorithms;
+
+/// Every snippet of the page about simulations, too.
+#[cfg(doctest)]
+#[doc = include_str!("../../runtime/guide/simulation.md")]
+pub struct Simulations;

@@ -22,6 +22,7 @@ pub fn lifetime(rule: &Rule, now_us: u64) -> Duration {
             }
         }
         Algorithm::Cron { schedule } => gap(schedule, now_us),
+        Algorithm::Concurrency { lease } => *lease,
         _ => rule.per().expect("a window has a length"),
     }
 }

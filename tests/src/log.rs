@@ -1,10 +1,14 @@
 //! What the code under test writes into the log.
 
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
-use tracing::Level;
-use tracing::subscriber::DefaultGuard;
+use tracing::subscriber::{DefaultGuard, NoSubscriber};
+use tracing::{Dispatch, Level};
+
+/// While there is one subscriber only, `tracing` asks that of whichever thread logs first whether anybody listens to a line,
+/// and other threads have none. With a second one, it asks all of them.
+static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
 
 /// Everything that this thread logs, as text.
 #[derive(Clone, Default)]
@@ -16,6 +20,7 @@ impl Log {
     /// Listens to this thread until the guard is dropped.
     #[must_use]
     pub fn listen() -> (Self, DefaultGuard) {
+        LazyLock::force(&ANOTHER);
         let log = Self::default();
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()

@@ -21,6 +21,8 @@ enum Mode {
     Swallow,
     /// Requests pass, replies are lost.
     LoseReplies,
+    /// Requests pass, and the next reply closes the connection instead of passing.
+    CloseAtReply,
     /// The greeting passes; the first script closes the connection before the server sees it.
     CloseAtScript,
 }
@@ -58,6 +60,12 @@ impl Proxy {
         Self { address, shared, listening }
     }
 
+    /// Returns the port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
     /// Returns the URL to connect to.
     #[must_use]
     pub fn url(&self) -> String {
@@ -67,7 +75,7 @@ impl Proxy {
     /// Returns how many connections were accepted so far.
     #[must_use]
     pub fn accepted(&self) -> u64 {
-        self.shared.accepted.load(Ordering::Relaxed)
+        self.shared.accepted.load(Ordering::Acquire)
     }
 
     /// Connects later clients to the server on that port; the open connections keep theirs.
@@ -90,6 +98,11 @@ impl Proxy {
         self.switch(Mode::LoseReplies, Mode::Pass);
     }
 
+    /// Closes the open connections when the server has executed what they ask next; later ones pass.
+    pub fn cut_replies(&self) {
+        self.switch(Mode::CloseAtReply, Mode::Pass);
+    }
+
     /// Closes every connection, open or later, at its first script.
     pub fn close_at_scripts(&self) {
         self.switch(Mode::CloseAtScript, Mode::CloseAtScript);
@@ -109,9 +122,9 @@ impl Proxy {
 
 async fn listen(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((client, _)) = listener.accept().await {
-        shared.accepted.fetch_add(1, Ordering::Relaxed);
-        // Subscribed before connecting to the server, so that no switch is missed.
+        // Subscribed before it is counted and connected to the server, so that no switch is missed.
         let mode = shared.modes.lock().expect("no panic under the lock").subscribe();
+        shared.accepted.fetch_add(1, Ordering::Release);
         let port = shared.port.load(Ordering::Relaxed);
         let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else { continue };
         for socket in [&client, &server] {
@@ -148,7 +161,11 @@ async fn pass_requests(mut client: ReadHalf<'_>, mut server: WriteHalf<'_>, mode
 async fn pass_replies(mut server: ReadHalf<'_>, mut client: WriteHalf<'_>, mode: watch::Receiver<Mode>) {
     let mut bytes = vec![0; 16 * 1024];
     while let Ok(read @ 1..) = server.read(&mut bytes).await {
-        let passes = matches!(*mode.borrow(), Mode::Pass | Mode::CloseAtScript);
+        let mode = *mode.borrow();
+        if mode == Mode::CloseAtReply {
+            return;
+        }
+        let passes = matches!(mode, Mode::Pass | Mode::CloseAtScript);
         if passes && client.write_all(&bytes[..read]).await.is_err() {
             return;
         }

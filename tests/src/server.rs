@@ -1,54 +1,30 @@
 //! A real Redis server of its own for each test.
 
-use std::env;
+use std::fs;
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
-use std::sync::LazyLock;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::ops::Range;
+use std::path::Path;
+use std::time::Duration;
 
-use redis::{Connection, FromRedisValue};
-use rustix::process::{Pid, Signal, kill_process};
-use tallygate::{Limiter, LimiterBuilder};
+use redis::{Connection, FromRedisValue, RedisResult};
+use rustix::process::{Signal, kill_process};
+use tallygate::{Limiter, LimiterBuilder, OnOutage};
 use tempfile::TempDir;
 
-/// Names the server binary to test against; without it, `redis-server` of the `PATH`.
-pub const BINARY_VARIABLE: &str = "TALLYGATE_TEST_SERVER";
+use crate::launch::{Launch, Process};
 
 /// Below the range from which systems take the ports of outgoing connections.
-const PORTS: std::ops::Range<u16> = 20_000..32_000;
-const START_TIMEOUT: Duration = Duration::from_secs(20);
-
-static BINARY: LazyLock<String> = LazyLock::new(|| env::var(BINARY_VARIABLE).unwrap_or_else(|_| "redis-server".into()));
-
-/// Redis 7 wants `DEBUG` to be asked for; Redis 6 does not know the question.
-static DEBUG_OPTION: LazyLock<&'static [&'static str]> = LazyLock::new(|| {
-    let output = Command::new(&*BINARY).arg("--version").output();
-    let output = output.unwrap_or_else(|error| panic!("cannot run `{}`: {error}; {REMEDY}", *BINARY));
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let major = text.split_once("v=").and_then(|(_, version)| version.split('.').next()?.parse::<u32>().ok());
-    let major = major.unwrap_or_else(|| panic!("`{} --version` tells no version: {text}", *BINARY));
-    if major >= 7 { &["--enable-debug-command", "yes"] } else { &[] }
-});
-
-const REMEDY: &str = "run `cargo xtask test`, or name a server binary in TALLYGATE_TEST_SERVER";
+const PORTS: Range<u16> = 20_000..32_000;
+/// A node of a cluster also takes the port that is [`BUS`] higher.
+const NODE_PORTS: Range<u16> = 10_000..20_000;
+const BUS: u16 = 10_000;
 
 /// A server process on a free port of 127.0.0.1, in a temporary folder. It is killed when dropped.
 pub struct Server {
     process: Process,
     port: u16,
-    options: Vec<String>,
+    launch: Launch,
     folder: TempDir,
-}
-
-/// Kills the process when dropped, so that no path out of a test leaves one behind.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 impl Server {
@@ -61,29 +37,60 @@ impl Server {
     /// Starts a server with more options, written as on its command line.
     #[must_use]
     pub fn start_with(options: &[&str]) -> Self {
-        let options: Vec<_> = options.iter().map(|&option| option.to_owned()).collect();
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        // Another process may be faster to take a free port, but not each time.
-        let started = (0..10).find_map(|_| {
-            let port = free_port();
-            launch(port, &options, &folder).map(|process| (process, port))
-        });
-        let (process, port) = started.unwrap_or_else(|| panic!("`{}` ends at once, with {options:?}", *BINARY));
-        Self { process, port, options, folder }
+        Self::start_in(new_folder(), PORTS, Launch::in_memory(options))
     }
 
     /// Starts a server on a port that was found to be [free](free_port).
     #[must_use]
     pub fn start_on(port: u16) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let process = launch(port, &[], &folder).expect("the port is still free");
-        Self { process, port, options: Vec::new(), folder }
+        let (folder, launch) = (new_folder(), Launch::in_memory(&[]));
+        let process = launch.start(port, folder.path()).expect("the port is still free");
+        Self { process, port, launch, folder }
+    }
+
+    /// Starts a server with variables of the environment.
+    #[must_use]
+    pub fn start_in_environment(environment: Vec<(&'static str, String)>) -> Self {
+        Self::start_in(new_folder(), PORTS, Launch::in_memory(&[]).with_environment(environment))
+    }
+
+    /// Starts a node that is not part of any cluster yet.
+    #[must_use]
+    pub fn start_node(options: &[&str]) -> Self {
+        let cluster = ["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"];
+        Self::start_in(new_folder(), NODE_PORTS, Launch::in_memory(&[&cluster, options].concat()))
+    }
+
+    /// Starts a sentinel with the lines of a configuration file, and more options, written as on its command line.
+    #[must_use]
+    pub fn start_sentinel(lines: &[String], options: &[&str]) -> Self {
+        const FILE: &str = "sentinel.conf";
+        let folder = new_folder();
+        fs::write(folder.path().join(FILE), lines.join("\n")).expect("the folder can be written to");
+        let arguments = [&[FILE, "--sentinel", "--bind", "127.0.0.1", "--loglevel", "warning"], options].concat();
+        Self::start_in(folder, PORTS, Launch::new(&arguments))
+    }
+
+    fn start_in(folder: TempDir, ports: Range<u16>, launch: Launch) -> Self {
+        // Another process may be faster to take a free port, but not each time.
+        let started = (0..10).find_map(|_| {
+            let port = free_port_in(ports.clone());
+            launch.start(port, folder.path()).map(|process| (process, port))
+        });
+        let (process, port) = started.unwrap_or_else(|| panic!("it ends at once: {launch}"));
+        Self { process, port, launch, folder }
     }
 
     /// Returns the port.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Returns the folder in which the server runs.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Returns the URL to connect to, without any password.
@@ -100,13 +107,22 @@ impl Server {
     /// Returns a connection for the test's own commands.
     #[must_use]
     pub fn connection(&self) -> Connection {
-        connect(&self.url()).expect("the server answers")
+        self.launch.log_in(self.port).expect("the server answers")
     }
 
     /// Sends one command, written as in `redis-cli`, and returns its answer.
     #[allow(clippy::must_use_candidate, reason = "some commands are sent for what they do")]
     pub fn ask<T: FromRedisValue>(&self, command: &str) -> T {
         ask(&mut self.connection(), command)
+    }
+
+    /// The same, where the server may refuse the command or the connection.
+    ///
+    /// # Errors
+    ///
+    /// It does.
+    pub fn try_ask<T: FromRedisValue>(&self, command: &str) -> RedisResult<T> {
+        try_ask(&mut self.launch.log_in(self.port)?, command)
     }
 
     /// Returns how many calls of a command the server has executed.
@@ -129,43 +145,60 @@ impl Server {
 
     /// Kills the process, as a crash would.
     pub fn kill(&mut self) {
-        self.process.0.kill().expect("the process is ours");
-        self.process.0.wait().expect("the process ends");
+        self.process.kill();
     }
 
-    /// Starts the server again, empty, on the same port.
+    /// Starts the server again, empty, on the same port. A node of a cluster is still part of it.
     pub fn restart(&mut self) {
-        self.process = launch(self.port, &self.options, &self.folder).expect("the port is still free");
+        self.process = self.launch.start(self.port, self.folder.path()).expect("the port is still free");
     }
 
     fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.process.0), signal).expect("the process is ours");
+        kill_process(self.process.id(), signal).expect("the process is ours");
     }
 }
 
 /// Returns a free port.
 #[must_use]
 pub fn free_port() -> u16 {
+    free_port_in(PORTS)
+}
+
+fn free_port_in(ports: Range<u16>) -> u16 {
+    let is_free = |port| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    let has_bus = ports == NODE_PORTS;
     loop {
-        let port = fastrand::u16(PORTS);
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+        let port = fastrand::u16(ports.clone());
+        if is_free(port) && (!has_bus || is_free(port + BUS)) {
             return port;
         }
     }
 }
 
 /// Starts a limiter that waits for a busy machine: nothing but a test of the deadline is about the deadline. It caches
-/// no denials: these tests are about what the server decides, and some of them set its clock.
+/// no denials: these tests are about what the server decides, and some of them set its clock. It lists no policies: many
+/// tests count keys and commands.
 pub fn patient() -> LimiterBuilder {
-    Limiter::builder().deadline(Duration::from_secs(30)).denial_cache(Duration::ZERO)
+    Limiter::builder().deadline(Duration::from_secs(30)).denial_cache(Duration::ZERO).registry(false)
+}
+
+/// Returns a limiter whose server is away, and in whose place this process decides.
+pub fn away(set: impl FnOnce(LimiterBuilder) -> LimiterBuilder) -> Limiter {
+    let builder = set(patient().on_outage(OnOutage::Local));
+    // No server uses the first port.
+    builder.connect_lazy("redis://127.0.0.1:1/").expect("the settings are sound")
 }
 
 /// Sends one command, written as in `redis-cli`, and returns its answer.
 pub fn ask<T: FromRedisValue>(connection: &mut Connection, command: &str) -> T {
+    try_ask(connection, command).unwrap_or_else(|error| panic!("{command}: {error}"))
+}
+
+fn try_ask<T: FromRedisValue>(connection: &mut Connection, command: &str) -> RedisResult<T> {
     let mut words = command.split_whitespace();
     let mut asked = redis::cmd(words.next().expect("a command"));
     words.for_each(|word| _ = asked.arg(word));
-    asked.query(connection).unwrap_or_else(|error| panic!("{command}: {error}"))
+    asked.query(connection)
 }
 
 /// Returns the server's own time in microseconds since 1970.
@@ -174,43 +207,8 @@ pub fn now_us(connection: &mut Connection) -> u64 {
     seconds * 1_000_000 + micros
 }
 
-/// Returns the process once it answers, or `None` when it ended instead.
-fn launch(port: u16, options: &[String], folder: &TempDir) -> Option<Process> {
-    let child = Command::new(&*BINARY)
-        .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--loglevel", "warning"])
-        .args(["--port", &port.to_string()])
-        .args(*DEBUG_OPTION)
-        .args(options)
-        .current_dir(folder.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap_or_else(|error| panic!("cannot run `{}`: {error}; {REMEDY}", *BINARY));
-    let mut process = Process(child);
-    let started = Instant::now();
-    while started.elapsed() < START_TIMEOUT {
-        if process.0.try_wait().expect("the process is ours").is_some() {
-            return None;
-        }
-        if answers(port, process.0.id(), options) {
-            return Some(process);
-        }
-        sleep(Duration::from_millis(2));
-    }
-    panic!("`{}` does not answer on port {port} after {START_TIMEOUT:?}", *BINARY);
-}
-
-/// Whether that very process answers on the port, and not another test's.
-fn answers(port: u16, pid: u32, options: &[String]) -> bool {
-    let password = options.iter().skip_while(|option| *option != "--requirepass").nth(1);
-    let login = password.map(|password| format!(":{password}@")).unwrap_or_default();
-    let info = connect(&format!("redis://{login}127.0.0.1:{port}/"))
-        .and_then(|mut connection| redis::cmd("INFO").arg("server").query::<String>(&mut connection));
-    info.is_ok_and(|info| info.lines().any(|line| line == format!("process_id:{pid}")))
-}
-
-fn connect(url: &str) -> redis::RedisResult<Connection> {
-    redis::Client::open(url)?.get_connection_with_timeout(Duration::from_secs(5))
+fn new_folder() -> TempDir {
+    tempfile::tempdir().expect("a temporary folder")
 }
 
 /// Returns the key of a subject's tally, whatever its layout.

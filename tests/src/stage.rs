@@ -1,29 +1,65 @@
 //! What a behaviour is played on: a limiter, and a way to let time pass on its backend, to the microsecond.
 
+use std::any::Any;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use tallygate::testing::ManualClock;
 use tallygate::{Decision, Denial, Limiter, Policy, Subject};
 
-use crate::clocked::Clocked;
+use crate::clocked::new_clock;
+use crate::cluster::Cluster;
+use crate::sentinels::Sentinels;
+use crate::server::{Server, away, patient};
 
 /// A limiter, and the clock that it goes by.
 pub struct Stage {
     limiter: Limiter,
     /// Without it the clock is tokio's, paused.
-    clocked: Option<Clocked>,
+    clock: Option<ManualClock>,
+    /// The servers, which end with the stage.
+    _servers: Option<Box<dyn Any>>,
 }
 
 impl Stage {
     /// A limiter in memory. The test's clock has to be paused.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self { limiter: Limiter::in_memory(), clocked: None }
+        Self { limiter: Limiter::in_memory(), clock: None, _servers: None }
     }
 
     /// A limiter in a Redis server of its own.
     pub async fn in_redis() -> Self {
-        let clocked = Clocked::start();
-        Self { limiter: clocked.limiter().await, clocked: Some(clocked) }
+        let server = Server::start();
+        Self::on(&server.url(), server).await
+    }
+
+    /// A limiter whose server is away, and in whose place this process decides.
+    #[must_use]
+    pub fn in_standby() -> Self {
+        let clock = new_clock();
+        Self { limiter: away(|builder| builder.clock(&clock)), clock: Some(clock), _servers: None }
+    }
+
+    /// A limiter in a server that three sentinels watch.
+    pub async fn in_sentinels() -> Self {
+        let sentinels = Sentinels::shared();
+        Self::on(&sentinels.url(), sentinels).await
+    }
+
+    /// A limiter in a cluster of three masters.
+    pub async fn in_cluster() -> Self {
+        let cluster = Cluster::shared();
+        Self::on(&cluster.url(), cluster).await
+    }
+
+    /// A limiter with a prefix of its own, as some stages share their servers.
+    async fn on(url: &str, servers: impl Any) -> Self {
+        static STAGES: AtomicU32 = AtomicU32::new(0);
+        let clock = new_clock();
+        let prefix = format!("stage-{}", STAGES.fetch_add(1, Ordering::Relaxed));
+        let limiter = patient().prefix(prefix).clock(&clock).connect(url).await.expect("the servers answer");
+        Self { limiter, clock: Some(clock), _servers: Some(Box::new(servers)) }
     }
 
     /// Returns the limiter.
@@ -33,9 +69,9 @@ impl Stage {
 
     /// Lets exactly that much time pass.
     pub async fn pass(&self, time: Duration) {
-        match &self.clocked {
+        match &self.clock {
             None => tokio::time::advance(time).await,
-            Some(clocked) => clocked.advance(time),
+            Some(clock) => clock.advance(time),
         }
     }
 

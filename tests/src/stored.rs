@@ -1,6 +1,7 @@
 //! The tally of a subject, looked at as an operator would: with Redis's own commands.
 
 use redis::{Connection, FromRedisValue};
+use tallygate_lua::{ENTRY_BYTES, INTEGER_BYTES};
 
 use crate::server::{Server, ask, key_of};
 
@@ -47,4 +48,35 @@ impl Stored {
         let key = key_of(&mut self.connection, self.policy, self.subject);
         ask(&mut self.connection, &format!("{command} {key}"))
     }
+}
+
+/// Returns the time and the weight of each call in the log of a tally that has nothing else.
+///
+/// # Panics
+///
+/// It is no such log.
+#[must_use]
+pub fn calls(log: &[u8]) -> Vec<(u64, u32)> {
+    let (entries, rest) = log.as_chunks::<ENTRY_BYTES>();
+    assert!(rest.is_empty(), "{log:?}");
+    entries
+        .windows(2)
+        .map(|pair| (time(&pair[1]), surplus(&pair[1]).wrapping_sub(surplus(&pair[0])).wrapping_add(1)))
+        .collect()
+}
+
+/// Returns the log of calls of weight 1 at these times, as it is stored.
+#[must_use]
+pub fn log(times_us: &[u64]) -> Vec<u8> {
+    let entry = |time: &u64| [&time.to_be_bytes()[8 - INTEGER_BYTES..], &[0; ENTRY_BYTES - INTEGER_BYTES]].concat();
+    std::iter::once(&0).chain(times_us).flat_map(entry).collect()
+}
+
+/// The first bit is no part of the time.
+fn time(entry: &[u8; ENTRY_BYTES]) -> u64 {
+    entry[..INTEGER_BYTES].iter().fold(0, |time, byte| time << 8 | u64::from(*byte)) & ((1 << 55) - 1)
+}
+
+fn surplus(entry: &[u8; ENTRY_BYTES]) -> u32 {
+    entry[INTEGER_BYTES..].iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use allocation_counter::measure;
 use futures_util::FutureExt as _;
 use tallygate::testing::ManualClock;
-use tallygate::{Limiter, Policy, Subject};
+use tallygate::{Limiter, Policy, Rejection, Subject, rate_limit};
 use tallygate_tests::clocked::{START_US, time};
 use tallygate_tests::mixes::mixes;
 
@@ -36,6 +36,38 @@ fn a_known_subject_is_decided_without_an_allocation_and_at_once() {
         assert!((1..1_000).contains(&admitted) || policy.rules()[0].per().is_none(), "{admitted} by {policy:?}");
         assert_eq!((used.count_total, used.bytes_total), (0, 0), "{policy:?}");
     }
+}
+
+#[rate_limit(key = "sms:{text}/{number}", rule(count = 2, per = "1h"))]
+async fn limited(text: &str, number: u64) -> Result<(), Rejection> {
+    Ok(())
+}
+
+#[rate_limit(key = "{text}", rule(count = 20, per = "1h"), limiter = limiter, cost = cost, skip_if = cost > 10)]
+async fn with_options(text: &String, cost: u64, limiter: &Limiter) -> Result<(), Rejection> {
+    Ok(())
+}
+
+#[rate_limit(key = "{text}", rule(count = 2, per = "1h"))]
+fn returned(text: &str) -> impl Future<Output = Result<(), Rejection>> {
+    async move { Ok(()) }
+}
+
+#[test]
+fn a_limited_function_allocates_nothing_for_a_known_subject() {
+    let limiter = Limiter::in_memory();
+    let name = "alice".to_owned();
+    let calls = || {
+        let at_once = |call: Option<Result<(), Rejection>>| drop(call.expect("memory never waits"));
+        for _ in 0..10 {
+            at_once(limited("alice", 7).now_or_never());
+            at_once(with_options(&name, 3, &limiter).now_or_never());
+            at_once(returned("alice").now_or_never());
+        }
+    };
+    calls();
+    let used = measure(calls);
+    assert_eq!((used.count_total, used.bytes_total), (0, 0));
 }
 
 #[test]

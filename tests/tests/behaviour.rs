@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use tallygate::{Decision, Policy, Rule, Subject};
-use tallygate_lua::INTEGER_BYTES;
 use tallygate_tests::server::{Server, ask, now_us};
+use tallygate_tests::stored::calls;
 
 tallygate_tests::every_backend!(
     admits_exactly_count,
@@ -38,20 +38,57 @@ tallygate_tests::every_backend!(
     a_refund_leaves_another_call_of_the_same_instant,
     a_refund_of_a_peek_removes_nothing,
     a_refund_leaves_what_a_larger_bucket_holds,
+    a_refund_lets_a_denied_subject_call_again,
     only_a_refundable_permit_can_be_refunded,
     denials_lead_to_a_ban,
-    a_banned_call_waits_for_the_rules_too,
-    a_banned_call_that_no_wait_admits_has_no_wait,
-    a_banned_call_is_reported_on_and_counts_nowhere,
-    a_ban_of_one_subject_leaves_the_others_uncharged,
     denials_far_apart_lead_to_no_ban,
     a_peek_counts_nothing,
-    a_reset_forgets_everything,
-    a_reset_leaves_the_other_subjects_of_the_call_alone,
-    a_reset_of_a_subject_that_no_rule_counts_is_an_error,
-    a_ban_by_hand_holds_however_long_or_short_it_is,
-    a_subject_can_be_banned_and_unbanned_by_hand,
+    a_costly_call_waits_until_enough_weight_has_left,
+    a_refund_in_the_middle_gives_back_its_weight_alone,
+    a_refunded_call_is_no_duplicate,
+    a_window_holds_calls_of_any_weight_up_to_its_count,
+    a_refund_far_behind_the_last_call_gives_nothing_back,
+    a_settled_call_counts_as_what_it_has_used,
+    a_call_that_has_used_more_than_the_limit_is_waited_off,
+    a_bucket_that_is_full_again_is_charged_what_was_used_beyond_the_cost,
+    a_bucket_that_a_settlement_empties_fills_up_from_then_on,
+    a_call_that_is_over_settles_nothing,
+    a_settled_call_stays_one_call_unless_it_has_used_nothing,
+    a_settlement_far_behind_the_last_call_only_adds,
+    a_call_that_has_reserved_nothing_cannot_be_settled,
+    a_permit_warns_from_the_share_of_the_limit_on,
+    a_permit_warns_of_the_tightest_rule,
+    no_more_calls_are_under_way_than_the_limit,
+    leases_are_taken_with_all_rules_or_not_at_all,
+    each_subject_has_calls_under_way_of_its_own,
+    a_call_under_way_counts_once_whatever_it_weighs,
+    a_limit_of_no_calls_under_way_is_closed,
+    a_call_whose_permit_is_refunded_is_over,
+    a_caller_that_waits_is_woken_when_a_call_is_over,
+    a_call_that_takes_no_lease_waits_for_one_to_be_over,
+    a_duplicate_waits_no_longer_than_its_window_and_the_call_under_way,
 );
+
+/// Without Redis nothing can be changed by hand.
+mod by_hand {
+    tallygate_tests::every_store!(
+        a_ban_of_one_subject_leaves_the_others_uncharged,
+        a_banned_call_is_reported_on_and_counts_nowhere,
+        a_banned_call_that_no_wait_admits_has_no_wait,
+        a_banned_call_waits_for_the_rules_too,
+        a_reset_forgets_everything,
+        a_reset_forgets_the_calls_under_way,
+        a_reset_leaves_the_other_subjects_of_the_call_alone,
+        a_reset_of_a_subject_that_no_rule_counts_is_an_error,
+        a_ban_by_hand_holds_however_long_or_short_it_is,
+        a_subject_can_be_banned_and_unbanned_by_hand,
+    );
+}
+
+/// Redis would take minutes for so many calls, one after the other. The tests of the model ask it about dense logs, too.
+mod of_dense_logs {
+    tallygate_tests::in_memory!(a_dense_window_never_holds_more_than_its_count, a_window_tells_65_536_calls_apart);
+}
 
 fn policy(count: u64, per: Duration) -> Policy {
     Policy::builder("p").rule(Rule::sliding_window(count, per)).build().unwrap()
@@ -63,9 +100,8 @@ fn micros(duration: Duration) -> u64 {
 
 /// The time of the newest hit as it is stored, unless all is over already.
 fn newest_us(connection: &mut redis::Connection) -> Option<u64> {
-    let tally: Vec<u8> = ask(connection, "GET tallygate:p/20ms:s");
-    let (_, newest) = tally.split_last_chunk::<INTEGER_BYTES>()?;
-    Some(newest.iter().fold(0, |time, byte| time << 8 | u64::from(*byte)))
+    let tally: Vec<u8> = ask(connection, "GET tallygate:p/w20ms:s");
+    calls(&tally).last().map(|(time_us, _)| *time_us)
 }
 
 #[tokio::test]

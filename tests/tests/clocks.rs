@@ -5,7 +5,7 @@
 use std::time::{Duration, SystemTime};
 
 use tallygate::testing::ManualClock;
-use tallygate::{Limiter, Policy, Rejection, Rule, Subject, rate_limit};
+use tallygate::{Ban, Decision, Limiter, Policy, Rejection, Rule, Schedule, Subject, rate_limit};
 use tallygate_tests::server::{Server, patient};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, advance, pause, sleep};
@@ -149,6 +149,87 @@ async fn a_manual_clock_moves_windows_and_may_be_set_back() {
         clock.set(start - HOUR);
         assert!(admitted().await, "a hit in the future does not count");
         assert!(!admitted().await);
+    }
+}
+
+/// One rule of each algorithm, which admits a single call.
+fn single_calls() -> Vec<Policy> {
+    let rules = [
+        ("window", Rule::sliding_window(1, HOUR)),
+        ("duplicate", Rule::duplicate(HOUR)),
+        ("counter", Rule::sliding_counter(1, HOUR)),
+        ("fixed", Rule::fixed_window(1, HOUR)),
+        ("bucket", Rule::token_bucket(1, HOUR)),
+        ("schedule", Rule::cron(1, Schedule::parse("0 0 6 * * *", "Asia/Shanghai").unwrap())),
+    ];
+    rules.map(|(name, rule)| Policy::builder(name).rule(rule).build().unwrap()).into()
+}
+
+#[tokio::test]
+async fn a_clock_that_goes_back_by_little_stands_still() {
+    const LITTLE: [Duration; 3] = [Duration::from_micros(1), Duration::from_millis(1), Duration::from_millis(128)];
+    let server = Server::start();
+    for (clock, limiter) in limiters(&server, six_in_shanghai() + HOUR).await {
+        for (policy, back) in single_calls().into_iter().flat_map(|policy| LITTLE.map(|back| (policy.clone(), back))) {
+            let now = clock.now();
+            let subject = Subject::of(policy.name()).and(back.as_micros());
+            let check = || limiter.check(&policy, &subject).report();
+            let permit = check().refundable().await.unwrap().into_result().unwrap();
+            let denied = check().await.unwrap();
+            clock.set(now - back);
+            let answer = |decision: &Decision| format!("{decision:?}");
+            assert_eq!(answer(&check().await.unwrap()), answer(&denied), "{policy:?} {back:?} earlier");
+            assert!(permit.refund().await.unwrap(), "{policy:?} {back:?} earlier");
+            let next = check().refundable().await.unwrap().into_result().unwrap();
+            assert!(next.refund().await.unwrap(), "{policy:?} {back:?} earlier");
+            clock.set(now);
+        }
+    }
+}
+
+#[tokio::test]
+async fn all_subjects_of_a_call_are_decided_as_of_the_latest_time_that_one_of_them_knows() {
+    const BACK: Duration = Duration::from_millis(100);
+    let server = Server::start();
+    for (clock, limiter) in limiters(&server, six_in_shanghai()).await {
+        let rule = || Rule::sliding_window(1, HOUR);
+        let policy = Policy::builder("two").rule(rule()).rule_on("ip", rule()).build().unwrap();
+        let (early, late) = (Subject::of("early"), Subject::of("late"));
+        let call = async |user: &Subject, ip: &Subject| {
+            limiter.check(&policy, user).subject("ip", ip).refundable().await.unwrap().into_result()
+        };
+        clock.set(six_in_shanghai() - BACK);
+        let first = call(&early, &Subject::of("ip of early")).await.unwrap();
+        clock.set(six_in_shanghai());
+        call(&Subject::of("user of late"), &late).await.unwrap();
+        assert!(first.refund().await.unwrap());
+        // An hour later for one of them, and a tenth of a second less for the other.
+        clock.set(six_in_shanghai() + HOUR);
+        let permit = call(&Subject::of("user"), &late).await.unwrap();
+        clock.set(six_in_shanghai() + HOUR - BACK);
+        let denial = call(&early, &late).await.unwrap_err();
+        assert_eq!(denial.retry_after(), Some(HOUR));
+        assert!(permit.refund().await.unwrap());
+        assert!(call(&early, &late).await.unwrap().refund().await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_ban_holds_while_the_clock_stands_still_and_none_of_no_duration_begins() {
+    let server = Server::start();
+    for (clock, limiter) in limiters(&server, six_in_shanghai()).await {
+        let ban = Ban::new(3, HOUR, HOUR);
+        let policy = Policy::builder("banned").rule(Rule::sliding_window(9, HOUR)).ban(ban).build().unwrap();
+        let subject = subject();
+        let check = || limiter.check(&policy, &subject).peek();
+        check().ban(HOUR).await.unwrap();
+        clock.set(six_in_shanghai() - Duration::from_millis(1));
+        assert!(!check().await.unwrap().is_allowed());
+        clock.set(six_in_shanghai());
+        check().unban().await.unwrap();
+        clock.set(six_in_shanghai() - Duration::from_millis(1));
+        assert!(check().await.unwrap().is_allowed());
+        clock.set(six_in_shanghai());
     }
 }
 

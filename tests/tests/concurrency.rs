@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tallygate::{Limiter, Policy, Rule, Subject};
-use tallygate_lua::INTEGER_BYTES;
 use tallygate_tests::load::{TASKS, admitted_at_once};
 use tallygate_tests::server::{Server, ask, key_of};
+use tallygate_tests::stored;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -101,15 +102,19 @@ async fn a_lone_call_waits_for_nobody() {
     }
 }
 
+fn one_rule(name: &'static str) -> Policy {
+    Policy::builder(name).rule(Rule::sliding_window(1, PER)).build().unwrap()
+}
+
 /// Queues calls behind as many as may be under way, gives some of them up, and returns the keys that were counted.
 async fn counted_of(server: &Server, limiter: &Limiter, waits: impl Fn(usize) -> bool) -> Vec<String> {
-    let policy = Policy::builder("queue").rule(Rule::sliding_window(1, PER)).build().unwrap();
+    let policy = one_rule("queue");
     server.pause();
     let subjects: Vec<_> = (0..10).map(Subject::of).collect();
     let mut calls: Vec<_> =
         subjects.iter().map(|subject| Box::pin(limiter.check(&policy, subject).into_future())).collect();
     for call in &mut calls {
-        // The first two are sent, the others wait for them.
+        // The first three are sent, the others wait for them.
         assert!(timeout(Duration::ZERO, call).await.is_err());
     }
     let mut index = 0..;
@@ -128,23 +133,41 @@ async fn nothing_is_sent_for_callers_that_gave_up_while_they_waited() {
     let server = Server::start();
     let limiter = server.limiter().await;
     // The server knows the script, and there is a connection.
-    assert!(limiter.check(&policy(1), &Subject::of("s")).await.unwrap().is_allowed());
-    assert_eq!(counted_of(&server, &limiter, |call| call < 2 || call % 3 == 0).await, ["0", "1", "3", "6", "9"]);
+    assert!(limiter.check(&one_rule("known"), &Subject::of("s")).await.unwrap().is_allowed());
+    assert_eq!(counted_of(&server, &limiter, |call| call < 3 || call % 3 == 0).await, ["0", "1", "2", "3", "6", "9"]);
     server.ask::<()>("FLUSHALL");
     let before = round_trips(&server);
-    assert_eq!(counted_of(&server, &limiter, |call| call < 2).await, ["0", "1"]);
-    assert!(limiter.check(&policy(1), &Subject::of("s")).await.unwrap().is_allowed());
-    assert_eq!(round_trips(&server) - before, 3, "where nobody waits any more, nothing is sent");
+    assert_eq!(counted_of(&server, &limiter, |call| call < 3).await, ["0", "1", "2"]);
+    assert!(limiter.check(&one_rule("known"), &Subject::of("s")).await.unwrap().is_allowed());
+    assert_eq!(round_trips(&server) - before, 4, "where nobody waits any more, nothing is sent");
 }
 
 #[tokio::test]
 async fn callers_that_wait_for_one_that_gives_up_are_decided_all_the_same() {
     let server = Server::start();
     let limiter = server.limiter().await;
-    assert!(limiter.check(&policy(1), &Subject::of("s")).await.unwrap().is_allowed());
+    assert!(limiter.check(&one_rule("known"), &Subject::of("s")).await.unwrap().is_allowed());
     // Its request has been sent, so it counts.
     let counted = counted_of(&server, &limiter, |call| call != 0).await;
     assert_eq!(counted, (0..10).map(|call| call.to_string()).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn calls_whose_futures_nobody_polls_any_more_hold_up_no_other() {
+    let server = Server::start();
+    let limiter = server.limiter().await;
+    let (policy, subject) = (policy(10), Subject::of("s"));
+    let mut held: Vec<_> = (0..4).map(|_| Box::pin(limiter.check(&policy, &subject).into_future())).collect();
+    for call in &mut held {
+        // Asked for, and not answered yet.
+        assert!(call.now_or_never().is_none());
+    }
+    for _ in 0..3 {
+        assert!(limiter.check(&policy, &subject).await.unwrap().is_allowed());
+    }
+    for decision in join_all(held).await {
+        assert!(decision.unwrap().is_allowed());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,8 +181,8 @@ async fn calls_that_are_given_up_disturb_no_other() {
     let mut connection = server.connection();
     for (subject, admitted, given_up) in tasks.join_all().await {
         let key = key_of(&mut connection, "open", &subject.to_string());
-        let bytes: usize = ask(&mut connection, &format!("STRLEN {key}"));
-        let counted = bytes / INTEGER_BYTES;
+        let log: Vec<u8> = ask(&mut connection, &format!("GET {key}"));
+        let counted: usize = stored::calls(&log).iter().map(|(_, weight)| *weight as usize).sum();
         assert!(admitted <= counted && counted <= admitted + given_up, "{admitted} <= {counted}, +{given_up}");
     }
 }

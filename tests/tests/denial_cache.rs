@@ -155,6 +155,19 @@ fn denials_are_cached_for_ten_seconds_at_most() {
 }
 
 #[tokio::test]
+async fn a_settlement_lets_a_denial_be_forgotten() {
+    let server = Server::start();
+    let limiter = limiter(&server).await;
+    let policy = policy([Rule::sliding_window(5, HOUR)]);
+    let call = limiter.check(&policy, &subject()).cost(5).refundable().await.unwrap();
+    for _ in 0..2 {
+        denied(&limiter, &policy).await;
+    }
+    assert!(call.into_result().unwrap().settle(2).await.unwrap());
+    assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
+}
+
+#[tokio::test]
 async fn a_reset_and_a_refund_let_a_denial_be_forgotten() {
     let server = Server::start();
     let limiter = limiter(&server).await;

@@ -89,7 +89,7 @@ async fn each_pair_has_a_key_of_its_own_in_redis() {
     let keys: Vec<Vec<u8>> = ask(&mut server.connection(), "KEYS *");
     assert_eq!(keys.len(), pairs.len());
     for key in keys {
-        assert!(key.len() <= 200 && key.starts_with(b"tallygate:of%3A%20%7Ball%7D/1h:"));
+        assert!(key.len() <= 200 && key.starts_with(b"tallygate:of%3A%20%7Ball%7D/w1h:"));
         assert!(!key.contains(&b'{') && !key.contains(&b'}'), "no part of a key is a hash tag");
     }
 }

@@ -30,12 +30,17 @@ async fn fill(limiter: &Limiter, policy: &Policy) {
     while call(limiter, policy).await.unwrap().is_some() {}
 }
 
-/// The longest that a tally may live after a hit: an eighth longer than a rule remembers one.
+/// The longest that a tally may live after a hit: twice as long as a rule remembers one, or for more than an hour an eighth
+/// longer.
 fn bound(policy: &Policy, now_us: u64) -> Duration {
     let longest = policy.rules().iter().map(|rule| lifetime(rule, now_us)).max().unwrap();
     // Redis counts whole milliseconds.
-    longest * 9 / 8 + Duration::from_millis(1)
+    let slack = if longest <= Duration::from_secs(3_600) { longest } else { longest / 8 };
+    longest + slack + Duration::from_millis(1)
 }
+
+/// What Redis answers in place of the TTL of a key that is not there.
+const GONE: i64 = -2;
 
 fn millis(ttl_ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(ttl_ms).unwrap())
@@ -50,7 +55,11 @@ async fn every_write_leaves_a_ttl_within_its_bounds() {
         while hits < cases(5, 20) {
             let before_us = now_us(&mut connection);
             let Some(needed) = call(&limiter, &policy).await.unwrap() else { continue };
-            let left = millis(stored.ttl_ms());
+            // On a busy machine it may be over before it is asked for; then nothing of it was needed any more.
+            let left = match stored.ttl_ms() {
+                GONE => Duration::ZERO,
+                left_ms => millis(left_ms),
+            };
             let since = Duration::from_micros(now_us(&mut connection) - before_us);
             assert!(left <= bound(&policy, before_us), "{left:?} is too long for {policy:?}");
             assert!(left + since + Duration::from_millis(2) >= needed, "{left:?} < {needed:?} of {policy:?}");
@@ -95,7 +104,8 @@ async fn a_tally_that_lost_its_ttl_gets_another_with_a_later_hit() {
                 "{policy:?}"
             );
             stored.persist();
-            clocked.advance(MINUTE);
+            // Until the next period of the longest rule: its first hit renews the TTL.
+            clocked.advance(2 * MINUTE);
         }
         clocked.server().ask::<()>("FLUSHALL");
     }
@@ -161,7 +171,7 @@ async fn a_call_that_a_server_cannot_count_is_rejected_as_unavailable() {
     server.ask::<()>("CONFIG SET maxmemory 1");
     assert_eq!(limited(&limiter).await.unwrap_err().kind(), RejectionKind::Unavailable);
     server.ask::<()>("CONFIG SET maxmemory 0");
-    server.ask::<()>("LPUSH tallygate:mix/1m:s foreign");
+    server.ask::<()>("LPUSH tallygate:mix/w1m:s foreign");
     assert_eq!(limited(&limiter).await.unwrap_err().kind(), RejectionKind::Unavailable);
 }
 

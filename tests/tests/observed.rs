@@ -9,7 +9,7 @@ use std::time::Duration;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use tallygate::{Decision, Limiter, Policy, Rejection, Rule, Subject, rate_limit};
 use tallygate_tests::log::Log;
-use tallygate_tests::server::{Server, free_port};
+use tallygate_tests::server::{Server, free_port, patient};
 
 const CANARY: &str = "canary-7391";
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -79,7 +79,43 @@ async fn an_outage_is_told_for_each_call() {
         assert!(limiter.check(&policy(1), &canary()).await.is_err());
     }
     assert_eq!(lines_with(&log, &["DEBUG", "no decision", "policy=\"observed\"", "kind=unavailable", "error="]), 3);
-    assert_eq!(lines_with(&log, &["WARN", "cannot connect to redis"]), 1);
+    assert_eq!(lines_with(&log, &["WARN", "redis is away"]), 1);
+}
+
+#[rate_limit(
+    name = "unsettled",
+    key = "{user}",
+    rule(count = 100, per = "1h"),
+    cost = 5,
+    settle = |_: &Result<(), Rejection>| 30,
+    limiter = limiter
+)]
+async fn settled(limiter: &Limiter, user: &str, lost: Option<&Server>) -> Result<(), Rejection> {
+    let _ = (limiter, user);
+    if let Some(server) = lost {
+        // What is a list is no tally, so it cannot be settled.
+        let key = server.ask::<Vec<String>>("KEYS *unsettled*").concat();
+        server.ask::<()>(&format!("DEL {key}"));
+        server.ask::<()>(&format!("RPUSH {key} foreign"));
+    }
+    Ok(())
+}
+
+/// This file has no other test that settles.
+#[tokio::test]
+async fn a_settlement_that_fails_is_a_warning_unless_the_one_before_has_failed() {
+    let (log, _listening) = Log::listen();
+    let server = Server::start();
+    let limiter = patient().connect(&server.url()).await.unwrap();
+    let told = |level| lines_with(&log, &[level, "a call could not be settled and counts as its cost", "unsettled"]);
+    for (lost, warnings, others) in [(true, 1, 0), (true, 1, 1), (false, 1, 1), (true, 2, 1)] {
+        assert!(settled(&limiter, "zoe", lost.then_some(&server)).await.is_ok());
+        assert_eq!((told(" WARN "), told("DEBUG ")), (warnings, others));
+        if lost {
+            server.ask::<()>("FLUSHALL");
+        }
+    }
+    assert_eq!(lines_with(&log, &["could not be refunded"]), 0);
 }
 
 #[tokio::test]
@@ -102,7 +138,10 @@ async fn a_span_is_around_each_decision_and_knows_its_outcome() {
     for _ in 0..2 {
         let _ = limiter.check(&policy, &canary()).await.unwrap();
     }
-    assert_eq!(lines_with(&log, &["decide{policy=\"observed\" outcome=duplicate rule=0}", "denied"]), 1);
+    assert_eq!(
+        lines_with(&log, &["decide{policy=\"observed\" outcome=duplicate rule=0 decided_by=backend}", "denied"]),
+        1
+    );
 }
 
 #[tokio::test]
@@ -140,12 +179,81 @@ async fn decisions_their_time_and_tallies_are_counted() {
         }
     }
     let expected = [
-        "policy=observed rule=0 outcome=limited 2",
-        "policy=observed rule=none outcome=allowed 3",
-        "policy=waiting rule=none outcome=allowed 3",
+        "policy=observed rule=0 outcome=limited decided_by=backend 2",
+        "policy=observed rule=none outcome=allowed decided_by=backend 3",
+        "policy=waiting rule=none outcome=allowed decided_by=backend 3",
     ];
     assert_eq!(counters.iter().map(String::as_str).collect::<Vec<_>>(), expected);
     assert_eq!(times.into_iter().collect::<Vec<_>>(), ["policy=observed 5", "policy=waiting 3"]);
+}
+
+#[tokio::test]
+async fn denials_from_the_cache_are_counted_apart_and_as_decisions_of_the_backend() {
+    let recorder = DebuggingRecorder::new();
+    let snapshots = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let server = Server::start();
+    let builder = patient().denial_cache(Duration::from_secs(10));
+    let (limiter, policy) = (builder.connect(&server.url()).await.unwrap(), policy(1));
+    for _ in 0..5 {
+        let _ = limiter.check(&policy, &canary()).await.unwrap();
+    }
+    let asked = u64::try_from(server.calls("evalsha")).unwrap();
+    assert!(!limiter.check(&policy, &canary()).peek().await.unwrap().is_allowed());
+    let mut counted: Vec<_> = Vec::new();
+    for (key, _, _, value) in snapshots.snapshot().into_vec() {
+        let labels: Vec<_> = key.key().labels().map(|label| label.value().to_owned()).collect();
+        if let DebugValue::Counter(count) = value {
+            counted.push((key.key().name().to_owned(), labels, count));
+        }
+    }
+    counted.sort();
+    let cached = counted.remove(0);
+    assert_eq!((cached.0.as_str(), cached.1), ("tallygate_cached_denials_total", vec!["observed".to_owned()]));
+    assert_eq!(asked + cached.2, 5, "each call asks Redis or the cache");
+    assert!(counted.iter().all(|(name, labels, _)| name == "tallygate_decisions_total" && labels[3] == "backend"));
+    assert_eq!(counted.iter().map(|(.., count)| count).sum::<u64>(), 5);
+}
+
+#[tokio::test]
+async fn a_subject_that_comes_near_a_limit_is_told_once_and_counted_by_policy_and_rule() {
+    let recorder = DebuggingRecorder::new();
+    let snapshots = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let (log, _listening) = Log::listen();
+    let rules = [Rule::sliding_window(100, HOUR), Rule::fixed_window(5, HOUR)];
+    let policy = Policy::builder("near").rules(rules).warn_at(0.8).build().unwrap();
+    let limiter = Limiter::in_memory();
+    for near in [0, 0, 0, 1, 1] {
+        assert!(limiter.check(&policy, &canary()).await.unwrap().is_allowed());
+        assert_eq!(lines_with(&log, &["DEBUG", "tallygate: near a limit", "policy=\"near\"", "rule=1"]), near);
+    }
+    assert_eq!(lines_with(&log, &["near a limit", CANARY]), 0);
+    let warnings = snapshots.snapshot().into_vec().into_iter().filter_map(|(key, _, _, value)| {
+        let labels = key.key().labels().map(|label| format!("{}={}", label.key(), label.value()));
+        (key.key().name() == "tallygate_warnings_total").then(|| (labels.collect::<Vec<_>>().join(" "), value))
+    });
+    let expected = ("policy=near rule=1".to_owned(), DebugValue::Counter(1));
+    assert_eq!(warnings.collect::<Vec<_>>(), [expected]);
+}
+
+#[tokio::test]
+async fn overrides_are_counted_while_they_are_in_force() {
+    let recorder = DebuggingRecorder::new();
+    let snapshots = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let gauge = || {
+        let metrics = snapshots.snapshot().into_vec();
+        let found = metrics.into_iter().find(|(key, ..)| key.key().name() == "tallygate_overrides");
+        found.map(|(.., value)| if let DebugValue::Gauge(overrides) = value { overrides.0 } else { f64::NAN })
+    };
+    let limiter = Limiter::in_memory();
+    let overriding = |name: &str| limiter.override_policy(name).rules([Rule::sliding_window(9, HOUR)]).allow_unknown();
+    overriding("one").set().await.unwrap();
+    overriding("other").set().await.unwrap();
+    let both = gauge().unwrap();
+    // Other tests of this process have some, too.
+    assert!(both >= 2.0, "{both}");
 }
 
 #[rate_limit(name = "annotated", key = "user:{user}", limiter = limiter, rule(count = 1, per = "1h"))]

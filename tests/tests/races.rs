@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tallygate::{Limiter, Permit, Policy, Rule, RuleStatus, Subject, TokenBucket};
+use tallygate_tests::cluster::Cluster;
 use tallygate_tests::server::Server;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -38,6 +39,15 @@ macro_rules! every_backend {
                 async fn $behaviour() {
                     let server = super::Server::start();
                     super::$behaviour(server.limiter().await).await;
+                }
+            )*
+        }
+        mod in_cluster {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $behaviour() {
+                    let cluster = super::Cluster::shared();
+                    super::$behaviour(cluster.own_limiter().await).await;
                 }
             )*
         }

@@ -2,15 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
-use std::collections::HashMap;
 use std::net::TcpListener;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use tallygate::{Ban, Error, ErrorKind, Limiter, LimiterBuilder, Policy, Rule, Subject};
+use tallygate::{Error, ErrorKind, Limiter, LimiterBuilder, Policy, Rule, Subject};
 use tallygate_tests::load::admitted_at_once;
 use tallygate_tests::log::Log;
-use tallygate_tests::server::{Server, free_port, patient};
+use tallygate_tests::server::{Server, free_port};
 
 const PASSWORD: &str = "s3cret-and-odd";
 
@@ -125,47 +124,6 @@ async fn a_database_that_does_not_exist_is_an_error_at_start_up() {
     assert_says(&refused(&format!("redis://127.0.0.1:{}/99", server.port())).await, &["`url`"]);
 }
 
-/// Returns the command of `guide/operations.md` that creates a user.
-fn documented_user() -> String {
-    let page = include_str!("../../runtime/guide/operations.md");
-    let (_, command) = page.split_once("redis-cli ACL SETUSER").expect("the page has the command");
-    let (command, _) = command.split_once("```").expect("the command ends");
-    format!("ACL SETUSER{}", command.replace(['\\', '\''], ""))
-}
-
-#[tokio::test]
-async fn a_user_with_the_documented_permissions_can_do_everything_and_needs_them_all() {
-    const HOUR: Duration = Duration::from_secs(3_600);
-    let server = Server::start();
-    let command = documented_user();
-    server.ask::<()>(&command);
-    let url = format!("redis://tallygate:password@127.0.0.1:{}/", server.port());
-    let rules = [Rule::sliding_window(3, HOUR), Rule::fixed_window(3, 2 * HOUR)];
-    let policy = Policy::builder("p").rules(rules).ban(Ban::new(9, HOUR, HOUR)).build().unwrap();
-    let subject = Subject::of("s");
-
-    let limiter = patient().connect(&url).await.unwrap();
-    let check = || limiter.check(&policy, &subject);
-    assert!(check().await.unwrap().is_allowed());
-    assert!(check().refundable().await.unwrap().into_result().unwrap().refund().await.unwrap());
-    assert!(!check().cost(4).report().await.unwrap().is_allowed());
-    check().ban(HOUR).await.unwrap();
-    check().unban().await.unwrap();
-    limiter.override_policy("p").rules([Rule::sliding_window(300, HOUR)]).expires_in(HOUR).set().await.unwrap();
-    let other = patient().connect(&url).await.unwrap();
-    assert!(other.check(&policy, &subject).report().await.unwrap().is_allowed());
-    assert!(limiter.override_policy("p").clear().await.unwrap());
-    check().reset().await.unwrap();
-
-    let refused = server.ask::<Vec<HashMap<String, String>>>("ACL LOG");
-    let refused = refused.iter().map(|entry| entry["object"].as_str());
-    // By `CLIENT SETINFO`, the library tells its name, which the server does without.
-    assert_eq!(refused.filter(|command| !command.starts_with("client")).collect::<Vec<_>>(), [""; 0]);
-    for permission in command.split_whitespace().filter_map(|word| word.strip_prefix('+')) {
-        assert!(server.calls(permission) > 0, "{permission} is not needed");
-    }
-}
-
 #[test]
 fn a_prefix_is_short_plain_and_not_empty() {
     let with = |prefix: &str| Limiter::builder().prefix(prefix);
@@ -189,16 +147,18 @@ fn a_deadline_of_no_time_or_of_no_end_is_refused() {
 
 #[test]
 fn asking_redis_without_a_runtime_is_an_error_that_says_so() {
-    let url = format!("redis://127.0.0.1:{}/", free_port());
-    let limiter = Limiter::builder().connect_lazy(&url).unwrap();
-    let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
-    let subject = Subject::of("s");
-    let decision = limiter.check(&policy, &subject).into_future().now_or_never().unwrap();
-    assert_says(&decision.unwrap_err().to_string(), &["redis", "tokio runtime"]);
-    let reset = limiter.check(&policy, &subject).reset().now_or_never().unwrap();
-    assert_says(&reset.unwrap_err().to_string(), &["redis", "tokio runtime"]);
-    let connected = Limiter::connect(&url).now_or_never().unwrap();
-    assert_says(&connected.unwrap_err().to_string(), &["redis", "tokio runtime"]);
+    for scheme in ["redis", "redis+cluster"] {
+        let url = format!("{scheme}://127.0.0.1:{}/", free_port());
+        let limiter = Limiter::builder().connect_lazy(&url).unwrap();
+        let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
+        let subject = Subject::of("s");
+        let decision = limiter.check(&policy, &subject).into_future().now_or_never().unwrap();
+        assert_says(&decision.unwrap_err().to_string(), &["redis", "tokio runtime"]);
+        let reset = limiter.check(&policy, &subject).reset().now_or_never().unwrap();
+        assert_says(&reset.unwrap_err().to_string(), &["redis", "tokio runtime"]);
+        let connected = Limiter::connect(&url).now_or_never().unwrap();
+        assert_says(&connected.unwrap_err().to_string(), &["redis", "tokio runtime"]);
+    }
 }
 
 #[tokio::test]
@@ -206,13 +166,13 @@ async fn limiters_of_different_prefixes_share_a_server_and_no_tally() {
     let server = Server::start();
     let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
     for prefix in ["shop", "bank"] {
-        let builder = Limiter::builder().prefix(prefix).deadline(Duration::from_secs(30));
+        let builder = Limiter::builder().prefix(prefix).deadline(Duration::from_secs(30)).registry(false);
         let limiter = builder.connect(&server.url()).await.unwrap();
         assert!(limiter.check(&policy, &Subject::of("s")).await.unwrap().is_allowed());
     }
     let mut keys: Vec<String> = server.ask("KEYS *");
     keys.sort();
-    assert_eq!(keys, ["bank:p/1m:s", "shop:p/1m:s"]);
+    assert_eq!(keys, ["bank:p/w1m:s", "shop:p/w1m:s"]);
 }
 
 /// No other test in this process uses the installed limiter.

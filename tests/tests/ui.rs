@@ -19,12 +19,13 @@ const SHORT: [&str; 8] = [
 ];
 
 /// Errors of the attribute: at least one of each argument and of each stage of the pipeline.
-const FAMILIES: [&str; 34] = [
+const FAMILIES: [&str; 35] = [
     "allow_zero_cost_without_a_cost",
     "argument_repeated",
     "argument_without_name",
     "ban_with_two_mistakes",
     "check_fn_text",
+    "concurrency_lease_missing",
     "cost_above_a_count",
     "crate_text",
     "filter_misspelt",

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tallygate::Ban;
 
+use super::tally::is_set_back;
+
 /// The denials of one subject, and its ban.
 #[derive(Debug, Default)]
 pub(super) struct Denials {
@@ -14,9 +16,9 @@ pub(super) struct Denials {
 }
 
 impl Denials {
-    /// When the ban ends, if there is one. One that begins in the future is from before the clock was set back.
+    /// When the ban ends, if there is one, and it is not from before the clock was set back.
     pub(super) fn ban_ends(&self, now: u128) -> Option<u128> {
-        self.ban.filter(|&(began, ends)| began <= now && now < ends).map(|(_, ends)| ends)
+        self.ban.filter(|&(began, ends)| began < ends && !is_set_back(began, now) && now < ends).map(|(_, ends)| ends)
     }
 
     /// Adds one. It leads to a ban if so many, this one included, are in the window that ends now.
@@ -24,7 +26,7 @@ impl Denials {
         self.times.push(now);
         let denials = usize::try_from(ban.denials()).expect("they are few");
         let first = self.times.len().checked_sub(denials).map(|index| self.times[index]);
-        if first.is_some_and(|first| first + ban.within().as_micros() > now && first <= now) {
+        if first.is_some_and(|first| first + ban.within().as_micros() > now && !is_set_back(first, now)) {
             self.ban(ban.duration(), now);
         }
     }

@@ -1,10 +1,11 @@
-//! What one rule has counted, and whether one more call fits.
+//! What a rule that is no sliding window has counted, and whether one more call fits.
 
 use tallygate::{Algorithm, Rule, Schedule};
+use tallygate_rules::{MAX_COUNTER_COUNT, MAX_EXACT};
 
-use super::is_duplicate;
+use super::counted::first;
 
-/// The calls that one rule has counted, in the order of their admission.
+/// The calls that a rule has counted by itself, in the order of their admission.
 #[derive(Debug, Default)]
 pub(super) struct History(Vec<Hit>);
 
@@ -24,8 +25,6 @@ impl History {
     pub(super) fn fits(&self, rule: &Rule, cost: u128, at: u128) -> bool {
         let (count, per) = (u128::from(rule.count()), per(rule));
         match rule.algorithm() {
-            Algorithm::SlidingWindow { .. } if is_duplicate(rule) => self.weight(at + 1 - per, u128::MAX) < count,
-            Algorithm::SlidingWindow { .. } => self.weight(at + 1 - per, u128::MAX) + cost <= count,
             Algorithm::SlidingCounter { .. } => {
                 let (slot, elapsed) = (at - at % per, at % per);
                 let (current, before) = (self.weight(slot, slot + per), self.weight(slot - per, slot));
@@ -41,24 +40,10 @@ impl History {
         }
     }
 
-    /// The first moment from now on at which the call fits, if nothing happens before.
-    pub(super) fn first_fit(&self, rule: &Rule, cost: u128, now: u128) -> Option<u128> {
-        let over = self.over(rule).max(now);
-        if over > now && self.fits(rule, cost, over - 1) {
-            // Until all is over, a call that fits goes on fitting.
-            return Some(first(now, over - 1, |at| self.fits(rule, cost, at)));
-        }
-        self.fits(rule, cost, over).then_some(over)
-    }
-
     /// Where the rule stands: the greatest cost that fits, and the time until it is whole again.
     pub(super) fn standing(&self, rule: &Rule, now: u128) -> (u128, u128) {
         let limit = limit(rule);
-        let remaining = if is_duplicate(rule) {
-            limit.saturating_sub(self.weight(now + 1 - per(rule), u128::MAX))
-        } else {
-            first(0, limit + 1, |cost| cost > limit || !self.fits(rule, cost, now)).saturating_sub(1)
-        };
+        let remaining = first(0, limit + 1, |cost| cost > limit || !self.fits(rule, cost, now)).saturating_sub(1);
         let missing = (limit * per(rule)).saturating_sub(self.level(rule, now));
         let filled = if is_bucket(rule) { missing.div_ceil(u128::from(rule.count().max(1))) } else { u128::MAX };
         (remaining, self.over(rule).saturating_sub(now).min(filled))
@@ -70,12 +55,9 @@ impl History {
         self.0.push(Hit { at: now, weight: cost, level, since });
     }
 
-    pub(super) fn log(&mut self, units: u128, now: u128) {
-        self.0.push(Hit { at: now, weight: units, level: 0, since: now });
-    }
-
-    /// Removes a call of that time, if it belongs to what the rule counts now, and returns whether it does.
-    pub(super) fn refund(&mut self, rule: &Rule, cost: u128, at: u128, now: u128) -> bool {
+    /// Changes the cost of a call of that time from the first to the second, if it belongs to what the rule counts now, and
+    /// returns whether that has changed anything.
+    pub(super) fn recount(&mut self, rule: &Rule, costs: (u128, u128), at: u128, now: u128) -> bool {
         let per = per(rule);
         let begun = self.begun(rule);
         // What lies in the future is as good as forgotten.
@@ -88,27 +70,42 @@ impl History {
                 let slot = at - at % per;
                 let counts = (now - now % per) <= slot + per;
                 let is_known = slot == begun || slot + per == begun;
-                counts && is_known && self.take(slot, slot + per, cost)
+                counts && is_known && self.change(slot, slot + per, costs, MAX_COUNTER_COUNT)
             }
             Algorithm::FixedWindow { .. } => {
                 let window = begun..begun + per;
-                window.contains(&at) && window.contains(&now) && self.take(begun, u128::MAX, cost)
+                window.contains(&at) && window.contains(&now) && self.change(begun, u128::MAX, costs, MAX_EXACT)
             }
             Algorithm::Cron { schedule } => {
                 let tick = last_tick(schedule, now);
-                (tick..=begun).contains(&at) && self.take(tick, u128::MAX, cost)
+                (tick..=begun).contains(&at) && self.change(tick, u128::MAX, costs, MAX_EXACT)
             }
+            _ if costs.1 > costs.0 => self.take_beyond(rule, costs.1 - costs.0, at, now),
             _ => {
                 let full = limit(rule) * per;
                 let holds_something = self.holds_something(rule, now);
                 let Some(last) = self.0.last_mut() else { return false };
-                let counts = holds_something && (last.since..=last.at).contains(&at) && cost > 0;
-                if counts {
-                    last.level = (last.level + cost * per).min(full);
+                let before = last.level;
+                if holds_something && (last.since..=last.at).contains(&at) {
+                    last.level = (last.level + (costs.0 - costs.1) * per).min(full);
                 }
-                counts
+                last.level != before
             }
         }
+    }
+
+    /// Takes what was used beyond the cost out of a bucket that is in use, until it is empty, and tells whether there was
+    /// anything to take. It is a hit of now, and no later call's.
+    fn take_beyond(&mut self, rule: &Rule, beyond: u128, at: u128, now: u128) -> bool {
+        let in_use = now < self.over(rule) && at <= self.begun(rule);
+        let taken = (beyond * per(rule)).min(self.level(rule, now));
+        if !in_use || taken == 0 {
+            return false;
+        }
+        let level = self.level(rule, now) - taken;
+        let since = self.0.last().filter(|_| self.holds_something(rule, now)).map_or(now, |hit| hit.since);
+        self.0.push(Hit { at: now, weight: 0, level, since });
+        true
     }
 
     /// Whether a bucket is in use and not full: else the calls before do not matter.
@@ -116,8 +113,24 @@ impl History {
         at < self.over(rule) && self.level(rule, at) < limit(rule) * per(rule)
     }
 
+    /// Changes the weight of the calls of these times, and tells whether there was anything to change.
+    fn change(&mut self, from: u128, until: u128, (cost, used): (u128, u128), most: u64) -> bool {
+        if used <= cost {
+            return self.take(from, until, cost - used);
+        }
+        let added = (used - cost).min(u128::from(most).saturating_sub(self.weight(from, until)));
+        let place = self.0.partition_point(|hit| hit.at < until);
+        match self.0[..place].last_mut().filter(|last| last.at >= from) {
+            Some(last) => last.weight += added,
+            None if added == 0 => {}
+            // The call was forgotten, as the clock was set back; the slot is not.
+            None => self.0.insert(place, Hit { at: from, weight: added, level: 0, since: 0 }),
+        }
+        added > 0
+    }
+
     /// Takes up to that weight away from the calls of these times, and tells whether they had any.
-    pub(super) fn take(&mut self, from: u128, until: u128, mut weight: u128) -> bool {
+    fn take(&mut self, from: u128, until: u128, mut weight: u128) -> bool {
         let wanted = weight;
         for hit in self.0.iter_mut().filter(|hit| (from..until).contains(&hit.at)) {
             let taken = hit.weight.min(weight);
@@ -127,26 +140,18 @@ impl History {
         weight < wanted
     }
 
-    pub(super) fn forget_calls(&mut self, is_forgotten: impl Fn(u128) -> bool) {
-        self.0.retain(|hit| !is_forgotten(hit.at));
-    }
-
-    pub(super) fn forget_nothings(&mut self) {
-        self.0.retain(|hit| hit.weight > 0);
-    }
-
     pub(super) fn forget_if_begun_after(&mut self, rule: &Rule, now: u128) {
         if self.begun(rule) > now {
             self.0.clear();
         }
     }
 
-    pub(super) fn weight(&self, from: u128, until: u128) -> u128 {
+    fn weight(&self, from: u128, until: u128) -> u128 {
         self.0.iter().filter(|hit| (from..until).contains(&hit.at)).map(|hit| hit.weight).sum()
     }
 
     /// When the rule is as if it had never counted, if nothing happens before.
-    fn over(&self, rule: &Rule) -> u128 {
+    pub(super) fn over(&self, rule: &Rule) -> u128 {
         let (Some(last), weighty) = (self.0.last(), self.0.iter().rev().find(|hit| hit.weight > 0)) else { return 0 };
         let per = per(rule);
         match (rule.algorithm(), weighty) {
@@ -157,12 +162,12 @@ impl History {
             (Algorithm::FixedWindow { .. }, _) if self.window(per).1 == 0 => 0,
             (Algorithm::FixedWindow { .. }, _) => self.window(per).0 + per,
             (Algorithm::Cron { schedule }, Some(hit)) => next_tick(schedule, hit.at),
-            (_, Some(hit)) => hit.at + per,
+            _ => unreachable!("{rule:?}"),
         }
     }
 
     /// Since when the rule counts what it counts now; where it goes by each call, since the last.
-    fn begun(&self, rule: &Rule) -> u128 {
+    pub(super) fn begun(&self, rule: &Rule) -> u128 {
         let last = self.0.last().map_or(0, |hit| hit.at);
         match rule.algorithm() {
             Algorithm::SlidingCounter { per } => last - last % per.as_micros(),
@@ -189,15 +194,6 @@ impl History {
             _ => u128::from(bucket.initial_for(rule.count())) * per(rule),
         }
     }
-}
-
-/// The first of these numbers of which it is true; it is of the last, and of all behind the first.
-fn first(mut low: u128, mut high: u128, is_true: impl Fn(u128) -> bool) -> u128 {
-    while low < high {
-        let middle = u128::midpoint(low, high);
-        if is_true(middle) { high = middle } else { low = middle + 1 }
-    }
-    low
 }
 
 pub(super) fn per(rule: &Rule) -> u128 {

@@ -1,6 +1,7 @@
 //! Which rules count which subject.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use tallygate::{Algorithm, Ban, Rule};
 
@@ -41,15 +42,9 @@ impl Plan {
     /// A plan of rules, each with the place that its subject has in a call, 0 being the main one's.
     #[must_use]
     pub fn new(rules: Vec<(usize, Rule)>, ban: Option<Ban>) -> Self {
-        // The main subject goes first, and the others follow as they are named first.
-        let counts_main = ban.is_some() || rules.iter().any(|(subject, _)| *subject == 0);
-        let mut subjects: Vec<_> = counts_main.then_some(0).into_iter().collect();
-        for (subject, _) in &rules {
-            if !subjects.contains(subject) {
-                subjects.push(*subject);
-            }
-        }
-        let shares = subjects.into_iter().map(|subject| Share::of(subject, &rules, ban)).collect();
+        // Limits on calls under way have tallies of their own, which come last.
+        let mut shares = Share::all(&rules, ban, |rule| rule.lease().is_none());
+        shares.extend(Share::all(&rules, None, |rule| rule.lease().is_some()));
         Self(Rc::new(Inner { rules, ban, shares }))
     }
 
@@ -84,8 +79,22 @@ impl Plan {
 }
 
 impl Share {
-    fn of(subject: usize, all: &[(usize, Rule)], ban: Option<Ban>) -> Self {
-        let own = all.iter().enumerate().filter(|(_, (of, _))| *of == subject);
+    /// Shares the rules for which this is true out: the main subject goes first, and the others follow as they are named
+    /// first.
+    fn all(rules: &[(usize, Rule)], ban: Option<Ban>, is_meant: fn(&Rule) -> bool) -> Vec<Self> {
+        let meant = || rules.iter().filter(|(_, rule)| is_meant(rule)).map(|(subject, _)| *subject);
+        let counts_main = ban.is_some() || meant().any(|subject| subject == 0);
+        let mut subjects: Vec<_> = counts_main.then_some(0).into_iter().collect();
+        for subject in meant() {
+            if !subjects.contains(&subject) {
+                subjects.push(subject);
+            }
+        }
+        subjects.into_iter().map(|subject| Self::of(subject, rules, ban, is_meant)).collect()
+    }
+
+    fn of(subject: usize, all: &[(usize, Rule)], ban: Option<Ban>, is_meant: fn(&Rule) -> bool) -> Self {
+        let own = all.iter().enumerate().filter(|(_, (of, rule))| *of == subject && is_meant(rule));
         let (positions, rules): (_, Vec<Rule>) = own.map(|(position, (_, rule))| (position, rule.clone())).unzip();
         let ban = ban.filter(|_| subject == 0);
         let structure = Structure {
@@ -101,6 +110,7 @@ impl Share {
 fn uncounted(rule: &Rule) -> Rule {
     match rule.algorithm() {
         Algorithm::TokenBucket(bucket) => Rule::token_bucket(1, bucket.per()),
+        Algorithm::Concurrency { .. } => Rule::concurrency(1, Duration::ZERO),
         _ => rule.clone().with_count(1),
     }
 }

@@ -155,6 +155,28 @@ pub async fn a_refund_leaves_what_a_larger_bucket_holds(stage: &Stage) {
     assert_eq!(remaining(stage, &large, &subject).await, [21]);
 }
 
+/// A subject that is denied is admitted again as soon as one of its calls is refunded, also under other counts.
+pub async fn a_refund_lets_a_denied_subject_call_again(stage: &Stage) {
+    let (policy, subject) = (limit(Rule::sliding_window(2, secs(60))), Subject::of("s"));
+    let more = policy.with_counts([3]);
+    for _ in 0..3 {
+        let permits = [permit(stage, &policy, &subject, 1).await, permit(stage, &policy, &subject, 1).await];
+        for _ in 0..2 {
+            assert_eq!(stage.denied(&policy, &subject).await.retry_after(), Some(secs(60)));
+        }
+        let third = permit(stage, &more, &subject, 1).await;
+        assert_eq!(stage.denied(&more, &subject).await.retry_after(), Some(secs(60)));
+        assert_eq!(stage.denied(&policy, &subject).await.retry_after(), Some(secs(60)));
+        assert!(refund(third).await);
+        stage.denied(&policy, &subject).await;
+        for permit in permits {
+            assert!(refund(permit).await);
+        }
+        assert_eq!(stage.room(&policy, &subject).await, 2);
+        stage.pass(secs(60)).await;
+    }
+}
+
 /// A refund of a permit that is not refundable is an error.
 pub async fn only_a_refundable_permit_can_be_refunded(stage: &Stage) {
     let policy = limit(Rule::sliding_window(3, secs(60)));

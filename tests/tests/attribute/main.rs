@@ -3,6 +3,8 @@
 mod arguments;
 mod bodies;
 mod companions;
+mod concurrency;
+mod contexts;
 mod futures;
 mod hygiene;
 mod keys;
@@ -10,10 +12,12 @@ mod limiters;
 mod methods;
 mod names;
 mod policies;
+mod released;
 mod shapes;
 mod shapes_attributes;
 mod shapes_futures;
 mod shapes_methods;
+mod sizes;
 
 use tallygate::{Rejection, RejectionKind};
 

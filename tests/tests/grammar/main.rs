@@ -4,6 +4,7 @@
 
 mod algorithms;
 mod bans;
+mod concurrency;
 mod costs;
 mod counts;
 mod duplicates;

@@ -31,7 +31,10 @@ async fn a_denied_call_runs_and_is_reported_as_shadow() {
     let reported = |line: &&String| line.contains("denied in shadow") && line.contains("policy=\"tried\"");
     assert_eq!(log.lines().iter().filter(reported).count(), 2);
     let outcomes = snapshots.snapshot().into_vec().into_iter().filter_map(|(key, _, _, value)| match value {
-        DebugValue::Counter(count) => Some((key.key().labels().last().unwrap().value().to_owned(), count)),
+        DebugValue::Counter(count) => {
+            let outcome = key.key().labels().find(|label| label.key() == "outcome")?;
+            Some((outcome.value().to_owned(), count))
+        }
         _ => None,
     });
     let mut outcomes: Vec<_> = outcomes.collect();

@@ -14,7 +14,7 @@ pub(crate) struct Coverage {
 }
 
 /// Each part of the semantics. Of so many decisions, at least one has to meet it.
-const PARTS: [(&str, u64); 29] = [
+const PARTS: [(&str, u64); 32] = [
     ("admitted", 4),
     ("admitted for nothing", 200),
     ("denied for ever", 200),
@@ -31,8 +31,10 @@ const PARTS: [(&str, u64); 29] = [
     ("rule closed", 500),
     ("rule closed and reported", 1_000),
     ("clock set back", 50),
-    ("refunded", 100),
-    ("refunded too late", 500),
+    ("refunded", 150),
+    ("refunded too late", 750),
+    ("settled for less", 2_000),
+    ("settled for more", 2_000),
     ("reset", 500),
     ("all subjects reset", 500),
     ("banned by hand", 500),
@@ -44,6 +46,7 @@ const PARTS: [(&str, u64); 29] = [
     ("fixed window", 200),
     ("cron", 200),
     ("token bucket", 100),
+    ("concurrency", 300),
 ];
 
 impl Coverage {
@@ -104,6 +107,7 @@ impl AddAssign for Coverage {
 fn name(rule: &Rule) -> &'static str {
     match (rule.role(), rule.algorithm()) {
         (Role::Duplicate, _) => "duplicate",
+        (Role::Concurrency, _) => "concurrency",
         (_, Algorithm::SlidingWindow { .. }) => "sliding window",
         (_, Algorithm::SlidingCounter { .. }) => "sliding counter",
         (_, Algorithm::FixedWindow { .. }) => "fixed window",

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use fastrand::Rng;
-use tallygate::{Ban, Error, Policy, Role, Rule, Schedule, TokenBucket};
+use tallygate::{Algorithm, Ban, Error, Policy, Role, Rule, Schedule, TokenBucket};
 use tallygate_tests::clocked::START_US;
 use tallygate_tests::lifetime::lifetime;
 use tallygate_tests::model::Plan;
@@ -22,6 +22,16 @@ const SCHEDULES: [(&str, &str); 7] = [
 /// The labels of a call's subjects; the main one has none.
 pub(crate) const LABELS: [Option<&str>; 3] = [None, Some("network"), Some("all")];
 
+/// How long leases last: a sequence with limits on calls under way takes less than half of that, so that none is renewed.
+pub(crate) const LEASE: Duration = Duration::from_secs(3_600);
+
+/// Whether calls under way are limited, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UnderWay {
+    Limited,
+    Unlimited,
+}
+
 /// A policy, and what the model knows of it.
 #[derive(Clone)]
 pub(crate) struct Version {
@@ -32,10 +42,16 @@ pub(crate) struct Version {
 }
 
 /// Returns versions of one policy: the same rules, with other counts. No rule remembers for less than `shortest`.
-pub(crate) fn versions(random: &mut Rng, shortest: Duration, subjects: usize) -> Vec<Version> {
+pub(crate) fn versions(random: &mut Rng, shortest: Duration, subjects: usize, under_way: UnderWay) -> Vec<Version> {
     loop {
         let scale = scale(random, shortest);
-        let rules: Vec<_> = rules(random, scale).into_iter().map(|rule| (random.usize(..subjects), rule)).collect();
+        let mut rules: Vec<_> = rules(random, scale).into_iter().map(|rule| (random.usize(..subjects), rule)).collect();
+        if under_way == UnderWay::Limited {
+            for subject in 0..random.usize(1..=subjects) {
+                let place = random.usize(..=rules.len());
+                rules.insert(place, (subject, Rule::concurrency(random.u64(1..6), LEASE)));
+            }
+        }
         let ban = random.bool().then(|| Ban::new(random.u64(1..6), per(random, scale), per(random, scale)));
         let Ok(first) = policy(&rules, ban) else { continue };
         let others: Vec<_> = (0..random.usize(0..3)).map(|_| recounted(&first, random)).collect();
@@ -95,13 +111,15 @@ fn is_sound(rules: &[Rule]) -> bool {
 }
 
 fn remember(rules: &[Rule], shortest: Duration) -> bool {
-    rules.iter().all(|rule| lifetime(rule, START_US) >= shortest)
+    // In Redis a log holds units of weight.
+    let is_light = |rule: &Rule| !matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }) || rule.count() <= 800;
+    rules.iter().all(|rule| lifetime(rule, START_US) >= shortest && (shortest.is_zero() || is_light(rule)))
 }
 
 fn recounted(policy: &Policy, random: &mut Rng) -> Policy {
     let recount = |rule: &Rule| match (rule.role(), random.u8(0..12)) {
-        (Role::Duplicate, _) => 1,
         (_, 0) => 0,
+        (Role::Duplicate, _) => 1,
         _ => random.u64(1..=rule.count().saturating_mul(2)),
     };
     policy.with_counts(policy.rules().iter().map(recount).collect::<Vec<_>>())
@@ -124,7 +142,7 @@ fn rules(random: &mut Rng, scale: u64) -> Vec<Rule> {
 fn limit(random: &mut Rng, scale: u64) -> Rule {
     let (count, per) = (count(random), per(random, scale));
     match random.u8(0..6) {
-        0 | 1 => Rule::sliding_window(count.min(400), per),
+        0 | 1 => Rule::sliding_window(count.min(1 << 31), per),
         2 => Rule::sliding_counter(count.min(1 << 26), per),
         3 => Rule::fixed_window(count, per),
         4 => Rule::cron(count, schedule(random)),

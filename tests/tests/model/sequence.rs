@@ -2,6 +2,7 @@
 
 mod administration;
 mod choices;
+mod permits;
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -9,28 +10,30 @@ use std::time::Duration;
 use fastrand::Rng;
 use futures_util::future::join_all;
 use tallygate::testing::ManualClock;
-use tallygate::{Check, Decision, Limiter, Permit, Rule, Subject};
+use tallygate::{Check, Limiter, Permit, Rule, Subject};
 use tallygate_tests::clocked::{START_US, time};
-use tallygate_tests::model::{Answer, Call, Model, Ticket, Verdict};
+use tallygate_tests::model::{Answer, Call, Drops, Model, Ticket, Verdict};
 
 pub(crate) use self::choices::{Choices, choices};
+use crate::answers::answer;
 use crate::coverage::Coverage;
-use crate::policies::{self, LABELS, Version};
+use crate::policies::{self, LABELS, UnderWay, Version};
 use crate::transcript::{Act, Transcript};
 
 /// When some of them begin: in 2200, when the times need as many bits as they ever will.
 const LATE_US: u64 = 7_258_118_400_000_000 - 7;
 /// How many subjects there are in each place of a call, the main one first.
 const SUBJECTS: [usize; 3] = [4, 2, 1];
-/// The most permits that are kept to be given back.
-const PERMITS: usize = 16;
-
 /// A limiter and its clock.
 pub(crate) struct Stage {
     pub(crate) limiter: Limiter,
     pub(crate) clock: ManualClock,
     /// How many times its largest count a log holds here: see [`Model::new`].
-    pub(crate) spare: u8,
+    pub(crate) drops: Drops,
+    /// Whether calls that are under way at once are decided in their order.
+    pub(crate) keeps_order: bool,
+    /// Whether all subjects of a sequence are in one slot of a cluster.
+    pub(crate) is_tagged: bool,
     /// How many sequences were played here. Each has subjects of its own.
     pub(crate) played: Cell<u64>,
 }
@@ -42,6 +45,7 @@ struct Sequence<'a> {
     /// The number of the sequence on its stage.
     number: u64,
     versions: Vec<Version>,
+    under_way: UnderWay,
     /// Rules that sometimes override those of the versions.
     overrides: Vec<Vec<Rule>>,
     model: Model,
@@ -56,6 +60,8 @@ struct Sequence<'a> {
     /// The wait that the last denial reported.
     wait_us: u64,
     permits: Vec<(Permit, Ticket)>,
+    /// Whether the calls of this step ask for permits that can be given back. Others take a shorter path in memory.
+    keeps_permits: bool,
     transcript: Transcript,
 }
 
@@ -83,10 +89,15 @@ impl<'a> Sequence<'a> {
     fn new(stage: &'a Stage, set_up: u64, shortest: Duration) -> Self {
         let mut random = Rng::with_seed(set_up);
         let sets_back = random.bool();
-        let is_introduction_admitted = sets_back && stage.spare == 0;
-        let subjects = if is_introduction_admitted || random.bool() { 1 } else { SUBJECTS.len() };
-        let versions = policies::versions(&mut random, shortest, subjects);
-        let overrides = (0..random.usize(..3)).map(|_| policies::overriding(&mut random, shortest, &versions[0]));
+        let is_introduction_admitted = sets_back && stage.drops == Drops::AtOnce;
+        // Nodes that decide parts of a call stand still each by itself.
+        let is_one = is_introduction_admitted || sets_back && !stage.keeps_order && !stage.is_tagged;
+        let subjects = if is_one || random.bool() { 1 } else { SUBJECTS.len() };
+        let under_way = if !sets_back && random.u8(0..3) == 0 { UnderWay::Limited } else { UnderWay::Unlimited };
+        let versions = policies::versions(&mut random, shortest, subjects, under_way);
+        // Whether a call is over shows in the reports of the policy itself.
+        let overrides = if under_way == UnderWay::Limited { 0 } else { random.usize(..3) };
+        let overrides = (0..overrides).map(|_| policies::overriding(&mut random, shortest, &versions[0]));
         let is_open = |rules: &Vec<Rule>| rules.iter().all(|rule| rule.count() > 0);
         let overrides = overrides.filter(|rules| !is_introduction_admitted || is_open(rules)).collect();
         let start_us = if random.u8(0..8) == 0 { LATE_US } else { START_US };
@@ -99,13 +110,15 @@ impl<'a> Sequence<'a> {
             number,
             transcript: Transcript::new(&versions),
             versions,
+            under_way,
             overrides,
-            model: Model::new(stage.spare),
+            model: Model::new(stage.drops),
             banned_by_hand: false,
             start_us,
             now_us: start_us,
             wait_us: 0,
             permits: Vec::new(),
+            keeps_permits: under_way == UnderWay::Limited,
         }
     }
 
@@ -129,7 +142,7 @@ impl Sequence<'_> {
                 (0, Call { plan: self.versions[0].plan.clone(), subjects, cost: 1, report: true, peek: false })
             });
             let calls = calls.collect();
-            self.call_at_once(calls, coverage).await?;
+            self.call(calls, coverage).await?;
         }
         Ok(())
     }
@@ -139,21 +152,27 @@ impl Sequence<'_> {
         coverage.met_if("clock set back", then_us < self.now_us);
         self.now_us = then_us;
         self.stage.clock.set(time(then_us));
+        self.keeps_permits = self.under_way == UnderWay::Limited || self.random.bool();
         match self.random.u8(0..24) {
             0..4 => self.refund(coverage).await?,
-            4 if !self.sets_back => self.reset(coverage).await,
+            8 | 9 if self.under_way == UnderWay::Limited && !self.permits.is_empty() => {
+                let (permit, ticket) = self.permits.swap_remove(self.random.usize(..self.permits.len()));
+                drop(permit);
+                self.end(ticket).await?;
+            }
+            4 if !self.sets_back => self.reset(coverage).await?,
             5 => self.ban(coverage).await,
             6 | 7 if !self.overrides.is_empty() => self.override_rules(coverage).await,
             _ => {
-                let calls = (0..self.random.usize(1..4)).map(|_| self.call()).collect();
-                self.call_at_once(calls, coverage).await?;
+                let calls = (0..self.random.usize(1..4)).map(|_| self.any_call()).collect();
+                self.call(calls, coverage).await?;
             }
         }
         Ok(())
     }
 
     /// A call of a random version, with its number.
-    fn call(&mut self) -> (usize, Call) {
+    fn any_call(&mut self) -> (usize, Call) {
         let version = self.random.usize(..self.versions.len());
         let cost = self.cost(version);
         let subjects = SUBJECTS.map(|subjects| self.random.usize(..subjects));
@@ -162,13 +181,27 @@ impl Sequence<'_> {
         (version, call)
     }
 
-    /// Makes calls that are under way at once, in their order.
+    /// Makes calls that are under way at once, in their order. Those whose order is open are made one after the other.
+    async fn call(&mut self, calls: Vec<(usize, Call)>, coverage: &mut Coverage) -> Result<(), String> {
+        let plain = calls.iter().filter(|(_, call)| self.model.is_plain(call)).count();
+        let is_overridden = calls.iter().any(|(_, call)| self.model.overridden(call) != (false, false));
+        let are_alike = calls.windows(2).all(|pair| (pair[0].0, pair[0].1.cost) == (pair[1].0, pair[1].1.cost));
+        let is_in_order = plain == 0 || plain == calls.len() && are_alike && !is_overridden;
+        if self.stage.keeps_order && is_in_order {
+            return self.call_at_once(calls, coverage).await;
+        }
+        for call in calls {
+            self.call_at_once(vec![call], coverage).await?;
+        }
+        Ok(())
+    }
+
     async fn call_at_once(&mut self, calls: Vec<(usize, Call)>, coverage: &mut Coverage) -> Result<(), String> {
         self.stage.clock.set(time(self.now_us));
         let mut expected = Vec::new();
         for (version, call) in &calls {
-            let ticket = self.model.ticket(call, self.now_us);
             let answer = self.model.decide(call, self.now_us);
+            let ticket = self.model.ticket(call);
             self.cover(coverage, call, &answer);
             match answer.verdict {
                 Verdict::Denied(_, Some(wait)) | Verdict::Banned(Some(wait)) => {
@@ -184,7 +217,7 @@ impl Sequence<'_> {
             if answer != expected {
                 return Err(format!("the model answers {expected:?}, the limiter {answer:?}"));
             }
-            self.keep(permit, ticket);
+            self.keep(permit, ticket).await?;
         }
         Ok(())
     }
@@ -204,25 +237,17 @@ impl Sequence<'_> {
 
     async fn answer(&self, version: usize, call: &Call) -> (Answer, Option<Permit>) {
         let subject = self.subject(0, call.subjects[0]);
-        let mut check = self.check(version, call, &subject).cost(call.cost).refundable();
+        let mut check = self.check(version, call, &subject).cost(call.cost);
+        if self.keeps_permits {
+            check = check.refundable();
+        }
         if call.report {
             check = check.report();
         }
         if call.peek {
             check = check.peek();
         }
-        let decision = check.await.expect("the backend answers");
-        let standings =
-            decision.report().iter().map(|rule| (rule.remaining().into(), rule.reset().as_micros())).collect();
-        let (verdict, permit) = match decision {
-            Decision::Allowed(permit) => (Verdict::Admitted, Some(permit)),
-            Decision::Denied(denial) => {
-                let wait = denial.retry_after().map(|wait| wait.as_micros());
-                let named = denial.rule().map(|rule| rule.position());
-                (named.map_or(Verdict::Banned(wait), |rule| Verdict::Denied(rule, wait)), None)
-            }
-        };
-        (Answer { verdict, standings }, permit)
+        answer(check).await
     }
 
     fn check<'a>(&'a self, version: usize, call: &Call, subject: &'a Subject) -> Check<'a> {
@@ -237,14 +262,10 @@ impl Sequence<'_> {
     }
 
     fn subject(&self, place: usize, number: usize) -> Subject {
-        Subject::of(self.number).and(place).and(number)
-    }
-
-    fn keep(&mut self, permit: Option<Permit>, ticket: Ticket) {
-        let Some(permit) = permit else { return };
-        if self.permits.len() == PERMITS {
-            self.permits.swap_remove(self.random.usize(..PERMITS));
+        if !self.stage.is_tagged {
+            return Subject::of(self.number).and(place).and(number);
         }
-        self.permits.push((permit, ticket));
+        let tag = self.stage.limiter.subject().text("{").value(self.number).text("}:");
+        tag.value(place).text(":").value(number).build()
     }
 }

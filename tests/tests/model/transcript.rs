@@ -24,6 +24,8 @@ pub(crate) enum Act {
     /// With the number of its version, and what the model answers.
     Call(usize, Call, Answer),
     Refund(Ticket, bool),
+    End(Ticket),
+    Settle(Ticket, u64, bool),
     Reset(Subjects, [usize; 3]),
     Ban(usize, Duration),
     Override(Option<usize>, Option<Vec<Rule>>),
@@ -61,6 +63,8 @@ impl fmt::Display for Act {
             Self::Call(version, Call { subjects, cost, report, peek, .. }, answer) => {
                 write!(f, "{subjects:?}: version {version}, cost {cost}, report {report}, peek {peek}: {answer:?}")
             }
+            Self::Settle(ticket, used, found) => write!(f, "{ticket} settled for {used}: {found}"),
+            Self::End(ticket) => write!(f, "{ticket} is over"),
             Self::Refund(ticket, found) => write!(f, "{ticket} refunded: {found}"),
             Self::Reset(which, subjects) => write!(f, "reset of {which:?} of {subjects:?}"),
             Self::Ban(subject, duration) => write!(f, "ban of {subject} for {duration:?}"),

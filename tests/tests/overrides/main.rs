@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 const HOUR: Duration = Duration::from_secs(3_600);
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Makes a test of each behaviour in memory and in a Redis server of its own.
+/// Makes a test of each behaviour in memory, in a Redis server of its own, and in a cluster.
 macro_rules! every_backend {
     ($($behaviour:ident),* $(,)?) => {
         mod in_memory {
@@ -34,6 +34,15 @@ macro_rules! every_backend {
                 async fn $behaviour() {
                     let server = tallygate_tests::server::Server::start();
                     super::$behaviour(server.limiter().await).await;
+                }
+            )*
+        }
+        mod in_cluster {
+            $(
+                #[tokio::test]
+                async fn $behaviour() {
+                    let cluster = tallygate_tests::cluster::Cluster::shared();
+                    super::$behaviour(cluster.own_limiter().await).await;
                 }
             )*
         }

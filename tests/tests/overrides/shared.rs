@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use tallygate::{Error, Limiter, Subject};
+use tallygate::{Ban, Error, Limiter, Policy, RejectionKind, Rule, Subject};
 use tallygate_tests::log::Log;
+use tallygate_tests::punctuality::Punctuality;
 use tallygate_tests::server::Server;
-use tokio::time::sleep;
 
-use super::{allowed, clear, hourly, override_rules, policy, room, subject, until};
+use super::{HOUR, allowed, clear, denied, hourly, override_rules, policy, room, subject, until};
 
 async fn override_for(limiter: &Limiter, subject: &Subject, count: u64) -> Result<(), Error> {
     limiter.override_policy("over.ride").subject(subject).rules([hourly(count)]).allow_unknown().set().await
@@ -34,11 +34,10 @@ async fn an_override_reaches_another_process_within_two_seconds() {
     let policy = policy(1_000_000);
     assert!(allowed(&worker, &policy).await);
     override_rules(&admin, [hourly(0)]).await;
-    let overridden = Instant::now();
-    while allowed(&worker, &policy).await {
-        assert!(overridden.elapsed() < Duration::from_secs(2), "it is still not adopted");
-        sleep(Duration::from_millis(5)).await;
-    }
+    let (machine, overridden) = (Punctuality::watch(), Instant::now());
+    until(async || !allowed(&worker, &policy).await).await;
+    let took = overridden.elapsed();
+    assert!(took < Duration::from_secs(2) + machine.lateness(), "{took:?}");
 }
 
 #[tokio::test]
@@ -50,6 +49,36 @@ async fn an_override_for_one_subject_survives_the_restart_of_a_process() {
     let restarted = server.limiter().await;
     assert_eq!(room(&restarted, &policy, &vip).await, 100);
     assert_eq!(room(&restarted, &policy, &subject()).await, 5);
+}
+
+#[tokio::test]
+async fn a_process_that_has_decided_nothing_resets_and_bans_by_the_rules_in_force() {
+    let server = Server::start();
+    let policy = Policy::builder("over.ride").rule(hourly(5)).ban(Ban::new(9, HOUR, HOUR)).build().unwrap();
+    let subject = subject();
+    let new = || server.limiter();
+    // Another structure has a tally of its own.
+    override_rules(&new().await, [Rule::fixed_window(2, HOUR)]).await;
+    assert_eq!(room(&new().await, &policy, &subject).await, 2);
+    new().await.check(&policy, &subject).reset().await.unwrap();
+    assert_eq!(room(&new().await, &policy, &subject).await, 2);
+    new().await.check(&policy, &subject).reset_all().await.unwrap();
+    assert_eq!(room(&new().await, &policy, &subject).await, 2);
+    new().await.check(&policy, &subject).ban(HOUR).await.unwrap();
+    assert_eq!(denied(&new().await, &policy).await.kind(), RejectionKind::Banned);
+    new().await.check(&policy, &subject).unban().await.unwrap();
+    assert_eq!(denied(&new().await, &policy).await.kind(), RejectionKind::Limited);
+}
+
+#[tokio::test]
+async fn a_reset_that_cannot_know_the_rules_in_force_says_so() {
+    let server = Server::start();
+    let (limiter, policy) = (server.limiter().await, policy(1));
+    assert!(allowed(&limiter, &policy).await);
+    server.ask::<()>("SET tallygate:!overrides x");
+    let error = limiter.check(&policy, &subject()).reset().await.unwrap_err();
+    assert!(error.to_string().contains("WRONGTYPE"), "{error}");
+    assert!(allowed(&limiter, &policy).await, "what is known is reset all the same");
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use proptest::prelude::{Strategy, any};
 use tallygate::{Algorithm, Rule};
 
 use super::Sequence;
+use crate::policies::{LEASE, UnderWay};
 
 /// The most steps of a sequence.
 const STEPS: usize = 180;
@@ -44,6 +45,15 @@ impl Sequence<'_> {
     }
 
     pub(super) fn another_time(&mut self) -> u64 {
+        let then_us = self.any_time();
+        match self.under_way {
+            // No lease is renewed meanwhile.
+            UnderWay::Limited => then_us.min(self.start_us + us(LEASE) / 2 - 1),
+            UnderWay::Unlimited => then_us,
+        }
+    }
+
+    fn any_time(&mut self) -> u64 {
         let now_us = self.now_us;
         let (per_us, off) = (self.period_us(), self.random.u64(0..3));
         let ahead = |us: u64| now_us + us - 1 + off;
@@ -65,12 +75,12 @@ impl Sequence<'_> {
 
     /// A time that means something: to a rule, to one that overrides, or to the ban.
     fn period_us(&mut self) -> u64 {
-        let us = |duration: Duration| u64::try_from(duration.as_micros()).unwrap();
         let policy = &self.versions[0].policy;
         if let Some(ban) = policy.ban().filter(|_| self.random.u8(0..4) == 0) {
             return us(if self.random.bool() { ban.within() } else { ban.duration() });
         }
-        let rules: Vec<_> = self.overrides.iter().flatten().chain(policy.rules()).collect();
+        let rules = self.overrides.iter().flatten().chain(policy.rules());
+        let rules: Vec<_> = rules.filter(|rule| rule.lease().is_none()).collect();
         match self.random.choice(rules).unwrap().algorithm() {
             Algorithm::Cron { schedule } => schedule.next_tick(self.now_us).unwrap() - self.now_us,
             Algorithm::TokenBucket(bucket) => us(bucket.per()),
@@ -80,4 +90,8 @@ impl Sequence<'_> {
             other => unreachable!("{other:?}"),
         }
     }
+}
+
+fn us(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap()
 }

@@ -1,0 +1,35 @@
+//! What a limit on calls under way has counted.
+
+use tallygate::Rule;
+
+/// The calls of a subject that are under way. Each has a number, and a lease that ends, if nothing happens before.
+#[derive(Debug, Default)]
+pub(super) struct UnderWay(Vec<(u64, u128)>);
+
+impl UnderWay {
+    pub(super) fn begin(&mut self, call: u64, rule: &Rule, now: u128) {
+        let lease = rule.lease().expect("the rule is about calls under way");
+        self.0.push((call, now + lease.as_micros()));
+    }
+
+    pub(super) fn end(&mut self, call: u64) {
+        self.0.retain(|(other, _)| *other != call);
+    }
+
+    pub(super) fn fits(&self, rule: &Rule, at: u128) -> bool {
+        self.number(at) < rule.count()
+    }
+
+    pub(super) fn standing(&self, rule: &Rule, now: u128) -> (u128, u128) {
+        (rule.count().saturating_sub(self.number(now)).into(), self.over().saturating_sub(now))
+    }
+
+    /// When the last lease ends.
+    pub(super) fn over(&self) -> u128 {
+        self.0.iter().map(|(_, ends)| *ends).max().unwrap_or_default()
+    }
+
+    fn number(&self, at: u128) -> u64 {
+        self.0.iter().filter(|(_, ends)| *ends > at).count() as u64
+    }
+}

@@ -1,0 +1,42 @@
+//! Waiting for what becomes true by itself.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const STEP: Duration = Duration::from_millis(5);
+
+/// Waits until the condition holds.
+///
+/// # Panics
+///
+/// It does not hold within a minute.
+pub fn wait_until(condition: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < PATIENCE, "after {PATIENCE:?} it does not hold that {condition}");
+        sleep(STEP);
+    }
+}
+
+/// Waits until the condition holds, while other tasks go on.
+///
+/// # Panics
+///
+/// It does not hold within a minute.
+pub async fn until(condition: &str, mut holds: impl FnMut() -> bool) {
+    until_found(condition, async || holds()).await;
+}
+
+/// The same of a condition that takes a while to find out.
+///
+/// # Panics
+///
+/// It does not hold within a minute.
+pub async fn until_found(condition: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let started = Instant::now();
+    while !holds().await {
+        assert!(started.elapsed() < PATIENCE, "after {PATIENCE:?} it does not hold that {condition}");
+        tokio::time::sleep(STEP).await;
+    }
+}

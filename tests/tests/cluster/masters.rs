@@ -1,0 +1,178 @@
+//! Masters that die, hang, come and go.
+
+use std::time::{Duration, Instant};
+
+use tallygate::{Limiter, Subject};
+use tallygate_tests::cluster::Cluster;
+use tallygate_tests::pressure::{Pressure, assert_all_stored, assert_stored, counted};
+use tallygate_tests::punctuality::Punctuality;
+use tallygate_tests::server::{Server, free_port, patient};
+use tallygate_tests::until::until;
+use tokio::net::TcpListener;
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::{key, spread};
+
+const DEADLINE: Duration = Duration::from_millis(250);
+const GRACE: Duration = Duration::from_millis(50);
+
+/// Long enough that no node is taken for dead on a busy machine.
+const NODE_TIMEOUT: [&str; 2] = ["--cluster-node-timeout", "3000"];
+
+/// Tests about time run one at a time.
+async fn alone() -> MutexGuard<'static, ()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+    ONE_AT_A_TIME.lock().await
+}
+
+/// Whether the replica has taken its master's place.
+fn is_promoted(replica: &Server) -> bool {
+    replica.ask::<String>("INFO replication").contains("role:master")
+}
+
+/// Callers whose slots are served by a node, and the others.
+fn split(cluster: &Cluster, node: &Server) -> (Vec<Subject>, Vec<Subject>) {
+    let owner = |subject: &Subject| cluster.owner(cluster.slot_of(&key(subject))).port();
+    spread(30).into_iter().partition(|subject| owner(subject) == node.port())
+}
+
+/// Loses a master under load until its replica is promoted. Calls on other slots neither fail nor wait.
+async fn assert_only_its_slots_wait(stop: impl FnOnce(&mut Server), go_on: impl FnOnce(&mut Server)) {
+    let _alone = alone().await;
+    let options = [&NODE_TIMEOUT[..], &["--cluster-require-full-coverage", "no"]].concat();
+    let mut cluster = Cluster::start_with_replicas(&options);
+    let limiter = Limiter::builder().deadline(DEADLINE).connect(&cluster.url()).await.unwrap();
+    let (lost, others) = split(&cluster, &cluster.masters()[1]);
+    assert!(lost.len() > 3 && others.len() > 6);
+    let machine = Punctuality::watch();
+    let [lost, others] = [lost, others].map(|subjects| Pressure::start(&limiter, subjects));
+    lost.admit(100).await;
+    others.admit(100).await;
+    stop(&mut cluster.masters_mut()[1]);
+    until("the calls on its slots fail", || lost.failed() > 0).await;
+    until("its replica is promoted", || is_promoted(&cluster.replicas()[1])).await;
+    let promoted = Instant::now();
+    lost.admit(500).await;
+    others.admit(500).await;
+    let (lost, others) = (lost.end().await, others.end().await);
+    let late = machine.lateness();
+    go_on(&mut cluster.masters_mut()[1]);
+    assert_stored(&limiter, &others).await;
+    for called in others {
+        // A machine that is later than the deadline lets a call fail by itself.
+        assert!(called.failed.is_empty() || late > DEADLINE, "{:?}; {late:?}", called.failed.first());
+        assert!(called.slowest <= DEADLINE + GRACE + late, "a call took {:?}; the machine: {late:?}", called.slowest);
+    }
+    for called in lost {
+        let after = called.recovered.unwrap().saturating_duration_since(promoted);
+        assert!(after <= Duration::from_secs(1) + late, "a call succeeded {after:?} after the promotion; {late:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_a_killed_master_is_replaced_only_its_slots_wait() {
+    assert_only_its_slots_wait(Server::kill, |_| {}).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_a_hanging_master_is_replaced_only_its_slots_wait() {
+    assert_only_its_slots_wait(|master| master.pause(), |master| master.resume()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_refuses_every_slot_without_one_of_its_masters_serves_again_with_its_replica() {
+    let _alone = alone().await;
+    let mut cluster = Cluster::start_with_replicas(&NODE_TIMEOUT);
+    let limiter = Limiter::builder().deadline(DEADLINE).connect(&cluster.url()).await.unwrap();
+    let pressure = Pressure::start(&limiter, spread(30));
+    pressure.admit(1_000).await;
+    cluster.masters_mut()[2].kill();
+    until("calls fail", || pressure.failed() > 0).await;
+    until("its replica is promoted", || is_promoted(&cluster.replicas()[2])).await;
+    pressure.recover().await;
+    let called = pressure.end().await;
+    assert!(called.iter().all(|called| called.failed.is_empty() || called.recovered.is_some()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn masters_that_come_and_go_fail_no_call() {
+    let mut cluster = Cluster::start();
+    let limiter = cluster.limiter().await;
+    let subjects = spread(30);
+    let slots: Vec<_> = subjects.iter().map(|subject| cluster.slot_of(&key(subject))).collect();
+    let pressure = Pressure::start(&limiter, subjects);
+    pressure.admit(500).await;
+    let new = cluster.add().port();
+    let new = cluster.nodes().find(|node| node.port() == new).unwrap();
+    for &slot in &slots[..10] {
+        cluster.move_slot(slot, new);
+        pressure.admit(20).await;
+    }
+    pressure.admit(500).await;
+    for &slot in &slots[..10] {
+        cluster.move_slot(slot, &cluster.masters()[0]);
+        pressure.admit(20).await;
+    }
+    cluster.remove_last();
+    pressure.admit(500).await;
+    assert_all_stored(&limiter, &pressure.end().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_node_that_answers_is_enough_to_find_the_others() {
+    let cluster = Cluster::shared();
+    let deaf = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let ports = [free_port(), deaf.local_addr().unwrap().port(), cluster.masters()[1].port()];
+    let limiter = Limiter::builder().prefix("seeds").connect(&Cluster::url_of(ports)).await.unwrap();
+    for subject in spread(20) {
+        assert_eq!(counted(&limiter, &subject).await, 0);
+    }
+    let none = Cluster::url_of([free_port(), deaf.local_addr().unwrap().port()]);
+    let error = Limiter::connect(&none).await.unwrap_err().to_string();
+    assert!(error.contains("`url`") && error.contains("redis"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_that_do_not_know_their_host_are_reached_by_that_of_the_url() {
+    let cluster = Cluster::start();
+    // Clients are told no host, and then a question mark in its place.
+    for kind in ["unknown-endpoint", "hostname"] {
+        for node in cluster.masters() {
+            let command = format!("CONFIG SET cluster-preferred-endpoint-type {kind}");
+            // Redis 6 has no such setting, and always knows.
+            if node.try_ask::<()>(&command).is_err() {
+                return;
+            }
+        }
+        let url = cluster.url().replace("127.0.0.1", "localhost");
+        let limiter = patient().connect(&url).await.unwrap();
+        for subject in spread(20) {
+            assert_eq!(counted(&limiter, &subject).await, 0, "{kind}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_ping_leaves_the_overrides_where_they_are() {
+    let cluster = Cluster::start();
+    let limiter = cluster.limiter().await;
+    let redirects = || {
+        let told = cluster.masters().iter().map(|master| {
+            let stats: String = master.ask("INFO errorstats");
+            let moved = stats.lines().find_map(|line| line.strip_prefix("errorstat_MOVED:count="));
+            moved.map_or(0, |count| count.trim().parse::<u64>().unwrap())
+        });
+        told.sum::<u64>()
+    };
+    let ping_and_override = async || {
+        limiter.ping().await.unwrap();
+        limiter.override_policy("p").text("5 per 1h").allow_unknown().set().await.unwrap();
+    };
+    // Each new connection is tried, wherever it leads.
+    ping_and_override().await;
+    let before = redirects();
+    for _ in 0..3 {
+        ping_and_override().await;
+    }
+    assert_eq!(redirects(), before);
+}

@@ -1,0 +1,19 @@
+//! What a limiter answers, in the words of the model.
+
+use tallygate::{Check, Decision, Permit};
+use tallygate_tests::model::{Answer, Verdict};
+
+/// Decides a call.
+pub(crate) async fn answer(check: Check<'_>) -> (Answer, Option<Permit>) {
+    let decision = check.await.expect("the backend answers");
+    let standings = decision.report().iter().map(|rule| (rule.remaining().into(), rule.reset().as_micros())).collect();
+    let (verdict, permit) = match decision {
+        Decision::Allowed(permit) => (Verdict::Admitted, Some(permit)),
+        Decision::Denied(denial) => {
+            let wait = denial.retry_after().map(|wait| wait.as_micros());
+            let named = denial.rule().map(|rule| rule.position());
+            (named.map_or(Verdict::Banned(wait), |rule| Verdict::Denied(rule, wait)), None)
+        }
+    };
+    (Answer { verdict, standings }, permit)
+}

@@ -1,0 +1,105 @@
+//! What goes wrong with the list never concerns a call.
+
+use std::time::Duration;
+
+use tallygate::Limiter;
+use tallygate_tests::log::Log;
+use tallygate_tests::server::{Server, patient};
+use tallygate_tests::until::until_found;
+
+use super::{KEY, call, hourly, listing_limiter, read, stored};
+
+const SAID: &str = "could not be listed";
+
+/// Calls until the log says that the list is given up, and some more; returns what it says.
+async fn given_up(limiter: &Limiter, log: &Log) -> Vec<String> {
+    let policy = hourly("goes.on", 1_000_000);
+    let said = || log.lines().into_iter().filter(|line| line.contains(SAID)).collect::<Vec<_>>();
+    until_found("the log says it", async || {
+        assert!(call(limiter, &policy).await);
+        !said().is_empty()
+    })
+    .await;
+    for name in ["another", "a.third"] {
+        assert!(call(limiter, &hourly(name, 5)).await);
+    }
+    said()
+}
+
+#[tokio::test]
+async fn without_the_permission_calls_go_on_and_the_log_says_so_once() {
+    let (log, _listening) = Log::listen();
+    let server = Server::start();
+    server.ask::<()>("ACL SETUSER reader on >pass ~* +@all -hscan");
+    let url = server.url().replace("://", "://reader:pass@");
+    let limiter = patient().registry(true).connect(&url).await.unwrap();
+    let said = given_up(&limiter, &log).await;
+    assert!(said.len() == 1 && said[0].contains("it is not tried again"), "{said:?}");
+    // The script for decisions was sent once, and the one for the list.
+    assert_eq!((server.calls("eval"), stored(&server).len()), (2, 0));
+}
+
+#[tokio::test]
+async fn a_key_that_holds_something_else_stays_and_calls_go_on() {
+    let (log, _listening) = Log::listen();
+    let server = Server::start();
+    server.ask::<()>(&format!("SET {KEY} precious"));
+    let limiter = listing_limiter(&server).await;
+    let said = given_up(&limiter, &log).await;
+    assert!(said.len() == 1 && said[0].contains("WRONGTYPE"), "{said:?}");
+    assert_eq!(server.ask::<String>(&format!("GET {KEY}")), "precious");
+    assert!(limiter.registered_policies().await.unwrap_err().to_string().contains("WRONGTYPE"));
+}
+
+#[tokio::test]
+async fn a_server_that_is_full_for_a_while_gets_the_list_later() {
+    let server = Server::start();
+    let policy = hourly("full", 1);
+    assert!(call(&server.limiter().await, &policy).await);
+    let limiter = listing_limiter(&server).await;
+    server.ask::<()>("CONFIG SET maxmemory 1");
+    // A denial writes nothing, so it is decided.
+    for _ in 0..20 {
+        assert!(!call(&limiter, &policy).await);
+    }
+    until_found("an attempt has failed", async || {
+        assert!(!call(&limiter, &policy).await);
+        server.calls("hscan") > 0
+    })
+    .await;
+    assert_eq!(stored(&server).len(), 0);
+    server.ask::<()>("CONFIG SET maxmemory 0");
+    until_found("it is listed", async || {
+        assert!(!call(&limiter, &policy).await);
+        read(&limiter).await.find("full").is_some()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_away_while_policies_are_listed_fails_no_call_that_it_decides() {
+    let mut server = Server::start();
+    let limiter = patient().registry(true).deadline(Duration::from_millis(250)).connect(&server.url()).await.unwrap();
+    let policies = ["one", "two", "three"].map(|name| hourly(name, 1_000_000));
+    for policy in &policies {
+        assert!(call(&limiter, policy).await);
+        server.kill();
+        server.restart();
+        until_found("calls are decided again", async || {
+            limiter.check(policy, &tallygate::Subject::of("s")).await.is_ok()
+        })
+        .await;
+    }
+    // The server has lost what was listed before. Not all processes list it again in the same moment.
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(61)).await;
+    tokio::time::resume();
+    until_found("what was lost is listed again", async || {
+        for policy in &policies {
+            let _ = limiter.check(policy, &tallygate::Subject::of("s")).await;
+        }
+        let registered = limiter.registered_policies().await;
+        registered.is_ok_and(|registered| policies.iter().all(|policy| registered.find(policy.name()).is_some()))
+    })
+    .await;
+}

@@ -1,0 +1,136 @@
+//! Sentinels and clusters behind encrypted connections: all of their servers are reached by TLS, and none is trusted that no
+//! known authority vouches for.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+
+use std::time::Duration;
+
+use tallygate::{ErrorKind, Limiter, Policy, Rule, Subject, Tls};
+use tallygate_tests::cluster::Cluster;
+use tallygate_tests::proxy::Proxy;
+use tallygate_tests::sentinels::Sentinels;
+use tallygate_tests::server::patient;
+use tallygate_tests::tls::{Authority, TlsProxy};
+use tallygate_tests::until::until;
+
+fn policy() -> Policy {
+    Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(3_600))).build().unwrap()
+}
+
+async fn assert_decides(limiter: &Limiter, subject: &str) {
+    let subject = Subject::of(subject);
+    assert!(limiter.check(&policy(), &subject).await.unwrap().is_allowed());
+    assert!(!limiter.check(&policy(), &subject).await.unwrap().is_allowed());
+}
+
+async fn connect(url: &str, authority: &Authority) -> Result<Limiter, tallygate::Error> {
+    patient().tls(Tls::new().ca(authority.pem())).connect(url).await
+}
+
+/// Asserts that a limiter that knows only this authority refuses what is there, and names it and the remedy.
+async fn assert_refused(url: &str, authority: &Authority) {
+    let error = connect(url, authority).await.expect_err("nothing there is trusted");
+    assert_eq!(error.kind(), ErrorKind::Backend);
+    for word in ["`url`", "127.0.0.1", "UnknownIssuer", "`Tls::ca`"] {
+        assert!(error.to_string().contains(word), "`{word}` is missing in: {error}");
+    }
+}
+
+/// A primary and its replica behind proxies that encrypt, and sentinels that name the proxies.
+struct TlsSentinels {
+    all: Sentinels,
+    /// In front of the primary and its replica, of which the first in each pair encrypts.
+    _servers: [(TlsProxy, Proxy); 2],
+    sentinels: Vec<TlsProxy>,
+}
+
+impl TlsSentinels {
+    /// Starts them with certificates of an authority for the sentinels, and of another for the servers.
+    async fn start(of_sentinels: &Authority, of_servers: &Authority) -> Self {
+        let proxies = [Proxy::start(0).await, Proxy::start(0).await];
+        // Servers and sentinels do not encrypt among themselves.
+        let [primary, replica] = proxies.each_ref().map(|proxy| TlsProxy::start_for_both(proxy.port(), of_servers));
+        let encrypting = [primary.await, replica.await];
+        let ports = encrypting.each_ref().map(TlsProxy::port);
+        let all = Sentinels::start_announcing(ports, &proxies);
+        let mut sentinels = Vec::new();
+        for sentinel in all.sentinels() {
+            sentinels.push(TlsProxy::start(sentinel.port(), of_sentinels).await);
+        }
+        let [first, second] = encrypting;
+        let [behind_first, behind_second] = proxies;
+        Self { all, _servers: [(first, behind_first), (second, behind_second)], sentinels }
+    }
+
+    fn url(&self) -> String {
+        let url = Sentinels::url_of(self.sentinels.iter().map(TlsProxy::port));
+        url.replace("redis+", "rediss+")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_primary_that_sentinels_name_is_followed_by_tls() {
+    let authority = Authority::new("ours");
+    let servers = TlsSentinels::start(&authority, &authority).await;
+    let limiter = connect(&servers.url(), &authority).await.unwrap();
+    assert_decides(&limiter, "before").await;
+    assert!(servers.all.primary().calls("evalsha") > 0);
+
+    servers.all.fail_over();
+    until("a sentinel names the new primary", || servers.all.any_names_replica()).await;
+    until("the old primary follows the new one", || servers.all.has_handed_over()).await;
+    assert_decides(&limiter, "after").await;
+    assert!(servers.all.replica().calls("evalsha") > 0, "the new primary decides");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sentinels_and_primaries_of_another_authority_are_refused() {
+    let (ours, other) = (Authority::new("ours"), Authority::new("other"));
+    let servers = TlsSentinels::start(&ours, &other).await;
+    // Either the sentinels are not trusted, or the primary that they name is not.
+    assert_refused(&servers.url(), &other).await;
+    assert_refused(&servers.url(), &ours).await;
+    assert_eq!(servers.all.primary().calls("evalsha"), 0);
+}
+
+/// A cluster whose nodes are behind proxies that encrypt.
+struct TlsCluster {
+    all: Cluster,
+    proxies: [Proxy; 3],
+    encrypting: [TlsProxy; 3],
+}
+
+impl TlsCluster {
+    async fn start(authority: &Authority) -> Self {
+        let proxies = [Proxy::start(0).await, Proxy::start(0).await, Proxy::start(0).await];
+        let [a, b, c] = proxies.each_ref().map(|proxy| TlsProxy::start(proxy.port(), authority));
+        let encrypting = [a.await, b.await, c.await];
+        let all = Cluster::start_announcing(encrypting.each_ref().map(TlsProxy::port), &proxies);
+        Self { all, proxies, encrypting }
+    }
+
+    /// The URL with one node, from which the others are found.
+    fn url(&self) -> String {
+        format!("rediss+cluster://127.0.0.1:{}/", self.encrypting[0].port())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_nodes_of_a_cluster_are_reached_by_tls() {
+    let authority = Authority::new("ours");
+    let cluster = TlsCluster::start(&authority).await;
+    let limiter = connect(&cluster.url(), &authority).await.unwrap();
+    for subject in 0..20 {
+        assert_decides(&limiter, &subject.to_string()).await;
+    }
+    assert!(cluster.all.masters().iter().all(|master| master.calls("evalsha") > 0));
+    assert!(cluster.proxies.iter().all(|proxy| proxy.accepted() > 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_of_another_authority_is_refused() {
+    let (ours, other) = (Authority::new("ours"), Authority::new("other"));
+    let cluster = TlsCluster::start(&ours).await;
+    assert_refused(&cluster.url(), &other).await;
+    assert!(cluster.all.masters().iter().all(|master| master.calls("evalsha") == 0));
+}

@@ -1,0 +1,8 @@
+use tallygate::{Rejection, rate_limit};
+
+#[rate_limit(key = "{*}", rule(count = 10, per = "60s"))]
+async fn submit() -> Result<(), Rejection> {
+    Ok(())
+}
+
+fn main() {}

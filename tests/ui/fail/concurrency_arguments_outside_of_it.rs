@@ -1,0 +1,9 @@
+use tallygate::{Rejection, rate_limit};
+
+#[rate_limit(limit = 10, lease = "30s")]
+async fn export(user: &str) -> Result<(), Rejection> {
+    let _ = user;
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use tallygate::{Rejection, rate_limit};
+
+#[rate_limit(rule(count = 10, per = "60s", concurrency(limit = 10, lease = "30s")))]
+async fn export(user: &str) -> Result<(), Rejection> {
+    let _ = user;
+    Ok(())
+}
+
+fn main() {}

@@ -1,9 +1,0 @@
-use tallygate::{Rejection, rate_limit};
-
-#[rate_limit(rule(count = 10, per = "60s"), message = "{@remaining} left")]
-async fn send_code(phone: &str) -> Result<(), Rejection> {
-    let _ = phone;
-    Ok(())
-}
-
-fn main() {}

@@ -1,0 +1,61 @@
+//! What a command answers: to people, and to scripts.
+
+use serde_json::Value;
+
+use crate::failure::Exit;
+
+/// What a command answers.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// For people.
+    pub(crate) text: String,
+    /// For scripts.
+    pub(crate) json: Value,
+    pub(crate) exit: Exit,
+}
+
+impl Answer {
+    /// An answer of a command that is done.
+    pub(crate) fn done(text: impl Into<String>, json: Value) -> Self {
+        Self { text: text.into(), json, exit: Exit::Done }
+    }
+
+    /// The same answer, with what it tells a script.
+    pub(crate) fn with_exit(self, exit: Exit) -> Self {
+        Self { exit, ..self }
+    }
+
+    pub(crate) fn as_text(&self) -> String {
+        let text = printable(&self.text);
+        if text.is_empty() || text.ends_with('\n') { text } else { text + "\n" }
+    }
+
+    pub(crate) fn as_json(&self) -> String {
+        format!("{:#}\n", self.json)
+    }
+}
+
+/// Returns the text as a terminal may show it: names and subjects that others have chosen control nothing there.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() && character != '\n' {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_controls_no_terminal() {
+        assert_eq!(printable("sms\u{1b}[2J\r é\n"), "sms\\u{1b}[2J\\r é\n");
+        assert_eq!(Answer::done("one", Value::Null).as_text(), "one\n");
+        assert_eq!(Answer::done("", Value::Null).as_text(), "");
+    }
+}

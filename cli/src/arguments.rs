@@ -1,0 +1,97 @@
+//! The words of the command line.
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::answer::Answer;
+use crate::commands::ban::Ban;
+use crate::commands::check::Check;
+use crate::commands::completions::Completions;
+use crate::commands::doctor::Doctor;
+use crate::commands::overriding::Override;
+use crate::commands::peek::Peek;
+use crate::commands::policies::Policies;
+use crate::commands::reset::Reset;
+use crate::commands::simulate::Simulate;
+use crate::commands::top::Top;
+use crate::commands::unban::Unban;
+use crate::connection::Connection;
+use crate::failure::Failure;
+
+/// Shows and changes rate limits while they run: who is limited, by which rule, and what other limits would do
+#[derive(Debug, Parser)]
+#[command(name = "tallygate", version, max_term_width = 100, after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+
+    /// Print JSON, for scripts
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(flatten)]
+    connection: Connection,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  export TALLYGATE_URL=redis://127.0.0.1/
+  tallygate policies
+  tallygate peek sms.send 13800000000
+  tallygate check limits.toml
+
+Exit codes:
+  0  done; the answer is yes: admitted, no mistakes, no problems
+  1  the answer is no: denied, mistakes, problems
+  2  the command cannot be carried out as it is written
+  3  the server cannot be reached, or cannot answer now
+  4  the server refuses: a password, a permission, a key that is no tally";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Policies(Policies),
+    Peek(Peek),
+    Top(Top),
+    Reset(Reset),
+    Ban(Ban),
+    Unban(Unban),
+    Override(Override),
+    Check(Check),
+    Simulate(Simulate),
+    Doctor(Doctor),
+    Completions(Completions),
+}
+
+impl Arguments {
+    /// Carries the command out.
+    pub(crate) async fn run(&self) -> Result<Answer, Failure> {
+        let connection = &self.connection;
+        match &self.command {
+            Command::Policies(command) => command.run(connection).await,
+            Command::Peek(command) => command.run(connection, self.json).await,
+            Command::Top(command) => command.run(connection).await,
+            Command::Reset(command) => command.run(connection).await,
+            Command::Ban(command) => command.run(connection).await,
+            Command::Unban(command) => command.run(connection).await,
+            Command::Override(command) => command.run(connection).await,
+            Command::Check(command) => command.run(),
+            Command::Simulate(command) => command.run(),
+            Command::Doctor(command) => command.run(connection).await,
+            Command::Completions(command) => Ok(command.run(Self::command())),
+        }
+    }
+
+    /// Whether the answer is for a script.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_fit_together() {
+        Arguments::command().debug_assert();
+    }
+}

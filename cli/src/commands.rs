@@ -1,0 +1,13 @@
+//! The commands, one file each.
+
+pub(crate) mod ban;
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod overriding;
+pub(crate) mod peek;
+pub(crate) mod policies;
+pub(crate) mod reset;
+pub(crate) mod simulate;
+pub(crate) mod top;
+pub(crate) mod unban;

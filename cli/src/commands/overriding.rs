@@ -1,0 +1,196 @@
+//! `tallygate override`: other rules, while everything runs.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Value, json};
+use tallygate::{Override as Listed, OverrideBuilder, Rule, RuleId, Subject};
+
+use crate::answer::Answer;
+use crate::confirmation::Confirmation;
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::fleet::Fleet;
+use crate::table::Table;
+use crate::{duration, overrides, subject};
+
+/// Let other rules decide in every process, until they expire or are cleared; asks first
+///
+/// The rules are written like `100 per 1h, 1000 per 1d`. They replace all rules of the policy on its main subject, or one of
+/// them with `--rule`. Every process goes by them within about a second. An override that there is for the same subjects is
+/// replaced as a whole, also where it is of another rule.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Override {
+    /// The name of the policy
+    #[arg(required_unless_present = "list")]
+    policy: Option<String>,
+
+    /// The rules that are to decide; a count of 0 admits nothing
+    #[arg(required_unless_present_any = ["list", "clear"], conflicts_with_all = ["list", "clear"])]
+    rules: Option<String>,
+
+    /// Replace one rule alone: its name, or its position
+    #[arg(long, value_name = "RULE", requires = "rules")]
+    rule: Option<String>,
+
+    /// For one subject alone, as `top` prints it: sms:13800000000
+    #[arg(long, value_name = "SUBJECT")]
+    subject: Option<String>,
+
+    /// For the rules with a key of their own, by their label
+    #[arg(long, value_name = "LABEL")]
+    on: Option<String>,
+
+    /// For how long; until it is cleared unless it is said
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse, requires = "rules")]
+    holds: Option<Duration>,
+
+    /// List what is in force, of one policy or of all
+    #[arg(long, conflicts_with_all = ["clear", "rule", "subject", "on", "holds"])]
+    list: bool,
+
+    /// Let the policy decide by its own rules again
+    #[arg(long)]
+    clear: bool,
+
+    /// Also where no process has listed such a policy or rule
+    #[arg(long, requires = "rules")]
+    allow_unknown: bool,
+
+    #[command(flatten)]
+    confirmation: Confirmation,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tallygate override sms.send '100 per 1h' --for 2h --yes
+  tallygate override sms.send '50 per 1d' --rule daily --yes
+  tallygate override sms.send '20 per 1h' --subject sms:13800000000 --yes
+  tallygate override --list
+  tallygate override sms.send --clear --yes";
+
+impl Override {
+    pub(crate) async fn run(&self, connection: &Connection) -> Result<Answer, Failure> {
+        let fleet = Fleet::connect(connection).await?;
+        match (&self.policy, &self.rules) {
+            (Some(policy), Some(rules)) => self.set(&fleet, policy, rules).await,
+            (Some(policy), None) if self.clear => self.clear(&fleet, policy).await,
+            (only, _) => list(&fleet, only.as_deref()).await,
+        }
+    }
+
+    async fn set(&self, fleet: &Fleet, policy: &str, rules: &str) -> Result<Answer, Failure> {
+        // While they live, the library knows their names and rules, and refuses others.
+        let known = fleet.build_all();
+        if !self.allow_unknown && fleet.registered().find(policy).is_none() {
+            return Err(fleet.unknown(policy));
+        }
+        let new = self.with_rules(self.target(fleet, policy)?, rules)?;
+        let new = if self.allow_unknown { new.allow_unknown() } else { new };
+        let old = self.target(fleet, policy)?.get().await?;
+        let which = self.rule.as_ref().map(|rule| format!("rule {rule} of ")).unwrap_or_default();
+        let time = self.holds.map(|time| format!(" for {}", duration::shown(time))).unwrap_or_default();
+        let replaced = old.as_ref().map(|old| format!(", in place of the override `{old}`")).unwrap_or_default();
+        let question = format!("Let `{rules}` decide in place of {which}{}{time}{replaced}?", self.shown(policy));
+        self.confirmation.ask(&question)?;
+        new.set().await?;
+        drop(known);
+        let set = self.target(fleet, policy)?.get().await?;
+        let text = set.as_ref().map_or_else(|| "it is over already".to_owned(), ToString::to_string);
+        let json = json!({ "set": set.as_ref().map(overrides::json), "replaced": old.as_ref().map(overrides::json) });
+        Ok(Answer::done(format!("{} is overridden: {text}{replaced}", self.shown(policy)), json))
+    }
+
+    async fn clear(&self, fleet: &Fleet, policy: &str) -> Result<Answer, Failure> {
+        let shown = self.shown(policy);
+        // One that cannot be read, and one of too many, is not known. Clearing is what mends that.
+        let old = self.target(fleet, policy)?.get().await.ok().flatten();
+        let known = old.as_ref().map(|old| format!(" `{old}`")).unwrap_or_default();
+        self.confirmation.ask(&format!("Clear the override{known} of {shown}?"))?;
+        if !self.target(fleet, policy)?.clear().await? {
+            check_spelling(fleet, policy, self.on.as_deref()).await?;
+            return Ok(Answer::done(format!("nothing overrides {shown}"), json!({ "cleared": null })));
+        }
+        let cleared = old.as_ref().map_or_else(|| self.unread(policy), overrides::json);
+        Ok(Answer::done(format!("{shown} decides by its own rules again"), json!({ "cleared": cleared })))
+    }
+
+    /// An override whose rules are not known, for scripts.
+    fn unread(&self, policy: &str) -> Value {
+        let (label, subject) = (&self.on, &self.subject);
+        json!({ "policy": policy, "label": label, "subject": subject, "rules": null, "expires_in_ms": null })
+    }
+
+    /// Which override it is about.
+    fn target<'a>(&self, fleet: &'a Fleet, policy: &str) -> Result<OverrideBuilder<'a>, Failure> {
+        let mut target = fleet.limiter.override_policy(policy);
+        if let Some(label) = &self.on {
+            target = target.on(label);
+        }
+        if let Some(subject) = &self.subject {
+            target = target.subject(&Subject::from_rendered(subject)?);
+        }
+        Ok(target)
+    }
+
+    fn with_rules<'a>(&self, target: OverrideBuilder<'a>, rules: &str) -> Result<OverrideBuilder<'a>, Failure> {
+        let target = match &self.rule {
+            None => target.text(rules),
+            Some(id) => {
+                let rule: Rule = rules.parse().map_err(|mistake| Failure::usage(format!("{mistake}")))?;
+                let id = id.parse().map_or_else(|_| RuleId::Name(id.clone()), RuleId::Position);
+                target.rule(id, rule)
+            }
+        };
+        Ok(self.holds.into_iter().fold(target, OverrideBuilder::expires_in))
+    }
+
+    /// What is overridden, in words.
+    fn shown(&self, policy: &str) -> String {
+        let label = self.on.as_ref().map(|label| format!(" on {label}")).unwrap_or_default();
+        let subject = self.subject.as_ref().map(|subject| format!(" for {subject}")).unwrap_or_default();
+        format!("{policy}{label}{subject}")
+    }
+}
+
+async fn list(fleet: &Fleet, only: Option<&str>) -> Result<Answer, Failure> {
+    let all = fleet.limiter.overrides().await?;
+    let meant: Vec<_> = all.iter().filter(|one| only.is_none_or(|name| one.policy() == name)).collect();
+    let mut table = Table::default();
+    for one in &meant {
+        table.push(row(one));
+    }
+    let text = match only {
+        Some(policy) if meant.is_empty() => {
+            check_spelling(fleet, policy, None).await?;
+            format!("no override of {policy} is in force")
+        }
+        None if meant.is_empty() => "no override is in force".to_owned(),
+        _ => table.text(),
+    };
+    let overrides: Vec<_> = meant.into_iter().map(overrides::json).collect();
+    Ok(Answer::done(text, json!({ "overrides": overrides })))
+}
+
+/// Fails where neither a process nor an override has that name, or that label: it is probably misspelt.
+async fn check_spelling(fleet: &Fleet, policy: &str, label: Option<&str>) -> Result<(), Failure> {
+    let all = fleet.limiter.overrides().await?;
+    let mut own = all.iter().filter(|one| one.policy() == policy);
+    match (fleet.registered().find(policy), label) {
+        (None, _) if own.next().is_none() => Err(fleet.unknown(policy)),
+        (Some(described), Some(label)) => {
+            let is_known = described.subjects().any(|subject| subject.label() == label);
+            let is_known = is_known || own.any(|one| one.label() == Some(label));
+            if is_known { Ok(()) } else { Err(Fleet::unknown_label(described, label)) }
+        }
+        _ => Ok(()),
+    }
+}
+
+fn row(one: &Listed) -> [String; 4] {
+    let subject = one.subject().map(ToString::to_string);
+    let subject = subject.as_deref().map_or("every subject", subject::name).to_owned();
+    let label = one.label().map(|label| format!("on {label}")).unwrap_or_default();
+    [one.policy().to_owned(), label, subject, one.to_string()]
+}

@@ -1,0 +1,104 @@
+//! `tallygate peek`: where somebody stands.
+
+mod standing;
+
+use std::time::Duration;
+
+use clap::Args;
+use tallygate::Override;
+
+use self::standing::Standing;
+use crate::answer::Answer;
+use crate::connection::Connection;
+use crate::duration;
+use crate::failure::{Exit, Failure};
+use crate::fleet::{Fleet, Listed};
+use crate::screen::{Screen, Wish};
+use crate::subject::Who;
+
+/// Show whether a call would be admitted, and where every rule stands; nothing is counted
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Peek {
+    /// The name of the policy
+    policy: String,
+
+    #[command(flatten)]
+    who: Who,
+
+    /// The weight of the call
+    #[arg(long, default_value_t = 1)]
+    cost: u64,
+
+    /// Show it again and again, until `q` is pressed
+    #[arg(long)]
+    watch: bool,
+
+    /// How long to wait before it is shown again: 50ms at least
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration::parse, requires = "watch")]
+    every: Duration,
+}
+
+/// The shortest wait: each look asks the server.
+const SHORTEST: Duration = Duration::from_millis(50);
+
+const EXAMPLES: &str = "\
+Examples:
+  tallygate peek sms.send 13800000000
+  tallygate peek sms.send --subject sms:13800000000 --json
+  tallygate peek sms.send 13800000000 --watch
+
+The exit code is 0 if the call would be admitted, and 1 if not.";
+
+impl Peek {
+    pub(crate) async fn run(&self, connection: &Connection, is_json: bool) -> Result<Answer, Failure> {
+        if self.watch && is_json {
+            return Err(Failure::usage("`--watch` is for people; leave `--json` out"));
+        }
+        if self.every < SHORTEST {
+            return Err(Failure::usage("`--every` must be at least 50ms, like `--every 1s`"));
+        }
+        let fleet = Fleet::connect(connection).await?;
+        let listed = fleet.find(&self.policy)?;
+        if self.watch {
+            self.watch(&fleet, &listed, connection).await
+        } else {
+            self.look(&fleet, &listed, connection).await
+        }
+    }
+
+    async fn look(&self, fleet: &Fleet, listed: &Listed<'_>, connection: &Connection) -> Result<Answer, Failure> {
+        let subjects = self.who.subjects(fleet, listed, connection)?;
+        let decision = subjects.check(&fleet.limiter, &listed.policy).cost(self.cost).peek().report().await?;
+        let overrides = fleet.limiter.overrides().await?;
+        let is_meant = |one: &&Override| {
+            let subject = match one.label() {
+                None => Some(subjects.main()),
+                Some(label) => subjects.others().find(|(known, _)| *known == label).map(|(_, subject)| subject),
+            };
+            one.policy() == self.policy && one.subject().is_none_or(|only| Some(only) == subject)
+        };
+        let overrides: Vec<_> = overrides.iter().filter(is_meant).collect();
+        let exit = if decision.is_allowed() { Exit::Done } else { Exit::No };
+        let standing = Standing { listed, subjects: &subjects, decision: &decision, overrides: &overrides };
+        Ok(Answer::done(standing.text(), standing.json()).with_exit(exit))
+    }
+
+    /// Shows it until a key is pressed. While the server is away, that is shown.
+    async fn watch(&self, fleet: &Fleet, listed: &Listed<'_>, connection: &Connection) -> Result<Answer, Failure> {
+        // A mistake in the words shows at once.
+        self.look(fleet, listed, connection).await?;
+        let screen = Screen::open()?;
+        loop {
+            let text = match self.look(fleet, listed, connection).await {
+                Ok(answer) => answer.as_text(),
+                Err(failure) => format!("{}\n", failure.text().unwrap_or_default()),
+            };
+            let every = duration::shown(self.every);
+            screen.show(&format!("{}\n{text}\nevery {every}; q quits\n", self.policy))?;
+            if screen.wish_within(self.every).await? == Wish::Quit {
+                return Ok(Answer::done("", serde_json::Value::Null));
+            }
+        }
+    }
+}

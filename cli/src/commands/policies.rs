@@ -1,0 +1,121 @@
+//! `tallygate policies`: what limits there are.
+
+use std::time::SystemTime;
+
+use clap::Args;
+use serde_json::{Value, json};
+use tallygate::admin::{RegisteredPolicy, Unreadable};
+use tallygate::{Ban, Override, Rule};
+
+use crate::answer::Answer;
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::fleet::Fleet;
+use crate::table::Table;
+use crate::{duration, overrides};
+
+/// List the policies that processes have used within a week: keys, rules, and what overrides them
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Policies {}
+
+const EXAMPLES: &str = "\
+Examples:
+  tallygate policies
+  tallygate policies --prefix shop --json";
+
+impl Policies {
+    pub(crate) async fn run(&self, connection: &Connection) -> Result<Answer, Failure> {
+        let fleet = Fleet::connect(connection).await?;
+        let all = fleet.limiter.overrides().await?;
+        let registered = fleet.registered();
+        let mut table = Table::default();
+        let mut policies = Vec::new();
+        for policy in registered.policies() {
+            let own: Vec<_> = all.iter().filter(|one| one.policy() == policy.name()).collect();
+            table.push([policy.name().to_owned(), keys(policy), rules(policy), overridden(&own)]);
+            policies.push(json_of(policy, &own));
+        }
+        let mut text = table.text();
+        if registered.policies().is_empty() {
+            text += &fleet.nothing_listed();
+            text.push('\n');
+        }
+        let other = |other: &Unreadable| format!("{} is listed by another version: {}\n", other.name(), other.reason());
+        text.extend(registered.unreadable().iter().map(other));
+        let unreadable = registered.unreadable().iter();
+        let unreadable: Vec<_> =
+            unreadable.map(|other| json!({ "name": other.name(), "reason": other.reason() })).collect();
+        Ok(Answer::done(text, json!({ "policies": policies, "unreadable": unreadable })))
+    }
+}
+
+/// The key of the main subject, then those of others.
+fn keys(policy: &RegisteredPolicy) -> String {
+    let main = policy.has_main_subject().then(|| match policy.key() {
+        Some("") => "everyone",
+        Some(key) => key,
+        None => "?",
+    });
+    let others = policy.subjects().map(|subject| subject.key().unwrap_or(subject.label()));
+    main.into_iter().chain(others).collect::<Vec<_>>().join(" · ")
+}
+
+fn rules(policy: &RegisteredPolicy) -> String {
+    let rule = |(position, rule): (usize, &Rule)| match policy.label_of(position) {
+        Some(label) => format!("{rule} on {label}"),
+        None => rule.to_string(),
+    };
+    let rules = policy.rules().iter().enumerate().map(rule);
+    let ban = policy.ban().map(|ban| {
+        let [within, duration] = [ban.within(), ban.duration()].map(duration::shown);
+        format!("ban of {duration} for {} denials in {within}", ban.denials())
+    });
+    let shadow = policy.is_shadow().then(|| "shadow".to_owned());
+    rules.chain(ban).chain(shadow).collect::<Vec<_>>().join(" · ")
+}
+
+fn overridden(own: &[&Override]) -> String {
+    let text = |one: &&Override| {
+        let (label, subject) = (one.label(), one.subject().map(ToString::to_string));
+        let label = label.map(|label| format!(" on {label}")).unwrap_or_default();
+        let subject = subject.map(|subject| format!(" for {subject}")).unwrap_or_default();
+        format!("{one}{label}{subject}")
+    };
+    match own {
+        [] => "override: none".to_owned(),
+        some => format!("override: {}", some.iter().map(text).collect::<Vec<_>>().join(" · ")),
+    }
+}
+
+fn json_of(policy: &RegisteredPolicy, own: &[&Override]) -> Value {
+    let rule = |(position, rule): (usize, &Rule)| {
+        json!({
+            "position": position,
+            "name": rule.name(),
+            "rule": rule.to_string(),
+            "label": policy.label_of(position),
+        })
+    };
+    let subjects = policy.subjects().map(|subject| json!({ "label": subject.label(), "key": subject.key() }));
+    let seen = policy.seen().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    json!({
+        "name": policy.name(),
+        "key": policy.key(),
+        "subjects": subjects.collect::<Vec<_>>(),
+        "rules": policy.rules().iter().enumerate().map(rule).collect::<Vec<_>>(),
+        "ban": policy.ban().map(json_of_ban),
+        "shadow": policy.is_shadow(),
+        "version": policy.version(),
+        "seen": seen.as_secs(),
+        "overrides": own.iter().map(|one| overrides::json(one)).collect::<Vec<_>>(),
+    })
+}
+
+fn json_of_ban(ban: Ban) -> Value {
+    json!({
+        "denials": ban.denials(),
+        "within_ms": duration::ms(ban.within()),
+        "duration_ms": duration::ms(ban.duration()),
+    })
+}

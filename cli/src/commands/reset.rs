@@ -1,0 +1,68 @@
+//! `tallygate reset`: lets somebody start again.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::answer::Answer;
+use crate::confirmation::Confirmation;
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::fleet::Fleet;
+use crate::subject::{self, Who};
+
+/// Forget what somebody has done under a policy, a ban included; asks first
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Reset {
+    /// The name of the policy
+    policy: String,
+
+    #[command(flatten)]
+    who: Who,
+
+    /// Also forget what its other subjects have done, which others may share
+    #[arg(long)]
+    all: bool,
+
+    #[command(flatten)]
+    confirmation: Confirmation,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tallygate reset sms.send 13800000000 --yes
+  tallygate reset sms.send --subject sms:13800000000 --yes";
+
+impl Reset {
+    pub(crate) async fn run(&self, connection: &Connection) -> Result<Answer, Failure> {
+        if self.who.has_others() && !self.all {
+            return Err(Failure::usage(
+                "`--on` says other subjects, which are left alone; write `--all`, or leave it out",
+            ));
+        }
+        let fleet = Fleet::connect(connection).await?;
+        let listed = fleet.find(&self.policy)?;
+        let policy = &self.policy;
+        let has_main = listed.described.has_main_subject();
+        if !has_main && !self.all {
+            return Err(Failure::usage(format!(
+                "the policy `{policy}` counts no main subject; write `--all` to forget what its other subjects have done"
+            )));
+        }
+        let subjects = if self.all {
+            self.who.subjects(&fleet, &listed, connection)?
+        } else {
+            self.who.main.subjects(&fleet, &listed, connection)?
+        };
+        let main = has_main.then(|| subjects.main());
+        let others = subjects.others().filter(|_| self.all).map(|(_, subject)| subject);
+        let names: Vec<_> = main.into_iter().chain(others).map(ToString::to_string).collect();
+        let shown = names.iter().map(|subject| subject::name(subject)).collect::<Vec<_>>().join(", ");
+        self.confirmation.ask(&format!("Forget what {shown} has done under {policy}?"))?;
+        let check = subjects.check(&fleet.limiter, &listed.policy);
+        let reset = if self.all { check.reset_all().await } else { check.reset().await };
+        reset?;
+        let json = json!({ "policy": policy, "reset": names });
+        Ok(Answer::done(format!("{shown} starts again under {policy}"), json))
+    }
+}

@@ -1,0 +1,163 @@
+//! `tallygate simulate`: what limits would have decided.
+
+mod calls;
+mod json;
+mod picture;
+mod rows;
+mod text;
+
+use std::fs::{self, File};
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tallygate::Policy;
+use tallygate::simulation::{Comparison, CsvTrace, Simulation, TraceError};
+
+use self::calls::Calls;
+use self::picture::Picture;
+use self::rows::Rows;
+use crate::answer::Answer;
+use crate::commands::check::read_sound;
+use crate::failure::Failure;
+use crate::spelling;
+
+/// Decide calls of the past by the limits of a file, with the engine that decides real calls
+///
+/// The calls are text in columns (CSV) whose first line names the columns: `time` (RFC 3339, or seconds since 1970), `subject`
+/// (any text; without it, all calls are of one subject), `cost` (1 unless it is said), and `subject:KEY` for rules with a
+/// `key` of their own. They are in the order of time.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Simulate {
+    /// The file with the limits
+    limits: PathBuf,
+
+    /// The name of the policy
+    policy: String,
+
+    /// The file with the calls; without it, or with `-`, stdin
+    #[arg(value_name = "CALLS")]
+    calls: Option<PathBuf>,
+
+    /// Compare with the limits of this file, which would take the place of the first
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
+
+    /// Draw what was decided over time, as a picture
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    /// Leave out rows that are no calls, and say so, instead of stopping at the first
+    #[arg(long)]
+    skip_bad_rows: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tallygate simulate limits.toml sms.send < calls.csv
+  tallygate simulate limits.toml sms.send calls.csv --svg decided.svg
+  tallygate simulate limits.toml sms.send calls.csv --compare other.toml
+  tallygate simulate limits.toml sms.send calls.csv --skip-bad-rows --json";
+
+impl Simulate {
+    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+        let policy = self.policy_of(&self.limits)?;
+        let other = self.compare.as_deref().map(|file| self.policy_of(file)).transpose()?;
+        let calls = self.open()?;
+        let mut rows = Rows::new(self.skip_bad_rows, calls.way());
+        let trace = CsvTrace::new(calls).map_err(|mistake| self.mistaken(&mistake))?;
+        match other {
+            None => self.simulate(&policy, trace, &mut rows),
+            Some(other) => self.compare(&policy, &other, trace, &mut rows),
+        }
+    }
+
+    fn simulate(&self, policy: &Policy, trace: Trace, rows: &mut Rows) -> Result<Answer, Failure> {
+        let mut simulation = Simulation::new(policy);
+        let mut picture = Picture::new(&self.policy, 1);
+        for call in trace {
+            let decided = rows.decide(call, |call| Ok([simulation.call(call)?.is_allowed()]));
+            if let Some((at, decided)) = decided.map_err(|mistake| self.mistaken(&mistake))? {
+                picture.add(at, &decided);
+            }
+        }
+        self.draw(&picture)?;
+        let (summary, skipped) = (simulation.summary(), rows.skipped());
+        Ok(Answer::done(text::of_one(summary, skipped), json::of_one(&self.policy, summary, skipped)))
+    }
+
+    fn compare(&self, policy: &Policy, other: &Policy, trace: Trace, rows: &mut Rows) -> Result<Answer, Failure> {
+        let mut comparison = Comparison::new(policy, other);
+        let mut picture = Picture::new(&self.policy, 2);
+        for call in trace {
+            let decided = rows.decide(call, |call| {
+                let (before, after) = comparison.call(call)?;
+                Ok([before.is_allowed(), after.is_allowed()])
+            });
+            if let Some((at, decided)) = decided.map_err(|mistake| self.mistaken(&mistake))? {
+                picture.add(at, &decided);
+            }
+        }
+        self.draw(&picture)?;
+        let text = text::of_two(&self.file_names(), &comparison, rows.skipped());
+        Ok(Answer::done(text, json::of_two(&self.policy, &comparison, rows.skipped())))
+    }
+
+    /// Reads a policy from a file.
+    fn policy_of(&self, file: &Path) -> Result<Policy, Failure> {
+        let policies = read_sound(file)?;
+        let name = &self.policy;
+        policies.policy(name).ok_or_else(|| {
+            let (file, known): (_, Vec<_>) = (file.display(), policies.names().collect());
+            Failure::usage(if known.contains(&&**name) {
+                format!("{file} has no rules of the policy `{name}`")
+            } else {
+                format!("{file} has no policy `{name}`{}", spelling::remedy(name, known))
+            })
+        })
+    }
+
+    fn open(&self) -> Result<Calls, Failure> {
+        match self.calls.as_deref().filter(|file| file.as_os_str() != "-") {
+            Some(file) => {
+                let opened = File::open(file);
+                let opened =
+                    opened.map_err(|error| Failure::usage(format!("{} cannot be read: {error}", file.display())));
+                Ok(Calls::of_file(opened?))
+            }
+            None if io::stdin().is_terminal() => {
+                Err(Failure::usage("there are no calls; name their file, or write `< calls.csv`"))
+            }
+            None => Ok(Calls::of_stdin()),
+        }
+    }
+
+    fn draw(&self, picture: &Picture) -> Result<(), Failure> {
+        let Some(file) = &self.svg else { return Ok(()) };
+        let drawn = picture.svg(&self.file_names());
+        fs::write(file, drawn).map_err(|error| Failure::usage(format!("{} cannot be written: {error}", file.display())))
+    }
+
+    /// The files with the limits, as they stand over what each decides.
+    fn file_names(&self) -> Vec<String> {
+        [Some(&self.limits), self.compare.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(|file| file.display().to_string())
+            .collect()
+    }
+
+    fn mistaken(&self, mistake: &TraceError) -> Failure {
+        let trace = self.calls.as_ref().map_or("the calls".to_owned(), |file| file.display().to_string());
+        let remedy = if mistake.line().is_some_and(|line| line > 1) && !self.skip_bad_rows {
+            "; `--skip-bad-rows` leaves out such rows"
+        } else {
+            ""
+        };
+        Failure::usage(format!("{trace}: {mistake}{remedy}"))
+    }
+}
+
+/// The calls of a file.
+type Trace = CsvTrace<Calls>;

@@ -1,0 +1,69 @@
+//! The rows of a file of calls: what becomes of those that are none.
+
+use std::io::{self, Write};
+use std::time::SystemTime;
+
+use tallygate::simulation::{Call, TraceError, TraceErrorKind};
+
+use crate::answer::printable;
+use crate::commands::simulate::calls::Way;
+use crate::progress::Progress;
+
+/// A call of the file, or why a row is none.
+type Row = Result<Call, TraceError>;
+
+/// The most rows that are named one by one.
+const MOST_NAMED: u64 = 10;
+
+/// The rows that were read so far.
+pub(super) struct Rows {
+    skips: bool,
+    skipped: u64,
+    progress: Progress,
+    way: Way,
+}
+
+impl Rows {
+    /// Stops at a row that is no call, or skips it.
+    pub(super) fn new(skips: bool, way: Way) -> Self {
+        Self { skips, skipped: 0, progress: Progress::of("calls"), way }
+    }
+
+    /// Returns how many rows were left out.
+    pub(super) fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Decides the call of a row, and returns its time and what was decided; `None` if the row is left out.
+    ///
+    /// # Errors
+    ///
+    /// The row is no call, or cannot be decided, and such rows are not left out.
+    pub(super) fn decide<T>(
+        &mut self,
+        row: Row,
+        decide: impl FnOnce(&Call) -> Result<T, TraceError>,
+    ) -> Result<Option<(SystemTime, T)>, TraceError> {
+        self.progress.count(|| self.way.share());
+        match row.and_then(|call| Ok((call.at(), decide(&call)?))) {
+            Ok(decided) => Ok(Some(decided)),
+            // What cannot be read has no next row.
+            Err(mistake) if self.skips && mistake.kind() != TraceErrorKind::Read => {
+                self.skip(&mistake);
+                Ok(None)
+            }
+            Err(mistake) => Err(mistake),
+        }
+    }
+
+    fn skip(&mut self, mistake: &TraceError) {
+        self.skipped += 1;
+        let text = match self.skipped {
+            ..=MOST_NAMED => printable(&mistake.to_string()),
+            number if number == MOST_NAMED + 1 => "more rows are left out".to_owned(),
+            _ => return,
+        };
+        // Where nobody reads it, the number of rows is still in the answer.
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+}

@@ -1,0 +1,50 @@
+//! What was decided, for people.
+
+use tallygate::simulation::{Comparison, Denials, Summary};
+
+use crate::duration;
+use crate::number::{counted, grouped};
+use crate::table::Table;
+
+/// `9,214 of 10,000 admitted; denied: rule 0 771, rule 2 15; longest wait 21h`.
+pub(super) fn of_one(summary: &Summary, skipped: u64) -> String {
+    format!("{}\n{}", line(summary), left_out(skipped))
+}
+
+/// The line of each file, and what they decide differently.
+pub(super) fn of_two(files: &[String], comparison: &Comparison, skipped: u64) -> String {
+    let mut table = Table::default();
+    for (file, summary) in files.iter().zip([comparison.before(), comparison.after()]) {
+        table.push([file.clone(), line(summary)]);
+    }
+    let changes = [("newly denied", comparison.newly_denied()), ("newly admitted", comparison.newly_admitted())];
+    for (change, denials) in changes {
+        let reasons = reasons(denials);
+        let by = if reasons.is_empty() { String::new() } else { format!(": {reasons}") };
+        table.push([change.to_owned(), format!("{}{by}", counted(denials.total(), "call"))]);
+    }
+    table.text() + &left_out(skipped)
+}
+
+fn line(summary: &Summary) -> String {
+    let admitted = format!("{} of {} admitted", grouped(summary.admitted()), grouped(summary.calls()));
+    let denied = (summary.denied() > 0).then(|| format!("denied: {}", reasons(summary.denials())));
+    let wait = summary.longest_wait().map(|wait| format!("longest wait {}", duration::shown(wait)));
+    let never = (summary.never() > 0).then(|| format!("never admitted: {}", grouped(summary.never())));
+    let parts = [Some(admitted), denied, wait, never];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// `rule 0 771, rule 2 (daily) 15`.
+fn reasons(denials: &Denials) -> String {
+    let rules = denials.rules().enumerate().map(|(position, (rule, number))| {
+        let name = rule.name().map(|name| format!(" ({name})")).unwrap_or_default();
+        (format!("rule {position}{name}"), number)
+    });
+    let all = rules.chain([("ban".to_owned(), denials.by_ban())]).filter(|(_, number)| *number > 0);
+    all.map(|(reason, number)| format!("{reason} {}", grouped(number))).collect::<Vec<_>>().join(", ")
+}
+
+fn left_out(skipped: u64) -> String {
+    if skipped == 0 { String::new() } else { format!("{} left out\n", counted(skipped, "row")) }
+}

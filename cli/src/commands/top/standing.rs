@@ -1,0 +1,215 @@
+//! Where a subject stands among others.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tallygate::{Decision, Denial, RejectionKind, RuleStatus, Subject};
+
+use crate::commands::top::order::By;
+use crate::table::Table;
+use crate::{duration, number, subject};
+
+/// How much of one rule a subject has used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Share {
+    position: usize,
+    rule: String,
+    used: u64,
+    limit: u64,
+    /// Whether what is used are calls under way.
+    is_concurrency: bool,
+}
+
+/// Where a subject stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Standing {
+    subject: String,
+    /// How much it has used of the rule of which it has used most, in thousandths.
+    share: u64,
+    rules: Vec<Share>,
+    /// Why it is denied, if it is.
+    denied: Option<RejectionKind>,
+    /// How long it is denied, at most for calls under way; `None` if it is not, or for good.
+    wait: Option<Duration>,
+}
+
+impl Standing {
+    /// Reads what a peek says of a subject, by the rules that count it.
+    pub(super) fn of(subject: &Subject, decision: &Decision, counts_it: impl Fn(usize) -> bool) -> Self {
+        let denial = match decision {
+            Decision::Denied(denial) => {
+                Some(denial).filter(|denial| denial.rule().is_none_or(|rule| counts_it(rule.position())))
+            }
+            Decision::Allowed(_) => None,
+        };
+        let report = decision.report().iter();
+        let rules: Vec<_> = report.filter(|status| counts_it(status.position())).map(Share::of).collect();
+        Self {
+            subject: subject.to_string(),
+            share: rules.iter().map(Share::thousandths).max().unwrap_or_default(),
+            rules,
+            denied: denial.map(Denial::kind),
+            wait: denial.and_then(Denial::retry_after),
+        }
+    }
+
+    /// Returns what it is ordered by; `None` if it is left out.
+    fn rank(&self, by: By) -> Option<(u64, u64)> {
+        let used = self.rules.iter().map(|rule| rule.used).max().unwrap_or_default();
+        match by {
+            By::Used => (self.share > 0).then_some((self.share, used)),
+            // Of these, the programs have kept a list.
+            By::Denied => None,
+            By::Wait => self.denied.is_some().then(|| (self.wait.map_or(u64::MAX, duration::ms), self.share)),
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let rule = |rule: &Share| json!({ "position": rule.position, "rule": rule.rule, "used": rule.used, "limit": rule.limit });
+        json!({
+            "subject": self.subject,
+            "share": self.share,
+            "denied": self.denied.is_some(),
+            "retry_after_ms": self.wait.map(duration::ms),
+            "rules": self.rules.iter().map(rule).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl Share {
+    fn of(status: &RuleStatus) -> Self {
+        // The count of such a rule is that of each call.
+        let limit = if status.rule().is_varying() { 0 } else { status.limit() };
+        let used = limit.saturating_sub(status.remaining());
+        let is_concurrency = status.rule().lease().is_some();
+        Self { position: status.position(), rule: status.rule().to_string(), used, limit, is_concurrency }
+    }
+
+    /// `1 of 5 per 1h`, or `1 of 2 under way`; nothing where the count is that of each call.
+    fn text(&self) -> String {
+        let [used, limit] = [self.used, self.limit].map(number::grouped);
+        match self.limit {
+            0 => String::new(),
+            _ if self.is_concurrency => format!("{used} of {limit} under way"),
+            bare => format!("{used} of {}", self.rule.replacen(&bare.to_string(), &limit, 1)),
+        }
+    }
+
+    /// Returns how much is used, in thousandths.
+    fn thousandths(&self) -> u64 {
+        let share = u128::from(self.used) * 1_000 / u128::from(self.limit.max(1));
+        u64::try_from(share).unwrap_or(u64::MAX)
+    }
+}
+
+/// The subjects that come first, so far.
+#[derive(Debug)]
+pub(super) struct Best {
+    by: By,
+    limit: usize,
+    /// The last of them on top, so that it is the first to go.
+    kept: BinaryHeap<Ranked>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Ranked {
+    rank: (u64, u64),
+    standing: Standing,
+}
+
+impl Ranked {
+    /// The greater, the later; those of one rank by their names.
+    fn order(&self) -> (Reverse<(u64, u64)>, &str) {
+        (Reverse(self.rank), &self.standing.subject)
+    }
+}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Best {
+    pub(super) fn new(by: By, limit: usize) -> Self {
+        Self { by, limit, kept: BinaryHeap::new() }
+    }
+
+    pub(super) fn add(&mut self, standing: Standing) {
+        let Some(rank) = standing.rank(self.by) else { return };
+        self.kept.push(Ranked { rank, standing });
+        if self.kept.len() > self.limit {
+            self.kept.pop();
+        }
+    }
+
+    /// Returns them, the first one first.
+    pub(super) fn found(self) -> Vec<Standing> {
+        self.kept.into_sorted_vec().into_iter().map(|ranked| ranked.standing).collect()
+    }
+}
+
+/// Writes subjects as a table.
+pub(super) fn table(found: &[Standing]) -> Table {
+    let mut table = Table::default();
+    for standing in found {
+        let wait = match (standing.denied, standing.wait) {
+            (None, _) => String::new(),
+            (Some(RejectionKind::Concurrency), Some(_)) => "denied until a call is over".to_owned(),
+            (Some(_), Some(wait)) => format!("denied for {}", duration::shown(wait)),
+            (Some(_), None) => "denied for good".to_owned(),
+        };
+        let share = format!("{} %", standing.share / 10);
+        let rules = standing.rules.iter().map(Share::text).collect::<Vec<_>>();
+        table.push([subject::name(&standing.subject).to_owned(), share, rules.join(" · "), wait]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(subject: &str, used: u64, wait: Option<u64>) -> Standing {
+        let rule = Share { position: 0, rule: "10 per 1m".to_owned(), used, limit: 10, is_concurrency: false };
+        Standing {
+            subject: subject.to_owned(),
+            share: rule.thousandths(),
+            rules: vec![rule],
+            denied: wait.map(|_| RejectionKind::Limited),
+            wait: wait.map(Duration::from_secs),
+        }
+    }
+
+    fn best(by: By, limit: usize) -> Vec<String> {
+        let mut best = Best::new(by, limit);
+        for one in
+            [standing("d", 0, None), standing("b", 5, None), standing("c", 10, Some(3)), standing("a", 5, Some(9))]
+        {
+            best.add(one);
+        }
+        best.found().into_iter().map(|standing| standing.subject).collect()
+    }
+
+    #[test]
+    fn the_first_are_kept_and_equal_ones_are_ordered_by_name() {
+        assert_eq!(best(By::Used, 9), ["c", "a", "b"]);
+        assert_eq!(best(By::Used, 2), ["c", "a"]);
+        assert_eq!(best(By::Wait, 9), ["a", "c"]);
+        assert_eq!(best(By::Wait, 0), [""; 0]);
+    }
+
+    #[test]
+    fn a_line_says_what_was_used_and_how_long_it_is_denied() {
+        let text = table(&[standing("c", 10, Some(3))]).text();
+        assert_eq!(text, "c   100 %   10 of 10 per 1m   denied for 3s\n");
+    }
+}

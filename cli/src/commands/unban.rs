@@ -1,0 +1,47 @@
+//! `tallygate unban`: ends a ban.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::answer::Answer;
+use crate::confirmation::Confirmation;
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::fleet::Fleet;
+use crate::subject::{self, Main};
+
+/// End the ban of somebody, if there is one; asks first
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Unban {
+    /// The name of the policy
+    policy: String,
+
+    #[command(flatten)]
+    who: Main,
+
+    #[command(flatten)]
+    confirmation: Confirmation,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tallygate unban login alice --yes";
+
+impl Unban {
+    pub(crate) async fn run(&self, connection: &Connection) -> Result<Answer, Failure> {
+        let fleet = Fleet::connect(connection).await?;
+        let listed = fleet.find(&self.policy)?;
+        let policy = &self.policy;
+        if listed.policy.ban().is_none() {
+            return Err(Failure::usage(format!("the policy `{policy}` has no ban, so nobody is banned under it")));
+        }
+        let subjects = self.who.subjects(&fleet, &listed, connection)?;
+        let subject = subjects.main().to_string();
+        let somebody = subject::name(&subject);
+        self.confirmation.ask(&format!("End the ban of {somebody} under {policy}?"))?;
+        subjects.check(&fleet.limiter, &listed.policy).unban().await?;
+        let json = json!({ "policy": policy, "unbanned": subject });
+        Ok(Answer::done(format!("{somebody} is not banned under {policy}"), json))
+    }
+}

@@ -1,0 +1,124 @@
+//! Where the tallies are, and how to get there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use tallygate::{DEFAULT_PREFIX, Limiter, Tls};
+
+use crate::duration;
+use crate::failure::Failure;
+
+/// Where the tallies are, and how to get there.
+#[allow(clippy::doc_markdown, reason = "it is the text of the help")]
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Connection")]
+pub(crate) struct Connection {
+    /// The address of the tallies, like redis://user:password@host:6379/0
+    ///
+    /// It is any address that the library takes: redis://, rediss://, redis+unix://, redis+sentinel://, redis+cluster://.
+    /// Other users of this machine may see the words of a command: an address with a password belongs into TALLYGATE_URL.
+    #[arg(long, env = "TALLYGATE_URL", hide_env_values = true, global = true)]
+    url: Option<String>,
+
+    /// What all keys begin with
+    #[arg(long, env = "TALLYGATE_PREFIX", default_value = DEFAULT_PREFIX, global = true)]
+    prefix: String,
+
+    /// The file with the secret of values that are hashed
+    ///
+    /// Its text is the secret, without a newline at its end.
+    #[arg(long, value_name = "FILE", env = "TALLYGATE_SECRET_FILE", global = true)]
+    secret_file: Option<PathBuf>,
+
+    /// The programs have no secret
+    #[arg(long, conflicts_with = "secret_file", global = true)]
+    no_secret: bool,
+
+    /// The certificates (PEM) of the authorities that rediss:// trusts, in place of the system's
+    #[arg(long, value_name = "FILE", global = true)]
+    ca_file: Option<PathBuf>,
+
+    /// The certificate (PEM) that rediss:// shows to the server
+    #[arg(long, value_name = "FILE", requires = "key_file", global = true)]
+    cert_file: Option<PathBuf>,
+
+    /// The private key (PEM) of that certificate
+    #[arg(long, value_name = "FILE", requires = "cert_file", global = true)]
+    key_file: Option<PathBuf>,
+
+    /// The longest that the server may take for one answer
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration::parse, global = true)]
+    timeout: Duration,
+}
+
+/// The settings of the library that errors name, and what they are called here.
+const OPTIONS: [(&str, &str); 2] = [("`Tls::ca`", "`--ca-file`"), ("`Tls::client_certificate`", "`--cert-file`")];
+
+impl Connection {
+    /// Connects to the server.
+    pub(crate) async fn connect(&self) -> Result<Limiter, Failure> {
+        let url = self.url.as_deref().ok_or_else(|| {
+            Failure::usage("it is not known where the tallies are; write `--url redis://…`, or set TALLYGATE_URL")
+        })?;
+        if url.starts_with("memory:") {
+            return Err(Failure::usage(
+                "the tallies of `memory://` are inside of the process that counts them; write the address of a server",
+            ));
+        }
+        let builder = Limiter::builder().registry(false).prefix(&self.prefix);
+        let mut builder = builder.deadline(self.timeout).denial_cache(Duration::ZERO);
+        if let Some(file) = &self.secret_file {
+            builder = builder.secret(secret(file)?);
+        }
+        if let Some(tls) = self.tls()? {
+            builder = builder.tls(tls);
+        }
+        builder.connect(url).await.map_err(|error| Failure::from(error).with_names(&OPTIONS))
+    }
+
+    /// Returns whether a secret was given.
+    pub(crate) fn has_secret(&self) -> bool {
+        self.secret_file.is_some()
+    }
+
+    /// Returns whether the programs have no secret.
+    pub(crate) fn has_no_secret(&self) -> bool {
+        self.no_secret
+    }
+
+    /// Returns what all keys begin with.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    fn tls(&self) -> Result<Option<Tls>, Failure> {
+        let ca = self.ca_file.as_deref().map(|file| read(file, "--ca-file")).transpose()?;
+        let own = match (&self.cert_file, &self.key_file) {
+            (Some(cert), Some(key)) => Some((read(cert, "--cert-file")?, read(key, "--key-file")?)),
+            _ => None,
+        };
+        if ca.is_none() && own.is_none() {
+            return Ok(None);
+        }
+        let tls = ca.map_or_else(Tls::new, |ca| Tls::new().ca(ca));
+        Ok(Some(match own {
+            Some((cert, key)) => tls.client_certificate(cert, key),
+            None => tls,
+        }))
+    }
+}
+
+/// Reads a secret, without the newline with which editors end a file.
+fn secret(file: &Path) -> Result<Vec<u8>, Failure> {
+    let mut secret = read(file, "--secret-file")?;
+    while secret.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
+        secret.pop();
+    }
+    if secret.is_empty() { Err(Failure::usage("the file of `--secret-file` is empty")) } else { Ok(secret) }
+}
+
+fn read(file: &Path, option: &str) -> Result<Vec<u8>, Failure> {
+    fs::read(file).map_err(|error| Failure::usage(format!("the file of `{option}` cannot be read: {error}")))
+}

@@ -1,0 +1,48 @@
+//! Durations, as people and scripts read them.
+
+use std::time::Duration;
+
+use tallygate_rules::parse_duration;
+
+/// Returns a time to wait in at most two units, rounded up: `41s`, `1h 5m`.
+pub(crate) fn shown(duration: Duration) -> String {
+    let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+    let (great, small, unit, within) = match seconds {
+        0..60 => return format!("{seconds}s"),
+        60..3_600 => ("m", "s", 60, 1),
+        3_600..86_400 => ("h", "m", 3_600, 60),
+        _ => ("d", "h", 86_400, 3_600),
+    };
+    let total = seconds.div_ceil(within);
+    let (whole, rest) = (total / (unit / within), total % (unit / within));
+    if rest == 0 { format!("{whole}{great}") } else { format!("{whole}{great} {rest}{small}") }
+}
+
+/// Returns a duration in milliseconds, rounded up: a script that comes back early is denied again.
+pub(crate) fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
+}
+
+/// Reads a duration of the command line.
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|mistake| format!("the duration {mistake}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_rounded_up_to_what_is_shown() {
+        let texts = [0.001, 59.5, 61.0, 3_601.0, 90_001.0].map(|seconds| shown(Duration::from_secs_f64(seconds)));
+        assert_eq!(texts, ["1s", "1m", "1m 1s", "1h 1m", "1d 2h"]);
+        assert_eq!(ms(Duration::from_micros(1_001)), 2);
+    }
+
+    #[test]
+    fn a_duration_that_cannot_be_read_says_how_to_write_one() {
+        let mistake = "the duration has the unknown unit `hours`; write a whole number and one of `ms`, `s`, `m`, `h`, `d`, like \"60s\"";
+        assert_eq!(parse("2hours"), Err(mistake.to_owned()));
+        assert_eq!(parse("2h"), Ok(Duration::from_secs(7_200)));
+    }
+}

@@ -1,0 +1,80 @@
+//! The policies that the processes of a fleet have listed on their server.
+
+use tallygate::admin::{Registered, RegisteredPolicy};
+use tallygate::{Limiter, Policy};
+
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::spelling;
+
+/// The policies that the processes of a fleet have listed on their server.
+#[derive(Debug)]
+pub(crate) struct Fleet {
+    pub(crate) limiter: Limiter,
+    registered: Registered,
+    prefix: String,
+}
+
+/// A policy of the fleet.
+#[derive(Debug)]
+pub(crate) struct Listed<'a> {
+    pub(crate) described: &'a RegisteredPolicy,
+    /// What decides here as it does there.
+    pub(crate) policy: Policy,
+}
+
+impl Fleet {
+    /// Connects to the server, and reads the list.
+    pub(crate) async fn connect(connection: &Connection) -> Result<Self, Failure> {
+        let limiter = connection.connect().await?;
+        let registered = limiter.registered_policies().await?;
+        Ok(Self { limiter, registered, prefix: connection.prefix().to_owned() })
+    }
+
+    /// Returns the list.
+    pub(crate) fn registered(&self) -> &Registered {
+        &self.registered
+    }
+
+    /// Returns the policy of that name.
+    pub(crate) fn find(&self, name: &str) -> Result<Listed<'_>, Failure> {
+        let described = self.registered.find(name).ok_or_else(|| self.unknown(name))?;
+        Ok(Listed { described, policy: described.policy()? })
+    }
+
+    /// Builds all policies, so that the library knows them: it refuses other names, and rules that do not fit.
+    pub(crate) fn build_all(&self) -> Vec<Policy> {
+        self.registered.policies().iter().filter_map(|described| described.policy().ok()).collect()
+    }
+
+    /// Why there is no policy of that name.
+    pub(crate) fn unknown(&self, name: &str) -> Failure {
+        if let Some(unreadable) = self.registered.unreadable().iter().find(|unreadable| unreadable.name() == name) {
+            return Failure::refused(format!(
+                "the policy `{name}` is listed by another version: {}",
+                unreadable.reason()
+            ));
+        }
+        let known = self.registered.policies().iter().map(RegisteredPolicy::name);
+        if self.registered.policies().is_empty() {
+            return Failure::usage(self.nothing_listed());
+        }
+        Failure::usage(format!("no process has used a policy `{name}` within a week{}", spelling::remedy(name, known)))
+    }
+
+    /// Why a policy has no subject of that label.
+    pub(crate) fn unknown_label(described: &RegisteredPolicy, label: &str) -> Failure {
+        let known: Vec<_> = described.subjects().map(|subject| subject.label()).collect();
+        let remedy = spelling::remedy(label, known);
+        Failure::usage(format!("the policy `{}` has no rule on a subject `{label}`{remedy}", described.name()))
+    }
+
+    /// Says that the list is empty, and why that may be.
+    pub(crate) fn nothing_listed(&self) -> String {
+        format!(
+            "no policy is listed under the prefix `{}`: no process has used one within a week, their version keeps no list, \
+             or `--prefix` is another one",
+            self.prefix
+        )
+    }
+}

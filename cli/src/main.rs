@@ -1,0 +1,72 @@
+//! The command line of Tallygate: who is limited, by which rule, and what other limits would do.
+
+mod answer;
+mod arguments;
+mod commands;
+mod confirmation;
+mod connection;
+mod duration;
+mod failure;
+mod fleet;
+mod number;
+mod overrides;
+mod progress;
+mod screen;
+mod spelling;
+mod subject;
+mod table;
+
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use tokio::runtime;
+
+use self::answer::Answer;
+use self::arguments::Arguments;
+use self::failure::{Exit, Failure};
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(help_or_mistake) => return explain(&help_or_mistake),
+    };
+    let shown = match run(&arguments) {
+        Ok(answer) => show(&answer, &arguments).map(|()| answer.exit),
+        Err(failure) => Err(failure),
+    };
+    match shown {
+        Ok(exit) => exit.into(),
+        Err(failure) => report(&failure),
+    }
+}
+
+/// Runs the command on one thread: it waits most of the time.
+fn run(arguments: &Arguments) -> Result<Answer, Failure> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::usage(format!("the system gives no runtime: {error}")))?;
+    runtime.block_on(arguments.run())
+}
+
+fn show(answer: &Answer, arguments: &Arguments) -> Result<(), Failure> {
+    let text = if arguments.is_json() { answer.as_json() } else { answer.as_text() };
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
+}
+
+/// Prints the help, or the mistake in the arguments.
+fn explain(help_or_mistake: &clap::Error) -> ExitCode {
+    match help_or_mistake.print() {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Exit::Usage.into(),
+        _ if help_or_mistake.use_stderr() => Exit::Usage.into(),
+        _ => Exit::Done.into(),
+    }
+}
+
+fn report(failure: &Failure) -> ExitCode {
+    if let Some(text) = failure.text() {
+        // Whoever has closed this stream does not want to know.
+        let _ = writeln!(io::stderr(), "tallygate: {}", answer::printable(text));
+    }
+    failure.exit().into()
+}

@@ -1,0 +1,42 @@
+//! Numbers, as people read them.
+
+/// Returns a number with its thousands apart: `9,214`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let first = digits.len() % 3;
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && place % 3 == first {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Returns a number of things: `1 call`, `9,214 calls`.
+pub(crate) fn counted(number: u64, singular: &str) -> String {
+    let plural = match singular.strip_suffix('y') {
+        _ if number == 1 => singular.to_owned(),
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{singular}s"),
+    };
+    format!("{} {plural}", grouped(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        let shown = [0, 999, 1_000, 12_345, 1_234_567].map(grouped);
+        assert_eq!(shown, ["0", "999", "1,000", "12,345", "1,234,567"]);
+    }
+
+    #[test]
+    fn one_thing_is_singular() {
+        let shown = [counted(1, "policy"), counted(2, "policy"), counted(1, "call"), counted(0, "call")];
+        assert_eq!(shown, ["1 policy", "2 policies", "1 call", "0 calls"]);
+    }
+}

@@ -1,0 +1,25 @@
+//! Overrides, as they are listed.
+
+use serde_json::{Value, json};
+use tallygate::{Override, Rule, RuleId};
+
+use crate::duration;
+
+/// Returns an override for scripts.
+pub(crate) fn json(one: &Override) -> Value {
+    json!({
+        "policy": one.policy(),
+        "label": one.label(),
+        "subject": one.subject().map(ToString::to_string),
+        "rules": one.rules().map(rule).collect::<Vec<_>>(),
+        "expires_in_ms": one.expires_in().map(duration::ms),
+    })
+}
+
+fn rule((replaces, rule): (Option<&RuleId>, &Rule)) -> Value {
+    let replaces = replaces.map(|id| match id {
+        RuleId::Name(name) => json!(name),
+        RuleId::Position(position) => json!(position),
+    });
+    json!({ "replaces": replaces, "rule": rule.to_string() })
+}

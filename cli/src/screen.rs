@@ -1,0 +1,100 @@
+//! A terminal that shows an answer again and again, until a key is pressed.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use crossterm::{execute, queue};
+use tokio::task::spawn_blocking;
+
+use crate::answer::printable;
+use crate::failure::Failure;
+
+/// A screen that is put back as it was when this value is dropped.
+pub(crate) struct Screen(());
+
+/// What the person at the terminal wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// To see what is true now.
+    Redraw,
+    Quit,
+}
+
+impl Screen {
+    /// Takes the whole terminal.
+    pub(crate) fn open() -> Result<Self, Failure> {
+        if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+            return Err(Failure::usage("`--watch` needs a terminal; without it, the answer is printed once"));
+        }
+        enable_raw_mode().map_err(unusable)?;
+        // From here on, every way out puts the terminal back.
+        let screen = Self(());
+        execute!(io::stdout(), EnterAlternateScreen, Hide).map_err(unusable)?;
+        Ok(screen)
+    }
+
+    /// Shows a text in place of the one before.
+    pub(crate) fn show(&self, text: &str) -> Result<(), Failure> {
+        let Self(()) = self;
+        let mut out = io::stdout();
+        queue!(out, MoveTo(0, 0), Clear(ClearType::All)).map_err(unusable)?;
+        // A line feed of a raw terminal does not return to the left.
+        out.write_all(printable(text).replace('\n', "\r\n").as_bytes()).and_then(|()| out.flush()).map_err(unusable)
+    }
+
+    /// Waits that long for a key that ends it.
+    pub(crate) async fn wish_within(&self, time: Duration) -> Result<Wish, Failure> {
+        let waited = spawn_blocking(move || wish_within(time)).await;
+        waited.map_or(Ok(Wish::Quit), |wish| wish.map_err(unusable))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // There is nothing else to do for a terminal that is gone.
+        let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
+        let _ = disable_raw_mode();
+    }
+}
+
+fn wish_within(time: Duration) -> io::Result<Wish> {
+    let begun = Instant::now();
+    // Nothing else that happens on a terminal shortens the wait: to draw again asks the server again.
+    while event::poll(time.saturating_sub(begun.elapsed()))? {
+        if let Event::Key(key) = event::read()?
+            && ends(&key)
+        {
+            return Ok(Wish::Quit);
+        }
+    }
+    Ok(Wish::Redraw)
+}
+
+fn ends(key: &KeyEvent) -> bool {
+    let is_interrupt = key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c');
+    key.kind == KeyEventKind::Press && (is_interrupt || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc))
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "it stands for a closure of `map_err`")]
+fn unusable(error: io::Error) -> Failure {
+    Failure::usage(format!("the terminal cannot be used: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_keys_end_it() {
+        let ends = |code, modifiers| ends(&KeyEvent::new(code, modifiers));
+        assert!(ends(KeyCode::Char('q'), KeyModifiers::NONE));
+        assert!(ends(KeyCode::Esc, KeyModifiers::NONE));
+        assert!(ends(KeyCode::Char('c'), KeyModifiers::CONTROL));
+        assert!(!ends(KeyCode::Char('c'), KeyModifiers::NONE));
+    }
+}

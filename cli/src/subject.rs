@@ -1,0 +1,131 @@
+//! Who is meant, as it is written on the command line.
+
+use clap::Args;
+use tallygate::Subject;
+use tallygate::admin::{Rendering, Subjects};
+
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::fleet::{Fleet, Listed};
+
+/// Who is meant.
+#[derive(Args, Debug)]
+pub(crate) struct Who {
+    #[command(flatten)]
+    pub(crate) main: Main,
+
+    /// The whole subject of rules with a key of their own, by their label
+    #[arg(long, value_name = "LABEL=SUBJECT", value_parser = labelled)]
+    on: Vec<(String, String)>,
+}
+
+/// Who is meant, as far as it is the main subject.
+#[derive(Args, Debug)]
+pub(crate) struct Main {
+    /// The values that the key of the policy shows, in their order: 13800000000 for `sms:{phone}`
+    #[arg(value_name = "VALUE")]
+    values: Vec<String>,
+
+    /// The whole subject, as `top` prints it, in place of the values: sms:13800000000
+    #[arg(long, value_name = "SUBJECT")]
+    subject: Option<String>,
+}
+
+/// The remedies of the library that errors name, and what they are called here.
+const OPTIONS: [(&str, &str); 1] = [(
+    "give the subject as a whole",
+    "write the whole subject by `--subject`, or by `--on` for rules with a key of their own, as `top` prints it",
+)];
+
+/// Returns a subject as people read it.
+pub(crate) fn name(subject: &str) -> &str {
+    if subject.is_empty() { "everyone" } else { subject }
+}
+
+impl Who {
+    /// Returns all subjects of a call of that policy.
+    pub(crate) fn subjects(
+        &self,
+        fleet: &Fleet,
+        listed: &Listed<'_>,
+        connection: &Connection,
+    ) -> Result<Subjects, Failure> {
+        let mut rendering = self.main.rendering(fleet, listed)?;
+        for (label, whole) in &self.on {
+            rendering = rendering.subject(label, Subject::from_rendered(whole)?);
+        }
+        build(rendering, listed, connection)
+    }
+
+    /// Whether it says any other subject than the main one.
+    pub(crate) fn has_others(&self) -> bool {
+        !self.on.is_empty()
+    }
+}
+
+impl Main {
+    /// Returns the main subject of a call of that policy. The others are left alone: they are nobody's.
+    pub(crate) fn subjects(
+        &self,
+        fleet: &Fleet,
+        listed: &Listed<'_>,
+        connection: &Connection,
+    ) -> Result<Subjects, Failure> {
+        let rendering = self.rendering(fleet, listed)?;
+        let others = listed.described.subjects().map(|subject| subject.label());
+        let rendering = others.fold(rendering, |rendering, label| rendering.subject(label, Subject::everyone()));
+        build(rendering, listed, connection)
+    }
+
+    fn rendering<'a>(&self, fleet: &'a Fleet, listed: &Listed<'a>) -> Result<Rendering<'a>, Failure> {
+        let described = listed.described;
+        let rendering = described.render(&fleet.limiter);
+        let is_known = described.key().is_some() || !described.has_main_subject();
+        match (&self.subject, &self.values[..]) {
+            (Some(_), [_, ..]) => Err(Failure::usage("`--subject` says the whole subject; leave the values out")),
+            (Some(whole), []) => Ok(rendering.main(Subject::from_rendered(whole)?)),
+            // How its values are joined is not known, so one word can only be all of it.
+            (None, [whole]) if !is_known => Ok(rendering.main(Subject::from_rendered(whole)?)),
+            (None, values) => Ok(rendering.values(values)),
+        }
+    }
+}
+
+/// Makes the subjects, with the secret or without one, as far as that is known.
+fn build(rendering: Rendering<'_>, listed: &Listed<'_>, connection: &Connection) -> Result<Subjects, Failure> {
+    if connection.has_no_secret() {
+        return rendering.without_secret().build().map_err(|error| Failure::from(error).with_names(&OPTIONS));
+    }
+    let built = rendering.clone().build();
+    // Without the secret alone, it could be built: then that is what is missing.
+    if built.is_err() && !connection.has_secret() && rendering.without_secret().build().is_ok() {
+        return Err(Failure::usage(format!(
+            "the key of `{}` shows digests; name the file with the secret of the programs by `--secret-file`, or write \
+             `--no-secret` if they have none",
+            listed.described.name()
+        )));
+    }
+    built.map_err(|error| Failure::from(error).with_names(&OPTIONS))
+}
+
+/// Reads `label=subject`.
+fn labelled(text: &str) -> Result<(String, String), String> {
+    // A label is a key, in which there may be an equals sign; a subject has none of its own braces before one.
+    let (label, subject) = text.rsplit_once("}=").map(|(label, subject)| (format!("{label}}}"), subject)).unzip();
+    let plain = || text.split_once('=').map(|(label, subject)| (label.to_owned(), subject.to_owned()));
+    let read = label.zip(subject.map(str::to_owned)).or_else(plain);
+    read.ok_or_else(|| "write the label, an equals sign and the subject, like {ip}=192.0.2.1".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_may_be_a_key() {
+        let read = |text| labelled(text).unwrap();
+        assert_eq!(read("network=10.0.0.0"), ("network".to_owned(), "10.0.0.0".to_owned()));
+        assert_eq!(read("a={ip}=b=c"), ("a={ip}".to_owned(), "b=c".to_owned()));
+        assert!(labelled("network").is_err());
+    }
+}

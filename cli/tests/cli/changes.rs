@@ -1,0 +1,146 @@
+//! What changes something: reset, ban, unban.
+
+use tallygate::{Policy, Rule, Subject};
+
+use crate::seeded::{CALLER, HOUR, Seeded, limiter, listed, login, sms};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_reset_starts_again() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let printed = console.run(&format!("reset sms.send {CALLER} --yes")).expect(0);
+    assert_eq!(printed.out, format!("sms:{CALLER} starts again under sms.send\n"));
+    let fleet = limiter(console.url, "tallygate").await;
+    assert!(fleet.check(&sms(), &Subject::of("sms").and(CALLER)).await.unwrap().is_allowed());
+    let json = console.run(&format!("reset sms.send --subject sms:{CALLER} --yes --json")).expect(0).json();
+    assert_eq!(json["reset"][0], format!("sms:{CALLER}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ban_holds_for_the_fleet_until_it_ends() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let (policy, alice) = (login(), Subject::of("alice"));
+    assert_eq!(console.run("ban login alice --yes").expect(0).out, "alice is banned under login for 1h\n");
+    assert!(!fleet.check(&policy, &alice).await.unwrap().is_allowed());
+    let printed = console.run("peek login alice").expect(1);
+    assert!(printed.out.starts_with("banned for "), "{printed:?}");
+    let json = console.run("ban login alice --for 2d --yes --json").expect(0).json();
+    assert_eq!(json["duration_ms"], 172_800_000);
+    console.run("unban login alice --yes").expect(0);
+    assert!(fleet.check(&policy, &alice).await.unwrap().is_allowed());
+    console.run("unban login alice --yes").expect(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_counted_by_an_override_starts_again_too() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    // Another longest window: the override has tallies of its own.
+    console.run_words(&["override", "sms.send", "2 per 2h", "--yes"]).expect(0);
+    let (fleet, policy, caller) = (limiter(console.url, "tallygate").await, sms(), Subject::of("sms").and(CALLER));
+    for _ in 0..2 {
+        assert!(fleet.check(&policy, &caller).await.unwrap().is_allowed());
+    }
+    console.run(&format!("peek sms.send {CALLER}")).expect(1);
+    console.run(&format!("reset sms.send {CALLER} --yes")).expect(0);
+    let printed = console.run(&format!("peek sms.send {CALLER}")).expect(0);
+    assert!(printed.out.contains("2 left"), "{printed:?}");
+    // What was counted by the rules of the policy is forgotten as well.
+    console.run("override sms.send --clear --yes").expect(0);
+    console.run(&format!("peek sms.send {CALLER}")).expect(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ban_reaches_who_is_counted_by_an_override() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    console.run_words(&["override", "login", "5 per 2h", "--yes"]).expect(0);
+    console.run("ban login alice --yes").expect(0);
+    assert!(console.run("peek login alice").expect(1).out.starts_with("banned for "));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ban_of_who_is_counted_by_an_override_ends() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    console.run_words(&["override", "login", "5 per 2h", "--yes"]).expect(0);
+    let (fleet, policy, alice) = (limiter(console.url, "tallygate").await, login(), Subject::of("alice"));
+    // From its first decision on, this process knows the override.
+    assert!(fleet.check(&policy, &alice).await.unwrap().is_allowed());
+    fleet.check(&policy, &alice).ban(HOUR).await.unwrap();
+    console.run("peek login alice").expect(1);
+    console.run("unban login alice --yes").expect(0);
+    console.run("peek login alice").expect(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_shares_a_limit_with_everyone_is_called_so() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let policy = Policy::builder("all").key("").rule(Rule::sliding_window(1, HOUR)).build().unwrap();
+    assert!(fleet.check(&policy, &Subject::everyone()).await.unwrap().is_allowed());
+    listed(&fleet, 3).await;
+    assert!(console.run("top all").expect(0).out.starts_with("everyone   100 %"));
+    let printed = console.run("reset all --yes").expect(0);
+    assert_eq!(printed.out, "everyone starts again under all\n");
+    console.run("peek all").expect(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_counts_no_main_subject_is_reset_as_a_whole() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let rules = Policy::builder("networks").rule_on("network", Rule::sliding_window(1, HOUR));
+    let policy = rules.key_on("network", "{ip}").build().unwrap();
+    let (everyone, network) = (Subject::everyone(), Subject::of("n"));
+    assert!(fleet.check(&policy, &everyone).subject("network", &network).await.unwrap().is_allowed());
+    listed(&fleet, 3).await;
+    // Before anybody is asked.
+    for (words, part) in [
+        ("reset networks n", "write `--all`"),
+        ("reset networks --subject n", "write `--all`"),
+        ("reset networks --all --subject n", "no rule counts a main subject"),
+        ("reset networks --on network=n", "write `--all`"),
+        ("ban login alice --on network=n", "--on"),
+        ("unban login alice --on network=n", "--on"),
+    ] {
+        let printed = console.run(words).expect(2);
+        assert!(printed.errors.contains(part), "{printed:?}");
+    }
+    console.run("peek networks n").expect(1);
+    let printed = console.run("reset networks --all --on network=n --yes").expect(0);
+    assert_eq!(printed.out, "n starts again under networks\n");
+    console.run("peek networks n").expect(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_banned_where_there_is_no_ban() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    for words in ["ban sms.send 138 --yes", "unban sms.send 138 --yes"] {
+        let printed = console.run(words).expect(2);
+        assert!(printed.errors.contains("the policy `sms.send` has no ban"), "{printed:?}");
+    }
+    let printed = console.run("ban login alice --for 0s --yes").expect(2);
+    assert!(printed.errors.contains("tallygate unban"), "{printed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_terminal_and_without_yes_nothing_is_changed() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let reset = format!("reset sms.send {CALLER}");
+    for words in [reset.as_str(), "ban login alice", "unban login alice"] {
+        let printed = console.run_with(words, "y\n").expect(2);
+        assert!(printed.errors.contains("write `--yes`"), "{printed:?}");
+    }
+    let words = ["override", "sms.send", "100 per 1h"];
+    assert!(console.run_words(&words).expect(2).errors.contains("write `--yes`"));
+    console.run(&format!("peek sms.send {CALLER}")).expect(1);
+    console.run("peek login alice").expect(0);
+    assert_eq!(console.run("override --list").expect(0).out, "no override is in force\n");
+}

@@ -1,0 +1,100 @@
+//! A command that is run, and what it prints.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// The program under test.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_tallygate");
+
+/// What a command has printed.
+#[derive(Debug)]
+pub(crate) struct Printed {
+    pub(crate) out: String,
+    pub(crate) errors: String,
+    pub(crate) code: i32,
+}
+
+/// Where commands are run.
+#[derive(Clone, Debug)]
+pub(crate) struct Console<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) folder: &'a Path,
+}
+
+impl Console<'_> {
+    /// Runs the program with these words, separated by spaces.
+    pub(crate) fn run(&self, words: &str) -> Printed {
+        self.run_words(&words.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// The same with words that contain spaces.
+    pub(crate) fn run_words(&self, words: &[&str]) -> Printed {
+        let mut command = Command::new(PROGRAM);
+        Printed::of(self.placed(command.args(words)).stdin(Stdio::null()).output())
+    }
+
+    /// Runs the program and gives it that to read.
+    pub(crate) fn run_with(&self, words: &str, input: &str) -> Printed {
+        let mut command = Command::new(PROGRAM);
+        self.placed(command.args(words.split_whitespace())).stdin(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // It may end before it has read everything.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        Printed::of(child.wait_with_output())
+    }
+
+    /// Runs a line of a shell.
+    pub(crate) fn shell(&self, line: &str) -> Printed {
+        let mut command = Command::new("sh");
+        Printed::of(self.placed(command.args(["-c", line])).stdin(Stdio::null()).output())
+    }
+
+    /// Sets what a command finds around it.
+    fn placed<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let programs = Path::new(PROGRAM).parent().unwrap().display().to_string();
+        let path = format!("{programs}:{}", std::env::var("PATH").unwrap_or_default());
+        command.env("PATH", path).env("TALLYGATE_URL", self.url).env("LC_ALL", "C").current_dir(self.folder)
+    }
+}
+
+impl Printed {
+    fn of(output: std::io::Result<Output>) -> Self {
+        let Output { stdout, stderr, status } = output.expect("the command runs");
+        let text = |bytes| String::from_utf8(bytes).expect("it prints text");
+        Self { out: text(stdout), errors: text(stderr), code: status.code().expect("no signal ended it") }
+    }
+
+    /// What was printed for a script.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// Checks the exit code.
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:?}");
+        self
+    }
+}
+
+/// Returns the text with one space between two words, and with no times, which differ from run to run.
+pub(crate) fn steady(text: &str) -> String {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let mut words: Vec<&str> = Vec::new();
+        for word in line.split_whitespace() {
+            let word = if is_time(word) { "<time>" } else { word };
+            if word != "<time>" || words.last() != Some(&word) {
+                words.push(word);
+            }
+        }
+        lines.push(words.join(" "));
+    }
+    lines.join("\n")
+}
+
+fn is_time(word: &str) -> bool {
+    let number = ["ms", "s", "m", "h", "d"].iter().find_map(|unit| word.strip_suffix(unit));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}

@@ -1,0 +1,32 @@
+//! Encrypted connections, with the certificates of files.
+
+use tallygate::Tls;
+use tallygate_tests::server::patient;
+use tallygate_tests::tls::{Authority, Clients, TlsServer};
+
+use crate::console::Console;
+use crate::seeded::{CALLER, folder, seed, write};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_are_read_from_files_and_errors_name_the_option_that_is_missing() {
+    let authority = Authority::new("ours");
+    let own = authority.issue(&["operator"]);
+    let server = TlsServer::start(&authority, Clients::WithCertificate).await;
+    let tls = Tls::new().ca(authority.pem()).client_certificate(own.certificate.as_str(), own.key.as_str());
+    seed(&patient().registry(true).tls(tls).connect(&server.url()).await.unwrap()).await;
+
+    let (url, folder) = (server.url(), folder());
+    let console = Console { url: &url, folder: folder.path() };
+    write(folder.path(), "ca.pem", &authority.pem());
+    write(folder.path(), "own.pem", &own.certificate);
+    write(folder.path(), "own.key", &own.key);
+    console.run(&format!("peek sms.send {CALLER} --ca-file ca.pem --cert-file own.pem --key-file own.key")).expect(1);
+    let printed = console.run("policies").expect(4);
+    assert!(printed.errors.contains("`--ca-file`"), "{printed:?}");
+    let printed = console.run("policies --ca-file ca.pem").expect(4);
+    assert!(printed.errors.contains("`--cert-file`"), "{printed:?}");
+    let printed = console.run("policies --ca-file ca.pem --cert-file own.pem").expect(2);
+    assert!(printed.errors.contains("--key-file"), "{printed:?}");
+    let printed = console.run("policies --ca-file own.key").expect(2);
+    assert!(printed.errors.contains("`tls`"), "{printed:?}");
+}

@@ -1,0 +1,221 @@
+//! What only looks: policies, and where somebody stands.
+
+use tallygate::{Limiter, Policy, Rule, Subject};
+use tallygate_tests::server::patient;
+
+use crate::console::{Console, steady};
+use crate::seeded::{CALLER, HOUR, MINUTE, Seeded, limiter, listed, login, sms};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_are_listed_with_keys_rules_and_overrides() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    // While it is there, this process knows its name.
+    let policy = login();
+    fleet.override_policy(policy.name()).rules([Rule::sliding_window(5, MINUTE)]).set().await.unwrap();
+    let printed = console.run("policies").expect(0);
+    assert_eq!(
+        steady(&printed.out),
+        steady(
+            "login {user} 10 per 1m · ban of 1h for 20 denials in 10m override: 5 per 1m\n\
+             sms.send sms:{phone} 1 per 1m · 5 per 1h · 10 per 1d as daily override: none"
+        )
+    );
+    let json = console.run("policies --json").expect(0).json();
+    assert_eq!(json["policies"][0]["ban"]["duration_ms"], 3_600_000);
+    assert_eq!(json["policies"][0]["overrides"][0]["rules"][0]["rule"], "5 per 1m");
+    assert_eq!(json["policies"][1]["key"], "sms:{phone}");
+    assert_eq!(json["policies"][1]["rules"][2]["name"], "daily");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peek_tells_what_the_next_call_gets() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let denied = console.run(&format!("peek sms.send {CALLER}")).expect(1);
+    let lines: Vec<_> = denied.out.lines().collect();
+    assert!(lines[0].starts_with("denied for ") && lines[0].ends_with(" by rule 0"), "{denied:?}");
+    assert!(lines[1].starts_with("0   1 per 1m             0 left   resets in "), "{denied:?}");
+    assert!(lines[3].starts_with("2   10 per 1d as daily   9 left   resets in "), "{denied:?}");
+    let admitted = console.run("peek sms.send --subject sms:139 --cost 2").expect(1);
+    assert!(admitted.out.starts_with("denied for good by rule 0\n"), "{admitted:?}");
+    let admitted = console.run("peek sms.send 139").expect(0);
+    assert!(admitted.out.starts_with("admitted\n0   1 per 1m             1 left    unused\n"), "{admitted:?}");
+
+    let json = console.run(&format!("peek sms.send {CALLER} --json")).expect(1).json();
+    assert_eq!((&json["admitted"], &json["subject"]), (&false.into(), &format!("sms:{CALLER}").into()));
+    assert_eq!((&json["denied"]["kind"], &json["denied"]["rule"]), (&"limited".into(), &0.into()));
+    assert!((1..=60_000).contains(&json["denied"]["retry_after_ms"].as_u64().unwrap()), "{json}");
+    assert_eq!(json["rules"][1]["remaining"], 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peek_goes_by_what_is_overridden() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let caller = Subject::of("sms").and(CALLER);
+    // While it is there, this process knows its name.
+    let policy = sms();
+    let set = fleet.override_policy("sms.send").subject(&caller).rule(0, Rule::sliding_window(7, MINUTE));
+    set.set().await.unwrap();
+    drop(policy);
+    let printed = console.run(&format!("peek sms.send {CALLER}")).expect(0);
+    assert!(printed.out.contains("0   7 per 1m             6 left"), "{printed:?}");
+    assert!(printed.out.contains("override for this subject: 0 = 7 per 1m"), "{printed:?}");
+    assert!(!console.run("peek sms.send 139").out.contains("override"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_with_digests_needs_the_secret() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let mail = Policy::builder("mail").key("mail:{email:hash}").rule(Rule::sliding_window(1, HOUR)).build().unwrap();
+    let subject = fleet.subject().text("mail:").value("a@example.org").hash().build();
+    assert!(fleet.check(&mail, &subject).await.unwrap().is_allowed());
+    listed(&fleet, 3).await;
+    let printed = console.run("peek mail a@example.org").expect(2);
+    assert!(printed.errors.contains("`--secret-file`") && printed.errors.contains("`--no-secret`"), "{printed:?}");
+    let printed = console.run("peek mail a@example.org --secret-file secret").expect(1);
+    assert!(!printed.out.contains("a@example.org") && printed.out.starts_with("denied"), "{printed:?}");
+    // Without a secret, it is another subject.
+    console.run("peek mail a@example.org --no-secret").expect(0);
+    // The whole subject needs none.
+    console.run(&format!("peek mail --subject {subject}")).expect(1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_was_denied_most_often_is_shown_if_the_programs_keep_that() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let printed = console.run("top sms.send --by denied").expect(0);
+    assert!(printed.out.starts_with("no denied subject of sms.send is known"), "{printed:?}");
+    let keeps = patient().denied_subjects(100).connect(console.url).await.unwrap();
+    for (caller, calls) in [("138", 5), ("139", 3)] {
+        for _ in 0..calls {
+            let _ = keeps.check(&sms(), &Subject::of("sms").and(caller)).await.unwrap();
+        }
+    }
+    keeps.publish_denied_subjects().await.unwrap();
+    let printed = console.run("top sms.send --by denied").expect(0);
+    let shown =
+        "sms:138   at least 4 calls denied\nsms:139   at least 2 calls denied\n2 of 2 subjects in the last two hours\n";
+    assert_eq!(printed.out, shown);
+    let json = console.run("top sms.send --by denied --limit 1 --json").expect(0).json();
+    assert_eq!((&json["top"][0]["subject"], &json["top"][0]["denials"]), (&"sms:138".into(), &4.into()));
+    assert_eq!((json["top"].as_array().map(Vec::len), &json["subjects"]), (Some(1), &2.into()));
+    let printed = console.run("top sms.send --by denied --limit 1").expect(0);
+    assert_eq!(printed.out, "sms:138   at least 4 calls denied\n1 of 2 subjects in the last two hours\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_with_keys_of_their_own_need_their_values_too() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let rules = Policy::builder("search").key("{user}").rule(Rule::sliding_window(9, HOUR));
+    let policy =
+        rules.rule_on("network", Rule::sliding_window(1, HOUR)).key_on("network", "{ip:subnet}").build().unwrap();
+    let (alice, network) = (Subject::of("alice"), Subject::of("192.0.2.1"));
+    assert!(fleet.check(&policy, &alice).subject("network", &network).await.unwrap().is_allowed());
+    listed(&fleet, 3).await;
+    let printed = console.run("peek search alice 192.0.2.1").expect(1);
+    assert!(printed.out.contains("by rule 1\n0   9 per 1h   8 left"), "{printed:?}");
+    console.run("peek search alice --on network=192.0.2.2").expect(0);
+    let printed = console.run("peek search alice").expect(2);
+    assert!(printed.errors.contains("`ip`"), "{printed:?}");
+    let printed = console.run("top search --on network").expect(0);
+    assert!(printed.out.starts_with("192.0.2.1   100 %   1 of 1 per 1h   denied for "), "{printed:?}");
+    let printed = console.run("top search").expect(0);
+    assert_eq!(printed.out, "alice   11 %   1 of 9 per 1h\n1 of 1 subject\n");
+    let printed = console.run("top search --on netwrok").expect(2);
+    assert!(printed.errors.contains("did you mean `network`?"), "{printed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_counted_by_an_override_is_among_the_first() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let rules = [Rule::sliding_window(9, HOUR), Rule::sliding_window(7, MINUTE)];
+    let rules = Policy::builder("search").key("{user}").rules(rules).rule_on("network", Rule::sliding_window(4, HOUR));
+    let policy = rules.key_on("network", "{network}").build().unwrap();
+    let network = Subject::of("n");
+    let call = async |limiter: &Limiter, user: &str| {
+        limiter.check(&policy, &Subject::of(user)).subject("network", &network).await.unwrap().is_allowed()
+    };
+    assert!(call(&fleet, "before").await);
+    listed(&fleet, 3).await;
+    // Of another longest window, and one rule less, so that the rule on the network has another position.
+    console.run_words(&["override", "search", "5 per 2h", "--yes"]).expect(0);
+    assert!(call(&limiter(console.url, "tallygate").await, "after").await);
+    let printed = console.run("top search").expect(0);
+    assert_eq!(printed.out, "after   20 %   1 of 5 per 2h\n1 of 2 subjects\n");
+    let printed = console.run("top search --on network").expect(0);
+    assert_eq!(printed.out, "n   50 %   2 of 4 per 1h\n1 of 1 subject\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_of_which_the_network_is_counted_is_refused() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let policy = Policy::builder("by.ip").key("{@ip}").rule(Rule::sliding_window(1, HOUR)).build().unwrap();
+    // As the layer of a web server writes it.
+    assert!(fleet.check(&policy, &Subject::of("2001:db8:1:2::/64")).await.unwrap().is_allowed());
+    listed(&fleet, 3).await;
+    for words in ["peek by.ip 2001:db8:1:2::7", "reset by.ip 2001:db8:1:2::7 --yes", "peek by.ip ::ffff:192.0.2.1"] {
+        let printed = console.run(words).expect(2);
+        assert!(printed.errors.contains("write the network as `tallygate top` prints it"), "{printed:?}");
+    }
+    console.run("peek by.ip 2001:db8:1:2::/64").expect(1);
+    console.run("peek by.ip 192.0.2.1").expect(0);
+    console.run("peek by.ip --subject 2001%3Adb8%3A1%3A2%3A%3A%2F64").expect(1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_only_the_program_can_write_is_given_as_a_whole() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let policy = Policy::builder("by.form").key("{form:debug}").rule(Rule::sliding_window(1, HOUR)).build().unwrap();
+    assert!(fleet.check(&policy, &Subject::of(format_args!("{:?}", "alice"))).await.unwrap().is_allowed());
+    listed(&fleet, 3).await;
+    let printed = console.run("peek by.form alice").expect(2);
+    assert!(printed.errors.contains("`--subject`"), "{printed:?}");
+    console.run("peek by.form --subject %22alice%22").expect(1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_only_looks_changes_nothing_and_needs_no_permission_to_write() {
+    let seeded = Seeded::start().await;
+    let page = include_str!("../../../docs/cli.md");
+    let (_, user) = page.split_once("redis-cli ACL SETUSER").unwrap();
+    let user = user.split_once("```").unwrap().0.replace(['\\', '\''], "");
+    seeded.server.ask::<()>(&format!("ACL SETUSER{user}"));
+    let url = seeded.server.url().replace("://", "://watcher:password@");
+    let console = Console { url: &url, ..seeded.console() };
+    // What is not persisted since, counts every change.
+    let changes = || {
+        let info: String = seeded.server.ask("INFO persistence");
+        info.lines().find_map(|line| line.strip_prefix("rdb_changes_since_last_save:").map(str::to_owned)).unwrap()
+    };
+    let before = changes();
+    console.run("policies").expect(0);
+    console.run(&format!("peek sms.send {CALLER}")).expect(1);
+    console.run("top sms.send").expect(0);
+    console.run("top sms.send --by denied").expect(0);
+    console.run("override --list").expect(0);
+    console.run("doctor").expect(1);
+    for words in ["reset sms.send 138", "ban login alice", "unban login alice", "override sms.send --clear"] {
+        console.run(words);
+    }
+    assert_eq!(changes(), before);
+    // Nothing was tried that the user may not do, but for what `doctor` tries.
+    console.run("reset sms.send 138 --yes").expect(0);
+    console.run("ban login alice --yes").expect(4);
+    console.run_words(&["override", "sms.send", "1 per 1h", "--yes"]).expect(4);
+    assert_eq!(changes(), before);
+}

@@ -1,0 +1,21 @@
+//! The command line, as its user runs it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+
+mod changes;
+mod completions;
+mod console;
+mod doctor;
+mod encrypted;
+mod examples;
+mod failures;
+mod files;
+mod looking;
+mod overrides;
+mod page;
+mod seeded;
+mod simulation;
+mod terminal;
+mod topologies;
+mod totals;
+mod under_way;

@@ -1,0 +1,128 @@
+//! `override`: other rules, while everything runs.
+
+use tallygate::Subject;
+
+use crate::console::steady;
+use crate::seeded::{CALLER, Seeded, limiter, sms};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_override_decides_in_every_process_until_it_is_cleared() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let caller = Subject::of("sms").and(CALLER);
+    let printed =
+        console.run_words(&["override", "sms.send", "2 per 1m", "--rule", "0", "--for", "2h", "--yes"]).expect(0);
+    assert_eq!(steady(&printed.out), steady("sms.send is overridden: 0 = 2 per 1m for 2h"));
+    let fleet = limiter(console.url, "tallygate").await;
+    assert!(fleet.check(&sms(), &caller).await.unwrap().is_allowed());
+
+    let json = console.run("override --list sms.send --json").expect(0).json();
+    assert_eq!(json["overrides"][0]["rules"][0]["replaces"], 0);
+    assert!(json["overrides"][0]["expires_in_ms"].as_u64().unwrap() > 7_000_000, "{json}");
+    assert_eq!(console.run("override --list login").expect(0).out, "no override of login is in force\n");
+
+    console.run("override sms.send --clear --yes").expect(0);
+    assert_eq!(console.run("override sms.send --clear --yes").expect(0).out, "nothing overrides sms.send\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subject_has_an_override_of_its_own() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let whole = format!("sms:{CALLER}");
+    let words = ["override", "sms.send", "50 per 1d", "--rule", "daily", "--subject", &whole, "--yes"];
+    let printed = console.run_words(&words).expect(0);
+    assert_eq!(printed.out, format!("sms.send for {whole} is overridden: daily = 50 per 1d\n"));
+    let json = console.run("override --list --json").expect(0).json();
+    assert_eq!(
+        (&json["overrides"][0]["subject"], &json["overrides"][0]["policy"]),
+        (&whole.into(), &"sms.send".into())
+    );
+    assert_eq!(console.run("override sms.send --clear --yes").expect(0).out, "nothing overrides sms.send\n");
+    console.run(&format!("override sms.send --clear --subject sms:{CALLER} --yes")).expect(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_override_that_is_replaced_is_named() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let set = |words: &[&str]| console.run_words(&[&["override", "sms.send"], words, &["--yes"]].concat()).expect(0);
+    set(&["0 per 1h"]);
+    let printed = set(&["2 per 1m", "--rule", "0"]);
+    assert_eq!(printed.out, "sms.send is overridden: 0 = 2 per 1m, in place of the override `0 per 1h`\n");
+    let json = set(&["3 per 1m", "--json"]).json();
+    assert_eq!(
+        (&json["replaced"]["rules"][0]["rule"], &json["replaced"]["rules"][0]["replaces"]),
+        (&"2 per 1m".into(), &0.into())
+    );
+    let json = set(&["3 per 1m", "--subject", "sms:139", "--json"]).json();
+    assert!(json["replaced"].is_null(), "{json}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_is_cleared() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    console.run_words(&["override", "sms.send", "2 per 1m", "--yes"]).expect(0);
+    // As a later version may write it.
+    seeded.server.ask::<()>("HSET tallygate:!overrides sms.send later");
+    assert_eq!(console.run("override --list").expect(0).out, "no override is in force\n");
+    let json = console.run("override sms.send --clear --yes --json").expect(0).json();
+    assert_eq!((&json["cleared"]["policy"], json["cleared"]["rules"].is_null()), (&"sms.send".into(), true), "{json}");
+    assert!(!seeded.server.ask::<bool>("HEXISTS tallygate:!overrides sms.send"));
+    assert_eq!(console.run("override sms.send --clear --yes").expect(0).out, "nothing overrides sms.send\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_too_many_overrides_some_can_be_cleared() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    console.run_words(&["override", "sms.send", "2 per 1m", "--yes"]).expect(0);
+    let fill = "for number = 1, 10000 do redis.call('HSET', KEYS[1], 'sms.send:' .. number, '1 per 1h') end";
+    let mut command = redis::cmd("EVAL");
+    command.arg(fill).arg(1).arg("tallygate:!overrides").exec(&mut seeded.server.connection()).unwrap();
+    assert!(console.run("override --list").expect(4).errors.contains("more than 10000 overrides; clear some"));
+    console.run("override sms.send --clear --yes").expect(0);
+    assert!(!seeded.server.ask::<bool>("HEXISTS tallygate:!overrides sms.send"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_misspelt_name_is_not_taken_for_one_without_an_override() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    for (words, part) in [
+        ("override sms.snd --clear --yes", "did you mean `sms.send`?"),
+        ("override --list sms.snd", "did you mean `sms.send`?"),
+        ("override sms.send --clear --on network --yes", "has no rule on a subject `network`"),
+    ] {
+        let printed = console.run(words).expect(2);
+        assert!(printed.errors.contains(part) && printed.out.is_empty(), "{printed:?}");
+    }
+    // A name that only an override has is known.
+    console.run_words(&["override", "new", "1 per 1h", "--on", "network", "--allow-unknown", "--yes"]).expect(0);
+    console.run("override --list new").expect(0);
+    console.run("override new --clear --on network --yes").expect(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn misspelt_names_and_mistaken_rules_change_nothing() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    for (words, part) in [
+        (&["sms.snd", "1 per 1h"][..], "did you mean `sms.send`?"),
+        (&["sms.send", "1 per hour"], "did you mean"),
+        (&["sms.send", "1 per 1h", "--rule", "dayly"], "did you mean `daily`?"),
+        (&["sms.send", "1 per 1h", "--rule", "7"], "position 7"),
+        (&["sms.send", "1 per 1h", "--on", "network"], "network"),
+        (&["sms.send", "1 per 1h", "--for", "2hours"], "unknown unit"),
+        (&["sms.send", "1 per 1h", "--subject", "a b%"], ""),
+    ] {
+        let words = [&["override"], words, &["--yes"]].concat();
+        let printed = console.run_words(&words).expect(2);
+        assert!(printed.errors.contains(part), "{printed:?}");
+    }
+    assert_eq!(console.run("override --list").expect(0).out, "no override is in force\n");
+    console.run_words(&["override", "sms.snd", "1 per 1h", "--allow-unknown", "--yes"]).expect(0);
+    console.run_words(&["override"]).expect(2);
+    console.run_words(&["override", "sms.send"]).expect(2);
+}

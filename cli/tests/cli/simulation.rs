@@ -1,0 +1,96 @@
+//! `simulate`: limits on calls of the past.
+
+use std::fs;
+
+use crate::console::Console;
+use crate::seeded::{folder, write};
+
+#[test]
+fn a_trace_is_decided_as_the_documentation_says_and_for_scripts() {
+    let folder = folder();
+    let console = Console { url: "", folder: folder.path() };
+    let printed = console.run("simulate limits.toml sms.send calls.csv").expect(0);
+    assert_eq!(printed.out, "4 of 6 admitted; denied: rule 0 2; longest wait 50s\n");
+    assert_eq!(printed.errors, "");
+    let json = console.run("simulate limits.toml sms.send calls.csv --json").expect(0).json();
+    assert_eq!(json["decided"]["admitted"], 4);
+    assert_eq!(json["decided"]["longest_wait_ms"], 50_000);
+    assert_eq!(json["decided"]["denied"]["rules"][2]["name"], "daily");
+}
+
+#[test]
+fn large_numbers_are_grouped_and_all_rules_that_deny_are_named() {
+    let folder = folder();
+    let console = Console { url: "", folder: folder.path() };
+    let rows = (0..10_000).map(|call| format!("{},{}\n", 1_800_000_000 + call * 30, call % 3));
+    let trace = format!("time,subject\n{}", rows.collect::<String>());
+    let printed = console.run_with("simulate limits.toml sms.send", &trace).expect(0);
+    // Each of three subjects makes a call every 90 seconds: 10 a day, for three and a half days.
+    assert!(printed.out.contains(" of 10,000 admitted; denied: rule 1 "), "{printed:?}");
+    assert!(printed.out.contains(", rule 2 (daily) "), "{printed:?}");
+}
+
+#[test]
+fn a_row_that_is_no_call_stops_it_or_is_left_out() {
+    let folder = folder();
+    let console = Console { url: "", folder: folder.path() };
+    let printed = console.run("simulate limits.toml sms.send mistaken.csv --svg decided.svg").expect(2);
+    assert!(printed.errors.starts_with("tallygate: mistaken.csv: line 3: `time` must be like"), "{printed:?}");
+    assert!(printed.errors.contains("`--skip-bad-rows`"), "{printed:?}");
+    assert_eq!(printed.out, "");
+    assert!(!folder.path().join("decided.svg").exists(), "a picture of a part");
+
+    let printed = console.run("simulate limits.toml sms.send mistaken.csv --skip-bad-rows --json").expect(0);
+    assert!(printed.errors.starts_with("line 3: "), "{printed:?}");
+    assert_eq!(printed.json()["skipped_rows"], 1);
+}
+
+#[test]
+fn a_trace_that_is_none_is_a_mistake() {
+    let folder = folder();
+    let console = Console { url: "", folder: folder.path() };
+    for (trace, part) in [
+        ("", "name the columns"),
+        ("when,subject\n1,a\n", "line 1"),
+        ("time,subject\n1800000010,a\n1800000000,a\n", "line 3"),
+    ] {
+        let printed = console.run_with("simulate limits.toml sms.send", trace).expect(2);
+        assert!(printed.errors.contains(part), "{printed:?}");
+    }
+    console.run("simulate limits.toml sms.send none.csv").expect(2);
+}
+
+#[test]
+fn two_files_are_compared_and_drawn() {
+    let folder = folder();
+    let console = Console { url: "", folder: folder.path() };
+    let words = "simulate limits.toml sms.send calls.csv --compare other.toml --svg decided.svg --json";
+    let json = console.run(words).expect(0).json();
+    assert_eq!((&json["before"]["admitted"], &json["after"]["admitted"]), (&4.into(), &6.into()));
+    assert_eq!(json["newly_admitted"]["total"], 2);
+    let svg = fs::read_to_string(folder.path().join("decided.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("limits.toml") && svg.contains("other.toml"), "{svg}");
+    assert!(svg.contains("2027-01-15T08:00:00Z"), "{svg}");
+}
+
+#[test]
+fn a_policy_that_the_file_does_not_have_is_a_mistake_with_its_remedy() {
+    let folder = folder();
+    let console = Console { url: "", folder: folder.path() };
+    let printed = console.run("simulate limits.toml sms.snd calls.csv").expect(2);
+    assert!(printed.errors.contains("no policy `sms.snd`; did you mean `sms.send`?"), "{printed:?}");
+    write(folder.path(), "bad.toml", "[policy.a]\nrules = ['0 per 1s']\n");
+    let printed = console.run("simulate bad.toml a calls.csv").expect(2);
+    assert!(printed.errors.contains("bad.toml:2:10: `count` must be at least 1"), "{printed:?}");
+}
+
+#[test]
+fn rules_with_keys_of_their_own_count_the_columns_of_these() {
+    let folder = folder();
+    let console = Console { url: "", folder: folder.path() };
+    let limits = "[policy.a]\nrules = ['9 per 1m', { count = 1, per = '1m', key = '{ip}' }]\n";
+    write(folder.path(), "two.toml", limits);
+    let trace = "time,subject,subject:{ip}\n1800000000,a,x\n1800000001,b,x\n1800000002,a,y\n";
+    let printed = console.run_with("simulate two.toml a", trace).expect(0);
+    assert_eq!(printed.out, "2 of 3 admitted; denied: rule 1 1; longest wait 59s\n");
+}

@@ -2,15 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
-use escargot::CargoBuild;
+use std::fs;
+
+use tallygate_tests::example::built;
 use tallygate_tests::server::Server;
 
 /// Returns what an example prints: in memory, on Redis, and once more on the same Redis.
 fn printed(example: &str) -> [String; 3] {
-    // Another build may have left an old example in its place. With the features of the whole workspace, as the tests are
-    // built, nothing is compiled twice.
-    let cargo = CargoBuild::new().arg("--workspace").example(example).current_release();
-    let binary = cargo.run().expect("the example builds");
+    let binary = built(example);
     let redis = Server::start();
     let run = |url: &str| {
         let output = binary.command().env("TALLYGATE_URL", url).output().expect("the example starts");
@@ -36,6 +35,19 @@ fn only_failed_logins_count_and_repeated_failures_are_banned() {
         assert_eq!(lines_with(text, &[" 1 × welcome, bob"]), 1, "{text}");
     }
     assert_eq!((lines_with(&second, &["alice is closed for"]) > 1, lines_with(&second, &["welcome"])), (true, 1));
+}
+
+#[test]
+fn the_same_form_is_refused_unless_it_has_failed() {
+    let [memory, first, second] = printed("form");
+    for text in [&memory, &first] {
+        assert_eq!(lines_with(text, &["zoe gets 2 × tea"]), 1, "{text}");
+        assert_eq!(lines_with(text, &["zoe: duplicate: this order is under way already"]), 1, "{text}");
+        assert_eq!(lines_with(text, &["zoe gets 3 × tea"]), 1, "{text}");
+        assert_eq!(lines_with(text, &["ann gets 2 × tea"]), 1, "{text}");
+        assert_eq!(lines_with(text, &["bob: out of stock"]), 2, "{text}");
+    }
+    assert_eq!((lines_with(&second, &["duplicate:"]), lines_with(&second, &["out of stock"])), (4, 2), "{second}");
 }
 
 #[test]
@@ -75,4 +87,17 @@ fn support_resets_and_raises_the_limit_of_one_customer() {
         assert_eq!(lines_with(&text, &["2 per 1h as hourly: 0 of 2 left"]), 1, "{text}");
         assert_eq!(lines_with(&text, &["sms.send: hourly = 5 per 1h", " for "]), 1, "{text}");
     }
+}
+
+#[test]
+fn two_sets_of_limits_are_compared_on_a_trace_of_a_file_whose_mistakes_are_left_out() {
+    let trace = tempfile::NamedTempFile::new().unwrap();
+    let calls = (0..4).map(|second| format!("2027-01-15T08:00:0{second}Z,alice\n"));
+    fs::write(trace.path(), format!("time,subject\n{}yesterday,bob\n", calls.collect::<String>())).unwrap();
+    let mut command = built("simulation").command();
+    let output = command.arg(trace.path()).args(["1 per 1m", "3 per 1m"]).output().expect("the example starts");
+    let (printed, mistakes) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(output.status.success() && mistakes.starts_with("line 6: `time` must be like"), "{mistakes}");
+    assert_eq!(lines_with(&printed, &["4 calls: 1 admitted, 3 denied (3 by `1 per 1m`)"]), 1, "{printed}");
+    assert_eq!(lines_with(&printed, &["4 calls: 2 decided alike, 0 newly denied, 2 newly admitted"]), 1, "{printed}");
 }

@@ -1,0 +1,70 @@
+//! Clients of the service in axum, which bring about all that the dashboard shows.
+
+use std::sync::LazyLock;
+
+use escargot::CargoRun;
+use reqwest::{Method, RequestBuilder, StatusCode};
+use serde_json::json;
+use tallygate_tests::example::built;
+use tallygate_tests::server::Server as Redis;
+
+use crate::process::{METRICS, Service};
+use crate::upload::Upload;
+
+static EXAMPLE: LazyLock<CargoRun> = LazyLock::new(|| built("axum_service"));
+
+/// The service, and clients behind a proxy.
+pub(crate) struct Traffic {
+    pub(crate) service: Service,
+}
+
+impl Traffic {
+    pub(crate) fn start(redis: &Redis) -> Self {
+        let variables = [
+            ("TALLYGATE_URL", &*redis.url()),
+            ("ADMIN_TOKEN", "sesame"),
+            ("TRUSTED_PROXIES", "127.0.0.0/8"),
+            (METRICS, "127.0.0.1:0"),
+        ];
+        Self { service: Service::start(&EXAMPLE, &variables) }
+    }
+
+    pub(crate) async fn report(&self, client: u8) -> StatusCode {
+        answer(self.from(client, Method::GET, "/report")).await
+    }
+
+    pub(crate) async fn search(&self, client: u8) -> StatusCode {
+        answer(self.from(client, Method::GET, "/search")).await
+    }
+
+    pub(crate) async fn code(&self, client: u8, email: &str) -> StatusCode {
+        answer(self.from(client, Method::POST, "/codes").json(&json!({ "email": email }))).await
+    }
+
+    pub(crate) async fn draw(&self, client: u8, user: &str) -> StatusCode {
+        answer(self.from(client, Method::POST, "/lottery").header("x-user", user)).await
+    }
+
+    /// Begins an import, which is under way until the contacts are sent.
+    pub(crate) async fn import(&self, client: u8, user: &str) -> Upload {
+        Upload::begin(&self.service, &[("x-forwarded-for", &address(client)), ("x-user", user)]).await
+    }
+
+    /// Overrides a rule of a mail address.
+    pub(crate) async fn raise(&self, email: &str, rules: &'static str) {
+        let request = self.service.request(Method::PUT, &format!("/admin/codes/{email}")).bearer_auth("sesame");
+        assert_eq!(answer(request.body(rules)).await, 204);
+    }
+
+    fn from(&self, client: u8, method: Method, path: &str) -> RequestBuilder {
+        self.service.request(method, path).header("x-forwarded-for", address(client))
+    }
+}
+
+fn address(client: u8) -> String {
+    format!("198.51.100.{client}")
+}
+
+async fn answer(request: RequestBuilder) -> StatusCode {
+    request.send().await.expect("the service answers").status()
+}

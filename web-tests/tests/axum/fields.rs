@@ -1,0 +1,221 @@
+//! The fields of responses.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Json, Router};
+use tallygate::web::{Draft, Items, Layer, Legacy};
+use tallygate::{Limiter, Rejection, RuleStatus, rate_limit};
+use tallygate_web_tests::server::serve;
+use tallygate_web_tests::{Client, Http, LimitItem, PolicyItem};
+use tokio::task::JoinSet;
+
+#[rate_limit(
+    name = "captcha",
+    key = "138",
+    rule(count = 3, per = "60s"),
+    rule(count = 100, per = "1h", name = "hourly"),
+    limiter = limiter,
+    check_fn = captcha_limit
+)]
+async fn captcha(State(limiter): State<Limiter>) -> Result<&'static str, Rejection> {
+    let _ = limiter;
+    Ok("sent")
+}
+
+fn router(limiter: &Limiter, layer: Layer) -> Router {
+    Router::new().route("/captcha", get(captcha)).layer(layer).with_state(limiter.clone())
+}
+
+fn policies() -> [PolicyItem; 2] {
+    [
+        PolicyItem { name: "captcha.1m".into(), q: 3, w: Some(60) },
+        PolicyItem { name: "captcha.hourly".into(), q: 100, w: Some(3_600) },
+    ]
+}
+
+/// Where the limits stand by the store.
+async fn stored(limiter: &Limiter) -> Vec<(u64, Duration)> {
+    let decision = captcha_limit(State(limiter.clone())).peek().report().await.unwrap();
+    decision.report().iter().map(|status| (status.remaining(), status.reset())).collect()
+}
+
+#[tokio::test]
+async fn fields_agree_with_the_store_by_both_versions_of_http() {
+    for (http, version) in [(Http::One, reqwest::Version::HTTP_11), (Http::Two, reqwest::Version::HTTP_2)] {
+        let limiter = Limiter::in_memory();
+        let client = Client::by(http, serve(router(&limiter, Layer::new().on_success(true))).await);
+        for remaining in [2, 1, 0] {
+            let answer = client.get("/captcha").await;
+            assert_eq!((answer.status, answer.version, answer.body.as_str()), (200, version, "sent"));
+            assert_eq!((answer.policies().as_slice(), answer.retry_after()), (&policies()[..], None));
+            let (limits, stored) = (answer.limits(), stored(&limiter).await);
+            assert_eq!((limits.len(), stored.len()), (2, 2));
+            for ((item, (stored_remaining, reset)), policy) in limits.iter().zip(&stored).zip(policies()) {
+                assert_eq!(item.r, *stored_remaining);
+                // The store was asked later.
+                let window = item.t.unwrap();
+                assert!(window >= reset.as_secs() && Some(window) <= policy.w, "{item:?} and {reset:?}");
+            }
+            assert_eq!(stored[0].0, remaining);
+        }
+        let answer = client.get("/captcha").await;
+        assert_eq!((answer.status, answer.policies()), (429, policies().into()));
+        let [minute, hourly] = answer.limits().try_into().unwrap();
+        assert_eq!(
+            (minute.r, minute.t, hourly),
+            (0, answer.retry_after(), LimitItem { name: "captcha.hourly".into(), r: 97, t: None })
+        );
+        assert_eq!(answer.problem().violated_policies, [minute.name]);
+    }
+}
+
+#[rate_limit(
+    name = "tokens",
+    key = "138",
+    rule(count = 100, per = "60s"),
+    prevent_duplicate(per = "5s"),
+    cost = 30,
+    settle = |_: &Result<&'static str, Rejection>| 10,
+    limiter = limiter,
+    check_fn = tokens_limit
+)]
+async fn tokens(State(limiter): State<Limiter>) -> Result<&'static str, Rejection> {
+    let _ = limiter;
+    Ok("written")
+}
+
+#[tokio::test]
+async fn the_fields_of_a_settled_call_agree_with_the_store() {
+    let limiter = Limiter::in_memory();
+    let router = Router::new().route("/tokens", get(tokens)).layer(Layer::new().on_success(true));
+    let answer = Client::new(serve(router.with_state(limiter.clone())).await).get("/tokens").await;
+    let decision = tokens_limit(State(limiter)).peek().report().await.unwrap();
+    let stored: Vec<_> = decision.report().iter().map(RuleStatus::remaining).collect();
+    let mut shown: Vec<_> = answer.limits().iter().map(|item| item.r).collect();
+    assert_eq!(shown, stored);
+    shown.sort_unstable();
+    assert_eq!(shown, [0, 90], "the call stays one call");
+}
+
+#[tokio::test]
+async fn without_fields_on_success_only_denials_have_them() {
+    let limiter = Limiter::in_memory();
+    let client = Client::new(serve(router(&limiter, Layer::new())).await);
+    for _ in 0..3 {
+        let answer = client.get("/captcha").await;
+        assert_eq!((answer.status, answer.header("ratelimit"), answer.header("ratelimit-policy")), (200, None, None));
+    }
+    let answer = client.get("/captcha").await;
+    assert_eq!((answer.status, answer.limits().len(), answer.policies().len()), (429, 1, 1));
+}
+
+#[tokio::test]
+async fn older_fields_can_take_the_place_of_the_draft_or_stand_beside_it() {
+    let limiter = Limiter::in_memory();
+    let layer = Layer::new().on_success(true).fields(Draft::V7).legacy(Legacy::XRateLimit);
+    let answer = Client::new(serve(router(&limiter, layer)).await).get("/captcha").await;
+    assert_eq!(answer.header("ratelimit-policy"), Some("3;w=60, 100;w=3600"));
+    assert_eq!(answer.header("ratelimit"), Some("limit=3, remaining=2, reset=60"));
+    let legacy = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"].map(|name| answer.header(name));
+    assert_eq!(legacy, [Some("3"), Some("2"), Some("60")]);
+
+    let layer = Layer::new().on_success(true).fields(None).items(Items::Tightest);
+    let answer = Client::new(serve(router(&limiter, layer)).await).get("/captcha").await;
+    assert!(answer.headers.keys().all(|name| !name.as_str().contains("ratelimit")), "{:?}", answer.headers);
+}
+
+#[tokio::test]
+async fn the_tightest_rule_alone_can_be_listed() {
+    let limiter = Limiter::in_memory();
+    let layer = Layer::new().on_success(true).items(Items::Tightest);
+    let answer = Client::new(serve(router(&limiter, layer)).await).get("/captcha").await;
+    assert_eq!(answer.limits(), [LimitItem { name: "captcha.1m".into(), r: 2, t: Some(60) }]);
+}
+
+async fn ignores(limiter: State<Limiter>) -> &'static str {
+    if captcha(limiter).await.is_ok() { "sent" } else { "not sent, but never mind" }
+}
+
+async fn status_alone(limiter: State<Limiter>) -> Result<Json<u8>, StatusCode> {
+    captcha(limiter).await?;
+    Ok(Json(7))
+}
+
+async fn text_alone(limiter: State<Limiter>) -> Result<Json<u8>, (StatusCode, String)> {
+    captcha(limiter).await?;
+    Ok(Json(7))
+}
+
+/// Sends from a task that it spawns, whose context is the request's.
+async fn spawns(limiter: State<Limiter>) -> String {
+    let sent = tokio::spawn(tallygate::context::carry(captcha(limiter))).await.unwrap();
+    sent.is_ok().to_string()
+}
+
+fn routes(limiter: &Limiter) -> Router {
+    let routes = Router::new().route("/ignores", get(ignores)).route("/spawns", get(spawns));
+    let routes = routes.route("/status", get(status_alone)).route("/text", get(text_alone));
+    routes.layer(Layer::new().on_success(true)).with_state(limiter.clone())
+}
+
+#[tokio::test]
+async fn a_denial_that_the_handler_ignores_is_reported() {
+    let limiter = Limiter::in_memory();
+    let client = Client::new(serve(routes(&limiter)).await);
+    for _ in 0..3 {
+        assert_eq!(client.get("/ignores").await.body, "sent");
+    }
+    let answer = client.get("/ignores").await;
+    assert_eq!((answer.status, answer.body.as_str()), (200, "not sent, but never mind"));
+    assert_eq!((answer.limits()[0].r, answer.limits()[1].r, answer.retry_after()), (0, 97, None));
+}
+
+#[tokio::test]
+async fn a_decision_in_a_task_that_carries_the_context_is_reported() {
+    let limiter = Limiter::in_memory();
+    let answer = Client::new(serve(routes(&limiter)).await).get("/spawns").await;
+    assert_eq!((answer.body.as_str(), answer.limits()[0].r), ("true", 2));
+}
+
+#[tokio::test]
+async fn a_handler_that_returns_a_status_gets_the_wait_from_the_layer() {
+    for path in ["/status", "/text"] {
+        let limiter = Limiter::in_memory();
+        let client = Client::new(serve(routes(&limiter)).await);
+        for _ in 0..3 {
+            assert_eq!((client.get(path).await.status, client.get("/none").await.status), (200, 404));
+        }
+        let answer = client.get(path).await;
+        assert_eq!((answer.status, answer.limits()[0].t), (429, answer.retry_after()));
+        assert!(answer.retry_after().is_some());
+    }
+}
+
+#[tokio::test]
+async fn fifty_connections_admit_exactly_the_count() {
+    let limiter = Limiter::in_memory();
+    let server = serve(router(&limiter, Layer::new().on_success(true))).await;
+    let mut answers = JoinSet::new();
+    for number in 0..50 {
+        let client = Client::by(if number % 2 == 0 { Http::One } else { Http::Two }, server);
+        answers.spawn(async move { client.get("/captcha").await });
+    }
+    let answers = answers.join_all().await;
+    let admitted = answers.iter().filter(|answer| answer.status == 200);
+    let mut remaining: Vec<_> = admitted.map(|answer| answer.limits()[0].r).collect();
+    remaining.sort_unstable();
+    assert_eq!(remaining, [0, 1, 2]);
+    assert!(answers.iter().filter(|answer| answer.status != 200).all(|answer| answer.limits()[0].r == 0));
+}
+
+#[tokio::test]
+async fn nested_layers_write_each_field_once_with_all_that_was_decided() {
+    let limiter = Limiter::in_memory();
+    let inner = router(&limiter, Layer::new().fields(Draft::V11));
+    let outer = Router::new().nest("/api", inner).layer(Layer::new().on_success(true));
+    let answer = Client::new(serve(outer).await).get("/api/captcha").await;
+    assert_eq!((answer.status, answer.limits().len()), (200, 2));
+}

@@ -1,0 +1,74 @@
+//! Mistakes in the set-up of a server, which the log reports once for each process.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use tallygate::web::{self, ClientIp, Layer};
+use tallygate::{Limiter, Policy, Rejection, Rule, rate_limit};
+use tallygate_tests::log::Log;
+use tallygate_web_tests::Client;
+use tallygate_web_tests::server::serve;
+
+fn behind_local_proxies() -> Layer {
+    Layer::new().client_ip(ClientIp::behind(["127.0.0.1"]).unwrap())
+}
+
+/// The lines of that level with that text.
+fn lines(log: &Log, level: &str, text: &str) -> usize {
+    log.lines().iter().filter(|line| line.contains(level) && line.contains(text)).count()
+}
+
+#[tokio::test]
+async fn a_layer_inside_of_a_limit_is_reported_and_one_outside_is_not() {
+    let (log, _guard) = Log::listen();
+    let policy = Policy::builder("api").rule(Rule::sliding_window(9, Duration::from_secs(60))).build().unwrap();
+    let limit = || web::limit(&policy, "{@ip}").unwrap().limiter(&Limiter::in_memory());
+    let router = || Router::new().route("/", get(|| async { "well" }));
+    let right = Client::new(serve(router().layer(limit()).layer(behind_local_proxies())).await);
+    assert_eq!(right.get("/").await.status, 200);
+    assert_eq!(lines(&log, "ERROR", "`web::Layer` is inside of `web::limit`"), 0);
+    let wrong = Client::new(serve(router().layer(behind_local_proxies()).layer(limit())).await);
+    for _ in 0..2 {
+        assert_eq!(wrong.get("/").await.status, 200);
+    }
+    assert_eq!(lines(&log, "ERROR", "put `web::Layer` outside"), 1);
+}
+
+#[tokio::test]
+async fn a_handler_that_needs_a_client_which_is_not_known_is_reported() {
+    let (log, _guard) = Log::listen();
+    let whoami = async |client: ClientIp| client.to_string();
+    let client = Client::new(serve(Router::new().route("/", get(whoami))).await);
+    for _ in 0..2 {
+        assert_eq!(client.get("/").await.status, 500);
+    }
+    assert_eq!(lines(&log, "ERROR", "the client of the request is not known; add `web::Layer` to the router"), 1);
+}
+
+#[rate_limit(name = "mail", rule(count = 1, per = "60s", message = "wait, {@mail}"), limiter = limiter)]
+async fn send_mail(limiter: &Limiter) -> Result<(), Rejection> {
+    let _ = limiter;
+    Ok(())
+}
+
+#[rate_limit(name = "mail", key = "{@mail}", rule(count = 1, per = "60s"), limiter = limiter)]
+async fn send_mail_to(limiter: &Limiter) -> Result<(), Rejection> {
+    let _ = limiter;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_value_that_is_missing_in_a_message_alone_is_a_warning() {
+    let (log, _guard) = Log::listen();
+    let limiter = Limiter::in_memory();
+    for _ in 0..3 {
+        _ = send_mail(&limiter).await;
+    }
+    assert_eq!(lines(&log, "WARN", "a message shows nothing in place of a value"), 1);
+    assert_eq!(lines(&log, "ERROR", "calls are rejected"), 0);
+    assert!(send_mail_to(&limiter).await.is_err());
+    assert_eq!(lines(&log, "ERROR", "calls are rejected, as a value of their context is missing"), 1);
+}

@@ -4,7 +4,15 @@ use serde::Serialize;
 
 /// What each of two contenders took, round by round.
 pub(crate) struct Duel {
-    rounds: Vec<[f64; 2]>,
+    rounds: Vec<Round>,
+}
+
+/// What the contenders took in one round. The peer is measured twice: what differs between the two is no contender's.
+#[derive(Clone, Copy, Default)]
+struct Round {
+    ours: f64,
+    peer: f64,
+    again: f64,
 }
 
 /// Where the middle half of the rounds lies.
@@ -16,41 +24,53 @@ pub(crate) struct Spread {
 }
 
 impl Duel {
-    /// Measures both in every round, so that whatever else the machine does meets them alike. Who comes first changes
-    /// from round to round. A round before the first warms up.
+    /// Measures both in every round, in random order, so that whatever else the machine does meets them alike. A round
+    /// before the first warms up.
     pub(crate) fn of(rounds: usize, mut ours: impl FnMut() -> f64, mut peer: impl FnMut() -> f64) -> Self {
-        let mut played = Vec::with_capacity(rounds);
-        for round in 0..=rounds {
-            let pair = if round % 2 == 0 {
-                let ours = ours();
-                [ours, peer()]
-            } else {
-                let peer = peer();
-                [ours(), peer]
-            };
-            if round > 0 {
-                played.push(pair);
+        let mut round = || {
+            let mut measured = Round::default();
+            let mut order = [0, 1, 2];
+            fastrand::shuffle(&mut order);
+            for contender in order {
+                match contender {
+                    0 => measured.ours = ours(),
+                    1 => measured.peer = peer(),
+                    _ => measured.again = peer(),
+                }
             }
-        }
-        Self { rounds: played }
+            measured
+        };
+        round();
+        Self { rounds: (0..rounds).map(|_| round()).collect() }
+    }
+
+    /// Compares what is the same whenever it is measured.
+    pub(crate) fn once(ours: impl FnOnce() -> f64, peer: impl FnOnce() -> f64) -> Self {
+        let (ours, peer) = (ours(), peer());
+        Self { rounds: vec![Round { ours, peer, again: peer }] }
     }
 
     /// Returns what the contenders took.
     pub(crate) fn each(&self) -> [Spread; 2] {
-        [self.spread(|[ours, _]| ours), self.spread(|[_, peer]| peer)]
+        [self.spread(|round| round.ours), self.spread(|round| round.peer)]
     }
 
     /// Returns ours divided by the peer's, round by round.
     pub(crate) fn ratio(&self) -> Spread {
-        self.spread(|[ours, peer]| ours / peer)
+        self.spread(|round| round.ours / round.peer)
+    }
+
+    /// Returns the peer's divided by the peer's: 1, but for what the machine did meanwhile.
+    pub(crate) fn control(&self) -> Spread {
+        self.spread(|round| if round.again.total_cmp(&round.peer).is_eq() { 1.0 } else { round.again / round.peer })
     }
 
     /// Returns ours less the peer's, round by round.
     pub(crate) fn difference(&self) -> Spread {
-        self.spread(|[ours, peer]| ours - peer)
+        self.spread(|round| round.ours - round.peer)
     }
 
-    fn spread(&self, of: impl Fn([f64; 2]) -> f64) -> Spread {
+    fn spread(&self, of: impl Fn(Round) -> f64) -> Spread {
         Spread::of(self.rounds.iter().copied().map(of).collect())
     }
 }

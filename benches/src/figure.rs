@@ -7,17 +7,31 @@ use crate::duel::{Duel, Spread};
 /// One line of the report.
 #[derive(Serialize)]
 pub(crate) struct Figure {
-    what: &'static str,
-    /// Of `ours` and `peer`.
-    unit: &'static str,
+    what: String,
+    against: String,
+    /// `None` if it was not measured.
+    measured: Option<Measured>,
+    /// Why it was not measured.
+    skipped: Option<String>,
+    must: Option<Bound>,
+}
+
+#[derive(Serialize)]
+struct Measured {
     ours: f64,
-    peer: f64,
-    against: &'static str,
+    /// Of `ours` and the peer.
+    unit: &'static str,
     /// What counts: a ratio, unless its unit says otherwise.
     value: Spread,
     value_unit: &'static str,
-    must: Option<Bound>,
-    reached: Option<bool>,
+    peer: Option<Peer>,
+}
+
+#[derive(Serialize)]
+struct Peer {
+    value: f64,
+    /// The ratio of the peer to itself.
+    control: Spread,
 }
 
 /// What a figure must reach; without one it is there for comparison.
@@ -30,63 +44,109 @@ pub(crate) enum Bound {
 
 impl Figure {
     /// Compares by ratio.
-    pub(crate) fn ratio(what: &'static str, unit: &'static str, against: &'static str, duel: &Duel) -> Self {
+    pub(crate) fn ratio(what: &str, unit: &'static str, against: &str, duel: &Duel) -> Self {
         Self::new(what, unit, against, duel, duel.ratio(), "×")
     }
 
     /// Compares by difference, in the unit of what was measured.
-    pub(crate) fn difference(what: &'static str, unit: &'static str, against: &'static str, duel: &Duel) -> Self {
+    pub(crate) fn difference(what: &str, unit: &'static str, against: &str, duel: &Duel) -> Self {
         Self::new(what, unit, against, duel, duel.difference(), unit)
     }
 
     /// Says what ours is; the peer's is there for comparison.
-    pub(crate) fn alone(what: &'static str, unit: &'static str, against: &'static str, duel: &Duel) -> Self {
+    pub(crate) fn alone(what: &str, unit: &'static str, against: &str, duel: &Duel) -> Self {
         let [ours, _] = duel.each();
         Self::new(what, unit, against, duel, ours, unit)
     }
 
+    /// Says what ours is, where there is no peer; instead, which of several was the one.
+    pub(crate) fn amount(what: &str, unit: &'static str, which: &str, value: Spread) -> Self {
+        let measured = Measured { ours: value.median, unit, value, value_unit: unit, peer: None };
+        Self { what: what.to_owned(), against: which.to_owned(), measured: Some(measured), skipped: None, must: None }
+    }
+
+    /// Says why it was not measured.
+    pub(crate) fn skipped(what: &str, against: &str, why: &str) -> Self {
+        let (what, against) = (what.to_owned(), against.to_owned());
+        Self { what, against, measured: None, skipped: Some(why.to_owned()), must: None }
+    }
+
     fn new(
-        what: &'static str,
+        what: &str,
         unit: &'static str,
-        against: &'static str,
+        against: &str,
         duel: &Duel,
         value: Spread,
         value_unit: &'static str,
     ) -> Self {
         let [ours, peer] = duel.each().map(|spread| spread.median);
-        Self { what, unit, ours, peer, against, value, value_unit, must: None, reached: None }
+        let peer = Some(Peer { value: peer, control: duel.control() });
+        let measured = Measured { ours, unit, value, value_unit, peer };
+        let (what, against) = (what.to_owned(), against.to_owned());
+        Self { what, against, measured: Some(measured), skipped: None, must: None }
     }
 
     pub(crate) fn at_most(self, bound: f64) -> Self {
-        let reached = self.value.median <= bound;
-        Self { must: Some(Bound::AtMost(bound)), reached: Some(reached), ..self }
+        Self { must: Some(Bound::AtMost(bound)), ..self }
     }
 
     pub(crate) fn at_least(self, bound: f64) -> Self {
-        let reached = self.value.median >= bound;
-        Self { must: Some(Bound::AtLeast(bound)), reached: Some(reached), ..self }
+        Self { must: Some(Bound::AtLeast(bound)), ..self }
     }
 
     /// Returns the cells of its row, as [`HEAD`] names them.
     pub(crate) fn row(&self) -> [String; HEAD.len()] {
-        let amount = |amount: f64| format!("{} {}", number(amount), self.unit);
-        let Spread { low, median, high } = self.value;
+        let Some(measured) = &self.measured else {
+            let why = self.skipped.clone().unwrap_or_default();
+            return [
+                self.what.clone(),
+                String::new(),
+                self.against.clone(),
+                why,
+                String::new(),
+                String::new(),
+                String::new(),
+            ];
+        };
+        let amount = |amount: f64| format!("{} {}", number(amount), measured.unit);
         [
-            self.what.to_owned(),
-            amount(self.ours),
-            format!("{}: {}", self.against, amount(self.peer)),
-            format!("{} {} ({} … {})", number(median), self.value_unit, number(low), number(high)),
-            self.must.map_or(String::new(), |must| match must {
-                Bound::AtMost(bound) => format!("≤ {bound} {}", self.value_unit),
-                Bound::AtLeast(bound) => format!("≥ {bound} {}", self.value_unit),
+            self.what.clone(),
+            amount(measured.ours),
+            measured
+                .peer
+                .as_ref()
+                .map_or(self.against.clone(), |peer| format!("{}: {}", self.against, amount(peer.value))),
+            format!("{} {} {}", number(measured.value.median), measured.value_unit, middle_half(measured.value)),
+            measured.peer.as_ref().map_or(String::new(), |Peer { control, .. }| {
+                format!("{} {}", number(control.median), middle_half(*control))
             }),
-            self.reached.map_or("", |reached| if reached { "yes" } else { "**no**" }).to_owned(),
+            self.must.map_or(String::new(), |must| match must {
+                Bound::AtMost(bound) => format!("≤ {bound} {}", measured.value_unit),
+                Bound::AtLeast(bound) => format!("≥ {bound} {}", measured.value_unit),
+            }),
+            self.must
+                .map_or("", |must| if must.is_reached(measured.value.median) { "yes" } else { "**no**" })
+                .to_owned(),
         ]
     }
 }
 
+impl Bound {
+    fn is_reached(self, value: f64) -> bool {
+        match self {
+            Self::AtMost(bound) => value <= bound,
+            Self::AtLeast(bound) => value >= bound,
+        }
+    }
+}
+
 /// What the cells of a row are.
-pub(crate) const HEAD: [&str; 6] = ["figure", "ours", "peer", "ours to peer (middle half)", "must reach", "reached"];
+pub(crate) const HEAD: [&str; 7] =
+    ["figure", "ours", "peer", "ours to peer (middle half)", "peer to itself", "must reach", "reached"];
+
+fn middle_half(Spread { low, high, .. }: Spread) -> String {
+    format!("({} … {})", number(low), number(high))
+}
 
 /// Three digits that count, or all of a large number.
 fn number(number: f64) -> String {

@@ -1,14 +1,23 @@
 //! What is measured, group by group.
 
 pub(crate) mod attribute;
+pub(crate) mod bounds;
 pub(crate) mod compile;
 pub(crate) mod decision;
+pub(crate) mod instructions;
 pub(crate) mod latency;
+pub(crate) mod leases;
+pub(crate) mod outage;
 pub(crate) mod remembered;
 pub(crate) mod server_time;
 pub(crate) mod storage;
+pub(crate) mod subjects;
 pub(crate) mod threads;
 pub(crate) mod throughput;
+pub(crate) mod topologies;
+#[cfg(feature = "web")]
+pub(crate) mod web;
+pub(crate) mod weight;
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -18,7 +27,7 @@ use tallygate::{Policy, Rule};
 use tokio::runtime::{self, Runtime};
 
 /// The name of the peer in many lines.
-const SORTED_SET: &str = "sorted set";
+const SORTED_SET: &str = "a script on a sorted set";
 
 /// A policy of sliding windows.
 fn sliding(name: &'static str, rules: &[(u64, Duration)]) -> Policy {

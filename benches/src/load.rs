@@ -24,12 +24,6 @@ impl Checker {
     pub(crate) async fn connect(url: &str, policy: &Policy) -> Self {
         Self { limiter: patient(url).await, policy: policy.clone() }
     }
-
-    /// Uses up some of a subject's count at once.
-    pub(crate) async fn fill(&self, subject: usize, cost: u64) {
-        let decision = self.limiter.check(&self.policy, &Subject::of(subject)).cost(cost).await;
-        assert!(decision.expect("the server answers").is_allowed(), "the count has room for {cost}");
-    }
 }
 
 impl Caller for Checker {

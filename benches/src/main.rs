@@ -1,6 +1,6 @@
 //! Measures Tallygate beside its peers, and says which of the figures it set itself it reaches.
 //!
-//! `cargo xtask bench` measures all figures; words behind it choose among the groups of [`GROUPS`].
+//! `cargo xtask bench` measures all figures; words behind it choose among the groups of [`options::GROUPS`].
 
 #![allow(
     clippy::print_stdout,
@@ -10,54 +10,79 @@
     reason = "a measurement that cannot go on panics; it prints numbers that are far below 2^52"
 )]
 
+mod callgrind;
+mod cluster;
+mod compiler;
 mod duel;
 mod figure;
 mod figures;
 mod load;
+mod options;
 mod peer;
 mod report;
 mod server;
 mod stopwatch;
+mod tally;
 
 use std::env;
 use std::path::Path;
+use std::process::ExitCode;
 
 use crate::figure::Figure;
-use crate::figures::{attribute, compile, decision, latency, remembered, server_time, storage, threads, throughput};
+#[cfg(feature = "web")]
+use crate::figures::web;
+use crate::figures::{
+    attribute, bounds, compile, decision, instructions, latency, leases, outage, remembered, server_time, storage,
+    subjects, threads, throughput, topologies, weight,
+};
+use crate::options::{GROUPS, Options};
 use crate::report::Report;
 use crate::server::Server;
 
-/// What can be measured by itself, in the order of the report.
-const GROUPS: [&str; 9] =
-    ["server-time", "storage", "throughput", "latency", "remembered", "decision", "attribute", "threads", "compile"];
-
 /// Where the report goes.
+#[cfg(not(feature = "web"))]
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/bench");
+#[cfg(feature = "web")]
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/bench/web");
 
-fn main() {
-    let chosen: Vec<String> = env::args().skip(1).collect();
-    let unknown: Vec<_> = chosen.iter().filter(|word| !GROUPS.contains(&word.as_str())).collect();
-    assert!(unknown.is_empty(), "unknown group {unknown:?}; there are {GROUPS:?}");
+fn main() -> ExitCode {
+    let options = match Options::read(env::args().skip(1)) {
+        Ok(options) => options,
+        Err(mistake) => {
+            eprintln!("{mistake}");
+            return ExitCode::FAILURE;
+        }
+    };
     let server = Server::start();
     let mut report = Report::begin(server.version());
-    for group in GROUPS.into_iter().filter(|group| chosen.is_empty() || chosen.iter().any(|word| word == group)) {
+    for group in GROUPS.into_iter().filter(|group| options.has(group)) {
         eprintln!("measuring {group} …");
-        report.add(measure(group, &server));
+        report.add(measure(group, &server, &options));
     }
     println!("\n{}", report.markdown());
     report.write(Path::new(FOLDER)).expect("the report can be written");
+    ExitCode::SUCCESS
 }
 
-fn measure(group: &str, server: &Server) -> Vec<Figure> {
+fn measure(group: &str, server: &Server, options: &Options) -> Vec<Figure> {
     match group {
-        "server-time" => server_time::figures(server),
-        "storage" => storage::figures(server),
-        "throughput" => throughput::figures(server),
+        "instructions" => instructions::figures(),
+        "throughput" => throughput::figures(server, options.redis_cell.as_deref()),
         "latency" => latency::figures(server),
+        "server-time" => server_time::figures(server),
+        "weight" => weight::figures(server),
+        "leases" => leases::figures(server),
+        "topologies" => topologies::figures(server),
+        "bounds" => bounds::figures(),
+        "storage" => storage::figures(server),
         "remembered" => remembered::figures(server),
+        "outage" => outage::figures(),
         "decision" => decision::figures(),
         "attribute" => attribute::figures(),
+        "subjects" => subjects::figures(),
         "threads" => threads::figures(),
+        #[cfg(feature = "web")]
+        "web" => web::figures(),
         _ => compile::figures(Path::new(FOLDER)),
     }
 }

@@ -1,4 +1,6 @@
-//! What Tallygate is measured against in Redis: scripts, called through the same client.
+//! What Tallygate is measured against in Redis: scripts and a module, called through the same client.
+
+pub(crate) mod general;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,20 +19,13 @@ struct Script {
 }
 
 impl Script {
-    /// Connects as Tallygate does, but without any deadline.
     async fn load(server: &Server, text: &str) -> Self {
-        let info = server.url().into_connection_info().expect("a url");
-        let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
-        let client = redis::Client::open(info.set_redis_settings(settings)).expect("a url");
-        let config = AsyncConnectionConfig::new().set_response_timeout(None);
-        let connection =
-            client.get_multiplexed_async_connection_with_config(&config).await.expect("the server answers");
-        Self { sha1: server.ask(&["SCRIPT", "LOAD", text]), connection }
+        Self { sha1: server.ask(&["SCRIPT", "LOAD", text]), connection: connect(server).await }
     }
 
     fn command(&self, key: usize) -> Cmd {
         let mut command = redis::cmd("EVALSHA");
-        command.arg(&self.sha1).arg(1).arg(format!("peers:bench:{key}"));
+        command.arg(&self.sha1).arg(1).arg(key_of(key));
         command
     }
 
@@ -38,6 +33,19 @@ impl Script {
     async fn run(&self, command: &Cmd) -> i64 {
         command.query_async(&mut self.connection.clone()).await.expect("the server answers")
     }
+}
+
+/// Connects as Tallygate does, but without any deadline.
+async fn connect(server: &Server) -> MultiplexedConnection {
+    let info = server.url().into_connection_info().expect("a url");
+    let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+    let client = redis::Client::open(info.set_redis_settings(settings)).expect("a url");
+    let config = AsyncConnectionConfig::new().set_response_timeout(None);
+    client.get_multiplexed_async_connection_with_config(&config).await.expect("the server answers")
+}
+
+fn key_of(subject: usize) -> String {
+    format!("peers:bench:{subject}")
 }
 
 /// Several sliding windows on one sorted set of hits.
@@ -103,6 +111,30 @@ impl Empty {
 impl Caller for Empty {
     async fn call(&self, subject: usize) -> bool {
         self.0.run(&self.0.command(subject)).await == 1
+    }
+}
+
+/// One rule by the command of the native module redis-cell: a token bucket that is stored as one time.
+#[derive(Clone)]
+pub(crate) struct Cell {
+    connection: MultiplexedConnection,
+    count: u64,
+    window_s: u64,
+}
+
+impl Cell {
+    /// The server has the module. The rule has a window of whole seconds.
+    pub(crate) async fn connect(server: &Server, count: u64, window_s: u64) -> Self {
+        Self { connection: connect(server).await, count, window_s }
+    }
+}
+
+impl Caller for Cell {
+    async fn call(&self, subject: usize) -> bool {
+        let mut command = redis::cmd("CL.THROTTLE");
+        command.arg(key_of(subject)).arg(self.count).arg(self.count).arg(self.window_s);
+        let [denied, ..]: [i64; 5] = command.query_async(&mut self.connection.clone()).await.expect("it answers");
+        denied == 0
     }
 }
 

@@ -1,15 +1,17 @@
 //! Everything that has to pass, cheapest first.
 
 use crate::step::{self, Outcome, cargo};
-use crate::test::{self, Length, Servers};
-use crate::{dependencies, features, layers, licences, minimal_versions, package, rust_version};
+use crate::test::{self, Length};
+use crate::{
+    dependencies, deploy, features, layers, licences, minimal_versions, package, pictures, rust_version, soak,
+};
 
 struct Check {
     name: &'static str,
     run: fn() -> Outcome,
 }
 
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 14] = [
     Check { name: "format", run: format },
     Check { name: "layers", run: layers::run },
     Check { name: "licences", run: licences::run },
@@ -19,7 +21,10 @@ const CHECKS: [Check; 11] = [
     Check { name: "rust-version", run: rust_version::run },
     Check { name: "minimal-versions", run: minimal_versions::run },
     Check { name: "test", run: tests },
+    Check { name: "deploy", run: deploy::run },
+    Check { name: "soak", run: soak },
     Check { name: "documentation", run: documentation },
+    Check { name: "pictures", run: pictures::check },
     Check { name: "package", run: package::run },
 ];
 
@@ -38,11 +43,21 @@ fn format() -> Outcome {
 }
 
 fn lints() -> Outcome {
-    step::run("lints", &mut cargo("clippy --workspace --all-targets -- -D warnings"))
+    step::run("lints", &mut cargo("clippy --workspace --all-targets -- -D warnings"))?;
+    step::run(
+        "lints of the figures of the web",
+        &mut cargo("clippy -p tallygate-benches --features web -- -D warnings"),
+    )
 }
 
+/// In the long form on the usual server. `cargo xtask test --long --servers all` takes that long on each.
 fn tests() -> Outcome {
-    test::run(Length::Long, Servers::All)
+    test::run_on_all(Length::Long, Length::Short)
+}
+
+/// As long as it takes to see that it runs, and that nothing leaks fast.
+fn soak() -> Outcome {
+    soak::run(&["--minutes", "1"])
 }
 
 /// The pages of rustdoc, and the example that stands in the README; the tests run the other examples.

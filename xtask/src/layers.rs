@@ -26,7 +26,7 @@ pub(crate) fn print() -> Outcome {
     for krate in CRATES.iter().filter(|krate| !krate.layers.is_empty()) {
         println!("{}:", krate.name);
         for Layer { name, purpose, modules } in krate.layers {
-            println!("  {:<33}{purpose}", if modules == &[*name] { (*name).to_owned() } else { modules.join(", ") });
+            println!("  {:<60}{purpose}", if modules == &[*name] { (*name).to_owned() } else { modules.join(", ") });
         }
     }
     run()

@@ -6,13 +6,18 @@ mod bench;
 mod ci;
 mod debian;
 mod dependencies;
+mod deploy;
 mod features;
 mod layers;
 mod licences;
 mod minimal_versions;
 mod package;
+#[cfg(test)]
+mod pages;
+mod pictures;
 mod rust_version;
 mod server;
+mod soak;
 mod step;
 mod test;
 mod tool;
@@ -34,9 +39,16 @@ usage: cargo xtask <task>
     --servers all       the tests that start servers also with Redis 6.2.5 and Valkey 9.1.2
   ci [check …]          everything that has to pass, with the tests in their long form and on all servers;
                         or only: format, layers, licences, dependencies, lints, features, rust-version,
-                        minimal-versions, test, documentation, package
+                        minimal-versions, test, deploy, soak, documentation, pictures, package
   layers                print the layers of each crate, and check every import
   bench [group …]       measure the figures beside those of the peers; a report in target/bench
+    --redis-cell <path> also beside redis-cell, whose module is built from its source
+  soak                  call while the server fails again and again, and look whether anything leaks
+    --examples          the same with all examples at once; first, if there are both options
+    --minutes <number>  for how long; 10 unless it is said
+  pictures              draw the pictures of the documentation from what the library decides
+    --check             only look whether they are what would be drawn
+    --record            first record the numbers of the dashboard anew, by a Prometheus
   servers               find or install all these servers, and print which they are";
 
 fn main() -> ExitCode {
@@ -62,6 +74,10 @@ fn run(words: &[&str]) -> Outcome {
         ["ci", checks @ ..] => ci::run(checks),
         ["layers"] => layers::print(),
         ["bench", groups @ ..] => bench::run(groups),
+        ["soak", options @ ..] => soak::run(options),
+        ["pictures"] => pictures::draw(),
+        ["pictures", "--check"] => pictures::check(),
+        ["pictures", "--record"] => deploy::record(),
         ["servers"] => server::run(),
         [] => Err(USAGE.to_owned()),
         _ => Err(unknown(words)),

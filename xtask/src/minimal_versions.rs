@@ -1,12 +1,12 @@
-//! The lowest versions that the manifests allow: what is published builds with them.
+//! The lowest versions that the manifests allow: the library builds with them.
 
 use std::path::Path;
 use std::{fs, io};
 
-use crate::package::FOLDERS;
+use crate::package::LIBRARY;
 use crate::step::{self, Outcome};
 
-/// Builds a copy of what is published with the lowest version of each direct dependency.
+/// Builds a copy of the library with the lowest version of each direct dependency.
 pub(crate) fn run() -> Outcome {
     let folder = step::target().join("minimal-versions");
     let workspace = folder.join("workspace");
@@ -18,13 +18,13 @@ pub(crate) fn run() -> Outcome {
     step::run("build with minimal versions", check.arg(folder.join("build")).current_dir(&workspace))
 }
 
-/// Copies the published crates into a workspace of their own.
+/// Copies the crates of the library into a workspace of their own.
 fn copy(workspace: &Path) -> io::Result<()> {
     if workspace.exists() {
         fs::remove_dir_all(workspace)?;
     }
     let root = step::root();
-    for folder in FOLDERS {
+    for folder in LIBRARY {
         copy_folder(&root.join(folder), &workspace.join(folder))?;
     }
     // Of all versions, only those of direct dependencies are to change.
@@ -36,7 +36,7 @@ fn copy(workspace: &Path) -> io::Result<()> {
 fn manifest(manifest: &str) -> String {
     let is_of_all = |line: &&str| !line.starts_with("members =") && !line.starts_with("default-members =");
     let lines = manifest.lines().filter(is_of_all);
-    let members = format!("members = {FOLDERS:?}");
+    let members = format!("members = {LIBRARY:?}");
     lines
         .flat_map(|line| [Some(line), (line == "[workspace]").then_some(&*members)])
         .flatten()

@@ -7,10 +7,13 @@ use std::{env, fs, process};
 use crate::step::{self, Outcome};
 
 /// In the order in which they depend on each other.
-const PUBLISHED: [&str; 4] = ["tallygate-rules", "tallygate-lua", "tallygate-macros", "tallygate"];
+const PUBLISHED: [&str; 5] = ["tallygate-rules", "tallygate-lua", "tallygate-macros", "tallygate", "tallygate-cli"];
 
 /// Their folders.
-pub(crate) const FOLDERS: [&str; 4] = ["rules", "lua", "macros", "runtime"];
+pub(crate) const FOLDERS: [&str; 5] = ["rules", "lua", "macros", "runtime", "cli"];
+
+/// Those of the library.
+pub(crate) const LIBRARY: [&str; 4] = ["rules", "lua", "macros", "runtime"];
 
 /// What every package contains, beside its code.
 const IN_EACH: [&str; 4] = ["Cargo.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE"];

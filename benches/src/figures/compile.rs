@@ -5,12 +5,13 @@ use std::process::Command;
 use std::time::Instant;
 use std::{env, fs};
 
+use crate::compiler::CompilerCounter;
 use crate::duel::Duel;
 use crate::figure::Figure;
 
 const FUNCTIONS: usize = 200;
-const ROUNDS: usize = 9;
-const CLEAN_ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
+const CLEAN_ROUNDS: usize = 2;
 
 const WITHOUT: &str = "without the attribute";
 const FIXED: &str = "syn, quote and proc-macro2 alone";
@@ -23,19 +24,31 @@ pub(crate) fn figures(folder: &Path) -> Vec<Figure> {
     let attribute = format!("tallygate-macros = {{ path = '{}' }}", member("macros").display());
     let attribute = Package::write(&folder, "attribute", &attribute, "");
     let fixed = Package::write(&folder, "fixed", &fixed_dependencies(), "");
-    let compare = |what, command| Figure::ratio(what, "s", WITHOUT, &duel(&limited, &plain, command)).at_most(1.5);
+    let checked = checked(&limited, &plain, &folder);
+    let release = Duel::of(ROUNDS, || limited.seconds("build --release"), || plain.seconds("build --release"));
     let clean = Duel::of(CLEAN_ROUNDS, || attribute.clean_build_seconds(), || fixed.clean_build_seconds());
-    let crates = Duel::of(1, || attribute.dependencies(), || fixed.dependencies());
+    let crates = Duel::once(|| attribute.dependencies(), || fixed.dependencies());
     vec![
-        compare("200 limited functions, `cargo check`", "check"),
-        compare("200 limited functions, `cargo build --release`", "build --release"),
+        checked,
+        Figure::ratio("200 limited functions, `cargo build --release`", "s", WITHOUT, &release),
         Figure::ratio("the attribute and all it needs, clean build", "s", FIXED, &clean),
         Figure::difference("— the same", "crates", FIXED, &crates),
     ]
 }
 
-fn duel(ours: &Package, peer: &Package, command: &str) -> Duel {
-    Duel::of(ROUNDS, || ours.seconds(command), || peer.seconds(command))
+/// By instructions, as times scatter.
+fn checked(limited: &Package, plain: &Package, folder: &Path) -> Figure {
+    const WHAT: &str = "200 limited functions, `cargo check`";
+    let counter = match CompilerCounter::find(folder) {
+        Ok(counter) => counter,
+        Err(why) => return Figure::skipped(WHAT, WITHOUT, &why),
+    };
+    // What they need is compiled before.
+    for package in [limited, plain] {
+        package.seconds("check");
+    }
+    let duel = Duel::once(|| limited.check_instructions(&counter), || plain.check_instructions(&counter));
+    Figure::ratio(WHAT, "G instructions", WITHOUT, &duel).at_most(1.3)
 }
 
 /// A crate of the workspace.
@@ -74,7 +87,15 @@ impl Package {
     /// Compiles the crate anew, and of what it needs only what has not been compiled before.
     fn seconds(&self, command: &str) -> f64 {
         write(&self.folder.join("src/lib.rs"), &self.source);
-        self.cargo(command).0
+        self.cargo(command, None).0
+    }
+
+    /// Checks the crate anew, and returns how many thousand millions of instructions that took the compiler.
+    fn check_instructions(&self, counter: &CompilerCounter) -> f64 {
+        write(&self.folder.join("src/lib.rs"), &self.source);
+        let wrapper = counter.wrapper().expect("a script can be written");
+        self.cargo("check", Some(&wrapper));
+        counter.counted().expect("the counts can be read") / 1e9
     }
 
     fn clean_build_seconds(&self) -> f64 {
@@ -87,7 +108,7 @@ impl Package {
 
     /// Counts the crates that are built for this one.
     fn dependencies(&self) -> f64 {
-        let tree = self.cargo("tree -e normal,build --prefix none --no-dedupe --format {p}").1;
+        let tree = self.cargo("tree -e normal,build --prefix none --no-dedupe --format {p}", None).1;
         let mut crates: Vec<_> = tree.lines().skip(1).filter_map(|line| line.split(' ').next()).collect();
         crates.sort_unstable();
         crates.dedup();
@@ -95,10 +116,13 @@ impl Package {
     }
 
     /// Returns how long it took, and what it printed.
-    fn cargo(&self, command: &str) -> (f64, String) {
+    fn cargo(&self, command: &str, compiler_wrapper: Option<&Path>) -> (f64, String) {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.args(command.split(' ')).args(["--quiet", "--offline"]).current_dir(&self.folder);
         cargo.env("CARGO_INCREMENTAL", "0").env("CARGO_TARGET_DIR", self.target());
+        if let Some(wrapper) = compiler_wrapper {
+            cargo.env("RUSTC_WRAPPER", wrapper);
+        }
         let started = Instant::now();
         let output = cargo.output().expect("cargo can be started");
         let seconds = started.elapsed().as_secs_f64();

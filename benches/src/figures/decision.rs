@@ -25,9 +25,9 @@ pub(crate) fn figures() -> Vec<Figure> {
     let limitador = Limitador::that_admits();
     vec![
         against_governor("memory, one rule, admitted", one_rule_that_admits(), &admits).at_most(1.0),
-        against_governor("memory, one rule, denied", one_rule_that_denies(), &denies).at_most(1.0),
-        against_governor("memory, two rules, admitted", two_rules_that_admit(), &admits).at_most(1.5),
-        against_governor("memory, two rules, denied", two_rules_that_deny(), &denies).at_most(1.5),
+        against_governor("memory, one rule, denied", one_rule_that_denies(), &denies).at_most(1.15),
+        against_governor("memory, two rules, admitted", two_rules_that_admit(), &admits),
+        against_governor("memory, two rules, denied", two_rules_that_deny(), &denies),
         against_limitador("memory, one rule, admitted", one_rule_that_admits(), &limitador),
     ]
 }

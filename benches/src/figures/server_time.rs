@@ -1,6 +1,5 @@
 //! What a decision costs the server.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,11 +12,13 @@ use crate::figure::Figure;
 use crate::load::{Caller, Checker, Together, drive};
 use crate::peer::{Gcra, SortedSet};
 use crate::server::Server;
+use crate::tally::{Logged, replace_logs};
 
 /// Rounds are short, so that the system takes the processor from the server in few of them.
 const ROUNDS: usize = 301;
 const CALLS: usize = 500;
-const SUBJECTS: usize = 1_000;
+/// So many that callers that are fast use up the count of none.
+const SUBJECTS: usize = 4_000;
 
 /// Callers with a connection each, of which everyone makes one call at a time: nothing is gathered.
 const PROCESSES: usize = 16;
@@ -27,6 +28,7 @@ const TASKS: usize = 256;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
+const HOUR_US: u64 = 3_600_000_000;
 
 pub(crate) fn figures(server: &Server) -> Vec<Figure> {
     // One thread for all callers, so that it leaves the server a processor of its own.
@@ -137,7 +139,12 @@ impl Bench<'_> {
         let large = self.checkers(&sliding("bench.large", &[(100_000, HOUR)]));
         let small = self.checkers(&sliding("bench.small", &[(10, MINUTE)]));
         self.server.clear();
-        self.fill(&large, 0..FEW, large_used);
+        self.runtime.block_on(drive(&large, (0..FEW).collect()));
+        let now_us = self.server.now_us();
+        // In the last half hour, the oldest first.
+        let time_us = |call| now_us - HOUR_US / 2 / large_used * (large_used - call);
+        let log = |_| (0..large_used).map(|call| Logged { time_us: time_us(call), weight: 1 });
+        replace_logs(self.server, log);
         let mut fresh = 0;
         Duel::of(
             ROUNDS,
@@ -146,7 +153,9 @@ impl Bench<'_> {
                 // Half of the count has room for five calls: four are measured, then other subjects take their place.
                 let subjects = fresh..fresh + CALLS / 4;
                 fresh = subjects.end;
-                self.fill(&small, subjects.clone(), small_used);
+                for _ in 0..small_used {
+                    self.runtime.block_on(drive(&small, subjects.clone().collect()));
+                }
                 self.us(&small, (0..4).flat_map(|_| subjects.clone()).collect(), expect)
             },
         )
@@ -183,10 +192,6 @@ impl Bench<'_> {
             self.runtime.block_on(drive(ours, (0..SUBJECTS).collect()));
             self.runtime.block_on(drive(peers, (0..SUBJECTS).collect()));
         }
-    }
-
-    fn fill(&self, callers: &[Checker], subjects: Range<usize>, cost: u64) {
-        subjects.for_each(|subject| self.runtime.block_on(callers[0].fill(subject, cost)));
     }
 
     fn checkers(&self, policy: &Policy) -> Vec<Checker> {

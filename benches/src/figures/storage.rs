@@ -16,8 +16,7 @@ pub(crate) fn figures(server: &Server) -> Vec<Figure> {
     let policy = sliding("bench.storage", &[(2_000, Duration::from_secs(3_600))]);
     let ours = runtime.block_on(Checker::connect(&server.url(), &policy));
     let peer = runtime.block_on(SortedSet::load(server, &policy));
-    let duel = Duel::of(
-        1,
+    let duel = Duel::once(
         || runtime.block_on(bytes_of_a_subject(server, &ours)),
         || runtime.block_on(bytes_of_a_subject(server, &peer)),
     );

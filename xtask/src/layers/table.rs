@@ -35,22 +35,29 @@ pub(super) const CRATES: &[CrateLayers] = &[
     CrateLayers { name: "lua", root: "lua/src/lib.rs", root_role: RootRole::Wiring, layers: &[] },
     CrateLayers { name: "macros", root: "macros/src/lib.rs", root_role: RootRole::Wiring, layers: MACROS },
     CrateLayers { name: "runtime", root: "runtime/src/lib.rs", root_role: RootRole::Facade, layers: RUNTIME },
+    CrateLayers { name: "cli", root: "cli/src/main.rs", root_role: RootRole::Wiring, layers: CLI },
+    CrateLayers { name: "pictures", root: "pictures/src/main.rs", root_role: RootRole::Wiring, layers: &[] },
     CrateLayers { name: "xtask", root: "xtask/src/main.rs", root_role: RootRole::Wiring, layers: &[] },
 ];
 
 const RULES: &[Layer] = &[
     Layer { name: "overriding", purpose: "changes to the rules of a running policy", modules: &["overriding"] },
     Layer { name: "validate", purpose: "whether rules and bans are sound", modules: &["validate"] },
-    Layer { name: "text", purpose: "rules as people write them", modules: &["text"] },
+    Layer {
+        name: "text",
+        purpose: "rules as people write them, in one text or in arguments",
+        modules: &["text", "arguments"],
+    },
     Layer {
         name: "rule",
         purpose: "what a policy consists of",
-        modules: &["rule", "algorithm", "bucket", "cron", "ban"],
+        modules: &["rule", "algorithm", "bucket", "cron", "ban", "outage"],
     },
+    Layer { name: "template", purpose: "the text of keys and messages", modules: &["template"] },
     Layer {
         name: "base",
         purpose: "what every layer uses",
-        modules: &["alphabet", "costs", "duration", "error", "limits", "nearest"],
+        modules: &["alphabet", "costs", "duration", "error", "limits", "nearest", "synonym"],
     },
 ];
 
@@ -58,13 +65,40 @@ const RUNTIME: &[Layer] = &[
     Layer { name: "guide", purpose: "pages of the documentation, without code", modules: &["guide"] },
     Layer { name: "testing", purpose: "clocks for the tests of users", modules: &["testing"] },
     Layer { name: "__private", purpose: "what expansions of the attribute call", modules: &["__private"] },
+    Layer { name: "web", purpose: "clients and responses of web servers", modules: &["web"] },
+    Layer { name: "simulation", purpose: "a policy on a trace of calls", modules: &["simulation"] },
+    Layer { name: "admin", purpose: "the policies of a fleet, for tools", modules: &["admin"] },
     Layer { name: "limiter", purpose: "asking: checks, wait queue, denial cache, overrides", modules: &["limiter"] },
+    Layer { name: "config", purpose: "limits from a file", modules: &["config"] },
     Layer { name: "store", purpose: "where tallies are kept: memory, Redis", modules: &["store"] },
+    Layer { name: "context", purpose: "what a call knows beside its arguments", modules: &["context"] },
     Layer { name: "decision", purpose: "the answer: permit, denial, rejection", modules: &["decision"] },
     Layer { name: "policy", purpose: "what to enforce", modules: &["policy"] },
     Layer { name: "subject", purpose: "what is counted: keys, escaping, filters", modules: &["subject"] },
     Layer { name: "observe", purpose: "log, metrics and spans", modules: &["observe"] },
-    Layer { name: "base", purpose: "what every layer uses", modules: &["clock", "error", "micros", "sweeper"] },
+    Layer {
+        name: "base",
+        purpose: "what every layer uses",
+        modules: &["clock", "error", "micros", "path_pattern", "request_method", "sweeper"],
+    },
+];
+
+const CLI: &[Layer] = &[
+    Layer { name: "arguments", purpose: "the words of the command line", modules: &["arguments"] },
+    Layer { name: "commands", purpose: "the commands, one file each", modules: &["commands"] },
+    Layer { name: "subject", purpose: "who is meant", modules: &["subject"] },
+    Layer { name: "fleet", purpose: "the policies that are listed", modules: &["fleet"] },
+    Layer {
+        name: "server and terminal",
+        purpose: "the connection, what is asked, and what is shown",
+        modules: &["connection", "confirmation", "overrides", "progress", "screen"],
+    },
+    Layer { name: "answer", purpose: "what a command answers", modules: &["answer"] },
+    Layer {
+        name: "base",
+        purpose: "what every layer uses",
+        modules: &["duration", "failure", "number", "spelling", "table"],
+    },
 ];
 
 const MACROS: &[Layer] = &[

@@ -1,0 +1,64 @@
+//! What is measured, as the words of the command line say.
+
+use std::path::PathBuf;
+
+/// What can be measured by itself.
+#[cfg(feature = "web")]
+pub(crate) const GROUPS: [&str; 1] = ["web"];
+
+/// What can be measured by itself, in the order of the report.
+#[cfg(not(feature = "web"))]
+pub(crate) const GROUPS: [&str; 16] = [
+    "instructions",
+    "throughput",
+    "latency",
+    "server-time",
+    "weight",
+    "leases",
+    "topologies",
+    "bounds",
+    "storage",
+    "remembered",
+    "outage",
+    "decision",
+    "attribute",
+    "subjects",
+    "threads",
+    "compile",
+];
+
+/// The option that names the module of redis-cell.
+const REDIS_CELL: &str = "--redis-cell";
+
+/// What to measure, and with what.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    /// All groups, if there is none.
+    groups: Vec<String>,
+    /// The module of redis-cell, which is not packaged.
+    pub(crate) redis_cell: Option<PathBuf>,
+}
+
+impl Options {
+    pub(crate) fn read(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut options = Self::default();
+        while let Some(word) = words.next() {
+            if word == REDIS_CELL {
+                let path = words.next().ok_or_else(|| format!("`{REDIS_CELL}` needs the path of the module"))?;
+                options.redis_cell = Some(path.into());
+            } else if GROUPS.contains(&word.as_str()) {
+                options.groups.push(word);
+            } else {
+                return Err(format!(
+                    "unknown group `{word}`; there are {}, and `{REDIS_CELL} <path>`",
+                    GROUPS.join(", ")
+                ));
+            }
+        }
+        Ok(options)
+    }
+
+    pub(crate) fn has(&self, group: &str) -> bool {
+        self.groups.is_empty() || self.groups.iter().any(|chosen| chosen == group)
+    }
+}

@@ -63,4 +63,4 @@ pub(crate) use self::scope::{collects_reports, enter, message_of, record_decisio
 pub(crate) use self::template::Template;
 pub use self::values::Context;
 #[cfg(feature = "web")]
-pub(crate) use self::values::Messages;
+pub(crate) use self::values::{Maker, Messages};

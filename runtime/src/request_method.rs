@@ -4,6 +4,11 @@ use tallygate_rules::nearest;
 
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
 
+/// Whether a limit on requests of one method is also one on those of the other: routers answer `HEAD` by the handler of `GET`.
+pub(crate) fn includes(limited: &str, method: &str) -> bool {
+    limited == method || limited == "GET" && method == "HEAD"
+}
+
 /// Checks that this is the name of a method. It may be one of an extension, which has a name in capitals, too.
 ///
 /// # Errors

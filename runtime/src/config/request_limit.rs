@@ -4,6 +4,7 @@ use crate::context::Template;
 use crate::error::Place;
 use crate::path_pattern::PathPattern;
 use crate::policy::Policy;
+use crate::request_method;
 
 /// A policy of the file for requests of a web server.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl RequestLimit {
     pub(crate) fn is_for(&self, method: &str, path: &str) -> bool {
         let Requests { paths, methods, .. } = &self.requests;
         let is_of_methods = match methods {
-            Some(methods) => methods.iter().any(|limited| limited == method),
+            Some(methods) => methods.iter().any(|limited| request_method::includes(limited, method)),
             None => method != "OPTIONS",
         };
         is_of_methods && (paths.is_empty() || paths.iter().any(|pattern| pattern.contains(path)))
@@ -45,7 +46,10 @@ impl Requests {
             (None, None) => true,
             (None, Some(others)) => others.iter().all(|method| method != "OPTIONS"),
             (Some(_), None) => false,
-            (Some(own), Some(others)) => others.iter().all(|method| own.contains(method)),
+            (Some(own), Some(others)) => {
+                let is_covered = |other: &String| own.iter().any(|own| request_method::includes(own, other));
+                others.iter().all(is_covered)
+            }
         };
         let is_covered = |other: &PathPattern| self.paths.iter().any(|own| own.covers(other));
         cover_methods && (self.paths.is_empty() || !others.paths.is_empty() && others.paths.iter().all(is_covered))
@@ -72,6 +76,8 @@ mod tests {
         assert!(all.cover(&api) && all.cover(&login) && api.cover(&login) && login.cover(&login));
         assert!(!api.cover(&all) && !login.cover(&api) && !login.cover(&all));
         assert!(!all.cover(&requests(&["/api/login"], Some(&["OPTIONS"]))));
+        let (get, head) = (requests(&[], Some(&["GET"])), requests(&[], Some(&["HEAD"])));
+        assert!(get.cover(&head) && !head.cover(&get));
         assert!(!api.cover(&requests(&["/api/login", "/"], None)));
     }
 }

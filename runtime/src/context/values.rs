@@ -31,12 +31,21 @@ struct Inner {
     collection: Option<Collection>,
     #[cfg(feature = "web")]
     messages: Option<Arc<Messages>>,
-    /// Whether a limit has made it for itself, as there was none around it.
+    /// What has made it for a request; `None` if an application has made it.
     #[cfg(feature = "web")]
-    is_of_limit: bool,
+    maker: Option<Maker>,
     /// The limiter of a test. Its type is one of a layer above.
     #[cfg(feature = "testing")]
     test_limiter: Option<&'static (dyn Any + Send + Sync)>,
+}
+
+/// What makes a context for a request.
+#[cfg(feature = "web")]
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Maker {
+    Layer,
+    /// A limit, as there was no layer around it.
+    Limit,
 }
 
 /// The texts of rejections.
@@ -146,17 +155,17 @@ impl Context {
         messages.find_map(|messages| messages(rejection, self))
     }
 
-    /// The same context, made by a limit for itself.
+    /// The same context, made for a request.
     #[cfg(feature = "web")]
-    pub(crate) fn of_limit(mut self) -> Self {
-        Arc::make_mut(&mut self.inner).is_of_limit = true;
+    pub(crate) fn made_by(mut self, maker: Maker) -> Self {
+        Arc::make_mut(&mut self.inner).maker = Some(maker);
         self
     }
 
-    /// Whether a limit has made the outermost context.
+    /// What has made this context, or the innermost around it that was made for a request.
     #[cfg(feature = "web")]
-    pub(crate) fn is_of_limit(&self) -> bool {
-        self.inner.is_of_limit || self.inner.outer.as_ref().is_some_and(Self::is_of_limit)
+    pub(crate) fn maker(&self) -> Option<Maker> {
+        self.inner.maker.or_else(|| self.inner.outer.as_ref()?.maker())
     }
 
     #[cfg(feature = "web")]

@@ -50,6 +50,7 @@ struct DecisionKeys {
     /// Of denials, by rule. An override may have made a duplicate's rule one that is not.
     limited: Box<[OnceLock<Key>]>,
     duplicate: Box<[OnceLock<Key>]>,
+    concurrency: Box<[OnceLock<Key>]>,
 }
 
 /// What a decision is counted as.
@@ -110,7 +111,13 @@ impl PolicyMetrics {
 impl DecisionKeys {
     fn new(rules: usize) -> Self {
         let by_rule = || (0..rules).map(|_| OnceLock::new()).collect();
-        Self { allowed: OnceLock::new(), banned: OnceLock::new(), limited: by_rule(), duplicate: by_rule() }
+        Self {
+            allowed: OnceLock::new(),
+            banned: OnceLock::new(),
+            limited: by_rule(),
+            duplicate: by_rule(),
+            concurrency: by_rule(),
+        }
     }
 
     fn get(&self, labels: Labels) -> Option<&OnceLock<Key>> {
@@ -120,6 +127,7 @@ impl DecisionKeys {
             // An override may have more rules than the policy.
             "duplicate" => self.duplicate.get(labels.rule?),
             "limited" => self.limited.get(labels.rule?),
+            "concurrency" => self.concurrency.get(labels.rule?),
             // Limits in shadow are tried out: they need not be fast.
             _ => None,
         }

@@ -28,8 +28,8 @@ use crate::request_method;
 ///
 /// The values come from the [`Layer`] around this one. Beside them, the key can show the `method` of the request, its
 /// `path`, which inside of axum's `nest` is without the prefix, and the `route` that it has matched, which is empty if there
-/// is none. Without a layer around it, the client is the address of the socket, and the response has the fields of
-/// [`Layer::new`].
+/// is none. Without a layer around it, the client is the address of the socket, unless a
+/// [context](crate::context::scope) around it has an `ip`, and the response has the fields of [`Layer::new`].
 ///
 /// A layer *inside* of the limit comes too late: behind a proxy, all clients would share one limit. So it is reported to the
 /// log as an error, once. In axum and actix-web, add the limit first and the layer behind it, in tonic the other way round.
@@ -117,7 +117,7 @@ impl Limit {
         }))
     }
 
-    /// Limits requests of these methods alone, like `["POST", "PUT"]`.
+    /// Limits requests of these methods alone, like `["POST", "PUT"]`. `GET` includes `HEAD`, as it does in routers.
     ///
     /// # Errors
     ///

@@ -56,14 +56,15 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Returns the path, like `/users/7`, as the router sees it in which the layer stands: inside of axum's `nest`, without
-    /// the prefix.
+    /// Returns the path, like `/users/7`, as the router sees it in which the layer stands: in axum as the client has sent it,
+    /// and inside of `nest` without the prefix; in actix-web with `/%75sers/7` decoded.
     #[must_use]
     pub fn path(&self) -> &str {
         match &self.head {
             Head::Http(parts) => parts.uri.path(),
+            // `ServiceRequest::path` is not decoded: by another spelling, a client would go past a limit of the path.
             #[cfg(feature = "actix")]
-            Head::Actix(request) => request.path(),
+            Head::Actix(request) => request.match_info().as_str(),
         }
     }
 
@@ -89,7 +90,10 @@ impl<'a> Parts<'a> {
             #[cfg(not(feature = "axum"))]
             Head::Http(_) => None,
             #[cfg(feature = "actix")]
-            Head::Actix(request) => request.match_pattern(),
+            Head::Actix(request) if request.path() == self.path() => request.match_pattern(),
+            // `match_pattern` may look for the path as it was sent, which is not what the router looks for.
+            #[cfg(feature = "actix")]
+            Head::Actix(request) => request.resource_map().match_pattern(self.path()),
         }
     }
 

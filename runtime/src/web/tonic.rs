@@ -10,7 +10,7 @@ use crate::decision::{Rejection, RejectionKind};
 ///
 /// | kind | code | details |
 /// | --- | --- | --- |
-/// | `Limited`, `Banned` | `RESOURCE_EXHAUSTED` | `RetryInfo`, unless waiting does not help; `QuotaFailure`, whose subject is the limit |
+/// | `Limited`, `Concurrency`, `Banned` | `RESOURCE_EXHAUSTED` | `RetryInfo`, unless waiting does not help; `QuotaFailure`, whose subject is the limit |
 /// | `Duplicate` | `ALREADY_EXISTS` | the same |
 /// | `Unavailable` | `UNAVAILABLE` | none |
 impl From<Rejection> for Status {

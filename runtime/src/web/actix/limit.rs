@@ -72,7 +72,7 @@ where
         let gate = Arc::clone(self.gate());
         Box::pin(async move {
             // Only now, as the future may be polled in another context than it is made in.
-            if Context::current().is_some() {
+            if Context::current().is_some_and(|around| around.maker().is_some()) {
                 return answer(&*inner, &*gate, request).await;
             }
             answer_within(gate.layer().settings(), request, |request| answer(&*inner, &*gate, request)).await

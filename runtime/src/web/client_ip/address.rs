@@ -27,6 +27,11 @@ pub(super) fn parse(text: &[u8]) -> Option<IpAddr> {
     Some(without_ipv6_wrapping(address))
 }
 
+/// Whether an IPv6 address stands for an IPv4 address.
+pub(super) fn wraps_ipv4(address: Ipv6Addr) -> bool {
+    without_ipv6_wrapping(address.into()).is_ipv4()
+}
+
 /// Returns the IPv4 address that an IPv6 address stands for, where it does.
 pub(super) fn without_ipv6_wrapping(address: IpAddr) -> IpAddr {
     match address.to_canonical() {

@@ -231,7 +231,7 @@ fn network(setting: &str, text: &str) -> Result<IpNet, Error> {
     let single = || text.parse::<IpAddr>().map(IpNet::from);
     let refuse = |why: &str| Err(Error::new(format!("`{setting}`: `{}` {why}", text.escape_default())));
     match text.parse::<IpNet>().or_else(|_| single()) {
-        Ok(IpNet::V6(mapped)) if mapped.addr().to_ipv4_mapped().is_some() => {
+        Ok(IpNet::V6(network)) if address::wraps_ipv4(network.addr()) => {
             refuse("is an IPv4 network within IPv6; write it as IPv4, like `10.0.0.0/8`")
         }
         Ok(network) => Ok(network),

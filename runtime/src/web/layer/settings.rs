@@ -5,7 +5,7 @@ use std::sync::{Arc, Once};
 
 use http::StatusCode;
 
-use crate::context::{Context, Decisions, Messages};
+use crate::context::{Context, Decisions, Maker, Messages};
 use crate::observe::log;
 use crate::web::client_ip::{ClientIp, ClientIpSource};
 use crate::web::fields::{Draft, Fields};
@@ -66,13 +66,16 @@ impl Settings {
         self.messages = Some(messages);
     }
 
-    /// Makes the context of a request.
-    pub(in crate::web) fn enter(&self, parts: Parts<'_>) -> Entered {
-        report_order();
+    /// Makes the context of a request, inside of the one in which this is called.
+    pub(in crate::web) fn enter(&self, parts: Parts<'_>, maker: Maker) -> Entered {
+        let around = Context::current();
+        report_order(around.as_ref());
         let parts = parts.with_client(&self.client_ip);
         let client_ip = parts.client_ip();
-        let mut context = self.context.clone();
-        if let Some(client_ip) = client_ip {
+        // What an application has found out is worth more than the socket's address, which is all that a limit knows.
+        let is_known = maker == Maker::Limit && around.is_some_and(|around| around.get("ip").is_some());
+        let mut context = self.context.clone().made_by(maker);
+        if let Some(client_ip) = client_ip.filter(|_| !is_known) {
             context = context.with("ip", client_ip);
         }
         for (name, find) in &self.values {
@@ -93,9 +96,9 @@ impl Settings {
 }
 
 /// Reports to the log, the first time, that a request comes to this layer by way of a limit.
-fn report_order() {
+fn report_order(around: Option<&Context>) {
     static REPORTED: Once = Once::new();
-    if !REPORTED.is_completed() && Context::current().is_some_and(|around| around.is_of_limit()) {
+    if !REPORTED.is_completed() && around.is_some_and(|around| around.maker() == Some(Maker::Limit)) {
         REPORTED.call_once(log::layer_inside_limit);
     }
 }

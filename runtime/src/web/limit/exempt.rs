@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 
 use crate::path_pattern::PathPattern;
+use crate::request_method;
 use crate::web::parts::Parts;
 
 /// The requests that a limit leaves alone.
@@ -55,7 +56,7 @@ impl Exemptions {
 
     fn limits_method(&self, method: &str) -> bool {
         match &self.methods {
-            Some(methods) => methods.iter().any(|limited| limited == method),
+            Some(methods) => methods.iter().any(|limited| request_method::includes(limited, method)),
             None => self.limits_options || method != "OPTIONS",
         }
     }

@@ -78,7 +78,7 @@ where
         let limited = Limited { inner: mem::replace(&mut self.inner, clone), gate: Arc::clone(&self.gate) };
         Box::pin(async move {
             // Only now, as the future may be polled in another context than it is made in.
-            if Context::current().is_some() {
+            if Context::current().is_some_and(|around| around.maker().is_some()) {
                 return limited.answer(request).await;
             }
             let layer = limited.gate.layer().settings().clone();

@@ -17,7 +17,7 @@ use self::contract::{
     DUPLICATE, END_BYTES, ENTRY_BYTES, FIXED_WINDOW, INTEGER_BYTES, LEASE_NAME_BYTES, LEASES_FORGOTTEN, LOG_ENTRIES,
     LONG_SLACK, LONGEST_LEASE, NEVER, PART, PEEK, PLAIN_ADMITTED, PLAIN_ASK_AGAIN, PLAIN_UNREADABLE,
     POLICIES_LOOKED_AT, PROTOCOL, REFUND_DISTANCE, REPORT, SLIDING_COUNTER, SLIDING_WINDOW, STANDSTILL, TOKEN_BUCKET,
-    UNREADABLE,
+    TRIAL, UNREADABLE,
 };
 use self::expand::Sources;
 
@@ -61,7 +61,7 @@ fn write_scripts(from: &Path, to: &Path) -> Result<(), String> {
 }
 
 /// The contract in the words of the scripts. `INTEGER`, `SIGNED`, `CELL` and `BAN` are formats of `struct.pack`.
-fn constants() -> [(&'static str, String); 48] {
+fn constants() -> [(&'static str, String); 49] {
     let letter = |kind: u8| char::from(kind).to_string();
     let integers = |bytes: usize| format!("I{INTEGER_BYTES}").repeat(bytes / INTEGER_BYTES);
     [
@@ -80,6 +80,7 @@ fn constants() -> [(&'static str, String); 48] {
         ("PEEK", PEEK.to_string()),
         ("PART", PART.to_string()),
         ("DENIAL", DENIAL.to_string()),
+        ("TRIAL", TRIAL.to_string()),
         ("ADMITTED", ADMITTED.to_string()),
         ("ASK_AGAIN", ASK_AGAIN.to_string()),
         ("UNREADABLE", UNREADABLE.to_string()),

@@ -117,7 +117,7 @@ while ARGV[arg] do
 
     if code == ${ADMITTED} and charging then
       --- @include parts/charge.lua
-    elseif ban and not peek and (code > ${ADMITTED} or denial and code == ${ADMITTED}) then
+    elseif ban and not peek and not trial and (code > ${ADMITTED} or denial and code == ${ADMITTED}) then
       --- @include parts/ban_count.lua
     end
     --- @include parts/answer.lua

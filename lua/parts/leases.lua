@@ -25,5 +25,5 @@ if report then
   reset_charged = span
 end
 leases = leases or {}
-leases[subject] = { name, id, now + span, ttl }
+leases[subject] = { name, id, now + span, ttl, held }
 if charges then charges[subject] = {} end

@@ -38,6 +38,9 @@ pub const PART: u8 = 4;
 /// What is asked: to charge nothing, and to count a denial towards a ban, as another part of the call is denied.
 pub const DENIAL: u8 = 8;
 
+/// What is asked: not to count a denial towards a ban, as the call may be decided again.
+pub const TRIAL: u8 = 16;
+
 /// How many integers answer one request: the server's time in microseconds since 1970, a code, and the microseconds to
 /// wait.
 pub const REPLY_FIELDS: usize = 3;

@@ -143,6 +143,49 @@ async fn a_denial_by_redis_that_is_retried_while_waiting_does_not_count_towards_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_caller_with_room_does_not_wait_behind_one_whose_other_subject_has_none() {
+    let limiter = Limiter::in_memory();
+    let all = Rule::sliding_window(10, SECOND);
+    let policy =
+        Policy::builder("all").rule(all).rule_on("user", Rule::sliding_window(1, 10 * SECOND)).build().unwrap();
+    let call = |user: &'static str| {
+        let (limiter, policy) = (limiter.clone(), policy.clone());
+        async move {
+            let (all, user) = (Subject::everyone(), Subject::of(user));
+            let check = limiter.check(&policy, &all).subject("user", &user);
+            check.wait(20 * SECOND).await.unwrap().is_allowed()
+        }
+    };
+    assert!(call("alice").await);
+    let waiting = tokio::spawn(call("alice"));
+    sleep(SECOND).await;
+    let came = Instant::now();
+    assert!(call("bob").await);
+    assert_eq!(came.elapsed(), Duration::ZERO);
+    assert!(waiting.await.unwrap());
+    assert_eq!(came.elapsed(), 9 * SECOND);
+}
+
+/// Two processes wait for the same subject: whoever is slower is denied, retries, and is no more banned for it than before.
+#[tokio::test]
+async fn waiters_of_several_processes_do_not_ban_each_other() {
+    let server = Server::start();
+    let ban = Ban::new(2, 3_600 * SECOND, 3_600 * SECOND);
+    let policy = Policy::builder("raced").rule(Rule::sliding_window(1, SECOND / 50)).ban(ban).build().unwrap();
+    let mut callers = JoinSet::new();
+    for _process in 0..8 {
+        let (limiter, policy) = (server.limiter().await, policy.clone());
+        callers.spawn(async move {
+            for _ in 0..10 {
+                let decision = limiter.check(&policy, &subject()).wait(60 * SECOND).await.unwrap();
+                assert!(decision.is_allowed(), "{decision:?}");
+            }
+        });
+    }
+    callers.join_all().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_dropped_caller_neither_counts_nor_delays_the_next() {
     let limiter = Limiter::in_memory();
     let policy = policy(1, 10 * SECOND);

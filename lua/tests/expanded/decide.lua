@@ -60,15 +60,16 @@ while ARGV[arg] do
   --   subjects  the number of its subjects (1 byte)
   --   asked     what is asked (1 byte), a sum: 1 to report on every rule, 2 to charge nothing, 4 for a
   --             part of a call, whose wait is combined with those of the others, 8 to charge nothing and to count a
-  --             denial towards a ban, as another part of the call is denied
+  --             denial towards a ban, as another part of the call is denied, 16 not to count a denial
   --   cost      the weight of the call
   -- Reads: unpack, request
-  -- Sets: subjects, asked, cost, at, report, peek, part, denial, charging
+  -- Sets: subjects, asked, cost, at, report, peek, part, denial, trial, charging
   local subjects, asked, cost, at = unpack('>BBI7', request)
   local report = asked % 2 >= 1
   local peek = asked % 4 >= 2
   local part = asked % 8 >= 4
-  local denial = asked >= 8
+  local denial = asked % 16 >= 8
+  local trial = asked >= 16
   local charging = not peek and not denial and cost > 0
   local begun = now
 
@@ -144,7 +145,7 @@ while ARGV[arg] do
         reset_charged = span
       end
       leases = leases or {}
-      leases[subject] = { name, id, now + span, ttl }
+      leases[subject] = { name, id, now + span, ttl, held }
       if charges then charges[subject] = {} end
       -- parts/weigh.lua
       -- Takes a rule into account. The call has to wait for the rule with the longest wait. The code is this rule, or the
@@ -681,12 +682,18 @@ while ARGV[arg] do
         local lease = leases and leases[subject]
         if lease then
           -- parts/take_lease.lua
-          -- Takes a lease. Forgets leases that have ended, no more of them than one call has time for.
+          -- Takes a lease. Forgets leases that do not count any more: those that have ended, and those from before the clock was set
+          -- back, no more of them than one call has time for.
           -- Reads: call, now, lease
           -- Sets: nothing
-          local name, id, ends, ttl = lease[1], lease[2], lease[3], lease[4]
-          local ended = call('ZCOUNT', name, '-inf', now)
-          if ended > 0 then call('ZREMRANGEBYRANK', name, 0, math.min(ended, 128) - 1) end
+          local name, id, ends, ttl, held = lease[1], lease[2], lease[3], lease[4], lease[5]
+          local others = call('ZCOUNT', name, '-inf', '+inf') - held
+          if others > 0 then
+            local ended = call('ZCOUNT', name, '-inf', now)
+            local later = others - ended
+            if ended > 0 then call('ZREMRANGEBYRANK', name, 0, math.min(ended, 128) - 1) end
+            if later > 0 then call('ZREMRANGEBYRANK', name, -math.min(later, 128), -1) end
+          end
           call('ZADD', name, ends, id)
           -- parts/lease_ttl.lua
           -- Lets the leases of a subject live as long as the longest of them. The TTL is that of two leases, so not every call has to
@@ -886,7 +893,7 @@ while ARGV[arg] do
           end
         end
       end
-    elseif ban and not peek and (code > -1 or denial and code == -1) then
+    elseif ban and not peek and not trial and (code > -1 or denial and code == -1) then
       -- parts/ban_count.lua
       -- Counts the denial towards a ban. The slots are a ring: the next one holds the oldest denial.
       -- Reads: call, unpack, now, ban

@@ -38,15 +38,16 @@ if admitted > now and admitted <= now + 128000 then now = admitted end
 --   subjects  the number of its subjects (1 byte)
 --   asked     what is asked (1 byte), a sum: 1 to report on every rule, 2 to charge nothing, 4 for a
 --             part of a call, whose wait is combined with those of the others, 8 to charge nothing and to count a
---             denial towards a ban, as another part of the call is denied
+--             denial towards a ban, as another part of the call is denied, 16 not to count a denial
 --   cost      the weight of the call
 -- Reads: unpack, request
--- Sets: subjects, asked, cost, at, report, peek, part, denial, charging
+-- Sets: subjects, asked, cost, at, report, peek, part, denial, trial, charging
 local subjects, asked, cost, at = unpack('>BBI7', request)
 local report = asked % 2 >= 1
 local peek = asked % 4 >= 2
 local part = asked % 8 >= 4
-local denial = asked >= 8
+local denial = asked % 16 >= 8
+local trial = asked >= 16
 local charging = not peek and not denial and cost > 0
 -- What is given back; less than nothing where more was used.
 local given_back = cost - used

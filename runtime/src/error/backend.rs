@@ -12,6 +12,9 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct BackendError {
     inner: Arc<Inner>,
+    /// Whether the call was not sent, or was sent back: nothing was executed.
+    #[cfg(feature = "redis")]
+    is_refusal: bool,
 }
 
 struct Inner {
@@ -37,12 +40,12 @@ pub enum BackendErrorKind {
 impl BackendError {
     /// A set-up, or a call, that is mistaken.
     pub(crate) fn new(text: impl Into<Cow<'static, str>>) -> Self {
-        Self { inner: Arc::new(Inner { kind: BackendErrorKind::Wrong, text: text.into(), source: None }) }
+        Self::of(Inner { kind: BackendErrorKind::Wrong, text: text.into(), source: None })
     }
 
     /// A backend that cannot decide now.
     pub(crate) fn away(text: impl Into<Cow<'static, str>>) -> Self {
-        Self { inner: Arc::new(Inner { kind: BackendErrorKind::Away, text: text.into(), source: None }) }
+        Self::of(Inner { kind: BackendErrorKind::Away, text: text.into(), source: None })
     }
 
     /// An error whose text includes that of its source.
@@ -51,7 +54,27 @@ impl BackendError {
         text: impl Into<Cow<'static, str>>,
         source: impl StdError + Send + Sync + 'static,
     ) -> Self {
-        Self { inner: Arc::new(Inner { kind, text: text.into(), source: Some(Box::new(source)) }) }
+        Self::of(Inner { kind, text: text.into(), source: Some(Box::new(source)) })
+    }
+
+    fn of(inner: Inner) -> Self {
+        Self {
+            inner: Arc::new(inner),
+            #[cfg(feature = "redis")]
+            is_refusal: false,
+        }
+    }
+
+    /// The same error of a call that was not executed.
+    #[cfg(feature = "redis")]
+    pub(crate) fn as_refusal(self) -> Self {
+        Self { is_refusal: true, ..self }
+    }
+
+    /// Whether the call was certainly not executed.
+    #[cfg(feature = "redis")]
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.is_refusal
     }
 
     /// Returns whether waiting may help, or somebody has to change something.

@@ -1,4 +1,5 @@
-//! Queues of callers that wait for admission: one for each subject, in order, and only the first of a queue asks.
+//! Queues of callers that wait for admission: one for all calls of the same subjects, in order, and only the first of a queue
+//! asks.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use foldhash::quality::RandomState;
 
 use crate::clock::Clock;
-use crate::store::TallyKey;
 
-/// The wait queues of this process, by the key of the tally that their callers wait for. An empty queue is removed.
-#[derive(Debug, Default)]
-pub(crate) struct WaitQueues(Mutex<HashMap<TallyKey, WaitQueue, RandomState>>);
+/// The wait queues of this process, by the keys of all tallies that decide the calls of their callers. Where only some are the
+/// same, one call may have room while another has none. An empty queue is removed.
+#[derive(Default)]
+pub(crate) struct WaitQueues(Mutex<HashMap<Arc<str>, WaitQueue, RandomState>>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct WaitQueue {
     /// Held by the first caller of the queue. The mutex is fair, so it is handed on in order.
     turn: Arc<tokio::sync::Mutex<()>>,
@@ -20,17 +21,17 @@ struct WaitQueue {
 }
 
 impl WaitQueues {
-    /// Whether any caller waits for that tally.
-    pub(super) fn has(&self, key: &TallyKey) -> bool {
+    /// Whether any caller waits for these tallies.
+    pub(super) fn has(&self, key: &str) -> bool {
         self.lock().contains_key(key)
     }
 
     /// Adds a caller at the end of the queue.
-    pub(super) fn join(&self, key: &TallyKey) -> Place<'_> {
+    pub(super) fn join(&self, key: Arc<str>) -> Place<'_> {
         let mut queues = self.lock();
-        let queue = queues.entry(*key).or_default();
+        let queue = queues.entry(Arc::clone(&key)).or_default();
         queue.callers += 1;
-        Place { queues: self, key: *key, turn: Arc::clone(&queue.turn) }
+        Place { queues: self, key, turn: Arc::clone(&queue.turn) }
     }
 
     /// The number of callers in each queue.
@@ -39,7 +40,7 @@ impl WaitQueues {
         self.lock().values().map(|queue| queue.callers).collect()
     }
 
-    fn leave(&self, key: &TallyKey) {
+    fn leave(&self, key: &str) {
         let mut queues = self.lock();
         let Some(queue) = queues.get_mut(key) else { return };
         queue.callers -= 1;
@@ -48,7 +49,7 @@ impl WaitQueues {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<TallyKey, WaitQueue, RandomState>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, WaitQueue, RandomState>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -56,7 +57,7 @@ impl WaitQueues {
 /// A caller's place in a queue. Dropping it leaves the queue.
 pub(super) struct Place<'a> {
     queues: &'a WaitQueues,
-    key: TallyKey,
+    key: Arc<str>,
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 

@@ -285,7 +285,7 @@ fn charge(tally: &mut Tally, group: &RuleGroup, outcome: Outcome, request: Reque
         }
         Outcome::Denied { .. } if group.lease_us.is_some() => {}
         Outcome::Admitted if options.cost > 0 => tally.charge(group, options.cost, now_us),
-        Outcome::Denied { .. } => tally.deny(group, None, now_us),
+        Outcome::Denied { .. } if !options.trial => tally.deny(group, None, now_us),
         _ => {}
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct CallOptions {
     pub(crate) report_is_optional: bool,
     /// Decides only, and charges nothing.
     pub(crate) peek: bool,
+    /// If it is denied, it may be decided again: its denial does not count towards a ban.
+    pub(crate) trial: bool,
     /// Issues a permit that can be refunded.
     pub(crate) refundable: bool,
     /// Waits for admission.
@@ -48,6 +50,7 @@ impl CallOptions {
         report: false,
         report_is_optional: false,
         peek: false,
+        trial: false,
         refundable: false,
         wait: None,
         shadow: false,

@@ -28,7 +28,6 @@ impl TallyKey {
         Self(key)
     }
 
-    #[cfg(any(feature = "redis", test))]
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -6,6 +6,8 @@ use super::Check;
 use super::effective::Effective;
 use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Denial, Permit, RefundTicket, Refunder, Report, Wait};
 use crate::error::BackendError;
+#[cfg(feature = "redis")]
+use crate::limiter::leases::Asked;
 use crate::limiter::parties::Parties;
 use crate::policy::Policy;
 #[cfg(feature = "redis")]
@@ -46,9 +48,10 @@ impl Check<'_> {
     #[inline]
     pub(super) fn plain(&self) -> Option<PlainCall<'_>> {
         let Parties::Borrowed { limiter, policy, subject } = self.parties else { return None };
-        let CallOptions { cost, report, peek, refundable, .. } = self.options;
+        let CallOptions { cost, report, peek, trial, refundable, .. } = self.options;
         if report
             || peek
+            || trial
             || refundable
             || policy.warn_at().is_some()
             || policy.has_leases()
@@ -167,7 +170,13 @@ impl Check<'_> {
         let request = effective.request(self.options);
         let asked_us = core.clock.now_us();
         let asked = core.asks_for_leases(request);
-        let answer = redis.decide(request).await?;
+        let answer = match redis.decide(request).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                asked.filter(|_| error.is_refusal()).map(Asked::not_taken);
+                return Err(error);
+            }
+        };
         core.cache_outcome(request, answer.outcome, asked_us);
         let decision = self.decision(request, with_closed(answer, &effective), DecidedBy::Backend);
         Ok(match (decision, asked) {

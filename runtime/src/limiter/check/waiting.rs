@@ -1,6 +1,7 @@
 //! Waiting for admission.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tallygate_rules::Role;
@@ -11,7 +12,7 @@ use crate::decision::{Decision, Denial, RejectionKind, RuleStatus};
 use crate::error::BackendError;
 use crate::limiter::releases::Listener;
 use crate::micros;
-use crate::store::{CallOptions, TallyKey, WaitLimit};
+use crate::store::{CallOptions, WaitLimit};
 
 /// How often a caller that waits for a call under way asks whether one is over in another process.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -28,10 +29,10 @@ impl Check<'_> {
             WaitLimit::Unlimited => None,
         };
         let queues = &self.limiter().core.wait_queues;
-        let key = &self.queue_key()?;
+        let key = self.queue_key()?;
         let mut retry = None;
         // Callers that find no queue ask at once, beside each other.
-        if !queues.has(key) {
+        if !queues.has(&key) {
             match self.attempt(deadline_us).await? {
                 ControlFlow::Break(decision) => return Ok(decision),
                 ControlFlow::Continue(next) => retry = Some(next),
@@ -63,14 +64,14 @@ impl Check<'_> {
 
     /// Returns the decision, or when to try again.
     async fn attempt(&self, deadline_us: Option<u64>) -> Result<ControlFlow<Decision, Retry>, BackendError> {
-        // Denials that are retried while waiting do not count towards a ban.
-        if self.denials_count()
-            && let Some(retry) = self.retry(&self.as_peek().decide().await?, deadline_us).await?
-        {
+        // A denial that is retried while waiting does not count towards a ban.
+        let counts = self.denials_count();
+        let decision = if counts { self.as_trial().decide().await? } else { self.decide().await? };
+        if let Some(retry) = self.retry(&decision, deadline_us).await? {
             return Ok(ControlFlow::Continue(retry));
         }
-        let decision = self.decide().await?;
-        Ok(self.retry(&decision, deadline_us).await?.map_or(ControlFlow::Break(decision), ControlFlow::Continue))
+        // One that is not is the answer, so it counts.
+        Ok(ControlFlow::Break(if counts && !decision.is_allowed() { self.decide().await? } else { decision }))
     }
 
     /// When a denied call is tried again, if it may be admitted by the deadline.
@@ -87,6 +88,11 @@ impl Check<'_> {
                 retry(now_us, wait, deadline_us)
             }),
         })
+    }
+
+    /// The same call, whose denial does not count towards a ban.
+    fn as_trial(&self) -> Self {
+        Self { options: CallOptions { trial: true, ..self.options }, ..self.clone() }
     }
 
     /// What would be decided now, and where each rule stands.
@@ -108,14 +114,13 @@ impl Check<'_> {
         self.policy().ban().is_some() && !self.options.peek
     }
 
-    /// The key that stands for the call in the wait queues.
-    fn queue_key(&self) -> Result<TallyKey, BackendError> {
+    /// What stands for the call in the wait queues: the keys of all its tallies. None of them has a line break.
+    fn queue_key(&self) -> Result<Arc<str>, BackendError> {
+        let prefix = &self.limiter().core.prefix;
         let own = self.own()?;
-        let ids = own.request(self.options).tally_ids();
-        // That of the main subject, if there is one.
-        let main = ids.clone().find(|id| id.group.label.is_none());
-        let id = main.or_else(|| { ids }.next()).ok_or_else(|| BackendError::new("a call needs a subject"))?;
-        Ok(id.key(&self.limiter().core.prefix))
+        let keys = own.request(self.options).tally_ids().map(|id| id.key(prefix));
+        let joined = keys.fold(String::new(), |joined, key| joined + key.as_str() + "\n");
+        Ok(joined.into())
     }
 }
 

@@ -34,8 +34,6 @@ pub(in crate::limiter) struct Asked {
     /// `None` once the answer is there.
     call: Option<LeasedCall>,
     runtime: Handle,
-    /// Whether the server was known to be away: without an answer, nothing was sent.
-    is_away: bool,
     /// When it was asked, by the clock of the limiter.
     since_us: u64,
 }
@@ -49,10 +47,10 @@ struct Kept {
 impl Core {
     /// Returns what gives the leases of a call back whose answer does not come.
     pub(in crate::limiter) fn asks_for_leases(self: &Arc<Self>, request: Request<'_>) -> Option<Asked> {
-        let is_away = self.redis()?.known_outage().is_some();
+        self.redis()?;
         let call = LeasedCall::of(request)?;
         let runtime = Handle::try_current().ok()?;
-        Some(Asked { core: Arc::clone(self), call: Some(call), runtime, is_away, since_us: self.clock.now_us() })
+        Some(Asked { core: Arc::clone(self), call: Some(call), runtime, since_us: self.clock.now_us() })
     }
 
     fn redis(&self) -> Option<&Redis> {
@@ -68,7 +66,8 @@ impl Core {
         let Some((shortest_us, longest_us)) = lengths_us(request) else { return };
         let mut renew_us = asked_us.saturating_add(shortest_us / 2);
         let mut ends_us = self.clock.now_us().saturating_add(longest_us);
-        let mut is_open = false;
+        // Until then, a renewal may be executed that was not answered.
+        let mut open_until_us = 0;
         while self.clock.timeout_at(renew_us, &mut dropped).await.is_none() {
             let now_us = self.clock.now_us();
             let again_us = now_us.saturating_add(shortest_us / ATTEMPTS);
@@ -77,15 +76,14 @@ impl Core {
             renew_us = if renewed.is_ok() { now_us.saturating_add(shortest_us / 2) } else { again_us };
             // What has failed may have been executed all the same.
             ends_us = self.clock.now_us().saturating_add(longest_us);
-            is_open = renewed.is_err();
             if let Err(error) = renewed {
+                open_until_us = self.clock.now_us().saturating_add(patience_us(redis, &call));
                 log::lease_not_renewed(call.policy.name(), &error);
             }
         }
         self.give_back(request, ends_us).await;
-        if is_open {
-            // The last renewal may still be executed.
-            self.clock.sleep_until(self.clock.now_us().saturating_add(patience_us(redis, &call))).await;
+        if self.clock.now_us() < open_until_us {
+            self.clock.sleep_until(open_until_us).await;
             self.give_back(request, ends_us).await;
         }
     }
@@ -150,7 +148,7 @@ impl Asked {
         Some(Box::new(Kept { _dropped: sender, call }))
     }
 
-    /// The call was denied.
+    /// The call was denied, or was not executed.
     pub(in crate::limiter) fn not_taken(mut self) {
         self.call = None;
     }
@@ -158,7 +156,7 @@ impl Asked {
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        let Some(call) = self.call.take().filter(|_| !self.is_away) else { return };
+        let Some(call) = self.call.take() else { return };
         // Without a place, the leases end by themselves.
         if let Some(place) = Late::of(&self.core) {
             self.runtime.spawn(Arc::clone(&self.core).give_back_late(call, self.since_us, place));

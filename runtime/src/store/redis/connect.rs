@@ -54,7 +54,7 @@ impl Connector {
     pub(super) async fn outage(&self) -> Option<BackendError> {
         let Standing::Away(error) = self.keeper.standing() else { return None };
         give_way().await;
-        Some(error)
+        Some(error.as_refusal())
     }
 
     /// Returns where the server is, or where it is looked for.
@@ -71,7 +71,7 @@ impl Connector {
         until: Instant,
         question: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, RedisError>,
     ) -> Result<T, BackendError> {
-        let mut link = self.link(until).await?;
+        let mut link = self.link(until).await.map_err(BackendError::as_refusal)?;
         link.record_question();
         match real_time::wait_until(until, question(link.connection())).await {
             Some(Ok(answer)) => {
@@ -111,13 +111,13 @@ impl Connector {
 
     /// Replaces the connection where the error says that it is broken, or that its server is no primary.
     fn blame(&self, link: &Link, error: &RedisError) -> BackendError {
-        let reason = fault::answer_error(error);
-        if Fault::of(error).spoils_connection() {
+        let (fault, reason) = (Fault::of(error), fault::answer_error(error));
+        if fault.spoils_connection() {
             self.keeper.lose(link, reason.clone(), Loss::Closed);
         } else {
             self.record_answer(link);
         }
-        reason
+        if fault.is_refusal() { reason.as_refusal() } else { reason }
     }
 
     fn record_answer(&self, link: &Link) {

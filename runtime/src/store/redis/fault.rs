@@ -113,6 +113,11 @@ impl Fault {
         }
     }
 
+    /// Whether nothing was executed.
+    pub(super) fn is_refusal(self) -> bool {
+        matches!(self, Self::Redirect | Self::TryAgain | Self::Away | Self::Demoted)
+    }
+
     /// Whether another connection may be better than this one.
     pub(super) fn spoils_connection(self) -> bool {
         matches!(self, Self::Demoted | Self::Broken | Self::Garbled)

@@ -41,12 +41,13 @@ pub(super) fn lease_name(name: Option<LeaseName>) -> [u8; lua::LEASE_NAME_BYTES]
 fn asked(request: &Request<'_>) -> u8 {
     let report = if request.options.report { lua::REPORT } else { 0 };
     let peek = if request.options.peek { lua::PEEK } else { 0 };
+    let trial = if request.options.trial { lua::TRIAL } else { 0 };
     let scope = match request.scope {
         Scope::Call => 0,
         Scope::Part(_) => lua::PART,
         Scope::Denial => lua::PART | lua::DENIAL,
     };
-    report | peek | scope
+    report | peek | trial | scope
 }
 
 /// The ticks of each rule that follows a schedule, in the order of the rules.

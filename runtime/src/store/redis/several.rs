@@ -57,7 +57,7 @@ impl Cluster {
         let peek = combine(request.policy, &peeked);
         let is_counted = match peek.outcome {
             Outcome::Admitted => request.options.cost > 0,
-            Outcome::Denied { .. } => request.policy.ban().is_some(),
+            Outcome::Denied { .. } => request.policy.ban().is_some() && !request.options.trial,
             Outcome::Banned { .. } => false,
         };
         if request.options.peek || !is_counted {
@@ -95,6 +95,7 @@ impl Count {
             charged: times().filter_map(|(index, us)| Some((index, us?))).collect(),
             // Where it was denied itself, it has counted that.
             counts_denial: request.policy.ban().is_some()
+                && !request.options.trial
                 && times().next().is_some_and(|(_, us)| us.is_some())
                 && charged.iter().flatten().any(|part| matches!(part.outcome, Outcome::Denied { .. })),
         };
@@ -158,6 +159,10 @@ fn was_charged(part: &Answered) -> Option<u64> {
 
 /// The answer to a call of which not all parts could be charged. The report on those that are refunded is that of before.
 fn denied(policy: &Policy, charged: Vec<Answered>, peeked: Vec<Answer>) -> Answered {
+    // An error that leaves open whether something was executed says more than one that does not.
+    if let Some(error) = charged.iter().find_map(|part| part.as_ref().err().filter(|error| !error.is_refusal())) {
+        return Err(error.clone());
+    }
     let parts = charged.into_iter().zip(peeked).map(|(charged, peeked)| {
         let charged = charged?;
         let is_refunded = charged.outcome == Outcome::Admitted;

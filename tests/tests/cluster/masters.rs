@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tallygate::{Limiter, Subject};
+use tallygate::{Limiter, Policy, Rule, Subject};
 use tallygate_tests::cluster::Cluster;
 use tallygate_tests::pressure::{Pressure, assert_all_stored, assert_stored, counted};
 use tallygate_tests::punctuality::Punctuality;
@@ -11,7 +11,7 @@ use tallygate_tests::until::until;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, MutexGuard};
 
-use super::{key, spread};
+use super::{key, spread, tagged};
 
 const DEADLINE: Duration = Duration::from_millis(250);
 const GRACE: Duration = Duration::from_millis(50);
@@ -92,6 +92,22 @@ async fn a_cluster_that_refuses_every_slot_without_one_of_its_masters_serves_aga
     pressure.recover().await;
     let called = pressure.end().await;
     assert!(called.iter().all(|called| called.failed.is_empty() || called.recovered.is_some()));
+}
+
+#[tokio::test]
+async fn calls_under_way_that_a_dead_master_never_saw_leave_no_tasks_behind() {
+    let mut cluster = Cluster::start();
+    let limiter = cluster.limiter().await;
+    let policy = Policy::builder("p").rule(Rule::concurrency(1, Duration::from_secs(3_600))).build().unwrap();
+    let lost = cluster.masters()[1].port();
+    let is_lost = |tag: &u32| cluster.owner(cluster.slot_of(&format!("{{{tag}}}"))).port() == lost;
+    let tag = (0..).find(is_lost).unwrap();
+    cluster.masters_mut()[1].kill();
+    for call in 0..3_000 {
+        assert!(limiter.check(&policy, &tagged(&limiter, &tag.to_string(), call)).await.is_err());
+    }
+    let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    assert!(tasks < 200, "{tasks}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -66,6 +66,19 @@ impl Failure {
         Self { text: self.text.map(renamed), ..self }
     }
 
+    /// The same failure of a command that had begun to change something, if it is one of the server.
+    pub(crate) fn amid_changes(self) -> Self {
+        match (self.exit, self.text) {
+            (Exit::Away | Exit::Refused, Some(text)) => Self {
+                text: Some(format!(
+                    "{text}; part of it may have been changed already, and the command can be repeated"
+                )),
+                ..self
+            },
+            (_, text) => Self { text, ..self },
+        }
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         self.exit
     }

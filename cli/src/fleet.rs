@@ -6,6 +6,7 @@ use tallygate::{Limiter, Policy};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::spelling;
+use crate::varying::{self, Varying};
 
 /// The policies that the processes of a fleet have listed on their server.
 #[derive(Debug)]
@@ -19,8 +20,10 @@ pub(crate) struct Fleet {
 #[derive(Debug)]
 pub(crate) struct Listed<'a> {
     pub(crate) described: &'a RegisteredPolicy,
-    /// What decides here as it does there.
+    /// What decides here as it does there, but for the rules whose count each call gives.
     pub(crate) policy: Policy,
+    /// These rules.
+    pub(crate) varying: Varying,
 }
 
 impl Fleet {
@@ -39,7 +42,8 @@ impl Fleet {
     /// Returns the policy of that name.
     pub(crate) fn find(&self, name: &str) -> Result<Listed<'_>, Failure> {
         let described = self.registered.find(name).ok_or_else(|| self.unknown(name))?;
-        Ok(Listed { described, policy: described.policy()? })
+        let (policy, varying) = varying::open(described)?;
+        Ok(Listed { described, policy, varying })
     }
 
     /// Builds all policies, so that the library knows them: it refuses other names, and rules that do not fit.

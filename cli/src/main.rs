@@ -15,6 +15,7 @@ mod screen;
 mod spelling;
 mod subject;
 mod table;
+mod varying;
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;

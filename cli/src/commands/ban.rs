@@ -51,7 +51,8 @@ impl Ban {
         }
         let (shown, somebody) = (duration::shown(time), subject::name(&subject));
         self.confirmation.ask(&format!("Ban {somebody} under {policy} for {shown}?"))?;
-        subjects.check(&fleet.limiter, &listed.policy).ban(time).await?;
+        let banned = subjects.check(&fleet.limiter, &listed.policy).ban(time).await;
+        banned.map_err(|error| Failure::from(error).amid_changes())?;
         let json = json!({ "policy": policy, "banned": subject, "duration_ms": duration::ms(time) });
         Ok(Answer::done(format!("{somebody} is banned under {policy} for {shown}"), json))
     }

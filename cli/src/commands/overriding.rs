@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tallygate::{Override as Listed, OverrideBuilder, Rule, RuleId, Subject};
+use tallygate::{Error, Override as Listed, OverrideBuilder, Rule, RuleId, Subject};
 
 use crate::answer::Answer;
 use crate::confirmation::Confirmation;
 use crate::connection::Connection;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::fleet::Fleet;
 use crate::table::Table;
 use crate::{duration, overrides, subject};
@@ -94,11 +94,15 @@ impl Override {
         let replaced = old.as_ref().map(|old| format!(", in place of the override `{old}`")).unwrap_or_default();
         let question = format!("Let `{rules}` decide in place of {which}{}{time}{replaced}?", self.shown(policy));
         self.confirmation.ask(&question)?;
-        new.set().await?;
+        new.set().await.map_err(unanswered)?;
         drop(known);
-        let set = self.target(fleet, policy)?.get().await?;
-        let text = set.as_ref().map_or_else(|| "it is over already".to_owned(), ToString::to_string);
-        let json = json!({ "set": set.as_ref().map(overrides::json), "replaced": old.as_ref().map(overrides::json) });
+        // It is in force, whether or not it can still be read.
+        let (text, set) = match self.target(fleet, policy)?.get().await {
+            Ok(Some(set)) => (set.to_string(), overrides::json(&set)),
+            Ok(None) => ("it is over already".to_owned(), Value::Null),
+            Err(_) => (self.as_given(rules), self.unread(policy)),
+        };
+        let json = json!({ "set": set, "replaced": old.as_ref().map(overrides::json) });
         Ok(Answer::done(format!("{} is overridden: {text}{replaced}", self.shown(policy)), json))
     }
 
@@ -108,7 +112,7 @@ impl Override {
         let old = self.target(fleet, policy)?.get().await.ok().flatten();
         let known = old.as_ref().map(|old| format!(" `{old}`")).unwrap_or_default();
         self.confirmation.ask(&format!("Clear the override{known} of {shown}?"))?;
-        if !self.target(fleet, policy)?.clear().await? {
+        if !self.target(fleet, policy)?.clear().await.map_err(unanswered)? {
             check_spelling(fleet, policy, self.on.as_deref()).await?;
             return Ok(Answer::done(format!("nothing overrides {shown}"), json!({ "cleared": null })));
         }
@@ -119,7 +123,15 @@ impl Override {
     /// An override whose rules are not known, for scripts.
     fn unread(&self, policy: &str) -> Value {
         let (label, subject) = (&self.on, &self.subject);
-        json!({ "policy": policy, "label": label, "subject": subject, "rules": null, "expires_in_ms": null })
+        let expires_in = self.holds.map(duration::ms);
+        json!({ "policy": policy, "label": label, "subject": subject, "rules": null, "expires_in_ms": expires_in })
+    }
+
+    /// The rules in the words of the command: `daily = 50 per 1d for 2h`.
+    fn as_given(&self, rules: &str) -> String {
+        let which = self.rule.as_ref().map(|rule| format!("{rule} = ")).unwrap_or_default();
+        let time = self.holds.map(|time| format!(" for {}", duration::shown(time))).unwrap_or_default();
+        format!("{which}{rules}{time}")
     }
 
     /// Which override it is about.
@@ -152,6 +164,12 @@ impl Override {
         let subject = self.subject.as_ref().map(|subject| format!(" for {subject}")).unwrap_or_default();
         format!("{policy}{label}{subject}")
     }
+}
+
+/// A change that the server has not answered may have been made. One that it has refused has not.
+fn unanswered(error: Error) -> Failure {
+    let failure = Failure::from(error);
+    if failure.exit() == Exit::Away { failure.amid_changes() } else { failure }
 }
 
 async fn list(fleet: &Fleet, only: Option<&str>) -> Result<Answer, Failure> {

@@ -79,8 +79,8 @@ impl Peek {
             one.policy() == self.policy && one.subject().is_none_or(|only| Some(only) == subject)
         };
         let overrides: Vec<_> = overrides.iter().filter(is_meant).collect();
-        let exit = if decision.is_allowed() { Exit::Done } else { Exit::No };
         let standing = Standing { listed, subjects: &subjects, decision: &decision, overrides: &overrides };
+        let exit = if standing.admitted() == Some(false) { Exit::No } else { Exit::Done };
         Ok(Answer::done(standing.text(), standing.json()).with_exit(exit))
     }
 

@@ -116,7 +116,7 @@ async fn look(
         // An override may have more rules than the policy, or fewer.
         let labels = call.labels()?;
         let counts_it = |position: usize| labels.get(position).is_some_and(|other| other.as_deref() == label);
-        Ok(Standing::of(subject, &decision, counts_it))
+        Ok(Standing::of(subject, &decision, &listed.varying, counts_it))
     };
     try_join_all(page.iter().map(look)).await
 }

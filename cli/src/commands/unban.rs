@@ -40,7 +40,8 @@ impl Unban {
         let subject = subjects.main().to_string();
         let somebody = subject::name(&subject);
         self.confirmation.ask(&format!("End the ban of {somebody} under {policy}?"))?;
-        subjects.check(&fleet.limiter, &listed.policy).unban().await?;
+        let unbanned = subjects.check(&fleet.limiter, &listed.policy).unban().await;
+        unbanned.map_err(|error| Failure::from(error).amid_changes())?;
         let json = json!({ "policy": policy, "unbanned": subject });
         Ok(Answer::done(format!("{somebody} is not banned under {policy}"), json))
     }

@@ -94,7 +94,48 @@ pub(crate) fn steady(text: &str) -> String {
     lines.join("\n")
 }
 
+/// Returns the first time in a text that the program does not print: it writes `1h 30m` for `90m`, and `24h` for `23h 60m`.
+pub(crate) fn impossible_time(text: &str) -> Option<String> {
+    let of_line = |line: &str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let mut runs = words.chunk_by(|word, next| is_time(word) && is_time(next));
+        runs.find(|run| is_time(run[0]) && !is_possible(run)).map(|run| run.join(" "))
+    };
+    text.lines().find_map(of_line)
+}
+
+fn is_possible(time: &[&str]) -> bool {
+    let parts: Vec<_> = time.iter().filter_map(|word| number_and_unit(word)).collect();
+    match parts[..] {
+        [(number, "s" | "m")] => number < 60,
+        // What is rounded up to a day.
+        [(number, "h")] => number <= 24,
+        [(_, "d")] => true,
+        [(great, "m"), (small, "s")] => great < 60 && (1..60).contains(&small),
+        [(great, "h"), (small, "m")] => great < 24 && (1..60).contains(&small),
+        [(_, "d"), (small, "h")] => (1..24).contains(&small),
+        _ => false,
+    }
+}
+
 fn is_time(word: &str) -> bool {
-    let number = ["ms", "s", "m", "h", "d"].iter().find_map(|unit| word.strip_suffix(unit));
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    number_and_unit(word).is_some()
+}
+
+/// Reads a time in one unit.
+fn number_and_unit(word: &str) -> Option<(u64, &str)> {
+    let unit = ["ms", "s", "m", "h", "d"].into_iter().find(|unit| word.ends_with(unit))?;
+    let number = word.strip_suffix(unit)?;
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    number.parse().ok().filter(|_| is_number).map(|number| (number, unit))
+}
+
+#[test]
+fn a_time_that_cannot_be_printed_is_found() {
+    for time in ["23h 60m", "1m 60s", "90s", "60m", "25h", "1h 0m", "1d 24h", "1h 1s", "50ms", "1d 1h 1m", "24h 1m"] {
+        assert_eq!(impossible_time(&format!("9 left\n9 left   resets in {time}")).as_deref(), Some(time));
+    }
+    for time in ["0s", "59s", "59m 59s", "1h", "23h 59m", "24h", "1d 23h", "400d"] {
+        assert_eq!(impossible_time(&format!("10 per 1d as daily   resets in {time}")), None);
+    }
 }

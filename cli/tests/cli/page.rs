@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::console::steady;
+use crate::console::{impossible_time, steady};
 use crate::seeded::{Seeded, write};
 use crate::under_way;
 
@@ -73,6 +73,13 @@ async fn every_example_of_the_page_prints_what_stands_there() {
         number += 1;
     }
     assert!(number > 15, "{number}");
+}
+
+#[test]
+fn every_time_of_the_page_is_one_that_the_program_prints() {
+    for (command, shown) in blocks("console").flat_map(commands) {
+        assert_eq!(impossible_time(&shown), None, "$ {command}");
+    }
 }
 
 #[test]

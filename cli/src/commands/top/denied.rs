@@ -10,7 +10,7 @@ use crate::number::{counted, grouped};
 use crate::subject;
 use crate::table::Table;
 
-/// Returns the subjects of a policy that were denied most often within the last hour or two, those on one label only.
+/// Returns the subjects of a policy that were denied most often within this hour and the one before, those on one label only.
 pub(super) async fn denied(fleet: &Fleet, policy: &str, label: Option<&str>, limit: usize) -> Result<Answer, Failure> {
     // Those on other labels may come before.
     let listed = fleet.limiter.top_denied(policy, usize::MAX).await?;
@@ -39,5 +39,5 @@ fn text(policy: &str, found: &[&DeniedSubject], all: u64) -> String {
         ]);
     }
     let shown = grouped(found.len() as u64);
-    format!("{}{shown} of {} in the last two hours\n", table.text(), counted(all, "subject"))
+    format!("{}{shown} of {} within this hour and the one before\n", table.text(), counted(all, "subject"))
 }

@@ -9,6 +9,6 @@ pub(crate) enum By {
     Used,
     /// Who is denied longest
     Wait,
-    /// Who was denied most often in the last hour or two, if the programs keep denied subjects
+    /// Who was denied most often within this hour and the one before, if the programs keep denied subjects
     Denied,
 }

@@ -9,6 +9,7 @@ use tallygate::{Decision, Denial, RejectionKind, RuleStatus, Subject};
 
 use crate::commands::top::order::By;
 use crate::table::Table;
+use crate::varying::Varying;
 use crate::{duration, number, subject};
 
 /// How much of one rule a subject has used.
@@ -16,8 +17,10 @@ use crate::{duration, number, subject};
 struct Share {
     position: usize,
     rule: String,
-    used: u64,
-    limit: u64,
+    /// `None` where that depends on the count, which each call gives.
+    used: Option<u64>,
+    /// `None` where each call gives it.
+    limit: Option<u64>,
     /// Whether what is used are calls under way.
     is_concurrency: bool,
 }
@@ -26,8 +29,8 @@ struct Share {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Standing {
     subject: String,
-    /// How much it has used of the rule of which it has used most, in thousandths.
-    share: u64,
+    /// How much it has used of the rule of which it has used most, in thousandths; `None` where each call gives the counts.
+    share: Option<u64>,
     rules: Vec<Share>,
     /// Why it is denied, if it is.
     denied: Option<RejectionKind>,
@@ -37,7 +40,12 @@ pub(super) struct Standing {
 
 impl Standing {
     /// Reads what a peek says of a subject, by the rules that count it.
-    pub(super) fn of(subject: &Subject, decision: &Decision, counts_it: impl Fn(usize) -> bool) -> Self {
+    pub(super) fn of(
+        subject: &Subject,
+        decision: &Decision,
+        varying: &Varying,
+        counts_it: impl Fn(usize) -> bool,
+    ) -> Self {
         let denial = match decision {
             Decision::Denied(denial) => {
                 Some(denial).filter(|denial| denial.rule().is_none_or(|rule| counts_it(rule.position())))
@@ -45,10 +53,11 @@ impl Standing {
             Decision::Allowed(_) => None,
         };
         let report = decision.report().iter();
-        let rules: Vec<_> = report.filter(|status| counts_it(status.position())).map(Share::of).collect();
+        let report = report.filter(|status| counts_it(status.position()));
+        let rules: Vec<_> = report.map(|status| Share::of(status, varying)).collect();
         Self {
             subject: subject.to_string(),
-            share: rules.iter().map(Share::thousandths).max().unwrap_or_default(),
+            share: rules.iter().filter_map(Share::thousandths).max(),
             rules,
             denied: denial.map(Denial::kind),
             wait: denial.and_then(Denial::retry_after),
@@ -57,12 +66,13 @@ impl Standing {
 
     /// Returns what it is ordered by; `None` if it is left out.
     fn rank(&self, by: By) -> Option<(u64, u64)> {
-        let used = self.rules.iter().map(|rule| rule.used).max().unwrap_or_default();
+        let used = self.rules.iter().filter_map(|rule| rule.used).max().unwrap_or_default();
+        let share = self.share.unwrap_or_default();
         match by {
-            By::Used => (self.share > 0).then_some((self.share, used)),
+            By::Used => (used > 0).then_some((share, used)),
             // Of these, the programs have kept a list.
             By::Denied => None,
-            By::Wait => self.denied.is_some().then(|| (self.wait.map_or(u64::MAX, duration::ms), self.share)),
+            By::Wait => self.denied.is_some().then(|| (self.wait.map_or(u64::MAX, duration::ms), share)),
         }
     }
 
@@ -79,28 +89,31 @@ impl Standing {
 }
 
 impl Share {
-    fn of(status: &RuleStatus) -> Self {
-        // The count of such a rule is that of each call.
-        let limit = if status.rule().is_varying() { 0 } else { status.limit() };
-        let used = limit.saturating_sub(status.remaining());
-        let is_concurrency = status.rule().lease().is_some();
-        Self { position: status.position(), rule: status.rule().to_string(), used, limit, is_concurrency }
-    }
-
-    /// `1 of 5 per 1h`, or `1 of 2 under way`; nothing where the count is that of each call.
-    fn text(&self) -> String {
-        let [used, limit] = [self.used, self.limit].map(number::grouped);
-        match self.limit {
-            0 => String::new(),
-            _ if self.is_concurrency => format!("{used} of {limit} under way"),
-            bare => format!("{used} of {}", self.rule.replacen(&bare.to_string(), &limit, 1)),
+    fn of(status: &RuleStatus, varying: &Varying) -> Self {
+        let listed = varying.listed(status.rule());
+        Self {
+            position: status.position(),
+            rule: listed.unwrap_or(status.rule()).to_string(),
+            used: varying.used(status),
+            limit: listed.is_none().then(|| status.limit()),
+            is_concurrency: status.rule().lease().is_some(),
         }
     }
 
+    /// `1 of 5 per 1h`, or `1 of 2 under way`; `3 of n per 1h` where each call gives the count.
+    fn text(&self) -> Option<String> {
+        let used = number::grouped(self.used?);
+        let shown = self.limit.map_or_else(|| "n".to_owned(), number::grouped);
+        let bare = self.limit.map_or_else(|| "n".to_owned(), |limit| limit.to_string());
+        let what =
+            if self.is_concurrency { format!("{shown} under way") } else { self.rule.replacen(&bare, &shown, 1) };
+        Some(format!("{used} of {what}"))
+    }
+
     /// Returns how much is used, in thousandths.
-    fn thousandths(&self) -> u64 {
-        let share = u128::from(self.used) * 1_000 / u128::from(self.limit.max(1));
-        u64::try_from(share).unwrap_or(u64::MAX)
+    fn thousandths(&self) -> Option<u64> {
+        let share = u128::from(self.used?) * 1_000 / u128::from(self.limit?.max(1));
+        Some(u64::try_from(share).unwrap_or(u64::MAX))
     }
 }
 
@@ -167,8 +180,8 @@ pub(super) fn table(found: &[Standing]) -> Table {
             (Some(_), Some(wait)) => format!("denied for {}", duration::shown(wait)),
             (Some(_), None) => "denied for good".to_owned(),
         };
-        let share = format!("{} %", standing.share / 10);
-        let rules = standing.rules.iter().map(Share::text).collect::<Vec<_>>();
+        let share = standing.share.map(|share| format!("{} %", share / 10)).unwrap_or_default();
+        let rules = standing.rules.iter().filter_map(Share::text).collect::<Vec<_>>();
         table.push([subject::name(&standing.subject).to_owned(), share, rules.join(" · "), wait]);
     }
     table
@@ -179,7 +192,13 @@ mod tests {
     use super::*;
 
     fn standing(subject: &str, used: u64, wait: Option<u64>) -> Standing {
-        let rule = Share { position: 0, rule: "10 per 1m".to_owned(), used, limit: 10, is_concurrency: false };
+        let rule = Share {
+            position: 0,
+            rule: "10 per 1m".to_owned(),
+            used: Some(used),
+            limit: Some(10),
+            is_concurrency: false,
+        };
         Standing {
             subject: subject.to_owned(),
             share: rule.thousandths(),

@@ -55,6 +55,15 @@ pub struct Problem {
     pub retry_after_ms: Option<u64>,
 }
 
+impl LimitItem {
+    /// Reads the items of a value of `RateLimit`; none if there is no value.
+    #[must_use]
+    pub fn list(value: Option<&str>) -> Vec<Self> {
+        let item = |item: Item| Self { r: item.required("r"), t: item.get("t"), name: item.name };
+        items(value).into_iter().map(item).collect()
+    }
+}
+
 impl Answer {
     pub(crate) async fn read(response: Response) -> Self {
         let (status, version) = (response.status().as_u16(), response.version());
@@ -87,10 +96,7 @@ impl Answer {
     /// The items of `RateLimit`. No effective window ends later than `Retry-After`.
     #[must_use]
     pub fn limits(&self) -> Vec<LimitItem> {
-        let items = items(self.header("ratelimit"));
-        let items =
-            items.into_iter().map(|item| LimitItem { r: item.required("r"), t: item.get("t"), name: item.name });
-        let items: Vec<_> = items.collect();
+        let items = LimitItem::list(self.header("ratelimit"));
         if let Some(retry_after) = self.retry_after() {
             assert!(items.iter().all(|item| item.t <= Some(retry_after)), "{items:?} and {retry_after}");
         }

@@ -12,6 +12,8 @@ use tallygate_tests::log::Log;
 use tallygate_web_tests::Client;
 use tallygate_web_tests::server::serve;
 
+const MINUTE: Duration = Duration::from_secs(60);
+
 fn behind_local_proxies() -> Layer {
     Layer::new().client_ip(ClientIp::behind(["127.0.0.1"]).unwrap())
 }
@@ -24,7 +26,7 @@ fn lines(log: &Log, level: &str, text: &str) -> usize {
 #[tokio::test]
 async fn a_layer_inside_of_a_limit_is_reported_and_one_outside_is_not() {
     let (log, _guard) = Log::listen();
-    let policy = Policy::builder("api").rule(Rule::sliding_window(9, Duration::from_secs(60))).build().unwrap();
+    let policy = Policy::builder("api").rule(Rule::sliding_window(9, MINUTE)).build().unwrap();
     let limit = || web::limit(&policy, "{@ip}").unwrap().limiter(&Limiter::in_memory());
     let router = || Router::new().route("/", get(|| async { "well" }));
     let right = Client::new(serve(router().layer(limit()).layer(behind_local_proxies())).await);
@@ -35,6 +37,24 @@ async fn a_layer_inside_of_a_limit_is_reported_and_one_outside_is_not() {
         assert_eq!(wrong.get("/").await.status, 200);
     }
     assert_eq!(lines(&log, "ERROR", "put `web::Layer` outside"), 1);
+}
+
+#[tokio::test]
+async fn a_subject_without_a_key_is_reported_once_also_in_shadow() {
+    let rules = Policy::builder("api").rule(Rule::sliding_window(1, MINUTE));
+    let policy = rules.rule_on("network", Rule::sliding_window(2, MINUTE)).build().unwrap();
+    let limit = || web::limit(&policy, "{@ip}").unwrap().limiter(&Limiter::in_memory());
+    let complete = || limit().subject("network", "{@ip:subnet}").unwrap();
+    for (limit, status, reports) in [(limit(), 503, 1), (limit().shadow(), 200, 1), (complete(), 429, 0)] {
+        let (log, _guard) = Log::listen();
+        let client = Client::new(serve(Router::new().route("/", get(|| async { "well" })).layer(limit)).await);
+        client.get("/").await;
+        assert_eq!(client.get("/").await.status, status);
+        assert_eq!(
+            lines(&log, "ERROR", "no key for a subject of its policy; add `.subject(\"network\", …)?`"),
+            reports
+        );
+    }
 }
 
 #[tokio::test]

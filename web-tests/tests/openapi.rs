@@ -2,13 +2,17 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use boon::{Compiler, Schemas};
 use serde_json::{Value, json};
-use tallygate::{Policy, Rejection, Rule, rate_limit, web};
+use tallygate::web::{self, Problem};
+use tallygate::{Ban, Denial, Limiter, Permit, Policy, PolicyBuilder, Rejection, Rule, Subject, rate_limit};
 use utoipa::openapi::{RefOr, Response};
-use utoipa::{IntoResponses, OpenApi};
+use utoipa::{IntoResponses, OpenApi, PartialSchema as _};
+
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// Sends a code.
 #[utoipa::path(post, path = "/codes", responses((status = 200, description = "sent"), SendCodeLimits))]
@@ -35,7 +39,7 @@ struct ApiLimits;
 
 impl IntoResponses for ApiLimits {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let policy = Policy::builder("api").rule(Rule::sliding_window(100, Duration::from_secs(60))).build();
+        let policy = Policy::builder("api").rule(Rule::sliding_window(100, MINUTE)).build();
         web::limit_responses(&policy.unwrap())
     }
 }
@@ -80,6 +84,73 @@ fn a_policy_that_is_built_by_hand_lists_its_rules() {
     let responses = responses("get", "/items");
     assert_eq!(statuses(&responses), ["200", "429", "503"]);
     assert!(responses["429"]["description"].as_str().unwrap().contains("* `100 per 1m`"));
+}
+
+/// The description of 429 in the responses of a policy.
+fn limits(policy: &Policy) -> String {
+    let responses = serde_json::to_value(web::limit_responses(policy)).unwrap();
+    let (_, limits) = responses["429"]["description"].as_str().unwrap().split_once("\n\n").unwrap();
+    limits.to_owned()
+}
+
+#[test]
+fn a_policy_that_is_built_by_hand_says_whom_it_bans_and_whom_its_rules_count() {
+    let bare = || {
+        let rules = Policy::builder("api").rule(Rule::sliding_window(100, MINUTE));
+        rules.rule_on("network", Rule::sliding_window(1_000, MINUTE)).ban(Ban::new(20, 10 * MINUTE, 60 * MINUTE))
+    };
+    let network = "`1000 per 1m` on the subject `network`";
+    let ban = "After 20 denials within `10m`, the subject is banned for `1h`.";
+    assert_eq!(limits(&bare().build().unwrap()), format!("* `100 per 1m`\n* {network}\n\n{ban}"));
+
+    let described = bare().key("{@ip}").key_on("network", "{@ip:subnet}").build().unwrap();
+    let network = "`1000 per 1m` for each `{@ip:subnet}`";
+    let ban = "After 20 denials within `10m`, `{@ip}` is banned for `1h`.";
+    assert_eq!(limits(&described), format!("* `100 per 1m`\n* {network}\n\n{ban}"));
+
+    let of_all = limits(&bare().key("").key_on("network", "all").build().unwrap());
+    assert!(of_all.contains("`1000 per 1m` for all calls together\n\n"), "{of_all}");
+    assert!(of_all.ends_with("all calls are banned for `1h`."), "{of_all}");
+}
+
+/// Calls until a call is rejected, while the others are under way.
+async fn rejected(policy: PolicyBuilder, times: usize) -> Rejection {
+    let (limiter, policy, alice) = (Limiter::in_memory(), policy.build().unwrap(), Subject::of("alice"));
+    let mut results: Vec<Result<Permit, Denial>> = Vec::new();
+    for _ in 0..times {
+        results.push(limiter.check(&policy, &alice).await.unwrap().into_result());
+    }
+    results.pop().unwrap().unwrap_err().into()
+}
+
+#[tokio::test]
+async fn the_body_of_each_kind_of_rejection_is_as_its_schema_says() {
+    let schema = serde_json::to_value(Problem::schema()).unwrap();
+    let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
+    compiler.add_resource("file:///problem.json", schema.clone()).unwrap();
+    let index = compiler.compile("file:///problem.json", &mut schemas).unwrap();
+
+    let policy = |rule| Policy::builder("api").rule(rule);
+    let one = || policy(Rule::sliding_window(1, MINUTE));
+    let rejections = [
+        rejected(one(), 2).await,
+        rejected(policy(Rule::duplicate(MINUTE)), 2).await,
+        rejected(policy(Rule::concurrency(1, MINUTE)), 2).await,
+        rejected(one().ban(Ban::new(2, MINUTE, MINUTE)), 4).await,
+        send_code().await.expect_err("there is no client"),
+    ];
+    let mut kinds = BTreeSet::new();
+    for rejection in rejections {
+        let body: Value = serde_json::from_str(&Problem::from(&rejection).to_json()).unwrap();
+        schemas.validate(&body, index).unwrap_or_else(|error| panic!("{body}\n{error}"));
+        for name in body.as_object().unwrap().keys() {
+            assert!(schema["properties"].get(name).is_some(), "the schema has no `{name}`");
+        }
+        kinds.insert(body["kind"].as_str().unwrap().to_owned());
+    }
+    let listed = schema["properties"]["kind"]["enum"].as_array().unwrap().iter();
+    assert_eq!(kinds, listed.map(|kind| kind.as_str().unwrap().to_owned()).collect());
+    assert!(schemas.validate(&json!({ "kind": "limited" }), index).is_err(), "the schema refuses what is no problem");
 }
 
 #[test]

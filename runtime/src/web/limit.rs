@@ -3,6 +3,7 @@
 pub(super) mod exempt;
 pub(super) mod gate;
 mod held;
+mod labels;
 mod service;
 
 use std::fmt;
@@ -11,12 +12,14 @@ use std::sync::Arc;
 use self::exempt::Exemptions;
 use self::gate::{Gate, Guard, RequestCheck};
 pub use self::held::Held;
+use self::labels::LackOfKeys;
 pub use self::service::{LimitBody, LimitService};
 use super::layer::Layer;
 use super::parts::Parts;
 use crate::context::Template;
 use crate::error::Error;
 use crate::limiter::Limiter;
+use crate::path_pattern::PathPattern;
 use crate::policy::Policy;
 use crate::request_method;
 
@@ -56,7 +59,7 @@ use crate::request_method;
 ///     let router = Router::new()
 ///         .route("/items", get(|| async { "…" }))
 ///         .route("/health", get(|| async { "well" }))
-///         .layer(web::limit(&policy, "{@ip}")?.exempt_paths(["/health"]))
+///         .layer(web::limit(&policy, "{@ip}")?.exempt_paths(["/health"])?)
 ///         .layer(web::Layer::new().client_ip(ClientIp::behind(["10.0.0.0/8"])?).on_success(true));
 ///     Ok(router)
 /// }
@@ -67,6 +70,7 @@ pub fn limit(policy: &Policy, key: &str) -> Result<Limit, Error> {
         key: Template::parse(key)?,
         policy: with_template(policy, None, key),
         subjects: Vec::new(),
+        lack_of_keys: LackOfKeys::not_reported(),
         limiter: None,
         exemptions: Exemptions::default(),
         shadow: false,
@@ -88,6 +92,7 @@ struct Settings {
     key: Template,
     /// Other subjects of the policy, by their labels.
     subjects: Vec<(String, Template)>,
+    lack_of_keys: LackOfKeys,
     /// `None` is the installed one.
     limiter: Option<Limiter>,
     exemptions: Exemptions,
@@ -103,15 +108,19 @@ impl Limit {
     }
 
     /// Sets the key of another subject of the policy, by the label that
-    /// [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave it.
+    /// [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave it. Each of them needs a key: without one, no request can
+    /// be decided, which the log reports as an error at the first.
     ///
     /// # Errors
     ///
-    /// As of [`limit`].
+    /// The policy has no rule on a subject of that label, or the key is mistaken, as of [`limit`].
     pub fn subject(self, label: impl Into<String>, key: &str) -> Result<Self, Error> {
         let (text, key) = (key, Template::parse(key)?);
         let label = label.into();
+        labels::check(&self.settings.policy, &label)?;
         Ok(self.set(|settings| {
+            // A clone with fewer keys may have reported those that it lacks.
+            settings.lack_of_keys = LackOfKeys::not_reported();
             settings.policy = with_template(&settings.policy, Some(label.clone()), text);
             settings.subjects.push((label, key));
         }))
@@ -140,10 +149,16 @@ impl Limit {
         self.set(|settings| settings.exemptions.limit_options())
     }
 
-    /// Exempts requests of these paths. A path that ends in `/*` stands for all that begin like it.
-    pub fn exempt_paths<P: Into<String>>(self, paths: impl IntoIterator<Item = P>) -> Self {
-        let paths: Vec<String> = paths.into_iter().map(Into::into).collect();
-        self.set(|settings| settings.exemptions.exempt_paths(paths))
+    /// Exempts requests of these paths, like `/health`. A path that ends in `/*` stands for all that begin like it.
+    ///
+    /// # Errors
+    ///
+    /// No request has one of them: it does not start with `/`, or has a `*` elsewhere than in `/*` at its end, or one of
+    /// `?`, `#`, `{` and `}`.
+    pub fn exempt_paths<P: AsRef<str>>(self, paths: impl IntoIterator<Item = P>) -> Result<Self, Error> {
+        let paths: Result<Vec<_>, _> = paths.into_iter().map(|path| PathPattern::parse(path.as_ref())).collect();
+        let paths = paths.map_err(|mistake| Error::new(format!("`exempt_paths`: {mistake}")))?;
+        Ok(self.set(|settings| settings.exemptions.exempt_paths(paths)))
     }
 
     /// Exempts requests of the clients in these networks, like `10.0.0.0/8` or `192.0.2.7`.
@@ -182,6 +197,7 @@ fn with_template(policy: &Policy, label: Option<String>, key: &str) -> Policy {
 impl Gate for Settings {
     fn check(&self, parts: &Parts<'_>) -> Option<RequestCheck> {
         let Self { policy, key, subjects, limiter, exemptions, shadow, .. } = self;
+        self.lack_of_keys.report_once(policy, subjects);
         let guard = Guard { policy, key, subjects, limiter: limiter.as_ref(), is_shadow: *shadow };
         (!exemptions.apply(parts)).then(|| guard.check(parts))
     }

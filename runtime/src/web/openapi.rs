@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tallygate_rules::{Role, Rule};
+use tallygate_rules::{Ban, Role, Rule, format_duration};
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
@@ -16,11 +16,12 @@ use crate::policy::Policy;
 /// Responses by their status.
 pub type Responses = BTreeMap<String, RefOr<Response>>;
 
-/// Returns the responses to requests that a policy rejects: 429 with its rules in the description, 409 if it prevents
-/// duplicates, and 503.
+/// Returns the responses to requests that a policy rejects: 429 with its rules and its ban in the description, 409 if it
+/// prevents duplicates, and 503.
 ///
 /// It is for policies that are built by hand, and for [`limit`](super::limit). An annotated function has them by
-/// `openapi = Name` in its attribute.
+/// `openapi = Name` in its attribute. Whom a rule on another subject counts is said by its
+/// [key](crate::PolicyBuilder::key_on), or else by its label.
 ///
 /// # Examples
 ///
@@ -41,9 +42,33 @@ pub type Responses = BTreeMap<String, RefOr<Response>>;
 /// ```
 #[must_use]
 pub fn limit_responses(policy: &Policy) -> Responses {
-    let rules = policy.rules();
-    let items: Vec<_> = rules.iter().map(|rule| format!("* `{rule:#}`")).collect();
-    responses(&items.join("\n"), rules.iter().any(is_duplicate))
+    let item = |(label, rule): (Option<String>, Rule)| match label {
+        Some(label) => format!("* `{rule:#}` {}", scope(policy, &label)),
+        None => format!("* `{rule:#}`"),
+    };
+    let items: Vec<_> = policy.rules_with_labels().into_iter().map(item).collect();
+    let ban = policy.ban().map(|ban| banned(policy, ban));
+    let paragraphs: Vec<_> = [items.join("\n")].into_iter().chain(ban).collect();
+    responses(&paragraphs.join("\n\n"), policy.rules().iter().any(is_duplicate))
+}
+
+/// Returns the calls that rules on another subject count together.
+fn scope(policy: &Policy, label: &str) -> String {
+    match policy.templates().of(Some(label)) {
+        Some(key) if key.contains('{') => format!("for each `{key}`"),
+        Some(_) => "for all calls together".to_owned(),
+        None => format!("on the subject `{label}`"),
+    }
+}
+
+fn banned(policy: &Policy, ban: Ban) -> String {
+    let banned = match policy.key() {
+        Some("") => "all calls are banned".to_owned(),
+        Some(key) => format!("`{key}` is banned"),
+        None => "the subject is banned".to_owned(),
+    };
+    let [within, duration] = [ban.within(), ban.duration()].map(format_duration);
+    format!("After {} denials within `{within}`, {banned} for `{duration}`.", ban.denials())
 }
 
 fn is_duplicate(rule: &Rule) -> bool {

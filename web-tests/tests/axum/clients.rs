@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
@@ -12,8 +11,9 @@ use futures_util::StreamExt as _;
 use tallygate::context::{self, Context};
 use tallygate::web::{ClientIp, ClientIpSource, Layer};
 use tallygate::{Limiter, Rejection, rate_limit};
-use tallygate_web_tests::Client;
+use tallygate_tests::until::until;
 use tallygate_web_tests::server::serve;
+use tallygate_web_tests::{Client, Http};
 use tower::ServiceBuilder;
 
 /// Admits one call of each client and user.
@@ -182,25 +182,43 @@ async fn waits(State((limiter, started)): State<(Limiter, Arc<AtomicUsize>)>) ->
     Ok("ran")
 }
 
-#[tokio::test]
-async fn clients_that_go_away_while_they_wait_are_not_counted() {
+/// Asks twenty times and goes away while all of them wait: by HTTP/1, each over a connection of its own; by HTTP/2, all over
+/// the one that stays.
+async fn go_away_while_waiting(http: Http) {
     let (limiter, started) = (Limiter::in_memory(), Arc::new(AtomicUsize::new(0)));
-    let router = Router::new().route("/", get(waits)).layer(Layer::new()).with_state((limiter, Arc::clone(&started)));
+    let arrived = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&arrived);
+    let layer = Layer::new().value("arrived", move |_| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        None::<String>
+    });
+    let router = Router::new().route("/", get(waits)).layer(layer).with_state((limiter, Arc::clone(&started)));
     let server = serve(router).await;
-    let stays = Client::new(server);
+    let stays = Client::by(http, server);
     // Made before the window starts, as each of them takes a while.
-    let requests: Vec<_> = (0..20).map(|_| Client::new(server).request(reqwest::Method::GET, "/", &[])).collect();
+    let leaving = |_| if http == Http::Two { stays.clone() } else { Client::by(http, server) };
+    let leaves: Vec<_> = (0..20).map(leaving).collect();
     assert_eq!(stays.get("/").await.body, "ran");
-    let leave = |request: reqwest::RequestBuilder| {
-        tokio::spawn(tokio::time::timeout(Duration::from_millis(100), request.send()))
-    };
-    let leaves: Vec<_> = requests.into_iter().map(leave).collect();
-    for left in leaves {
-        assert!(left.await.unwrap().is_err(), "it gave up");
+    let requests = leaves.iter().map(|client| client.request(reqwest::Method::GET, "/", &[]));
+    let waiting: Vec<_> = requests.map(|request| tokio::spawn(request.send())).collect();
+    until("all have arrived", || arrived.load(Ordering::Relaxed) == 21).await;
+    for left in waiting {
+        left.abort();
+        assert!(left.await.unwrap_err().is_cancelled(), "it went away before it was answered");
     }
     // If one of the twenty were still in the queue, this one would wait for a minute.
-    assert_eq!(stays.get("/").await.body, "ran");
-    assert_eq!(started.load(Ordering::Relaxed), 2);
+    assert_eq!(stays.get("/").await.body, "ran", "{http:?}");
+    assert_eq!(started.load(Ordering::Relaxed), 2, "{http:?}");
+}
+
+#[tokio::test]
+async fn clients_that_go_away_while_they_wait_are_not_counted() {
+    go_away_while_waiting(Http::One).await;
+}
+
+#[tokio::test]
+async fn streams_of_a_connection_that_are_reset_while_they_wait_are_not_counted() {
+    go_away_while_waiting(Http::Two).await;
 }
 
 #[rate_limit(name = "installed", rule(count = 1, per = "60s"))]

@@ -88,7 +88,7 @@ async fn each_route_and_method_can_have_a_tally_of_its_own() {
 
 #[tokio::test]
 async fn exempt_requests_are_left_alone() {
-    let limit = limit(&policy(1), "{@ip}").exempt_paths(["/health", "/files/*"]);
+    let limit = limit(&policy(1), "{@ip}").exempt_paths(["/health", "/files/*"]).unwrap();
     let client_one = client(router().layer(limit.clone())).await;
     let requests = [
         (Method::GET, "/items"),
@@ -110,6 +110,26 @@ async fn exempt_requests_are_left_alone() {
         assert_eq!(client_three.get_with("/items", &[("x-robot", "1")]).await.status, 200);
     }
     assert_eq!(statuses(&client_three, &[(Method::GET, "/items"), (Method::GET, "/items")]).await, [200, 429]);
+}
+
+#[test]
+fn an_exempt_path_that_no_request_has_is_a_mistake() {
+    let mistake = |path: &str| limit(&policy(1), "{@ip}").exempt_paths([path]).unwrap_err().to_string();
+    let health = "`exempt_paths`: the path `health` must start with `/`, like `/login`";
+    assert_eq!(mistake("health"), health);
+    assert!(
+        mistake("/api*").starts_with("`exempt_paths`: the path `/api*` is not a path; write one as clients send it")
+    );
+}
+
+#[tokio::test]
+async fn head_is_limited_together_with_get() {
+    let of = |methods: [&'static str; 1]| limit(&policy(1), "{@ip}").methods(methods).unwrap();
+    let (get, head) = ((Method::GET, "/items"), (Method::HEAD, "/items"));
+    let both = client(router().layer(of(["GET"]))).await;
+    assert_eq!(statuses(&both, &[head.clone(), get.clone(), head.clone()]).await, [200, 429, 429]);
+    let head_alone = client(router().layer(of(["HEAD"]))).await;
+    assert_eq!(statuses(&head_alone, &[get.clone(), head.clone(), get, head]).await, [200, 200, 200, 429]);
 }
 
 #[test]
@@ -180,6 +200,14 @@ async fn a_policy_may_have_rules_on_several_values() {
     let client = client(router().layer(limit)).await;
     let requests = [(Method::GET, "/items"), (Method::GET, "/health"), (Method::GET, "/items/1")];
     assert_eq!(statuses(&client, &requests).await, [200, 200, 429]);
+}
+
+#[test]
+fn a_label_that_the_policy_does_not_have_is_a_mistake() {
+    let rules = Policy::builder("api").rule(Rule::sliding_window(1, MINUTE));
+    let policy = rules.rule_on("network", Rule::sliding_window(2, MINUTE)).build().unwrap();
+    let mistake = limit(&policy, "{@ip}").subject("netwrk", "{@ip:subnet}").unwrap_err().to_string();
+    assert_eq!(mistake, "`subject`: policy `api` has no rule on a subject `netwrk`; did you mean `network`?");
 }
 
 #[tokio::test]

@@ -5,4 +5,5 @@
 mod clients;
 mod fields;
 mod limits;
+mod own_context;
 mod responses;

@@ -1,12 +1,17 @@
 //! The policies of a file limit requests, in axum and in actix-web.
 
 use axum::Router;
-use axum::routing::any;
+use axum::body::Body;
+use axum::routing::{any, get};
+use bytes::Bytes;
+use futures_util::stream;
 use reqwest::Method;
 use tallygate::config::Policies;
 use tallygate::{Limiter, web};
+use tallygate_tests::until::until_found;
 use tallygate_web_tests::server::serve;
 use tallygate_web_tests::{Client, LimitItem};
+use tokio::sync::watch;
 
 const FILE: &str = r#"
 [policy."web.login"]
@@ -81,6 +86,21 @@ async fn a_pattern_matches_all_paths_that_begin_like_it() {
 }
 
 #[tokio::test]
+async fn head_is_limited_together_with_get() {
+    let file = |method: &str| {
+        format!(
+            "policy.read = {{ match = {{ path = '/*', methods = ['{method}'] }}, key = '{{@ip}}', rules = ['1 per 1m'] }}"
+        )
+    };
+    for (limited, expected) in [("GET", [200, 429, 429]), ("HEAD", [200, 200, 429])] {
+        let client = client(&limiter(&file(limited))).await;
+        for (method, expected) in [Method::HEAD, Method::GET, Method::HEAD].into_iter().zip(expected) {
+            assert_eq!(status(&client, method.clone(), "/").await, expected, "{method} where {limited} is limited");
+        }
+    }
+}
+
+#[tokio::test]
 async fn another_file_limits_the_next_request_and_keeps_what_was_counted() {
     let limiter = limiter("policy.reload = { match = { path = '/*' }, key = '{@ip}', rules = ['1 per 1m'] }");
     let client = client(&limiter).await;
@@ -99,6 +119,34 @@ async fn an_override_goes_before_the_file() {
     for expected in [200, 200, 200, 429] {
         assert_eq!(status(&client, Method::GET, "/").await, expected);
     }
+}
+
+#[tokio::test]
+async fn a_request_of_a_limit_on_calls_under_way_counts_until_its_response_was_sent() {
+    let text = "policy.export = { match = { path = '/export/*' }, key = '{@ip}', rules = ['2 concurrent lease 30s'] }";
+    // A response goes on until the test says so.
+    let (over, is_over) = watch::channel(false);
+    let export = get(async move || {
+        let mut is_over = is_over.clone();
+        Body::from_stream(stream::once(async move {
+            is_over.wait_for(|is_over| *is_over).await.map(|_| Bytes::from("all of it"))
+        }))
+    });
+    let router = Router::new().route("/export/{name}", export).route("/", any(|| async { "done" }));
+    let client = Client::new(serve(router.layer(web::limits(&limiter(text)).unwrap())).await);
+    let begin = async |path: &str| client.request(Method::GET, path, &[]).send().await.unwrap();
+    let under_way = [begin("/export/a").await, begin("/export/b").await];
+
+    let denied = client.get("/export/c").await;
+    assert_eq!((denied.status, denied.problem().kind.as_str()), (429, "concurrency"));
+    assert_eq!(denied.problem().violated_policies, ["export.concurrency"]);
+    assert_eq!(status(&client, Method::GET, "/").await, 200, "another path");
+
+    over.send(true).unwrap();
+    for response in under_way {
+        assert_eq!((response.status().as_u16(), response.text().await.unwrap().as_str()), (200, "all of it"));
+    }
+    until_found("the requests are over", async || client.get("/export/d").await.status == 200).await;
 }
 
 #[tokio::test]

@@ -10,8 +10,10 @@ use std::time::Duration;
 use tallygate::context::Context;
 use tallygate::web::{self, ClientIp, Layer, Limit};
 use tallygate::{Limiter, Policy, Rule, rate_limit};
+use tallygate_web_tests::LimitItem;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use tonic::metadata::MetadataMap;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Request, Response, Status};
@@ -64,10 +66,26 @@ async fn serve(layer: Option<Layer>, limit: Option<Limit>) -> SocketAddr {
             (None, Some(limit)) => {
                 Server::builder().layer(limit).add_service(captcha).serve_with_incoming(incoming).await
             }
-            _ => Server::builder().add_service(captcha).serve_with_incoming(incoming).await,
+            (Some(layer), Some(limit)) => {
+                let mut server = Server::builder().layer(layer).layer(limit);
+                server.add_service(captcha).serve_with_incoming(incoming).await
+            }
+            (None, None) => Server::builder().add_service(captcha).serve_with_incoming(incoming).await,
         }
     });
     address
+}
+
+/// The items of `RateLimit`.
+fn limits(metadata: &MetadataMap) -> Vec<LimitItem> {
+    LimitItem::list(metadata.get("ratelimit").map(|value| value.to_str().unwrap()))
+}
+
+/// The only item of `RateLimit`, without its window.
+fn remaining(metadata: &MetadataMap) -> (String, u64) {
+    let [LimitItem { name, r, t }] = limits(metadata).try_into().unwrap();
+    assert!(t.is_some_and(|window_s| window_s <= 60), "{t:?}");
+    (name, r)
 }
 
 #[tokio::test]
@@ -75,8 +93,7 @@ async fn a_rejection_is_a_status_with_the_time_to_retry() {
     let server = serve(Some(Layer::new().on_success(true)), None).await;
     for remaining in [2, 1, 0] {
         let response = call(server, "Send", "138", &[]).await.unwrap();
-        let limits = response.metadata().get("ratelimit").unwrap().to_str().unwrap();
-        assert!(limits.starts_with(&format!("\"captcha.1m\";r={remaining};t=")), "{limits}");
+        assert_eq!(self::remaining(response.metadata()), ("captcha.1m".into(), remaining));
     }
     let status = call(server, "Send", "138", &[]).await.unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted);
@@ -84,7 +101,7 @@ async fn a_rejection_is_a_status_with_the_time_to_retry() {
     let wait = status.get_details_retry_info().unwrap().retry_delay.unwrap();
     assert!(wait <= MINUTE && wait > MINUTE / 2, "{wait:?}");
     assert_eq!(status.get_details_quota_failure().unwrap().violations[0].subject, "captcha.1m");
-    assert!(status.metadata().get("ratelimit").unwrap().to_str().unwrap().starts_with("\"captcha.1m\";r=0;t="));
+    assert_eq!(remaining(status.metadata()), ("captcha.1m".into(), 0));
     assert!(call(server, "Send", "139", &[]).await.is_ok());
 }
 
@@ -130,8 +147,24 @@ async fn a_limit_around_the_server_answers_with_a_status() {
     let status = call(server, "Send", "139", &[]).await.unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted);
     assert!(status.get_details_retry_info().is_some());
-    assert!(status.metadata().get("ratelimit").unwrap().to_str().unwrap().starts_with("\"api.1m\";r=0;t="));
+    assert_eq!(remaining(status.metadata()), ("api.1m".into(), 0));
     assert!(call(server, "Draw", "138", &[]).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_limit_inside_of_a_layer_counts_the_client_that_the_layer_has_found() {
+    let policy = Policy::builder("api").rule(Rule::sliding_window(1, MINUTE)).build().unwrap();
+    let limit = web::limit(&policy, "{@ip}").unwrap().limiter(&Limiter::in_memory());
+    let layer = Layer::new().client_ip(ClientIp::behind(["127.0.0.1"]).unwrap()).on_success(true);
+    let server = serve(Some(layer), Some(limit)).await;
+    for client in ["203.0.113.9", "203.0.113.10"] {
+        let fields = [("x-forwarded-for", client)];
+        let response = call(server, "Who", "", &fields).await.unwrap();
+        assert_eq!(remaining(response.metadata()), ("api.1m".into(), 0));
+        assert_eq!(response.into_inner(), client);
+        let status = call(server, "Who", "", &fields).await.unwrap_err();
+        assert_eq!((status.code(), remaining(status.metadata())), (Code::ResourceExhausted, ("api.1m".into(), 0)));
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,6 @@ use super::{ClientIp, DEFAULT_IPV6_PREFIX, address, entries};
 use crate::error::Error;
 
 /// How the address of a client is found: see [`ClientIp::socket`], [`ClientIp::behind`] and [`ClientIp::hops`].
-///
 #[derive(Clone, Debug)]
 pub struct ClientIpSource {
     trust: Trust,

@@ -71,11 +71,11 @@ impl Settings {
         let around = Context::current();
         report_order(around.as_ref());
         let parts = parts.with_client(&self.client_ip);
-        let client_ip = parts.client_ip();
         // What an application has found out is worth more than the socket's address, which is all that a limit knows.
         let is_known = maker == Maker::Limit && around.is_some_and(|around| around.get("ip").is_some());
+        let client_ip = parts.client_ip().filter(|_| !is_known);
         let mut context = self.context.clone().made_by(maker);
-        if let Some(client_ip) = client_ip.filter(|_| !is_known) {
+        if let Some(client_ip) = client_ip {
             context = context.with("ip", client_ip);
         }
         for (name, find) in &self.values {

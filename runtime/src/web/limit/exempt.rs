@@ -30,8 +30,8 @@ impl Exemptions {
         self.limits_options = true;
     }
 
-    pub(super) fn exempt_paths(&mut self, paths: Vec<String>) {
-        self.paths.extend(paths.into_iter().map(PathPattern::new));
+    pub(super) fn exempt_paths(&mut self, paths: Vec<PathPattern>) {
+        self.paths.extend(paths);
     }
 
     pub(in crate::web) fn exempt_networks(&mut self, networks: Vec<IpNet>) {

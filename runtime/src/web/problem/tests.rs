@@ -26,14 +26,23 @@ async fn limited() -> Rejection {
     rejected(&policy, 1, 2).await
 }
 
+/// Calls while another call is under way.
+async fn one_too_many() -> Rejection {
+    let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    let policy = Policy::builder("captcha").rule(Rule::concurrency(1, MINUTE)).build().unwrap();
+    let _under_way = limiter.check(&policy, &alice).await.unwrap().into_result().unwrap();
+    limiter.check(&policy, &alice).await.unwrap().into_result().unwrap_err().into()
+}
+
 /// One rejection of each kind, and one that is never admitted.
-async fn each_kind() -> [Rejection; 5] {
+async fn each_kind() -> [Rejection; 6] {
     let policy = |rule| Policy::builder("captcha").rule(rule);
     let banning = policy(Rule::sliding_window(1, MINUTE)).ban(Ban::new(2, 10 * MINUTE, 60 * MINUTE)).build().unwrap();
     [
         limited().await,
         rejected(&policy(Rule::sliding_window(1, MINUTE)).build().unwrap(), 2, 1).await,
         rejected(&policy(Rule::duplicate(MINUTE)).build().unwrap(), 1, 2).await,
+        one_too_many().await,
         rejected(&banning, 1, 4).await,
         Rejection::unavailable("captcha", BackendError::new("redis at 10.0.0.1: connection refused")),
     ]
@@ -74,6 +83,13 @@ async fn each_kind_has_a_status_a_wait_and_a_body() {
             Some(60),
             format!(
                 r#"{{{conflict},"status":409,"detail":"duplicate request: the same one was admitted less than 1m ago; try again in 1m","kind":"duplicate","violated-policies":["captcha.duplicate"],"retry_after_ms":60000}}"#
+            ),
+        ),
+        (
+            429,
+            Some(60),
+            format!(
+                r#"{{{quota},"status":429,"detail":"too many requests at a time: at most 1; try again in 1m","kind":"concurrency","violated-policies":["captcha.concurrency"],"retry_after_ms":60000}}"#
             ),
         ),
         (
@@ -168,6 +184,7 @@ async fn each_kind_has_a_status_of_grpc_with_details() {
         (Code::ResourceExhausted, Some(60), Some("captcha.1m")),
         (Code::ResourceExhausted, None, Some("captcha.1m")),
         (Code::AlreadyExists, Some(60), Some("captcha.duplicate")),
+        (Code::ResourceExhausted, Some(60), Some("captcha.concurrency")),
         (Code::ResourceExhausted, Some(3_600), Some("captcha.ban")),
         (Code::Unavailable, None, None),
     ];

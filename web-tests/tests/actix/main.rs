@@ -2,10 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
+mod clients;
+mod middleware;
+mod paths;
+
 use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
+use actix_web::dev::Server;
 use actix_web::middleware::Condition;
 use actix_web::web::{Data, ServiceConfig};
 use actix_web::{App, HttpResponse, HttpServer, Responder, get};
@@ -83,21 +88,29 @@ fn routes(config: &mut ServiceConfig) {
     config.service(whoami).service(item);
 }
 
-/// Serves until the test ends, on threads of its own.
 async fn serve(layer: Option<Layer>, limit: Option<Limit>) -> SocketAddr {
-    let (say, address) = oneshot::channel();
     let limiter = Data::new(Limiter::in_memory());
+    run(move || {
+        let server = HttpServer::new(move || {
+            let limit = limit.clone();
+            let limit = Condition::new(limit.is_some(), limit.unwrap_or_else(any_limit));
+            let layer = Condition::new(layer.is_some(), layer.clone().unwrap_or_default());
+            App::new().app_data(limiter.clone()).configure(routes).wrap(limit).wrap(layer)
+        });
+        let server = server.workers(2).disable_signals().bind_auto_h2c("127.0.0.1:0").unwrap();
+        (server.addrs()[0], server.run())
+    })
+    .await
+}
+
+/// Runs a server until the test ends, on threads of its own.
+async fn run(start: impl FnOnce() -> (SocketAddr, Server) + Send + 'static) -> SocketAddr {
+    let (say, address) = oneshot::channel();
     thread::spawn(move || {
         actix_web::rt::System::new().block_on(async move {
-            let server = HttpServer::new(move || {
-                let limit = limit.clone();
-                let limit = Condition::new(limit.is_some(), limit.unwrap_or_else(any_limit));
-                let layer = Condition::new(layer.is_some(), layer.clone().unwrap_or_default());
-                App::new().app_data(limiter.clone()).configure(routes).wrap(limit).wrap(layer)
-            });
-            let server = server.workers(2).bind_auto_h2c("127.0.0.1:0").unwrap();
-            say.send(server.addrs()[0]).unwrap();
-            server.disable_signals().run().await.unwrap();
+            let (address, server) = start();
+            say.send(address).unwrap();
+            server.await.unwrap();
         });
     });
     address.await.unwrap()
@@ -186,7 +199,8 @@ async fn fifty_connections_admit_exactly_the_count() {
 
 #[tokio::test]
 async fn a_limit_around_the_app_answers_for_it() {
-    let client = Client::new(serve(None, Some(limit(1, "{@ip} {@method} {@route}").exempt_paths(["/whoami"]))).await);
+    let limit = limit(1, "{@ip} {@method} {@route}").exempt_paths(["/whoami"]).unwrap();
+    let client = Client::new(serve(None, Some(limit)).await);
     let mut statuses = Vec::new();
     for path in ["/items/1", "/items/2", "/none", "/nothing"] {
         statuses.push(client.get(path).await.status);

@@ -1,0 +1,97 @@
+//! The labels of a policy's subjects beside the main one: each needs a key.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Once};
+
+use tallygate_rules::nearest;
+
+use crate::context::Template;
+use crate::error::Error;
+use crate::policy::Policy;
+
+/// Whether it was reported that a limit lacks a key.
+#[derive(Clone)]
+pub(super) struct LackOfKeys(Arc<Once>);
+
+impl LackOfKeys {
+    pub(super) fn not_reported() -> Self {
+        Self(Arc::new(Once::new()))
+    }
+
+    /// Reports to the log, the first time, a subject of the policy that has no key: it fails every request, and in shadow
+    /// nobody else would say so.
+    pub(super) fn report_once(&self, policy: &Policy, subjects: &[(String, Template)]) {
+        self.0.call_once(|| {
+            if let Some(label) = left_out(policy, subjects) {
+                tracing::error!(
+                    policy = policy.name(),
+                    label,
+                    "`web::limit` can decide no request, as it has no key for a subject of its policy; add \
+                     `.subject(\"{label}\", …)?`"
+                );
+            }
+        });
+    }
+}
+
+/// Checks that a policy has rules on the subject of that label.
+pub(super) fn check(policy: &Policy, label: &str) -> Result<(), Error> {
+    if labels(policy).any(|known| known == label) {
+        return Ok(());
+    }
+    let known: Vec<_> = labels(policy).collect();
+    let remedy = match nearest(label, known.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None if known.is_empty() => "its rules are on the main subject, whose key is that of `web::limit`".to_owned(),
+        None => format!("its subjects are `{}`", known.join("`, `")),
+    };
+    Err(Error::new(format!("`subject`: policy `{}` has no rule on a subject `{label}`; {remedy}", policy.name())))
+}
+
+/// The first subject of the policy that has no key.
+fn left_out<'p>(policy: &'p Policy, subjects: &[(String, Template)]) -> Option<&'p str> {
+    labels(policy).find(|known| subjects.iter().all(|(label, _)| label != known))
+}
+
+fn labels(policy: &Policy) -> impl Iterator<Item = &str> {
+    let mut seen = BTreeSet::new();
+    policy.groups().iter().filter_map(|group| group.label.as_deref()).filter(move |label| seen.insert(*label))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tallygate_rules::Rule;
+
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn policy(labels: &[&'static str]) -> Policy {
+        let builder = Policy::builder("api").rule(Rule::sliding_window(1, MINUTE));
+        let add = |builder: crate::PolicyBuilder, label: &&'static str| {
+            builder.rule_on(*label, Rule::sliding_window(2, MINUTE)).rule_on(*label, Rule::concurrency(3, MINUTE))
+        };
+        labels.iter().fold(builder, add).build().unwrap()
+    }
+
+    #[test]
+    fn a_label_that_the_policy_does_not_have_is_refused_with_those_that_it_has() {
+        let mistake = |labels: &[&'static str], label: &str| check(&policy(labels), label).unwrap_err().to_string();
+        let none = |label: &str| format!("`subject`: policy `api` has no rule on a subject `{label}`; ");
+        assert!(check(&policy(&["network"]), "network").is_ok());
+        assert_eq!(mistake(&["network", "all"], "netwrk"), none("netwrk") + "did you mean `network`?");
+        assert_eq!(mistake(&["network", "all"], "user"), none("user") + "its subjects are `network`, `all`");
+        let main = "its rules are on the main subject, whose key is that of `web::limit`";
+        assert_eq!(mistake(&[], "user"), none("user") + main);
+    }
+
+    #[test]
+    fn a_subject_without_a_key_is_left_out() {
+        let key = |label: &str| (label.to_owned(), Template::parse("{@ip}").unwrap());
+        let policy = policy(&["network", "all"]);
+        assert_eq!(left_out(&policy, &[key("network")]), Some("all"));
+        assert_eq!(left_out(&policy, &[key("all"), key("network")]), None);
+    }
+}

@@ -1,0 +1,94 @@
+//! The limit as a middleware, which leaves the same requests alone as the layer of `tower`.
+
+use actix_web::dev::ServiceRequest;
+use actix_web::middleware::{Next, from_fn};
+use actix_web::{App, HttpServer};
+use reqwest::Method;
+use tallygate::context::{self, Context};
+use tallygate::web::{self, ClientIp, Layer, Limit};
+use tallygate::{Limiter, Subject};
+use tallygate_web_tests::{Client, LimitItem};
+
+use super::{limit, policy, routes, run, serve};
+
+const OTHER: &str = "203.0.113.10";
+
+/// Returns whether the second request of a client is admitted, behind a proxy.
+async fn admits_second(limit: Limit, client_ip: &str, method: Method) -> bool {
+    let layer = Layer::new().client_ip(ClientIp::behind(["127.0.0.1"]).unwrap());
+    let client = Client::new(serve(Some(layer), Some(limit)).await);
+    let send = async || client.send(method.clone(), "/items/1", &[("x-forwarded-for", client_ip)]).await.status;
+    assert_ne!(send().await, 429, "the first one");
+    send().await != 429
+}
+
+#[tokio::test]
+async fn requests_are_limited_or_left_alone_as_in_axum() {
+    let one = || limit(1, "{@ip}");
+    let of = |methods: &[&str]| one().methods(methods.iter().copied()).unwrap();
+    let exempt = |network: &str| one().exempt_addresses([network]).unwrap();
+    let if_other = || one().exempt_if(|parts| parts.header("x-forwarded-for") == Some(OTHER));
+    for (case, limit, client_ip, method, expected) in [
+        ("a plain limit", one(), OTHER, Method::GET, false),
+        ("browsers ask ahead", one(), OTHER, Method::OPTIONS, true),
+        ("`with_options_requests`", one().with_options_requests(), OTHER, Method::OPTIONS, false),
+        ("a method of the list", of(&["POST", "OPTIONS"]), OTHER, Method::OPTIONS, false),
+        ("no method of the list", of(&["POST", "OPTIONS"]), OTHER, Method::GET, true),
+        ("`GET` includes `HEAD`", of(&["GET"]), OTHER, Method::HEAD, false),
+        ("`HEAD` does not include `GET`", of(&["HEAD"]), OTHER, Method::GET, true),
+        ("an exempt client", exempt(OTHER), OTHER, Method::GET, true),
+        ("another client", exempt(OTHER), "203.0.113.9", Method::GET, false),
+        ("the address of the proxy", exempt("127.0.0.0/8"), OTHER, Method::GET, false),
+        ("an exempt request", if_other(), OTHER, Method::GET, true),
+        ("another request", if_other(), "203.0.113.9", Method::GET, false),
+        ("a limit in shadow", one().shadow(), OTHER, Method::GET, true),
+    ] {
+        assert_eq!(admits_second(limit, client_ip, method).await, expected, "{case}");
+    }
+}
+
+#[tokio::test]
+async fn a_limit_in_shadow_counts_and_writes_no_fields() {
+    let (limiter, policy) = (Limiter::in_memory(), policy(1));
+    let limit = web::limit(&policy, "{@ip}").unwrap().limiter(&limiter).shadow();
+    let client = Client::new(serve(None, Some(limit)).await);
+    for _ in 0..3 {
+        let answer = client.get("/items/1").await;
+        assert_eq!((answer.status, answer.header("ratelimit")), (200, None));
+    }
+    let decision = limiter.peek(&policy, &Subject::of("127.0.0.1")).await.unwrap();
+    assert_eq!(decision.report()[0].remaining(), 0);
+}
+
+/// Serves a limit without a layer, within a context of the application's own.
+async fn serve_within(own: Context, limit: Limit) -> Client {
+    let server = run(move || {
+        let server = HttpServer::new(move || {
+            let own = own.clone();
+            let within = from_fn(move |request: ServiceRequest, next: Next<_>| {
+                let own = own.clone();
+                async move { context::scope(own, next.call(request)).await }
+            });
+            App::new().configure(routes).wrap(limit.clone()).wrap(within)
+        });
+        let server = server.workers(1).disable_signals().bind("127.0.0.1:0").unwrap();
+        (server.addrs()[0], server.run())
+    });
+    Client::new(server.await)
+}
+
+#[tokio::test]
+async fn a_limit_without_a_layer_finds_the_client_within_any_context_and_takes_the_one_that_it_knows() {
+    let (limiter, policy) = (Limiter::in_memory(), policy(1));
+    let limit = web::limit(&policy, "{@ip}").unwrap().limiter(&limiter);
+    let own = Context::new().with("tenant", "a");
+    for (own, ip) in [(own.clone(), "127.0.0.1"), (own.with("ip", "203.0.113.9"), "203.0.113.9")] {
+        let client = serve_within(own, limit.clone()).await;
+        assert_eq!(client.get("/items/1").await.status, 200);
+        let decision = limiter.peek(&policy, &Subject::of(ip)).await.unwrap();
+        assert_eq!(decision.report()[0].remaining(), 0, "{ip}");
+        let answer = client.get("/items/1").await;
+        assert_eq!(answer.status, 429, "{ip}");
+        assert_eq!(answer.limits(), [LimitItem { name: "api.1m".into(), r: 0, t: answer.retry_after() }]);
+    }
+}

@@ -6,8 +6,8 @@
 //!   as the directive is;
 //! * `${PROTOCOL}` by the constant of that name.
 //!
-//! What is there for each rule, as in `windows.lua`, stays as it is. A part may include parts. Comments stay: they cost the server nothing, and without them the line number in one of its
-//! errors leads nowhere.
+//! What is there for each rule, as in `windows.lua`, stays as it is. A part may include parts. Comments stay: they cost the
+//! server nothing, and without them the line number in one of its errors leads nowhere.
 
 /// How a directive begins, behind its indentation.
 const DIRECTIVE: &str = "--- @";

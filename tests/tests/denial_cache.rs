@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use tallygate::{Decision, Denial, Limiter, LimiterBuilder, Policy, RejectionKind, Rule, Subject};
 use tallygate_tests::load::{TASKS, admitted_at_once};
+use tallygate_tests::punctuality::Punctuality;
 use tallygate_tests::server::Server;
+use tallygate_tests::until::until_found;
 use tokio::time::{Instant, sleep};
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -183,4 +185,39 @@ async fn a_reset_and_a_refund_let_a_denial_be_forgotten() {
     }
     limiter.check(&policy, &subject()).reset().await.unwrap();
     assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
+}
+
+#[tokio::test]
+async fn an_override_reaches_a_subject_whose_denials_are_cached_within_two_seconds() {
+    let server = Server::start();
+    let worker = limiter(&server).await;
+    let policy = policy([Rule::sliding_window(1, HOUR)]);
+    assert!(worker.check(&policy, &subject()).await.unwrap().is_allowed());
+    denied(&worker, &policy).await;
+    let raised = limiter(&server).await;
+    raised.override_policy("remembered").rules([Rule::sliding_window(1_000, HOUR)]).set().await.unwrap();
+    let (machine, overridden) = (Punctuality::watch(), Instant::now());
+    let is_allowed = async || worker.check(&policy, &subject()).await.unwrap().is_allowed();
+    until_found("the raised limit is seen", is_allowed).await;
+    let took = overridden.elapsed();
+    assert!(took < Duration::from_secs(2) + machine.lateness(), "{took:?}");
+}
+
+#[tokio::test]
+async fn cached_denials_look_for_overrides_and_ask_for_no_decision() {
+    let server = Server::start();
+    let limiter = limiter(&server).await;
+    let policy = policy([Rule::sliding_window(1, HOUR)]);
+    assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
+    denied(&limiter, &policy).await;
+    let (decisions, looks) = (asked(&server), server.calls("hget"));
+    let machine = Punctuality::watch();
+    let has_looked = async || {
+        denied(&limiter, &policy).await;
+        server.calls("hget") > looks
+    };
+    until_found("a refresh has begun", has_looked).await;
+    // On a machine that stands still for two seconds, the overrides are so old that a call waits for them and asks then.
+    let (more, late) = (asked(&server) - decisions, machine.lateness());
+    assert!(more as u64 <= late.as_secs(), "{more} decisions on a machine that is {late:?} late");
 }

@@ -9,6 +9,8 @@ mod from_file;
 mod known;
 mod listed;
 #[cfg(feature = "redis")]
+mod readings;
+#[cfg(feature = "redis")]
 mod refresh_timer;
 #[cfg(feature = "redis")]
 mod sync;

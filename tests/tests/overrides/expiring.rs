@@ -155,7 +155,7 @@ async fn an_override_that_was_set_again_meanwhile_is_not_removed_as_expired() {
     let server = Server::start();
     server.ask::<()>("HSET tallygate:!overrides a new b old !version x");
     let mut change = redis::cmd("EVAL");
-    change.arg(tallygate_lua::OVERRIDE).arg(1).arg("tallygate:!overrides").arg("y").arg("c").arg("text");
+    change.arg(tallygate_lua::OVERRIDE).arg(1).arg("tallygate:!overrides").arg("y").arg(10_000).arg("c").arg("text");
     let was_there: bool = change.arg(["a", "old", "b", "old"].as_slice()).query(&mut server.connection()).unwrap();
     assert!(!was_there);
     let mut all: Vec<String> = server.ask("HGETALL tallygate:!overrides");

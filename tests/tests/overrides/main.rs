@@ -8,10 +8,11 @@ mod listing;
 mod names;
 mod shared;
 mod single;
+mod too_many;
 
 use std::time::Duration;
 
-use tallygate::{Decision, Denial, Limiter, Policy, Rule, Subject};
+use tallygate::{Decision, Denial, Error, Limiter, Policy, Rule, Subject};
 use tokio::time::{sleep, timeout};
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -65,6 +66,11 @@ fn subject() -> Subject {
 /// Overrides all rules. The policy may be built later.
 async fn override_rules(limiter: &Limiter, rules: impl IntoIterator<Item = Rule>) {
     limiter.override_policy("over.ride").rules(rules).allow_unknown().set().await.unwrap();
+}
+
+/// Overrides all rules for one subject, if there is room for that.
+async fn override_for(limiter: &Limiter, subject: &Subject, count: u64) -> Result<(), Error> {
+    limiter.override_policy("over.ride").subject(subject).rules([hourly(count)]).allow_unknown().set().await
 }
 
 async fn clear(limiter: &Limiter) {

@@ -2,16 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use tallygate::{Ban, Error, Limiter, Policy, RejectionKind, Rule, Subject};
+use tallygate::{Ban, Policy, RejectionKind, Rule, Subject};
 use tallygate_tests::log::Log;
 use tallygate_tests::punctuality::Punctuality;
 use tallygate_tests::server::Server;
 
-use super::{HOUR, allowed, clear, denied, hourly, override_rules, policy, room, subject, until};
-
-async fn override_for(limiter: &Limiter, subject: &Subject, count: u64) -> Result<(), Error> {
-    limiter.override_policy("over.ride").subject(subject).rules([hourly(count)]).allow_unknown().set().await
-}
+use super::{HOUR, allowed, clear, denied, hourly, override_for, override_rules, policy, room, subject, until};
 
 #[tokio::test]
 async fn every_process_adopts_an_override_while_it_decides() {
@@ -156,33 +152,6 @@ async fn the_last_known_overrides_stay_in_force_when_they_cannot_be_read() {
     server.ask::<()>("ACL SETUSER default +hget");
     server.ask::<()>("DEL tallygate:!overrides");
     until(async || allowed(&limiter, &policy).await).await;
-}
-
-#[tokio::test]
-async fn there_are_no_more_overrides_than_a_process_adopts() {
-    let server = Server::start();
-    let limiter = server.limiter().await;
-    override_rules(&limiter, [hourly(0)]).await;
-    let mut hset = redis::cmd("HSET");
-    hset.arg("tallygate:!overrides");
-    for number in 0..9_999 {
-        hset.arg(format!("over.ride:user:{number}")).arg("7 per 1h");
-    }
-    hset.exec(&mut server.connection()).unwrap();
-    let refused = override_for(&limiter, &subject(), 1).await.unwrap_err();
-    assert!(refused.to_string().contains("there are 10000 overrides already"), "{refused}");
-    override_rules(&limiter, [hourly(1)]).await;
-    clear(&limiter).await;
-    let last = Subject::of("user").and(9_998);
-    assert_eq!(room(&limiter, &policy(3), &last).await, 7, "all of them were adopted");
-    server.ask::<()>("HSET tallygate:!overrides a x b x !version many");
-    let (log, _listening) = Log::listen();
-    until(async || {
-        assert!(!limiter.check(&policy(3), &last).await.unwrap().is_allowed());
-        log.lines().iter().any(|line| line.contains("too many overrides"))
-    })
-    .await;
-    assert_eq!(room(&limiter, &policy(3), &Subject::of("user").and(9_997)).await, 7, "the last known ones hold");
 }
 
 #[tokio::test]

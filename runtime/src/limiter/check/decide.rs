@@ -6,8 +6,6 @@ use super::Check;
 use super::effective::Effective;
 use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Denial, Permit, RefundTicket, Refunder, Report, Wait};
 use crate::error::BackendError;
-#[cfg(feature = "redis")]
-use crate::limiter::leases::Asked;
 use crate::limiter::parties::Parties;
 use crate::policy::Policy;
 #[cfg(feature = "redis")]
@@ -32,7 +30,7 @@ impl Check<'_> {
         let core = &self.limiter().core;
         match &core.store {
             Store::Memory(memory) => Some(match self.plain_outcome() {
-                Some(outcome) => Ok(plain_decision(self.policy(), outcome, DecidedBy::Backend)),
+                Some(outcome) => Ok(plain_decision(self.policy(), outcome, self.options.cost, DecidedBy::Backend)),
                 None => self.decide_effective_in_memory(memory),
             }),
             #[cfg(feature = "redis")]
@@ -76,7 +74,7 @@ impl Check<'_> {
     fn decide_effective_in_memory(&self, memory: &Memory) -> Decided {
         let effective = self.effective()?;
         match effective.closed(self.options) {
-            Some(closed) => Ok(plain_decision(&effective.policy, closed, DecidedBy::Backend)),
+            Some(closed) => Ok(plain_decision(&effective.policy, closed, self.options.cost, DecidedBy::Backend)),
             None => self.decide_in_memory(memory, &effective),
         }
     }
@@ -89,16 +87,17 @@ impl Check<'_> {
             Ok(effective) => effective,
             Err(mistake) => return Some(Err(mistake)),
         };
-        let denied = match effective.closed(self.options) {
-            // Whether an override still closes the limit is refreshed like anything else.
-            Some(_) if core.overrides.is_due() => None,
-            Some(closed) => Some(closed),
-            None => {
-                let cached = core.cached_denial(effective.request(self.options));
-                cached.inspect(|_| self.policy().observed().cached_denial())
-            }
-        };
-        denied.map(|denied| Ok(plain_decision(&effective.policy, denied, DecidedBy::Backend)))
+        let closed = effective.closed(self.options);
+        let denied = closed.or_else(|| core.cached_denial(effective.request(self.options)))?;
+        // An override may end such denials, so a flood of them refreshes the overrides like any other calls. They go on
+        // meanwhile without Redis, unless the known overrides are so old that every call waits for the refresh.
+        if core.refresh_overrides().is_some() {
+            return None;
+        }
+        if closed.is_none() {
+            self.policy().observed().cached_denial();
+        }
+        Some(Ok(plain_decision(&effective.policy, denied, self.options.cost, DecidedBy::Backend)))
     }
 
     /// Decides a call that this process cannot decide by itself.
@@ -165,7 +164,7 @@ impl Check<'_> {
         let core = &self.limiter().core;
         let effective = self.effective()?;
         if let Some(closed) = effective.closed(self.options) {
-            return Ok(plain_decision(&effective.policy, closed, DecidedBy::Backend));
+            return Ok(plain_decision(&effective.policy, closed, self.options.cost, DecidedBy::Backend));
         }
         let request = effective.request(self.options);
         let asked_us = core.clock.now_us();
@@ -173,7 +172,9 @@ impl Check<'_> {
         let answer = match redis.decide(request).await {
             Ok(answer) => answer,
             Err(error) => {
-                asked.filter(|_| error.is_refusal()).map(Asked::not_taken);
+                if let Some(asked) = asked.filter(|_| error.is_refusal()) {
+                    asked.not_taken();
+                }
                 return Err(error);
             }
         };
@@ -197,7 +198,7 @@ impl Check<'_> {
             let permit = Permit::new(report, request.options.refundable.then(ticket), decided_by);
             return Decision::Allowed(permit.warning_at(request.policy.warn_at()));
         }
-        decision_of(request.policy, outcome, report, decided_by)
+        decision_of(request.policy, outcome, request.options.cost, report, decided_by)
     }
 
     fn refund_ticket(&self, request: Request<'_>, admitted: AdmittedAt, decided_by: DecidedBy) -> RefundTicket {
@@ -234,16 +235,17 @@ pub(super) fn with_closed(answer: Answer, effective: &Effective<'_>) -> Answer {
 
 /// The decision of a call that asks for nothing but the outcome.
 #[inline]
-pub(crate) fn plain_decision(policy: &Policy, outcome: Outcome, decided_by: DecidedBy) -> Decision {
+pub(crate) fn plain_decision(policy: &Policy, outcome: Outcome, cost: u64, decided_by: DecidedBy) -> Decision {
     match outcome {
         Outcome::Admitted => Decision::Allowed(Permit::plain(decided_by)),
-        outcome => decision_of(policy, outcome, Report::default(), decided_by),
+        outcome => decision_of(policy, outcome, cost, Report::default(), decided_by),
     }
 }
 
-fn decision_of(policy: &Policy, outcome: Outcome, report: Report, decided_by: DecidedBy) -> Decision {
+fn decision_of(policy: &Policy, outcome: Outcome, cost: u64, report: Report, decided_by: DecidedBy) -> Decision {
     let denied = |rule: Option<u32>, retry_after: Wait, report: Report| {
-        Decision::Denied(Denial::new(policy.clone(), rule, retry_after, report).with_decided_by(decided_by))
+        let denial = Denial::new(policy.clone(), rule, retry_after, report);
+        Decision::Denied(denial.with_cost(cost).with_decided_by(decided_by))
     };
     match outcome {
         Outcome::Admitted => Decision::Allowed(Permit::new(report, None, decided_by)),

@@ -163,6 +163,7 @@ impl OverrideBuilder<'_> {
     /// * Any mistake in the rules that the attribute would refuse when compiling, but for a count of 0.
     /// * A name that is unknown, unless that is [allowed](Self::allow_unknown).
     /// * There are 10,000 overrides already.
+    /// * There are more, as somebody stored them past this library. The override is stored, but not in force.
     /// * Redis does not answer, and then the override may or may not be in force.
     pub async fn set(self) -> Result<(), Error> {
         let refuse = |mistake: &str| Error::new(format!("policy `{}`: {mistake}", self.policy));
@@ -190,7 +191,9 @@ impl OverrideBuilder<'_> {
     ///
     /// # Errors
     ///
-    /// Redis does not answer, and then the override may or may not be in force.
+    /// * There are still more than 10,000 overrides, as somebody stored them past this library. The override is cleared, but
+    ///   no process adopts that until others are cleared, too.
+    /// * Redis does not answer, and then the override may or may not be in force.
     pub async fn clear(self) -> Result<bool, Error> {
         self.limiter.core.clear_override(&self.target()?).await
     }

@@ -8,6 +8,8 @@ use super::active::ActiveOverride;
 #[cfg(feature = "config")]
 use super::from_file::FromFile;
 #[cfg(feature = "redis")]
+use super::readings::Readings;
+#[cfg(feature = "redis")]
 use super::refresh_timer::RefreshTimer;
 use super::table::Table;
 use super::target::{Target, TargetKey};
@@ -33,6 +35,8 @@ pub(crate) struct Overrides {
     known: RwLock<Known>,
     #[cfg(feature = "redis")]
     pub(super) timer: RefreshTimer,
+    #[cfg(feature = "redis")]
+    pub(super) readings: Readings,
 }
 
 #[derive(Default)]
@@ -58,6 +62,8 @@ impl Default for Overrides {
             known: RwLock::default(),
             #[cfg(feature = "redis")]
             timer: RefreshTimer::default(),
+            #[cfg(feature = "redis")]
+            readings: Readings::default(),
         }
     }
 }

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::active::ActiveOverride;
 use super::known::{MOST_OVERRIDES, Overrides, too_many};
+use super::readings::Reading;
 use super::table::Table;
 use super::target::Target;
 use super::text;
@@ -23,13 +24,43 @@ use crate::store::{Redis, Store, StoredOverride};
 const MOST_REMOVED: usize = 250;
 const MOST_REMOVED_BYTES: usize = 64 * 1024;
 
+/// How many overrides a change looks at, to remove those that have expired, where there are more than can be adopted.
+const MOST_LOOKED_AT: usize = 2 * MOST_OVERRIDES;
+
 /// What is stored, and the overrides among it that are not known yet.
 type Found = Vec<(Target, Option<ActiveOverride>)>;
 
 impl Overrides {
-    /// Whether it is time for a refresh.
-    pub(in crate::limiter) fn is_due(&self) -> bool {
-        self.timer.is_due(Instant::now())
+    /// Adopts what is stored, unless what was read later is adopted. Returns the policies for which that differs from what
+    /// was known.
+    fn adopt(
+        &self,
+        reading: &Reading,
+        version: Option<String>,
+        stored: Vec<StoredOverride>,
+        now_us: u64,
+    ) -> HashSet<String> {
+        let adopted = self.readings.adopt(reading, || {
+            let found = self.read_stored(stored);
+            self.replace(version, found, now_us)
+        });
+        adopted.unwrap_or_default()
+    }
+
+    /// Notes that what is stored is too long to be adopted, unless what was read later is adopted.
+    fn keep_known(&self, reading: &Reading, version: Option<String>) {
+        self.readings.adopt(reading, || {
+            self.change(|known| {
+                known.version = version;
+                known.is_too_long = true;
+            });
+        });
+    }
+
+    /// Why the last known ones stay in force, if what is stored is too long to be adopted.
+    fn too_long(&self) -> Option<String> {
+        let is_too_long = self.read().is_too_long;
+        is_too_long.then(|| format!("there are more than {MOST_OVERRIDES} overrides; clear some"))
     }
 
     /// Reads what is stored. What cannot be read is left out.
@@ -83,7 +114,7 @@ impl Core {
     /// Starts a refresh of the overrides if it is due. Returns what to wait for, until it closes, if the known ones are too
     /// old.
     pub(in crate::limiter) fn refresh_overrides(self: &Arc<Self>) -> Option<watch::Receiver<()>> {
-        if !self.overrides.is_due() {
+        if !self.overrides.timer.is_due(Instant::now()) {
             return None;
         }
         // Without a runtime there is no decision either, and that error says why.
@@ -100,32 +131,21 @@ impl Core {
     ) -> Result<bool, Error> {
         let stored = redis.overrides(&self.prefix);
         let field = target.field();
-        let all = stored.all(MOST_OVERRIDES).await?;
+        let found = match stored.all(MOST_OVERRIDES).await? {
+            Some(all) => all,
+            None => stored.at_least(MOST_LOOKED_AT).await?,
+        };
         // In a cluster, the answer has shown which node has the overrides: it is the clock of that one.
         redis.refresh_time().await?;
-        let expired = match all {
-            Some(all) => {
-                let is_there = all.iter().any(|stored| stored.field == field);
-                let number = all.len();
-                let expired: Vec<_> = all.into_iter().filter(|stored| is_expired(stored, redis.now_us())).collect();
-                if text.is_some() && !is_there && number - expired.len() >= MOST_OVERRIDES {
-                    return Err(too_many());
-                }
-                expired
-            }
-            // One that is there already may always be replaced.
-            None if text.is_some() && !stored.has(&field).await? => return Err(too_many()),
-            None => Vec::new(),
-        };
+        let expired: Vec<_> = found.into_iter().filter(|stored| is_expired(stored, redis.now_us())).collect();
         let was_expired = expired.iter().any(|stored| stored.field == field);
-        let mut bytes = 0;
-        let removed = expired.into_iter().take(MOST_REMOVED).take_while(|stored| {
-            bytes += stored.text.len();
-            bytes <= MOST_REMOVED_BYTES
-        });
-        let was_there = stored.change(&field, text, removed).await?;
+        let changed = stored.change(&field, text, MOST_OVERRIDES, at_once(expired)).await?;
+        let was_there = changed.ok_or_else(too_many)?;
         self.adopt_overrides(redis).await?;
-        Ok(was_there && !was_expired)
+        match self.overrides.too_long() {
+            Some(reason) => Err(Error::new(format!("the change is stored, but no process adopts it: {reason}"))),
+            None => Ok(was_there && !was_expired),
+        }
     }
 
     /// Adopts what is stored.
@@ -135,13 +155,11 @@ impl Core {
     /// Redis does not answer, or there is more than can be adopted.
     pub(super) async fn adopt_all_overrides(&self, redis: &Redis) -> Result<(), BackendError> {
         self.adopt_overrides(redis).await?;
-        if self.overrides.read().is_too_long {
-            return Err(BackendError::new(format!("there are more than {MOST_OVERRIDES} overrides; clear some")));
-        }
-        Ok(())
+        self.overrides.too_long().map_or(Ok(()), |reason| Err(BackendError::new(reason)))
     }
 
     async fn adopt_overrides(&self, redis: &Redis) -> Result<(), BackendError> {
+        let reading = self.overrides.readings.begin();
         let stored = redis.overrides(&self.prefix);
         let version = stored.version().await?;
         if version == self.overrides.read().version {
@@ -153,21 +171,26 @@ impl Core {
         }
         let Some(all) = stored.all(MOST_OVERRIDES).await? else {
             log::too_many_overrides(MOST_OVERRIDES);
-            self.overrides.change(|known| {
-                known.version = version;
-                known.is_too_long = true;
-            });
+            self.overrides.keep_known(&reading, version);
             return Ok(());
         };
         if all.iter().any(|stored| text::expires_us(&stored.text).is_some()) {
             redis.refresh_time().await?;
         }
-        let found = self.overrides.read_stored(all);
-        for policy in self.overrides.replace(version, found, redis.now_us()) {
+        for policy in self.overrides.adopt(&reading, version, all, redis.now_us()) {
             log::overridden(&policy);
         }
         Ok(())
     }
+}
+
+/// As many of the expired overrides as one change removes.
+fn at_once(expired: Vec<StoredOverride>) -> impl Iterator<Item = StoredOverride> {
+    let mut bytes = 0;
+    expired.into_iter().take(MOST_REMOVED).take_while(move |stored| {
+        bytes += stored.text.len();
+        bytes <= MOST_REMOVED_BYTES
+    })
 }
 
 fn is_expired(stored: &StoredOverride, now_us: u64) -> bool {
@@ -183,3 +206,6 @@ async fn refresh(core: Arc<Core>, done: watch::Sender<()>) {
     drop(done);
     core.go_on_registering();
 }
+
+#[cfg(test)]
+mod tests;

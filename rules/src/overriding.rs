@@ -11,6 +11,7 @@ use crate::validate::{Binding, Checks, ZeroCounts};
 
 /// Identifies a rule of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RuleId {
     /// By its name.
     Name(String),

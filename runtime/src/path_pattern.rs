@@ -10,11 +10,16 @@ pub(crate) enum PathPattern {
 
 impl PathPattern {
     /// Reads a path. One that ends in `/*` stands for all that begin like it.
-    pub(crate) fn new(path: String) -> Self {
-        match path.strip_suffix('*') {
-            Some(start) if start.ends_with('/') => Self::Start(start.to_owned()),
-            _ => Self::Whole(path),
-        }
+    ///
+    /// # Errors
+    ///
+    /// No request has such a path.
+    pub(crate) fn parse(path: &str) -> Result<Self, String> {
+        check(path)?;
+        Ok(match path.strip_suffix('*') {
+            Some(start) => Self::Start(start.to_owned()),
+            None => Self::Whole(path.to_owned()),
+        })
     }
 
     /// Whether a path is among them.
@@ -36,12 +41,27 @@ impl PathPattern {
     }
 }
 
+/// A path that no request has would never match, and nobody would know.
+fn check(path: &str) -> Result<(), String> {
+    let start = path.strip_suffix("/*").unwrap_or(path);
+    if !path.starts_with('/') {
+        return Err(format!("the path `{path}` must start with `/`, like `/login`"));
+    }
+    if start.contains(['*', '?', '#', '{', '}']) {
+        return Err(format!(
+            "the path `{path}` is not a path; write one as clients send it, like `/login`, or `/users/*` for all that \
+             begin with `/users/`"
+        ));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn pattern(path: &str) -> PathPattern {
-        PathPattern::new(path.to_owned())
+        PathPattern::parse(path).unwrap()
     }
 
     #[test]
@@ -49,7 +69,17 @@ mod tests {
         assert!(pattern("/api/*").contains("/api/") && pattern("/api/*").contains("/api/users/7"));
         assert!(!pattern("/api/*").contains("/api") && !pattern("/api/*").contains("/apis/7"));
         assert!(pattern("/*").contains("/"));
-        assert!(pattern("/api*").contains("/api*") && !pattern("/api*").contains("/apis"));
+    }
+
+    #[test]
+    fn a_path_that_no_request_has_is_refused() {
+        let mistake = |path: &str| PathPattern::parse(path).unwrap_err();
+        for path in ["", "health", "*", "https://example.com/"] {
+            assert_eq!(mistake(path), format!("the path `{path}` must start with `/`, like `/login`"));
+        }
+        for path in ["/api*", "/*/users", "/users/{id}", "/login?next=/", "/login#top", "/api/**"] {
+            assert!(mistake(path).starts_with(&format!("the path `{path}` is not a path; write one as")), "{path}");
+        }
     }
 
     #[cfg(feature = "config")]

@@ -62,7 +62,7 @@ fn router() -> Result<Router, tallygate::Error> {
     Ok(handlers::router()
         .nest("/admin", support)
         .route("/health", get(|| async { "well" }))
-        .layer(web::limit(&each_client, "{@ip}")?.exempt_paths(["/health"]))
+        .layer(web::limit(&each_client, "{@ip}")?.exempt_paths(["/health"])?)
         // Added last, so it is around all others: limits know their client by it.
         .layer(context))
 }

@@ -62,7 +62,7 @@ mod tests {
 
     fn requests(paths: &[&str], methods: Option<&[&str]>) -> Requests {
         Requests {
-            paths: paths.iter().map(|path| PathPattern::new((*path).to_owned())).collect(),
+            paths: paths.iter().map(|path| PathPattern::parse(path).unwrap()).collect(),
             methods: methods.map(|methods| methods.iter().map(|method| (*method).to_owned()).collect()),
             place: Place { line: 1, column: 1 },
         }

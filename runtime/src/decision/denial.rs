@@ -22,6 +22,8 @@ pub struct Denial {
     /// The position of the rule; a ban has none. Small, so that a rejection is.
     rule: Option<u16>,
     decided_by: DecidedBy,
+    /// Whether the call costs more than the rule ever admits.
+    is_too_costly: bool,
     retry_after: Wait,
     report: Report,
 }
@@ -31,7 +33,15 @@ impl Denial {
     pub(crate) fn new(policy: Policy, rule: Option<u32>, retry_after: Wait, report: Report) -> Self {
         // A policy has far fewer rules than that.
         let rule = rule.map(|rule| u16::try_from(rule).unwrap_or(u16::MAX));
-        Self { policy, rule, decided_by: DecidedBy::Backend, retry_after, report }
+        Self { policy, rule, decided_by: DecidedBy::Backend, is_too_costly: false, retry_after, report }
+    }
+
+    /// The denial of a call of that cost.
+    pub(crate) fn with_cost(self, cost: u64) -> Self {
+        // Only a wait without an end may come from the cost.
+        let is_too_costly =
+            self.retry_after().is_none() && self.rule().is_some_and(|limiting| cost > limiting.rule.greatest_cost());
+        Self { is_too_costly, ..self }
     }
 
     pub(crate) fn with_decided_by(self, decided_by: DecidedBy) -> Self {
@@ -79,7 +89,9 @@ impl Denial {
     /// the time after which the first of their leases ends. Any of these calls may be over before, and one that takes longer
     /// renews its lease.
     ///
-    /// `None` means never: the call costs more than a rule can admit at once, or the limit is closed by a count of 0.
+    /// `None` means that waiting does not help: the call costs more than a rule can admit at once, or the limit is closed by a
+    /// count of 0. Or a token bucket is as new again before the call would be admitted, and then holds fewer tokens than the
+    /// call costs: see [`TokenBucket`](crate::TokenBucket).
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after.retry_after()
@@ -97,7 +109,7 @@ impl fmt::Display for Denial {
         let Some(limiting) = self.rule() else {
             return match self.retry_after() {
                 Some(wait) => write!(f, "too many denied requests; try again in {}", RoundedUp(wait)),
-                None => f.write_str("too many denied requests; this one is never admitted"),
+                None => f.write_str("too many denied requests; waiting does not help"),
             };
         };
         let count = limiting.count();
@@ -112,7 +124,8 @@ impl fmt::Display for Denial {
         }?;
         match self.retry_after() {
             Some(wait) => write!(f, "; try again in {}", RoundedUp(wait)),
-            None => f.write_str("; this request alone exceeds it"),
+            None if self.is_too_costly => f.write_str("; this request alone exceeds it"),
+            None => f.write_str("; waiting does not help"),
         }
     }
 }
@@ -124,7 +137,7 @@ impl Denial {
         match self.retry_after() {
             Some(wait) if wait <= per => write!(f, "; try again in {}", RoundedUp(wait)),
             Some(wait) => write!(f, ", and another limit is reached; try again in {}", RoundedUp(wait)),
-            None => f.write_str(", and another limit never admits this one"),
+            None => f.write_str(", and another limit is reached; waiting does not help"),
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tallygate_rules::MAX_EXACT;
+
 #[cfg(feature = "web")]
 use super::charge::Charge;
 use super::charge::RefundTicket;
@@ -11,8 +13,6 @@ use super::lease::Lease;
 use super::recount::Recount;
 use super::report::Report;
 use super::rule_status::RuleStatus;
-use tallygate_rules::MAX_EXACT;
-
 use crate::error::BackendError;
 use crate::policy::Policy;
 

@@ -215,7 +215,7 @@ mod tests {
         let limited = denial(Rule::sliding_window(1, minute), Some(Duration::from_micros(41_000_001)));
         assert_eq!(limited.to_string(), "too many requests: at most 1 per 1m; try again in 42s");
         let never = denial(Rule::sliding_window(1, minute), None);
-        assert_eq!(never.to_string(), "too many requests: at most 1 per 1m; this request alone exceeds it");
+        assert_eq!(never.to_string(), "too many requests: at most 1 per 1m; waiting does not help");
         let closed = denial(Rule::sliding_window(0, minute), None);
         assert_eq!(closed.to_string(), "closed: no requests are admitted for now");
         let again = denial(Rule::duplicate(Duration::from_secs(5)), Some(Duration::from_secs(3)));
@@ -231,7 +231,7 @@ mod tests {
         let duplicate = "duplicate request: the same one was admitted less than 5s ago";
         assert_eq!(text(Some(5)), format!("{duplicate}; try again in 5s"));
         assert_eq!(text(Some(60)), format!("{duplicate}, and another limit is reached; try again in 1m"));
-        assert_eq!(text(None), format!("{duplicate}, and another limit never admits this one"));
+        assert_eq!(text(None), format!("{duplicate}, and another limit is reached; waiting does not help"));
     }
 
     #[test]

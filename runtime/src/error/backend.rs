@@ -67,7 +67,7 @@ impl BackendError {
 
     /// The same error of a call that was not executed.
     #[cfg(feature = "redis")]
-    pub(crate) fn as_refusal(self) -> Self {
+    pub(crate) fn into_refusal(self) -> Self {
         Self { is_refusal: true, ..self }
     }
 

@@ -171,7 +171,8 @@ impl LimiterBuilder {
     ///
     /// Of n denials of a policy, every subject with more than 2n / `subjects` of them is kept, and no count is off by more
     /// than that: 1,000 find whoever makes up 0.2 % of the denials. A subject takes some 100 bytes and its text in memory,
-    /// and a denial about 0.2 µs more.
+    /// and a denial about 0.2 µs more. Only the first 1,000 policies of which a call is denied have their subjects kept; that
+    /// there are more is in the log once, as a warning.
     ///
     /// **Subjects may be personal data**, and this keeps and publishes them as they stand in keys. With the filter `hash`, as
     /// in `{phone:hash}`, that is a digest.

@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 #[cfg(feature = "redis")]
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, RwLock};
 
 use foldhash::quality::RandomState;
 
@@ -32,6 +32,8 @@ pub(super) struct DeniedSubjects {
     seed: RandomState,
     /// By the names of the policies.
     sketches: RwLock<HashMap<Box<str>, Mutex<Sketch>, RandomState>>,
+    /// Told once that there are too many policies.
+    too_many: Once,
     /// Whether they are about to be published.
     #[cfg(feature = "redis")]
     scheduled: Arc<AtomicBool>,
@@ -44,6 +46,7 @@ impl DeniedSubjects {
             most: NonZeroUsize::new(most)?,
             seed: RandomState::default(),
             sketches: RwLock::default(),
+            too_many: Once::new(),
             #[cfg(feature = "redis")]
             scheduled: Arc::default(),
         })
@@ -60,7 +63,24 @@ impl DeniedSubjects {
         let mut known = self.sketches.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() < MOST_POLICIES || known.contains_key(policy) {
             let sketch = known.entry(policy.into()).or_insert_with(|| Mutex::new(Sketch::new(self.most)));
-            lock(sketch).count(id, &self.seed);
+            return lock(sketch).count(id, &self.seed);
+        }
+        drop(known);
+        self.too_many.call_once(|| {
+            tracing::warn!(
+                most = MOST_POLICIES,
+                "there are too many policies to count the denied subjects of all of them; those of later ones are left \
+                 out, and decisions do not depend on it"
+            );
+        });
+    }
+
+    /// Visits the sketch of that policy, if there is one.
+    #[cfg(feature = "redis")]
+    fn with_sketch(&self, policy: &str, visit: impl FnOnce(&mut Sketch)) {
+        let known = self.sketches.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sketch) = known.get(policy) {
+            visit(&mut lock(sketch));
         }
     }
 

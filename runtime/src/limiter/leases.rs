@@ -6,8 +6,6 @@ mod kept;
 use std::fmt;
 use std::sync::Arc;
 
-#[cfg(feature = "redis")]
-pub(super) use self::kept::Asked;
 use super::core::Core;
 use crate::decision::{DecidedBy, Lease};
 use crate::policy::Policy;

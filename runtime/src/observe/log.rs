@@ -152,7 +152,7 @@ pub(crate) fn description_too_long(policy: &str) {
 /// Reports that denied subjects could not be published.
 #[cfg(feature = "redis")]
 pub(crate) fn denied_not_published(error: &BackendError) {
-    debug!(target: TARGET, %error, "denied subjects could not be published; they are with the next ones");
+    debug!(target: TARGET, %error, "denied subjects could not be published");
 }
 
 /// Reports that the overrides are too many to be read.

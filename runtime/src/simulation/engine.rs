@@ -66,7 +66,7 @@ impl Engine {
     pub(super) fn decide(&self, ready: &Ready) -> Result<Decision, TraceError> {
         self.clock.set(ready.us);
         let outcome = self.outcome(ready).map_err(|mistake| undecided(ready.place, mistake))?;
-        Ok(plain_decision(&self.policy, outcome, DecidedBy::Backend))
+        Ok(plain_decision(&self.policy, outcome, ready.cost, DecidedBy::Backend))
     }
 
     fn outcome(&self, ready: &Ready) -> Result<Outcome, BackendError> {

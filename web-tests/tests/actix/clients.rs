@@ -25,11 +25,11 @@ async fn waits(limiter: Data<Limiter>, started: Data<AtomicUsize>) -> Result<&'s
 #[tokio::test]
 async fn clients_that_go_away_while_they_wait_are_not_counted() {
     let (limiter, started) = (Data::new(Limiter::in_memory()), Data::new(AtomicUsize::new(0)));
-    let (arrived, counted) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&started));
-    let counter = Arc::clone(&arrived);
+    let (arrived, ran) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&started));
+    let arrival = Arc::clone(&arrived);
     let server = run(move || {
         let layer = Layer::new().value("arrived", move |_| {
-            counter.fetch_add(1, Ordering::Relaxed);
+            arrival.fetch_add(1, Ordering::Relaxed);
             None::<String>
         });
         let app = move || {
@@ -53,5 +53,5 @@ async fn clients_that_go_away_while_they_wait_are_not_counted() {
     }
     // If one of the twenty were still in the queue, this one would wait for a minute.
     assert_eq!(stays.get("/").await.body, "ran");
-    assert_eq!(counted.load(Ordering::Relaxed), 2);
+    assert_eq!(ran.load(Ordering::Relaxed), 2);
 }

@@ -87,7 +87,7 @@ const CLI: &[Layer] = &[
     Layer { name: "arguments", purpose: "the words of the command line", modules: &["arguments"] },
     Layer { name: "commands", purpose: "the commands, one file each", modules: &["commands"] },
     Layer { name: "subject", purpose: "who is meant", modules: &["subject"] },
-    Layer { name: "fleet", purpose: "the policies that are listed", modules: &["fleet"] },
+    Layer { name: "fleet", purpose: "the policies that are listed", modules: &["fleet", "varying"] },
     Layer {
         name: "server and terminal",
         purpose: "the connection, what is asked, and what is shown",

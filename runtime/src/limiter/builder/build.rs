@@ -173,6 +173,7 @@ impl LimiterBuilder {
     }
 
     #[cfg(not(feature = "redis"))]
+    #[allow(clippy::unused_self, reason = "with Redis, it needs the settings")]
     fn server(&self, _url: &str) -> Result<Store, Error> {
         Err(Error::new("`url` is not `memory://`; for a Redis server, enable the feature `redis` of tallygate"))
     }

@@ -56,7 +56,9 @@ impl Future for Deciding<'_> {
         {
             let ready = match outcome {
                 Outcome::Admitted => ADMITTED,
-                denied => Poll::Ready(Ok(plain_decision(check.policy(), denied, DecidedBy::Backend))),
+                denied => {
+                    Poll::Ready(Ok(plain_decision(check.policy(), denied, check.options.cost, DecidedBy::Backend)))
+                }
             };
             self.is_done = true;
             return ready;
@@ -103,7 +105,9 @@ impl Check<'_> {
     #[inline]
     pub(crate) fn decide_at_once(&self) -> ControlFlow<Decided, Observation> {
         match self.outcome_at_once() {
-            Some(outcome) => ControlFlow::Break(Ok(plain_decision(self.policy(), outcome, DecidedBy::Backend))),
+            Some(outcome) => {
+                ControlFlow::Break(Ok(plain_decision(self.policy(), outcome, self.options.cost, DecidedBy::Backend)))
+            }
             None => self.decide_observed_at_once(),
         }
     }

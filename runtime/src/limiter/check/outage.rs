@@ -46,12 +46,12 @@ impl Check<'_> {
         {
             return Some(Err(error));
         }
-        Some(Ok(plain_decision(&part, outcome, DecidedBy::Standby)))
+        Some(Ok(plain_decision(&part, outcome, cost, DecidedBy::Standby)))
     }
 
     fn decide_by(&self, substitute: DecidedBy, effective: &Effective<'_>) -> Decided {
         if let Some(closed) = effective.closed(self.options) {
-            return Ok(plain_decision(&effective.policy, closed, DecidedBy::Backend));
+            return Ok(plain_decision(&effective.policy, closed, self.options.cost, DecidedBy::Backend));
         }
         let request = effective.request(self.options);
         if substitute == DecidedBy::Nobody {

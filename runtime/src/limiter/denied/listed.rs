@@ -77,11 +77,13 @@ impl Limiter {
     }
 
     /// Publishes now what this process has counted of [denied subjects](crate::LimiterBuilder::denied_subjects), as it does
-    /// about ten seconds after a denial: for the end of a program. In memory, there is nothing to do.
+    /// about ten seconds after a denial: for the end of a program. In memory, there is nothing to do. Dropped before it is
+    /// over, it leaves what was not sent for the next time.
     ///
     /// # Errors
     ///
-    /// Redis does not answer. What it has not taken is published later.
+    /// Redis does not answer. What it has certainly not counted is published later. What it may have counted is not, so that
+    /// nothing counts twice.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "only a server has to be told"))]
     pub async fn publish_denied_subjects(&self) -> Result<(), Error> {
         match &self.core.store {

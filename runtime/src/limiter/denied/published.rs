@@ -1,6 +1,7 @@
 //! Denied subjects in Redis: what all processes have counted, by hour.
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -39,31 +40,53 @@ impl DeniedSubjects {
         (!has_begun).then(|| Scheduled(Arc::clone(&self.scheduled)))
     }
 
-    /// Takes what is yet to be published: how often which subject was denied, by policy.
-    fn take_unpublished(&self) -> Vec<(String, Vec<(String, u64)>)> {
-        let mut taken = Vec::new();
+    /// The policies of which something is yet to be published.
+    fn unpublished_policies(&self) -> Vec<String> {
+        let mut policies = Vec::new();
         self.for_each(|policy, sketch| {
-            let of_policy = sketch.iter_mut().filter(|kept| kept.unpublished > 0);
-            let of_policy: Vec<_> =
-                of_policy.map(|kept| (member(kept.id()), std::mem::take(&mut kept.unpublished))).collect();
-            if !of_policy.is_empty() {
-                taken.push((policy.to_owned(), of_policy));
+            if sketch.iter().any(|kept| kept.unpublished > 0) {
+                policies.push(policy.to_owned());
             }
         });
-        taken
+        policies
+    }
+
+    /// Takes what is yet to be published of a policy.
+    fn take_unpublished<'a>(&'a self, policy: &'a str) -> Unpublished<'a> {
+        let mut counts = Vec::new();
+        self.with_sketch(policy, |sketch| {
+            let unpublished = sketch.iter_mut().filter(|kept| kept.unpublished > 0);
+            counts.extend(unpublished.map(|kept| (member(kept.id()), mem::take(&mut kept.unpublished))));
+        });
+        Unpublished { denied: self, policy, counts }
     }
 
     /// Puts back what was not published, where the subject is still kept.
     fn put_back(&self, policy: &str, unpublished: &[(String, u64)]) {
         let unpublished: HashMap<_, _> =
             unpublished.iter().map(|(member, denials)| (member.as_str(), *denials)).collect();
-        self.for_each(|name, sketch| {
-            let of_policy = sketch.iter_mut().filter(|_| name == policy);
-            of_policy.for_each(|kept: &mut Kept| {
+        self.with_sketch(policy, |sketch| {
+            sketch.iter_mut().for_each(|kept: &mut Kept| {
                 let denials = unpublished.get(member(kept.id()).as_str()).copied().unwrap_or_default();
                 kept.unpublished = kept.unpublished.saturating_add(denials);
             });
         });
+    }
+}
+
+/// Counts of a policy that are about to be published: how often which subject was denied. Dropped, wherever that is, it puts
+/// back those that are left: whoever awaits the publication may drop it, too.
+struct Unpublished<'a> {
+    denied: &'a DeniedSubjects,
+    policy: &'a str,
+    counts: Vec<(String, u64)>,
+}
+
+impl Drop for Unpublished<'_> {
+    fn drop(&mut self) {
+        if !self.counts.is_empty() {
+            self.denied.put_back(self.policy, &self.counts);
+        }
     }
 }
 
@@ -94,9 +117,9 @@ impl Core {
         let stored = redis.denials(&self.prefix);
         let period = redis.now_us() / PERIOD_US;
         let mut outcome = Ok(());
-        for (policy, unpublished) in denied.take_unpublished() {
-            let (taken, added) = stored.add(&escape_name(&policy), period, &unpublished).await;
-            denied.put_back(&policy, unpublished.get(taken..).unwrap_or_default());
+        for policy in denied.unpublished_policies() {
+            let mut unpublished = denied.take_unpublished(&policy);
+            let added = stored.add(&escape_name(&policy), period, &mut unpublished.counts).await;
             outcome = outcome.and(added);
         }
         outcome

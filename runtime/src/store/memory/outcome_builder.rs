@@ -6,7 +6,8 @@ use crate::store::Outcome;
 /// Combines what the rules answer; one that makes the call wait denies it.
 ///
 /// The wait is the longest of all, that for the end of a ban included, unless a rule that would admit the call by then
-/// lapses before, and no wait is a mere bound. The rule to report is the first duplicate rule that denies, or else the rule with the longest wait.
+/// lapses before, and no wait is a mere bound. The rule to report is the first duplicate rule that denies, or else the rule
+/// with the longest wait.
 #[derive(Debug)]
 pub(super) struct OutcomeBuilder {
     /// The longest wait of a rule, and the place of that rule.

@@ -133,7 +133,7 @@ impl Caller {
 
     /// Answers a caller that was too late: nothing is sent for it.
     pub(super) fn answer_late(mut self) {
-        self.answer(Err(late().as_refusal()));
+        self.answer(Err(late().into_refusal()));
     }
 
     /// Answers the caller, unless it has its answer. One that gave up does not receive it.

@@ -54,7 +54,7 @@ impl Connector {
     pub(super) async fn outage(&self) -> Option<BackendError> {
         let Standing::Away(error) = self.keeper.standing() else { return None };
         give_way().await;
-        Some(error.as_refusal())
+        Some(error.into_refusal())
     }
 
     /// Returns where the server is, or where it is looked for.
@@ -71,7 +71,7 @@ impl Connector {
         until: Instant,
         question: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, RedisError>,
     ) -> Result<T, BackendError> {
-        let mut link = self.link(until).await.map_err(BackendError::as_refusal)?;
+        let mut link = self.link(until).await.map_err(BackendError::into_refusal)?;
         link.record_question();
         match real_time::wait_until(until, question(link.connection())).await {
             Some(Ok(answer)) => {
@@ -117,7 +117,7 @@ impl Connector {
         } else {
             self.record_answer(link);
         }
-        if fault.is_refusal() { reason.as_refusal() } else { reason }
+        if fault.is_refusal() { reason.into_refusal() } else { reason }
     }
 
     fn record_answer(&self, link: &Link) {

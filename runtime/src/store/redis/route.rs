@@ -41,7 +41,7 @@ pub(super) enum Manner {
 impl<'a> Route<'a> {
     /// Begins at the node that serves the slot.
     pub(super) async fn to(topology: &'a Arc<Topology>, slot: Slot, until: Instant) -> Result<Self, BackendError> {
-        let member = topology.owner(slot, until).await.map_err(BackendError::as_refusal)?;
+        let member = topology.owner(slot, until).await.map_err(BackendError::into_refusal)?;
         Ok(Self { topology, slot, until, member, manner: Manner::Gathered, hops: 0 })
     }
 
@@ -117,6 +117,6 @@ impl<'a> Route<'a> {
     }
 
     fn in_time(&self) -> Result<(), BackendError> {
-        if Instant::now() < self.until { Ok(()) } else { Err(late().as_refusal()) }
+        if Instant::now() < self.until { Ok(()) } else { Err(late().into_refusal()) }
     }
 }

@@ -29,27 +29,39 @@ impl Redis {
 }
 
 impl StoredDenials<'_> {
-    /// Adds denials of subjects. Returns how many of the subjects the server has taken, and why no more.
+    /// Adds denials of subjects, and takes those out of the list that it sends.
+    ///
+    /// Those that were sent do not come back, unless they certainly were not added: sent again, they might count twice.
+    ///
+    /// # Errors
+    ///
+    /// The server does not answer.
     pub(crate) async fn add(
         &self,
         policy: &str,
         period: u64,
-        denials: &[(String, u64)],
-    ) -> (usize, Result<(), BackendError>) {
+        denials: &mut Vec<(String, u64)>,
+    ) -> Result<(), BackendError> {
         let key = reserved_keys::denials(self.prefix, policy, period);
-        let mut taken = 0;
-        for some in denials.chunks(MOST_AT_ONCE) {
-            let mut command = cmd("EVAL");
-            command.arg(lua::DENIED).arg(1).arg(&key).arg(KEPT_MS).arg(MOST);
-            for (subject, denials) in some {
-                command.arg(denials).arg(subject);
+        while !denials.is_empty() {
+            let sent = denials.split_off(denials.len().saturating_sub(MOST_AT_ONCE));
+            if let Err(error) = self.add_at_once(&key, &sent).await {
+                if error.is_refusal() {
+                    denials.extend(sent);
+                }
+                return Err(error);
             }
-            if let Err(error) = self.redis.query::<()>(&key, &command).await {
-                return (taken, Err(error));
-            }
-            taken += some.len();
         }
-        (taken, Ok(()))
+        Ok(())
+    }
+
+    async fn add_at_once(&self, key: &str, denials: &[(String, u64)]) -> Result<(), BackendError> {
+        let mut command = cmd("EVAL");
+        command.arg(lua::DENIED).arg(1).arg(key).arg(KEPT_MS).arg(MOST);
+        for (subject, denials) in denials {
+            command.arg(denials).arg(subject);
+        }
+        self.redis.query(key, &command).await
     }
 
     /// Returns the subjects with their denials.

@@ -13,7 +13,6 @@ use super::address::{Address, Host};
 use super::fault::{Fault, attempt_error};
 use super::findings::Findings;
 use super::real_time;
-
 use crate::error::BackendError;
 
 /// The longest that a sentinel may take to answer.

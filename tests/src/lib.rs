@@ -8,6 +8,7 @@
     reason = "a test that cannot go on panics"
 )]
 
+pub mod bodies;
 pub mod clocked;
 pub mod cluster;
 pub mod example;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 /// What the proxy does with a connection.
@@ -25,6 +25,8 @@ enum Mode {
     CloseAtReply,
     /// The greeting passes; the first script closes the connection before the server sees it.
     CloseAtScript,
+    /// The first script closes the connection, and the server sees it later.
+    HoldScript,
 }
 
 /// A proxy on 127.0.0.1, which ends when dropped.
@@ -41,6 +43,10 @@ struct Shared {
     accepted: AtomicU64,
     /// The mode of the open connections, which is also the first mode of the next one.
     modes: Mutex<watch::Sender<Mode>>,
+    /// How many scripts were held back so far.
+    held: AtomicU64,
+    /// Told when they are delivered.
+    delivered: Notify,
 }
 
 impl Drop for Proxy {
@@ -55,7 +61,9 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let modes = Mutex::new(watch::Sender::new(Mode::Pass));
-        let shared = Arc::new(Shared { port: AtomicU16::new(port), accepted: AtomicU64::new(0), modes });
+        let (accepted, held) = (AtomicU64::new(0), AtomicU64::new(0));
+        let shared = Shared { port: AtomicU16::new(port), accepted, modes, held, delivered: Notify::new() };
+        let shared = Arc::new(shared);
         let listening = tokio::spawn(listen(listener, Arc::clone(&shared)));
         Self { address, shared, listening }
     }
@@ -108,6 +116,22 @@ impl Proxy {
         self.switch(Mode::CloseAtScript, Mode::CloseAtScript);
     }
 
+    /// Holds the next script of each open connection back, and closes the connection; later ones pass.
+    pub fn hold_script(&self) {
+        self.switch(Mode::HoldScript, Mode::Pass);
+    }
+
+    /// Returns how many scripts were held back so far.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        self.shared.held.load(Ordering::Acquire)
+    }
+
+    /// Delivers to the server what was held back.
+    pub fn deliver(&self) {
+        self.shared.delivered.notify_waiters();
+    }
+
     /// Lets everything pass again.
     pub fn pass(&self) {
         self.switch(Mode::Pass, Mode::Pass);
@@ -130,31 +154,52 @@ async fn listen(listener: TcpListener, shared: Arc<Shared>) {
         for socket in [&client, &server] {
             socket.set_nodelay(true).expect("the socket is open");
         }
-        tokio::spawn(relay(client, server, mode));
+        tokio::spawn(relay(client, server, mode, Arc::clone(&shared)));
     }
 }
 
-async fn relay(mut client: TcpStream, mut server: TcpStream, mode: watch::Receiver<Mode>) {
+async fn relay(mut client: TcpStream, mut server: TcpStream, mode: watch::Receiver<Mode>, shared: Arc<Shared>) {
     let (from_client, to_client) = client.split();
     let (from_server, to_server) = server.split();
-    tokio::select! {
-        () = pass_requests(from_client, to_server, mode.clone()) => {}
-        () = pass_replies(from_server, to_client, mode.clone()) => {}
-        () = closed(mode) => {}
+    let held = tokio::select! {
+        held = pass_requests(from_client, to_server, mode.clone()) => held,
+        () = pass_replies(from_server, to_client, mode.clone()) => None,
+        () = closed(mode) => None,
+    };
+    drop(client);
+    if let Some(request) = held {
+        deliver_later(server, &request, &shared).await;
     }
 }
 
-async fn pass_requests(mut client: ReadHalf<'_>, mut server: WriteHalf<'_>, mode: watch::Receiver<Mode>) {
+/// Returns the request that is to be held back, if there is one.
+async fn pass_requests(
+    mut client: ReadHalf<'_>,
+    mut server: WriteHalf<'_>,
+    mode: watch::Receiver<Mode>,
+) -> Option<Vec<u8>> {
     let mut bytes = vec![0; 16 * 1024];
     while let Ok(read @ 1..) = client.read(&mut bytes).await {
         let request = &bytes[..read];
         let mode = *mode.borrow();
-        if mode == Mode::CloseAtScript && is_script(request) {
-            return;
+        match mode {
+            Mode::CloseAtScript if is_script(request) => return None,
+            Mode::HoldScript if is_script(request) => return Some(request.to_vec()),
+            Mode::Swallow => {}
+            _ => server.write_all(request).await.ok()?,
         }
-        if mode != Mode::Swallow && server.write_all(request).await.is_err() {
-            return;
-        }
+    }
+    None
+}
+
+async fn deliver_later(mut server: TcpStream, request: &[u8], shared: &Shared) {
+    // Listens before it is counted, so that no delivery is missed.
+    let delivered = shared.delivered.notified();
+    shared.held.fetch_add(1, Ordering::Release);
+    delivered.await;
+    if server.write_all(request).await.is_ok() {
+        // Once there is an answer, it was executed.
+        let _ = server.read(&mut [0; 1024]).await;
     }
 }
 
@@ -165,7 +210,7 @@ async fn pass_replies(mut server: ReadHalf<'_>, mut client: WriteHalf<'_>, mode:
         if mode == Mode::CloseAtReply {
             return;
         }
-        let passes = matches!(mode, Mode::Pass | Mode::CloseAtScript);
+        let passes = matches!(mode, Mode::Pass | Mode::CloseAtScript | Mode::HoldScript);
         if passes && client.write_all(&bytes[..read]).await.is_err() {
             return;
         }

@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
+use std::future::ready;
 use std::time::Duration;
 
 use tallygate::{Ban, DeniedSubject, Limiter, LimiterBuilder, OnOutage, Policy, Rule, Subject};
 use tallygate_tests::cluster::Cluster;
+use tallygate_tests::log::Log;
+use tallygate_tests::proxy::Proxy;
 use tallygate_tests::server::{Server, patient};
 use tallygate_tests::until::until_found;
 use tokio::time::advance;
@@ -148,6 +151,58 @@ async fn all_processes_add_up_and_each_denial_is_published_once() {
         assert!(denied.iter().all(|one| one.at_most().is_none()));
     }
     assert_eq!(reader.denied_subjects().len(), 0);
+}
+
+#[tokio::test]
+async fn denials_whose_answer_is_lost_are_not_published_again() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port()).await;
+    let limiter = builder().connect(&proxy.url()).await.unwrap();
+    assert_eq!(call(&limiter, &policy("p"), "s", 4).await, 3);
+    proxy.cut_replies();
+    assert!(limiter.publish_denied_subjects().await.is_err());
+
+    until_found("the limiter is connected again", async || limiter.ping().await.is_ok()).await;
+    assert_eq!(call(&limiter, &policy("p"), "s", 2).await, 2);
+    limiter.publish_denied_subjects().await.unwrap();
+    assert_eq!(shown(&limiter.top_denied("p", 10).await.unwrap()), [of("p", "s", 5)]);
+}
+
+#[tokio::test]
+async fn denials_that_were_not_sent_are_published_later_if_a_publication_is_dropped() {
+    let server = Server::start();
+    let limiter = builder().connect(&server.url()).await.unwrap();
+    let policies = ["mail", "sms", "login"];
+    for name in policies {
+        assert_eq!(call(&limiter, &policy(name), "s", 4).await, 3);
+    }
+    tokio::select! {
+        biased;
+        _ = limiter.publish_denied_subjects() => panic!("it waits for an answer"),
+        () = ready(()) => {}
+    }
+    limiter.publish_denied_subjects().await.unwrap();
+    let mut published = Vec::new();
+    for name in policies {
+        published.extend(limiter.top_denied(name, 10).await.unwrap().iter().map(DeniedSubject::denials));
+    }
+    // Of the first one, it is not known.
+    assert!(published.len() >= 2 && published.iter().all(|denials| *denials == 3), "{published:?}");
+}
+
+#[tokio::test]
+async fn in_memory_policies_that_are_too_many_to_count_are_a_warning_once() {
+    let (log, _listening) = Log::listen();
+    let limiter = builder().build_in_memory().unwrap();
+    for number in 0..1_003 {
+        let policy = Policy::builder(format!("p{number}")).rule(Rule::sliding_window(1, HOUR)).build().unwrap();
+        assert_eq!(call(&limiter, &policy, "s", 2).await, 1);
+    }
+    assert_eq!(limiter.denied_subjects().len(), 1_000);
+    let warnings =
+        log.lines().into_iter().filter(|line| line.contains("too many policies to count the denied subjects"));
+    let warnings: Vec<_> = warnings.collect();
+    assert!(warnings.len() == 1 && warnings[0].contains("WARN") && warnings[0].contains("most=1000"), "{warnings:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -237,25 +237,6 @@ async fn a_subject_that_comes_near_a_limit_is_told_once_and_counted_by_policy_an
     assert_eq!(warnings.collect::<Vec<_>>(), [expected]);
 }
 
-#[tokio::test]
-async fn overrides_are_counted_while_they_are_in_force() {
-    let recorder = DebuggingRecorder::new();
-    let snapshots = recorder.snapshotter();
-    let _recording = metrics::set_default_local_recorder(&recorder);
-    let gauge = || {
-        let metrics = snapshots.snapshot().into_vec();
-        let found = metrics.into_iter().find(|(key, ..)| key.key().name() == "tallygate_overrides");
-        found.map(|(.., value)| if let DebugValue::Gauge(overrides) = value { overrides.0 } else { f64::NAN })
-    };
-    let limiter = Limiter::in_memory();
-    let overriding = |name: &str| limiter.override_policy(name).rules([Rule::sliding_window(9, HOUR)]).allow_unknown();
-    overriding("one").set().await.unwrap();
-    overriding("other").set().await.unwrap();
-    let both = gauge().unwrap();
-    // Other tests of this process have some, too.
-    assert!(both >= 2.0, "{both}");
-}
-
 #[rate_limit(name = "annotated", key = "user:{user}", limiter = limiter, rule(count = 1, per = "1h"))]
 async fn annotated(limiter: &Limiter, user: &str) -> Result<(), Rejection> {
     Ok(())

@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tallygate::{DecidedBy, Limiter, LimiterBuilder, Policy, Rejection, Rule, Subject, rate_limit};
 use tallygate_tests::server::{Server, away, patient};
+use tallygate_tests::until::until_found;
 use tokio::task::JoinSet;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -173,4 +174,23 @@ async fn a_listener_that_panics_leaves_no_call_under_way() {
         let decision = limiter.peek(&policy, &subject).await.unwrap();
         assert_eq!((decision.report()[0].remaining(), decision.report()[1].remaining()), (1, 1));
     }
+}
+
+#[tokio::test]
+async fn a_listener_that_panics_leaves_no_lease_in_redis() {
+    let server = Server::start();
+    // After twice the deadline, a call whose answer was not taken is given back.
+    let builder = patient().deadline(Duration::from_secs(1)).on_warning(|_| panic!("as a mistaken listener does"));
+    let limiter = builder.connect(&server.url()).await.unwrap();
+    let rules = [Rule::concurrency(1, HOUR), Rule::sliding_window(5, HOUR)];
+    let policy = Policy::builder("export").rules(rules).warn_at(0.8).build().unwrap();
+    let subject = Subject::of("zoe");
+    let call = AssertUnwindSafe(limiter.check(&policy, &subject).cost(4).into_future());
+    assert!(call.catch_unwind().await.is_err(), "it comes near the limit");
+    let remaining = async || {
+        let decision = limiter.peek(&policy, &subject).await.unwrap();
+        [0, 1].map(|rule| decision.report()[rule].remaining())
+    };
+    until_found("the lease was given back, and the call stays counted", async || remaining().await == [1, 1]).await;
+    assert_eq!(server.ask::<u64>("EXISTS tallygate:export/leases:zoe"), 0);
 }

@@ -33,6 +33,7 @@ pub async fn a_cost_beyond_all_numbers_never_fits(stage: &Stage) {
             panic!("{cost} was admitted")
         };
         assert_eq!(named(&denial), (Some(0), None));
+        assert!(denial.to_string().ends_with(" per 1m; this request alone exceeds it"), "{denial}");
     }
 }
 
@@ -87,6 +88,9 @@ pub async fn a_wait_that_outlasts_a_bucket_is_for_ever(stage: &Stage) {
             panic!("the window is full")
         };
         assert_eq!(named(&denial), (Some(0), wait));
+        // It costs no more than both rules admit at once.
+        let end = if wait.is_some() { "; try again in 10s" } else { "; waiting does not help" };
+        assert!(denial.to_string().ends_with(end), "{denial}");
         stage.pass(Duration::from_micros(10_000_000 - 1)).await;
         assert!(!stage.costly(&policy, &somebody(), 5).await.is_allowed());
         stage.pass(MICROSECOND).await;

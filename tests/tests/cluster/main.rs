@@ -6,6 +6,7 @@ mod masters;
 mod moving;
 mod several;
 mod tags;
+mod under_way;
 
 use tallygate::{Limiter, Subject};
 

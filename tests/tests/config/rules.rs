@@ -1,6 +1,10 @@
 //! What a file changes of the rules of a program.
 
-use tallygate::{Decision, Limiter, Policy, Rejection, Subject, rate_limit};
+use std::sync::Arc;
+
+use tallygate::{Decision, Limiter, Policy, Rejection, RejectionKind, Subject, rate_limit};
+use tallygate_tests::bodies::Bodies;
+use tokio::sync::Semaphore;
 
 use super::{apply, file, hourly, room, subject, try_apply};
 
@@ -42,6 +46,7 @@ every_backend!(
     duplicates_that_are_released_give_way_to_those_of_the_file,
     a_refused_file_changes_nothing,
     a_file_holds_for_its_limiter_alone,
+    calls_under_way_are_limited_as_the_file_says,
 );
 
 async fn a_file_replaces_the_rules_of_a_function(limiter: Limiter) {
@@ -234,4 +239,32 @@ async fn a_file_holds_for_its_limiter_alone(limiter: Limiter) {
     apply(&limiter.clone(), &file("config.alone", "'2 per 1h'"));
     assert_eq!(room(&Limiter::in_memory(), &policy).await, 1);
     assert_eq!(room(&limiter, &policy).await, 2);
+}
+
+async fn calls_under_way_are_limited_as_the_file_says(limiter: Limiter) {
+    #[rate_limit(
+        name = "config.under_way",
+        key = "{user}",
+        concurrency(limit = 1, lease = "30s"),
+        rule(count = 100, per = "1h"),
+        limiter = limiter
+    )]
+    async fn export(limiter: Limiter, user: &str, bodies: Bodies, over: Arc<Semaphore>) -> Result<(), Rejection> {
+        let _running = bodies.begin();
+        over.acquire().await.expect("never closed").forget();
+        Ok(())
+    }
+    let (bodies, over) = (Bodies::new(), Arc::new(Semaphore::new(0)));
+    let call = || tokio::spawn(export(limiter.clone(), "alice", bodies.clone(), Arc::clone(&over)));
+    apply(&limiter, "[policy.'config.under_way']\nkey = '{user}'\nrules = ['3 concurrent lease 10s', '50 per 1h']");
+    let calls = [call(), call(), call()];
+    bodies.until_most(3).await;
+    let rejection = call().await.unwrap().unwrap_err();
+    assert_eq!(rejection.kind(), RejectionKind::Concurrency);
+    assert_eq!(rejection.rule().unwrap().rule().to_string(), "3 concurrent lease 10s");
+    over.add_permits(calls.len());
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+    assert_eq!(bodies.most(), 3);
 }

@@ -79,6 +79,9 @@ async fn each_code_is_understood_over_the_same_connection() {
         (in_script("@user_script: 1: The user executing the script can't run"), Wrong, "give the user the permissions"),
         ("WRONGTYPE Operation against a key".to_owned(), Wrong, "a key with the prefix of the limiter is no tally"),
         (in_script("WRONGTYPE Operation against a key"), Wrong, "a key with the prefix of the limiter is no tally"),
+        ("NOSCRIPT No matching script.".to_owned(), Wrong, "NOSCRIPT No matching script"),
+        ("EXECABORT Transaction discarded because of previous errors.".to_owned(), Wrong, "EXECABORT Transaction"),
+        ("TALLYGATE this script speaks protocol 5, not 4".to_owned(), Wrong, "TALLYGATE this script speaks protocol 5"),
         ("ERR user_script:1: attempt to index a nil value".to_owned(), Wrong, "attempt to index"),
         ("ERR max number of clients reached".to_owned(), Away, "raise `maxclients`"),
         ("NOPROTO unsupported protocol version".to_owned(), Wrong, "has to be Redis 6.2 or later"),
@@ -95,13 +98,17 @@ async fn each_code_is_understood_over_the_same_connection() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_no_primary_is_left_for_the_one_that_the_address_leads_to_by_then() {
-    for line in ["READONLY You can't write against a read only replica.", "MASTERDOWN Link with MASTER is down"] {
+    for (line, words) in [
+        ("READONLY You can't write against a read only replica.", "the url has to lead to the primary"),
+        ("MASTERDOWN Link with MASTER is down", "the url has to lead to the primary"),
+        ("UNBLOCKED force unblock from blocking operation, instance state changed", "UNBLOCKED force unblock"),
+    ] {
         let fake = Fake::start().await;
         let limiter = patient().connect_lazy(&fake.url()).unwrap();
         fake.answer_with("LOADING for the moment");
         assert_fault(&limiter, Away, "LOADING").await;
         fake.answer_with(line);
-        assert_fault(&limiter, Away, "the url has to lead to the primary").await;
+        assert_fault(&limiter, Away, words).await;
         let attempts = async {
             while fake.accepted() < 4 {
                 assert_fault(&limiter, Away, line.split(' ').next().unwrap()).await;

@@ -9,6 +9,7 @@ mod local;
 mod rules;
 mod settings;
 mod shown;
+mod under_way;
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -63,16 +64,16 @@ async fn denied(limiter: &Limiter, policy: &Policy) -> Denial {
     call(limiter, policy).await.into_result().expect_err("the call is denied")
 }
 
-/// How many calls are admitted until one is denied, all by the standby.
+/// How many calls are admitted until one is denied, all by the standby, while those before are under way.
 async fn room(limiter: &Limiter, policy: &Policy) -> u64 {
-    let mut admitted = 0;
+    let mut under_way = Vec::new();
     loop {
         let decision = call(limiter, policy).await;
         assert_eq!(decision.decided_by(), DecidedBy::Standby);
-        if !decision.is_allowed() {
-            return admitted;
+        match decision.into_result() {
+            Ok(permit) => under_way.push(permit),
+            Err(_) => return under_way.len() as u64,
         }
-        admitted += 1;
     }
 }
 

@@ -21,6 +21,7 @@ async fn the_count_of_each_algorithm_is_divided_and_rounded_up() {
             Rule::from_bucket(1, TokenBucket::new(100 * HOUR).with_capacity(10)),
             Rule::from_bucket(1, TokenBucket::new(100 * HOUR).with_capacity(99).with_initial(10)),
             Rule::cron(10, daily.clone()),
+            Rule::concurrency(10, HOUR),
         ] {
             let text = rule.to_string();
             assert_eq!(room(&one_of(processes), &policy(rule)).await, expected, "{text}, one of {processes}");

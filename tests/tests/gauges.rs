@@ -1,0 +1,76 @@
+//! What is so many at the moment: overrides, and calls under way.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+
+use std::time::Duration;
+
+use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
+use tallygate::{DecidedBy, Limiter, Policy, Rule, Subject};
+use tallygate_tests::server::{Server, away};
+use tallygate_tests::until::until_found;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// The labels of a gauge, and how much it has changed since the snapshot before; `None` if it was never set.
+fn gauge(snapshots: &Snapshotter, name: &str) -> Option<(String, f64)> {
+    let metrics = snapshots.snapshot().into_vec();
+    let (key, .., value) = metrics.into_iter().find(|(key, ..)| key.key().name() == name)?;
+    let DebugValue::Gauge(value) = value else { return None };
+    let labels: Vec<_> = key.key().labels().map(|label| format!("{}={}", label.key(), label.value())).collect();
+    Some((labels.join(" "), value.0))
+}
+
+#[tokio::test]
+async fn overrides_are_counted_while_they_are_in_force() {
+    let recorder = DebuggingRecorder::new();
+    let snapshots = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let limiter = Limiter::in_memory();
+    let overriding = |name: &str| limiter.override_policy(name).rules([Rule::sliding_window(9, HOUR)]).allow_unknown();
+    overriding("one").set().await.unwrap();
+    overriding("other").set().await.unwrap();
+    let (_, both) = gauge(&snapshots, "tallygate_overrides").unwrap();
+    // Other tests of this process have some, too.
+    assert!(both >= 2.0, "{both}");
+}
+
+#[tokio::test]
+async fn a_call_under_way_is_counted_until_its_permit_is_dropped() {
+    let server = Server::start();
+    for (limiter, decided_by) in [
+        (Limiter::in_memory(), DecidedBy::Backend),
+        (away(|builder| builder), DecidedBy::Standby),
+        (server.limiter().await, DecidedBy::Backend),
+    ] {
+        let recorder = DebuggingRecorder::new();
+        let snapshots = recorder.snapshotter();
+        let _recording = metrics::set_default_local_recorder(&recorder);
+        let policy = Policy::builder("under_way").rule(Rule::concurrency(2, HOUR)).build().unwrap();
+        let subject = Subject::of("zoe");
+        let decide = async || limiter.check(&policy, &subject).await.unwrap().into_result();
+        let mut under_way = 0.0;
+        let mut assert_under_way = |expected: f64| {
+            let (labels, change) = gauge(&snapshots, "tallygate_concurrent_calls").expect("it is set");
+            under_way += change;
+            assert_eq!((labels.as_str(), under_way), ("policy=under_way", expected));
+        };
+        let first = decide().await.unwrap();
+        assert_eq!(first.decided_by(), decided_by);
+        assert_under_way(1.0);
+        let second = decide().await.unwrap();
+        assert_under_way(2.0);
+        // Neither a denial nor a peek holds a lease.
+        decide().await.unwrap_err();
+        drop(limiter.peek(&policy, &subject).await.unwrap());
+        assert_under_way(2.0);
+        drop(first);
+        assert_under_way(1.0);
+        drop(second);
+        assert_under_way(0.0);
+        until_found("the leases were given back", async || {
+            limiter.peek(&policy, &subject).await.unwrap().report()[0].remaining() == 2
+        })
+        .await;
+        assert_under_way(0.0);
+    }
+}

@@ -14,14 +14,18 @@ local most = ARGV[2] + 0
 local field = ARGV[3]
 local text = ARGV[4]
 
--- Nobody has to hear of these: they are in force nowhere.
+local removed = 0
 for at = 5, #ARGV, 2 do
-  if call('HGET', hash, ARGV[at]) == ARGV[at + 1] then call('HDEL', hash, ARGV[at]) end
+  if call('HGET', hash, ARGV[at]) == ARGV[at + 1] then removed = removed + call('HDEL', hash, ARGV[at]) end
 end
 
 -- Here and not in the process that asks: several may ask at the same time.
 local number = call('HLEN', hash) - (call('HGET', hash, '!version') and 1 or 0)
-if text ~= '' and number >= most and not call('HGET', hash, field) then return -1 end
+if text ~= '' and number >= most and not call('HGET', hash, field) then
+  -- What has expired is in force nowhere, but the others may have been too many beside it for any process to adopt.
+  if removed > 0 then call('HSET', hash, '!version', version) end
+  return -1
+end
 
 -- First, as it may be refused: without a new version no process would adopt the change.
 call('HSET', hash, '!version', version)

@@ -20,8 +20,6 @@ fn rule((replaces, rule): (Option<&RuleId>, &Rule)) -> Value {
     let replaces = replaces.map(|id| match id {
         RuleId::Name(name) => json!(name),
         RuleId::Position(position) => json!(position),
-        // All crates have the same version, so there is no other.
-        _ => json!(null),
     });
     json!({ "replaces": replaces, "rule": rule.to_string() })
 }

@@ -189,7 +189,7 @@ mod validate;
 /// # Waiting
 ///
 /// With `wait`, a denied call waits in a queue until it is admitted. It is rejected as soon as it is certain that this
-/// takes longer. Callers of one process and one subject are admitted in the order in which they came. Waiting needs a tokio
+/// takes longer. Callers of one process and the same subjects are admitted in the order in which they came. Waiting needs a tokio
 /// runtime with time enabled. A call that is dropped while it waits counts nothing.
 ///
 /// # Refunds

@@ -11,7 +11,6 @@ use crate::validate::{Binding, Checks, ZeroCounts};
 
 /// Identifies a rule of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum RuleId {
     /// By its name.
     Name(String),

@@ -58,7 +58,7 @@ pub(crate) use self::decisions::{Standing, Wait};
 pub(crate) use self::placeholder::{push, push_filtered, show};
 pub use self::scope::{carry, scope};
 #[cfg(feature = "web")]
-pub(crate) use self::scope::{collects_reports, enter, message_of, record_decision, record_recount};
+pub(crate) use self::scope::{collects_reports, enter, is_within_request, message_of, record_decision, record_recount};
 #[cfg(feature = "web")]
 pub(crate) use self::template::Template;
 pub use self::values::Context;

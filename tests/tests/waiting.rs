@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tallygate::{Ban, Decision, Limiter, Policy, RejectionKind, Rule, Subject};
+use tallygate::{Decision, Limiter, Policy, Rule, Subject};
 use tallygate_tests::server::Server;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, advance, sleep, timeout};
@@ -115,33 +115,6 @@ async fn a_caller_is_denied_at_its_deadline_while_it_is_queued() {
     assert_eq!(answers, [(true, 0), (true, 10), (false, 3)]);
 }
 
-/// Calls ten times, under a policy that bans after two denials. Each call but the first is denied, waits and is admitted.
-async fn wait_for_each_call(limiter: &Limiter, per: Duration) -> Policy {
-    let ban = Ban::new(2, 3_600 * SECOND, 3_600 * SECOND);
-    let policy = Policy::builder("patient").rule(Rule::sliding_window(1, per)).ban(ban).build().unwrap();
-    for _ in 0..10 {
-        let decision = limiter.check(&policy, &subject()).wait(30 * SECOND).await.unwrap();
-        assert!(decision.is_allowed(), "{decision:?}");
-    }
-    policy
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_denial_that_is_retried_while_waiting_does_not_count_towards_a_ban_and_the_last_one_does() {
-    let limiter = Limiter::in_memory();
-    let policy = wait_for_each_call(&limiter, SECOND).await;
-    for kind in [RejectionKind::Limited, RejectionKind::Limited, RejectionKind::Banned] {
-        let denied = limiter.check(&policy, &subject()).wait(SECOND / 2).await.unwrap().into_result().unwrap_err();
-        assert_eq!(denied.kind(), kind);
-    }
-}
-
-#[tokio::test]
-async fn a_denial_by_redis_that_is_retried_while_waiting_does_not_count_towards_a_ban() {
-    let server = Server::start();
-    wait_for_each_call(&server.limiter().await, SECOND / 20).await;
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_caller_with_room_does_not_wait_behind_one_whose_other_subject_has_none() {
     let limiter = Limiter::in_memory();
@@ -164,25 +137,6 @@ async fn a_caller_with_room_does_not_wait_behind_one_whose_other_subject_has_non
     assert_eq!(came.elapsed(), Duration::ZERO);
     assert!(waiting.await.unwrap());
     assert_eq!(came.elapsed(), 9 * SECOND);
-}
-
-/// Two processes wait for the same subject: whoever is slower is denied, retries, and is no more banned for it than before.
-#[tokio::test]
-async fn waiters_of_several_processes_do_not_ban_each_other() {
-    let server = Server::start();
-    let ban = Ban::new(2, 3_600 * SECOND, 3_600 * SECOND);
-    let policy = Policy::builder("raced").rule(Rule::sliding_window(1, SECOND / 50)).ban(ban).build().unwrap();
-    let mut callers = JoinSet::new();
-    for _process in 0..8 {
-        let (limiter, policy) = (server.limiter().await, policy.clone());
-        callers.spawn(async move {
-            for _ in 0..10 {
-                let decision = limiter.check(&policy, &subject()).wait(60 * SECOND).await.unwrap();
-                assert!(decision.is_allowed(), "{decision:?}");
-            }
-        });
-    }
-    callers.join_all().await;
 }
 
 #[tokio::test(start_paused = true)]

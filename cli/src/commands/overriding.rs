@@ -166,7 +166,7 @@ impl Override {
     }
 }
 
-/// A change that the server has not answered may have been made. One that it has refused has not.
+/// A change that the server has not answered may have been made. Of one that it has refused, the error says so if it was.
 fn unanswered(error: Error) -> Failure {
     let failure = Failure::from(error);
     if failure.exit() == Exit::Away { failure.amid_changes() } else { failure }

@@ -48,7 +48,7 @@ Examples:
   tallygate peek sms.send --subject sms:13800000000 --json
   tallygate peek sms.send 13800000000 --watch
 
-The exit code is 0 if the call would be admitted, and 1 if not.";
+The exit code is 0 if the call would be admitted, and 1 if not, or if only its own counts can tell.";
 
 impl Peek {
     pub(crate) async fn run(&self, connection: &Connection, is_json: bool) -> Result<Answer, Failure> {
@@ -80,7 +80,7 @@ impl Peek {
         };
         let overrides: Vec<_> = overrides.iter().filter(is_meant).collect();
         let standing = Standing { listed, subjects: &subjects, decision: &decision, overrides: &overrides };
-        let exit = if standing.admitted() == Some(false) { Exit::No } else { Exit::Done };
+        let exit = if standing.admitted() == Some(true) { Exit::Done } else { Exit::No };
         Ok(Answer::done(standing.text(), standing.json()).with_exit(exit))
     }
 

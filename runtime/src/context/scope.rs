@@ -85,6 +85,12 @@ pub(super) fn read<T>(name: &str, read: impl FnOnce(&str) -> T) -> Option<T> {
     CURRENT.try_with(|context| context.as_ref()?.get(name).map(read)).ok().flatten()
 }
 
+/// Returns whether this is called in a context that was made for a request.
+#[cfg(feature = "web")]
+pub(crate) fn is_within_request() -> bool {
+    CURRENT.try_with(|context| context.as_ref().is_some_and(|context| context.maker().is_some())).unwrap_or(false)
+}
+
 /// Returns whether the decisions are collected that are made where this is called, and reports on all rules with them.
 #[cfg(feature = "web")]
 pub(crate) fn collects_reports() -> bool {

@@ -178,7 +178,7 @@ impl<'a> Check<'a> {
 
     /// Waits up to that long for admission. The decision is a denial only if the call cannot be admitted by then.
     ///
-    /// Callers that wait for one subject in one process are admitted in the order in which they came, and ask no more
+    /// Callers that wait for the same subjects in one process are admitted in the order in which they came, and ask no more
     /// often than [`Denial::retry_after`](crate::Denial::retry_after) allows. A denial whose `retry_after` ends later than
     /// the wait is returned at once. Where calls under way have to be over, that is no more than a bound, and the first of
     /// these callers asks when one is over, and each half a second. A caller that is dropped while it waits has counted

@@ -18,6 +18,7 @@ use foldhash::quality::RandomState;
 
 pub use self::listed::DeniedSubject;
 use self::sketch::{Sketch, SubjectId};
+use crate::observe::log;
 
 /// The most policies whose denials are counted: they may be built with a name for each call.
 const MOST_POLICIES: usize = 1_000;
@@ -66,13 +67,7 @@ impl DeniedSubjects {
             return lock(sketch).count(id, &self.seed);
         }
         drop(known);
-        self.too_many.call_once(|| {
-            tracing::warn!(
-                most = MOST_POLICIES,
-                "there are too many policies to count the denied subjects of all of them; those of later ones are left \
-                 out, and decisions do not depend on it"
-            );
-        });
+        self.too_many.call_once(|| log::too_many_policies_of_denials(MOST_POLICIES));
     }
 
     /// Visits the sketch of that policy, if there is one.

@@ -53,6 +53,17 @@ pub(crate) fn layer_inside_limit() {
     );
 }
 
+/// Reports a limit of requests that can decide none: a mistake in the program, of which nobody else says anything in shadow.
+#[cfg(feature = "web")]
+pub(crate) fn limit_lacks_key(policy: &str, label: &str) {
+    error!(
+        target: TARGET,
+        policy,
+        label,
+        "`web::limit` can decide no request, as it has no key for a subject of its policy; add `.subject(\"{label}\", …)?`"
+    );
+}
+
 /// Reports a denial. A client chooses how often this happens, so the level stays low.
 pub(crate) fn denied(policy: &str, kind: &str, rule: Option<usize>, decided_by: &str) {
     debug!(target: TARGET, policy, rule, %kind, %decided_by, "denied");
@@ -153,6 +164,16 @@ pub(crate) fn description_too_long(policy: &str) {
 #[cfg(feature = "redis")]
 pub(crate) fn denied_not_published(error: &BackendError) {
     debug!(target: TARGET, %error, "denied subjects could not be published");
+}
+
+/// Reports that there are more policies than those whose denied subjects are counted.
+pub(crate) fn too_many_policies_of_denials(most: usize) {
+    warn!(
+        target: TARGET,
+        most,
+        "there are too many policies to count the denied subjects of all of them; those of later ones are left out, and \
+         decisions do not depend on it"
+    );
 }
 
 /// Reports that the overrides are too many to be read.

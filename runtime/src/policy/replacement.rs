@@ -38,8 +38,6 @@ impl Policy {
         let is_meant = |position: usize, rule: &Rule| match id {
             RuleId::Name(name) => rule.name() == Some(name),
             RuleId::Position(own) => self.replaced(position) == Some(*own),
-            // All crates have the same version, so there is no other.
-            _ => false,
         };
         self.rules_on(label).find(|&(position, rule)| is_meant(position, rule)).map(|(position, _)| position)
     }

@@ -161,7 +161,8 @@ impl Limit {
         Ok(self.set(|settings| settings.exemptions.exempt_paths(paths)))
     }
 
-    /// Exempts requests of the clients in these networks, like `10.0.0.0/8` or `192.0.2.7`.
+    /// Exempts requests of the clients in these networks, like `10.0.0.0/8` or `192.0.2.7`. Where no layer but an application's
+    /// own context says who the client is, none is exempt.
     ///
     /// # Errors
     ///

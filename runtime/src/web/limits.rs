@@ -16,7 +16,7 @@ use crate::limiter::Limiter;
 ///
 /// Each request is limited by the first policy of the file that matches its path and its method, and by no other; one that
 /// none matches is left alone. The path is that of the request as the router sees it in which the layer stands. `OPTIONS`
-/// requests are matched only by policies whose `methods` list them. Everything else is as with [`limit`](super::limit).
+/// requests are matched only by policies whose `methods` list them, and `GET` includes `HEAD`. Everything else is as with [`limit`](super::limit).
 ///
 /// When the limiter applies another file, the next request goes by that.
 ///

@@ -63,8 +63,8 @@ fn scope(policy: &Policy, label: &str) -> String {
 
 fn banned(policy: &Policy, ban: Ban) -> String {
     let banned = match policy.key() {
-        Some("") => "all calls are banned".to_owned(),
-        Some(key) => format!("`{key}` is banned"),
+        Some(key) if key.contains('{') => format!("`{key}` is banned"),
+        Some(_) => "all calls are banned".to_owned(),
         None => "the subject is banned".to_owned(),
     };
     let [within, duration] = [ban.within(), ban.duration()].map(format_duration);

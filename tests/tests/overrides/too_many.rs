@@ -106,8 +106,15 @@ async fn the_script_refuses_what_there_is_no_room_for_and_changes_nothing() {
     assert_eq!(server.ask::<String>("HGET tallygate:!overrides !version"), "v2", "nobody has to read them again");
     assert_eq!(change(&["v4", "2", "b", "2 per 1h"]), 1, "what is there may be replaced");
     assert_eq!(change(&["v5", "2", "c", "1 per 1h", "b", "2 per 1h"]), 0, "what has expired makes room");
-    assert_eq!(change(&["v6", "2", "a", ""]), 1);
+    server.ask::<()>("HSET tallygate:!overrides x expired");
+    assert_eq!(change(&["v6", "2", "d", "1 per 1h", "x", "expired"]), -1);
+    assert_eq!(
+        server.ask::<String>("HGET tallygate:!overrides !version"),
+        "v6",
+        "the others are not too many any more"
+    );
+    assert_eq!(change(&["v7", "2", "a", ""]), 1);
     server.ask::<()>("HDEL tallygate:!overrides !version");
-    assert_eq!(change(&["v7", "1", "a", "1 per 1h"]), -1, "the version is not counted, be it there or not");
-    assert_eq!(change(&["v7", "2", "a", "1 per 1h"]), 0);
+    assert_eq!(change(&["v8", "1", "a", "1 per 1h"]), -1, "the version is not counted, be it there or not");
+    assert_eq!(change(&["v8", "2", "a", "1 per 1h"]), 0);
 }

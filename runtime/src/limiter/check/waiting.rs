@@ -70,8 +70,12 @@ impl Check<'_> {
         if let Some(retry) = self.retry(&decision, deadline_us).await? {
             return Ok(ControlFlow::Continue(retry));
         }
-        // One that is not is the answer, so it counts.
-        Ok(ControlFlow::Break(if counts && !decision.is_allowed() { self.decide().await? } else { decision }))
+        if !counts || decision.is_allowed() {
+            return Ok(ControlFlow::Break(decision));
+        }
+        // One that is not is the answer, so it is asked for once more, and counts. Meanwhile there may be room again.
+        let answer = self.decide().await?;
+        Ok(self.retry(&answer, deadline_us).await?.map_or(ControlFlow::Break(answer), ControlFlow::Continue))
     }
 
     /// When a denied call is tried again, if it may be admitted by the deadline.

@@ -78,7 +78,7 @@ impl Limiter {
 
     /// Publishes now what this process has counted of [denied subjects](crate::LimiterBuilder::denied_subjects), as it does
     /// about ten seconds after a denial: for the end of a program. In memory, there is nothing to do. Dropped before it is
-    /// over, it leaves what was not sent for the next time.
+    /// over, it leaves the rest for the next time, but for up to 250 subjects that it was about to send.
     ///
     /// # Errors
     ///

@@ -131,8 +131,6 @@ fn in_words(id: &RuleId) -> String {
     match id {
         RuleId::Name(name) => format!("rule `{name}`"),
         RuleId::Position(position) => format!("rule {position}"),
-        // All crates have the same version, so there is no other.
-        _ => "a rule".to_owned(),
     }
 }
 

@@ -143,7 +143,9 @@ impl Core {
         let was_there = changed.ok_or_else(too_many)?;
         self.adopt_overrides(redis).await?;
         match self.overrides.too_long() {
-            Some(reason) => Err(Error::new(format!("the change is stored, but no process adopts it: {reason}"))),
+            Some(reason) => {
+                Err(BackendError::new(format!("the change is stored, but no process adopts it: {reason}")).into())
+            }
             None => Ok(was_there && !was_expired),
         }
     }

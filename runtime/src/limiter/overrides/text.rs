@@ -99,8 +99,6 @@ pub(super) fn selector(id: &RuleId) -> String {
         RuleId::Position(position) => position.to_string(),
         RuleId::Name(name) if is_bare(name) && !is_number(name) => name.clone(),
         RuleId::Name(name) => format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\"")),
-        // All crates have the same version, so there is no other. No rule has an empty name.
-        _ => "\"\"".to_owned(),
     }
 }
 

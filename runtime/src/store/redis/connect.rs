@@ -111,13 +111,13 @@ impl Connector {
 
     /// Replaces the connection where the error says that it is broken, or that its server is no primary.
     fn blame(&self, link: &Link, error: &RedisError) -> BackendError {
-        let (fault, reason) = (Fault::of(error), fault::answer_error(error));
-        if fault.spoils_connection() {
+        let reason = fault::answer_error(error);
+        if Fault::of(error).spoils_connection() {
             self.keeper.lose(link, reason.clone(), Loss::Closed);
         } else {
             self.record_answer(link);
         }
-        if fault.is_refusal() { reason.into_refusal() } else { reason }
+        reason
     }
 
     fn record_answer(&self, link: &Link) {

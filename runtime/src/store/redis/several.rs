@@ -53,7 +53,8 @@ impl Cluster {
     ) -> Answered {
         let options = CallOptions { peek: true, ..request.options };
         let peeked = self.ask_parts(Request { options, ..request }, until).await;
-        let peeked: Vec<_> = peeked.into_iter().collect::<Result<_, _>>()?;
+        // A peek takes nothing.
+        let peeked: Vec<_> = peeked.into_iter().collect::<Result<_, _>>().map_err(BackendError::into_refusal)?;
         let peek = combine(request.policy, &peeked);
         let is_counted = match peek.outcome {
             Outcome::Admitted => request.options.cost > 0,

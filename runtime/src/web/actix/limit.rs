@@ -12,7 +12,7 @@ use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
 
 use super::middleware::answer_within;
 use super::response;
-use crate::context::Context;
+use crate::context;
 use crate::web::limit::gate::Gate;
 use crate::web::limit::{Held, Limit, LimitService};
 #[cfg(feature = "config")]
@@ -72,7 +72,7 @@ where
         let gate = Arc::clone(self.gate());
         Box::pin(async move {
             // Only now, as the future may be polled in another context than it is made in.
-            if Context::current().is_some_and(|around| around.maker().is_some()) {
+            if context::is_within_request() {
                 return answer(&*inner, &*gate, request).await;
             }
             answer_within(gate.layer().settings(), request, |request| answer(&*inner, &*gate, request)).await

@@ -7,6 +7,7 @@ use tallygate_rules::nearest;
 
 use crate::context::Template;
 use crate::error::Error;
+use crate::observe::log;
 use crate::policy::Policy;
 
 /// Whether it was reported that a limit lacks a key.
@@ -23,12 +24,7 @@ impl LackOfKeys {
     pub(super) fn report_once(&self, policy: &Policy, subjects: &[(String, Template)]) {
         self.0.call_once(|| {
             if let Some(label) = left_out(policy, subjects) {
-                tracing::error!(
-                    policy = policy.name(),
-                    label,
-                    "`web::limit` can decide no request, as it has no key for a subject of its policy; add \
-                     `.subject(\"{label}\", …)?`"
-                );
+                log::limit_lacks_key(policy.name(), label);
             }
         });
     }

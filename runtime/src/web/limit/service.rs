@@ -16,7 +16,7 @@ use tower_service::Service;
 use super::Limit;
 use super::gate::Gate;
 use super::held::Held;
-use crate::context::Context;
+use crate::context;
 use crate::decision::Rejection;
 use crate::web::layer::answer_within;
 use crate::web::parts::Parts;
@@ -78,7 +78,7 @@ where
         let limited = Limited { inner: mem::replace(&mut self.inner, clone), gate: Arc::clone(&self.gate) };
         Box::pin(async move {
             // Only now, as the future may be polled in another context than it is made in.
-            if Context::current().is_some_and(|around| around.maker().is_some()) {
+            if context::is_within_request() {
                 return limited.answer(request).await;
             }
             let layer = limited.gate.layer().settings().clone();

@@ -14,7 +14,8 @@ use crate::store::redis::tls;
 /// Explains what a server answered, or why it did not.
 pub(in crate::store::redis) fn answer_error(error: &RedisError) -> BackendError {
     let (kind, text) = explain(error);
-    backend_error(kind, format!("redis: {text}"), error)
+    let explained = backend_error(kind, format!("redis: {text}"), error);
+    if Fault::of(error).is_refusal() { explained.into_refusal() } else { explained }
 }
 
 /// Explains why an attempt to connect failed.

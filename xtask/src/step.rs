@@ -42,10 +42,19 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
     env::split_paths(&path).chain(usual).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// Returns a command of the cargo that runs this program, written as in a shell.
+/// What cargo tells a program about its own package. The build scripts of some packages are run again where it differs.
+const OF_THIS_PROGRAM: [&str; 2] = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+
+/// Returns a command of the cargo that runs this program, written as in a shell. It knows no more than one from a shell, so
+/// that whatever builds next to it builds nothing twice.
 pub(crate) fn cargo(words: &str) -> Command {
     let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = Command::new(cargo);
+    for (variable, _) in env::vars_os() {
+        if OF_THIS_PROGRAM.iter().any(|prefix| variable.to_string_lossy().starts_with(prefix)) {
+            command.env_remove(variable);
+        }
+    }
     command.args(words.split_whitespace()).current_dir(root());
     command
 }

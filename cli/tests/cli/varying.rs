@@ -28,11 +28,11 @@ async fn nobody_is_denied_by_a_count_that_each_call_gives() {
     let console = seeded.console();
     calls(&console, &plan(Rule::sliding_window(1, HOUR), []), "alice", 3).await;
     let words = "undecided\nthis leaves out rule 0, as its count is the call's\n";
-    let printed = console.run("peek plan alice").expect(0);
+    let printed = console.run("peek plan alice").expect(1);
     assert!(printed.out.starts_with(&format!("{words}0   n per 1h   3 used   resets in ")), "{printed:?}");
-    let printed = console.run("peek plan bob").expect(0);
+    let printed = console.run("peek plan bob").expect(1);
     assert_eq!(printed.out, format!("{words}0   n per 1h   0 used   unused\n"));
-    let json = console.run("peek plan alice --json").expect(0).json();
+    let json = console.run("peek plan alice --json").expect(1).json();
     assert!(json["admitted"].is_null() && json["denied"].is_null(), "{json}");
     let rule = &json["rules"][0];
     assert_eq!((&rule["rule"], &rule["used"]), (&"n per 1h".into(), &3.into()));
@@ -100,9 +100,9 @@ async fn calls_under_way_are_counted_where_each_call_gives_their_limit() {
     let seeded = Seeded::start().await;
     let console = seeded.console();
     let permits = calls(&console, &plan(Rule::concurrency(1, HOUR), []), "acme", 2).await;
-    let printed = console.run("peek plan acme").expect(0);
+    let printed = console.run("peek plan acme").expect(1);
     assert!(printed.out.contains("0   n concurrent lease 1h   2 under way   leases end in "), "{printed:?}");
-    assert_eq!(console.run("peek plan acme --json").expect(0).json()["rules"][0]["under_way"], 2);
+    assert_eq!(console.run("peek plan acme --json").expect(1).json()["rules"][0]["under_way"], 2);
     assert_eq!(console.run("top plan").expect(0).out, "acme   2 of n under way\n1 of 1 subject\n");
     drop(permits);
 }
@@ -121,7 +121,7 @@ async fn a_ban_denies_where_each_call_gives_the_counts() {
     assert!(printed.out.starts_with("alice   1 of n per 1h   denied for "), "{printed:?}");
     console.run("unban plan alice --yes").expect(0);
     console.run("reset plan alice --yes").expect(0);
-    assert!(console.run("peek plan alice").expect(0).out.ends_with("0   n per 1h   0 used   unused\n"));
+    assert!(console.run("peek plan alice").expect(1).out.ends_with("0   n per 1h   0 used   unused\n"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

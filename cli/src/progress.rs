@@ -33,7 +33,7 @@ impl Progress {
         Self { shown, items, done: 0, share: None, is_visible: false }
     }
 
-    /// Counts an item. How much of the way is done is asked for now and then.
+    /// Counts an item. For each so many, it asks how much of the way is done.
     pub(crate) fn count(&mut self, share: impl FnOnce() -> Option<f64>) {
         self.done += 1;
         if self.done.is_multiple_of(STEP) {

@@ -22,12 +22,10 @@ mod wait_queue;
 mod warnings;
 
 use std::fmt;
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
 use once_cell::sync::{Lazy, OnceCell};
-use tallygate_rules::OnOutage;
 
 #[cfg(feature = "config")]
 pub use self::applied::Applied;
@@ -38,16 +36,15 @@ pub(crate) use self::check::Decided;
 #[cfg(feature = "simulation")]
 pub(crate) use self::check::plain_decision;
 pub use self::check::{Check, Deciding};
-use self::core::{Core, Settings};
+use self::core::Core;
 pub use self::denied::DeniedSubject;
 pub use self::overrides::{Override, OverrideBuilder};
-use crate::clock::Clock;
 #[cfg(feature = "testing")]
 use crate::context::Context;
 use crate::error::{BackendError, Error};
 #[cfg(feature = "admin")]
 use crate::store::Redis;
-use crate::store::{Memory, Store};
+use crate::store::Store;
 use crate::subject::filters::Secret;
 
 /// The prefix of all keys when none is set.
@@ -82,28 +79,6 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// Returns a limiter whose tallies are in this process, and nowhere else.
-    ///
-    /// Its clock is tokio's: a test that pauses time can advance it past a window instead of sleeping. To start at another
-    /// time than now, build the limiter with a clock of the module `testing`, a feature of this crate.
-    pub fn in_memory() -> Self {
-        let clock = Clock::tokio();
-        let memory = Memory::new(clock.clone(), DEFAULT_MAX_SUBJECTS);
-        Self::new(Core::new(Settings {
-            prefix: DEFAULT_PREFIX.to_owned(),
-            secret: Secret::public(),
-            store: Store::Memory(memory),
-            clock,
-            denial_cache: Duration::ZERO,
-            on_outage: OnOutage::Deny,
-            processes: NonZeroU64::MIN,
-            max_subjects: DEFAULT_MAX_SUBJECTS,
-            on_warning: None,
-            registry: false,
-            denied_subjects: 0,
-        }))
-    }
-
     /// Makes this the limiter of every annotated function that does not choose one by `limiter = …`.
     ///
     /// # Errors

@@ -49,7 +49,7 @@ fn check(path: &str) -> Result<(), String> {
     }
     if start.contains(['*', '?', '#', '{', '}']) {
         return Err(format!(
-            "the path `{path}` is not a path; write one as clients send it, like `/login`, or `/users/*` for all that \
+            "the path `{path}` is not a path; write one like `/login`, or `/users/*` for all that \
              begin with `/users/`"
         ));
     }

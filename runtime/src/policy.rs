@@ -4,6 +4,7 @@ mod builder;
 #[cfg(feature = "redis")]
 mod description;
 mod layout;
+mod positions;
 #[cfg(feature = "redis")]
 mod registration;
 pub(crate) mod registry;
@@ -226,15 +227,6 @@ impl Policy {
     #[inline]
     pub(crate) fn groups(&self) -> &[RuleGroup] {
         &self.inner.groups
-    }
-
-    /// The position of the rule at that place of the groups' rules, one group after the other.
-    pub(crate) fn position(&self, place: usize) -> usize {
-        if self.inner.groups.len() == 1 {
-            return place;
-        }
-        let positions = self.inner.groups.iter().flat_map(|group| group.positions.iter());
-        positions.copied().nth(place).unwrap_or(place)
     }
 }
 

@@ -73,11 +73,17 @@ impl Calls {
             let call = tokio::spawn(async move {
                 match number % 5 {
                     0 => _ = timeout(Duration::from_micros(fastrand::u64(0..5_000)), calls.run(number)).await,
-                    _ => _ = calls.run(number).await,
+                    _ => {
+                        if let Err(Failed::Denied(rejection)) = calls.run(number).await {
+                            panic!("a call that waits long enough is admitted: {rejection}");
+                        }
+                    }
                 }
             });
-            // Some panic.
-            let _ = call.await;
+            // The bodies that panic do so without a message.
+            if let Err(error) = call.await {
+                assert!(error.is_panic() && number % 7 == 1, "{error}");
+            }
         }
     }
 

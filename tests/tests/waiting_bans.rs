@@ -41,7 +41,7 @@ async fn a_denial_by_redis_that_is_retried_while_waiting_does_not_count_towards_
     wait_for_each_call(&server.limiter().await, SECOND / 20).await;
 }
 
-/// Two processes wait for the same subject: whoever is slower is denied, retries, and is no more banned for it than before.
+/// Eight processes wait for the same subject. Who is slower is denied and tries again; that never leads to a ban.
 #[tokio::test]
 async fn waiters_of_several_processes_do_not_ban_each_other() {
     let server = Server::start();

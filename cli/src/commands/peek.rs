@@ -48,7 +48,7 @@ Examples:
   tallygate peek sms.send --subject sms:13800000000 --json
   tallygate peek sms.send 13800000000 --watch
 
-The exit code is 0 if the call would be admitted, and 1 if not, or if only its own counts can tell.";
+The exit code is 0 if the call would be admitted, and 1 if not, or if that depends on counts that each call gives.";
 
 impl Peek {
     pub(crate) async fn run(&self, connection: &Connection, is_json: bool) -> Result<Answer, Failure> {

@@ -24,7 +24,7 @@ pub(crate) struct Charge {
 impl Charge {
     /// The subject that the rule at this position counts, if that is of this part of the call.
     pub(crate) fn subject_of(&self, position: usize, part: Option<usize>) -> Option<&SubjectKey> {
-        let group = self.policy.groups().iter().position(|group| group.positions.contains(&position))?;
+        let group = self.policy.group_of(position)?;
         self.subjects.get(group).filter(|_| part.is_none_or(|part| part == group))
     }
 }

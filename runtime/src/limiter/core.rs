@@ -1,11 +1,7 @@
 //! What the clones of a limiter share.
 
-use std::num::NonZeroU64;
 #[cfg(feature = "redis")]
 use std::sync::atomic::AtomicUsize;
-use std::time::Duration;
-
-use tallygate_rules::OnOutage;
 
 #[cfg(feature = "redis")]
 use super::denial_cache::DenialCache;
@@ -17,7 +13,7 @@ use super::overrides::Overrides;
 use super::registrations::Registrations;
 use super::releases::Releases;
 use super::wait_queue::WaitQueues;
-use super::warnings::{OnWarning, Warnings};
+use super::warnings::Warnings;
 use crate::clock::Clock;
 #[cfg(feature = "web")]
 use crate::context;
@@ -41,7 +37,7 @@ pub(crate) struct Core {
     pub(super) denied_subjects: Option<DeniedSubjects>,
     /// `None` where denials are not cached.
     #[cfg(feature = "redis")]
-    denial_cache: Option<DenialCache>,
+    pub(super) denial_cache: Option<DenialCache>,
     #[cfg(feature = "redis")]
     pub(super) outage: Outage,
     /// How many calls are being given back whose answers did not come.
@@ -51,59 +47,7 @@ pub(crate) struct Core {
     pub(super) registrations: Registrations,
 }
 
-/// The settings of a limiter, as they were checked.
-pub(super) struct Settings {
-    pub(super) prefix: String,
-    pub(super) secret: Secret,
-    pub(super) store: Store,
-    pub(super) clock: Clock,
-    pub(super) denial_cache: Duration,
-    pub(super) on_outage: OnOutage,
-    pub(super) processes: NonZeroU64,
-    pub(super) max_subjects: usize,
-    pub(super) on_warning: Option<OnWarning>,
-    /// Whether policies are registered.
-    pub(super) registry: bool,
-    pub(super) denied_subjects: usize,
-}
-
 impl Core {
-    #[cfg_attr(not(feature = "redis"), allow(unused_variables, reason = "only Redis needs them"))]
-    pub(super) fn new(settings: Settings) -> Self {
-        let Settings {
-            prefix,
-            secret,
-            store,
-            clock,
-            denial_cache,
-            on_outage,
-            processes,
-            max_subjects,
-            on_warning,
-            registry,
-            denied_subjects,
-        } = settings;
-        Self {
-            prefix,
-            secret,
-            store,
-            wait_queues: WaitQueues::default(),
-            releases: Releases::default(),
-            overrides: Overrides::default(),
-            #[cfg(feature = "redis")]
-            outage: Outage::new(on_outage, processes, max_subjects, clock.clone()),
-            clock,
-            warnings: Warnings::new(on_warning),
-            denied_subjects: DeniedSubjects::new(denied_subjects),
-            #[cfg(feature = "redis")]
-            denial_cache: DenialCache::new(denial_cache),
-            #[cfg(feature = "redis")]
-            late: AtomicUsize::new(0),
-            #[cfg(feature = "redis")]
-            registrations: Registrations::new(registry),
-        }
-    }
-
     /// Removes the overrides that have expired by now.
     pub(super) fn remove_expired_overrides(&self) {
         if self.overrides.any_expires() {

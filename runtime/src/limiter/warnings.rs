@@ -43,6 +43,5 @@ impl Warnings {
 
 /// The subject that the rule counts.
 fn subject_of<'a>(request: Request<'a>, status: &RuleStatus) -> Option<&'a SubjectKey> {
-    let groups = request.policy.groups().iter().zip(request.subjects);
-    groups.into_iter().find(|(group, _)| group.positions.contains(&status.position())).map(|(_, subject)| subject)
+    request.subjects.get(request.policy.group_of(status.position())?)
 }

@@ -90,7 +90,7 @@ impl Policy {
 
     /// The label of the subject that a rule counts, unless that is the main one.
     fn label(&self, position: usize) -> Option<String> {
-        let group = self.groups().iter().find(|group| group.positions.contains(&position))?;
+        let group = self.groups().get(self.group_of(position)?)?;
         group.label.as_deref().map(str::to_owned)
     }
 }

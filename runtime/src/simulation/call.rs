@@ -9,7 +9,7 @@ use crate::subject::Subject;
 pub struct Call {
     at: SystemTime,
     subject: Subject,
-    /// Those of rules with subjects of their own, by label.
+    /// The other subjects that the rules count, by their labels.
     others: Vec<(Box<str>, Subject)>,
     cost: u64,
     line: Option<u64>,

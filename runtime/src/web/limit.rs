@@ -188,7 +188,7 @@ impl Limit {
     }
 }
 
-/// The policy, of which this is how the subject of that label is written: for tools.
+/// Returns the policy with this key for the subject of that label, so that tools can show it.
 fn with_template(policy: &Policy, label: Option<String>, key: &str) -> Policy {
     let mut templates = policy.templates().clone();
     templates.set(label.map(Into::into), key.to_owned().into());

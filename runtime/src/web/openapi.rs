@@ -20,8 +20,8 @@ pub type Responses = BTreeMap<String, RefOr<Response>>;
 /// prevents duplicates, and 503.
 ///
 /// It is for policies that are built by hand, and for [`limit`](super::limit). An annotated function has them by
-/// `openapi = Name` in its attribute. Whom a rule on another subject counts is said by its
-/// [key](crate::PolicyBuilder::key_on), or else by its label.
+/// `openapi = Name` in its attribute. For a rule on another subject, the description names the
+/// [key](crate::PolicyBuilder::key_on) of that subject, or else its label.
 ///
 /// # Examples
 ///

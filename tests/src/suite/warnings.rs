@@ -38,7 +38,8 @@ pub async fn a_permit_warns_from_the_share_of_the_limit_on(stage: &Stage) {
     }
 }
 
-/// Of several rules, the tightest is told; what one call uses up, and duplicates, warn of nothing.
+/// If a call comes near several limits, the permit names the tightest one. A rule that one call uses up does not warn, and
+/// neither does a duplicate rule.
 pub async fn a_permit_warns_of_the_tightest_rule(stage: &Stage) {
     let rules = [
         Rule::duplicate(secs(1)),

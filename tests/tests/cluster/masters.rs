@@ -149,9 +149,9 @@ async fn one_node_that_answers_is_enough_to_find_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_that_do_not_know_their_host_are_reached_by_that_of_the_url() {
+async fn nodes_that_do_not_know_their_host_are_reached_by_that_of_the_url_from_redis_7_on() {
     let cluster = Cluster::start();
-    // Clients are told no host, and then a question mark in its place.
+    // With the first setting, the nodes announce no host; with the second, a question mark in its place.
     for kind in ["unknown-endpoint", "hostname"] {
         for node in cluster.masters() {
             let command = format!("CONFIG SET cluster-preferred-endpoint-type {kind}");

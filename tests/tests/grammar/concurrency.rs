@@ -8,7 +8,7 @@ use tallygate_tests::server::Server;
 use tallygate_tests::until::until_found;
 use tokio::sync::oneshot;
 
-/// Ends as it is told.
+/// How the body of a call ends.
 enum End {
     Result,
     Error,

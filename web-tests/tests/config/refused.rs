@@ -244,7 +244,7 @@ pub(super) const REFUSED: &[Refused] = &[
         Refuses,
         "[policy.a]\nmatch = { path = ['/a', ‸'/users/{id}'] }\nkey = '{@ip}'\nrules = ['10 per 60s']",
         &[
-            "the path `/users/{id}` is not a path; write one as clients send it, like `/login`, or `/users/*` for all that begin with `/users/`",
+            "the path `/users/{id}` is not a path; write one like `/login`, or `/users/*` for all that begin with `/users/`",
         ],
     ),
     refused(

@@ -1,17 +1,41 @@
 //! From settings to a limiter: in memory, or on a server.
 
+use std::num::NonZeroU64;
+#[cfg(feature = "redis")]
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use super::LimiterBuilder;
 use crate::error::Error;
 use crate::limiter::Limiter;
-use crate::limiter::core::{Core, Settings};
+use crate::limiter::core::Core;
+#[cfg(feature = "redis")]
+use crate::limiter::denial_cache::DenialCache;
+use crate::limiter::denied::DeniedSubjects;
+#[cfg(feature = "redis")]
+use crate::limiter::outage::Outage;
+use crate::limiter::overrides::Overrides;
+#[cfg(feature = "redis")]
+use crate::limiter::registrations::Registrations;
+use crate::limiter::releases::Releases;
+use crate::limiter::wait_queue::WaitQueues;
+use crate::limiter::warnings::Warnings;
 #[cfg(feature = "redis")]
 use crate::store::{Destination, Redis};
 use crate::store::{Memory, Store};
 use crate::subject::filters::Secret;
 
 impl Limiter {
+    /// Returns a limiter whose tallies are in this process, and nowhere else.
+    ///
+    /// Its clock is tokio's: a test that pauses time can advance it past a window instead of sleeping. To start at another
+    /// time than now, build the limiter with a clock of the module `testing`, a feature of this crate.
+    pub fn in_memory() -> Self {
+        let builder = Self::builder();
+        let memory = builder.memory();
+        builder.build(memory)
+    }
+
     /// Starts a limiter with settings of your own.
     pub fn builder() -> LimiterBuilder {
         LimiterBuilder::default()
@@ -61,7 +85,7 @@ impl LimiterBuilder {
     pub fn build_in_memory(self) -> Result<Limiter, Error> {
         self.check()?;
         let memory = self.memory();
-        self.build(memory)
+        Ok(self.build(memory))
     }
 
     /// Connects to the server of a URL and returns a limiter that keeps its tallies there: see [`Limiter::connect`].
@@ -90,7 +114,7 @@ impl LimiterBuilder {
     pub fn connect_lazy(self, url: &str) -> Result<Limiter, Error> {
         self.check()?;
         let store = self.store(url)?;
-        self.build(store)
+        Ok(self.build(store))
     }
 
     /// Returns a limiter that keeps its tallies on the server of that client, of version 1 of the crate `redis`. It connects
@@ -120,28 +144,37 @@ impl LimiterBuilder {
             return Err(Error::new("`tls` is set, but the client has settings of its own; leave `tls` out"));
         }
         let store = self.redis(Destination::of_client(client)?);
-        self.build(store)
+        Ok(self.build(store))
     }
 
-    fn build(self, store: Store) -> Result<Limiter, Error> {
-        let processes = self.checked_processes()?;
-        let Self { prefix, secret, clock, on_outage, max_subjects, on_warning, registry, denied_subjects, .. } = self;
+    /// Builds a limiter of settings that were checked.
+    #[cfg_attr(not(feature = "redis"), allow(unused_variables, reason = "only Redis needs them"))]
+    fn build(self, store: Store) -> Limiter {
+        let Self { prefix, secret, clock, max_subjects, on_warning, denied_subjects, .. } = self;
+        let Self { on_outage, processes, registry, denial_cache, .. } = self;
+        // Never 0, as that was checked.
+        let processes = NonZeroU64::new(processes).unwrap_or(NonZeroU64::MIN);
         // Tallies in memory answer as fast as the cache.
-        let denial_cache = if matches!(store, Store::Memory(_)) { Duration::ZERO } else { self.denial_cache };
-        let secret = secret.as_deref().map_or_else(Secret::public, Secret::new);
-        Ok(Limiter::new(Core::new(Settings {
+        let denial_cache = if matches!(store, Store::Memory(_)) { Duration::ZERO } else { denial_cache };
+        Limiter::new(Core {
             prefix,
-            secret,
+            secret: secret.as_deref().map_or_else(Secret::public, Secret::new),
             store,
+            wait_queues: WaitQueues::default(),
+            releases: Releases::default(),
+            overrides: Overrides::default(),
+            #[cfg(feature = "redis")]
+            outage: Outage::new(on_outage, processes, max_subjects, clock.clone()),
             clock,
-            denial_cache,
-            on_outage,
-            processes,
-            max_subjects,
-            on_warning,
-            registry,
-            denied_subjects,
-        })))
+            warnings: Warnings::new(on_warning),
+            denied_subjects: DeniedSubjects::new(denied_subjects),
+            #[cfg(feature = "redis")]
+            denial_cache: DenialCache::new(denial_cache),
+            #[cfg(feature = "redis")]
+            late: AtomicUsize::new(0),
+            #[cfg(feature = "redis")]
+            registrations: Registrations::new(registry),
+        })
     }
 
     fn store(&self, url: &str) -> Result<Store, Error> {

@@ -1,6 +1,5 @@
 //! Whether the settings of a limiter can be used.
 
-use std::num::NonZeroU64;
 use std::time::Duration;
 
 use tallygate_rules::{MAX_DEADLINE, is_plain};
@@ -21,7 +20,7 @@ impl LimiterBuilder {
         self.check_max_subjects()?;
         self.check_denial_cache()?;
         self.check_denied_subjects()?;
-        self.checked_processes()?;
+        self.check_processes()?;
         #[cfg(feature = "tls")]
         self.tls.as_ref().map_or(Ok(()), crate::store::Tls::check)?;
         Ok(())
@@ -60,8 +59,11 @@ impl LimiterBuilder {
         Ok(())
     }
 
-    pub(super) fn checked_processes(&self) -> Result<NonZeroU64, Error> {
-        NonZeroU64::new(self.processes).ok_or_else(|| Error::new("`processes` must be at least 1, like `processes(4)`"))
+    fn check_processes(&self) -> Result<(), Error> {
+        if self.processes == 0 {
+            return Err(Error::new("`processes` must be at least 1, like `processes(4)`"));
+        }
+        Ok(())
     }
 
     fn check_denied_subjects(&self) -> Result<(), Error> {

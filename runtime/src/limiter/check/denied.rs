@@ -12,9 +12,8 @@ impl Check<'_> {
             return;
         }
         let groups = denial.policy().groups();
-        let has_rule = |position: usize| groups.iter().position(|group| group.positions.contains(&position));
         // A ban is the main subject's.
-        let index = denial.rule().and_then(|rule| has_rule(rule.position())).unwrap_or_default();
+        let index = denial.rule().and_then(|rule| denial.policy().group_of(rule.position())).unwrap_or_default();
         let Ok(subjects) = self.parties.subjects() else { return };
         let Some(label) = groups.get(index).map(|group| group.label.as_deref()) else { return };
         // The groups in force may be others than those of the policy itself, to which the subjects belong.

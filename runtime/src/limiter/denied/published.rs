@@ -131,7 +131,7 @@ impl Core {
         redis: &Redis,
         policy: &str,
     ) -> Result<Vec<DeniedSubject>, BackendError> {
-        // By its clock, the hours are told apart.
+        // The server's clock says which hour it is, so it is read first.
         redis.refresh_time().await?;
         let stored = redis.denials(&self.prefix);
         let period = redis.now_us() / PERIOD_US;

@@ -48,13 +48,8 @@ impl Cluster {
     pub(super) async fn ping(&self, until: Instant) -> Result<(), BackendError> {
         // A redirect is about the slot of the key that is asked for.
         let slot = Slot::of(&reserved_keys::ping(&self.setup.prefix));
-        let mut route = self.route(slot, until).await?;
-        loop {
-            let asked = route.node().server().ping(until, route.visit()).await;
-            if let Some(answer) = route.follow(asked).await {
-                return answer;
-            }
-        }
+        let route = self.route(slot, until).await?;
+        route.ask(|step| async move { step.node().server().ping(until, step.visit()).await }).await
     }
 
     /// The time of the node that has the overrides, as well as this process knows it.
@@ -64,13 +59,8 @@ impl Cluster {
     }
 
     pub(super) async fn refresh_time(&self, until: Instant) -> Result<(), BackendError> {
-        let mut route = self.route(self.home, until).await?;
-        loop {
-            let asked = route.node().server().refresh_time(until).await;
-            if let Some(answer) = route.follow(asked).await {
-                return answer;
-            }
-        }
+        let route = self.route(self.home, until).await?;
+        route.ask(|step| async move { step.node().server().refresh_time(until).await }).await
     }
 
     /// How often a connection was made to the node that serves a key, as far as it is known.
@@ -85,13 +75,8 @@ impl Cluster {
         command: &Cmd,
         until: Instant,
     ) -> Result<T, BackendError> {
-        let mut route = self.route(Slot::of(key), until).await?;
-        loop {
-            let asked = route.node().server().query(command, until, route.visit()).await;
-            if let Some(answer) = route.follow(asked).await {
-                return answer;
-            }
-        }
+        let route = self.route(Slot::of(key), until).await?;
+        route.ask(|step| async move { step.node().server().query(command, until, step.visit()).await }).await
     }
 
     /// Decides a call: in one piece, if all its subjects are in one slot.
@@ -113,16 +98,14 @@ impl Cluster {
 
     /// Decides a request on one slot.
     pub(super) async fn decide_one(&self, request: Request<'_>, until: Instant) -> Result<Answer, BackendError> {
-        let mut route = self.route_of(request, until).await?;
-        loop {
-            let asked = match route.manner() {
-                Manner::Gathered => route.node().decide(request, Instant::now(), until).await,
-                Manner::Alone(visit) => route.node().decide_alone(request, until, visit).await,
-            };
-            if let Some(answer) = route.follow(asked).await {
-                return answer;
+        let route = self.route_of(request, until).await?;
+        let decided = route.ask(|step| async move {
+            match step.manner() {
+                Manner::Gathered => step.node().decide(request, Instant::now(), until).await,
+                Manner::Alone(visit) => step.node().decide_alone(request, until, visit).await,
             }
-        }
+        });
+        decided.await
     }
 
     /// Counts a call as what it has used, on each subject by the time of that.
@@ -146,13 +129,10 @@ impl Cluster {
         admitted_us: u64,
         until: Instant,
     ) -> Result<bool, BackendError> {
-        let mut route = self.route_of(request, until).await?;
-        loop {
-            let asked = route.node().server().refund(request, used, admitted_us, until, route.visit()).await;
-            if let Some(answer) = route.follow(asked).await {
-                return answer;
-            }
-        }
+        let route = self.route_of(request, until).await?;
+        route
+            .ask(async |route| route.node().server().refund(request, used, admitted_us, until, route.visit()).await)
+            .await
     }
 
     /// Renews the leases of a call, or gives them back.
@@ -172,23 +152,15 @@ impl Cluster {
         change: LeaseChange,
         until: Instant,
     ) -> Result<(), BackendError> {
-        let mut route = self.route_of(request, until).await?;
-        loop {
-            let asked = route.node().server().change_leases(request, change, until, route.visit()).await;
-            if let Some(answer) = route.follow(asked).await {
-                return answer;
-            }
-        }
+        let route = self.route_of(request, until).await?;
+        route
+            .ask(|step| async move { step.node().server().change_leases(request, change, until, step.visit()).await })
+            .await
     }
 
     pub(super) async fn ban(&self, id: TallyId<'_>, duration_us: u64, until: Instant) -> Result<(), BackendError> {
-        let mut route = self.route(self.slot(id), until).await?;
-        loop {
-            let asked = route.node().server().ban(id, duration_us, until, route.visit()).await;
-            if let Some(answer) = route.follow(asked).await {
-                return answer;
-            }
-        }
+        let route = self.route(self.slot(id), until).await?;
+        route.ask(|step| async move { step.node().server().ban(id, duration_us, until, step.visit()).await }).await
     }
 
     pub(super) async fn reset(&self, request: Request<'_>, until: Instant) -> Result<(), BackendError> {
@@ -196,13 +168,8 @@ impl Cluster {
     }
 
     async fn reset_one(&self, request: Request<'_>, until: Instant) -> Result<(), BackendError> {
-        let mut route = self.route_of(request, until).await?;
-        loop {
-            let asked = route.node().server().reset(request, until, route.visit()).await;
-            if let Some(answer) = route.follow(asked).await {
-                return answer;
-            }
-        }
+        let route = self.route_of(request, until).await?;
+        route.ask(|step| async move { step.node().server().reset(request, until, step.visit()).await }).await
     }
 
     /// The way of a request on one slot.

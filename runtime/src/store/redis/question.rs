@@ -31,7 +31,8 @@ impl<'a> Question<'a> {
             let arguments = requests.iter().map(|request| pack::request(request, now_us)).collect();
             return Self { script: &scripts.decide, arguments, form: Form::Any };
         }
-        let (arguments, rules) = (windows::pack(requests), windows::rules(requests));
+        let rules = windows::rules(requests);
+        let arguments = windows::pack(requests, rules);
         match requests {
             [_] => Self { script: scripts.one(rules), arguments, form: Form::OneOfWindows },
             _ => Self { script: scripts.many(rules), arguments, form: Form::Windows },

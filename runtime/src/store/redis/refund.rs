@@ -5,10 +5,7 @@ use crate::store::request::{Request, Scope};
 
 /// Splits a refund into its parts, most often one.
 pub(super) fn parts(request: Request<'_>) -> impl Iterator<Item = Request<'_>> {
-    let mut first = match request.scope {
-        Scope::Part(first) => first,
-        Scope::Call | Scope::Denial => 0,
-    };
+    let mut first = request.first_group();
     let (mut groups, mut subjects) = (request.groups(), request.subjects);
     std::iter::from_fn(move || {
         let mut room = Some(Work::MOST);

@@ -1,5 +1,6 @@
 //! The way of a request through a cluster.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,9 +26,15 @@ pub(super) struct Route<'a> {
     topology: &'a Arc<Topology>,
     slot: Slot,
     until: Instant,
+    step: Step,
+    hops: u32,
+}
+
+/// A step on the way: the node to ask, and how.
+#[derive(Clone)]
+pub(super) struct Step {
     member: Arc<Member>,
     manner: Manner,
-    hops: u32,
 }
 
 /// How a node is asked.
@@ -38,14 +45,7 @@ pub(super) enum Manner {
     Alone(Visit),
 }
 
-impl<'a> Route<'a> {
-    /// Begins at the node that serves the slot.
-    pub(super) async fn to(topology: &'a Arc<Topology>, slot: Slot, until: Instant) -> Result<Self, BackendError> {
-        let member = topology.owner(slot, until).await.map_err(BackendError::into_refusal)?;
-        Ok(Self { topology, slot, until, member, manner: Manner::Gathered, hops: 0 })
-    }
-
-    /// The node to ask.
+impl Step {
     pub(super) fn node(&self) -> &Node {
         &self.member.node
     }
@@ -60,30 +60,42 @@ impl<'a> Route<'a> {
             Manner::Alone(visit) => visit,
         }
     }
+}
 
-    /// Returns the answer of the node, or `None` if another one is to be asked.
-    pub(super) async fn follow<T>(&mut self, answer: Result<T, BackendError>) -> Option<Result<T, BackendError>> {
-        let error = match answer {
-            Ok(answer) => return Some(Ok(answer)),
-            Err(error) => error,
-        };
-        self.redirect(error).await.err().map(Err)
+impl<'a> Route<'a> {
+    /// Begins at the node that serves the slot.
+    pub(super) async fn to(topology: &'a Arc<Topology>, slot: Slot, until: Instant) -> Result<Self, BackendError> {
+        let member = topology.owner(slot, until).await.map_err(BackendError::into_refusal)?;
+        Ok(Self { topology, slot, until, step: Step { member, manner: Manner::Gathered }, hops: 0 })
+    }
+
+    /// Asks one node after the other, as far as they redirect, and returns the answer of the last.
+    pub(super) async fn ask<T, F>(mut self, ask: impl Fn(Step) -> F) -> Result<T, BackendError>
+    where
+        F: Future<Output = Result<T, BackendError>>,
+    {
+        loop {
+            match ask(self.step.clone()).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => self.redirect(error).await?,
+            }
+        }
     }
 
     /// Goes where a node redirects to. Any other error is returned.
     async fn redirect(&mut self, error: BackendError) -> Result<(), BackendError> {
-        match Redirect::of(&error, &self.member.host) {
+        match Redirect::of(&error, &self.step.member.host) {
             Some(Redirect::Moved(host)) => {
-                self.member = self.topology.moved(self.slot, &host)?;
-                self.manner = Manner::Gathered;
+                self.step.member = self.topology.moved(self.slot, &host)?;
+                self.step.manner = Manner::Gathered;
             }
             // It is about all keys of those that are gathered. Redis 6 even says `ASK` if a single one of them is on its way.
-            Some(Redirect::Ask(_) | Redirect::TryAgain) if self.manner == Manner::Gathered => {
-                self.manner = Manner::Alone(Visit::Owner);
+            Some(Redirect::Ask(_) | Redirect::TryAgain) if self.step.manner == Manner::Gathered => {
+                self.step.manner = Manner::Alone(Visit::Owner);
             }
             Some(Redirect::Ask(host)) => {
-                self.member = self.topology.importer(&host)?;
-                self.manner = Manner::Alone(Visit::Importer);
+                self.step.member = self.topology.importer(&host)?;
+                self.step.manner = Manner::Alone(Visit::Importer);
                 self.hops += 1;
                 // At once: that the key is there holds for this moment.
                 return self.in_time();
@@ -101,7 +113,7 @@ impl<'a> Route<'a> {
     /// Asks the other nodes who serves the slots of one that does not.
     fn suspect(&self, error: &BackendError) {
         if error.kind() == BackendErrorKind::Away {
-            self.topology.refresh(Reason::Away(&self.member.host));
+            self.topology.refresh(Reason::Away(&self.step.member.host));
         }
     }
 

@@ -26,9 +26,8 @@ pub(super) fn rules(requests: &[Request<'_>]) -> usize {
     requests.iter().filter_map(group).map(|group| group.rules.len()).max().unwrap_or_default()
 }
 
-/// Packs a call: one argument for each run of requests.
-pub(super) fn pack(requests: &[Request<'_>]) -> Vec<Vec<u8>> {
-    let rules = rules(requests);
+/// Packs a call of the script for so many rules: one argument for each run of requests.
+pub(super) fn pack(requests: &[Request<'_>], rules: usize) -> Vec<Vec<u8>> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for request in requests {
         let Some(group) = group(request) else { continue };

@@ -13,46 +13,36 @@ use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
 use super::middleware::answer_within;
 use super::response;
 use crate::context;
-use crate::web::limit::gate::Gate;
+use crate::web::limit::gate::{Gate, RequestCheck};
 use crate::web::limit::{Held, Limit, LimitService};
 #[cfg(feature = "config")]
 use crate::web::limits::Limits;
 use crate::web::parts::Parts;
 
-/// The middleware is a [`LimitService`], too.
-impl<S, B> Transform<S, ServiceRequest> for Limit
-where
-    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
-    B: 'static,
-{
-    type Response = ServiceResponse<EitherBody<Held<B>>>;
-    type Error = Error;
-    type Transform = LimitService<Rc<S>>;
-    type InitError = ();
-    type Future = Ready<Result<LimitService<Rc<S>>, ()>>;
+macro_rules! middleware {
+    ($limit:ty) => {
+        /// The middleware is a [`LimitService`], too.
+        impl<S, B> Transform<S, ServiceRequest> for $limit
+        where
+            S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
+            B: 'static,
+        {
+            type Response = ServiceResponse<EitherBody<Held<B>>>;
+            type Error = Error;
+            type Transform = LimitService<Rc<S>>;
+            type InitError = ();
+            type Future = Ready<Result<LimitService<Rc<S>>, ()>>;
 
-    fn new_transform(&self, inner: S) -> Self::Future {
-        ready(Ok(tower_layer::Layer::layer(self, Rc::new(inner))))
-    }
+            fn new_transform(&self, inner: S) -> Self::Future {
+                ready(Ok(tower_layer::Layer::layer(self, Rc::new(inner))))
+            }
+        }
+    };
 }
 
-/// The middleware is a [`LimitService`], too.
+middleware!(Limit);
 #[cfg(feature = "config")]
-impl<S, B> Transform<S, ServiceRequest> for Limits
-where
-    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
-    B: 'static,
-{
-    type Response = ServiceResponse<EitherBody<Held<B>>>;
-    type Error = Error;
-    type Transform = LimitService<Rc<S>>;
-    type InitError = ();
-    type Future = Ready<Result<LimitService<Rc<S>>, ()>>;
-
-    fn new_transform(&self, inner: S) -> Self::Future {
-        ready(Ok(tower_layer::Layer::layer(self, Rc::new(inner))))
-    }
-}
+middleware!(Limits);
 
 impl<S, B> Service<ServiceRequest> for LimitService<Rc<S>>
 where
@@ -89,11 +79,7 @@ where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
 {
     let check = gate.check(&Parts::of_actix(&request).with_known_client());
-    let admitted = match check {
-        Some(check) => check.admit().await,
-        None => Ok(None),
-    };
-    let permit = match admitted {
+    let permit = match RequestCheck::admit(check).await {
         Ok(permit) => permit,
         Err(rejection) => return Ok(request.into_response(response(&rejection)).map_into_right_body()),
     };

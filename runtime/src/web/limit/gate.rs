@@ -68,13 +68,14 @@ impl Guard<'_> {
 }
 
 impl RequestCheck {
-    /// Awaits the decision. The permit is to be held until the response was sent.
-    pub(in crate::web) async fn admit(self) -> Result<Option<Permit>, Rejection> {
-        match self.check.await {
+    /// Awaits the decision, if the request is limited. The permit is to be held until the response was sent.
+    pub(in crate::web) async fn admit(check: Option<Self>) -> Result<Option<Permit>, Rejection> {
+        let Some(Self { check, policy, is_shadow }) = check else { return Ok(None) };
+        match check.await {
             Ok(Decision::Allowed(permit)) => Ok(Some(permit)),
-            _ if self.is_shadow => Ok(None),
+            _ if is_shadow => Ok(None),
             Ok(Decision::Denied(denial)) => Err(denial.into()),
-            Err(error) => Err(Rejection::unavailable(self.policy.name(), error)),
+            Err(error) => Err(Rejection::unavailable(policy.name(), error)),
         }
     }
 }

@@ -14,7 +14,7 @@ use http_body_util::{Either, Full};
 use tower_service::Service;
 
 use super::Limit;
-use super::gate::Gate;
+use super::gate::{Gate, RequestCheck};
 use super::held::Held;
 use crate::context;
 use crate::decision::Rejection;
@@ -106,11 +106,7 @@ impl<S> Limited<S> {
     {
         let (parts, body) = request.into_parts();
         let check = self.gate.check(&Parts::of_http(&parts).with_known_client());
-        let admitted = match check {
-            Some(check) => check.admit().await,
-            None => Ok(None),
-        };
-        let permit = match admitted {
+        let permit = match RequestCheck::admit(check).await {
             Ok(permit) => permit,
             Err(rejection) => return Ok(rejected(&rejection, &parts).map(Either::Right)),
         };

@@ -10,7 +10,7 @@ use crate::transcript::Act;
 
 /// The most permits that are kept to be given back.
 const PERMITS: usize = 16;
-/// How many milliseconds a call may go on to be under way after its permit was dropped.
+/// How often the limiter is asked whether a call is over, a millisecond apart.
 const PATIENCE: usize = 10_000;
 
 impl Sequence<'_> {

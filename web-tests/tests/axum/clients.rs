@@ -1,14 +1,18 @@
 //! Who is calling: by the socket, by proxies, by values of the application.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use futures_util::StreamExt as _;
 use tallygate::context::{self, Context};
+use tallygate::testing::ManualClock;
 use tallygate::web::{ClientIp, ClientIpSource, Layer};
 use tallygate::{Limiter, Rejection, rate_limit};
 use tallygate_tests::until::until;
@@ -161,7 +165,7 @@ async fn streams() -> impl IntoResponse {
     let taken_along = Context::current().unwrap();
     let parts = [Some(taken_along), None].map(|taken_along| async move {
         let ip = async { ip() };
-        Ok::<_, std::convert::Infallible>(match taken_along {
+        Ok::<_, Infallible>(match taken_along {
             Some(context) => context::scope(context, ip).await,
             None => ip.await,
         })
@@ -175,38 +179,61 @@ async fn a_streamed_body_has_the_context_only_if_it_takes_it_along() {
     assert_eq!(Client::new(serve(router).await).get("/").await.body, "127.0.0.1-");
 }
 
-#[rate_limit(name = "waits", rule(count = 1, per = "3s"), wait = "60s", limiter = limiter)]
-async fn waits(State((limiter, started)): State<(Limiter, Arc<AtomicUsize>)>) -> Result<&'static str, Rejection> {
-    let _ = limiter;
-    started.fetch_add(1, Ordering::Relaxed);
+/// What the requests of a server share.
+#[derive(Clone)]
+struct Shared {
+    limiter: Limiter,
+    /// The requests that are there: they wait, or run.
+    present: Arc<AtomicUsize>,
+    started: Arc<AtomicUsize>,
+}
+
+/// A request that is there.
+struct Present(Arc<AtomicUsize>);
+
+impl FromRequestParts<Shared> for Present {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(_: &mut Parts, shared: &Shared) -> Result<Self, Infallible> {
+        shared.present.fetch_add(1, Ordering::Relaxed);
+        Ok(Self(Arc::clone(&shared.present)))
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[rate_limit(name = "waits", rule(count = 1, per = "3s"), wait = "60s", limiter = shared.limiter)]
+async fn waits(State(shared): State<Shared>, _present: Present) -> Result<&'static str, Rejection> {
+    shared.started.fetch_add(1, Ordering::Relaxed);
     Ok("ran")
 }
 
 /// Asks twenty times and goes away while all of them wait: by HTTP/1, each over a connection of its own; by HTTP/2, all over
 /// the one that stays.
 async fn go_away_while_waiting(http: Http) {
-    let (limiter, started) = (Limiter::in_memory(), Arc::new(AtomicUsize::new(0)));
-    let arrived = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::clone(&arrived);
-    let layer = Layer::new().value("arrived", move |_| {
-        counter.fetch_add(1, Ordering::Relaxed);
-        None::<String>
-    });
-    let router = Router::new().route("/", get(waits)).layer(layer).with_state((limiter, Arc::clone(&started)));
-    let server = serve(router).await;
+    let clock = ManualClock::new(SystemTime::now());
+    let limiter = Limiter::builder().clock(&clock).build_in_memory().unwrap();
+    let shared = Shared { limiter, present: Arc::default(), started: Arc::default() };
+    let (present, started) = (Arc::clone(&shared.present), Arc::clone(&shared.started));
+    let server = serve(Router::new().route("/", get(waits)).with_state(shared)).await;
     let stays = Client::by(http, server);
-    // Made before the window starts, as each of them takes a while.
     let leaving = |_| if http == Http::Two { stays.clone() } else { Client::by(http, server) };
     let leaves: Vec<_> = (0..20).map(leaving).collect();
     assert_eq!(stays.get("/").await.body, "ran");
     let requests = leaves.iter().map(|client| client.request(reqwest::Method::GET, "/", &[]));
     let waiting: Vec<_> = requests.map(|request| tokio::spawn(request.send())).collect();
-    until("all have arrived", || arrived.load(Ordering::Relaxed) == 21).await;
+    until("all have arrived", || present.load(Ordering::Relaxed) == 20).await;
     for left in waiting {
         left.abort();
         assert!(left.await.unwrap_err().is_cancelled(), "it went away before it was answered");
     }
-    // If one of the twenty were still in the queue, this one would wait for a minute.
+    until("all are gone", || present.load(Ordering::Relaxed) == 0).await;
+    clock.advance(Duration::from_secs(3));
+    // If one of the twenty were still in the queue, this one would wait for it.
     assert_eq!(stays.get("/").await.body, "ran", "{http:?}");
     assert_eq!(started.load(Ordering::Relaxed), 2, "{http:?}");
 }

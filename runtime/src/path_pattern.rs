@@ -78,7 +78,7 @@ mod tests {
             assert_eq!(mistake(path), format!("the path `{path}` must start with `/`, like `/login`"));
         }
         for path in ["/api*", "/*/users", "/users/{id}", "/login?next=/", "/login#top", "/api/**"] {
-            assert!(mistake(path).starts_with(&format!("the path `{path}` is not a path; write one as")), "{path}");
+            assert!(mistake(path).starts_with(&format!("the path `{path}` is not a path; write one like")), "{path}");
         }
     }
 

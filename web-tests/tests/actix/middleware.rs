@@ -1,5 +1,6 @@
 //! The limit as a middleware, which leaves the same requests alone as the layer of `tower`.
 
+use actix_cors::Cors;
 use actix_web::dev::ServiceRequest;
 use actix_web::middleware::{Next, from_fn};
 use actix_web::{App, HttpServer};
@@ -12,6 +13,7 @@ use tallygate_web_tests::{Client, LimitItem};
 use super::{limit, policy, routes, run, serve};
 
 const OTHER: &str = "203.0.113.10";
+const ORIGIN: &str = "https://shop.example";
 
 /// Returns whether the second request of a client is admitted, behind a proxy.
 async fn admits_second(limit: Limit, client_ip: &str, method: Method) -> bool {
@@ -58,6 +60,36 @@ async fn a_limit_in_shadow_counts_and_writes_no_fields() {
     }
     let decision = limiter.peek(&policy, &Subject::of("127.0.0.1")).await.unwrap();
     assert_eq!(decision.report()[0].remaining(), 0);
+}
+
+/// Serves a limit and a layer within CORS, for the scripts of one origin.
+async fn serve_within_cors(limit: Limit) -> Client {
+    let server = run(move || {
+        let server = HttpServer::new(move || {
+            let cors = Cors::default().allowed_origin(ORIGIN).allowed_methods(["GET"]);
+            let cors = cors.expose_headers(["retry-after", "ratelimit"]);
+            App::new().wrap(limit.clone()).wrap(Layer::new().on_success(true)).wrap(cors).configure(routes)
+        });
+        let server = server.workers(1).disable_signals().bind("127.0.0.1:0").unwrap();
+        (server.addrs()[0], server.run())
+    });
+    Client::new(server.await)
+}
+
+#[tokio::test]
+async fn browsers_can_ask_ahead_and_read_denials_if_cors_is_outside() {
+    let client = serve_within_cors(limit(1, "{@ip}")).await;
+    let ahead = [("origin", ORIGIN), ("access-control-request-method", "GET")];
+    let asks_ahead = async || client.send(Method::OPTIONS, "/items/1", &ahead).await.status;
+    assert_eq!([asks_ahead().await, asks_ahead().await], [200, 200]);
+    for status in [200, 429] {
+        let answer = client.get_with("/items/1", &ahead[..1]).await;
+        assert_eq!((answer.status, answer.header("access-control-allow-origin")), (status, Some(ORIGIN)));
+        let exposed = answer.header("access-control-expose-headers").unwrap();
+        assert!(exposed.contains("retry-after") && exposed.contains("ratelimit"), "{exposed}");
+        assert_eq!(answer.limits()[0].r, 0);
+    }
+    assert_eq!(asks_ahead().await, 200, "a request of CORS is not limited");
 }
 
 /// Serves a limit without a layer, within a context of the application's own.

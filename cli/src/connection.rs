@@ -49,7 +49,14 @@ pub(crate) struct Connection {
     key_file: Option<PathBuf>,
 
     /// The longest that the server may take for one answer
-    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration::parse, global = true)]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "TALLYGATE_TIMEOUT",
+        default_value = "2s",
+        value_parser = duration::parse,
+        global = true
+    )]
     timeout: Duration,
 }
 

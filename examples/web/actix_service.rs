@@ -50,7 +50,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tracing_subscriber::fmt().with_writer(io::stderr).init();
 
     let url = env::var("TALLYGATE_URL").unwrap_or_else(|_| "memory://".into());
-    Limiter::connect(&url).await?.install()?;
+    // A user who waits for an answer prefers a slow one to an error.
+    Limiter::builder().deadline(Duration::from_secs(2)).connect(&url).await?.install()?;
 
     let each_client = Policy::builder("api").rule(Rule::sliding_window(300, Duration::from_secs(60))).build()?;
     let limit = web::limit(&each_client, "{@ip}")?;

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tallygate::Limiter;
 use tallygate::testing::ManualClock;
 
-use crate::server::{Server, patient};
+use crate::server::{Server, connected, patient};
 
 /// When the clock starts: in 2027, a few microseconds before a full second.
 pub const START_US: u64 = 1_800_000_000_000_000 - 7;
@@ -50,7 +50,7 @@ impl Clocked {
     /// Returns a limiter like that whose keys begin with a prefix.
     pub async fn limiter_of(&self, prefix: &str) -> Limiter {
         let builder = patient().prefix(prefix).clock(&self.clock);
-        builder.connect(&self.server.url()).await.expect("the server answers")
+        connected(&builder, &self.server.url()).await
     }
 
     /// Returns the server, whose own clock runs on.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 use tallygate::Limiter;
 
 use crate::proxy::Proxy;
-use crate::server::{Server, patient};
+use crate::server::{Server, connected, patient};
 use crate::until::wait_until;
 
 /// How many slots a cluster has.
@@ -151,14 +151,14 @@ impl Cluster {
 
     /// Returns a limiter that keeps its tallies here, and waits for a busy machine.
     pub async fn limiter(&self) -> Limiter {
-        patient().connect(&self.url()).await.expect("the cluster answers")
+        connected(&patient(), &self.url()).await
     }
 
     /// Returns a limiter whose keys are no other's, for tests that share the cluster.
     pub async fn own_limiter(&self) -> Limiter {
         static LIMITERS: AtomicU32 = AtomicU32::new(0);
         let prefix = format!("own-{}", LIMITERS.fetch_add(1, Ordering::Relaxed));
-        patient().prefix(prefix).connect(&self.url()).await.expect("the cluster answers")
+        connected(&patient().prefix(prefix), &self.url()).await
     }
 
     /// Returns all nodes, those first that were masters at first.

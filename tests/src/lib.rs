@@ -29,6 +29,7 @@ pub mod seed;
 pub mod sentinels;
 pub mod server;
 pub mod slots;
+pub mod slow_log;
 pub mod stage;
 pub mod stored;
 pub mod suite;

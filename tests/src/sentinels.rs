@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 use tallygate::Limiter;
 
 use crate::proxy::Proxy;
-use crate::server::{Server, patient};
+use crate::server::{Server, connected, patient};
 use crate::until::wait_until;
 
 /// The name by which the sentinels know the primary.
@@ -71,13 +71,14 @@ impl Sentinels {
     }
 
     /// Returns servers that other tests use at the same time: each needs a prefix of its own. They end with the last test
-    /// that uses them.
+    /// that uses them. A busy machine makes no sentinel take the primary for dead.
     #[must_use]
     pub fn shared() -> Arc<Self> {
         static SHARED: Mutex<Weak<Sentinels>> = Mutex::new(Weak::new());
         let mut shared = SHARED.lock().expect("no panic under the lock");
         shared.upgrade().unwrap_or_else(|| {
-            let servers = Arc::new(Self::start());
+            let patience = format!("sentinel down-after-milliseconds {NAME} 60000");
+            let servers = Arc::new(Self::start_with(&[], &[], &[&patience]));
             *shared = Arc::downgrade(&servers);
             servers
         })
@@ -103,7 +104,7 @@ impl Sentinels {
 
     /// Returns a limiter that keeps its tallies here, and waits for a busy machine.
     pub async fn limiter(&self) -> Limiter {
-        patient().connect(&self.url()).await.expect("the primary answers")
+        connected(&patient(), &self.url()).await
     }
 
     /// Returns the server that was the primary at first.

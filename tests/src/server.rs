@@ -12,6 +12,7 @@ use tallygate::{Limiter, LimiterBuilder, OnOutage};
 use tempfile::TempDir;
 
 use crate::launch::{Launch, Process};
+use crate::until::until_found;
 
 /// Below the range from which systems take the ports of outgoing connections.
 const PORTS: Range<u16> = 20_000..32_000;
@@ -101,7 +102,7 @@ impl Server {
 
     /// Returns a limiter that keeps its tallies here, and waits for a busy machine.
     pub async fn limiter(&self) -> Limiter {
-        patient().connect(&self.url()).await.expect("the server answers")
+        connected(&patient(), &self.url()).await
     }
 
     /// Returns a connection for the test's own commands.
@@ -182,6 +183,17 @@ pub fn patient() -> LimiterBuilder {
     Limiter::builder().deadline(Duration::from_secs(30)).denial_cache(Duration::ZERO).registry(false)
 }
 
+/// Connects to servers that are there. On a busy machine, an attempt may take longer than the library allows.
+pub async fn connected(builder: &LimiterBuilder, url: &str) -> Limiter {
+    let mut limiter = None;
+    let answered = until_found("the servers answer", async || {
+        limiter = builder.clone().connect(url).await.ok();
+        limiter.is_some()
+    });
+    answered.await;
+    limiter.expect("they answer")
+}
+
 /// Returns a limiter whose server is away, and in whose place this process decides.
 pub fn away(set: impl FnOnce(LimiterBuilder) -> LimiterBuilder) -> Limiter {
     let builder = set(patient().on_outage(OnOutage::Local));
@@ -211,6 +223,11 @@ fn new_folder() -> TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
+/// Returns the keys of a subject's tallies, whatever their layout.
+pub fn keys_of(connection: &mut Connection, policy: &str, subject: &str) -> Vec<String> {
+    ask(connection, &format!("KEYS tallygate:{policy}/*:{subject}"))
+}
+
 /// Returns the key of a subject's tally, whatever its layout.
 ///
 /// # Panics
@@ -218,7 +235,7 @@ fn new_folder() -> TempDir {
 /// There is none, or more than one.
 #[must_use]
 pub fn key_of(connection: &mut Connection, policy: &str, subject: &str) -> String {
-    let mut keys: Vec<String> = ask(connection, &format!("KEYS tallygate:{policy}/*:{subject}"));
+    let mut keys = keys_of(connection, policy, subject);
     assert_eq!(keys.len(), 1, "{keys:?}");
     keys.remove(0)
 }

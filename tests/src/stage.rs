@@ -10,7 +10,7 @@ use tallygate::{Decision, Denial, Limiter, Policy, Subject};
 use crate::clocked::new_clock;
 use crate::cluster::Cluster;
 use crate::sentinels::Sentinels;
-use crate::server::{Server, away, patient};
+use crate::server::{Server, away, connected, patient};
 
 /// A limiter, and the clock that it goes by.
 pub struct Stage {
@@ -58,7 +58,7 @@ impl Stage {
         static STAGES: AtomicU32 = AtomicU32::new(0);
         let clock = new_clock();
         let prefix = format!("stage-{}", STAGES.fetch_add(1, Ordering::Relaxed));
-        let limiter = patient().prefix(prefix).clock(&clock).connect(url).await.expect("the servers answer");
+        let limiter = connected(&patient().prefix(prefix).clock(&clock), url).await;
         Self { limiter, clock: Some(clock), _servers: Some(Box::new(servers)) }
     }
 

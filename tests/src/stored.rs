@@ -3,7 +3,7 @@
 use redis::{Connection, FromRedisValue};
 use tallygate_lua::{ENTRY_BYTES, INTEGER_BYTES};
 
-use crate::server::{Server, ask, key_of};
+use crate::server::{Server, ask, key_of, keys_of};
 
 /// The tally of one subject of one policy, whatever its layout.
 pub struct Stored {
@@ -24,9 +24,10 @@ impl Stored {
         self.ask("GET")
     }
 
-    /// Returns the milliseconds until the tally expires, or -1 when it does not.
+    /// Returns the milliseconds until the tally expires, -1 when it does not, or -2 when there is none any more.
     pub fn ttl_ms(&mut self) -> i64 {
-        self.ask("PTTL")
+        let keys = keys_of(&mut self.connection, self.policy, self.subject);
+        keys.first().map_or(-2, |key| ask(&mut self.connection, &format!("PTTL {key}")))
     }
 
     /// Returns what changes with every byte, and when a TTL comes or goes, but not when it changes.

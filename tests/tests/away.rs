@@ -175,7 +175,7 @@ async fn a_server_that_never_answers_is_attempted_once_at_a_time() {
 async fn a_caller_that_tries_again_at_once_keeps_the_repair_from_nothing() {
     let mut server = Server::start();
     let limiter = limiter(&server.url());
-    limited(&limiter).await.unwrap();
+    recovered(&limiter).await;
     server.kill();
     rejected(&limiter).await;
     server.restart();
@@ -190,7 +190,7 @@ fn a_runtime_that_runs_for_single_calls_repairs_the_connection_meanwhile() {
     let mut server = Server::start();
     let limiter = limiter(&server.url());
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(limited(&limiter)).unwrap();
+    runtime.block_on(recovered(&limiter));
     server.kill();
     let begun = Instant::now();
     while runtime.block_on(limited(&limiter)).is_ok() {
@@ -249,7 +249,7 @@ mod ping {
         let _alone = alone().await;
         let mut server = Server::start();
         let limiter = limiter(&server.url());
-        limiter.ping().await.unwrap();
+        until_ping(&limiter, true).await;
         server.pause();
         let error = within(DEADLINE, limiter.ping()).await.unwrap_err();
         assert_eq!(error.kind(), BackendErrorKind::Away);

@@ -75,7 +75,7 @@ async fn assert_replaced(lose: impl FnOnce(&mut Server), regain: impl FnOnce(&mu
     let after = Pressure::start(&limiter, subjects("after"));
     until("the old primary follows the new one", || servers.has_handed_over()).await;
     after.admit(1_000).await;
-    assert_stored(&limiter, &after.end().await).await;
+    assert_stored(&servers.limiter().await, &after.end().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -75,7 +75,10 @@ async fn a_server_that_never_answers_is_an_error_at_start_up() {
     // The system accepts connections on its behalf.
     let deaf = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://:{PASSWORD}@{}/", deaf.local_addr().unwrap());
-    assert_says(&refused(&url).await, &["`url`", "no connection within"]);
+    let error = refused(&url).await;
+    assert_says(&error, &["`url`"]);
+    // A busy machine may find that the attempt and the wait for it are over at once.
+    assert!(error.contains("no connection within") || error.contains("no answer within"), "{error}");
 }
 
 #[tokio::test]

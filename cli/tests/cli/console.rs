@@ -30,8 +30,10 @@ impl Console<'_> {
 
     /// The same with words that contain spaces.
     pub(crate) fn run_words(&self, words: &[&str]) -> Printed {
-        let mut command = Command::new(PROGRAM);
-        Printed::of(self.placed(command.args(words)).stdin(Stdio::null()).output())
+        let run = || Printed::of(self.placed(Command::new(PROGRAM).args(words)).stdin(Stdio::null()).output());
+        let printed = run();
+        // On a busy machine, an attempt to connect may take too long. Nothing was done by then.
+        if printed.errors.contains("no connection within") { run() } else { printed }
     }
 
     /// Runs the program and gives it that to read.
@@ -50,11 +52,12 @@ impl Console<'_> {
         Printed::of(self.placed(command.args(["-c", line])).stdin(Stdio::null()).output())
     }
 
-    /// Sets what a command finds around it.
+    /// Sets what a command finds around it. It waits for a busy machine.
     fn placed<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let programs = Path::new(PROGRAM).parent().unwrap().display().to_string();
         let path = format!("{programs}:{}", std::env::var("PATH").unwrap_or_default());
-        command.env("PATH", path).env("TALLYGATE_URL", self.url).env("LC_ALL", "C").current_dir(self.folder)
+        command.env("PATH", path).env("TALLYGATE_URL", self.url).env("TALLYGATE_TIMEOUT", "30s");
+        command.env("LC_ALL", "C").current_dir(self.folder)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tallygate::Subject;
 use tallygate_tests::cluster::Cluster;
-use tallygate_tests::server::{Server, patient};
+use tallygate_tests::server::{Server, connected, patient};
 
 use crate::console::Console;
 use crate::seeded::{CALLER, Seeded, folder, sms};
@@ -53,7 +53,7 @@ async fn settings_that_lose_tallies_are_found() {
 async fn whatever_the_library_has_stored_is_its_own() {
     let seeded = Seeded::start().await;
     let console = seeded.console();
-    let fleet = patient().denied_subjects(9).connect(console.url).await.unwrap();
+    let fleet = connected(&patient().denied_subjects(9), console.url).await;
     let (policy, caller) = (sms(), Subject::of("sms").and(CALLER));
     assert!(!fleet.check(&policy, &caller).await.unwrap().is_allowed());
     fleet.publish_denied_subjects().await.unwrap();
@@ -110,7 +110,7 @@ async fn every_primary_of_a_cluster_is_looked_at_also_while_one_is_away() {
     let gone = cluster.masters_mut().iter_mut().find(|master| master.port() != probed).unwrap();
     let port = gone.port();
     gone.kill();
-    let json = console.run("doctor --timeout 1s --json").expect(1).json();
+    let json = console.run("doctor --json").expect(1).json();
     assert_eq!(findings(&json, "connection").len(), 1, "{json}");
     let servers = json["servers"].as_array().unwrap();
     let away = servers.iter().find(|server| server["findings"][0]["topic"] == "connection").unwrap();

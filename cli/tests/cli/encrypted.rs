@@ -1,7 +1,7 @@
 //! Encrypted connections, with the certificates of files.
 
 use tallygate::Tls;
-use tallygate_tests::server::patient;
+use tallygate_tests::server::{connected, patient};
 use tallygate_tests::tls::{Authority, Clients, TlsServer};
 
 use crate::console::Console;
@@ -13,7 +13,7 @@ async fn certificates_are_read_from_files_and_errors_name_the_option_that_is_mis
     let own = authority.issue(&["operator"]);
     let server = TlsServer::start(&authority, Clients::WithCertificate).await;
     let tls = Tls::new().ca(authority.pem()).client_certificate(own.certificate.as_str(), own.key.as_str());
-    seed(&patient().registry(true).tls(tls).connect(&server.url()).await.unwrap()).await;
+    seed(&connected(&patient().registry(true).tls(tls), &server.url()).await).await;
 
     let (url, folder) = (server.url(), folder());
     let console = Console { url: &url, folder: folder.path() };

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use tallygate::Subject;
-use tallygate_tests::server::{Server, patient};
+use tallygate_tests::server::{Server, connected, patient};
 
 use crate::console::{Console, Printed};
 use crate::seeded::{CALLER, Seeded, sms};
@@ -151,7 +151,7 @@ async fn a_reset_and_a_ban_that_are_interrupted_say_that_a_part_may_be_done() {
     console.run_words(&["override", "sms.send", "2 per 2h", "--yes"]).expect(0);
     console.run_words(&["override", "login", "5 per 2h", "--yes"]).expect(0);
     // One that lists nothing meanwhile.
-    let fleet = patient().connect(console.url).await.unwrap();
+    let fleet = connected(&patient(), console.url).await;
     assert!(fleet.check(&sms(), &Subject::of("sms").and(CALLER)).await.unwrap().is_allowed());
     for words in [&["reset", "sms.send", CALLER, "--yes"][..], &["reset", "sms.send", CALLER, "--all", "--yes"]] {
         assert_explained(&interrupted(&seeded, words));

@@ -1,7 +1,7 @@
 //! What only looks: policies, and where somebody stands.
 
 use tallygate::{Limiter, Policy, Rule, Subject};
-use tallygate_tests::server::patient;
+use tallygate_tests::server::{connected, patient};
 
 use crate::console::{Console, steady};
 use crate::seeded::{CALLER, HOUR, MINUTE, Seeded, limiter, listed, login, sms};
@@ -92,7 +92,7 @@ async fn who_was_denied_most_often_is_shown_if_the_programs_keep_that() {
     let console = seeded.console();
     let printed = console.run("top sms.send --by denied").expect(0);
     assert!(printed.out.starts_with("no denied subject of sms.send is known"), "{printed:?}");
-    let keeps = patient().denied_subjects(100).connect(console.url).await.unwrap();
+    let keeps = connected(&patient().denied_subjects(100), console.url).await;
     for (caller, calls) in [("138", 5), ("139", 3)] {
         for _ in 0..calls {
             let _ = keeps.check(&sms(), &Subject::of("sms").and(caller)).await.unwrap();

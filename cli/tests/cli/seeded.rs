@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tallygate::{Ban, Limiter, Policy, Rule, Subject};
-use tallygate_tests::server::{Server, patient};
+use tallygate_tests::server::{Server, connected, patient};
 use tallygate_tests::until::until_found;
 use tempfile::TempDir;
 
@@ -61,7 +61,7 @@ impl Seeded {
 
 /// Returns a limiter as programs have one.
 pub(crate) async fn limiter(url: &str, prefix: &str) -> Limiter {
-    patient().registry(true).prefix(prefix).secret(SECRET).connect(url).await.expect("the server answers")
+    connected(&patient().registry(true).prefix(prefix).secret(SECRET), url).await
 }
 
 /// Returns a folder with the files of the documentation.

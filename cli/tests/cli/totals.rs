@@ -3,34 +3,10 @@
 use tallygate::{Policy, Subject};
 use tallygate_tests::length::cases;
 use tallygate_tests::server::Server;
+use tallygate_tests::slow_log::{Run, median_microseconds, note_all, runs_of};
 
 use crate::console::Console;
 use crate::seeded::{MINUTE, folder, limiter, listed};
-
-/// An entry of the slow log: number, time, microseconds, words, address and name of the client.
-type SlowLogEntry = (u64, u64, u64, Vec<Vec<u8>>, String, String);
-
-/// A call of a command: its words, and how many microseconds it took the server.
-type Call = (Vec<Vec<u8>>, u64);
-
-/// Returns the calls of a command.
-fn calls(server: &Server, command: &str) -> Vec<Call> {
-    let log: Vec<SlowLogEntry> = server.ask("SLOWLOG GET 1000000");
-    let calls = log.into_iter().map(|(_, _, microseconds, words, ..)| (words, microseconds));
-    calls.filter(|(words, _)| words[0].eq_ignore_ascii_case(command.as_bytes())).collect()
-}
-
-/// Returns a word of each call, as a number.
-fn numbers(calls: &[Call], word: usize) -> Vec<u64> {
-    calls.iter().map(|(words, _)| String::from_utf8_lossy(&words[word]).parse().unwrap()).collect()
-}
-
-/// Returns the median of what the calls took. On a machine that is shared, a single one may take any time.
-fn median_microseconds(calls: &[Call]) -> u64 {
-    let mut all: Vec<_> = calls.iter().map(|&(_, microseconds)| microseconds).collect();
-    all.sort_unstable();
-    all[all.len() / 2]
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_thousand_subjects_are_looked_through_without_keeping_the_server_busy() {
@@ -49,8 +25,7 @@ async fn a_hundred_thousand_subjects_are_looked_through_without_keeping_the_serv
     let mut command = redis::cmd("EVAL");
     command.arg(fill).arg(1).arg(&key).arg(subjects - 1);
     command.exec(&mut server.connection()).unwrap();
-    server.ask::<()>("CONFIG SET slowlog-max-len 1000000");
-    server.ask::<()>("CONFIG SET slowlog-log-slower-than 0");
+    note_all(&server);
 
     let console = Console { url: &url, folder: folder.path() };
     let json = console.run("top many --limit 3 --json").expect(0).json();
@@ -59,7 +34,8 @@ async fn a_hundred_thousand_subjects_are_looked_through_without_keeping_the_serv
     assert_eq!(json["top"][0]["share"], 1_000);
     // In many small steps, none of which can grow with the number of subjects: so many places of the server's table are
     // looked at in one, and so many subjects are asked for together.
-    let (scans, scripts) = (calls(&server, "SCAN"), calls(&server, "EVALSHA"));
+    let (scans, scripts) = (runs_of(&server, "SCAN"), runs_of(&server, "EVALSHA"));
+    let numbers = |runs: &[Run], word| -> Vec<u64> { runs.iter().map(|run| run.number(word)).collect() };
     let steps = numbers(&scans, 5);
     assert!(steps.len() > usize::try_from(subjects).unwrap() / 1_000, "{} steps", steps.len());
     assert!(steps.iter().all(|&places| places <= 250), "{steps:?}");
@@ -67,8 +43,8 @@ async fn a_hundred_thousand_subjects_are_looked_through_without_keeping_the_serv
     assert_eq!(questions.iter().sum::<u64>(), subjects);
     assert!(questions.iter().all(|&subjects| subjects <= 16), "{questions:?}");
     // The server is never kept busy for longer than a millisecond at a time.
-    for calls in [scans, scripts] {
-        let median = median_microseconds(&calls);
-        assert!(median < 1_000, "half of {} calls take {median} µs and more", calls.len());
+    for runs in [scans, scripts] {
+        let median = median_microseconds(&runs);
+        assert!(median < 1_000, "half of {} runs take {median} µs and more", runs.len());
     }
 }

@@ -49,7 +49,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tracing_subscriber::fmt().with_writer(io::stderr).init();
 
     let url = env::var("TALLYGATE_URL").unwrap_or_else(|_| "memory://".into());
-    Limiter::connect(&url).await?.install()?;
+    // A user who waits for an answer prefers a slow one to an error.
+    Limiter::builder().deadline(Duration::from_secs(2)).connect(&url).await?.install()?;
 
     let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3000".into());
     let listener = TcpListener::bind(&address).await.map_err(|error| format!("cannot listen on {address}: {error}"))?;

@@ -6,7 +6,7 @@ use tallygate::{Limiter, Policy, Rule, Subject};
 use tallygate_tests::cluster::Cluster;
 use tallygate_tests::pressure::{Pressure, assert_all_stored, assert_stored, counted};
 use tallygate_tests::punctuality::Punctuality;
-use tallygate_tests::server::{Server, free_port, patient};
+use tallygate_tests::server::{Server, connected, free_port, patient};
 use tallygate_tests::until::until;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, MutexGuard};
@@ -57,7 +57,7 @@ async fn assert_only_its_slots_wait(stop: impl FnOnce(&mut Server), go_on: impl 
     let (lost, others) = (lost.end().await, others.end().await);
     let late = machine.lateness();
     go_on(&mut cluster.masters_mut()[1]);
-    assert_stored(&limiter, &others).await;
+    assert_stored(&cluster.limiter().await, &others).await;
     for called in others {
         // A machine that is later than the deadline lets a call fail by itself.
         assert!(called.failed.is_empty() || late > DEADLINE, "{:?}; {late:?}", called.failed.first());
@@ -139,7 +139,7 @@ async fn one_node_that_answers_is_enough_to_find_the_others() {
     let cluster = Cluster::shared();
     let deaf = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let ports = [free_port(), deaf.local_addr().unwrap().port(), cluster.masters()[1].port()];
-    let limiter = Limiter::builder().prefix("seeds").connect(&Cluster::url_of(ports)).await.unwrap();
+    let limiter = connected(&patient().prefix("seeds"), &Cluster::url_of(ports)).await;
     for subject in spread(20) {
         assert_eq!(counted(&limiter, &subject).await, 0);
     }

@@ -10,7 +10,7 @@ use crate::{Runs, denial};
 
 #[rate_limit(
     key = "{user}",
-    rule(count = 1, per = "1s"),
+    rule(count = 1, per = "1m"),
     ban(denials = 3, within = "10m", duration = "1h", message = "{user:trim} is out for {@retry_after}"),
     message = "slow down: {@count} per {@per}",
     limiter = limiter
@@ -24,7 +24,7 @@ async fn abuse(limiter: &Limiter) {
     draw("a", limiter, &runs).await.unwrap();
     for _ in 0..3 {
         let rejection = denial(draw("a", limiter, &runs).await);
-        assert_eq!((rejection.kind(), rejection.to_string().as_str()), (RejectionKind::Limited, "slow down: 1 per 1s"));
+        assert_eq!((rejection.kind(), rejection.to_string().as_str()), (RejectionKind::Limited, "slow down: 1 per 1m"));
     }
     let banned = denial(draw("a", limiter, &runs).await);
     assert_eq!((banned.kind(), banned.rule().is_none()), (RejectionKind::Banned, true));

@@ -239,7 +239,7 @@ async fn a_server_that_was_demoted_is_replaced_by_the_new_primary() {
 #[test]
 fn a_connection_of_a_runtime_that_is_gone_is_replaced_on_the_next() {
     let server = Server::start();
-    let limiter = limiter(&server.url());
+    let limiter = patient().connect_lazy(&server.url()).unwrap();
     // More than may be attempted in a second: a runtime that ends is no failure of the server.
     for builder in [Builder::new_multi_thread, Builder::new_current_thread].into_iter().cycle().take(25) {
         let runtime = builder().enable_all().build().unwrap();

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tallygate::{Limiter, Policy, Rule, RuleStatus, Subject};
 use tallygate_tests::server::Server;
+use tallygate_tests::slow_log::{note_all, runs_of};
 
 use super::{HOUR, call, hourly, hourly_builder};
 
@@ -76,16 +77,6 @@ async fn subjects_with_calls_under_way_are_found() {
     drop(permit);
 }
 
-/// An entry of the slow log: number, time, microseconds, words, address and name of the client.
-type SlowLogEntry = (u64, u64, u64, Vec<Vec<u8>>, String, String);
-
-/// How many places of its table the server was told to look at, in each step.
-fn places_of_each_step(server: &Server) -> Vec<u64> {
-    let log: Vec<SlowLogEntry> = server.ask("SLOWLOG GET 100000");
-    let steps = log.into_iter().map(|(_, _, _, words, ..)| words).filter(|words| words[0] == b"SCAN");
-    steps.map(|words| String::from_utf8_lossy(words.last().unwrap()).parse().unwrap()).collect()
-}
-
 #[tokio::test]
 async fn a_hundred_thousand_subjects_are_found_in_steps_that_are_short_for_the_server() {
     const SUBJECTS: usize = 100_000;
@@ -100,8 +91,7 @@ async fn a_hundred_thousand_subjects_are_found_in_steps_that_are_short_for_the_s
     let () =
         redis::cmd("EVAL").arg(fill).arg(1).arg("tallygate:many/w1h:s").arg(SUBJECTS).query(&mut connection).unwrap();
     server.ask::<()>("CONFIG RESETSTAT");
-    server.ask::<()>("CONFIG SET slowlog-max-len 100000");
-    server.ask::<()>("CONFIG SET slowlog-log-slower-than 0");
+    note_all(&server);
 
     let mut tallies = limiter.tallies(&policy, None).unwrap();
     let (mut subjects, mut steps, mut progress) = (BTreeSet::new(), 0, 0.0);
@@ -117,7 +107,7 @@ async fn a_hundred_thousand_subjects_are_found_in_steps_that_are_short_for_the_s
     assert_eq!((subjects.len(), server.calls("scan")), (SUBJECTS, steps));
     assert!(steps >= 100 && progress >= 1.0, "{steps} steps, {progress}");
     // How long a step takes follows from that: a server looks at some thousand places in a millisecond.
-    let places = places_of_each_step(&server);
+    let places: Vec<_> = runs_of(&server, "SCAN").iter().map(|scan| scan.number(5)).collect();
     assert_eq!(places.len(), steps);
     assert!(places.iter().all(|&places| places <= 250), "{places:?}");
 }

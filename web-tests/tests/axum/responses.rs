@@ -1,6 +1,6 @@
 //! What handlers can return, and what rejected calls are answered.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -8,9 +8,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use tallygate::context::Context;
+use tallygate::testing::ManualClock;
 use tallygate::web::Layer;
 use tallygate::{Limiter, Rejection, rate_limit};
-use tallygate_tests::server::Server as Redis;
+use tallygate_tests::server::{Server as Redis, connected, patient};
 use tallygate_web_tests::Client;
 use tallygate_web_tests::server::serve;
 
@@ -184,7 +185,7 @@ async fn a_duplicate_has_its_wait_also_where_the_handler_returns_a_status() {
 #[tokio::test]
 async fn an_outage_is_answered_without_a_wait() {
     let mut redis = Redis::start();
-    let limiter = Limiter::builder().deadline(Duration::from_millis(200)).connect(&redis.url()).await.unwrap();
+    let limiter = redis.limiter().await;
     redis.kill();
     let client = Client::new(serve(router(limiter, Layer::new().on_success(true))).await);
     let answer = client.get("/limited").await;
@@ -211,11 +212,13 @@ async fn a_handler_may_return_what_handlers_return() {
 async fn the_text_is_in_the_language_of_the_request_where_the_application_has_one() {
     let layer = Layer::new().value("language", |parts| parts.header("accept-language").map(str::to_owned)).messages(
         |rejection, context| {
-            let seconds = rejection.retry_after()?.as_secs() + 1;
+            let seconds = rejection.retry_after()?.as_secs();
             context.get("language")?.starts_with("de").then(|| format!("Noch {seconds} Sekunden."))
         },
     );
-    let client = Client::new(serve(router(Limiter::in_memory(), layer)).await);
+    let clock = ManualClock::new(SystemTime::now());
+    let limiter = Limiter::builder().clock(&clock).build_in_memory().unwrap();
+    let client = Client::new(serve(router(limiter, layer)).await);
     assert_eq!(client.get("/limited").await.status, 200);
     let german = client.get_with("/limited", &[("accept-language", "de-AT,de;q=0.9")]).await.problem();
     assert_eq!(german.detail, "Noch 60 Sekunden.");
@@ -238,7 +241,7 @@ async fn the_texts_of_a_layer_stay_whatever_is_set_before_and_after_them() {
 #[tokio::test]
 async fn a_flood_of_denied_requests_is_answered_from_the_cache_also_where_fields_are_wanted() {
     let redis = Redis::start();
-    let limiter = Limiter::builder().denial_cache(Duration::from_secs(10)).connect(&redis.url()).await.unwrap();
+    let limiter = connected(&patient().denial_cache(Duration::from_secs(10)), &redis.url()).await;
     let client = Client::new(serve(router(limiter, Layer::new().on_success(true))).await);
     assert_eq!(client.get("/limited").await.limits()[0].r, 0);
     assert_eq!(client.get("/limited").await.status, 429);

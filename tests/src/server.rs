@@ -12,7 +12,6 @@ use tallygate::{Limiter, LimiterBuilder, OnOutage};
 use tempfile::TempDir;
 
 use crate::launch::{Launch, Process};
-use crate::until::until_found;
 
 /// Below the range from which systems take the ports of outgoing connections.
 const PORTS: Range<u16> = 20_000..32_000;
@@ -176,6 +175,9 @@ fn free_port_in(ports: Range<u16>) -> u16 {
     }
 }
 
+/// What the library says of servers and sentinels that take too long.
+const LATE: [&str; 3] = ["no connection within", "no answer within", "nobody says where"];
+
 /// Starts a limiter that waits for a busy machine: nothing but a test of the deadline is about the deadline. It caches
 /// no denials: these tests are about what the server decides, and some of them set its clock. It lists no policies: many
 /// tests count keys and commands.
@@ -183,15 +185,16 @@ pub fn patient() -> LimiterBuilder {
     Limiter::builder().deadline(Duration::from_secs(30)).denial_cache(Duration::ZERO).registry(false)
 }
 
-/// Connects to servers that are there. On a busy machine, an attempt may take longer than the library allows.
+/// Connects to servers that are there. On a busy machine, an attempt may take longer than the library allows: then there is
+/// another one.
 pub async fn connected(builder: &LimiterBuilder, url: &str) -> Limiter {
-    let mut limiter = None;
-    let answered = until_found("the servers answer", async || {
-        limiter = builder.clone().connect(url).await.ok();
-        limiter.is_some()
-    });
-    answered.await;
-    limiter.expect("they answer")
+    for _ in 0..30 {
+        match builder.clone().connect(url).await.map_err(|error| error.to_string()) {
+            Ok(limiter) => return limiter,
+            Err(error) => assert!(LATE.iter().any(|late| error.contains(late)), "{error}"),
+        }
+    }
+    panic!("nobody answers at {url}")
 }
 
 /// Returns a limiter whose server is away, and in whose place this process decides.

@@ -1,4 +1,4 @@
-//! What an application is told when a subject comes near a limit.
+//! Warnings: a subject is near a limit.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use crate::subject::Subject;
 
-/// One call of a trace: when it was made, by whom, and what it costs.
+/// One call of a trace, with its time, its subjects and its cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     at: SystemTime,

@@ -130,9 +130,10 @@ impl Cluster {
         until: Instant,
     ) -> Result<bool, BackendError> {
         let route = self.route_of(request, until).await?;
-        route
-            .ask(async |route| route.node().server().refund(request, used, admitted_us, until, route.visit()).await)
-            .await
+        let refunded = route.ask(|step| async move {
+            step.node().server().refund(request, used, admitted_us, until, step.visit()).await
+        });
+        refunded.await
     }
 
     /// Renews the leases of a call, or gives them back.

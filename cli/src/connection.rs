@@ -61,7 +61,16 @@ pub(crate) struct Connection {
 }
 
 /// The settings of the library that errors name, and what they are called here.
-const OPTIONS: [(&str, &str); 2] = [("`Tls::ca`", "`--ca-file`"), ("`Tls::client_certificate`", "`--cert-file`")];
+const OPTIONS: [(&str, &str); 8] = [
+    ("`tls` has a `ca` that holds", "`--ca-file` holds"),
+    ("write `ca(std::fs::read(\"ca.pem\")?)`", "give a file of certificates as PEM"),
+    ("`Tls::ca`", "`--ca-file`"),
+    ("`Tls::client_certificate`", "`--cert-file`"),
+    ("`deadline`", "`--timeout`"),
+    ("`deadline(Duration::from_millis(250))`", "`--timeout 2s`"),
+    ("`prefix`", "`--prefix`"),
+    ("`prefix(\"shop\")`", "`--prefix shop`"),
+];
 
 impl Connection {
     /// Connects to the server.

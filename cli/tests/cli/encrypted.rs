@@ -28,5 +28,5 @@ async fn certificates_are_read_from_files_and_errors_name_the_option_that_is_mis
     let printed = console.run("policies --ca-file ca.pem --cert-file own.pem").expect(2);
     assert!(printed.errors.contains("--key-file"), "{printed:?}");
     let printed = console.run("policies --ca-file own.key").expect(2);
-    assert!(printed.errors.contains("`tls`"), "{printed:?}");
+    assert!(printed.errors.contains("`--ca-file` holds no certificate"), "{printed:?}");
 }

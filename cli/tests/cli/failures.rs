@@ -73,10 +73,20 @@ fn an_address_that_leads_nowhere_is_a_mistake_in_the_words() {
     let console = Console { url: "redis://127.0.0.1:1/", folder: folder.path() };
     let printed = console.shell(&format!("unset TALLYGATE_URL; {PROGRAM} policies")).expect(2);
     assert!(printed.errors.contains("write `--url redis://…`, or set TALLYGATE_URL"), "{printed:?}");
-    for words in
-        ["policies --prefix a:b", "policies --secret-file none", "policies --timeout 0s", "policies --ca-file secret"]
-    {
-        console.run(words).expect(2);
+    for (words, part) in [
+        (
+            "policies --prefix a:b",
+            "`--prefix` may only contain letters, digits and `. _ @ + ~ -`, like `--prefix shop`",
+        ),
+        ("policies --secret-file none", "`--secret-file`"),
+        ("policies --timeout 0s", "`--timeout` must be longer than zero, like `--timeout 2s`"),
+        (
+            "policies --ca-file secret",
+            "`--ca-file` holds no certificate, or a broken one; give a file of certificates as PEM",
+        ),
+    ] {
+        let printed = console.run(words).expect(2);
+        assert!(printed.errors.contains(part), "{printed:?}");
     }
     // No address with its password stands in the help.
     let console = Console { url: "redis://:hunter2@127.0.0.1:1/", folder: folder.path() };

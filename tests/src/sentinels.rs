@@ -2,20 +2,23 @@
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use tallygate::Limiter;
 
 use crate::proxy::Proxy;
 use crate::server::{Server, connected, patient};
-use crate::until::wait_until;
+use crate::until::{until, wait_until};
 
 /// The name by which the sentinels know the primary.
 pub const NAME: &str = "tallies";
 
 const SENTINELS: usize = 3;
 
-/// How many milliseconds a server may be silent until a sentinel takes it for dead.
-const SILENCE_MS: u32 = 1_000;
+/// How long a server may be silent until a sentinel takes it for dead: so long that a busy machine makes none do so.
+const SILENCE: Duration = Duration::from_secs(60);
+/// The same, while a server is lost on purpose.
+const SHORT_SILENCE: Duration = Duration::from_secs(1);
 
 /// A primary, its replica, and three sentinels that watch them. All processes are killed when dropped.
 pub struct Sentinels {
@@ -57,7 +60,7 @@ impl Sentinels {
     fn watch(servers: [Server; 2], ports: [u16; 2], options: &[&str], lines: &[&str]) -> Self {
         let usual = [
             format!("sentinel monitor {NAME} 127.0.0.1 {} 2", ports[0]),
-            format!("sentinel down-after-milliseconds {NAME} {SILENCE_MS}"),
+            format!("sentinel down-after-milliseconds {NAME} {}", SILENCE.as_millis()),
             format!("sentinel failover-timeout {NAME} 10000"),
         ];
         let lines: Vec<_> = usual.into_iter().chain(lines.iter().map(|&line| line.to_owned())).collect();
@@ -71,14 +74,13 @@ impl Sentinels {
     }
 
     /// Returns servers that other tests use at the same time: each needs a prefix of its own. They end with the last test
-    /// that uses them. A busy machine makes no sentinel take the primary for dead.
+    /// that uses them.
     #[must_use]
     pub fn shared() -> Arc<Self> {
         static SHARED: Mutex<Weak<Sentinels>> = Mutex::new(Weak::new());
         let mut shared = SHARED.lock().expect("no panic under the lock");
         shared.upgrade().unwrap_or_else(|| {
-            let patience = format!("sentinel down-after-milliseconds {NAME} 60000");
-            let servers = Arc::new(Self::start_with(&[], &[], &[&patience]));
+            let servers = Arc::new(Self::start());
             *shared = Arc::downgrade(&servers);
             servers
         })
@@ -146,6 +148,20 @@ impl Sentinels {
     pub fn has_handed_over(&self) -> bool {
         // Sentinels close the connections to a server whose role they change.
         self.primary().try_ask::<String>("INFO replication").is_ok_and(|info| info.contains("role:slave"))
+    }
+
+    /// Loses the server that was the primary at first, and waits until a sentinel names the other one.
+    pub async fn lose_primary(&mut self, lose: impl FnOnce(&mut Server)) {
+        self.take_for_dead_after(SHORT_SILENCE);
+        lose(self.primary_mut());
+        until("a sentinel names the new primary", || self.any_names_replica()).await;
+        // A busy machine must not make them go back.
+        self.take_for_dead_after(SILENCE);
+    }
+
+    fn take_for_dead_after(&self, silence: Duration) {
+        let command = format!("SENTINEL SET {NAME} down-after-milliseconds {}", silence.as_millis());
+        self.watching.iter().for_each(|sentinel| sentinel.ask(&command));
     }
 
     /// Begins to exchange the roles of primary and replica, while both answer.

@@ -3,14 +3,15 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Sentinels that find that the machine stood still do nothing for half a minute, and may find so again.
+const PATIENCE: Duration = Duration::from_secs(180);
 const STEP: Duration = Duration::from_millis(5);
 
 /// Waits until the condition holds.
 ///
 /// # Panics
 ///
-/// It does not hold within a minute.
+/// It does not hold within three minutes.
 pub fn wait_until(condition: &str, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {
@@ -23,7 +24,7 @@ pub fn wait_until(condition: &str, mut holds: impl FnMut() -> bool) {
 ///
 /// # Panics
 ///
-/// It does not hold within a minute.
+/// It does not hold within three minutes.
 pub async fn until(condition: &str, mut holds: impl FnMut() -> bool) {
     until_found(condition, async || holds()).await;
 }
@@ -32,7 +33,7 @@ pub async fn until(condition: &str, mut holds: impl FnMut() -> bool) {
 ///
 /// # Panics
 ///
-/// It does not hold within a minute.
+/// It does not hold within three minutes.
 pub async fn until_found(condition: &str, mut holds: impl AsyncFnMut() -> bool) {
     let started = Instant::now();
     while !holds().await {

@@ -56,12 +56,11 @@ async fn assert_replaced(lose: impl FnOnce(&mut Server), regain: impl FnOnce(&mu
     let limiter = Limiter::builder().deadline(DEADLINE).connect(&servers.url()).await.unwrap();
     let pressure = Pressure::start(&limiter, subjects("before"));
     pressure.admit(1_000).await;
-    lose(servers.primary_mut());
-    until("calls fail", || pressure.failed() > 0).await;
-    until("a sentinel names the new primary", || servers.any_names_replica()).await;
+    servers.lose_primary(lose).await;
+    assert!(pressure.failed() > 0);
     let machine = Punctuality::watch();
     let named = Instant::now();
-    pressure.admit(1_000).await;
+    pressure.recover().await;
     let called = pressure.end().await;
     let late = machine.lateness();
     for called in called {

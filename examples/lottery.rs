@@ -26,11 +26,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = env::var("TALLYGATE_URL").unwrap_or_else(|_| "memory://".into());
     Limiter::connect(&url).await?.install()?;
 
+    // On Redis, the alice of the last run is not new.
+    let alice = format!("alice-{:04x}", fastrand::u16(..));
     println!("alice is new and has three draws; before the fourth she waits for `retry_after`:");
     let mut drawn = 0;
     while drawn < 4 {
-        let answer = draw("alice").await;
-        show("alice", &answer);
+        let answer = draw(&alice).await;
+        show(&alice, &answer);
         match answer {
             Ok(_) => drawn += 1,
             Err(rejection) => match rejection.retry_after() {
@@ -53,7 +55,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 fn show(user: &str, answer: &Result<u64, Rejection>) {
     match answer {
-        Ok(number) => println!("  {user:6}draws {number}"),
-        Err(rejection) => println!("  {user:6}{}: {rejection}", rejection.kind()),
+        Ok(number) => println!("  {user:11}draws {number}"),
+        Err(rejection) => println!("  {user:11}{}: {rejection}", rejection.kind()),
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use redis::{Connection, FromRedisValue, RedisResult};
 use rustix::process::{Signal, kill_process};
-use tallygate::{Limiter, LimiterBuilder, OnOutage};
+use tallygate::{Error, Limiter, LimiterBuilder, OnOutage};
 use tempfile::TempDir;
 
 use crate::launch::{Launch, Process};
@@ -188,10 +188,20 @@ pub fn patient() -> LimiterBuilder {
 /// Connects to servers that are there. On a busy machine, an attempt may take longer than the library allows: then there is
 /// another one.
 pub async fn connected(builder: &LimiterBuilder, url: &str) -> Limiter {
+    in_time(builder, url).await.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Returns why no connection can be made to servers that are there. A busy machine is not the reason.
+pub async fn refused(builder: &LimiterBuilder, url: &str) -> Error {
+    in_time(builder, url).await.expect_err("no connection can be made")
+}
+
+async fn in_time(builder: &LimiterBuilder, url: &str) -> Result<Limiter, Error> {
     for _ in 0..30 {
-        match builder.clone().connect(url).await.map_err(|error| error.to_string()) {
-            Ok(limiter) => return limiter,
-            Err(error) => assert!(LATE.iter().any(|late| error.contains(late)), "{error}"),
+        let connected = builder.clone().connect(url).await;
+        let is_late = |error: &Error| LATE.iter().any(|late| error.to_string().contains(late));
+        if !connected.as_ref().is_err_and(is_late) {
+            return connected;
         }
     }
     panic!("nobody answers at {url}")

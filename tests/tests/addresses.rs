@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Duration;
 
 use tallygate::{Limiter, Policy, Rule, Subject};
-use tallygate_tests::server::{Server, patient};
+use tallygate_tests::server::{Server, connected, patient};
 
 /// The password `p@ss/w:o?r#d 100%`, as a URL has it.
 const ENCODED: &str = "p%40ss%2Fw:o%3Fr%23d%20100%25";
@@ -25,8 +25,8 @@ async fn counted(limiter: &Limiter, server: &Server) -> String {
         .join(" ")
 }
 
-async fn connected(url: &str) -> Limiter {
-    patient().connect(url).await.unwrap_or_else(|error| panic!("{error}"))
+async fn limiter_at(url: &str) -> Limiter {
+    connected(&patient(), url).await
 }
 
 fn user_with_password(server: &Server) {
@@ -40,8 +40,8 @@ async fn a_url_leads_to_host_database_and_user() {
     let server = Server::start();
     let port = server.port();
     user_with_password(&server);
-    assert_eq!(counted(&connected(&server.url()).await, &server).await, "db0:1");
-    let named = connected(&format!("redis://al%40ice:{ENCODED}@localhost:{port}/3")).await;
+    assert_eq!(counted(&limiter_at(&server.url()).await, &server).await, "db0:1");
+    let named = limiter_at(&format!("redis://al%40ice:{ENCODED}@localhost:{port}/3")).await;
     assert_eq!(counted(&named, &server).await, "db0:1 db3:1");
     let clients: String = server.ask("CLIENT LIST");
     assert!(clients.lines().any(|client| client.contains(" db=3 ") && client.contains(" user=al@ice ")), "{clients}");
@@ -50,7 +50,7 @@ async fn a_url_leads_to_host_database_and_user() {
 #[tokio::test]
 async fn a_password_without_a_user_is_that_of_the_default_user() {
     let server = Server::start_with(&["--requirepass", "p@ss"]);
-    let limiter = connected(&format!("redis://:p%40ss@127.0.0.1:{}/", server.port())).await;
+    let limiter = limiter_at(&format!("redis://:p%40ss@127.0.0.1:{}/", server.port())).await;
     let policy = Policy::builder("p").rule(Rule::sliding_window(1, HOUR)).build().unwrap();
     assert!(limiter.check(&policy, &Subject::of("s")).await.unwrap().is_allowed());
 }
@@ -59,7 +59,7 @@ async fn a_password_without_a_user_is_that_of_the_default_user() {
 async fn a_user_without_a_password_is_logged_in() {
     let server = Server::start();
     server.ask::<()>("ACL SETUSER bob on nopass ~* +@all");
-    let _limiter = connected(&format!("redis://bob:@127.0.0.1:{}/", server.port())).await;
+    let _limiter = limiter_at(&format!("redis://bob:@127.0.0.1:{}/", server.port())).await;
     let clients: String = server.ask("CLIENT LIST");
     assert!(clients.contains(" user=bob "), "{clients}");
 }
@@ -71,8 +71,8 @@ async fn a_url_leads_to_a_socket_with_user_and_database() {
     user_with_password(&server);
     let path = server.folder().join("our%20redis.sock");
     let path = path.to_str().unwrap();
-    assert_eq!(counted(&connected(&format!("redis+unix://{path}")).await, &server).await, "db0:1");
-    let named = connected(&format!("redis+unix://al%40ice:{ENCODED}@{path}?db=3")).await;
+    assert_eq!(counted(&limiter_at(&format!("redis+unix://{path}")).await, &server).await, "db0:1");
+    let named = limiter_at(&format!("redis+unix://al%40ice:{ENCODED}@{path}?db=3")).await;
     assert_eq!(counted(&named, &server).await, "db0:1 db3:1");
     let clients: String = server.ask("CLIENT LIST");
     assert!(clients.lines().any(|client| client.contains(" db=3 ") && client.contains(" user=al@ice ")), "{clients}");
@@ -103,7 +103,7 @@ fn timers(port: u16) -> Vec<String> {
 #[tokio::test]
 async fn the_system_looks_after_an_idle_connection() {
     let server = Server::start();
-    let _limiter = connected(&server.url()).await;
+    let _limiter = limiter_at(&server.url()).await;
     let timers = timers(server.port());
     // 02 is the timer of keepalive.
     assert!(timers.iter().any(|timer| timer.starts_with("02:")), "{timers:?}");

@@ -9,7 +9,7 @@ use tallygate_tests::fake::Fake;
 use tallygate_tests::log::Log;
 use tallygate_tests::proxy::Proxy;
 use tallygate_tests::punctuality::Punctuality;
-use tallygate_tests::server::{Server, free_port, patient};
+use tallygate_tests::server::{Server, connected, free_port, patient};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{sleep, timeout};
@@ -141,7 +141,7 @@ async fn an_outage_is_over_without_any_call_and_the_log_says_when_it_began_and_e
 async fn a_connection_that_is_cut_is_replaced_without_any_call() {
     let server = Server::start();
     let proxy = Proxy::start(server.port()).await;
-    let limiter = patient().connect(&proxy.url()).await.unwrap();
+    let limiter = connected(&patient(), &proxy.url()).await;
     for connections in 2..=5 {
         limited(&limiter).await.unwrap();
         proxy.cut();

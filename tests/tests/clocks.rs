@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use tallygate::testing::ManualClock;
 use tallygate::{Ban, Decision, Limiter, Policy, Rejection, Rule, Schedule, Subject, rate_limit};
-use tallygate_tests::server::{Server, patient};
+use tallygate_tests::server::{Server, connected, patient};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, advance, pause, sleep};
 
@@ -40,14 +40,14 @@ async fn redis_is_connected_to_and_decides_while_tokios_clock_is_paused() {
     let paused = Instant::now();
     // The name of the host is looked up, which takes a blocking task.
     let url = format!("redis://localhost:{}/", server.port());
-    let eager = patient().connect(&url).await.unwrap();
+    let eager = connected(&patient(), &url).await;
     let lazy = patient().connect_lazy(&url).unwrap();
     for limiter in [&eager, &lazy] {
         assert_works(limiter).await;
     }
     assert_eq!(paused.elapsed(), Duration::ZERO, "the paused clock stands still");
     advance(HOUR).await;
-    for limiter in [eager, lazy, patient().connect(&url).await.unwrap()] {
+    for limiter in [eager, lazy, connected(&patient(), &url).await] {
         assert_works(&limiter).await;
     }
     assert_eq!(paused.elapsed(), HOUR);
@@ -56,7 +56,7 @@ async fn redis_is_connected_to_and_decides_while_tokios_clock_is_paused() {
 #[tokio::test]
 async fn redis_decides_when_tokios_clock_is_paused_after_connecting() {
     let server = Server::start();
-    let limiter = patient().connect(&server.url()).await.unwrap();
+    let limiter = connected(&patient(), &server.url()).await;
     assert_works(&limiter).await;
     pause();
     assert_works(&limiter).await;
@@ -82,7 +82,7 @@ async fn a_thousand_calls_at_once_are_decided_while_tokios_clock_is_paused() {
 async fn a_server_that_does_not_answer_is_given_up_while_tokios_clock_is_paused() {
     let server = Server::start();
     let paused = Instant::now();
-    let limiter = Limiter::builder().deadline(SECOND / 10).connect(&server.url()).await.unwrap();
+    let limiter = connected(&Limiter::builder().deadline(SECOND / 10), &server.url()).await;
     server.pause();
     let started = std::time::Instant::now();
     let error = limiter.check(&policy(1, HOUR), &subject()).await.unwrap_err();
@@ -95,7 +95,7 @@ async fn a_server_that_does_not_answer_is_given_up_while_tokios_clock_is_paused(
 async fn limiters(server: &Server, now: SystemTime) -> [(ManualClock, Limiter); 2] {
     let clocks = [ManualClock::new(now), ManualClock::new(now)];
     let in_memory = Limiter::builder().clock(&clocks[0]).build_in_memory().unwrap();
-    let in_redis = patient().clock(&clocks[1]).connect(&server.url()).await.unwrap();
+    let in_redis = connected(&patient().clock(&clocks[1]), &server.url()).await;
     let [for_memory, for_redis] = clocks;
     [(for_memory, in_memory), (for_redis, in_redis)]
 }

@@ -10,7 +10,7 @@ use tallygate_tests::cluster::Cluster;
 use tallygate_tests::length::cases;
 use tallygate_tests::pressure::{Pressure, assert_stored};
 use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::{Server, ask};
+use tallygate_tests::server::{Server, ask, connected};
 use tallygate_tests::until::until;
 
 /// Each of them calls as often as it can.
@@ -21,7 +21,7 @@ fn begin(limiter: &Limiter) -> Pressure {
 }
 
 async fn limiter(url: &str) -> Limiter {
-    Limiter::builder().deadline(Duration::from_secs(5)).connect(url).await.unwrap()
+    connected(&Limiter::builder().deadline(Duration::from_secs(5)), url).await
 }
 
 /// Kills all connections but its own, as often as that. After each few times, some more calls are awaited.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tallygate::{Decision, Denial, Limiter, LimiterBuilder, Policy, RejectionKind, Rule, Subject};
 use tallygate_tests::load::{TASKS, admitted_at_once};
 use tallygate_tests::punctuality::Punctuality;
-use tallygate_tests::server::Server;
+use tallygate_tests::server::{Server, connected};
 use tallygate_tests::until::until_found;
 use tokio::time::{Instant, sleep};
 
@@ -28,7 +28,7 @@ fn builder() -> LimiterBuilder {
 
 /// Remembers for longer than a busy machine takes between two calls.
 async fn limiter(server: &Server) -> Limiter {
-    builder().denial_cache(Duration::from_secs(10)).connect(&server.url()).await.unwrap()
+    connected(&builder().denial_cache(Duration::from_secs(10)), &server.url()).await
 }
 
 async fn denied(limiter: &Limiter, policy: &Policy) -> Denial {
@@ -45,7 +45,7 @@ fn asked(server: &Server) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_denied_calls_reaches_redis_a_few_times_a_second() {
     let server = Server::start();
-    let limiter = builder().connect(&server.url()).await.unwrap();
+    let limiter = connected(&builder(), &server.url()).await;
     let policy = policy([Rule::sliding_window(1, HOUR)]);
     assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
     let started = Instant::now();
@@ -125,7 +125,7 @@ async fn what_asks_for_a_report_is_always_asked() {
 #[tokio::test]
 async fn without_a_cache_every_call_asks_redis() {
     let server = Server::start();
-    let limiter = builder().denial_cache(Duration::ZERO).connect(&server.url()).await.unwrap();
+    let limiter = connected(&builder().denial_cache(Duration::ZERO), &server.url()).await;
     let policy = policy([Rule::sliding_window(1, HOUR)]);
     assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
     let calls = asked(&server);
@@ -138,7 +138,7 @@ async fn without_a_cache_every_call_asks_redis() {
 #[tokio::test]
 async fn a_tally_that_another_process_lets_start_again_is_seen_when_the_time_is_over() {
     let server = Server::start();
-    let limiter = builder().denial_cache(Duration::from_millis(100)).connect(&server.url()).await.unwrap();
+    let limiter = connected(&builder().denial_cache(Duration::from_millis(100)), &server.url()).await;
     let policy = policy([Rule::sliding_window(1, HOUR)]);
     assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
     denied(&limiter, &policy).await;

@@ -9,7 +9,7 @@ use tallygate::{Ban, DeniedSubject, Limiter, LimiterBuilder, OnOutage, Policy, R
 use tallygate_tests::cluster::Cluster;
 use tallygate_tests::log::Log;
 use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::{Server, patient};
+use tallygate_tests::server::{Server, connected, patient};
 use tallygate_tests::until::until_found;
 use tokio::time::advance;
 
@@ -67,13 +67,13 @@ async fn those_denied_most_come_first_by_policy_in_memory() {
 #[tokio::test]
 async fn those_denied_most_come_first_by_policy_in_redis() {
     let server = Server::start();
-    those_denied_most_come_first_by_policy(builder().connect(&server.url()).await.unwrap()).await;
+    those_denied_most_come_first_by_policy(connected(&builder(), &server.url()).await).await;
 }
 
 #[tokio::test]
 async fn those_denied_most_come_first_by_policy_in_a_cluster() {
     let cluster = Cluster::shared();
-    let limiter = builder().prefix("denied").connect(&cluster.url()).await.unwrap();
+    let limiter = connected(&builder().prefix("denied"), &cluster.url()).await;
     those_denied_most_come_first_by_policy(limiter).await;
 }
 
@@ -107,7 +107,7 @@ async fn peeks_and_limiters_that_keep_none_count_nothing() {
         assert_eq!(limiter.denied_subjects().len(), 0);
     }
     let server = Server::start();
-    let limiter = patient().connect(&server.url()).await.unwrap();
+    let limiter = connected(&patient(), &server.url()).await;
     assert_eq!(call(&limiter, &policy("p"), "s", 3).await, 2);
     limiter.publish_denied_subjects().await.unwrap();
     assert_eq!(server.ask::<Vec<String>>("KEYS *!denied*"), [""; 0]);
@@ -117,7 +117,7 @@ async fn peeks_and_limiters_that_keep_none_count_nothing() {
 async fn denials_from_the_cache_and_of_the_standby_count() {
     let mut server = Server::start();
     let builder = builder().denial_cache(Duration::from_secs(10)).on_outage(OnOutage::Local);
-    let limiter = builder.connect(&server.url()).await.unwrap();
+    let limiter = connected(&builder, &server.url()).await;
     assert_eq!(call(&limiter, &policy("p"), "s", 5).await, 4);
     assert!(server.calls("evalsha") < 5, "some are cached");
     server.kill();
@@ -134,8 +134,7 @@ async fn denials_from_the_cache_and_of_the_standby_count() {
 #[tokio::test]
 async fn all_processes_add_up_and_each_denial_is_published_once() {
     let server = Server::start();
-    let [one, other] =
-        [builder().connect(&server.url()).await.unwrap(), builder().connect(&server.url()).await.unwrap()];
+    let [one, other] = [connected(&builder(), &server.url()).await, connected(&builder(), &server.url()).await];
     let reader = server.limiter().await;
     let policy = policy("p");
     for round in 1..=3 {
@@ -157,7 +156,7 @@ async fn all_processes_add_up_and_each_denial_is_published_once() {
 async fn denials_whose_answer_is_lost_are_not_published_again() {
     let server = Server::start();
     let proxy = Proxy::start(server.port()).await;
-    let limiter = builder().connect(&proxy.url()).await.unwrap();
+    let limiter = connected(&builder(), &proxy.url()).await;
     assert_eq!(call(&limiter, &policy("p"), "s", 4).await, 3);
     proxy.cut_replies();
     assert!(limiter.publish_denied_subjects().await.is_err());
@@ -171,7 +170,7 @@ async fn denials_whose_answer_is_lost_are_not_published_again() {
 #[tokio::test]
 async fn denials_that_were_not_sent_are_published_later_if_a_publication_is_dropped() {
     let server = Server::start();
-    let limiter = builder().connect(&server.url()).await.unwrap();
+    let limiter = connected(&builder(), &server.url()).await;
     let policies = ["mail", "sms", "login"];
     for name in policies {
         assert_eq!(call(&limiter, &policy(name), "s", 4).await, 3);
@@ -208,7 +207,7 @@ async fn in_memory_policies_that_are_too_many_to_count_are_a_warning_once() {
 #[tokio::test(start_paused = true)]
 async fn a_denial_is_published_by_itself() {
     let server = Server::start();
-    let limiter = builder().connect(&server.url()).await.unwrap();
+    let limiter = connected(&builder(), &server.url()).await;
     for times in [5, 3] {
         let before = limiter.denied_subjects().first().map_or(0, DeniedSubject::denials);
         let denied = before + call(&limiter, &policy("p"), "s", times).await;
@@ -221,7 +220,7 @@ async fn a_denial_is_published_by_itself() {
 #[tokio::test]
 async fn what_is_published_has_a_time_to_live_and_a_bound_and_hides_no_one() {
     let server = Server::start();
-    let limiter = patient().denied_subjects(10_000).connect(&server.url()).await.unwrap();
+    let limiter = connected(&patient().denied_subjects(10_000), &server.url()).await;
     let policy = Policy::builder("p").rule(Rule::sliding_window(1, HOUR)).build().unwrap();
     for number in 0..1_200 {
         call(&limiter, &policy, &format!("user{number}"), 2).await;
@@ -242,7 +241,7 @@ async fn what_is_published_has_a_time_to_live_and_a_bound_and_hides_no_one() {
 #[tokio::test]
 async fn a_foreign_key_is_an_error_and_foreign_members_are_left_out() {
     let server = Server::start();
-    let limiter = builder().connect(&server.url()).await.unwrap();
+    let limiter = connected(&builder(), &server.url()).await;
     call(&limiter, &policy("p"), "s", 3).await;
     limiter.publish_denied_subjects().await.unwrap();
     let key = server.ask::<Vec<String>>("KEYS *!denied*").remove(0);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tallygate::{Limiter, OnOutage, Permit, Policy, RejectionKind, Rule, Subject};
 use tallygate_tests::clocked::Clocked;
 use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::{Server, away, patient};
+use tallygate_tests::server::{Server, away, connected, patient};
 use tallygate_tests::until::until_found;
 
 const KEY: &str = "tallygate:export/leases:alice";
@@ -62,7 +62,7 @@ async fn a_lease_is_renewed_again_although_no_answer_comes_for_longer_than_it_la
     let clocked = Clocked::start();
     let proxy = Proxy::start(clocked.server().port()).await;
     let builder = patient().deadline(Duration::from_secs(3_600)).clock(clocked.clock());
-    let limiter = builder.connect(&proxy.url()).await.unwrap();
+    let limiter = connected(&builder, &proxy.url()).await;
     let policy = at_most(1);
     let _held = permit(&limiter, &policy).await;
     let until_renewed = async || {
@@ -110,7 +110,7 @@ fn the_leases_of_a_process_that_dies_end_by_themselves() {
 async fn a_lease_that_cannot_be_given_back_is_given_back_later() {
     let server = Server::start();
     let proxy = Proxy::start(server.port()).await;
-    let limiter = Limiter::builder().deadline(Duration::from_secs(2)).connect(&proxy.url()).await.unwrap();
+    let limiter = connected(&Limiter::builder().deadline(Duration::from_secs(2)), &proxy.url()).await;
     let policy = at_most(3);
     let permits = [permit(&limiter, &policy).await, permit(&limiter, &policy).await];
     proxy.swallow();
@@ -123,7 +123,7 @@ async fn a_lease_whose_answer_is_lost_is_given_back() {
     let server = Server::start();
     let proxy = Proxy::start(server.port()).await;
     let builder = Limiter::builder().deadline(Duration::from_secs(2)).registry(false);
-    let limiter = builder.connect(&proxy.url()).await.unwrap();
+    let limiter = connected(&builder, &proxy.url()).await;
     let policy = at_most(1);
     for lose in [Proxy::lose_replies, Proxy::cut_replies] {
         drop(permit(&limiter, &policy).await);
@@ -141,8 +141,7 @@ async fn a_lease_whose_answer_is_lost_is_given_back() {
 #[tokio::test]
 async fn a_lease_of_a_caller_that_gives_up_is_given_back() {
     let server = Server::start();
-    let (limiter, policy) =
-        (patient().deadline(Duration::from_secs(1)).connect(&server.url()).await.unwrap(), at_most(1));
+    let (limiter, policy) = (connected(&patient().deadline(Duration::from_secs(1)), &server.url()).await, at_most(1));
     for _ in 0..20 {
         let calls = (0..8).map(|_| {
             let (limiter, policy) = (limiter.clone(), policy.clone());

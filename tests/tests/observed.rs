@@ -9,7 +9,7 @@ use std::time::Duration;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use tallygate::{Decision, Limiter, Policy, Rejection, Rule, Subject, rate_limit};
 use tallygate_tests::log::Log;
-use tallygate_tests::server::{Server, free_port, patient};
+use tallygate_tests::server::{Server, connected, free_port, patient};
 
 const CANARY: &str = "canary-7391";
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -106,7 +106,7 @@ async fn settled(limiter: &Limiter, user: &str, lost: Option<&Server>) -> Result
 async fn a_settlement_that_fails_is_a_warning_unless_the_one_before_has_failed() {
     let (log, _listening) = Log::listen();
     let server = Server::start();
-    let limiter = patient().connect(&server.url()).await.unwrap();
+    let limiter = connected(&patient(), &server.url()).await;
     let told = |level| lines_with(&log, &[level, "a call could not be settled and counts as its cost", "unsettled"]);
     for (lost, warnings, others) in [(true, 1, 0), (true, 1, 1), (false, 1, 1), (true, 2, 1)] {
         assert!(settled(&limiter, "zoe", lost.then_some(&server)).await.is_ok());
@@ -194,7 +194,7 @@ async fn denials_from_the_cache_are_counted_apart_and_as_decisions_of_the_backen
     let _recording = metrics::set_default_local_recorder(&recorder);
     let server = Server::start();
     let builder = patient().denial_cache(Duration::from_secs(10));
-    let (limiter, policy) = (builder.connect(&server.url()).await.unwrap(), policy(1));
+    let (limiter, policy) = (connected(&builder, &server.url()).await, policy(1));
     for _ in 0..5 {
         let _ = limiter.check(&policy, &canary()).await.unwrap();
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tallygate::{Limiter, LimiterBuilder, Policy, Rejection, Rule, Subject, Tls};
 use tallygate_tests::log::Log;
 use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::{Server, free_port};
+use tallygate_tests::server::{Server, connected, free_port};
 use tallygate_tests::tls::{Authority, Clients, TlsServer};
 
 const PASSWORD: &str = "canary-7391";
@@ -149,7 +149,7 @@ async fn a_server_that_fails_shows_no_password() {
     server.ask::<()>(&format!("ACL SETUSER alice on >{PASSWORD} ~* +@all"));
     let proxy = Proxy::start(server.port()).await;
     let url = proxy.url().replace("redis://", &format!("redis://alice:{PASSWORD}@"));
-    let limiter = builder().connect(&url).await.unwrap();
+    let limiter = connected(&builder(), &url).await;
     for break_it in [Proxy::cut, Proxy::swallow, Proxy::lose_replies, Proxy::close_at_scripts, Proxy::pass] {
         shown.calls(&limiter).await;
         break_it(&proxy);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tallygate::{Ban, Limiter, Policy, Rule, Subject};
 use tallygate_tests::cluster::Cluster;
 use tallygate_tests::sentinels::Sentinels;
-use tallygate_tests::server::{Server, patient};
+use tallygate_tests::server::{Server, connected, patient};
 use tallygate_tests::until::{until, until_found};
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -26,7 +26,7 @@ fn documented() -> [String; 4] {
 
 /// Returns a limiter that lists its policies.
 async fn listing(url: &str) -> Limiter {
-    patient().registry(true).denied_subjects(10).connect(url).await.unwrap()
+    connected(&patient().registry(true).denied_subjects(10), url).await
 }
 
 fn with_login(url: &str) -> String {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tallygate::{Limiter, Policy, Rejection, RejectionKind, Rule, Subject, rate_limit};
 use tallygate_tests::cluster::Cluster;
-use tallygate_tests::server::{Server, away, patient};
+use tallygate_tests::server::{Server, away, connected, patient};
 
 /// What became of a submission.
 #[derive(Debug, PartialEq)]
@@ -41,8 +41,8 @@ async fn shops(servers: &mut Vec<Box<dyn Any>>) -> Vec<Shop> {
     let limiters = [
         Limiter::in_memory(),
         away(|builder| builder),
-        patient().connect(&server.url()).await.unwrap(),
-        patient().prefix("releases").connect(&cluster.url()).await.unwrap(),
+        connected(&patient(), &server.url()).await,
+        connected(&patient().prefix("releases"), &cluster.url()).await,
     ];
     servers.push(Box::new((server, cluster)));
     limiters.into_iter().map(|limiter| Shop { limiter }).collect()

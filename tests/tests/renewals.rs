@@ -7,7 +7,7 @@ use std::time::Duration;
 use tallygate::{Limiter, Permit, Policy, Rule, Subject};
 use tallygate_tests::clocked::Clocked;
 use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::{free_port, patient};
+use tallygate_tests::server::{connected, free_port, patient};
 use tallygate_tests::until::until_found;
 
 const KEY: &str = "tallygate:export/leases:alice";
@@ -26,7 +26,7 @@ impl Two {
     async fn start() -> Self {
         let clocked = Clocked::start();
         let proxy = Proxy::start(clocked.server().port()).await;
-        let by_proxy = patient().clock(clocked.clock()).connect(&proxy.url()).await.unwrap();
+        let by_proxy = connected(&patient().clock(clocked.clock()), &proxy.url()).await;
         let direct = clocked.limiter().await;
         let policy = Policy::builder("export").rule(Rule::concurrency(1, LEASE)).build().unwrap();
         Self { clocked, proxy, by_proxy, direct, policy }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use redis::Connection;
 use tallygate::{Decision, Limiter, Policy, Rule, Schedule, Subject};
-use tallygate_tests::server::{Server, now_us, patient};
+use tallygate_tests::server::{Server, connected, now_us, patient};
 
 const COUNT: usize = 3;
 const SECOND_US: u64 = 1_000_000;
@@ -16,7 +16,7 @@ const SKEWS_US: [i64; 7] =
     [0, -2_500_000, 9_500_000, 5 * MINUTE_US, -5 * MINUTE_US, 26 * 60 * MINUTE_US, -26 * 60 * MINUTE_US];
 
 async fn skewed(server: &Server, ahead_us: i64) -> Limiter {
-    patient().clock_ahead_by(ahead_us).connect(&server.url()).await.unwrap()
+    connected(&patient().clock_ahead_by(ahead_us), &server.url()).await
 }
 
 fn policy(expression: &str) -> Policy {

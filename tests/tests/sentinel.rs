@@ -9,7 +9,7 @@ use tallygate_tests::length::cases;
 use tallygate_tests::pressure::{Pressure, assert_all_stored, assert_stored, counted};
 use tallygate_tests::punctuality::Punctuality;
 use tallygate_tests::sentinels::{NAME, Sentinels};
-use tallygate_tests::server::{Server, patient};
+use tallygate_tests::server::{Server, connected, patient, refused};
 use tallygate_tests::until::until;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::sleep;
@@ -53,7 +53,7 @@ async fn a_primary_that_hands_over_while_it_answers_is_left_at_once() {
 async fn assert_replaced(lose: impl FnOnce(&mut Server), regain: impl FnOnce(&mut Server)) {
     let _alone = alone().await;
     let mut servers = Sentinels::start();
-    let limiter = Limiter::builder().deadline(DEADLINE).connect(&servers.url()).await.unwrap();
+    let limiter = connected(&Limiter::builder().deadline(DEADLINE), &servers.url()).await;
     let pressure = Pressure::start(&limiter, subjects("before"));
     pressure.admit(1_000).await;
     servers.lose_primary(lose).await;
@@ -115,10 +115,10 @@ async fn a_primary_stays_in_use_while_no_sentinel_answers() {
 async fn a_mistake_in_the_url_is_an_error_at_start_up() {
     let mut servers = Sentinels::start();
     let unknown = servers.url().replace(NAME, "talies");
-    let error = Limiter::connect(&unknown).await.unwrap_err().to_string();
+    let error = refused(&patient(), &unknown).await.to_string();
     assert!(error.contains("`url`") && error.contains("watches no primary `talies`"), "{error}");
     servers.sentinels_mut().iter_mut().for_each(Server::kill);
-    let error = Limiter::connect(&servers.url()).await.unwrap_err().to_string();
+    let error = refused(&patient(), &servers.url()).await.to_string();
     assert!(error.contains("`url`") && error.contains("refused"), "{error}");
 }
 
@@ -130,9 +130,9 @@ async fn the_login_of_the_primary_is_for_sentinels_that_want_one_too() {
     for sentinel_options in [&[][..], &["--requirepass", PASSWORD]] {
         let servers = Sentinels::start_with(&options, sentinel_options, &[&watching]);
         let url = servers.url().replace("://", &format!("://:{PASSWORD}@"));
-        let limiter = patient().connect(&url).await.unwrap();
+        let limiter = connected(&patient(), &url).await;
         assert_eq!(counted(&limiter, &Subject::of("s")).await, 0);
-        let error = Limiter::connect(&url.replace(PASSWORD, "wrong")).await.unwrap_err().to_string();
+        let error = refused(&patient(), &url.replace(PASSWORD, "wrong")).await.to_string();
         assert!(error.contains("`url`") && error.contains("password") && !error.contains(PASSWORD), "{error}");
     }
 }

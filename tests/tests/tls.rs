@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use tallygate::{Error, ErrorKind, Limiter, LimiterBuilder, Policy, Rule, Subject, Tls};
+use tallygate::{ErrorKind, Limiter, LimiterBuilder, Policy, Rule, Subject, Tls};
 use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::{Server, free_port, patient};
+use tallygate_tests::server::{Server, connected, free_port, patient, refused};
 use tallygate_tests::tls::{Authority, Clients, Identity, TlsServer};
 use tallygate_tests::until::until_found;
 
@@ -28,12 +28,8 @@ fn with_certificate(tls: Tls, identity: &Identity) -> Tls {
     tls.client_certificate(identity.certificate.as_str(), identity.key.as_str())
 }
 
-async fn refusal(builder: LimiterBuilder, url: &str) -> Error {
-    builder.connect(url).await.expect_err("no connection can be made")
-}
-
 async fn assert_refused(tls: Tls, url: &str, words: &[&str]) {
-    let error = refusal(patient().tls(tls), url).await;
+    let error = refused(&patient().tls(tls), url).await;
     assert_eq!(error.kind(), ErrorKind::Backend);
     for word in words {
         assert!(error.to_string().contains(word), "`{word}` is missing in: {error}");
@@ -44,10 +40,10 @@ async fn assert_refused(tls: Tls, url: &str, words: &[&str]) {
 async fn a_server_whose_authority_is_known_is_trusted() {
     let authority = Authority::new("ours");
     let server = TlsServer::start(&authority, Clients::Anybody).await;
-    let limiter = patient().tls(with_ca(&authority)).connect(&server.url()).await.unwrap();
+    let limiter = connected(&patient().tls(with_ca(&authority)), &server.url()).await;
     assert_decides(&limiter, "by address").await;
     let url = format!("rediss://localhost:{}/3", server.port());
-    let limiter = patient().tls(with_ca(&authority)).connect(&url).await.unwrap();
+    let limiter = connected(&patient().tls(with_ca(&authority)), &url).await;
     assert_decides(&limiter, "by name").await;
     assert_eq!(server.server().ask::<String>("INFO keyspace").matches("keys=1").count(), 2, "one in each database");
 }
@@ -60,7 +56,7 @@ async fn a_server_of_another_authority_is_refused() {
     assert_refused(with_ca(&other), &server.url(), &words).await;
     // The system does not know it either.
     assert_refused(Tls::new(), &server.url(), &words).await;
-    let error = refusal(patient(), &server.url()).await;
+    let error = refused(&patient(), &server.url()).await;
     assert!(words.iter().all(|word| error.to_string().contains(word)), "{error}");
 }
 
@@ -78,7 +74,7 @@ async fn any_certificate_is_accepted_only_where_the_danger_is_named() {
     let authority = Authority::new("ours");
     let identity = authority.issue(&["redis.example.com"]);
     let server = TlsServer::start_as(&authority, identity, Clients::Anybody).await;
-    let limiter = patient().tls(Tls::new().danger_accept_any_certificate()).connect(&server.url()).await.unwrap();
+    let limiter = connected(&patient().tls(Tls::new().danger_accept_any_certificate()), &server.url()).await;
     assert_decides(&limiter, "s").await;
 }
 
@@ -87,7 +83,7 @@ async fn a_server_that_wants_a_certificate_gets_the_one_of_the_client() {
     let (ours, other) = (Authority::new("ours"), Authority::new("other"));
     let server = TlsServer::start(&ours, Clients::WithCertificate).await;
     let own = with_certificate(with_ca(&ours), &ours.issue(&["tallygate"]));
-    assert_decides(&patient().tls(own).connect(&server.url()).await.unwrap(), "s").await;
+    assert_decides(&connected(&patient().tls(own), &server.url()).await, "s").await;
 
     assert_refused(with_ca(&ours), &server.url(), &["CertificateRequired", "`Tls::client_certificate`"]).await;
     let foreign = with_certificate(with_ca(&ours), &other.issue(&["tallygate"]));
@@ -101,7 +97,7 @@ async fn a_port_of_the_other_kind_is_an_error_that_says_so() {
     let server = TlsServer::start(&authority, Clients::Anybody).await;
     let plain = format!("rediss://127.0.0.1:{}/", server.server().port());
     assert_refused(with_ca(&authority), &plain, &["the port may not be one for TLS"]).await;
-    let error = refusal(patient(), &format!("redis://127.0.0.1:{}/", server.port())).await;
+    let error = refused(&patient(), &format!("redis://127.0.0.1:{}/", server.port())).await;
     assert!(error.to_string().contains("if the port is one for TLS, write `rediss://`"), "{error}");
     let nobody = format!("rediss://127.0.0.1:{}/", free_port());
     assert_refused(with_ca(&authority), &nobody, &["refused"]).await;
@@ -160,14 +156,14 @@ async fn mistaken_settings_are_refused_before_anything_is_connected() {
         (mixed(&identity.certificate, &another.key), "does not belong to its private key"),
     ] {
         for url in ["rediss://127.0.0.1/", "memory://"] {
-            let error = refusal(patient().tls(tls.clone()), url).await;
+            let error = refused(&patient().tls(tls.clone()), url).await;
             assert_eq!(error.kind(), ErrorKind::Setting);
             let text = error.to_string();
             assert!(text.starts_with("`tls` ") && text.contains(words), "{text}");
             assert!(!text.contains("BEGIN"), "{text}");
         }
     }
-    let error = refusal(patient().tls(with_ca(&authority)), &Server::start().url()).await;
+    let error = refused(&patient().tls(with_ca(&authority)), &Server::start().url()).await;
     assert_eq!(error.to_string(), "`tls` is set, but `url` does not ask for it; write `rediss://host:port`");
 }
 

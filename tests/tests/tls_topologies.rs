@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use tallygate::{ErrorKind, Limiter, Policy, Rule, Subject, Tls};
+use tallygate::{ErrorKind, Limiter, LimiterBuilder, Policy, Rule, Subject, Tls};
 use tallygate_tests::cluster::Cluster;
 use tallygate_tests::proxy::Proxy;
 use tallygate_tests::sentinels::Sentinels;
-use tallygate_tests::server::patient;
+use tallygate_tests::server::{connected, patient, refused};
 use tallygate_tests::tls::{Authority, TlsProxy};
 use tallygate_tests::until::until;
 
@@ -23,13 +23,13 @@ async fn assert_decides(limiter: &Limiter, subject: &str) {
     assert!(!limiter.check(&policy(), &subject).await.unwrap().is_allowed());
 }
 
-async fn connect(url: &str, authority: &Authority) -> Result<Limiter, tallygate::Error> {
-    patient().tls(Tls::new().ca(authority.pem())).connect(url).await
+fn trusting(authority: &Authority) -> LimiterBuilder {
+    patient().tls(Tls::new().ca(authority.pem()))
 }
 
 /// Asserts that a limiter that knows only this authority refuses what is there, and names it and the remedy.
 async fn assert_refused(url: &str, authority: &Authority) {
-    let error = connect(url, authority).await.expect_err("nothing there is trusted");
+    let error = refused(&trusting(authority), url).await;
     assert_eq!(error.kind(), ErrorKind::Backend);
     for word in ["`url`", "127.0.0.1", "UnknownIssuer", "`Tls::ca`"] {
         assert!(error.to_string().contains(word), "`{word}` is missing in: {error}");
@@ -72,7 +72,7 @@ impl TlsSentinels {
 async fn the_primary_that_sentinels_name_is_followed_by_tls() {
     let authority = Authority::new("ours");
     let servers = TlsSentinels::start(&authority, &authority).await;
-    let limiter = connect(&servers.url(), &authority).await.unwrap();
+    let limiter = connected(&trusting(&authority), &servers.url()).await;
     assert_decides(&limiter, "before").await;
     assert!(servers.all.primary().calls("evalsha") > 0);
 
@@ -119,7 +119,7 @@ impl TlsCluster {
 async fn all_nodes_of_a_cluster_are_reached_by_tls() {
     let authority = Authority::new("ours");
     let cluster = TlsCluster::start(&authority).await;
-    let limiter = connect(&cluster.url(), &authority).await.unwrap();
+    let limiter = connected(&trusting(&authority), &cluster.url()).await;
     for subject in 0..20 {
         assert_decides(&limiter, &subject.to_string()).await;
     }

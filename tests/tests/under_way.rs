@@ -10,7 +10,7 @@ use tallygate::{Limiter, Rejection, Subject, rate_limit};
 use tallygate_tests::bodies::Bodies;
 use tallygate_tests::cluster::Cluster;
 use tallygate_tests::length::cases;
-use tallygate_tests::server::{Server, away, patient};
+use tallygate_tests::server::{Server, away, connected, patient};
 use tallygate_tests::until::until_found;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -120,13 +120,13 @@ async fn no_more_bodies_run_than_the_part_of_a_process_that_decides_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_more_bodies_run_than_the_limit_on_a_server() {
     let server = Server::start();
-    let limiter = patient().deadline(Duration::from_secs(5)).connect(&server.url()).await.unwrap();
+    let limiter = connected(&patient().deadline(Duration::from_secs(5)), &server.url()).await;
     no_more_bodies_run_than_the_limit(limiter, 7, 7).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_more_bodies_run_than_the_limit_in_a_cluster() {
     let cluster = Cluster::start();
-    let limiter = patient().deadline(Duration::from_secs(5)).connect(&cluster.url()).await.unwrap();
+    let limiter = connected(&patient().deadline(Duration::from_secs(5)), &cluster.url()).await;
     no_more_bodies_run_than_the_limit(limiter, 7, 7).await;
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tallygate::{DecidedBy, Limiter, LimiterBuilder, Policy, Rejection, Rule, Subject, rate_limit};
-use tallygate_tests::server::{Server, away, patient};
+use tallygate_tests::server::{Server, away, connected, patient};
 use tallygate_tests::until::until_found;
 use tokio::task::JoinSet;
 
@@ -60,7 +60,7 @@ async fn however_many_calls_come_at_once_one_warning_is_told() {
     let heard = Heard::default();
     let limiters = [
         heard.listen(Limiter::builder()).build_in_memory().unwrap(),
-        heard.listen(patient()).connect(&server.url()).await.unwrap(),
+        connected(&heard.listen(patient()), &server.url()).await,
     ];
     for limiter in limiters {
         assert_eq!(call_at_once(&limiter, &policy("at_once", 50), 80).await, 50);
@@ -181,7 +181,7 @@ async fn a_listener_that_panics_leaves_no_lease_in_redis() {
     let server = Server::start();
     // After twice the deadline, a call whose answer was not taken is given back.
     let builder = patient().deadline(Duration::from_secs(1)).on_warning(|_| panic!("as a mistaken listener does"));
-    let limiter = builder.connect(&server.url()).await.unwrap();
+    let limiter = connected(&builder, &server.url()).await;
     let rules = [Rule::concurrency(1, HOUR), Rule::sliding_window(5, HOUR)];
     let policy = Policy::builder("export").rules(rules).warn_at(0.8).build().unwrap();
     let subject = Subject::of("zoe");

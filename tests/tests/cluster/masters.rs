@@ -41,7 +41,7 @@ async fn assert_only_its_slots_wait(stop: impl FnOnce(&mut Server), go_on: impl 
     let _alone = alone().await;
     let options = [&NODE_TIMEOUT[..], &["--cluster-require-full-coverage", "no"]].concat();
     let mut cluster = Cluster::start_with_replicas(&options);
-    let limiter = Limiter::builder().deadline(DEADLINE).connect(&cluster.url()).await.unwrap();
+    let limiter = connected(&Limiter::builder().deadline(DEADLINE), &cluster.url()).await;
     let (lost, others) = split(&cluster, &cluster.masters()[1]);
     assert!(lost.len() > 3 && others.len() > 6);
     let machine = Punctuality::watch();
@@ -83,7 +83,7 @@ async fn while_a_hanging_master_is_replaced_only_its_slots_wait() {
 async fn a_cluster_that_refuses_every_slot_without_one_of_its_masters_serves_again_with_its_replica() {
     let _alone = alone().await;
     let mut cluster = Cluster::start_with_replicas(&NODE_TIMEOUT);
-    let limiter = Limiter::builder().deadline(DEADLINE).connect(&cluster.url()).await.unwrap();
+    let limiter = connected(&Limiter::builder().deadline(DEADLINE), &cluster.url()).await;
     let pressure = Pressure::start(&limiter, spread(30));
     pressure.admit(1_000).await;
     cluster.masters_mut()[2].kill();
@@ -161,7 +161,7 @@ async fn nodes_that_do_not_know_their_host_are_reached_by_that_of_the_url_from_r
             }
         }
         let url = cluster.url().replace("127.0.0.1", "localhost");
-        let limiter = patient().connect(&url).await.unwrap();
+        let limiter = connected(&patient(), &url).await;
         for subject in spread(20) {
             assert_eq!(counted(&limiter, &subject).await, 0, "{kind}");
         }

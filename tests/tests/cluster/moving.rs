@@ -8,7 +8,7 @@ use tallygate_tests::clocked::new_clock;
 use tallygate_tests::cluster::Cluster;
 use tallygate_tests::length::cases;
 use tallygate_tests::pressure::{Pressure, assert_all_stored, counted, policy};
-use tallygate_tests::server::patient;
+use tallygate_tests::server::{connected, patient};
 use tokio::task;
 
 use super::{key, spread, tagged};
@@ -148,8 +148,8 @@ async fn a_slot_that_moves_to_a_node_whose_clock_is_behind_forgets_what_lies_in_
     let (count, clock) = (5, new_clock());
     let ahead = ManualClock::new(clock.now() + AHEAD);
     let limiter_of = |clock: &ManualClock| patient().prefix("clocks").clock(clock);
-    let first = limiter_of(&ahead).connect(&cluster.url()).await.unwrap();
-    let then = limiter_of(&clock).connect(&cluster.url()).await.unwrap();
+    let first = connected(&limiter_of(&ahead), &cluster.url()).await;
+    let then = connected(&limiter_of(&clock), &cluster.url()).await;
     let policy = Policy::builder("p").rule(Rule::sliding_window(count, Duration::from_secs(60))).build().unwrap();
     let subject = Subject::of("s");
     let room = async |limiter: &Limiter| {

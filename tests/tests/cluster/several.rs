@@ -6,7 +6,7 @@ use std::time::Duration;
 use tallygate::{Check, Limiter, Policy, Rule, Subject};
 use tallygate_tests::cluster::Cluster;
 use tallygate_tests::length::cases;
-use tallygate_tests::server::{Server, patient};
+use tallygate_tests::server::{Server, connected, patient};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -30,7 +30,7 @@ struct Several {
 
 impl Several {
     async fn of(cluster: &Cluster, prefix: &str, policy: Policy) -> Self {
-        let limiter = patient().prefix(prefix).connect(&cluster.url()).await.unwrap();
+        let limiter = connected(&patient().prefix(prefix), &cluster.url()).await;
         Self { limiter, policy, network: Subject::of("10.0.0.0/24") }
     }
 
@@ -190,8 +190,7 @@ async fn a_call_is_settled_on_each_of_its_nodes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_denial_by_a_subject_in_another_slot_is_cached() {
     let cluster = Cluster::start();
-    let limiter =
-        Limiter::builder().denial_cache(PATIENCE / 6).deadline(PATIENCE).connect(&cluster.url()).await.unwrap();
+    let limiter = connected(&Limiter::builder().denial_cache(PATIENCE / 6).deadline(PATIENCE), &cluster.url()).await;
     let several = Several { limiter, policy: policy(10, 1), network: Subject::of("network") };
     let caller = callers(1).remove(0);
     assert!(several.is_admitted(&caller).await);
@@ -207,7 +206,7 @@ async fn a_denial_by_a_subject_in_another_slot_is_cached() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_lacks_one_of_its_nodes_fails_and_is_counted_nowhere() {
     let cluster = Cluster::start();
-    let limiter = Limiter::builder().deadline(Duration::from_millis(250)).connect(&cluster.url()).await.unwrap();
+    let limiter = connected(&Limiter::builder().deadline(Duration::from_millis(250)), &cluster.url()).await;
     let several = Several { limiter, policy: policy(100, 100), network: Subject::of("network") };
     let patient = cluster.limiter().await;
     let first = patient.check(&several.policy, &Subject::of("first")).subject("network", &several.network).await;

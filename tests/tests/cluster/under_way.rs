@@ -7,7 +7,7 @@ use std::time::Duration;
 use tallygate::{Decision, Limiter, Policy, Rule, Subject};
 use tallygate_tests::bodies::Bodies;
 use tallygate_tests::cluster::Cluster;
-use tallygate_tests::server::patient;
+use tallygate_tests::server::{connected, patient};
 use tallygate_tests::until::until_found;
 use tokio::sync::Barrier;
 use tokio::task::{JoinSet, yield_now};
@@ -33,7 +33,7 @@ struct Network {
 
 impl Network {
     async fn of(cluster: &Cluster, prefix: &str) -> Self {
-        let limiter = patient().prefix(prefix).connect(&cluster.url()).await.unwrap();
+        let limiter = connected(&patient().prefix(prefix), &cluster.url()).await;
         let builder = Policy::builder("export").rule(Rule::concurrency(OWN, LEASE));
         let policy = builder.rule_on("network", Rule::concurrency(SHARED, LEASE)).build().unwrap();
         let own_bodies = callers().map(|caller| (caller.to_string(), Bodies::new())).collect();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tallygate::BackendErrorKind::{Away, Wrong};
 use tallygate::{Limiter, Policy, Rule, Subject};
-use tallygate_tests::server::{Server, free_port, key_of, patient};
+use tallygate_tests::server::{Server, free_port, key_of, patient, refused};
 use tokio::time::{sleep, timeout};
 
 use super::{PATIENCE, assert_fault, fault, policy};
@@ -65,7 +65,7 @@ async fn a_replica_is_away_and_one_without_its_primary_too() {
     let limiter = replica.limiter().await;
     replica.ask::<()>(&format!("REPLICAOF 127.0.0.1 {}", primary.port()));
     assert_fault(&limiter, Away, "READONLY").await;
-    let error = patient().connect(&replica.url()).await.unwrap_err().to_string();
+    let error = refused(&patient(), &replica.url()).await.to_string();
     assert!(error.contains("`url`") && error.contains("the url has to lead to the primary"), "{error}");
 
     replica.ask::<()>("REPLICAOF NO ONE");
@@ -172,7 +172,7 @@ async fn a_missing_permission_is_a_mistake_wherever_it_is_missing() {
         let limiter = patient().connect_lazy(&url).unwrap();
         assert_fault(&limiter, Wrong, "give the user the permissions that the guide lists").await;
     }
-    let error = patient().connect(&url).await.unwrap_err().to_string();
+    let error = refused(&patient(), &url).await.to_string();
     assert!(error.contains("`url`") && error.contains("give the user the permissions"), "{error}");
 }
 

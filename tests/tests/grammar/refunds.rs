@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tallygate::{Limiter, Rejection, RejectionKind, rate_limit};
-use tallygate_tests::server::Server;
+use tallygate_tests::server::{Server, connected};
 
 use crate::{Runs, denial};
 
@@ -296,7 +296,7 @@ async fn closes(server: &mut Server, limiter: &Limiter) -> Result<u8, Rejection>
 #[tokio::test]
 async fn an_outage_leaves_the_call_counted_and_its_result_as_it_is() {
     let mut server = Server::start();
-    let limiter = Limiter::builder().deadline(Duration::from_millis(500)).connect(&server.url()).await.unwrap();
+    let limiter = connected(&Limiter::builder().deadline(Duration::from_millis(500)), &server.url()).await;
     assert_eq!(closes(&mut server, &limiter).await.unwrap(), 1);
     assert_eq!(closes(&mut server, &limiter).await.unwrap_err().kind(), RejectionKind::Unavailable);
 }

@@ -29,7 +29,7 @@ async fn only_the_subjects_of_a_node_that_is_away_are_decided_by_this_process() 
     for master in cluster.masters() {
         master.ask::<()>("CONFIG SET cluster-require-full-coverage no");
     }
-    let limiter = patient().on_outage(OnOutage::Local).connect(&cluster.url()).await.unwrap();
+    let limiter = connected(&patient().on_outage(OnOutage::Local), &cluster.url()).await;
     assert!(by_standby(&limiter).await.is_empty());
     cluster.masters_mut()[1].kill();
     let lost = by_standby(&limiter).await;

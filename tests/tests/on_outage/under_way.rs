@@ -3,7 +3,7 @@
 use tallygate::{DecidedBy, Limiter, OnOutage, Permit, Policy, Rule};
 use tallygate_tests::clocked::Clocked;
 use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::{Server, free_port};
+use tallygate_tests::server::{Server, connected, free_port};
 use tallygate_tests::until::until_found;
 
 use super::{Duration, admitted, call, patient, policy, subject, until_decided_by};
@@ -25,7 +25,7 @@ impl Reached {
         let clocked = Clocked::start();
         let proxy = Proxy::start(clocked.server().port()).await;
         let builder = patient().on_outage(OnOutage::Local).clock(clocked.clock());
-        let limiter = builder.connect(&proxy.url()).await.unwrap();
+        let limiter = connected(&builder, &proxy.url()).await;
         Self { clocked, proxy, limiter, policy: policy(Rule::concurrency(LIMIT, LEASE)) }
     }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tallygate::{Limiter, Rejection, RejectionKind, rate_limit};
 use tallygate_tests::proxy::Proxy;
 use tallygate_tests::punctuality::Punctuality;
-use tallygate_tests::server::{Server, free_port, key_of, patient};
+use tallygate_tests::server::{Server, connected, free_port, key_of, patient};
 use tallygate_tests::stored;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Mutex, MutexGuard};
@@ -199,7 +199,7 @@ async fn a_connection_that_was_cut_before_its_first_call_is_replaced_at_once() {
     let _alone = alone().await;
     let server = Server::start();
     let proxy = Proxy::start(server.port()).await;
-    let limiter = patient().connect(&proxy.url()).await.unwrap();
+    let limiter = connected(&patient(), &proxy.url()).await;
     assert_replaced_at_once(&limiter, &proxy).await;
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tallygate::{Limiter, Subject};
-use tallygate_tests::server::{Server, patient};
+use tallygate_tests::server::{Server, connected, patient};
 use tallygate_tests::stage::Stage;
 
 use super::{HOUR, hourly, policy, room, subject, until};
@@ -122,7 +122,7 @@ async fn every_process_uses_the_clock_of_the_server() {
     let vip = admin.override_policy("over.ride").subject(&subject()).rules([hourly(9)]).allow_unknown();
     vip.expires_in(MICROSECOND).set().await.unwrap();
     for (ahead_us, other) in [(2 * HOUR_US, "a"), (-2 * HOUR_US, "b")] {
-        let limiter = patient().clock_ahead_by(ahead_us).connect(&server.url()).await.unwrap();
+        let limiter = connected(&patient().clock_ahead_by(ahead_us), &server.url()).await;
         assert_eq!(room(&limiter, &policy, &Subject::of(other)).await, 5, "it still holds");
         assert!(limiter.override_policy("over.ride").subject(&subject()).get().await.unwrap().is_none(), "it is over");
     }

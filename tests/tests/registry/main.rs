@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tallygate::admin::{Registered, RegisteredPolicy};
 use tallygate::{Limiter, Policy, PolicyBuilder, Rule, Subject};
-use tallygate_tests::server::{Server, patient};
+use tallygate_tests::server::{Server, connected, patient};
 use tallygate_tests::until::until_found;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -22,7 +22,7 @@ const KEY: &str = "tallygate:!policies";
 
 /// Returns a limiter that lists its policies.
 async fn listing_limiter(server: &Server) -> Limiter {
-    patient().registry(true).connect(&server.url()).await.unwrap()
+    connected(&patient().registry(true), &server.url()).await
 }
 
 fn hourly(name: &'static str, count: u64) -> Policy {

@@ -3,7 +3,7 @@
 use tallygate::admin::{Placeholder, RegisteredPolicy};
 use tallygate::context::{Context, scope};
 use tallygate::{Limiter, Policy, Rejection, RejectionKind, Rule, RuleStatus, Subject, rate_limit};
-use tallygate_tests::server::{Server, patient};
+use tallygate_tests::server::{Server, connected, patient};
 
 use super::{HOUR, hourly_builder, until_listed};
 
@@ -25,8 +25,8 @@ async fn send_from(limiter: &Limiter, ip: &str, email: &str) -> Result<(), Rejec
 
 /// Two limiters with the secret of the program, one of them that of a tool, and the policy as the tool finds it.
 async fn listed(server: &Server) -> (Limiter, Limiter, RegisteredPolicy) {
-    let program = patient().registry(true).secret("of the program").connect(&server.url()).await.unwrap();
-    let tool = patient().secret("of the program").connect(&server.url()).await.unwrap();
+    let program = connected(&patient().registry(true).secret("of the program"), &server.url()).await;
+    let tool = connected(&patient().secret("of the program"), &server.url()).await;
     send_from(&program, "2001:db8::1", " Zoe@Example.org").await.unwrap();
     let listed = until_listed(&tool, "mail.send", |_| true).await;
     (program, tool, listed)
@@ -88,7 +88,7 @@ async fn what_is_missing_or_misspelt_is_named() {
     let network = render().subject("{@ip}/{tenant}", Subject::everyone());
     assert!(refused(network).contains("no rule on a subject `{@ip}/{tenant}`"));
 
-    let public = patient().connect(&server.url()).await.unwrap();
+    let public = connected(&patient(), &server.url()).await;
     let values = ["zoe@example.org", "acme", "192.0.2.1"];
     let secretless = refused(listed.render(&public).values(values));
     assert!(secretless.contains("the digest of `email`; give the limiter the secret"), "{secretless}");
@@ -123,7 +123,7 @@ async fn an_address_that_the_programs_count_by_its_network_is_refused() {
 #[tokio::test]
 async fn the_subject_of_a_policy_whose_key_is_not_known_is_given_as_a_whole() {
     let server = Server::start();
-    let limiter = patient().registry(true).connect(&server.url()).await.unwrap();
+    let limiter = connected(&patient().registry(true), &server.url()).await;
     let policy = hourly_builder("by.hand", 5).rule_on("network", Rule::fixed_window(20, HOUR)).build().unwrap();
     let (user, network) = (Subject::of("user").and(7), Subject::of("network"));
     assert!(limiter.check(&policy, &user).subject("network", &network).await.unwrap().is_allowed());
@@ -150,7 +150,7 @@ async fn what_only_the_program_can_write_is_given_as_a_whole() {
         Ok(())
     }
     let server = Server::start();
-    let limiter = patient().registry(true).connect(&server.url()).await.unwrap();
+    let limiter = connected(&patient().registry(true), &server.url()).await;
     scope(Context::new().with("tier", "gold"), call(&limiter, Status(7))).await.unwrap();
     let listed = until_listed(&limiter, "by.status", |_| true).await;
     let refused = listed.render(&limiter).values(["Status(7)", "gold"]).build().unwrap_err().to_string();
@@ -161,7 +161,7 @@ async fn what_only_the_program_can_write_is_given_as_a_whole() {
 #[tokio::test]
 async fn a_main_subject_that_nothing_counts_is_refused() {
     let server = Server::start();
-    let limiter = patient().registry(true).connect(&server.url()).await.unwrap();
+    let limiter = connected(&patient().registry(true), &server.url()).await;
     let policy = Policy::builder("networks").rule_on("network", Rule::fixed_window(20, HOUR)).build().unwrap();
     let (everyone, network) = (Subject::everyone(), Subject::of("n"));
     assert!(limiter.check(&policy, &everyone).subject("network", &network).await.unwrap().is_allowed());

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tallygate::{Limiter, Policy, Rule, RuleStatus, Subject};
-use tallygate_tests::server::Server;
+use tallygate_tests::server::{Server, connected};
 use tallygate_tests::slow_log::{note_all, runs_of};
 
 use super::{HOUR, call, hourly, hourly_builder};
@@ -116,7 +116,7 @@ async fn a_hundred_thousand_subjects_are_found_in_steps_that_are_short_for_the_s
 async fn a_server_that_goes_away_in_the_middle_is_an_error_and_the_walk_goes_on_when_it_is_back() {
     let server = Server::start();
     let builder = tallygate::Limiter::builder().deadline(std::time::Duration::from_millis(250)).registry(false);
-    let limiter = builder.connect(&server.url()).await.unwrap();
+    let limiter = connected(&builder, &server.url()).await;
     let policy = hourly("many", 5);
     let patient = server.limiter().await;
     for number in 0..2_000 {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tallygate::Subject;
 use tallygate_tests::cluster::Cluster;
 use tallygate_tests::sentinels::Sentinels;
-use tallygate_tests::server::patient;
+use tallygate_tests::server::{connected, patient};
 
 use super::{call, hourly, until_listed};
 
@@ -13,7 +13,7 @@ use super::{call, hourly, until_listed};
 async fn in_a_cluster_policies_are_listed_and_tallies_found_on_every_master() {
     let cluster = Cluster::shared();
     let builder = patient().registry(true).prefix("listing");
-    let limiter = builder.connect(&cluster.url()).await.unwrap();
+    let limiter = connected(&builder, &cluster.url()).await;
     let policy = hourly("spread", 5);
     let subjects: BTreeSet<_> = (0..300).map(|number| Subject::of("user").and(number).to_string()).collect();
     for subject in &subjects {
@@ -35,7 +35,7 @@ async fn in_a_cluster_policies_are_listed_and_tallies_found_on_every_master() {
 #[tokio::test(flavor = "multi_thread")]
 async fn behind_sentinels_policies_are_listed_at_the_primary() {
     let servers = Sentinels::shared();
-    let limiter = patient().registry(true).prefix("listing").connect(&servers.url()).await.unwrap();
+    let limiter = connected(&patient().registry(true).prefix("listing"), &servers.url()).await;
     assert!(call(&limiter, &hourly("replicated", 5)).await);
     until_listed(&limiter, "replicated", |_| true).await;
     assert_eq!(servers.primary().ask::<usize>("HLEN listing:!policies"), 1);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tallygate::Limiter;
 use tallygate_tests::log::Log;
-use tallygate_tests::server::{Server, patient};
+use tallygate_tests::server::{Server, connected, patient};
 use tallygate_tests::until::until_found;
 
 use super::{KEY, call, hourly, listing_limiter, read, stored};
@@ -32,7 +32,7 @@ async fn without_the_permission_calls_go_on_and_the_log_says_so_once() {
     let server = Server::start();
     server.ask::<()>("ACL SETUSER reader on >pass ~* +@all -hscan");
     let url = server.url().replace("://", "://reader:pass@");
-    let limiter = patient().registry(true).connect(&url).await.unwrap();
+    let limiter = connected(&patient().registry(true), &url).await;
     let said = given_up(&limiter, &log).await;
     assert!(said.len() == 1 && said[0].contains("it is not tried again"), "{said:?}");
     // The script for decisions was sent once, and the one for the list.
@@ -79,7 +79,7 @@ async fn a_server_that_is_full_for_a_while_gets_the_list_later() {
 #[tokio::test]
 async fn a_server_that_is_away_while_policies_are_listed_fails_no_call_that_it_decides() {
     let mut server = Server::start();
-    let limiter = patient().registry(true).deadline(Duration::from_millis(250)).connect(&server.url()).await.unwrap();
+    let limiter = connected(&patient().registry(true).deadline(Duration::from_millis(250)), &server.url()).await;
     let policies = ["one", "two", "three"].map(|name| hourly(name, 1_000_000));
     for policy in &policies {
         assert!(call(&limiter, policy).await);

@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use tallygate::Limiter;
 use tallygate_tests::clocked::{START_US, new_clock};
 use tallygate_tests::log::Log;
-use tallygate_tests::server::{Server, patient};
+use tallygate_tests::server::{Server, connected, patient};
 use tallygate_tests::slow_log::{median_microseconds, note_all, runs_of};
 use tallygate_tests::until::until_found;
 
@@ -28,7 +28,7 @@ async fn until_said(limiter: &Limiter, log: &Log, words: &str) {
 async fn about_a_day_later_a_policy_that_is_still_used_is_listed_again() {
     let server = Server::start();
     let clock = new_clock();
-    let limiter = patient().registry(true).clock(&clock).connect(&server.url()).await.unwrap();
+    let limiter = connected(&patient().registry(true).clock(&clock), &server.url()).await;
     let (used, unused) = (hourly("used", 1_000_000), hourly("unused", 1_000_000));
     assert!(call(&limiter, &used).await && call(&limiter, &unused).await);
     let start = UNIX_EPOCH + Duration::from_secs(START_US / 1_000_000);
@@ -55,7 +55,7 @@ async fn about_a_day_later_a_policy_that_is_still_used_is_listed_again() {
 async fn a_policy_that_nobody_lists_for_a_week_is_removed_by_the_next_writer() {
     let server = Server::start();
     let clock = new_clock();
-    let limiter = async || patient().registry(true).clock(&clock).connect(&server.url()).await.unwrap();
+    let limiter = async || connected(&patient().registry(true).clock(&clock), &server.url()).await;
     let first = limiter().await;
     call(&first, &hourly("old", 5)).await;
     until_listed(&first, "old", |_| true).await;

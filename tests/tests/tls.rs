@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tallygate::{ErrorKind, Limiter, LimiterBuilder, Policy, Rule, Subject, Tls};
+use tallygate::{ErrorKind, Limiter, Policy, Rule, Subject, Tls};
 use tallygate_tests::proxy::Proxy;
 use tallygate_tests::server::{Server, connected, free_port, patient, refused};
 use tallygate_tests::tls::{Authority, Clients, Identity, TlsServer};

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use tallygate::{DecidedBy, Limiter, OnOutage, Subject};
 use tallygate_tests::cluster::Cluster;
+use tallygate_tests::server::connected;
 
 use super::{builder, hourly, patient, policy};
 

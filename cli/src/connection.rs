@@ -61,9 +61,14 @@ pub(crate) struct Connection {
 }
 
 /// The settings of the library that errors name, and what they are called here.
-const OPTIONS: [(&str, &str); 8] = [
+const OPTIONS: [(&str, &str); 13] = [
     ("`tls` has a `ca` that holds", "`--ca-file` holds"),
     ("write `ca(std::fs::read(\"ca.pem\")?)`", "give a file of certificates as PEM"),
+    ("`tls` has a client certificate that is no PEM", "`--cert-file` holds no certificate as PEM"),
+    ("`tls` has no private key", "`--key-file` holds no private key"),
+    ("write `client_certificate(std::fs::read(\"client.pem\")?, std::fs::read(\"client.key\")?)`", "give files as PEM"),
+    ("`tls` has a client certificate that does not", "the certificate of `--cert-file` does not"),
+    ("`tls` is set, but `url`", "a file of certificates is given, but `--url`"),
     ("`Tls::ca`", "`--ca-file`"),
     ("`Tls::client_certificate`", "`--cert-file`"),
     ("`deadline`", "`--timeout`"),

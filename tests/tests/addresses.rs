@@ -40,7 +40,7 @@ async fn a_url_leads_to_host_database_and_user() {
     let server = Server::start();
     let port = server.port();
     user_with_password(&server);
-    assert_eq!(counted(&limiter_at(&server.url()).await, &server).await, "db0:1");
+    assert_eq!(counted(&server.limiter().await, &server).await, "db0:1");
     let named = limiter_at(&format!("redis://al%40ice:{ENCODED}@localhost:{port}/3")).await;
     assert_eq!(counted(&named, &server).await, "db0:1 db3:1");
     let clients: String = server.ask("CLIENT LIST");
@@ -103,7 +103,7 @@ fn timers(port: u16) -> Vec<String> {
 #[tokio::test]
 async fn the_system_looks_after_an_idle_connection() {
     let server = Server::start();
-    let _limiter = limiter_at(&server.url()).await;
+    let _limiter = server.limiter().await;
     let timers = timers(server.port());
     // 02 is the timer of keepalive.
     assert!(timers.iter().any(|timer| timer.starts_with("02:")), "{timers:?}");

@@ -56,7 +56,7 @@ async fn redis_is_connected_to_and_decides_while_tokios_clock_is_paused() {
 #[tokio::test]
 async fn redis_decides_when_tokios_clock_is_paused_after_connecting() {
     let server = Server::start();
-    let limiter = connected(&patient(), &server.url()).await;
+    let limiter = server.limiter().await;
     assert_works(&limiter).await;
     pause();
     assert_works(&limiter).await;

@@ -107,7 +107,7 @@ async fn peeks_and_limiters_that_keep_none_count_nothing() {
         assert_eq!(limiter.denied_subjects().len(), 0);
     }
     let server = Server::start();
-    let limiter = connected(&patient(), &server.url()).await;
+    let limiter = server.limiter().await;
     assert_eq!(call(&limiter, &policy("p"), "s", 3).await, 2);
     limiter.publish_denied_subjects().await.unwrap();
     assert_eq!(server.ask::<Vec<String>>("KEYS *!denied*"), [""; 0]);

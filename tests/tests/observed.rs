@@ -106,7 +106,7 @@ async fn settled(limiter: &Limiter, user: &str, lost: Option<&Server>) -> Result
 async fn a_settlement_that_fails_is_a_warning_unless_the_one_before_has_failed() {
     let (log, _listening) = Log::listen();
     let server = Server::start();
-    let limiter = connected(&patient(), &server.url()).await;
+    let limiter = server.limiter().await;
     let told = |level| lines_with(&log, &[level, "a call could not be settled and counts as its cost", "unsettled"]);
     for (lost, warnings, others) in [(true, 1, 0), (true, 1, 1), (false, 1, 1), (true, 2, 1)] {
         assert!(settled(&limiter, "zoe", lost.then_some(&server)).await.is_ok());

@@ -41,7 +41,7 @@ async fn shops(servers: &mut Vec<Box<dyn Any>>) -> Vec<Shop> {
     let limiters = [
         Limiter::in_memory(),
         away(|builder| builder),
-        connected(&patient(), &server.url()).await,
+        server.limiter().await,
         connected(&patient().prefix("releases"), &cluster.url()).await,
     ];
     servers.push(Box::new((server, cluster)));

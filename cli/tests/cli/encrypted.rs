@@ -27,6 +27,16 @@ async fn certificates_are_read_from_files_and_errors_name_the_option_that_is_mis
     assert!(printed.errors.contains("`--cert-file`"), "{printed:?}");
     let printed = console.run("policies --ca-file ca.pem --cert-file own.pem").expect(2);
     assert!(printed.errors.contains("--key-file"), "{printed:?}");
-    let printed = console.run("policies --ca-file own.key").expect(2);
-    assert!(printed.errors.contains("`--ca-file` holds no certificate"), "{printed:?}");
+    write(folder.path(), "other.key", &authority.issue(&["another"]).key);
+    let plain = format!("policies --url redis://127.0.0.1:{}/ --ca-file ca.pem", server.server().port());
+    for (words, mistake) in [
+        ("policies --ca-file own.key", "`--ca-file` holds no certificate"),
+        ("policies --cert-file own.key --key-file own.key", "`--cert-file` holds no certificate as PEM"),
+        ("policies --cert-file own.pem --key-file own.pem", "`--key-file` holds no private key that can be read"),
+        ("policies --cert-file own.pem --key-file other.key", "the certificate of `--cert-file` does not belong to"),
+        (&plain, "a file of certificates is given, but `--url` does not ask for it; write `rediss://host:port`"),
+    ] {
+        let printed = console.run(words).expect(2);
+        assert!(printed.errors.contains(mistake) && !printed.errors.contains("`tls`"), "{printed:?}");
+    }
 }

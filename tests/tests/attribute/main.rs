@@ -13,6 +13,7 @@ mod methods;
 mod names;
 mod policies;
 mod released;
+mod sendable;
 mod shapes;
 mod shapes_attributes;
 mod shapes_futures;

@@ -11,7 +11,6 @@
 use std::cell::Cell;
 use std::fmt::Display;
 use std::future::Future;
-use std::marker::PhantomData;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -280,58 +279,4 @@ async fn what_stands_before_the_future_runs_when_the_function_is_called() {
     prepared(&before, runs.clone()).await.unwrap();
     assert_limited(prepared(&before, runs.clone()).await);
     assert_eq!((before.count(), runs.count()), (3, 1));
-}
-
-fn assert_send<T: Send>(future: T) -> T {
-    future
-}
-
-/// Compiles for what is not `Send`: of what is, it is ambiguous which of the two it does.
-fn assert_not_send<T: NotSend<Which>, Which>(future: T) -> T {
-    future
-}
-
-trait NotSend<Which> {}
-
-impl<T> NotSend<()> for T {}
-impl<T: Send> NotSend<PhantomData<T>> for T {}
-
-#[rate_limit(rule(count = 1, per = "1h"))]
-fn holding(text: Rc<str>) -> impl Future<Output = Result<usize, Rejection>> {
-    async move {
-        tokio::task::yield_now().await;
-        Ok(text.len())
-    }
-}
-
-#[allow(clippy::needless_pass_by_value)]
-#[rate_limit(key = "{text}", rule(count = 1, per = "1h"))]
-fn letting_go(text: Rc<str>) -> impl Future<Output = Result<usize, Rejection>> {
-    let length = text.len();
-    async move {
-        tokio::task::yield_now().await;
-        Ok(length)
-    }
-}
-
-#[rate_limit(key = "{text}", rule(count = 1, per = "1h"))]
-async fn awaiting(text: Rc<str>) -> Result<usize, Rejection> {
-    tokio::task::yield_now().await;
-    Ok(text.len())
-}
-
-#[rate_limit(key = "{text}", rule(count = 1, per = "1h"))]
-async fn awaiting_what_can_be_sent(text: &str) -> Result<usize, Rejection> {
-    tokio::task::yield_now().await;
-    Ok(text.len())
-}
-
-#[tokio::test]
-async fn a_future_is_send_exactly_when_it_was_before() {
-    assert_not_send(holding("a".into())).await.unwrap();
-    assert_not_send(awaiting("a".into())).await.unwrap();
-    assert_send(letting_go("a".into())).await.unwrap();
-    assert_send(awaiting_what_can_be_sent("a")).await.unwrap();
-    assert_limited(assert_not_send(holding("a".into())).await);
-    assert_limited(assert_send(letting_go("a".into())).await);
 }

@@ -12,6 +12,7 @@ mod filters;
 mod messages;
 mod named_policies;
 mod outcomes;
+mod refunded_shapes;
 mod refunds;
 mod rule_names;
 mod shadows;

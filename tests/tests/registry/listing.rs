@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use tallygate::config::Policies;
 use tallygate::{Ban, Limiter, Policy, Rejection, Rule, Subject, rate_limit};
-use tallygate_tests::server::{Server, connected, patient};
+use tallygate_tests::server::Server;
 
 use super::{HOUR, call, hourly, hourly_builder, listing_limiter, read, stored, until_listed, until_rules};
 
@@ -138,7 +138,7 @@ async fn of_two_processes_with_different_rules_the_last_one_is_listed_and_none_w
 #[tokio::test]
 async fn a_process_lists_nothing_where_that_is_turned_off_and_a_tool_lists_no_policy_of_others() {
     let server = Server::start();
-    let off = connected(&patient(), &server.url()).await;
+    let off = server.limiter().await;
     assert!(call(&off, &hourly("unlisted", 5)).await);
     let limiter = listing_limiter(&server).await;
     assert!(limiter.peek(&hourly("only.looked.at", 5), &Subject::of("s")).await.unwrap().is_allowed());

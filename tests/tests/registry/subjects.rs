@@ -88,7 +88,7 @@ async fn what_is_missing_or_misspelt_is_named() {
     let network = render().subject("{@ip}/{tenant}", Subject::everyone());
     assert!(refused(network).contains("no rule on a subject `{@ip}/{tenant}`"));
 
-    let public = connected(&patient(), &server.url()).await;
+    let public = server.limiter().await;
     let values = ["zoe@example.org", "acme", "192.0.2.1"];
     let secretless = refused(listed.render(&public).values(values));
     assert!(secretless.contains("the digest of `email`; give the limiter the secret"), "{secretless}");

@@ -7,6 +7,10 @@
 //
 // Where a page is left out of the tests here, tests elsewhere run its snippets: they need web frameworks, or other crates.
 
+#[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../guide/attribute.md")]
+pub mod attribute {}
+
 #[cfg(not(doctest))]
 #[doc = include_str!("guide/links.md")]
 #[doc = include_str!("guide/picture.md")]
@@ -37,6 +41,10 @@ pub mod configuration {}
 pub mod simulation {}
 
 #[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../guide/testing.md")]
+pub mod testing {}
+
+#[doc = include_str!("guide/links.md")]
 #[doc = include_str!("../guide/callers.md")]
 pub mod callers {}
 
@@ -65,12 +73,14 @@ mod tests {
     const LINKS: &str = include_str!("guide/links.md");
     const PICTURE: &str = include_str!("guide/picture.md");
 
-    const PAGES: [(&str, &str); 13] = [
+    const PAGES: [(&str, &str); 15] = [
         ("readme", include_str!("../guide/README.md")),
+        ("attribute", include_str!("../guide/attribute.md")),
         ("algorithms", include_str!("../guide/algorithms.md")),
         ("web", include_str!("../guide/web.md")),
         ("configuration", include_str!("../guide/configuration.md")),
         ("simulation", include_str!("../guide/simulation.md")),
+        ("testing", include_str!("../guide/testing.md")),
         ("semantics", include_str!("../guide/semantics.md")),
         ("keys", include_str!("../guide/keys.md")),
         ("callers", include_str!("../guide/callers.md")),
@@ -82,7 +92,7 @@ mod tests {
     ];
 
     /// Labels of what is no page.
-    const OTHERS: [&str; 3] = ["readme", "companion", "picture"];
+    const OTHERS: [&str; 2] = ["readme", "picture"];
 
     /// Splits `keys#escaping` into page and heading.
     fn page_and_heading(label: &str) -> (&str, &str) {

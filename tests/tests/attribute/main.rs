@@ -2,10 +2,13 @@
 
 mod arguments;
 mod bodies;
+mod body_errors;
 mod companions;
 mod concurrency;
 mod contexts;
 mod futures;
+mod grammar;
+mod handles;
 mod hygiene;
 mod keys;
 mod limiters;

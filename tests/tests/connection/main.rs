@@ -1,0 +1,8 @@
+//! Connections to Redis: addresses, passwords, permissions and certificates.
+
+mod addresses;
+mod connections;
+mod passwords;
+mod permissions;
+mod tls;
+mod tls_topologies;

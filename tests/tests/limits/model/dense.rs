@@ -1,0 +1,130 @@
+//! Logs of so many entries that calls share them.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use fastrand::Rng;
+use tallygate::{Permit, Policy, Rule, Subject};
+use tallygate_rules::MAX_LOG_ENTRIES;
+use tallygate_tests::clocked::{START_US, time};
+use tallygate_tests::model::{Call, Model, Plan, Ticket};
+
+use crate::model::answers::answer;
+use crate::model::sequence::Stage;
+
+/// The longest window. In a dense log of it, calls of the same sixteen microseconds share.
+const REACH_US: u64 = 1_000_000;
+const STEPS: usize = 2 * MAX_LOG_ENTRIES;
+/// The most permits that are kept to be given back. Some of them are too far behind.
+const PERMITS: usize = 1_500;
+
+/// Somebody who calls so often that the log becomes dense, and takes calls back.
+struct Caller<'a> {
+    stage: &'a Stage,
+    random: Rng,
+    versions: [(Policy, Plan); 2],
+    model: Model,
+    subject: Subject,
+    now_us: u64,
+    /// Latest first.
+    permits: VecDeque<(Permit, Ticket)>,
+    /// The times of the calls within the longest window, oldest first.
+    admitted_us: VecDeque<u64>,
+    counts: Counts,
+}
+
+/// How often a caller met what.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    /// The most admitted calls in one window.
+    pub(crate) in_window: usize,
+    pub(crate) denied: u64,
+    pub(crate) refunded: u64,
+    /// Refunds that gave nothing back.
+    pub(crate) unrefunded: u64,
+}
+
+/// Decides so many calls that their log becomes dense, with refunds between them; a store has to decide as the model does.
+pub(crate) async fn play_densely(stage: &Stage, seed: u64) -> Counts {
+    let mut random = Rng::with_seed(seed);
+    let mut caller = Caller {
+        stage,
+        versions: versions(&mut random),
+        random,
+        model: Model::new(stage.drops),
+        subject: Subject::of("dense").and(seed),
+        now_us: START_US,
+        permits: VecDeque::new(),
+        admitted_us: VecDeque::new(),
+        counts: Counts::default(),
+    };
+    for _ in 0..STEPS {
+        stage.clock.set(time(caller.now_us));
+        caller.call().await;
+        if caller.random.u8(0..4) == 0 {
+            caller.refund().await;
+        }
+        caller.now_us += caller.random.u64(0..24);
+    }
+    caller.counts
+}
+
+/// Two versions of a policy. Admitted calls are at least two microseconds apart.
+fn versions(random: &mut Rng) -> [(Policy, Plan); 2] {
+    let (count, reach) = (random.u64(76_000..84_000), Duration::from_micros(REACH_US));
+    let rules = [
+        Rule::sliding_window(count, reach),
+        Rule::sliding_window(count * 26 / 100, reach / 4),
+        Rule::duplicate(Duration::from_micros(2)),
+    ];
+    let policy = Policy::builder("dense").rules(rules).build().unwrap();
+    let other = policy.with_counts([count - 3_000]);
+    [policy, other].map(|policy| {
+        let plan = Plan::new(policy.rules().iter().map(|rule| (0, rule.clone())).collect(), None);
+        (policy, plan)
+    })
+}
+
+impl Caller<'_> {
+    async fn call(&mut self) {
+        let random = &mut self.random;
+        let (policy, plan) = random.choice(&self.versions).unwrap();
+        let cost = if random.u8(0..8) == 0 { random.u64(1..9) } else { 1 };
+        let call = Call { plan: plan.clone(), subjects: [0; 3], cost, report: random.u8(0..16) == 0, peek: false };
+        let expected = self.model.decide(&call, self.now_us);
+        let ticket = self.model.ticket(&call);
+        let check = self.stage.limiter.check(policy, &self.subject).cost(cost).refundable();
+        let (answer, permit) = answer(if call.report { check.report() } else { check }).await;
+        assert_eq!(answer, expected, "at {}", self.now_us);
+        match permit {
+            Some(permit) => self.note(permit, ticket),
+            None => self.counts.denied += 1,
+        }
+    }
+
+    fn note(&mut self, permit: Permit, ticket: Ticket) {
+        self.permits.push_front((permit, ticket));
+        self.permits.truncate(PERMITS);
+        self.admitted_us.push_back(self.now_us);
+        while self.admitted_us.front().is_some_and(|call_us| call_us + REACH_US <= self.now_us) {
+            self.admitted_us.pop_front();
+        }
+        self.counts.in_window = self.counts.in_window.max(self.admitted_us.len());
+    }
+
+    async fn refund(&mut self) {
+        let farthest = if self.random.bool() { PERMITS } else { 9 };
+        let behind = self.random.usize(..farthest);
+        let Some((permit, ticket)) = self.permits.remove(behind) else { return };
+        if self.random.u8(0..8) == 0 {
+            let used = self.random.u64(1..ticket.cost() + 2);
+            let is_settled = permit.settle(used).await.expect("the backend answers");
+            let expected = self.model.recount(&ticket, used, self.now_us);
+            assert_eq!(is_settled, expected, "at {}: {ticket} settled for {used}", self.now_us);
+            return;
+        }
+        let is_refunded = permit.refund().await.expect("the backend answers");
+        assert_eq!(is_refunded, self.model.refund(&ticket, self.now_us), "at {}: refund of {ticket}", self.now_us);
+        *(if is_refunded { &mut self.counts.refunded } else { &mut self.counts.unrefunded }) += 1;
+    }
+}

@@ -1,0 +1,4 @@
+//! Several servers: clusters, and primaries that sentinels name.
+
+mod cluster;
+mod sentinel;

@@ -158,8 +158,8 @@ mod validate;
 ///
 /// A rule, `concurrency` and `prevent_duplicate` may have a key of their own, so that a call is limited by phone, by network
 /// and as one of all calls at the same time. These subjects are decided together: the call is counted for each, or for none.
-/// Rules with the same `key` share a tally. A text without placeholders, like `key = "all"`, is one subject for all calls;
-/// it may not contain the name of an argument.
+/// Rules with the same `key` share a tally. A text without placeholders, like `key = "all"`, is one subject for all calls.
+/// Text that was meant to show a value is refused: `phone` or `$phone` without braces, `@ip`, `{{phone}}`, `%s`.
 ///
 /// # Messages
 ///
@@ -281,8 +281,8 @@ mod validate;
 /// Functions whose policies have the same name share their tallies. Without a `name`, a policy has the path of its
 /// function, like `shop.sms.send_code` or `shop.sms.Sender.send_code`; all instances of a generic function have the same
 /// one. That path changes when the function moves, and the compiler decides how it writes methods of traits and of generic
-/// types. Give a `name` to a policy whose tallies have to survive such changes, and to each of two functions with the same
-/// name within one function.
+/// types. Give a `name` to a policy whose tallies have to survive such changes, to each of two functions with the same name
+/// within one function, and to each of two attributes of one function.
 ///
 /// # OpenAPI
 ///

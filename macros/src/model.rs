@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use proc_macro2::Ident;
 use syn::{Expr, Path};
-use tallygate_rules::{OnOutage, RELEASED_LABEL};
+use tallygate_rules::{Field, OnOutage, RELEASED_LABEL};
 
 pub(crate) use self::ban::BanModel;
 pub(crate) use self::rule::RuleModel;
@@ -124,6 +124,13 @@ impl Model {
         let of_rules = self.rules.iter().filter_map(|rule| rule.key.as_ref());
         let of_subjects = self.subjects.iter().filter_map(|subject| subject.key.as_ref());
         self.key.iter().chain(of_rules).chain(of_subjects)
+    }
+
+    /// Returns all names, of the policy and of rules, and their places.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, SpanRange)> {
+        let of_policy = self.name.iter().map(|name| (name.value.as_str(), name.span));
+        let of_rules = self.rules.iter().filter_map(|rule| Some((rule.rule.name()?, rule.span_of(Field::Name))));
+        of_policy.chain(of_rules)
     }
 
     /// Puts the arguments of the function in the place of `{*}` in all keys.

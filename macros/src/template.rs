@@ -5,7 +5,7 @@ mod placeholder;
 mod tests;
 
 use syn::LitStr;
-use tallygate_rules::{Piece, is_printed, nearest, scan};
+use tallygate_rules::{Piece, TemplateUse, is_printed, nearest, scan};
 
 pub(crate) use self::placeholder::Placeholder;
 use crate::diagnostic::{Diagnostics, SpanRange};
@@ -64,6 +64,13 @@ impl Template {
         let parts = read(&text, purpose);
         let parts = parts.map_err(|found| found.iter().for_each(|mistake| diagnostics.report(span, mistake)));
         parts.ok().map(|parts| Self { text, parts, span, purpose })
+    }
+
+    pub(crate) fn template_use(&self) -> TemplateUse {
+        match self.purpose {
+            Purpose::Key => TemplateUse::Key,
+            Purpose::Message | Purpose::BanMessage => TemplateUse::Message,
+        }
     }
 
     /// Returns whether the template may contain `{@name}`.

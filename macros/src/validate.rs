@@ -6,6 +6,7 @@ mod function;
 mod limiter;
 mod openapi;
 mod policy;
+mod second;
 mod subject;
 mod text;
 
@@ -56,14 +57,16 @@ pub(crate) fn check_all_arguments(model: &Model, function: &Function, diagnostic
 /// Reports every mistake in the function, and in the arguments that refer to it.
 pub(crate) fn check_function(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
     function::check_async(function, diagnostics);
-    function::check_only_attribute(model, function, diagnostics);
+    second::check(model, function, diagnostics);
     check_fn::check(model, function, diagnostics);
     openapi::check(model, function, diagnostics);
     for key in model.keys() {
-        function::check_key_has_braces(key, function, diagnostics);
+        function::check_fixed_text(key, function, diagnostics);
         function::check_placeholders_named(key, function, diagnostics);
     }
+    function::check_names(model, function, diagnostics);
     for (_, message) in model.messages() {
+        function::check_fixed_text(message, function, diagnostics);
         function::check_placeholders_named(message, function, diagnostics);
     }
 }

@@ -17,6 +17,7 @@ mod costs;
 mod cron;
 mod duration;
 mod error;
+mod fixed_text;
 mod limits;
 mod nearest;
 mod outage;
@@ -40,6 +41,7 @@ pub use self::costs::Costs;
 pub use self::cron::{CronField, Schedule, ScheduleError};
 pub use self::duration::{DurationError, format_duration, parse_duration};
 pub use self::error::{Field, RuleError};
+pub use self::fixed_text::TemplateUse;
 pub use self::limits::{
     MAX_CONCURRENCY, MAX_COUNTER_COUNT, MAX_DEADLINE, MAX_DENIALS, MAX_EXACT, MAX_LEASE, MAX_LOG_ENTRIES, MAX_PER,
     MAX_REFUND_DISTANCE, MAX_RULES, MAX_SLIDING_COUNT, MAX_STANDSTILL, MIN_LEASE,
@@ -49,7 +51,7 @@ pub use self::outage::{OnOutage, OnOutageError};
 pub use self::overriding::{EffectiveRule, RuleChange, RuleId, override_rules, validate_override};
 pub use self::rule::{DUPLICATE_PER, RELEASED_LABEL, Rule};
 pub use self::synonym::synonym;
-pub use self::template::{Filter, Piece, is_separator, scan};
+pub use self::template::{Filter, Piece, is_blank, is_separator, scan};
 pub use self::text::{ParseRuleError, format_rules, parse_rules};
 pub use self::validate::{
     implied_by, validate, validate_ban, validate_by_subject, validate_deadline, validate_warn_at,

@@ -49,6 +49,12 @@ fn unpaired(brace: &str) -> String {
     format!("unmatched `{brace}`; write a placeholder like `{{phone}}`, or `{brace}{brace}` for the brace itself")
 }
 
+/// Returns whether a text shows nothing: whether it is empty, or has white space alone.
+#[must_use]
+pub fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
 /// Returns whether the text separates the values on its two sides: whether it contains a byte that no value contains.
 ///
 /// Values consist of plain bytes and escapes, text of printed bytes and escapes. Only text contains a space, or most of

@@ -8,9 +8,9 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
-use tallygate_rules::RuleError;
 #[cfg(feature = "cron")]
 use tallygate_rules::ScheduleError;
+use tallygate_rules::{RuleError, is_blank};
 
 pub use self::backend::{BackendError, BackendErrorKind};
 #[cfg(feature = "config")]
@@ -85,17 +85,21 @@ impl Error {
         Self::caused_by(Cause::Installed, "a limiter is installed already; call `install` once, at start-up")
     }
 
-    /// All the mistakes of one policy.
+    /// All the mistakes in the rules of one policy.
     pub(crate) fn rules(policy: &str, mistakes: &[RuleError]) -> Self {
-        let mut texts = Vec::new();
-        if policy.is_empty() {
-            texts.push("`name` must not be empty, like `Policy::builder(\"sms\")`".to_owned());
+        Self::policy(policy, Vec::new(), mistakes)
+    }
+
+    /// All the mistakes of one policy: those in its texts, and those in its rules.
+    pub(crate) fn policy(policy: &str, mut texts: Vec<String>, mistakes: &[RuleError]) -> Self {
+        if is_blank(policy) {
+            texts.insert(0, "`name` must not be empty, like `Policy::builder(\"sms\")`".to_owned());
         }
         texts.extend(mistakes.iter().map(|mistake| match mistake.position() {
             Some(position) => format!("rule {position}: {mistake}"),
             None => mistake.to_string(),
         }));
-        let name = if policy.is_empty() { String::new() } else { format!(" `{policy}`") };
+        let name = if is_blank(policy) { String::new() } else { format!(" `{policy}`") };
         Self::caused_by(Cause::Policy(mistakes.to_vec()), format!("policy{name}: {}", texts.join("; ")))
     }
 

@@ -13,6 +13,7 @@ mod rule_group;
 mod settings;
 mod shared;
 mod templates;
+mod texts;
 #[cfg(all(feature = "cron", feature = "redis"))]
 mod ticks;
 mod variants;

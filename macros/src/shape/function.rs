@@ -61,10 +61,14 @@ impl Function {
         self.body.early_return()
     }
 
-    /// Returns whether an attribute of that name is behind this one.
-    pub(crate) fn has_attribute(&self, name: &str) -> bool {
-        let last = |attribute: &Attribute| attribute.path().segments.last().map(|segment| segment.ident == name);
-        self.attributes.iter().filter_map(last).any(|same| same)
+    /// Returns the arguments of each attribute of that name behind this one.
+    pub(crate) fn attributes_named(&self, name: &str) -> impl Iterator<Item = TokenStream> {
+        let is_named =
+            move |attribute: &&Attribute| attribute.path().segments.last().is_some_and(|segment| segment.ident == name);
+        self.attributes.iter().filter(is_named).map(|attribute| match &attribute.meta {
+            Meta::List(list) => list.tokens.clone(),
+            Meta::Path(_) | Meta::NameValue(_) => TokenStream::new(),
+        })
     }
 
     /// Returns the texts of the function's documentation.

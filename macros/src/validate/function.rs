@@ -1,7 +1,7 @@
 //! Checks of the function, and of the arguments that templates name.
 
 use syn::ext::IdentExt as _;
-use tallygate_rules::nearest;
+use tallygate_rules::{TemplateUse, nearest};
 
 use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::model::Model;
@@ -31,31 +31,27 @@ pub(super) fn check_async(function: &Function, diagnostics: &mut Diagnostics) {
     diagnostics.report(function.signature.fn_token.span, message);
 }
 
-/// Reports a second attribute on the function, which has the same default name, so that both share their tallies.
-pub(super) fn check_only_attribute(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
-    let named = model.name.is_some() || model.policy.is_some();
-    if !named && function.has_attribute("rate_limit") {
-        diagnostics.report(
-            SpanRange::call_site(),
-            "two `#[rate_limit]` on one function need a `name` each; add one here, or combine the two",
-        );
+/// Reports fixed text that was meant to show a value.
+pub(super) fn check_fixed_text(template: &Template, function: &Function, diagnostics: &mut Diagnostics) {
+    check_text(template.template_use(), &template.text, template.span, function, diagnostics);
+}
+
+/// Reports names that were meant to show a value.
+pub(super) fn check_names(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
+    for (name, span) in model.names() {
+        check_text(TemplateUse::Name, name, span, function, diagnostics);
     }
 }
 
-/// Reports a key that names an argument without braces, so that it is the same for all calls.
-pub(super) fn check_key_has_braces(key: &Template, function: &Function, diagnostics: &mut Diagnostics) {
-    if key.placeholders().next().is_some() {
-        return;
-    }
-    let of_a_path = |c: char| c.is_alphanumeric() || "_.()".contains(c);
-    let paths = key.text.split(|c| !of_a_path(c)).map(|path| path.trim_matches('.'));
-    let names_argument = |path: &&str| path.split('.').next().is_some_and(|root| function.binding(root).is_some());
-    if let Some(path) = paths.into_iter().find(names_argument) {
-        let message = format!(
-            "`{path}` without braces is fixed text, so this `key` is the same for all calls; write `{{{path}}}`, or a \
-             text that names no argument"
-        );
-        diagnostics.report(key.span, message);
+fn check_text(
+    template_use: TemplateUse,
+    text: &str,
+    span: SpanRange,
+    function: &Function,
+    diagnostics: &mut Diagnostics,
+) {
+    if let Err(mistake) = template_use.check_fixed_text(text, |name| function.binding(name).is_some()) {
+        diagnostics.report(span, mistake);
     }
 }
 

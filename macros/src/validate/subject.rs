@@ -1,5 +1,7 @@
 //! The checks of subjects that a policy from elsewhere has beside the main one.
 
+use tallygate_rules::is_blank;
+
 use crate::diagnostic::Diagnostics;
 use crate::model::{Model, SubjectModel};
 
@@ -23,7 +25,7 @@ pub(super) fn check(model: &Model, diagnostics: &mut Diagnostics) {
 /// Reports an empty label, and a key in its place.
 fn check_label(subject: &SubjectModel, diagnostics: &mut Diagnostics) {
     let SubjectModel { label, key, .. } = subject;
-    if label.value.is_empty() {
+    if is_blank(&label.value) {
         diagnostics
             .report(label.span, format_args!("the label must not be empty; write that of the rules, like `{EXAMPLE}`"));
     }
@@ -34,7 +36,7 @@ fn check_label(subject: &SubjectModel, diagnostics: &mut Diagnostics) {
 }
 
 fn check_key(subject: &SubjectModel, diagnostics: &mut Diagnostics) {
-    if let Some(key) = subject.key.as_ref().filter(|key| key.parts.is_empty()) {
+    if let Some(key) = subject.key.as_ref().filter(|key| is_blank(&key.text)) {
         diagnostics.report(key.span, format_args!("the key must not be empty; write one, like `{EXAMPLE}`"));
     }
 }

@@ -1,39 +1,36 @@
 //! Checks of names, keys and messages.
 
-use tallygate_rules::{EMPTY_KEY, Field, NAME_WITH_BRACES, Role, is_separator};
+use tallygate_rules::{EMPTY_KEY, NAME_WITH_BRACES, Role, is_blank, is_separator};
 
 use crate::diagnostic::Diagnostics;
 use crate::model::Model;
 use crate::template::{Part, Placeholder, RejectionField, Template};
 
-/// Reports a policy without a name, and every name with a placeholder.
+/// Reports a blank name of the policy, and every name with a placeholder.
 pub(super) fn check_names(model: &Model, diagnostics: &mut Diagnostics) {
-    let policy = model.name.iter().map(|name| (name.value.as_str(), name.span));
-    let rules = model.rules.iter().filter_map(|rule| Some((rule.rule.name()?, rule.span_of(Field::Name))));
-    if let Some((_, span)) = policy.clone().find(|(name, _)| name.is_empty()) {
-        diagnostics.report(span, "`name` must not be empty; without `name`, the path of the function is used");
+    if let Some(name) = model.name.as_ref().filter(|name| is_blank(&name.value)) {
+        diagnostics.report(name.span, "`name` must not be empty; without `name`, the path of the function is used");
     }
-    for (_, span) in policy.chain(rules).filter(|(name, _)| name.contains(['{', '}'])) {
+    for (_, span) in model.names().filter(|(name, _)| name.contains(['{', '}'])) {
         diagnostics.report(span, NAME_WITH_BRACES);
     }
 }
 
-/// Reports every empty key.
+/// Reports every blank key.
 pub(super) fn check_keys(model: &Model, diagnostics: &mut Diagnostics) {
-    let is_empty = |key: &&Template| key.parts.is_empty();
-    if let Some(key) = model.key.as_ref().filter(is_empty) {
+    if let Some(key) = model.key.as_ref().filter(|key| is_blank(&key.text)) {
         diagnostics
             .report(key.span, "`key` must not be empty; without `key`, all calls of the function are counted together");
     }
-    for key in model.rules.iter().filter_map(|rule| rule.key.as_ref()).filter(is_empty) {
+    for key in model.rules.iter().filter_map(|rule| rule.key.as_ref()).filter(|key| is_blank(&key.text)) {
         diagnostics.report(key.span, EMPTY_KEY);
     }
 }
 
-/// Reports every empty message.
+/// Reports every blank message.
 pub(super) fn check_messages(model: &Model, diagnostics: &mut Diagnostics) {
-    for (_, empty) in model.messages().filter(|(_, message)| message.parts.is_empty()) {
-        diagnostics.report(empty.span, "`message` must not be empty; without `message`, the default text is used");
+    for (_, blank) in model.messages().filter(|(_, message)| is_blank(&message.text)) {
+        diagnostics.report(blank.span, "`message` must not be empty; without `message`, the default text is used");
     }
 }
 

@@ -3,11 +3,12 @@
 use crate::duration::format_duration;
 use crate::error::{Field, Mistake};
 use crate::rule::Rule;
+use crate::template::is_blank;
 
 /// Checks that no earlier rule of the policy has the same name.
 pub(super) fn check_name<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'a Rule>) -> Option<Mistake> {
     let name = rule.name()?;
-    let message = if name.is_empty() {
+    let message = if is_blank(name) {
         "`name` of a rule must not be empty; leave it out, or write one, like `name = \"daily\"`".to_owned()
     } else if earlier.any(|other| other.name() == Some(name)) {
         format!("two rules have the name `{name}`; rename one, so that a rejection identifies its rule")

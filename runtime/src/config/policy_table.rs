@@ -1,12 +1,12 @@
 //! A policy of the file.
 
-use tallygate_rules::{Costs, NAME_WITH_BRACES, OnOutage, OnOutageError, validate_deadline, validate_warn_at};
+use tallygate_rules::{Costs, OnOutage, OnOutageError, is_blank, validate_deadline, validate_warn_at};
 
 use super::change::PolicyChange;
 use super::common::Common;
 use super::lines::Lines;
 use super::rule_list::{self, RuleList};
-use super::rule_table::check_key;
+use super::rule_table::{self, check_key};
 use super::table::{At, Entry, Table};
 use crate::policy::PolicySettings;
 
@@ -45,11 +45,10 @@ pub(super) fn read(policy: Entry<'_>, lines: &mut Lines<'_>) -> Option<FilePolic
 }
 
 fn check_name(name: &At<&str>, lines: &mut Lines<'_>) {
-    match name.value {
-        "" => lines.report(name.place, "the name of a policy must not be empty, like `[policy.\"sms.send\"]`"),
-        text if text.contains(['{', '}']) => lines.report(name.place, NAME_WITH_BRACES),
-        _ => {}
+    if is_blank(name.value) {
+        lines.report(name.place, "the name of a policy must not be empty, like `[policy.\"sms.send\"]`");
     }
+    rule_table::check_name(name, lines);
 }
 
 /// Reads a policy that changes one of the program.

@@ -1,6 +1,8 @@
 //! A rule of the file: a text, or a table of arguments.
 
-use tallygate_rules::{ArgumentError, EMPTY_KEY, Field, MAX_LEASE, NAME_WITH_BRACES, Rule, RuleArguments, scan};
+use tallygate_rules::{
+    ArgumentError, EMPTY_KEY, Field, MAX_LEASE, NAME_WITH_BRACES, Rule, RuleArguments, TemplateUse, is_blank, scan,
+};
 use toml::de::DeValue;
 
 use super::lines::Lines;
@@ -103,8 +105,8 @@ fn finish(
     let key = table.text("key", r#"key = "{@ip}""#, lines);
     let name = table.text("name", r#"name = "daily""#, lines);
     let key = key.filter(|key| check_key(key, lines)).map(|key| At { value: key.value.to_owned(), place: key.place });
-    if let Some(name) = name.as_ref().filter(|name| name.value.contains(['{', '}'])) {
-        lines.report(name.place, NAME_WITH_BRACES);
+    if let Some(name) = &name {
+        check_name(name, lines);
     }
     table.finish(lines);
     places.extend(count.as_ref().map(|count| (Field::Count, count.place)));
@@ -120,11 +122,21 @@ fn finish(
     WrittenRule { rule, key, place, places, is_complete: lines.mistakes() == mistakes_before }
 }
 
-/// Reports a key that is empty, or whose braces do not match. What its placeholders mean depends on the policy.
+/// Reports a name that was meant to show a value.
+pub(super) fn check_name(name: &At<&str>, lines: &mut Lines<'_>) {
+    if name.value.contains(['{', '}']) {
+        lines.report(name.place, NAME_WITH_BRACES);
+    } else {
+        lines.ok_or_report(name.place, TemplateUse::Name.check_fixed_text(name.value, |_| false));
+    }
+}
+
+/// Reports a key that is blank, whose braces do not match, or that has fixed text in place of a value. What its placeholders
+/// mean depends on the policy.
 pub(super) fn check_key(key: &At<&str>, lines: &mut Lines<'_>) -> bool {
     let read = match key.value {
-        "" => Err(EMPTY_KEY.to_owned()),
-        text => scan(text).map(drop),
+        text if is_blank(text) => Err(EMPTY_KEY.to_owned()),
+        text => scan(text).and_then(|_| TemplateUse::Key.check_fixed_text(text, |_| false)),
     };
     lines.ok_or_report(key.place, read).is_some()
 }

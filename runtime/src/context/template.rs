@@ -1,6 +1,6 @@
 //! Keys that are read when the program runs: text beside values of the context.
 
-use tallygate_rules::{Filter, Piece, is_separator, scan};
+use tallygate_rules::{Filter, Piece, TemplateUse, is_blank, is_separator, scan};
 
 use crate::error::Error;
 use crate::subject::filters::Secret;
@@ -23,16 +23,18 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// It is empty, has a mistaken placeholder or one that is not of the context, or two that nothing separates.
+    /// It is blank, has a mistaken placeholder or one that is not of the context, two that nothing separates, or fixed text
+    /// that was meant to show a value.
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         Self::read(text).map_err(|mistake| Error::new(format!("`key`: {mistake}")))
     }
 
     fn read(text: &str) -> Result<Self, String> {
         let parts = scan(text)?.into_iter().map(Part::read).collect::<Result<Vec<_>, _>>()?;
-        if parts.is_empty() {
+        if is_blank(text) {
             return Err("it must not be empty; to count all calls together, write any text, like `all`".to_owned());
         }
+        TemplateUse::Key.check_fixed_text(text, |_| false)?;
         check_separated(&parts)?;
         Ok(Self { parts })
     }
@@ -128,5 +130,9 @@ mod tests {
         assert!(mistake("{@}").contains("is no value of the context"));
         assert!(mistake("{@ip:subnt}").contains("has the unknown filter `subnt`; did you mean `subnet`?"));
         assert!(mistake("{@a}-{@b}").contains("put `:` between them"));
+        assert!(mistake(" ").starts_with("`key`: it must not be empty"));
+        for key in ["@ip", "ip", "login:$ip", "{@user}:{{ip}}", "{@user}:@ip"] {
+            assert!(mistake(key).contains("; write `{@ip}`"), "{key}");
+        }
     }
 }

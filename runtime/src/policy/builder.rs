@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use tallygate_rules::{
-    Ban, Costs, OnOutage, Rule, validate_ban, validate_by_subject, validate_deadline, validate_warn_at,
+    Ban, Costs, OnOutage, Rule, is_blank, validate_ban, validate_by_subject, validate_deadline, validate_warn_at,
 };
 
 use crate::error::Error;
 use crate::policy::shared::Shared;
-use crate::policy::{Inner, Policy, PolicySettings, Templates, registry};
+use crate::policy::{Inner, Policy, PolicySettings, Templates, registry, texts};
 
 /// Builds a [`Policy`].
 #[derive(Clone, Debug)]
@@ -182,18 +182,26 @@ impl PolicyBuilder {
     ///
     /// # Errors
     ///
-    /// An empty name, or a mistake in the rules, the ban, the deadline or `warn_at` that the attribute refuses at compile
-    /// time. The error lists all of them: see [`Error::rule_errors`].
+    /// A blank name or label, a key that is no template or that no rule uses, or a mistake in the rules, the ban, the deadline
+    /// or `warn_at` that the attribute refuses at compile time. The error lists all of them: see [`Error::rule_errors`].
     pub fn build(self) -> Result<Policy, Error> {
-        self.build_as(Shared::counted)
+        let labels: Vec<_> = self.rules.iter().filter_map(|(label, _)| label.as_deref()).collect();
+        let texts = texts::mistakes(&self.name, &labels, &self.templates);
+        self.build_as(Shared::counted, texts)
     }
 
-    /// The same for a policy that the process builds once and keeps.
+    /// The same for a policy that the process builds once and keeps. The attribute has checked its texts.
     pub(crate) fn build_static(self) -> Result<Policy, Error> {
-        self.build_as(Shared::leaked)
+        self.build_as(Shared::leaked, Vec::new())
     }
 
-    fn build_as(self, share: fn(Inner) -> Shared<Inner>) -> Result<Policy, Error> {
+    /// The same for a policy that another process has registered, whose texts it may have accepted.
+    #[cfg(feature = "admin")]
+    pub(crate) fn build_registered(self) -> Result<Policy, Error> {
+        self.build_as(Shared::counted, Vec::new())
+    }
+
+    fn build_as(self, share: fn(Inner) -> Shared<Inner>, texts: Vec<String>) -> Result<Policy, Error> {
         // A check by hand may have any cost.
         let rules = validate_by_subject(&self.rules, Costs::Any).err();
         let ban = self.ban.and_then(|ban| validate_ban(&ban, self.rules.iter().map(|(_, rule)| rule)).err());
@@ -201,8 +209,8 @@ impl PolicyBuilder {
         let own = self.rules.iter().map(|(_, rule)| rule);
         let warn_at = self.settings.warn_at.and_then(|share| validate_warn_at(share, own).err());
         let mistakes: Vec<_> = rules.into_iter().chain(ban).flatten().chain(deadline).chain(warn_at).collect();
-        if self.name.is_empty() || !mistakes.is_empty() {
-            return Err(Error::rules(&self.name, &mistakes));
+        if is_blank(&self.name) || !texts.is_empty() || !mistakes.is_empty() {
+            return Err(Error::policy(&self.name, texts, &mistakes));
         }
         let inner = Inner {
             templates: self.templates,
@@ -244,5 +252,26 @@ mod tests {
         let nameless = text(Policy::builder(""));
         assert!(nameless.starts_with("policy: `name` must not be empty"), "{nameless}");
         assert!(nameless.contains("at least one rule"), "{nameless}");
+    }
+
+    #[test]
+    fn a_text_that_is_blank_or_meant_to_show_a_value_is_refused() {
+        let minute = Duration::from_secs(60);
+        let builder = |name| Policy::builder(name).rule(Rule::sliding_window(1, minute));
+        let text = |builder: PolicyBuilder| builder.build().unwrap_err().to_string();
+        assert!(text(builder(" ")).starts_with("policy: `name` must not be empty"));
+        assert!(text(builder("sms.%s")).contains("`%s` without braces is fixed text, so this `name` is the same"));
+        assert!(
+            text(builder("sms").rule_on("\t", Rule::sliding_window(2, minute))).contains("a label must not be empty")
+        );
+        assert!(text(builder("sms").rule(Rule::sliding_window(9, 2 * minute).named(" "))).contains("`name` of a rule"));
+        assert!(text(builder("sms").key(" ")).contains("`key` must not be empty"));
+        assert!(text(builder("sms").key("@ip")).ends_with("write `{@ip}`"));
+        assert!(text(builder("sms").key("sms:{phone")).contains("`key`: unmatched `{`"));
+        let unused = text(builder("sms").key_on("network", "{@ip:subnet}"));
+        assert_eq!(
+            unused,
+            "policy `sms`: `key_on` names the subject `network`, which no rule counts; add one by `rule_on`, or remove it"
+        );
     }
 }

@@ -18,6 +18,11 @@ impl Templates {
         }
     }
 
+    /// Returns the templates, by the labels of their subjects.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
+        self.known.iter().map(|(label, template)| (label.as_deref(), &**template))
+    }
+
     /// Returns the template of the subject of that label.
     pub(crate) fn of(&self, label: Option<&str>) -> Option<&str> {
         let (_, template) = self.known.iter().find(|(known, _)| known.as_deref() == label)?;

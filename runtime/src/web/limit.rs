@@ -42,7 +42,8 @@ use crate::request_method;
 ///
 /// # Errors
 ///
-/// The key is mistaken: it is empty, a placeholder is none or has an unknown filter, or nothing separates two of them.
+/// The key is mistaken: it is blank, a placeholder is none or has an unknown filter, nothing separates two of them, or a value
+/// has no braces: `@ip`.
 ///
 /// # Examples
 ///

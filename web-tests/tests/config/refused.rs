@@ -132,6 +132,13 @@ pub(super) const REFUSED: &[Refused] = &[
         Accepts,
         "policy.a.rules = ['10 concurrent lease 30s', ‸{ limit = 20, lease = '1m' }]",
     ),
+    as_compiled("rule_key_empty", Refuses, "policy.a.rules = [{ count = 10, per = '60s', key = ‸' ' }]"),
+    as_compiled("rule_name_empty", Refuses, "policy.a.rules = [{ count = 10, per = '60s', name = ‸' ' }]"),
+    as_compiled(
+        "key_of_the_client_without_braces",
+        Accepts,
+        "policy.a.rules = [{ count = 10, per = '60s', key = ‸'@ip' }]",
+    ),
     as_compiled("placeholder_unclosed", Accepts, "policy.a = { key = ‸'sms:{phone', rules = ['10 per 60s'] }"),
     as_compiled("on_outage_misspelt", Refuses, "policy.a.on_outage = ‸'lokal'"),
     as_compiled("on_outage_named_as_in_other_libraries", Refuses, "policy.a.on_outage = ‸'fail_open'"),
@@ -266,6 +273,27 @@ pub(super) const REFUSED: &[Refused] = &[
         Accepts,
         "[policy.a]\nmatch = { path = '/' }\nkey = ‸'{ip}'\nrules = ['10 per 60s']",
         &["`key`: `{ip}` is no value of the context; write the name of one behind an `@`, like `{@ip}`"],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = ‸'login:@ip'\nrules = ['10 per 60s']",
+        &["`key`: `@ip` without braces is fixed text, so this `key` is the same for all calls; write `{@ip}`"],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = ‸'{@user}/{{ip}}'\nrules = ['10 per 60s']",
+        &["`key`: `{{ip}}` in double braces is fixed text, so all its values share one tally; write `{@ip}`, or \
+           `{{{@ip}}}` for the value in braces"],
+    ),
+    refused(
+        Accepts,
+        "[policy.‸'sms.%s']\nrules = ['10 per 60s']",
+        &["`%s` without braces is fixed text, so this `name` is the same for all calls; remove it"],
+    ),
+    refused(
+        Refuses,
+        "[policy.‸' ']\nrules = ['10 per 60s']",
+        &["the name of a policy must not be empty, like `[policy.\"sms.send\"]`"],
     ),
     refused(
         Accepts,

@@ -8,7 +8,7 @@ const LONGEST: usize = 80;
 /// The first 96 bits of the well-known prefix of NAT64, `64:ff9b::/96`.
 const NAT64: u128 = 0x0064_ff9b << 64;
 
-/// Reads an address, with or without a port: `192.0.2.1`, `192.0.2.1:443`, `2001:db8::1`, `[2001:db8::1%eth0]:443`.
+/// Reads an address, with or without a port: `192.0.2.1`, `192.0.2.1:443`, `2001:db8::1`, `[2001:db8::1%eth0]:_hidden`.
 pub(super) fn parse(text: &[u8]) -> Option<IpAddr> {
     let text = text.trim_ascii();
     let text = str::from_utf8(text).ok().filter(|text| text.len() <= LONGEST)?;
@@ -53,6 +53,12 @@ fn ipv6(text: &str) -> Option<Ipv6Addr> {
     address.parse().ok()
 }
 
+/// Whether it is the number of a port, or a name that hides it (RFC 7239, section 6).
 fn is_port(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()
+    match text.strip_prefix('_') {
+        Some(hidden) => {
+            !hidden.is_empty() && hidden.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+        }
+        None => text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok(),
+    }
 }

@@ -119,8 +119,7 @@ impl ClientIpSource {
     ///
     /// The name is not that of a field.
     pub fn header(self, name: &str) -> Result<Self, Error> {
-        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        if name.is_empty() || !name.bytes().all(is_token) {
+        if name.is_empty() || !name.bytes().all(entries::is_token) {
             return Err(Error::new(format!(
                 "`header` must be the name of a field, like `header(\"cf-connecting-ip\")`, and `{}` is none",
                 name.escape_default()

@@ -72,8 +72,7 @@ impl Decisions {
 
     /// Returns whether a call was denied as a duplicate.
     pub(crate) fn any_duplicate(&self) -> bool {
-        let is_duplicate = |status: &RuleStatus| status.rule().role() == Role::Duplicate;
-        self.lock().iter().any(|known| known.denied.is_some() && known.rule.as_ref().is_some_and(is_duplicate))
+        self.lock().iter().any(|known| known.denied.is_some() && known.role() == Some(Role::Duplicate))
     }
 
     /// Returns the longest time that a denied call waits; `None` if none was denied, or one is never admitted.
@@ -170,10 +169,22 @@ impl Standing {
         self.rule.as_ref().map_or(0, RuleStatus::remaining)
     }
 
-    /// The time in which no more than what remains may be used; `None` if nothing is used.
+    /// The time in which no more than what remains may be used; `None` if nothing is used, or if it is not known.
     pub(crate) fn window(&self) -> Option<Wait> {
         let reset = self.rule.as_ref().map(RuleStatus::reset).filter(|reset| !reset.is_zero());
-        self.denied.or(reset.map(Wait::For))
+        self.denied.filter(|_| !self.waits_for_another()).or(reset.map(Wait::For))
+    }
+
+    /// Whether the call that it denied waits longer than for itself: a duplicate is reported before a rule with a longer wait.
+    pub(crate) fn waits_for_another(&self) -> bool {
+        let per = self.rule.as_ref().filter(|status| status.rule().role() == Role::Duplicate);
+        let per = per.and_then(|status| status.rule().per());
+        per.is_some_and(|per| self.denied > Some(Wait::For(per)))
+    }
+
+    /// What the rule is for; `None` for a ban.
+    pub(crate) fn role(&self) -> Option<Role> {
+        self.rule.as_ref().map(|status| status.rule().role())
     }
 
     /// How much it allows: a denial is less than none, then comes what remains, and then for how long.

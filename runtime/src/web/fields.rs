@@ -8,6 +8,8 @@ mod structured;
 #[cfg(test)]
 mod tests;
 
+use tallygate_rules::Role;
+
 use self::item::Item;
 pub(super) use self::item::{ban_name, rule_name};
 use crate::context::{Decisions, Standing};
@@ -49,8 +51,8 @@ pub enum Draft {
     /// Version 11: `RateLimit-Policy: "captcha.1m";q=5;w=60` and `RateLimit: "captcha.1m";r=4;t=60`, with an item for each
     /// rule.
     V11,
-    /// Version 7: `RateLimit-Policy: 5;w=60` with an item for each rule, and `RateLimit: limit=5, remaining=4, reset=60`
-    /// for the tightest one.
+    /// Version 7: `RateLimit-Policy: 5;w=60` with an item for each rule on requests, and `RateLimit: limit=5, remaining=4,
+    /// reset=60` for the [tightest](Items::Tightest) one. A ban has neither.
     V7,
 }
 
@@ -58,7 +60,8 @@ pub enum Draft {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Legacy {
-    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, in seconds from now, of the tightest rule.
+    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, in seconds from now, of the
+    /// [tightest](Items::Tightest) rule. A ban has none of them.
     XRateLimit,
 }
 
@@ -69,7 +72,8 @@ pub enum Items {
     /// Every rule that decided a call, and of more than 16 the tightest.
     #[default]
     All,
-    /// The rule that allows least: one that denied a call, or else the one with the least that remains.
+    /// The rule that a client can act on: one that denied a call, or else the one with the least that remains. A limit on
+    /// calls at a time and a duplicate are such rules where they denied the call, or where there are no others.
     Tightest,
 }
 
@@ -109,7 +113,7 @@ impl Fields {
     #[must_use]
     pub fn of(self, decisions: &Decisions) -> Vec<(&'static str, String)> {
         let standings = decisions.standings();
-        let Some(tightest) = standings.iter().min_by_key(|standing| standing.room()) else { return Vec::new() };
+        let Some(tightest) = tightest(&standings) else { return Vec::new() };
         let item = |standing: &Standing| Item::new(standing, decisions.longest_wait());
         let items: Vec<Item> = match self.items {
             Items::All => standings.iter().map(item).collect(),
@@ -122,7 +126,7 @@ impl Fields {
             None => Vec::new(),
         };
         if self.legacy == Some(Legacy::XRateLimit) {
-            fields.extend(legacy::x_ratelimit(&tightest));
+            fields.extend(legacy::x_ratelimit(&tightest).into_iter().flatten());
         }
         fields
     }
@@ -140,4 +144,15 @@ impl From<Legacy> for Fields {
     fn from(legacy: Legacy) -> Self {
         Self::none().legacy(legacy)
     }
+}
+
+/// The one that a client can act on: what denied a call, or else, of the limits on calls, the one that allows least.
+fn tightest(standings: &[Standing]) -> Option<&Standing> {
+    let first = standings.iter().min_by_key(|standing| standing.room())?;
+    if first.denied.is_some() && !first.waits_for_another() {
+        return Some(first);
+    }
+    // A call under way is no unit of the others, and a duplicate leaves nothing to plan with.
+    let limits = standings.iter().filter(|standing| standing.role() == Some(Role::Limit));
+    limits.min_by_key(|standing| standing.room()).or(Some(first))
 }

@@ -8,15 +8,17 @@ pub(super) fn fields(items: &[Item], tightest: &Item) -> Vec<(&'static str, Stri
         let window = window_s.map_or(String::new(), |window_s| format!(";w={}", Integer(window_s)));
         format!("{}{window}", Integer(limit))
     };
-    let mut fields = vec![("ratelimit-policy", list(items.iter().filter_map(|item| item.quota).map(policy)))];
+    // It has no unit for calls at a time.
+    let quotas = items.iter().filter_map(|item| item.quota).filter(|quota| !quota.is_concurrency);
+    let mut fields = vec![("ratelimit-policy", list(quotas.map(policy)))];
     fields.retain(|(_, value)| !value.is_empty());
-    fields.push(("ratelimit", limit(tightest)));
+    // A ban has no limit, which the field needs.
+    fields.extend(tightest.quota.map(|quota| ("ratelimit", limit(tightest, quota))));
     fields
 }
 
 /// `limit=5, remaining=4, reset=60`
-fn limit(tightest: &Item) -> String {
-    let limit = tightest.quota.map_or(0, |quota| quota.limit);
-    let members = [("limit", limit), ("remaining", tightest.remaining), ("reset", tightest.reset_s())];
+fn limit(tightest: &Item, quota: Quota) -> String {
+    let members = [("limit", quota.limit), ("remaining", tightest.remaining), ("reset", tightest.reset_s())];
     list(members.into_iter().map(|(key, value)| format!("{key}={}", Integer(value))))
 }

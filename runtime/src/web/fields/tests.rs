@@ -112,7 +112,51 @@ async fn a_ban_is_a_limit_without_a_quota() {
     assert_eq!(limits, r#""login.1m";r=0;t=60, "login.ban";r=0;t=3600"#);
     let tightest = decided.fields(Fields::from(Draft::V11).items(Items::Tightest));
     assert_eq!(tightest, [("ratelimit", r#""login.ban";r=0;t=3600"#.to_owned())]);
-    assert_eq!(decided.fields(Draft::V7)[1].1, "limit=0, remaining=0, reset=3600");
+    assert_eq!(decided.fields(Draft::V7), [("ratelimit-policy", "1;w=60".to_owned())]);
+    assert_eq!(decided.fields(Legacy::XRateLimit), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_duplicate_that_another_rule_denies_for_longer_shows_its_own_window_and_clients_act_on_the_other() {
+    let policy = policy("codes", [Rule::sliding_window(1, secs(60)), Rule::duplicate(secs(5))]);
+    let decided = Decided::new();
+    assert!(decided.call(&policy, 1).await && !decided.call(&policy, 1).await);
+    assert_eq!(decided.values()[1], r#""codes.1m";r=0;t=60, "codes.duplicate";r=0;t=5"#);
+    assert_eq!(decided.decisions.retry_after(), Some(secs(60)));
+    let tightest = decided.fields(Fields::from(Draft::V11).items(Items::Tightest));
+    assert_eq!(tightest[1].1, r#""codes.1m";r=0;t=60"#);
+    assert_eq!(decided.fields(Draft::V7)[1].1, "limit=1, remaining=0, reset=60");
+    assert_eq!(decided.fields(Legacy::XRateLimit)[2].1, "60");
+
+    // Without a report, nothing is known of the other: the duplicate does not take its wait.
+    let unreported = Decided { decisions: Decisions::new(), ..decided };
+    assert!(!unreported.call_unreported(&policy).await);
+    assert_eq!(unreported.values(), [r#""codes.duplicate";q=1;w=5"#, r#""codes.duplicate";r=0"#]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn fields_of_one_rule_are_of_the_limit_on_calls_while_no_other_denies() {
+    let decided = Decided::new();
+    let tokens = Rule::from_bucket(100_000, TokenBucket::new(secs(60))).named("tokens");
+    let policy = policy("model", [Rule::concurrency(2, secs(30)), tokens, Rule::duplicate(secs(5))]);
+    let decision = decided.limiter.check(&policy, &Subject::of("alice")).cost(40_000).report().await.unwrap();
+    decided.decisions.add(&policy, &decision);
+    let legacy = decided.fields(Legacy::XRateLimit);
+    assert_eq!(legacy.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>(), ["100000", "60000", "24"]);
+    assert_eq!(decided.fields(Draft::V7)[0].1, "100000;w=60, 1;w=5");
+    let tightest = decided.fields(Fields::from(Draft::V11).items(Items::Tightest));
+    assert_eq!(tightest[0].1, r#""model.tokens";q=100000;w=60"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_on_calls_at_a_time_that_denies_is_the_rule_to_act_on() {
+    let decided = Decided::new();
+    let policy = policy("export", [Rule::concurrency(1, secs(30)), Rule::sliding_window(9, secs(60))]);
+    let _running = decided.limiter.check(&policy, &Subject::of("alice")).await.unwrap();
+    assert!(!decided.call(&policy, 1).await);
+    let tightest = decided.fields(Fields::from(Draft::V11).items(Items::Tightest));
+    assert_eq!(tightest[0].1, r#""export.concurrency";q=1;qu="concurrent-requests""#);
+    assert_eq!(decided.fields(Legacy::XRateLimit)[0].1, "1");
 }
 
 #[tokio::test(start_paused = true)]

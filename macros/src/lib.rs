@@ -287,8 +287,9 @@ mod validate;
 /// # OpenAPI
 ///
 /// With `openapi = SendCodeLimits`, and the feature `utoipa` of `tallygate`, the attribute also generates a type of that name
-/// and of the function's visibility. It is `utoipa::IntoResponses`: the responses 429, with the limits in the description, 409
-/// if there is `prevent_duplicate`, and 503. It works on free functions, as no type can be declared among methods.
+/// and of the function's visibility. It is `utoipa::IntoResponses`: the responses 429, with the limits in words for clients in
+/// its description, 409 if duplicates are prevented, and 503. It works on free functions, as no type can be declared among
+/// methods. With a `policy` that is a path, the rules are those of that policy; with any other expression, they are not known.
 ///
 /// ```text
 /// #[utoipa::path(post, path = "/codes", responses((status = 200, description = "sent"), SendCodeLimits))]

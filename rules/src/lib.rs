@@ -27,6 +27,7 @@ mod synonym;
 mod template;
 mod text;
 mod validate;
+mod words_for_clients;
 
 pub use self::algorithm::{Algorithm, Role};
 pub use self::alphabet::{is_plain, is_printed};
@@ -56,3 +57,4 @@ pub use self::text::{ParseRuleError, format_rules, parse_rules};
 pub use self::validate::{
     implied_by, validate, validate_ban, validate_by_subject, validate_deadline, validate_warn_at,
 };
+pub use self::words_for_clients::counted_in_words;

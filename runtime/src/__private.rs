@@ -31,7 +31,7 @@ use crate::decision::Rejection;
 pub use crate::decision::{Answered, answered, rejected};
 use crate::limiter::Limiter;
 #[cfg(feature = "utoipa")]
-pub use crate::web::openapi::{Responses, responses};
+pub use crate::web::openapi::{Responses, limit_responses, responses};
 
 /// Returns the limiter that the user named.
 ///

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use boon::{Compiler, Schemas};
@@ -69,7 +70,9 @@ async fn a_limited_handler_lists_its_rejections_with_its_limits() {
     assert_eq!(statuses(&responses), ["200", "409", "429", "503"]);
     let limited = &responses["429"];
     let description = limited["description"].as_str().unwrap();
-    for limit in ["`5 per 1m`", "`1000 per 1m`", "For each `{@ip}`", "no duplicate within `5s`", "banned for `1h`"] {
+    for limit in
+        ["`5 per 1m`", "`1000 per 1m`", "For each client address:", "no duplicate within `5s`", "banned for `1h`"]
+    {
         assert!(description.contains(limit), "{description}");
     }
     assert_eq!(limited["headers"]["Retry-After"]["schema"]["type"], "integer");
@@ -77,6 +80,61 @@ async fn a_limited_handler_lists_its_rejections_with_its_limits() {
     assert_eq!(problem["properties"]["retry_after_ms"]["type"], "integer");
     assert!(problem["required"].as_array().unwrap().contains(&json!("violated-policies")));
     let _ = (send_code().await, draw().await, items());
+}
+
+struct User {
+    plan: u64,
+    phone: String,
+}
+
+#[rate_limit(
+    key = "code:{user.phone:trim}",
+    rule(count = user.plan, per = "1h"),
+    ban(denials = 20, within = "10m", duration = "1h"),
+    openapi = PlanLimits
+)]
+async fn by_plan(user: &User) -> Result<(), Rejection> {
+    let _ = user;
+    Ok(())
+}
+
+static ONCE: LazyLock<Policy> =
+    LazyLock::new(|| Policy::builder("once").rule(Rule::duplicate(MINUTE)).build().expect("the rules are sound"));
+static OFTEN: LazyLock<Policy> = LazyLock::new(|| {
+    Policy::builder("often").rule(Rule::sliding_window(9, MINUTE)).build().expect("the rules are sound")
+});
+
+#[rate_limit(policy = ONCE, key = "{user.phone}", openapi = OnceLimits)]
+async fn once(user: &User) -> Result<(), Rejection> {
+    let _ = user;
+    Ok(())
+}
+
+#[rate_limit(policy = OFTEN, key = "{user.phone}", openapi = OftenLimits)]
+async fn often(user: &User) -> Result<(), Rejection> {
+    let _ = user;
+    Ok(())
+}
+
+#[tokio::test]
+async fn responses_tell_clients_nothing_of_the_code() {
+    let limited = serde_json::to_value(PlanLimits::responses()).unwrap()["429"]["description"].to_string();
+    for code in ["{", "user.", "trim", "code:"] {
+        assert!(!limited.contains(code), "{limited}");
+    }
+    assert!(limited.contains("For each phone:") && limited.contains("the phone is banned"), "{limited}");
+    assert!(limited.contains("at most `n per 1h`, where `n` depends on the caller"), "{limited}");
+    let user = User { plan: 1, phone: "138".into() };
+    assert!(by_plan(&user).await.is_ok() && once(&user).await.is_ok() && often(&user).await.is_ok());
+}
+
+#[test]
+fn only_a_policy_with_duplicates_lists_their_status() {
+    let of = |responses| serde_json::to_value::<BTreeMap<String, RefOr<Response>>>(responses).unwrap();
+    assert_eq!(statuses(&of(OnceLimits::responses())), ["409", "429", "503"]);
+    let often = of(OftenLimits::responses());
+    assert_eq!(statuses(&often), ["429", "503"]);
+    assert!(often["429"]["description"].as_str().unwrap().contains("`9 per 1m`"));
 }
 
 #[test]
@@ -99,13 +157,13 @@ fn a_policy_that_is_built_by_hand_says_whom_it_bans_and_whom_its_rules_count() {
         let rules = Policy::builder("api").rule(Rule::sliding_window(100, MINUTE));
         rules.rule_on("network", Rule::sliding_window(1_000, MINUTE)).ban(Ban::new(20, 10 * MINUTE, 60 * MINUTE))
     };
-    let network = "`1000 per 1m` on the subject `network`";
-    let ban = "After 20 denials within `10m`, the subject is banned for `1h`.";
+    let network = "`1000 per 1m` for each network";
+    let ban = "After 20 denials within `10m`, the caller is banned for `1h`.";
     assert_eq!(limits(&bare().build().unwrap()), format!("* `100 per 1m`\n* {network}\n\n{ban}"));
 
     let described = bare().key("{@ip}").key_on("network", "{@ip:subnet}").build().unwrap();
-    let network = "`1000 per 1m` for each `{@ip:subnet}`";
-    let ban = "After 20 denials within `10m`, `{@ip}` is banned for `1h`.";
+    let network = "`1000 per 1m` for each client network";
+    let ban = "After 20 denials within `10m`, the client address is banned for `1h`.";
     assert_eq!(limits(&described), format!("* `100 per 1m`\n* {network}\n\n{ban}"));
 
     let of_all = limits(&bare().key("").key_on("network", "all").build().unwrap());

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt as _;
-use tallygate_rules::{OnOutage, Role, Rule, format_duration, implied_by};
+use tallygate_rules::{OnOutage, Role, Rule, counted_in_words, format_duration, implied_by};
 
 use crate::attr::Amount;
 use crate::expand::code::{code, expression};
@@ -12,6 +12,15 @@ use crate::shape::Function;
 use crate::template::Template;
 
 const HEADING: &str = "# Rate limits";
+
+/// Who reads it.
+#[derive(Clone, Copy, PartialEq)]
+enum Reader {
+    /// Of the code, with its keys and expressions.
+    Developer,
+    /// Of the interface of a service: of the code, nothing is told.
+    Client,
+}
 
 /// Returns the section as an attribute that follows the documentation of the function.
 ///
@@ -59,59 +68,75 @@ fn text(key: Option<&Template>) -> Option<&str> {
 fn summary(model: &Model) -> String {
     let limited = if model.shadow.is_some() { "Limited in shadow" } else { "Limited" };
     if let Some(policy) = &model.policy {
-        return format!("{limited} by the policy {}, {}.", expression(policy), scope(model.key.as_ref()));
+        let scope = Reader::Developer.scope(model.key.as_ref());
+        return format!("{limited} by the policy {}, {scope}.", expression(policy));
     }
     let group = |group: &Group<'_>| {
         let rules: Vec<_> = group.rules.iter().map(|model| limit(&model.rule)).collect();
-        format!("to {} {}", rules.join(", "), scope(group.key))
+        format!("to {} {}", rules.join(", "), Reader::Developer.scope(group.key))
     };
     let groups: Vec<_> = groups(model).iter().map(group).collect();
     format!("{limited} {}.", groups.join(", and "))
 }
 
 fn limits(model: &Model) -> String {
-    let mut paragraphs = rules(model);
+    let mut paragraphs = rules(model, Reader::Developer);
     paragraphs.push(beyond(model));
     paragraphs.extend(options(model));
     paragraphs.join("\n\n")
 }
 
-/// Returns what a call is rejected by, for who does not read the code.
+/// Returns what a call is rejected by, for clients.
 pub(super) fn rejecting(model: &Model) -> String {
-    let mut paragraphs = rules(model);
-    paragraphs.extend(ban(model));
+    let mut paragraphs = rules(model, Reader::Client);
+    paragraphs.extend(ban(model, Reader::Client));
     paragraphs.join("\n\n")
 }
 
 /// Returns the rules of each subject.
-fn rules(model: &Model) -> Vec<String> {
-    let mut paragraphs: Vec<_> = groups(model).iter().map(Group::list).collect();
+fn rules(model: &Model, reader: Reader) -> Vec<String> {
+    let mut paragraphs: Vec<_> = groups(model).iter().map(|group| group.list(reader)).collect();
     if let Some(policy) = &model.policy {
-        let main_scope = scope(model.key.as_ref());
-        paragraphs.push(format!("The limits of the policy {} hold {main_scope}.", expression(policy)));
+        let main_scope = reader.scope(model.key.as_ref());
+        paragraphs.push(match reader {
+            Reader::Developer => format!("The limits of the policy {} hold {main_scope}.", expression(policy)),
+            Reader::Client => format!("The limits hold {main_scope}."),
+        });
         for OtherSubject { label, key } in model.other_subjects() {
-            paragraphs.push(format!("Its limits on the subject {} hold {}.", code(label), scope(key)));
+            let scope = reader.scope(key);
+            paragraphs.push(match reader {
+                Reader::Developer => format!("Its limits on the subject {} hold {scope}.", code(label)),
+                Reader::Client => format!("Others hold {scope}."),
+            });
         }
     }
     paragraphs
 }
 
 impl Group<'_> {
-    fn list(&self) -> String {
+    fn list(&self, reader: Reader) -> String {
         let rules: Vec<Rule> = self.rules.iter().map(|model| model.rule.clone()).collect();
-        let item = |(position, model): (usize, &&RuleModel)| format!("* {}", item(model, position, &rules));
+        let item = |(position, model): (usize, &&RuleModel)| format!("* {}", item(model, position, &rules, reader));
         let items: Vec<_> = self.rules.iter().enumerate().map(item).collect();
-        let scope = scope(self.key);
+        let scope = reader.scope(self.key);
         let (first, rest) = scope.split_at(1);
         format!("{}{rest}:\n\n{}", first.to_uppercase(), items.join("\n"))
     }
 }
 
-/// Returns the calls that are counted together.
-fn scope(key: Option<&Template>) -> String {
-    match key.filter(|key| key.placeholders().next().is_some()) {
-        Some(key) => format!("for each {}", code(&key.text)),
-        None => "for all calls together".to_owned(),
+impl Reader {
+    /// Returns the calls that are counted together.
+    fn scope(self, key: Option<&Template>) -> String {
+        let counted = key.and_then(|key| self.counted(key));
+        counted.map_or("for all calls together".to_owned(), |counted| format!("for each {counted}"))
+    }
+
+    /// Returns what a key counts by itself; `None` where it counts all calls together.
+    fn counted(self, key: &Template) -> Option<String> {
+        match self {
+            Self::Developer => key.placeholders().next().map(|_| code(&key.text)),
+            Self::Client => counted_in_words(&key.text),
+        }
     }
 }
 
@@ -131,11 +156,12 @@ fn beyond(model: &Model) -> String {
     }
 }
 
-fn ban(model: &Model) -> Option<String> {
+fn ban(model: &Model, reader: Reader) -> Option<String> {
     let ban = model.ban.as_ref()?.ban;
-    let banned = match &model.key {
-        Some(key) => format!("{} is banned", code(&key.text)),
-        None => "all calls are banned".to_owned(),
+    let banned = match (model.key.as_ref().and_then(|key| reader.counted(key)), reader) {
+        (Some(counted), Reader::Developer) => format!("{counted} is banned"),
+        (Some(counted), Reader::Client) => format!("the {counted} is banned"),
+        (None, _) => "all calls are banned".to_owned(),
     };
     let within = code(&format_duration(ban.within()));
     let duration = code(&format_duration(ban.duration()));
@@ -166,17 +192,22 @@ fn options(model: &Model) -> impl Iterator<Item = String> {
     let companion = model.check_fn.as_ref().map(|check_fn| {
         format!("{} returns the check of a call, to see where the limits stand.", code(&check_fn.unraw().to_string()))
     });
-    [ban(model), cost, settle, refund, skip, outage.map(str::to_owned), companion].into_iter().flatten()
+    [ban(model, Reader::Developer), cost, settle, refund, skip, outage.map(str::to_owned), companion]
+        .into_iter()
+        .flatten()
 }
 
 /// Returns a rule in words.
-fn item(model: &RuleModel, position: usize, rules: &[Rule]) -> String {
+fn item(model: &RuleModel, position: usize, rules: &[Rule], reader: Reader) -> String {
     let rule = &model.rule;
     let limited = match (rule.role(), rule.per()) {
         (Role::Duplicate, Some(per)) => format!("no duplicate within {}", code(&format_duration(per))),
         _ => format!("at most {}", limit(rule)),
     };
-    let count = model.count.as_ref().map(|count| format!(", where {} is {}", code("n"), expression(count)));
+    let count = model.count.as_ref().map(|count| match reader {
+        Reader::Developer => format!(", where {} is {}", code("n"), expression(count)),
+        Reader::Client => format!(", where {} depends on the caller", code("n")),
+    });
     let stricter = implied_by(rules, position).and_then(|stricter| rules.get(stricter));
     let implied = stricter.map(|stricter| format!(", which {} already implies", limit(stricter)));
     let name = rule.name().map(|name| format!(" ({})", code(name)));

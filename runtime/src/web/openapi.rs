@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tallygate_rules::{Ban, Role, Rule, format_duration};
+use tallygate_rules::{Ban, Role, Rule, counted_in_words, format_duration};
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
@@ -20,8 +20,8 @@ pub type Responses = BTreeMap<String, RefOr<Response>>;
 /// prevents duplicates, and 503.
 ///
 /// It is for policies that are built by hand, and for [`limit`](super::limit). An annotated function has them by
-/// `openapi = Name` in its attribute. For a rule on another subject, the description names the
-/// [key](crate::PolicyBuilder::key_on) of that subject, or else its label.
+/// `openapi = Name` in its attribute. For a rule on another subject, the description names what its
+/// [key](crate::PolicyBuilder::key_on) shows, or else its label: in words, as clients do not know the code.
 ///
 /// # Examples
 ///
@@ -55,17 +55,18 @@ pub fn limit_responses(policy: &Policy) -> Responses {
 /// Returns the calls that rules on another subject count together.
 fn scope(policy: &Policy, label: &str) -> String {
     match policy.templates().of(Some(label)) {
-        Some(key) if key.contains('{') => format!("for each `{key}`"),
-        Some(_) => "for all calls together".to_owned(),
-        None => format!("on the subject `{label}`"),
+        Some(key) => {
+            counted_in_words(key).map_or("for all calls together".to_owned(), |counted| format!("for each {counted}"))
+        }
+        None => format!("for each {label}"),
     }
 }
 
 fn banned(policy: &Policy, ban: Ban) -> String {
-    let banned = match policy.key() {
-        Some(key) if key.contains('{') => format!("`{key}` is banned"),
-        Some(_) => "all calls are banned".to_owned(),
-        None => "the subject is banned".to_owned(),
+    let banned = match policy.key().map(counted_in_words) {
+        Some(Some(counted)) => format!("the {counted} is banned"),
+        Some(None) => "all calls are banned".to_owned(),
+        None => "the caller is banned".to_owned(),
     };
     let [within, duration] = [ban.within(), ban.duration()].map(format_duration);
     format!("After {} denials within `{within}`, {banned} for `{duration}`.", ban.denials())

@@ -5,10 +5,12 @@ mod gauge;
 pub(crate) mod log;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics;
+mod reported;
 mod warning;
 
 pub(crate) use self::decision::{Observation, Observed, Outcome, Purpose};
 pub(crate) use self::gauge::{OverrideGauge, TallyGauge};
+pub(crate) use self::reported::Reported;
 pub(crate) use self::warning::warned;
 
 /// The target of all events.

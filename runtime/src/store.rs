@@ -113,7 +113,7 @@ impl Store {
 fn ban(request: Request<'_>, duration: Duration) -> Result<(TallyId<'_>, u64), BackendError> {
     let Some(id) = request.tally_ids().next().filter(|id| id.group.ban.is_some()) else {
         let name = request.policy.name();
-        return Err(BackendError::new(format!("policy `{name}` has no ban; give it one with `PolicyBuilder::ban`")));
+        return Err(BackendError::misuse(format!("policy `{name}` has no ban; give it one with `PolicyBuilder::ban`")));
     };
     let duration = duration.min(MAX_PER);
     // Rounded up, as a ban of no time at all ends the one that there is.

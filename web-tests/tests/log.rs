@@ -45,7 +45,7 @@ async fn a_subject_without_a_key_is_reported_once_also_in_shadow() {
     let policy = rules.rule_on("network", Rule::sliding_window(2, MINUTE)).build().unwrap();
     let limit = || web::limit(&policy, "{@ip}").unwrap().limiter(&Limiter::in_memory());
     let complete = || limit().subject("network", "{@ip:subnet}").unwrap();
-    for (limit, status, reports) in [(limit(), 503, 1), (limit().shadow(), 200, 1), (complete(), 429, 0)] {
+    for (limit, status, reports) in [(limit(), 500, 1), (limit().shadow(), 200, 1), (complete(), 429, 0)] {
         let (log, _guard) = Log::listen();
         let client = Client::new(serve(Router::new().route("/", get(|| async { "well" })).layer(limit)).await);
         client.get("/").await;
@@ -55,6 +55,23 @@ async fn a_subject_without_a_key_is_reported_once_also_in_shadow() {
             reports
         );
     }
+}
+
+#[rate_limit(key = "{@user}", rule(count = 9, per = "60s"))]
+async fn report() -> Result<(), Rejection> {
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_value_that_is_missing_is_reported_once_with_the_name_of_the_function() {
+    let (log, _guard) = Log::listen();
+    let client = Client::new(serve(Router::new().route("/", get(report)).layer(Layer::new())).await);
+    for _ in 0..3 {
+        let answer = client.get("/").await;
+        assert_eq!((answer.status, answer.retry_after()), (500, None));
+    }
+    assert_eq!(lines(&log, "ERROR", "log.report"), 1);
+    assert_eq!(lines(&log, "ERROR", "`{@user}` is a value that the context does not have"), 1);
 }
 
 #[tokio::test]
@@ -90,5 +107,8 @@ async fn a_value_that_is_missing_in_a_message_alone_is_a_warning() {
     assert_eq!(lines(&log, "WARN", "a message shows nothing in place of a value"), 1);
     assert_eq!(lines(&log, "ERROR", "calls are rejected"), 0);
     assert!(send_mail_to(&limiter).await.is_err());
-    assert_eq!(lines(&log, "ERROR", "calls are rejected, as a value of their context is missing"), 1);
+    assert_eq!(
+        lines(&log, "ERROR", "calls are rejected, as the program makes them in a way that cannot be decided"),
+        1
+    );
 }

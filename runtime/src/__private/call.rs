@@ -124,7 +124,7 @@ impl<'a> Call<'a> {
             Ok(policy) => Extras::question(self.extras.as_ref(), policy, &self.subject).owned_check(),
             Err(refused) => {
                 let error = refused.backend_error().cloned();
-                let error = error.unwrap_or_else(|| BackendError::new(refused.to_string()));
+                let error = error.unwrap_or_else(|| BackendError::misuse(refused.to_string()));
                 let limiter = Extras::limiter(self.extras.as_ref()).clone();
                 Check::without_policy(Cow::Owned(limiter), refused.policy().to_owned(), error)
             }

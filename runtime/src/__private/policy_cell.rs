@@ -14,6 +14,7 @@ use super::values::{Texts, Values, subject};
 use crate::decision::Rejection;
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::limiter::Limiter;
+use crate::observe::log;
 use crate::policy::{Policy, PolicyBuilder};
 use crate::store::CallOptions;
 
@@ -170,14 +171,15 @@ impl PolicyCell {
     fn built(&'static self) -> &'static Result<Policy, Rejection> {
         self.policy.get_or_init(|| {
             let name = self.name.text();
-            self.build(name.clone()).map_err(|error| Rejection::unavailable(name, error))
+            let built = self.build(name.clone());
+            built.inspect_err(|error| log::misuse(&name, error)).map_err(|error| Rejection::unavailable(name, error))
         })
     }
 
     fn build(&self, name: String) -> Result<Policy, BackendError> {
         let rules = parse_rules(self.rules).map_err(|mistakes| {
             let mistakes: Vec<_> = mistakes.iter().map(ToString::to_string).collect();
-            BackendError::new(format!("policy `{name}`: {}", mistakes.join("; ")))
+            BackendError::misuse(format!("policy `{name}`: {}", mistakes.join("; ")))
         })?;
         let label = |position| self.labels.iter().find(|(labelled, _)| *labelled == position).map(|(_, label)| *label);
         let builder =
@@ -194,7 +196,7 @@ impl PolicyCell {
         let builder = self.on_outage.into_iter().fold(builder, PolicyBuilder::on_outage);
         let builder = self.deadline.into_iter().fold(builder, PolicyBuilder::deadline);
         let built = self.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at).build_static();
-        built.map_err(|error: Error| BackendError::with_source(BackendErrorKind::Wrong, error.to_string(), error))
+        built.map_err(|error: Error| BackendError::with_source(BackendErrorKind::Misuse, error.to_string(), error))
     }
 }
 

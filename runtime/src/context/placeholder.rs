@@ -1,23 +1,10 @@
 //! Values of the context in subjects and messages.
 
-use std::sync::{Mutex, PoisonError};
-
 use super::scope;
 use super::values::Context;
 use crate::error::BackendError;
-use crate::observe::log;
+use crate::observe::{Reported, log};
 use crate::subject::{Subject, SubjectBuilder, SubjectValue};
-
-/// The most missing values that the log reports. Their names are in the code of the program, so they are few.
-const MOST_REPORTED: usize = 64;
-
-/// The names of values that were missing in keys, and were reported.
-static REPORTED_OF_KEYS: Reported = Mutex::new(Vec::new());
-
-/// The same of messages. A value that both show is reported of both, as only a key rejects calls.
-static REPORTED_OF_MESSAGES: Reported = Mutex::new(Vec::new());
-
-type Reported = Mutex<Vec<String>>;
 
 impl<'a> SubjectBuilder<'a> {
     /// Adds a value of the [context](crate::context) in which this is called: `{@name}` of a template.
@@ -77,31 +64,19 @@ fn value(name: &str) -> Result<String, BackendError> {
     scope::read(name, str::to_owned).ok_or_else(|| missing(name))
 }
 
-/// Returns why there is no such value, and reports it to the log the first time.
+/// Returns why there is no such value. The call that needs it reports it to the log.
 #[cold]
 pub(crate) fn missing(name: &str) -> BackendError {
-    let error = BackendError::new(reason(name));
-    if is_first(name, &REPORTED_OF_KEYS) {
-        log::value_missing(&error);
-    }
-    error
+    BackendError::misuse(reason(name))
 }
 
 /// Reports to the log, the first time, why a message does not show this value.
 #[cold]
 fn missing_in_message(name: &str) {
-    if is_first(name, &REPORTED_OF_MESSAGES) {
-        log::value_not_shown(&BackendError::new(reason(name)));
+    static REPORTED: Reported = Reported::new();
+    if REPORTED.is_first(name) {
+        log::value_not_shown(&missing(name));
     }
-}
-
-fn is_first(name: &str, reported: &Reported) -> bool {
-    let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_first = reported.len() < MOST_REPORTED && reported.iter().all(|known| known != name);
-    if is_first {
-        reported.push(name.to_owned());
-    }
-    is_first
 }
 
 fn reason(name: &str) -> String {

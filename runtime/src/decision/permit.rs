@@ -171,7 +171,9 @@ impl Permit {
         let group = { counting }.position(|group| group.label.as_deref() == Some(label));
         let part = group.ok_or_else(|| {
             let policy = charge.policy.name();
-            BackendError::new(format!("policy `{policy}` has no rule on `{label}`; `refund` refunds all of its rules"))
+            BackendError::misuse(format!(
+                "policy `{policy}` has no rule on `{label}`; `refund` refunds all of its rules"
+            ))
         })?;
         refunder.recount(&charge, Recount { part: Some(part), ..Recount::REFUND }).await
     }
@@ -229,14 +231,15 @@ impl Permit {
         if charge.cost == 0 {
             let message =
                 "the call has reserved nothing, so there is nothing to settle; give it a `cost`, and do not peek";
-            return Err(BackendError::new(message));
+            return Err(BackendError::misuse(message));
         }
         refunder.recount(&charge, Recount { part: None, used: used.min(MAX_EXACT) }).await
     }
 
     fn into_ticket(self) -> Result<RefundTicket, BackendError> {
         let ticket = self.extras.and_then(Arc::into_inner).and_then(|extras| extras.refund);
-        ticket.ok_or_else(|| BackendError::new("this permit cannot be refunded; ask for it with `Check::refundable`"))
+        ticket
+            .ok_or_else(|| BackendError::misuse("this permit cannot be refunded; ask for it with `Check::refundable`"))
     }
 
     /// What the call was counted as, if the permit can be refunded.

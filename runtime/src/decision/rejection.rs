@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::denial::{Denial, LimitingRule};
 use super::kind::RejectionKind;
-use crate::error::BackendError;
+use crate::error::{BackendError, BackendErrorKind};
 
 /// Why a limited function did not run.
 ///
@@ -107,6 +107,11 @@ impl Rejection {
         self.denial()?.rule()
     }
 
+    /// Whether the program has made the call in a way that cannot be decided.
+    pub(crate) fn is_misuse(&self) -> bool {
+        self.backend_error().is_some_and(|error| error.kind() == BackendErrorKind::Misuse)
+    }
+
     /// Returns why the call could not be decided, unless it was denied.
     pub(crate) fn backend_error(&self) -> Option<&BackendError> {
         match &self.reason {
@@ -137,6 +142,9 @@ impl fmt::Display for Rejection {
         match (self.message(), &self.reason) {
             (Some(message), _) => f.write_str(message),
             (None, Reason::Denied(denial)) => denial.fmt(f),
+            (None, Reason::Unavailable(..)) if self.is_misuse() => {
+                f.write_str("the rate limit cannot be checked because of a mistake in the service")
+            }
             (None, Reason::Unavailable(..)) => {
                 f.write_str("the rate limit cannot be checked right now; try again later")
             }

@@ -33,6 +33,9 @@ pub enum BackendErrorKind {
     /// The set-up or the call is mistaken: a password, a permission, a key that holds something else, a server of the
     /// wrong kind. No call like this one is decided until somebody changes that.
     Wrong,
+    /// The program is mistaken: the call lacks a value of its context or one of its subjects, its policy is refused, or it is
+    /// made where it cannot be. Every such call fails until the code is changed.
+    Misuse,
     /// The backend answered with an error that this version does not know.
     Unknown,
 }
@@ -41,6 +44,11 @@ impl BackendError {
     /// A set-up, or a call, that is mistaken.
     pub(crate) fn new(text: impl Into<Cow<'static, str>>) -> Self {
         Self::of(Inner { kind: BackendErrorKind::Wrong, text: text.into(), source: None })
+    }
+
+    /// A call that the program cannot make.
+    pub(crate) fn misuse(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::of(Inner { kind: BackendErrorKind::Misuse, text: text.into(), source: None })
     }
 
     /// A backend that cannot decide now.

@@ -91,12 +91,12 @@ impl CallSubjects {
 
 #[cold]
 fn unknown_label(policy: &Policy, label: &str) -> BackendError {
-    BackendError::new(format!("policy `{}` has no rule on a subject `{label}`", policy.name()))
+    BackendError::misuse(format!("policy `{}` has no rule on a subject `{label}`", policy.name()))
 }
 
 #[cold]
 fn left_out(policy: &Policy, missing: usize) -> BackendError {
     let label = policy.groups().get(missing).and_then(|group| group.label.as_deref()).unwrap_or_default();
     let name = policy.name();
-    BackendError::new(format!("policy `{name}` has rules on a subject `{label}`, which the call left out"))
+    BackendError::misuse(format!("policy `{name}` has rules on a subject `{label}`, which the call left out"))
 }

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, debug, error, info, warn};
 
-use super::TARGET;
+use super::{Reported, TARGET};
 use crate::error::BackendError;
 
 /// Whether anything that is reported of decisions can be heard.
@@ -26,9 +26,13 @@ pub(crate) fn decided_without_redis(policy: &str, decided_by: &str, error: &Back
     debug!(target: TARGET, policy, %decided_by, %error, "decided without redis");
 }
 
-/// Reports a value that a context should have: a mistake in the program, which rejects every such call.
-pub(crate) fn value_missing(error: &BackendError) {
-    error!(target: TARGET, %error, "calls are rejected, as a value of their context is missing");
+/// Reports, once for each policy, a mistake in the program, which rejects every such call. Without a `name`, the policy has
+/// that of its function.
+pub(crate) fn misuse(policy: &str, error: &BackendError) {
+    static REPORTED: Reported = Reported::new();
+    if REPORTED.is_first(policy) {
+        error!(target: TARGET, policy, %error, "calls are rejected, as the program makes them in a way that cannot be decided");
+    }
 }
 
 /// Reports a value that a message should show. Nothing else depends on it.

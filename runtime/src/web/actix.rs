@@ -12,13 +12,13 @@ use actix_web::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Responder, ResponseError};
 
 use super::client_ip::{ClientIp, MissingClientIp};
-use super::problem::{PROBLEM_JSON, Problem, status};
-use crate::decision::{Answered, FromRejection, Rejection, RejectionKind};
+use super::problem::{PROBLEM_JSON, Problem, status_of};
+use crate::decision::{Answered, FromRejection, Rejection};
 
 /// A response with the status, `Retry-After`, and a [`Problem`] as its body.
 impl ResponseError for Rejection {
     fn status_code(&self) -> StatusCode {
-        status_of(self.kind())
+        status(self)
     }
 
     fn error_response(&self) -> HttpResponse {
@@ -55,7 +55,7 @@ impl<T: Responder<Body: 'static>> Responder for Answered<T> {
 
 fn response(rejection: &Rejection) -> HttpResponse {
     let problem = Problem::from(rejection);
-    let mut builder = HttpResponse::build(status_of(rejection.kind()));
+    let mut builder = HttpResponse::build(status(rejection));
     builder.insert_header((CONTENT_TYPE, PROBLEM_JSON));
     if let Some(seconds) = problem.retry_after_s() {
         builder.insert_header((RETRY_AFTER, seconds));
@@ -64,8 +64,8 @@ fn response(rejection: &Rejection) -> HttpResponse {
 }
 
 /// The status, as the older version of the crate `http` has it that actix-web uses.
-fn status_of(kind: RejectionKind) -> StatusCode {
-    StatusCode::from_u16(status(kind).as_u16()).unwrap_or(StatusCode::TOO_MANY_REQUESTS)
+fn status(rejection: &Rejection) -> StatusCode {
+    StatusCode::from_u16(status_of(rejection).as_u16()).unwrap_or(StatusCode::TOO_MANY_REQUESTS)
 }
 
 /// The client that [`Layer`](super::Layer) has found. Without it, the response has the status 500.

@@ -20,7 +20,7 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 ///
 /// | member | value |
 /// | --- | --- |
-/// | `type` | the problem type: see below; `about:blank` for a duplicate |
+/// | `type` | the problem type: see below; `about:blank` for a duplicate and a mistake in the program |
 /// | `title` | a sentence for the type |
 /// | `status` | the status, again |
 /// | `detail` | the text of the rejection, or the one that [`Context::messages`](crate::context::Context::messages) has for it |
@@ -35,6 +35,7 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 /// | [`Banned`](RejectionKind::Banned) | 429 | `https://iana.org/assignments/http-problem-types#abnormal-usage-detected` |
 /// | [`Duplicate`](RejectionKind::Duplicate) | 409 | `about:blank` |
 /// | [`Unavailable`](RejectionKind::Unavailable) | 503 | `https://iana.org/assignments/http-problem-types#temporary-reduced-capacity` |
+/// | the same, by a [mistake in the program](crate::BackendErrorKind::Misuse) | 500 | `about:blank` |
 ///
 /// The types are those of draft-ietf-httpapi-ratelimit-headers-11.
 ///
@@ -62,6 +63,7 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     kind: RejectionKind,
+    is_misuse: bool,
     detail: String,
     violated_policy: Option<String>,
     retry_after: Option<Duration>,
@@ -71,7 +73,7 @@ impl Problem {
     /// Returns the status of the response.
     #[must_use]
     pub fn status(&self) -> StatusCode {
-        status(self.kind)
+        status(self.kind, self.is_misuse)
     }
 
     /// Returns the value of `Retry-After`: the seconds until the same call would be admitted, rounded up. `None` if
@@ -110,6 +112,7 @@ impl Problem {
                 "https://iana.org/assignments/http-problem-types#abnormal-usage-detected",
                 "Request not satisfied due to detection of abnormal request pattern",
             ),
+            RejectionKind::Unavailable if self.is_misuse => ("about:blank", "Internal Server Error"),
             RejectionKind::Unavailable => (
                 "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
                 "Request cannot be satisfied due to temporary server capacity constraints",
@@ -127,6 +130,7 @@ impl From<&Rejection> for Problem {
         });
         Self {
             kind: rejection.kind(),
+            is_misuse: rejection.is_misuse(),
             detail: context::message_of(rejection),
             violated_policy,
             retry_after: rejection.retry_after(),
@@ -152,8 +156,14 @@ impl Serialize for Problem {
 }
 
 /// Returns the status of a response to a call that was rejected.
-pub(super) fn status(kind: RejectionKind) -> StatusCode {
+pub(super) fn status_of(rejection: &Rejection) -> StatusCode {
+    status(rejection.kind(), rejection.is_misuse())
+}
+
+fn status(kind: RejectionKind, is_misuse: bool) -> StatusCode {
     match kind {
+        // To come again does not help: the code has to change.
+        RejectionKind::Unavailable if is_misuse => StatusCode::INTERNAL_SERVER_ERROR,
         RejectionKind::Duplicate => StatusCode::CONFLICT,
         RejectionKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         RejectionKind::Limited | RejectionKind::Concurrency | RejectionKind::Banned => StatusCode::TOO_MANY_REQUESTS,

@@ -3,7 +3,7 @@
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 
-use super::problem::{PROBLEM_JSON, Problem, status};
+use super::problem::{PROBLEM_JSON, Problem, status_of};
 use crate::decision::Rejection;
 
 impl Problem {
@@ -31,7 +31,7 @@ impl From<&Rejection> for Response<String> {
 /// `Retry-After`.
 impl From<Rejection> for StatusCode {
     fn from(rejection: Rejection) -> Self {
-        status(rejection.kind())
+        status_of(&rejection)
     }
 }
 
@@ -39,6 +39,6 @@ impl From<Rejection> for StatusCode {
 /// A [`Layer`](super::Layer) adds `Retry-After`.
 impl From<Rejection> for (StatusCode, String) {
     fn from(rejection: Rejection) -> Self {
-        (status(rejection.kind()), Problem::from(&rejection).detail().to_owned())
+        (status_of(&rejection), Problem::from(&rejection).detail().to_owned())
     }
 }

@@ -12,7 +12,7 @@ use crate::decision::{Rejection, RejectionKind};
 /// | --- | --- | --- |
 /// | `Limited`, `Concurrency`, `Banned` | `RESOURCE_EXHAUSTED` | `RetryInfo`, unless waiting does not help; `QuotaFailure`, whose subject is the limit |
 /// | `Duplicate` | `ALREADY_EXISTS` | the same |
-/// | `Unavailable` | `UNAVAILABLE` | none |
+/// | `Unavailable` | `UNAVAILABLE`; by a [mistake in the program](crate::BackendErrorKind::Misuse) `INTERNAL` | none |
 impl From<Rejection> for Status {
     fn from(rejection: Rejection) -> Self {
         let problem = Problem::from(&rejection);
@@ -23,14 +23,15 @@ impl From<Rejection> for Status {
         if let Some(limit) = problem.violated_policy() {
             details.add_quota_failure_violation(limit, problem.detail());
         }
-        Self::with_error_details(code(rejection.kind()), problem.detail(), details)
+        Self::with_error_details(code(&rejection), problem.detail(), details)
     }
 }
 
-fn code(kind: RejectionKind) -> Code {
-    match kind {
+fn code(rejection: &Rejection) -> Code {
+    match rejection.kind() {
         RejectionKind::Limited | RejectionKind::Concurrency | RejectionKind::Banned => Code::ResourceExhausted,
         RejectionKind::Duplicate => Code::AlreadyExists,
+        RejectionKind::Unavailable if rejection.is_misuse() => Code::Internal,
         RejectionKind::Unavailable => Code::Unavailable,
     }
 }

@@ -102,17 +102,17 @@ async fn several_lines_of_a_field_are_one_list() {
 async fn a_value_that_is_missing_rejects_the_call_and_names_no_secret() {
     let client = Client::new(serve(router().layer(layer())).await);
     let answer = client.get("/").await;
-    assert_eq!((answer.status, answer.retry_after()), (503, None));
+    assert_eq!((answer.status, answer.retry_after()), (500, None));
     let problem = answer.problem();
     assert_eq!((problem.kind.as_str(), problem.violated_policies.len()), ("unavailable", 0));
-    assert_eq!(problem.detail, "the rate limit cannot be checked right now; try again later");
+    assert_eq!(problem.detail, "the rate limit cannot be checked because of a mistake in the service");
     assert_eq!(client.get_with("/", &[("x-user", "a")]).await.status, 200);
 }
 
 #[tokio::test]
 async fn without_a_layer_no_handler_takes_another_client_for_its_own() {
     let client = Client::new(serve(router()).await);
-    assert_eq!(client.get_with("/", &[("x-user", "a")]).await.status, 503);
+    assert_eq!(client.get_with("/", &[("x-user", "a")]).await.status, 500);
     let answer = client.get("/whoami").await;
     assert_eq!((answer.status, answer.body.as_str()), (500, ""));
     assert_eq!(client.get("/maybe").await.body, "false");
@@ -129,7 +129,7 @@ async fn a_router_that_does_not_know_its_sockets_rejects_calls() {
     let server = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, router().layer(layer())).await });
     let answer = Client::new(server).get_with("/", &[("x-user", "a")]).await;
-    assert_eq!((answer.status, answer.problem().kind.as_str()), (503, "unavailable"));
+    assert_eq!((answer.status, answer.problem().kind.as_str()), (500, "unavailable"));
 }
 
 #[tokio::test]

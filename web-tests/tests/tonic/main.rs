@@ -130,11 +130,11 @@ async fn the_client_is_the_socket_or_what_proxies_say() {
 }
 
 #[tokio::test]
-async fn without_a_layer_a_call_that_needs_the_client_is_unavailable() {
+async fn without_a_layer_a_call_that_needs_the_client_is_a_mistake_of_the_service() {
     let server = serve(None, None).await;
     let status = call(server, "Once", "", &[]).await.unwrap_err();
-    assert_eq!((status.code(), status.get_details_retry_info().is_none()), (Code::Unavailable, true));
-    assert_eq!(status.message(), "the rate limit cannot be checked right now; try again later");
+    assert_eq!((status.code(), status.get_details_retry_info().is_none()), (Code::Internal, true));
+    assert_eq!(status.message(), "the rate limit cannot be checked because of a mistake in the service");
     assert_eq!(call(server, "Who", "", &[]).await.unwrap().into_inner(), "nobody");
 }
 

@@ -21,7 +21,7 @@ impl Check<'_> {
     pub async fn reset(self) -> Result<(), BackendError> {
         if self.parties.main_subject()?.is_empty() {
             let name = self.policy().name();
-            return Err(BackendError::new(format!(
+            return Err(BackendError::misuse(format!(
                 "policy `{name}` has no rule on the main subject; `reset_all` resets the others"
             )));
         }

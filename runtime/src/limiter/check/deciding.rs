@@ -12,7 +12,8 @@ use super::decide::{Decided, plain_decision};
 #[cfg(feature = "web")]
 use crate::context;
 use crate::decision::{DecidedBy, Decision, Permit};
-use crate::observe::{self, Observation, Purpose};
+use crate::error::BackendErrorKind;
+use crate::observe::{self, Observation, Purpose, log};
 use crate::store::Outcome;
 
 /// The future of a [`Check`].
@@ -171,8 +172,10 @@ impl Check<'_> {
             Err(error) => observe::Outcome::Undecided(error),
         };
         observation.finish(self.policy().observed(), outcome, decided_by.as_str());
-        if let Ok(Decision::Denied(denial)) = decided {
-            self.count_denied(denial);
+        match decided {
+            Ok(Decision::Denied(denial)) => self.count_denied(denial),
+            Err(error) if error.kind() == BackendErrorKind::Misuse => log::misuse(self.policy().name(), error),
+            _ => {}
         }
         #[cfg(feature = "web")]
         if let (Ok(decision), false, false) = (decided, self.options.peek, self.options.shadow) {

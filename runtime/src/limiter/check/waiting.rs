@@ -21,7 +21,7 @@ impl Check<'_> {
     /// Decides until the call is admitted, or cannot be by the deadline.
     pub(super) async fn wait_for_admission(&self, limit: WaitLimit) -> Result<Decision, BackendError> {
         if Handle::try_current().is_err() {
-            return Err(BackendError::new("waiting for admission needs a tokio runtime"));
+            return Err(BackendError::misuse("waiting for admission needs a tokio runtime"));
         }
         let clock = &self.limiter().core.clock;
         let deadline_us = match limit {

@@ -71,7 +71,7 @@ impl Core {
             // The log has the outage itself.
             BackendErrorKind::Away => {}
             kind => {
-                let is_final = kind == BackendErrorKind::Wrong;
+                let is_final = matches!(kind, BackendErrorKind::Wrong | BackendErrorKind::Misuse);
                 if is_final {
                     self.registrations.give_up(&mut queue);
                 }

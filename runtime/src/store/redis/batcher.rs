@@ -143,7 +143,7 @@ fn one(replies: Vec<Reply>) -> Result<Reply, BackendError> {
 
 /// Returns the runtime, without which no server can be asked.
 pub(super) fn in_runtime() -> Result<Handle, BackendError> {
-    Handle::try_current().map_err(|_| BackendError::new("redis: it can only be asked within a tokio runtime"))
+    Handle::try_current().map_err(|_| BackendError::misuse("redis: it can only be asked within a tokio runtime"))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod call;
 mod check_fn;
+mod effect;
 mod function;
 mod limiter;
 mod openapi;
@@ -32,6 +33,10 @@ pub(crate) fn check(model: &Model, diagnostics: &mut Diagnostics) {
     call::check_refund(model, diagnostics);
     call::check_settle(model, diagnostics);
     call::check_limiter(model, diagnostics);
+    effect::check_skip(model, diagnostics);
+    effect::check_results_used(model, diagnostics);
+    effect::check_cost_counted(model, diagnostics);
+    effect::check_counts_limit(model, diagnostics);
     text::check_names(model, diagnostics);
     text::check_keys(model, diagnostics);
     subject::check(model, diagnostics);

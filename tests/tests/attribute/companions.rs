@@ -60,7 +60,7 @@ struct Order {
     message = "not now, {user}",
     wait = "1ms",
     skip_if = user.is_empty(),
-    refund_if = |_| false,
+    refund_if = Result::is_err,
     limiter = limiter,
     check_fn = place_limit
 )]

@@ -91,7 +91,11 @@ async fn opaque(State(limiter): State<Limiter>) -> impl IntoResponse {
     ([("x-mine", "yes")], Json(7))
 }
 
-#[rate_limit(name = "opaque", rule(count = 1, per = "60s"), limiter = limiter, refund_if = |_| false)]
+fn never<T>(_: &T) -> bool {
+    false
+}
+
+#[rate_limit(name = "opaque", rule(count = 1, per = "60s"), limiter = limiter, refund_if = never)]
 async fn opaque_and_refundable(State(limiter): State<Limiter>) -> impl IntoResponse + use<> {
     let _ = limiter;
     Json(7)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tallygate_rules::parse_duration;
+use tallygate_rules::{duration_meant, parse_duration};
 
 /// Returns a time to wait in at most two units, rounded up: `41s`, `1h 5m`.
 pub(crate) fn shown(duration: Duration) -> String {
@@ -25,7 +25,10 @@ pub(crate) fn ms(duration: Duration) -> u64 {
 
 /// Reads a duration of the command line.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
-    parse_duration(text).map_err(|mistake| format!("the duration {mistake}"))
+    parse_duration(text).map_err(|mistake| match duration_meant(text) {
+        Some(meant) => format!("the duration `{text}` cannot be read; did you mean `{meant}`?"),
+        None => format!("the duration {mistake}"),
+    })
 }
 
 #[cfg(test)]
@@ -41,8 +44,9 @@ mod tests {
 
     #[test]
     fn a_duration_that_cannot_be_read_says_how_to_write_one() {
-        let mistake = "the duration has the unknown unit `hours`; write a whole number and one of `ms`, `s`, `m`, `h`, `d`, like \"60s\"";
-        assert_eq!(parse("2hours"), Err(mistake.to_owned()));
+        let mistake = "the duration has the unknown unit `x`; write a whole number and one of `ms`, `s`, `m`, `h`, `d`, like \"60s\"";
+        assert_eq!(parse("2x"), Err(mistake.to_owned()));
+        assert_eq!(parse("2 hours"), Err("the duration `2 hours` cannot be read; did you mean `2h`?".to_owned()));
         assert_eq!(parse("2h"), Ok(Duration::from_secs(7_200)));
     }
 }

@@ -5,6 +5,7 @@ mod arguments;
 mod ban;
 mod concurrency;
 mod duplicate;
+mod meant;
 mod options;
 mod rule;
 mod subject;

@@ -1,5 +1,6 @@
 //! A rule as it is written in arguments: by the attribute, or by a file.
 
+mod algorithms;
 mod words;
 
 use std::time::Duration;
@@ -8,12 +9,12 @@ pub use self::words::{
     EMPTY_KEY, NAME_WITH_BRACES, missing_argument, must_be_fraction, must_be_number, must_be_text, unknown_argument,
 };
 
+use self::algorithms::Algorithm;
 use crate::bucket::TokenBucket;
 #[cfg(feature = "cron")]
 use crate::cron::Schedule;
-use crate::duration::parse_duration;
-use crate::nearest::nearest;
 use crate::rule::Rule;
+use crate::text::read_duration;
 
 /// The arguments of a rule beside its count, its name and its key, as they are written. What is not written is `None`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,24 +43,6 @@ pub struct ArgumentError {
     /// What is wrong, and the remedy.
     pub message: String,
 }
-
-/// The algorithms, by their names.
-#[derive(Clone, Copy, PartialEq)]
-enum Algorithm {
-    SlidingWindow,
-    FixedWindow,
-    SlidingCounter,
-    TokenBucket,
-    /// A rule with the argument `cron`.
-    Cron,
-}
-
-const ALGORITHMS: [(&str, Algorithm); 4] = [
-    ("sliding_window", Algorithm::SlidingWindow),
-    ("fixed_window", Algorithm::FixedWindow),
-    ("sliding_counter", Algorithm::SlidingCounter),
-    ("token_bucket", Algorithm::TokenBucket),
-];
 
 impl RuleArguments<'_> {
     /// Returns the rule, with a count of 0 and without a name, and every mistake in its arguments. Valid values take the
@@ -92,10 +75,7 @@ impl RuleArguments<'_> {
             (Some(_), Some(_)) => {
                 Err(ArgumentError::new("algorithm", "`cron` is an algorithm of its own; remove `algorithm`"))
             }
-            (Some(name), None) => {
-                let known = ALGORITHMS.iter().find(|(known, _)| *known == name);
-                known.map(|&(_, algorithm)| algorithm).ok_or_else(|| unknown_algorithm(name))
-            }
+            (Some(name), None) => Algorithm::named(name).map_err(|why| ArgumentError::new("algorithm", why)),
         }
     }
 
@@ -159,18 +139,7 @@ impl ArgumentError {
 }
 
 fn duration(argument: &'static str, text: Option<&str>, errors: &mut Vec<ArgumentError>) -> Option<Duration> {
-    let read = parse_duration(text?);
-    read.map_err(|why| errors.push(ArgumentError::new(argument, format!("`{argument}` {why}")))).ok()
-}
-
-fn unknown_algorithm(name: &str) -> ArgumentError {
-    let known = ALGORITHMS.map(|(name, _)| name);
-    let remedy = match nearest(name, known) {
-        _ if name == "cron" => "write `cron = \"0 0 6 * * *\"` instead of it and of `per`".to_owned(),
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("there are `{}`, and `cron = \"…\"`", known.join("`, `")),
-    };
-    ArgumentError::new("algorithm", format!("unknown algorithm `{name}`; {remedy}"))
+    read_duration(argument, text?).map_err(|why| errors.push(ArgumentError::new(argument, why))).ok()
 }
 
 #[cfg(test)]

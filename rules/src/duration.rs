@@ -11,7 +11,7 @@ const UNITS: [(&str, u64); 6] =
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DurationError {
-    /// The text is empty.
+    /// The text is empty, or white space.
     Empty,
     /// The text does not start with a whole number.
     NoNumber,
@@ -30,7 +30,7 @@ impl DurationError {
             Self::Empty => "is empty".to_owned(),
             Self::NoNumber => "does not start with a whole number".to_owned(),
             Self::NoUnit => "has no unit".to_owned(),
-            Self::UnknownUnit(unit) => format!("has the unknown unit `{unit}`"),
+            Self::UnknownUnit(unit) => format!("has the unknown unit `{}`", unit.trim()),
             Self::TooLong => "is too long".to_owned(),
         }
     }
@@ -61,7 +61,7 @@ impl std::error::Error for DurationError {}
 /// assert!(tallygate_rules::parse_duration("1.5h").is_err());
 /// ```
 pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
-    if text.is_empty() {
+    if text.trim().is_empty() {
         return Err(DurationError::Empty);
     }
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();

@@ -51,9 +51,12 @@ pub use self::nearest::nearest;
 pub use self::outage::{OnOutage, OnOutageError};
 pub use self::overriding::{EffectiveRule, RuleChange, RuleId, override_rules, validate_override};
 pub use self::rule::{DUPLICATE_PER, RELEASED_LABEL, Rule};
-pub use self::synonym::synonym;
+pub use self::synonym::{snake_case, synonym};
 pub use self::template::{Filter, Piece, is_blank, is_separator, scan};
-pub use self::text::{ParseRuleError, format_rules, parse_rules};
+pub use self::text::{
+    ParseRuleError, argument_meant, attribute_form, duration_meant, format_rules, parse_rules, read_duration,
+    rule_meant,
+};
 pub use self::validate::{
     implied_by, validate, validate_ban, validate_by_subject, validate_deadline, validate_warn_at,
 };

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::nearest::nearest;
+use crate::synonym::snake_case;
 
 /// What becomes of calls while Redis is away: while it cannot be reached, or cannot decide for the moment.
 ///
@@ -32,15 +33,14 @@ pub enum OnOutage {
 }
 
 /// The words of other libraries.
-const SYNONYMS: [(&str, OnOutage); 8] = [
-    ("closed", OnOutage::Deny),
-    ("fail_closed", OnOutage::Deny),
-    ("reject", OnOutage::Deny),
-    ("memory", OnOutage::Local),
-    ("in_memory", OnOutage::Local),
-    ("standby", OnOutage::Local),
-    ("open", OnOutage::Allow),
-    ("fail_open", OnOutage::Allow),
+#[rustfmt::skip]
+const SYNONYMS: [(OnOutage, &[&str]); 3] = [
+    (OnOutage::Deny, &["closed", "close", "fail_closed", "fail_close", "reject", "reject_all", "deny_all", "block", "refuse",
+        "error", "fail", "raise", "throw", "unavailable", "503"]),
+    (OnOutage::Local, &["memory", "in_memory", "standby", "fallback", "local_memory", "in_process", "process", "degrade",
+        "degraded", "cache", "in_memory_fallback", "estimate"]),
+    (OnOutage::Allow, &["open", "fail_open", "allow_all", "pass", "permit", "admit", "accept", "ignore", "skip", "bypass",
+        "continue", "swallow", "none", "unlimited"]),
 ];
 
 impl OnOutage {
@@ -81,7 +81,8 @@ pub struct OnOutageError {
 impl fmt::Display for OnOutageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = OnOutage::ALL.map(OnOutage::name);
-        let synonym = SYNONYMS.iter().find(|(word, _)| *word == self.text).map(|(_, meant)| meant.name());
+        let word = snake_case(&self.text);
+        let synonym = SYNONYMS.iter().find(|(_, words)| words.contains(&&*word)).map(|(meant, _)| meant.name());
         write!(f, "unknown `on_outage`: `{}`; ", self.text)?;
         match synonym.or_else(|| nearest(&self.text, names)) {
             Some(meant) => write!(f, "did you mean `{meant}`?"),
@@ -107,7 +108,16 @@ mod tests {
     #[test]
     fn an_unknown_word_is_answered_with_what_was_probably_meant() {
         let remedy = |text: &str| text.parse::<OnOutage>().unwrap_err().to_string();
-        for (text, meant) in [("fail_open", "allow"), ("closed", "deny"), ("locale", "local"), ("DENY", "deny")] {
+        for (text, meant) in [
+            ("fail_open", "allow"),
+            ("closed", "deny"),
+            ("locale", "local"),
+            ("DENY", "deny"),
+            ("allow_all", "allow"),
+            ("fail-closed", "deny"),
+            ("FailOpen", "allow"),
+            ("fallback", "local"),
+        ] {
             assert!(remedy(text).ends_with(&format!("; did you mean `{meant}`?")), "{text}");
         }
         assert_eq!(remedy("sometimes"), "unknown `on_outage`: `sometimes`; write `deny`, `local`, `allow`");

@@ -1,33 +1,92 @@
 //! The words that other libraries use for the arguments of this one.
 
-/// Each argument, and what it is called elsewhere.
-const SYNONYMS: [(&str, &[&str]); 19] = [
-    ("rule", &["limits", "quota", "throttle"]),
-    ("rules", &["limits", "quota", "throttle"]),
-    ("concurrency", &["concurrent", "max_concurrency", "max_concurrent", "in_flight", "max_in_flight", "parallel"]),
-    ("count", &["limit", "max", "rate", "times", "calls", "requests", "max_calls", "max_requests"]),
-    ("per", &["window", "interval", "period", "duration", "every", "seconds", "ttl"]),
-    ("capacity", &["burst"]),
+/// Each argument, and what it is called elsewhere. Of two that fit, the first is meant.
+#[rustfmt::skip]
+const SYNONYMS: [(&str, &[&str]); 38] = [
+    ("rule", &["limits", "quota", "quotas", "throttle", "bandwidth", "bandwidths", "rules", "rate_limit"]),
+    ("rules", &["limits", "quota", "quotas", "throttle", "bandwidth", "bandwidths", "rule"]),
+    ("concurrency", &["concurrent", "max_concurrency", "max_concurrent", "in_flight", "max_in_flight", "parallel",
+        "parallelism", "semaphore", "bulkhead", "max_parallel", "concurrency_limit", "max_concurrent_calls",
+        "max_concurrent_requests", "max_connections"]),
+    ("denials", &["count", "limit", "max", "times", "after", "threshold", "strikes", "violations", "attempts", "failures",
+        "maxretry", "max_retry", "max_retries", "max_denials", "hits"]),
+    ("within", &["per", "window", "interval", "period", "findtime", "find_time", "every"]),
+    ("count", &["limit", "max", "rate", "times", "calls", "requests", "max_calls", "max_requests", "permits", "quota",
+        "number", "amount", "tokens", "hits", "attempts", "max_attempts", "max_hits", "max_count", "limit_for_period",
+        "threshold", "allowed", "points", "total", "num_requests"]),
+    ("limit", &["count", "max", "calls", "requests", "permits", "size", "slots", "max_concurrent", "max_concurrent_calls",
+        "concurrency", "quota", "threshold"]),
+    ("lease", &["per", "ttl", "timeout", "window", "duration", "expiry", "expires", "expires_in", "lease_time", "seconds",
+        "within", "interval", "period", "every"]),
+    ("per", &["window", "interval", "period", "duration", "every", "seconds", "secs", "minutes", "hours", "days", "ttl",
+        "within", "time", "time_window", "window_size", "window_seconds", "window_ms", "window_length", "timeframe",
+        "time_frame", "timespan", "limit_refresh_period", "refresh", "refresh_period", "refill_period",
+        "refill_interval", "expiry", "expires_in", "unit", "in", "for"]),
+    ("duration", &["ttl", "time", "seconds", "minutes", "hours", "for", "bantime", "ban_time", "ban_for", "ban_duration",
+        "length", "block_duration", "block_for", "timeout", "expiry", "expires_in", "penalty"]),
+    ("capacity", &["burst", "burst_size", "burst_capacity", "bucket_size", "max_burst", "max_tokens", "size"]),
+    ("initial", &["initial_tokens", "initial_capacity", "start"]),
+    ("reset_after", &["reset", "idle", "idle_after"]),
+    ("cron", &["schedule", "crontab", "calendar", "expression", "cron_expression"]),
     ("tz", &["timezone", "time_zone", "zone"]),
-    ("key", &["by", "id", "subject", "group_by"]),
-    ("denials", &["count", "limit", "max", "times"]),
-    ("within", &["per", "window", "interval", "period"]),
-    ("duration", &["ttl", "time", "seconds"]),
-    ("cost", &["weight"]),
-    ("on_outage", &["on_failure", "on_unavailable", "fail_open", "fail_closed", "outage"]),
-    ("wait", &["timeout", "max_wait"]),
-    ("skip_if", &["skip", "unless", "exempt"]),
-    ("shadow", &["dry_run", "log_only"]),
-    ("reject", &["error", "on_error", "fallback"]),
-    ("limit", &["count", "max", "calls", "requests", "permits", "size"]),
-    ("lease", &["per", "ttl", "timeout", "window", "duration", "expiry", "expires"]),
+    ("algorithm", &["strategy", "kind", "type", "algo", "mode", "limiter_type"]),
+    ("release_if", &["release", "release_on", "release_when", "refund_if", "refund", "retry_if"]),
+    ("key", &["by", "id", "subject", "group_by", "key_by", "keys", "key_func", "key_fn", "key_generator", "key_resolver",
+        "identifier", "scope", "partition", "partition_key", "group", "bucket", "bucket_key", "cache_key", "user",
+        "client"]),
+    ("name", &["label", "title", "policy_name", "namespace"]),
+    ("message", &["msg", "text", "error_message", "deny_message", "description", "detail", "reason"]),
+    ("cost", &["weight", "tokens", "units", "price", "points", "increment", "consume", "quantity"]),
+    ("allow_zero_cost", &["zero_cost", "allow_free"]),
+    ("on_outage", &["on_failure", "on_unavailable", "fail_open", "fail_closed", "outage", "failure_mode", "fail_mode",
+        "fail_safe", "failsafe", "on_redis_error", "on_backend_error", "on_store_error", "on_redis_down",
+        "skip_on_error", "swallow_errors", "in_memory_fallback", "fallback_mode"]),
+    ("deadline", &["command_timeout", "redis_timeout", "operation_timeout", "store_timeout"]),
+    ("wait", &["timeout", "max_wait", "max_wait_time", "wait_timeout", "wait_for", "max_delay", "delay", "queue",
+        "queue_timeout", "block", "blocking", "sleep", "timeout_duration"]),
+    ("skip_if", &["skip", "unless", "exempt", "exempt_if", "exempt_when", "skip_when", "bypass", "bypass_if", "condition",
+        "if", "when", "enabled", "disabled", "ignore_if", "whitelist", "allowlist", "allow_list"]),
+    ("shadow", &["dry_run", "dryrun", "log_only", "report_only", "monitor", "observe", "passive", "simulate"]),
+    ("reject", &["error", "on_error", "fallback", "fallback_method", "on_reject", "on_rejected", "on_limit", "on_limited",
+        "on_denied", "on_exceeded", "on_breach", "handler", "error_handler", "map_err", "response", "callback"]),
+    ("limiter", &["store", "storage", "backend", "redis", "rate_limiter", "connection", "pool", "cache", "with"]),
+    ("policy", &["config", "policies", "preset", "profile"]),
+    ("check_fn", &["check", "check_function", "companion", "peek", "inspect"]),
+    ("refund_if", &["refund", "refund_on", "refund_when", "rollback_if", "rollback_on", "uncount_if", "count_if",
+        "skip_failed_requests", "skip_successful_requests", "deduct_when"]),
+    ("settle", &["usage", "actual_cost", "charge", "reconcile"]),
+    ("prevent_duplicate", &["dedup", "dedupe", "deduplicate", "idempotent", "idempotency", "debounce", "no_duplicate",
+        "no_duplicates", "unique", "duplicate", "duplicates", "cooldown", "min_interval"]),
+    ("ban", &["jail", "lockout", "lock_out", "penalty", "blacklist", "block_for", "ban_for"]),
+    ("warn_at", &["warn", "warning", "warn_threshold", "soft_limit", "threshold", "alert_at", "notify_at"]),
+    ("match", &["path", "paths", "route", "routes", "url", "urls", "uri", "endpoint", "endpoints", "method", "methods"]),
+    ("methods", &["method", "verb", "verbs", "http_method", "http_methods"]),
 ];
 
-/// Returns the first of the known arguments that is called so elsewhere.
+/// Returns the first of the known arguments that is called so elsewhere, whatever the letter case and the hyphens.
 #[must_use]
 pub fn synonym(name: &str, known: &[&str]) -> Option<&'static str> {
+    let name = snake_case(name);
     let known = SYNONYMS.iter().filter(|(argument, _)| known.contains(argument));
-    known.into_iter().find(|(_, words)| words.contains(&name)).map(|(argument, _)| *argument)
+    known
+        .into_iter()
+        .find(|(argument, words)| *argument == name || words.contains(&&*name))
+        .map(|(argument, _)| *argument)
+}
+
+/// Writes `maxCalls`, `max-calls` and `Max calls` as `max_calls`.
+#[must_use]
+pub fn snake_case(name: &str) -> String {
+    let mut words = String::new();
+    let mut is_behind_lower_case = false;
+    for character in name.trim().chars() {
+        if character.is_uppercase() && is_behind_lower_case {
+            words.push('_');
+        }
+        is_behind_lower_case = character.is_lowercase() || character.is_ascii_digit();
+        words.extend(if matches!(character, '-' | ' ' | '.') { '_' } else { character }.to_lowercase());
+    }
+    words
 }
 
 #[cfg(test)]
@@ -39,6 +98,16 @@ mod tests {
         assert_eq!(synonym("window", &["count", "per"]), Some("per"));
         assert_eq!(synonym("window", &["denials", "within", "duration"]), Some("within"));
         assert_eq!(synonym("ttl", &["denials", "within", "duration"]), Some("duration"));
+        assert_eq!(synonym("permits", &["count", "per"]), Some("count"));
+        assert_eq!(synonym("permits", &["limit", "lease"]), Some("limit"));
+    }
+
+    #[test]
+    fn the_words_are_known_in_every_spelling() {
+        for name in ["maxRequests", "max-requests", "MAX_REQUESTS", "Max requests"] {
+            assert_eq!(synonym(name, &["count", "per"]), Some("count"), "{name}");
+        }
+        assert_eq!(synonym("onOutage", &["on_outage"]), Some("on_outage"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The text form of rules for people, documented at [`Rule`].
 
 mod error;
+mod meant;
 mod parse;
 mod repair;
 mod scan;
@@ -13,6 +14,7 @@ mod words;
 use std::str::FromStr;
 
 pub use self::error::ParseRuleError;
+pub use self::meant::{argument_meant, attribute_form, duration_meant, read_duration, rule_meant};
 
 use self::error::Fault;
 use self::parse::parse;
@@ -54,7 +56,7 @@ impl FromStr for Rule {
 /// ```
 pub fn parse_rules(text: &str) -> Result<Vec<Rule>, Vec<ParseRuleError>> {
     let tokens = scan(text).map_err(|fault| vec![explain(text, fault)])?;
-    let entries = tokens.split(|token| matches!(token, Token::Separator(_)));
+    let entries = tokens.split(Token::separates_rules);
     let mut rules = Vec::new();
     let mut errors = Vec::new();
     for entry in entries {

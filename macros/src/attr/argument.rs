@@ -7,6 +7,7 @@ use syn::punctuated::Punctuated;
 use syn::{Expr, ExprLit, Lit, LitInt, LitStr, Token, token};
 use tallygate_rules::{must_be_number, must_be_text};
 
+use crate::attr::meant;
 use crate::diagnostic::{Diagnostics, SpanRange, error};
 
 /// One argument. Its name and value are not interpreted yet.
@@ -28,6 +29,15 @@ enum Value {
 /// The arguments whose values have no names: `subject("network", "{ip:subnet}")`.
 const POSITIONAL: [&str; 1] = ["subject"];
 
+/// The arguments that stand before parentheses.
+const LISTS: [(&str, &str); 5] = [
+    ("rule", r#"rule(count = 10, per = "60s")"#),
+    ("concurrency", r#"concurrency(limit = 10, lease = "30s")"#),
+    ("prevent_duplicate", r#"prevent_duplicate(per = "5s")"#),
+    ("ban", r#"ban(denials = 20, within = "10m", duration = "1h")"#),
+    ("subject", r#"subject("network", "{ip:subnet}")"#),
+];
+
 /// The arguments of a list, in the order they are written.
 #[derive(Default)]
 pub(super) struct Written {
@@ -40,7 +50,7 @@ impl Written {
     pub(super) fn parse(tokens: TokenStream, diagnostics: &mut Diagnostics) -> Self {
         let mut written = Self::default();
         let read = |input: ParseStream<'_>| {
-            written = Self::read(input, r#"rule(count = 10, per = "60s")"#, diagnostics);
+            written = Self::read(input, "", diagnostics);
             Ok(())
         };
         if let Err(mistake) = read.parse2(tokens) {
@@ -49,11 +59,11 @@ impl Written {
         written
     }
 
-    /// Reads to the end, and skips what has a syntax error.
-    fn read(input: ParseStream<'_>, example: &str, diagnostics: &mut Diagnostics) -> Self {
+    /// Reads the list of that name to the end, and skips what has a syntax error.
+    fn read(input: ParseStream<'_>, list: &str, diagnostics: &mut Diagnostics) -> Self {
         let mut written = Self::default();
         while !input.is_empty() {
-            let read = Argument::read(input, example, diagnostics).map(|argument| written.arguments.push(argument));
+            let read = Argument::read(input, list, diagnostics).map(|argument| written.arguments.push(argument));
             if let Err(mistake) = read.and_then(|()| read_separator(input)) {
                 diagnostics.push(mistake);
                 written.broken = true;
@@ -65,14 +75,20 @@ impl Written {
 }
 
 /// Returns an example of an argument in the list of that name.
-fn example_in(list: &Ident) -> &'static str {
+fn example_in(list: &str) -> &'static str {
     match list {
-        rule if rule == "rule" => "count = 10",
-        ban if ban == "ban" => "denials = 20",
-        concurrency if concurrency == "concurrency" => "limit = 10",
-        duplicate if duplicate == "prevent_duplicate" => r#"per = "5s""#,
+        "" => r#"rule(count = 10, per = "60s")"#,
+        "rule" => "count = 10",
+        "ban" => "denials = 20",
+        "concurrency" => "limit = 10",
+        "prevent_duplicate" => r#"per = "5s""#,
         _ => "name = value",
     }
+}
+
+/// Returns an example of the list of that name; `None` if it is no list.
+fn example_of(list: &str) -> Option<&'static str> {
+    LISTS.iter().find(|(name, _)| *name == list).map(|(_, example)| *example)
 }
 
 fn read_separator(input: ParseStream<'_>) -> syn::Result<()> {
@@ -82,17 +98,34 @@ fn read_separator(input: ParseStream<'_>) -> syn::Result<()> {
     input.parse::<Token![,]>().map(drop).map_err(|_| input.error("expected `,` between two arguments"))
 }
 
+/// Skips to the next argument. Between two of them, some write `;`.
 fn skip_to_separator(input: ParseStream<'_>) {
-    while !input.is_empty() && input.parse::<Option<Token![,]>>().is_ok_and(|comma| comma.is_none()) {
+    let mut is_skipped = false;
+    while !input.is_empty() && !is_skipped {
+        is_skipped = input.peek(Token![,]) || input.peek(Token![;]);
         // A token is left, so this removes it and cannot fail.
         let _ = input.parse::<TokenTree>();
     }
 }
 
+/// Returns whether another sign follows that some write in place of `=`, or a value without any.
+fn lacks_equals(input: ParseStream<'_>) -> bool {
+    input.peek(Token![:])
+        || input.peek(Token![=>])
+        || input.peek(Token![==])
+        || input.peek(Token![->])
+        || input.peek(Lit)
+}
+
 impl Argument {
-    fn read(input: ParseStream<'_>, example: &str, diagnostics: &mut Diagnostics) -> syn::Result<Self> {
-        let nameless = |_| input.error(format_args!("expected the name of an argument, like `{example}`"));
+    fn read(input: ParseStream<'_>, list: &str, diagnostics: &mut Diagnostics) -> syn::Result<Self> {
+        let nameless = |_| {
+            let meant = input.fork().parse().ok().and_then(|value| meant::named(list, &value));
+            let example = meant.as_deref().unwrap_or(example_in(list));
+            input.error(format_args!("expected the name of an argument, like `{example}`"))
+        };
         let name = input.call(Ident::parse_any).map_err(nameless)?;
+        let text = name.to_string();
         let value = if input.peek(token::Paren) {
             let content;
             let parens = syn::parenthesized!(content in input);
@@ -101,16 +134,22 @@ impl Argument {
                 let values = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(values)?;
                 Value::Positional(parens.span.close(), values.into_iter().map(ungrouped).collect())
             } else {
-                Value::List(parens.span.close(), Written::read(&content, example_in(&name), diagnostics))
+                Value::List(parens.span.close(), Written::read(&content, &text, diagnostics))
             }
+        } else if lacks_equals(input) {
+            let in_parentheses = example_of(&text).map(|example| format!("write `{name}` like `{example}`"));
+            let message = in_parentheses.unwrap_or_else(|| format!("expected `=` between `{name}` and its value"));
+            return Err(input.error(message));
+        } else if let Some(example) =
+            example_of(&text).filter(|_| input.peek(token::Brace) || input.peek(token::Bracket))
+        {
+            return Err(input.error(format_args!("the arguments of `{name}` stand in parentheses, like `{example}`")));
         } else if input.parse::<Option<Token![=]>>()?.is_some() {
             Value::Single(read_value(&name, input)?)
-        } else if input.peek(Token![:]) {
-            return Err(input.error(format_args!("expected `=` between `{name}` and its value")));
         } else {
             Value::Flag
         };
-        Ok(Self { text: name.to_string(), name, value })
+        Ok(Self { name, text, value })
     }
 
     pub(super) fn is(&self, name: &str) -> bool {
@@ -170,7 +209,11 @@ impl Argument {
         let name = self.name.clone();
         match self.expression(example)? {
             Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text),
-            other => Err(error(SpanRange::of_tokens(&other), must_be_text(&name.to_string(), example))),
+            other => {
+                let name = name.to_string();
+                let meant = meant::text(&name, &other);
+                Err(error(SpanRange::of_tokens(&other), must_be_text(&name, meant.as_deref().unwrap_or(example))))
+            }
         }
     }
 
@@ -179,7 +222,14 @@ impl Argument {
         let name = self.name.clone();
         match self.expression(example)? {
             Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => Ok(number),
-            other => Err(error(SpanRange::of_tokens(&other), must_be_number(&name.to_string(), example))),
+            other => {
+                let name = name.to_string();
+                let meant = match &other {
+                    Expr::Lit(literal) => meant::number(&name, &literal.lit),
+                    _ => None,
+                };
+                Err(error(SpanRange::of_tokens(&other), must_be_number(&name, meant.as_deref().unwrap_or(example))))
+            }
         }
     }
 
@@ -193,7 +243,10 @@ impl Argument {
 
     /// Reads `name(arguments)`.
     pub(super) fn list(self, example: &str) -> syn::Result<Written> {
-        let message = format!("`{}` needs its arguments in parentheses, like `{example}`", self.name);
+        let rules = self.single().and_then(meant::rules);
+        let example = rules.as_deref().unwrap_or(example);
+        let without = if self.single().is_some() { " and without `=`" } else { "" };
+        let message = format!("`{}` needs its arguments in parentheses{without}, like `{example}`", self.name);
         match self.value {
             Value::List(_, arguments) => Ok(arguments),
             _ => Err(error(self.span(), message)),

@@ -5,7 +5,7 @@ use syn::{Expr, LitInt, LitStr};
 use tallygate_rules::{missing_argument, nearest, synonym, unknown_argument};
 
 use crate::attr::argument::{Argument, Written};
-use crate::attr::suggestion;
+use crate::attr::{meant, suggestion};
 use crate::diagnostic::{Diagnostics, SpanRange, error};
 
 /// Each argument is removed when it is read by its name, so the rest is unknown.
@@ -119,7 +119,7 @@ impl Arguments {
     /// Reports arguments that are unknown or missing. Returns whether all that is written is known.
     pub(super) fn finish(self, diagnostics: &mut Diagnostics) -> bool {
         for unknown in &self.written.arguments {
-            diagnostics.report(unknown.name.span(), self.unknown(&unknown.name.to_string()));
+            diagnostics.report(unknown.name.span(), self.unknown(unknown));
         }
         let all_known = !self.written.broken && self.written.arguments.is_empty();
         // An argument that seems to be missing may be the one that is unknown.
@@ -131,7 +131,11 @@ impl Arguments {
         all_known
     }
 
-    fn unknown(&self, name: &str) -> String {
+    fn unknown(&self, argument: &Argument) -> String {
+        let name = &*argument.name.to_string();
+        if let Some(rules) = argument.single().and_then(meant::rules).filter(|_| self.known.contains(&"rule")) {
+            return format!("unknown argument `{name}`; did you mean `{rules}`?");
+        }
         let is_alike = synonym(name, &self.known).is_some() || nearest(name, self.known.iter().copied()).is_some();
         match self.misplaced_synonym(name).filter(|_| !is_alike) {
             Some((meant, belongs)) => format!("unknown argument `{name}`; did you mean `{meant}`? it {belongs}"),

@@ -3,11 +3,12 @@
 use syn::{LitInt, LitStr};
 
 use crate::attr::arguments::Arguments;
+use crate::attr::rule::CALL_ARGUMENTS;
 use crate::attr::value::MESSAGE;
 use crate::diagnostic::{Diagnostics, SpanRange};
 
 /// Arguments of bans only.
-pub(super) const BAN_ARGUMENTS: [&str; 3] = ["denials", "within", "duration"];
+const BAN_ARGUMENTS: [&str; 3] = ["denials", "within", "duration"];
 
 /// `ban(...)`. An option that could not be read is left out.
 pub(crate) struct BanOptions {
@@ -28,6 +29,8 @@ impl BanOptions {
         for (name, example) in BAN_ARGUMENTS.into_iter().zip([denials, within, duration]) {
             list.require(name, example, span);
         }
+        list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of the ban", diagnostics);
+        list.refuse(&["key"], "of a ban is that of the function; write it outside of the ban", diagnostics);
         let options = Self {
             span,
             denials: list.integer("denials", denials, diagnostics),

@@ -3,6 +3,7 @@
 use syn::{Expr, ExprLit, Lit, LitStr};
 
 use crate::attr::arguments::Arguments;
+use crate::attr::rule::CALL_ARGUMENTS;
 use crate::attr::value::{MESSAGE, function};
 use crate::diagnostic::{Diagnostics, SpanRange};
 
@@ -28,6 +29,7 @@ impl DuplicateOptions {
         let list = diagnostics.ok_or_report(argument.flag_or_list(&example));
         let read = list.is_some();
         let mut list = Arguments::from(list.unwrap_or_default());
+        list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of `prevent_duplicate`", diagnostics);
         let per = list.text("per", r#"per = "5s""#, diagnostics);
         let key = list.template("key", r#"key = "{order.id}""#, diagnostics);
         let message = list.template("message", MESSAGE, diagnostics);

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use syn::{Expr, LitStr, Path};
 
 use crate::attr::arguments::Arguments;
-use crate::attr::ban::{BAN_ARGUMENTS, BanOptions};
+use crate::attr::ban::BanOptions;
 use crate::attr::concurrency::ConcurrencyOptions;
 use crate::attr::duplicate::{DUPLICATE_ARGUMENTS, DuplicateOptions};
 use crate::attr::rule::{RULE_ARGUMENTS, RuleOptions};
@@ -55,7 +55,9 @@ impl Options {
         let in_rule = r#"belongs in a rule, like `rule(count = 10, per = "60s")`"#;
         let in_ban = r#"belongs in a ban, like `ban(denials = 20, within = "10m", duration = "1h")`"#;
         let in_place = arguments.refuse(&RULE_ARGUMENTS, in_rule, diagnostics);
-        let in_place = arguments.refuse(&BAN_ARGUMENTS, in_ban, diagnostics) && in_place;
+        let in_ban_or_rule = r#"belongs in a ban, like `ban(denials = 20, within = "10m", duration = "1h")`; the window of a rule is its `per`"#;
+        let in_place = arguments.refuse(&["denials"], in_ban, diagnostics) && in_place;
+        let in_place = arguments.refuse(&["within", "duration"], in_ban_or_rule, diagnostics) && in_place;
         let in_duplicate = "belongs in `prevent_duplicate`, like `prevent_duplicate(release_if = Result::is_err)`";
         let in_place = arguments.refuse(&DUPLICATE_ARGUMENTS, in_duplicate, diagnostics) && in_place;
         let in_place = ConcurrencyOptions::refuse_outside(&mut arguments, diagnostics) && in_place;

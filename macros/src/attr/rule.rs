@@ -15,7 +15,7 @@ pub(super) const RULE_ARGUMENTS: [&str; 8] =
     ["count", "per", "algorithm", "capacity", "initial", "reset_after", "cron", "tz"];
 
 /// Arguments that apply to the whole call, and so to all rules.
-pub(super) const CALL_ARGUMENTS: [&str; 11] = [
+pub(super) const CALL_ARGUMENTS: [&str; 16] = [
     "cost",
     "allow_zero_cost",
     "wait",
@@ -27,6 +27,11 @@ pub(super) const CALL_ARGUMENTS: [&str; 11] = [
     "on_outage",
     "deadline",
     "warn_at",
+    "ban",
+    "prevent_duplicate",
+    "reject",
+    "check_fn",
+    "openapi",
 ];
 
 const CONCURRENCY: [&str; 2] = ["concurrency", "lease"];

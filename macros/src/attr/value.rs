@@ -6,6 +6,7 @@ use syn::{Expr, ExprLit, ExprPath, ExprUnary, Lit, LitInt, Path, UnOp};
 use tallygate_rules::must_be_fraction;
 
 use crate::attr::arguments::Arguments;
+use crate::attr::meant;
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 
 pub(super) const MESSAGE: &str = r#"message = "try again in {@retry_after}""#;
@@ -44,6 +45,11 @@ pub(super) fn amount(
         Expr::Lit(_) | Expr::Unary(ExprUnary { op: UnOp::Neg(_), .. }) => {}
         _ => return Some(Amount::Expression(amount)),
     }
+    let meant = match &amount {
+        Expr::Lit(value) => meant::number(name, &value.lit),
+        _ => None,
+    };
+    let literal = meant.as_deref().unwrap_or(literal);
     let message =
         format!("`{name}` must be a whole number, like `{literal}`, or a `u64` expression, like `{expression}`");
     diagnostics.report(SpanRange::of_tokens(&amount), message);

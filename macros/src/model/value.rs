@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use syn::{LitInt, LitStr};
-use tallygate_rules::{OnOutage, OnOutageError, parse_duration};
+use tallygate_rules::{OnOutage, OnOutageError, read_duration};
 
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned, error};
 use crate::template::{Purpose, Template};
@@ -14,8 +14,7 @@ pub(crate) fn number(literal: &LitInt) -> u64 {
 }
 
 pub(super) fn duration(name: &str, literal: &LitStr) -> syn::Result<Duration> {
-    let read = parse_duration(&literal.value());
-    read.map_err(|why| error(literal.span(), format_args!("`{name}` {why}")))
+    read_duration(name, &literal.value()).map_err(|why| error(literal.span(), why))
 }
 
 pub(super) fn spanned_duration(name: &str, literal: &LitStr) -> syn::Result<Spanned<Duration>> {

@@ -8,7 +8,7 @@ use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 use crate::model::Model;
 use crate::shape::Function;
 
-/// Reports each attribute behind this one that would count every call a second time in the same tallies.
+/// Reports the attributes behind this one that would count every call a second time in the same tallies.
 pub(super) fn check(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
     for second in function.attributes_named("rate_limit") {
         // Its own expansion reports its mistakes.
@@ -18,10 +18,9 @@ pub(super) fn check(model: &Model, function: &Function, diagnostics: &mut Diagno
         } else if let Some(name) = &model.name {
             check_name(name, &second, diagnostics);
         } else if model.policy.is_none() {
-            diagnostics.report(
-                SpanRange::call_site(),
-                "two `#[rate_limit]` on one function need a `name` each; add one here, or combine the two",
-            );
+            let message = "two `#[rate_limit]` on one function need a `name` each; add one here, or combine the two";
+            diagnostics.report(SpanRange::call_site(), message);
+            return;
         }
     }
 }

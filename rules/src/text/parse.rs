@@ -16,7 +16,11 @@ pub(super) const OPTIONS: [&str; 5] = ["burst", "bucket", "initial", "reset_afte
 
 /// Reads one rule.
 pub(super) fn parse(tokens: &[Token]) -> Result<Rule, Fault> {
-    if let Some(Token::Separator(separator)) = tokens.iter().find(|token| matches!(token, Token::Separator(_))) {
+    let is_separator = |token: &&Token| matches!(token, Token::Separator(_));
+    if let Some(wrong) = tokens.iter().find(|token| is_separator(token) && !token.separates_rules()) {
+        return Err(Fault::new(format!("`{}` does not separate rules", wrong.text()), "write `,` between them"));
+    }
+    if let Some(Token::Separator(separator)) = tokens.iter().find(is_separator) {
         let what = format!("`{separator}` separates the rules of a list, but one rule is expected");
         return Err(Fault::new(what, "remove it"));
     }
@@ -252,6 +256,7 @@ fn name<'a>(words: &mut Words<'a>) -> Result<&'a str, Fault> {
 fn unknown_option(token: &Token) -> Fault {
     let word = token.text();
     let remedy = match nearest(word, OPTIONS) {
+        _ if ["and", "&", "&&", "+"].contains(&word) => "write `,` between two rules".to_owned(),
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("there are `{}`", OPTIONS.join("`, `")),
     };

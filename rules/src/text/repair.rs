@@ -12,11 +12,15 @@ use crate::text::words::is_number;
 const LONGEST: usize = 500;
 
 /// Words that may be left out in front of the count.
-const BEFORE: [&str; 9] = ["at", "most", "max", "maximum", "up", "to", "allow", "limit", "only"];
+const BEFORE: [&str; 12] =
+    ["at", "most", "max", "maximum", "up", "to", "allow", "limit", "only", "rate", "count", "rule"];
 
 /// Words that may be left out after the count.
-const COUNTED: [&str; 13] =
-    ["x", "request", "requests", "req", "reqs", "call", "calls", "time", "times", "hit", "hits", "token", "tokens"];
+#[rustfmt::skip]
+const COUNTED: [&str; 21] = [
+    "x", "r", "request", "requests", "req", "reqs", "call", "calls", "time", "times", "hit", "hits", "token", "tokens",
+    "permit", "permits", "attempt", "attempts", "message", "messages", "op",
+];
 
 /// Words that mean `per`.
 const PER: [&str; 9] = ["per", "every", "each", "in", "a", "an", "within", "for", "/"];
@@ -67,12 +71,22 @@ pub(super) fn repair(text: &str) -> Option<String> {
     if text.len() > LONGEST {
         return None;
     }
-    let mut draft = Draft::new(&without_thousands(text))?;
+    let mut draft = Draft::new(&without_thousands(&without_names(text)))?;
     draft.count();
     draft.window()?;
     draft.options()?;
     let rule: Rule = parse(&scan(&draft.repaired.join(" ")).ok()?).ok()?;
     Some(rule.to_string())
+}
+
+/// Removes the signs of named values, as in `rate=10r/s burst=5` and `rule(count = 10, per = "60s")`.
+fn without_names(text: &str) -> String {
+    let is_rule = |name: &str| text.split(|c: char| !c.is_alphanumeric()).any(|word| word.eq_ignore_ascii_case(name));
+    let has_names = text.contains(['=', ':']) && (is_rule("rate") || is_rule("count") || is_rule("limit"));
+    if !has_names || is_rule("cron") {
+        return text.to_owned();
+    }
+    text.replace(['=', ':', '(', ')', '{', '}', '"', '\'', ','], " ")
 }
 
 /// Removes the commas of numbers like `1,000`.
@@ -104,7 +118,7 @@ impl Draft {
         for token in scan(text).ok()? {
             match token {
                 Token::Word(word, _) => match word.split_once('/') {
-                    Some((count, window)) if count.is_empty() || read_count(count).is_some() => {
+                    Some((count, window)) if is_counted(count) => {
                         written.extend([count, "per", window].map(str::to_owned));
                     }
                     _ => written.push(word),
@@ -163,6 +177,12 @@ impl Draft {
         } else if let Some((duration, words)) = read_duration(&self.words) {
             self.push(format_duration(duration));
             self.skip_first(words);
+            return Some(());
+        } else if is_number(self.words.first()?) && self.words.get(1).is_none_or(|next| OPTIONS.contains(&&**next)) {
+            // Most libraries count in seconds.
+            let seconds = self.words.first().map(|number| format!("{number}s"))?;
+            self.push(seconds);
+            self.skip_first(1);
             return Some(());
         } else {
             let fields = self.words.iter().take(6).take_while(|word| is_cron_field(word)).count();
@@ -246,12 +266,17 @@ fn read_count(word: &str) -> Option<String> {
         return Some(word.to_owned());
     }
     let digits = word.replace('_', "");
-    let digits = digits.strip_suffix('x').unwrap_or(&digits);
+    let digits = ["x", "r", "req", "reqs"].iter().find_map(|unit| digits.strip_suffix(unit)).unwrap_or(&digits);
     let (digits, zeros) = match digits.strip_suffix('k') {
         Some(digits) => (digits, "000"),
         None => (digits, ""),
     };
     is_number(digits).then(|| format!("{digits}{zeros}"))
+}
+
+/// Returns whether a word in front of a `/` may be a count, or what is counted: `10/m`, `10r/s`, `10 requests/min`.
+fn is_counted(word: &str) -> bool {
+    word.is_empty() || read_count(word).is_some() || COUNTED.contains(&&*word.to_lowercase())
 }
 
 fn is_cron_field(word: &str) -> bool {

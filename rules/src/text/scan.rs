@@ -10,7 +10,7 @@ pub(super) enum Token {
     Word(String, Range<usize>),
     /// Without its quotes.
     Quoted(String, Range<usize>),
-    /// `,` or `·`.
+    /// `,` or `·`, or a sign that separates no rules here.
     Separator(char),
 }
 
@@ -20,8 +20,15 @@ impl Token {
         match self {
             Self::Word(text, _) | Self::Quoted(text, _) => text,
             Self::Separator(',') => ",",
+            Self::Separator(';') => ";",
+            Self::Separator('|') => "|",
             Self::Separator(_) => "·",
         }
+    }
+
+    /// Returns whether it separates the rules of a list. Other signs that separate are a mistake.
+    pub(super) fn separates_rules(&self) -> bool {
+        matches!(self, Self::Separator(',' | '·'))
     }
 
     /// Returns the text of a word without quotes.
@@ -94,7 +101,7 @@ fn is_within_word(character: char) -> bool {
 }
 
 fn is_separator(character: char) -> bool {
-    matches!(character, ',' | '·')
+    matches!(character, ',' | '·' | ';' | '|')
 }
 
 fn is_quote(character: char) -> bool {

@@ -1,7 +1,8 @@
 //! A table of the file, whose entries are taken out of it by their names.
 
 use tallygate_rules::{
-    missing_argument, must_be_fraction, must_be_number, must_be_text, parse_duration, unknown_argument,
+    argument_meant, missing_argument, must_be_fraction, must_be_number, must_be_text, parse_duration, read_duration,
+    unknown_argument,
 };
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -61,7 +62,10 @@ impl<'t> Table<'t> {
     /// Takes `name = "text"`.
     pub(super) fn text(&mut self, name: &'static str, example: &str, lines: &mut Lines<'_>) -> Option<At<&'t str>> {
         let At { value, place } = self.take(name)?.value;
-        let text = value.as_str().ok_or_else(|| must_be_text(name, example));
+        let text = value.as_str().ok_or_else(|| {
+            let meant = value.as_integer().and_then(|number| duration_like(example, name, number.as_str()));
+            must_be_text(name, meant.as_deref().unwrap_or(example))
+        });
         lines.ok_or_report(place, text).map(|value| At { value, place })
     }
 
@@ -73,8 +77,7 @@ impl<'t> Table<'t> {
         lines: &mut Lines<'_>,
     ) -> Option<At<std::time::Duration>> {
         let At { value, place } = self.text(name, example, lines)?;
-        let read = parse_duration(value).map_err(|why| format!("`{name}` {why}"));
-        lines.ok_or_report(place, read).map(|value| At { value, place })
+        lines.ok_or_report(place, read_duration(name, value)).map(|value| At { value, place })
     }
 
     /// Takes `name = 10`. A number that is too large for the type is also too large for a rule, whose check reports it
@@ -83,7 +86,12 @@ impl<'t> Table<'t> {
         let At { value, place } = self.take(name)?.value;
         let digits = value.as_integer().filter(|integer| !integer.as_str().starts_with('-'));
         let number = digits.map(|digits| u64::from_str_radix(digits.as_str(), digits.radix()).unwrap_or(u64::MAX));
-        lines.ok_or_report(place, number.ok_or_else(|| must_be_number(name, example))).map(|value| At { value, place })
+        let number = number.ok_or_else(|| {
+            let digits = value.as_str().filter(|text| text.parse::<u64>().is_ok());
+            let meant = digits.map(|digits| format!("{name} = {digits}"));
+            must_be_number(name, meant.as_deref().unwrap_or(example))
+        });
+        lines.ok_or_report(place, number).map(|value| At { value, place })
     }
 
     /// Takes `name = 0.8`.
@@ -165,6 +173,12 @@ pub(super) fn entries<'t>(table: &'t DeTable<'t>, lines: &Lines<'_>) -> Vec<Entr
     let mut entries: Vec<_> = table.iter().map(entry).collect();
     entries.sort_by_key(|entry| entry.name.place);
     entries
+}
+
+/// Returns the argument with that number of seconds, if the example has a duration.
+fn duration_like(example: &str, name: &str, digits: &str) -> Option<String> {
+    let is_duration = example.split('"').nth(1).is_some_and(|text| parse_duration(text).is_ok());
+    argument_meant(name, digits).filter(|_| is_duration)
 }
 
 fn at<'t>(value: &'t Spanned<DeValue<'t>>, lines: &Lines<'_>) -> At<&'t DeValue<'t>> {

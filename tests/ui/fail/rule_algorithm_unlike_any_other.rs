@@ -1,6 +1,6 @@
 use tallygate::{Rejection, rate_limit};
 
-#[rate_limit(rule(count = 10, per = "60s", algorithm = "gcra"))]
+#[rate_limit(rule(count = 10, per = "60s", algorithm = "lottery"))]
 async fn send_code(phone: &str) -> Result<(), Rejection> {
     let _ = phone;
     Ok(())

@@ -66,7 +66,7 @@ pub(super) const REFUSED: &[Refused] = &[
     as_compiled(
         "rule_algorithm_unlike_any_other",
         Refuses,
-        "policy.a.rules = [{ count = 10, per = '60s', algorithm = ‸'gcra' }]",
+        "policy.a.rules = [{ count = 10, per = '60s', algorithm = ‸'lottery' }]",
     ),
     as_compiled("rule_algorithm_cron", Refuses, "policy.a.rules = [{ count = 10, per = '60s', algorithm = ‸'cron' }]"),
     as_compiled(
@@ -225,11 +225,7 @@ pub(super) const REFUSED: &[Refused] = &[
         &["the name of a policy must not be empty, like `[policy.\"sms.send\"]`"],
     ),
     refused(Refuses, "[policy]\na = ‸'10 per 60s'", &["a policy must be a table, like `[policy.\"a\"]`"]),
-    refused(
-        Refuses,
-        "[‸policies.a]\nrules = ['10 per 60s']",
-        &["unknown argument `policies`; the arguments are `policy`"],
-    ),
+    refused(Refuses, "[‸policies.a]\nrules = ['10 per 60s']", &["unknown argument `policies`; did you mean `policy`?"]),
     refused(Refuses, "policy = ‸7", &["`policy` must be a table of policies, like `[policy.\"sms.send\"]`"]),
     // Requests.
     refused(
@@ -284,6 +280,39 @@ pub(super) const REFUSED: &[Refused] = &[
         "[policy.a]\nmatch = { path = '/' }\nkey = ‸'{@user}/{{ip}}'\nrules = ['10 per 60s']",
         &["`key`: `{{ip}}` in double braces is fixed text, so all its values share one tally; write `{@ip}`, or \
            `{{{@ip}}}` for the value in braces"],
+    ),
+    refused(
+        Refuses,
+        "policy.a.rules = [{ ‸permits = 10, ‸windowSeconds = 60 }, { count = ‸'10', per = ‸'1 minute', algorithm = ‸'gcra' }]",
+        &[
+            "unknown argument `permits`; did you mean `count`?",
+            "unknown argument `windowSeconds`; did you mean `per`?",
+            "`count` must be a whole number, like `count = 10`",
+            "`per` has the unknown unit `minute`; did you mean `per = \"1m\"`?",
+            "unknown algorithm `gcra`; did you mean `token_bucket`?",
+        ],
+    ),
+    refused(
+        Refuses,
+        "policy.a.rules = [‸'10 requests/min', ‸'10 per 1s; 100 per 1h']",
+        &[
+            "`10 requests/min` is not a rule: after the count, `requests/min` stands in place of `per`; did you mean `10 \
+             per 1m`?",
+            "`10 per 1s; 100 per 1h` is not a rule: `;` does not separate rules; write `,` between them",
+        ],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\n‸fail_open = true\n‸path = '/login'\nrules = ['10 per 60s']",
+        &["unknown argument `fail_open`; did you mean `on_outage`?", "unknown argument `path`; did you mean `match`?"],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\non_outage = ‸'allow_all'\ndeadline = ‸50",
+        &[
+            "unknown `on_outage`: `allow_all`; did you mean `allow`?",
+            "`deadline` must be a text in quotes, like `deadline = \"50ms\"`",
+        ],
     ),
     refused(
         Accepts,

@@ -54,6 +54,19 @@ fn usual_slips_get_a_suggestion() {
         ("prevent_duplicates", "prevent_duplicate per 5s"),
         ("prevent_duplicate 5s", "prevent_duplicate per 5s"),
         ("prevent_duplicate per 5 s as x", "prevent_duplicate per 5s as x"),
+        ("10/minute", "10 per 1m"),
+        ("10 per minute", "10 per 1m"),
+        ("10 requests/min", "10 per 1m"),
+        ("10 Requests / minute", "10 per 1m"),
+        ("10r/s", "10 per 1s"),
+        ("10req/min", "10 per 1m"),
+        ("10/60", "10 per 1m"),
+        ("10 per 60", "10 per 1m"),
+        ("10 permits every 60 seconds", "10 per 1m"),
+        ("rate=10r/s burst=5", "10 per 1s burst 5"),
+        ("limit: 10, window: 60s", "10 per 1m"),
+        ("rule(count = 10, per = \"60s\")", "10 per 1m"),
+        ("count = 10, per = 1h, name = daily", "10 per 1h as daily"),
     ];
     for (text, expected) in slips {
         let error = error(text);
@@ -160,6 +173,17 @@ fn an_empty_text_is_an_error() {
 #[test]
 fn a_list_is_not_one_rule() {
     assert_error("1 per 1m, 2 per 2m", "`,` separates the rules of a list, but one rule is expected; remove it");
+}
+
+#[test]
+fn a_sign_that_separates_no_rules_is_answered_with_the_comma() {
+    for text in ["1 per 1m; 2 per 2m", "1 per 1m | 2 per 2m"] {
+        let sign = text.matches([';', '|']).next().unwrap();
+        let expected = format!("`{text}` is not a rule: `{sign}` does not separate rules; write `,` between them");
+        assert_eq!(error(text).to_string(), expected);
+        assert_eq!(parse_rules(text).unwrap_err()[0].to_string(), expected);
+    }
+    assert_error("1 per 1m and 2 per 2m", "after the window, `and` is unknown; write `,` between two rules");
 }
 
 #[test]

@@ -10,11 +10,17 @@
 //! Rules are written as [`Rule`] writes them. A name stands in quotes unless it consists of letters, digits, `_`, `-` and
 //! `.`, and is no number.
 
+mod repair;
+mod selector;
+
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use tallygate_rules::{ParseRuleError, Rule, RuleId, format_rules, parse_duration};
 
+use self::repair::meant;
+pub(super) use self::selector::selector;
+use self::selector::{is_number, is_quote, read_selector, split_unquoted};
 use super::checks;
 use crate::policy::Replacement;
 
@@ -66,6 +72,16 @@ pub(super) fn expires_us(text: &str) -> Option<u64> {
 
 /// Reads an override as people write it: its rules, and how long it holds.
 pub(super) fn read_written(text: &str) -> Result<(Entries, Option<Duration>), String> {
+    read_strictly(text).map_err(|mistake| {
+        let meant = meant(text).filter(|meant| read_strictly(meant).is_ok());
+        let remedy = meant.map(|meant| format!("did you mean `{meant}`?"));
+        // The mistake in a single rule says what was meant and why.
+        let better = remedy.filter(|remedy| !mistake.ends_with(remedy));
+        better.map_or(mistake, |remedy| format!("it cannot be read; {remedy}"))
+    })
+}
+
+fn read_strictly(text: &str) -> Result<(Entries, Option<Duration>), String> {
     let (rules, end) = split_end(text, "for");
     let holds =
         end.map(|text| parse_duration(text).map_err(|mistake| format!("the duration in `for {text}` {mistake}")));
@@ -91,29 +107,6 @@ pub(super) fn replacement(entries: Entries) -> Result<Replacement, String> {
              `daily = 100 per 1d`, or of none, so that they replace all rules of the subject"
         )),
     }
-}
-
-/// Writes which rule is meant.
-pub(super) fn selector(id: &RuleId) -> String {
-    match id {
-        RuleId::Position(position) => position.to_string(),
-        RuleId::Name(name) if is_bare(name) && !is_number(name) => name.clone(),
-        RuleId::Name(name) => format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\"")),
-    }
-}
-
-/// Whether a name needs no quotes.
-fn is_bare(name: &str) -> bool {
-    let is_plain = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.');
-    !name.is_empty() && name.chars().all(is_plain)
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-fn is_quote(character: char) -> bool {
-    matches!(character, '"' | '\'')
 }
 
 /// Splits off an end like `for 2h`.
@@ -153,55 +146,6 @@ fn read_entry(text: &str) -> Result<(Option<RuleId>, Rule), String> {
     };
     let rule = rule.parse().map_err(|mistake: ParseRuleError| mistake.to_string())?;
     Ok((id, rule))
-}
-
-fn read_selector(text: &str) -> Result<RuleId, String> {
-    if let Ok(position) = text.parse() {
-        return Ok(RuleId::Position(position));
-    }
-    let name = match text.chars().next() {
-        Some(quote) if is_quote(quote) => unquote(text, quote),
-        _ => is_bare(text).then(|| text.to_owned()),
-    };
-    name.map(RuleId::Name).ok_or_else(|| {
-        format!("`{text}` names no rule; write its position, or its name, in quotes unless it is one word")
-    })
-}
-
-fn unquote(text: &str, quote: char) -> Option<String> {
-    let mut characters = text.strip_prefix(quote)?.strip_suffix(quote)?.chars();
-    let mut name = String::new();
-    while let Some(character) = characters.next() {
-        name.push(match character {
-            '\\' => characters.next()?,
-            other if other == quote => return None,
-            other => other,
-        });
-    }
-    Some(name)
-}
-
-/// Splits a text at signs, but not within quotes.
-fn split_unquoted<'a>(text: &'a str, signs: &[char]) -> Vec<&'a str> {
-    let mut parts = Vec::new();
-    let mut start = 0;
-    let mut open_quote = None;
-    let mut is_escaped = false;
-    for (at, character) in text.char_indices() {
-        match open_quote {
-            Some(_) if is_escaped => is_escaped = false,
-            Some(quote) if character == quote => open_quote = None,
-            Some(_) => is_escaped = character == '\\',
-            None if is_quote(character) => open_quote = Some(character),
-            None if signs.contains(&character) => {
-                parts.extend(text.get(start..at));
-                start = at + character.len_utf8();
-            }
-            None => {}
-        }
-    }
-    parts.extend(text.get(start..));
-    parts
 }
 
 #[cfg(test)]

@@ -94,3 +94,19 @@ fn any_other_text_is_refused_and_the_mistake_is_named() {
     assert!(mistake(&"1 per 1h, ".repeat(1_000)).contains("bytes"));
     assert!(write(&Replacement::All(vec![hourly(1).named("x".repeat(9_000))]), None).is_none());
 }
+
+#[test]
+fn an_override_in_the_words_of_other_libraries_is_answered_with_ours() {
+    for (text, meant) in [
+        ("100/h", "100 per 1h"),
+        ("10 requests/min for 2 hours", "10 per 1m for 2h"),
+        ("10 per 1s; 100 per 1m", "10 per 1s, 100 per 1m"),
+        ("daily: 500 per 1d", "daily = 500 per 1d"),
+        ("daily => 500/day, 0: 10/s for 90m", "daily = 500 per 1d, 0 = 10 per 1s for 90m"),
+        ("count = 10, per = 60s", "10 per 1m"),
+        ("100 per 1h for 1 day", "100 per 1h for 1d"),
+    ] {
+        let mistake = read_written(text).unwrap_err();
+        assert!(mistake.ends_with(&format!("; did you mean `{meant}`?")), "{mistake}");
+    }
+}

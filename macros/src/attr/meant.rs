@@ -1,0 +1,159 @@
+//! What was probably meant by a value that is written as other libraries have it.
+
+use syn::{Expr, ExprLit, Lit, Member};
+use tallygate_rules::{argument_meant, attribute_form, duration_meant, parse_duration, rule_meant, snake_case};
+
+/// The arguments whose texts are durations.
+const DURATIONS: [&str; 7] = ["per", "reset_after", "lease", "within", "duration", "deadline", "wait"];
+
+/// The arguments whose texts are one of a few words.
+const WORDS: [&str; 2] = ["algorithm", "on_outage"];
+
+/// Returns the rules that a text, or a list of texts, stands for: `rule(count = 10, per = "1m")` for `"10/m"`.
+pub(super) fn rules(value: &Expr) -> Option<String> {
+    match value {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(attribute_form(&rule_meant(&text.value())?)),
+        Expr::Array(list) if !list.elems.is_empty() => {
+            Some(list.elems.iter().map(rules).collect::<Option<Vec<_>>>()?.join(", "))
+        }
+        Expr::Reference(reference) => rules(&reference.expr),
+        Expr::Paren(paren) => rules(&paren.expr),
+        _ => None,
+    }
+}
+
+/// Returns the argument with a text in place of this value: `per = "60s"` for `60`.
+pub(super) fn text(name: &str, value: &Expr) -> Option<String> {
+    let text = match value {
+        _ if DURATIONS.contains(&name) => return argument_meant(name, &duration(value)?),
+        Expr::Path(path) if WORDS.contains(&name) => snake_case(&path.path.segments.last()?.ident.to_string()),
+        _ if name == "name" => dotted(value)?,
+        _ => return None,
+    };
+    Some(format!("{name} = {text:?}"))
+}
+
+/// Returns the argument with a number in place of this value: `count = 10` for `"10"`, and with a window for `"10/m"`.
+pub(super) fn number(name: &str, value: &Lit) -> Option<String> {
+    match value {
+        Lit::Str(text) if text.value().parse::<u64>().is_ok() => Some(format!("{name} = {}", text.value())),
+        Lit::Str(text) if name == "count" => inner(&rule_meant(&text.value()).map(|rule| attribute_form(&rule))?),
+        Lit::Float(number) => Some(format!("{name} = {}", number.base10_digits().strip_suffix(".0")?)),
+        Lit::Int(number) if !number.suffix().is_empty() => Some(format!("{name} = {}", number.base10_digits())),
+        _ => None,
+    }
+}
+
+/// Returns the argument of a list that a value without a name probably is; `list` is empty for the attribute itself.
+pub(super) fn named(list: &str, value: &Lit) -> Option<String> {
+    let text = match value {
+        Lit::Int(number) => {
+            let number = number.base10_digits();
+            return Some(match list {
+                "" => format!("rule(count = {number}, per = \"60s\")"),
+                "rule" => format!("count = {number}"),
+                "concurrency" => format!("limit = {number}"),
+                "ban" => format!("denials = {number}"),
+                _ => return None,
+            });
+        }
+        Lit::Str(text) => text.value(),
+        _ => return None,
+    };
+    let is_template = text.contains('{') && list != "ban";
+    let duration = parse_duration(&text).ok().map(|_| text.clone()).or_else(|| duration_meant(&text));
+    match (list, duration) {
+        _ if is_template => Some(format!("key = {text:?}")),
+        ("rule" | "prevent_duplicate", Some(per)) => Some(format!("per = {per:?}")),
+        ("concurrency", Some(lease)) => Some(format!("lease = {lease:?}")),
+        ("ban", Some(within)) => Some(format!("within = {within:?}")),
+        ("rule", None) => inner(&attribute_form(&rule_meant(&text)?)),
+        ("", _) => Some(attribute_form(&rule_meant(&text)?)),
+        _ => None,
+    }
+}
+
+/// Returns what stands between the parentheses of `rule(…)`.
+fn inner(rule: &str) -> Option<String> {
+    Some(rule.strip_prefix("rule(")?.strip_suffix(')')?.to_owned())
+}
+
+/// Returns the text of a duration that is written as `60`, `1.5` or `Duration::from_secs(60)`.
+fn duration(value: &Expr) -> Option<String> {
+    match value {
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => Some(number.base10_digits().to_owned()),
+        Expr::Lit(ExprLit { lit: Lit::Float(number), .. }) => Some(format!("{}s", number.base10_digits())),
+        Expr::Call(call) => {
+            let (Expr::Path(function), [Expr::Lit(ExprLit { lit: Lit::Int(number), .. })]) =
+                (&*call.func, &call.args.iter().cloned().collect::<Vec<_>>()[..])
+            else {
+                return None;
+            };
+            let unit = match &*function.path.segments.last()?.ident.to_string() {
+                "from_secs" | "seconds" | "secs" => "s",
+                "from_millis" | "milliseconds" | "millis" => "ms",
+                "from_mins" | "minutes" | "mins" => "m",
+                "from_hours" | "hours" => "h",
+                "from_days" | "days" => "d",
+                _ => return None,
+            };
+            Some(format!("{}{unit}", number.base10_digits()))
+        }
+        _ => None,
+    }
+}
+
+/// Reads names with dots between them, as in `sms.send`.
+fn dotted(value: &Expr) -> Option<String> {
+    match value {
+        Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
+        Expr::Field(field) => match &field.member {
+            Member::Named(name) => Some(format!("{}.{name}", dotted(&field.base)?)),
+            Member::Unnamed(_) => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use syn::parse_str;
+
+    use super::*;
+
+    #[test]
+    fn a_value_of_another_type_is_written_as_the_text_that_it_means() {
+        for (name, value, meant) in [
+            ("per", "60", r#"per = "60s""#),
+            ("wait", "1.5", r#"wait = "1500ms""#),
+            ("lease", "Duration::from_secs(30)", r#"lease = "30s""#),
+            ("deadline", "std::time::Duration::from_millis(50)", r#"deadline = "50ms""#),
+            ("algorithm", "Algorithm::TokenBucket", r#"algorithm = "token_bucket""#),
+            ("on_outage", "local", r#"on_outage = "local""#),
+            ("name", "sms.send", r#"name = "sms.send""#),
+            ("per", "WINDOW", ""),
+            ("tz", "UTC", ""),
+        ] {
+            assert_eq!(text(name, &parse_str(value).unwrap()).unwrap_or_default(), meant, "{name} = {value}");
+        }
+    }
+
+    #[test]
+    fn a_value_without_a_name_is_the_argument_that_it_fits() {
+        for (list, value, meant) in [
+            ("", r#""10/m""#, r#"rule(count = 10, per = "1m")"#),
+            ("", "10", r#"rule(count = 10, per = "60s")"#),
+            ("", r#""{phone}""#, r#"key = "{phone}""#),
+            ("rule", r#""10 per minute""#, r#"count = 10, per = "1m""#),
+            ("rule", "10", "count = 10"),
+            ("rule", r#""1 minute""#, r#"per = "1m""#),
+            ("concurrency", r#""30s""#, r#"lease = "30s""#),
+            ("ban", "20", "denials = 20"),
+            ("prevent_duplicate", r#""5s""#, r#"per = "5s""#),
+            ("prevent_duplicate", r#""{order.id}""#, r#"key = "{order.id}""#),
+            ("", r#""sms""#, ""),
+        ] {
+            assert_eq!(named(list, &parse_str(value).unwrap()).unwrap_or_default(), meant, "{list} {value}");
+        }
+    }
+}

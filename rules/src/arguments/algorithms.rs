@@ -1,0 +1,93 @@
+//! The names of algorithms, here and elsewhere.
+
+use crate::nearest::nearest;
+use crate::synonym::snake_case;
+
+/// An algorithm, as its name says it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Algorithm {
+    SlidingWindow,
+    FixedWindow,
+    SlidingCounter,
+    TokenBucket,
+    /// A rule with the argument `cron`.
+    Cron,
+}
+
+const ALGORITHMS: [(&str, Algorithm); 4] = [
+    ("sliding_window", Algorithm::SlidingWindow),
+    ("fixed_window", Algorithm::FixedWindow),
+    ("sliding_counter", Algorithm::SlidingCounter),
+    ("token_bucket", Algorithm::TokenBucket),
+];
+
+/// The names of other libraries.
+#[rustfmt::skip]
+const SYNONYMS: [(&str, &[&str]); 4] = [
+    ("sliding_window", &["sliding", "sliding_log", "sliding_window_log", "moving_window", "moving", "rolling",
+        "rolling_window", "log", "exact"]),
+    ("fixed_window", &["fixed", "fixed_window_counter", "window", "tumbling_window"]),
+    ("sliding_counter", &["sliding_window_counter", "approximate", "approximated_sliding_window", "weighted_window",
+        "counter"]),
+    ("token_bucket", &["bucket", "gcra", "leaky_bucket", "leaky", "tokenbucket", "leakybucket", "cell"]),
+];
+
+/// Names of what is no algorithm here, and what to write.
+const ELSEWHERE: [(&[&str], &str); 2] = [
+    (&["cron", "schedule", "calendar"], "write `cron = \"0 0 6 * * *\"` instead of it and of `per`"),
+    (
+        &["concurrency", "concurrent", "semaphore", "in_flight", "bulkhead"],
+        "write `concurrency(limit = 10, lease = \"30s\")` instead of the rule; in a file, `{ limit = 10, lease = \"30s\" }`",
+    ),
+];
+
+impl Algorithm {
+    /// Returns the algorithm of that name, or says which one was probably meant.
+    pub(super) fn named(name: &str) -> Result<Self, String> {
+        let known = ALGORITHMS.iter().find(|(known, _)| *known == name);
+        known.map(|&(_, algorithm)| algorithm).ok_or_else(|| unknown(name))
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let known = ALGORITHMS.map(|(name, _)| name);
+    let word = snake_case(name);
+    let synonym = SYNONYMS.iter().find(|(_, words)| words.contains(&&*word)).map(|(meant, _)| *meant);
+    let elsewhere = ELSEWHERE.iter().find(|(words, _)| words.contains(&&*word)).map(|(_, remedy)| *remedy);
+    let remedy = match (elsewhere, synonym.or_else(|| nearest(&word, known))) {
+        (Some(remedy), _) => remedy.to_owned(),
+        (None, Some(meant)) => format!("did you mean `{meant}`?"),
+        (None, None) => format!("there are `{}`, and `cron = \"…\"`", known.join("`, `")),
+    };
+    format!("unknown algorithm `{name}`; {remedy}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_other_libraries_are_answered_with_ours() {
+        for (name, meant) in [
+            ("gcra", "token_bucket"),
+            ("leaky-bucket", "token_bucket"),
+            ("TokenBucket", "token_bucket"),
+            ("sliding log", "sliding_window"),
+            ("moving-window", "sliding_window"),
+            ("sliding window", "sliding_window"),
+            ("SlidingWindow", "sliding_window"),
+            ("fixed-window", "fixed_window"),
+            ("FIXED_WINDOW", "fixed_window"),
+            ("sliding-window-counter", "sliding_counter"),
+            ("fixd_window", "fixed_window"),
+        ] {
+            let text = Algorithm::named(name).unwrap_err();
+            assert_eq!(text, format!("unknown algorithm `{name}`; did you mean `{meant}`?"));
+        }
+        let text = Algorithm::named("semaphore").unwrap_err();
+        assert!(text.contains("write `concurrency(limit = 10, lease = \"30s\")`"), "{text}");
+        for (name, algorithm) in ALGORITHMS {
+            assert_eq!(Algorithm::named(name).unwrap(), algorithm);
+        }
+    }
+}

@@ -8,7 +8,7 @@ impl Limiter {
     /// Returns the policy of that name, if this process knows one.
     ///
     /// Known are the policies of annotated functions, from their first call on, and those that were
-    /// [built](crate::PolicyBuilder::build) and are still in use. Of several with one name it is the one that was built
+    /// [built](crate::PolicyBuilder::build) and are still in use, also by a limit around a router. Of several with one name it is the one that was built
     /// last; all of them share their tallies anyway.
     ///
     /// # Examples

@@ -7,6 +7,8 @@ use std::num::NonZeroU64;
 
 use tallygate_rules::Rule;
 
+#[cfg(feature = "web")]
+use super::registry;
 use super::rule_group::RuleGroup;
 #[cfg(feature = "config")]
 use super::settings::PolicySettings;
@@ -80,12 +82,15 @@ impl Policy {
         Self { inner: Shared::counted(Inner { origin: Some(self.origin().clone()), ..inner }) }
     }
 
-    /// Returns the same policy, of which this is how its subjects are written.
+    /// Returns the same policy, of which this is how its subjects are written. It is known to this process like one that was
+    /// built, as it may be all that is left of that.
     #[cfg(feature = "web")]
     pub(crate) fn with_templates(&self, templates: Templates) -> Self {
         let Inner { name, rules, ban, groups, settings, replaced, .. } = &*self.inner;
         let inner = Inner::from_parts(name.clone(), rules.clone(), *ban, groups.clone(), *settings, replaced.clone());
-        Self { inner: Shared::counted(Inner { templates, ..inner }) }
+        let policy = Self { inner: Shared::counted(Inner { templates, ..inner }) };
+        registry::register(&policy);
+        policy
     }
 
     /// Returns the same policy with rules that differ only in their numbers.

@@ -114,7 +114,7 @@ async fn misspelt_names_and_mistaken_rules_change_nothing() {
         (&["sms.send", "1 per 1h", "--rule", "dayly"], "did you mean `daily`?"),
         (&["sms.send", "1 per 1h", "--rule", "7"], "position 7"),
         (&["sms.send", "1 per 1h", "--on", "network"], "network"),
-        (&["sms.send", "1 per 1h", "--for", "2hours"], "unknown unit"),
+        (&["sms.send", "1 per 1h", "--for", "2hours"], "did you mean `2h`?"),
         (&["sms.send", "1 per 1h", "--subject", "a b%"], ""),
     ] {
         let words = [&["override"], words, &["--yes"]].concat();

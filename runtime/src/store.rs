@@ -25,7 +25,7 @@ pub(crate) use self::memory::Memory;
 #[cfg(feature = "tls")]
 pub use self::redis::Tls;
 #[cfg(feature = "admin")]
-pub(crate) use self::redis::{Access, Known, Permission, Purpose, Sample, Scan, ServerFacts, Times};
+pub(crate) use self::redis::{Access, Known, Permission, Purpose, Sample, Scan, ScriptState, ServerFacts, Times};
 #[cfg(feature = "redis")]
 pub(crate) use self::redis::{
     Destination, MOST_POLICIES, Progress, Redis, Registered, StoredOverride, have_clocks_differed,

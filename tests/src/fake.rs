@@ -54,6 +54,12 @@ impl Fake {
         self.reply_with(&line(error));
     }
 
+    /// Greets, and admits every call that asks about one window: the answer is the entry of a log.
+    pub fn admit(&self) {
+        let entry = "\0".repeat(tallygate_lua::ENTRY_BYTES);
+        self.reply_with(&format!("${}\r\n{entry}\r\n", entry.len()));
+    }
+
     /// Greets, and answers everything else with these bytes.
     pub fn reply_with(&self, bytes: &str) {
         self.set(Answers { greeting: None, others: Some(bytes.to_owned()) });
@@ -62,6 +68,12 @@ impl Fake {
     /// Answers a greeting with this error.
     pub fn greet_with(&self, error: &str) {
         self.set(Answers { greeting: Some(error.to_owned()), others: None });
+    }
+
+    /// Returns host and port.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Returns the URL to connect to.

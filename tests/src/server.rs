@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use redis::{Connection, FromRedisValue, RedisResult};
+use redis::{Connection, FromRedisValue, RedisResult, Value};
 use rustix::process::{Signal, kill_process};
 use tallygate::{Error, Limiter, LimiterBuilder, OnOutage};
 use tempfile::TempDir;
@@ -46,6 +46,18 @@ impl Server {
         let (folder, launch) = (new_folder(), Launch::in_memory(&[]));
         let process = launch.start(port, folder.path()).expect("the port is still free");
         Self { process, port, launch, folder }
+    }
+
+    /// Starts a server whose scripts are disabled; `None` if this one is never without them, as before Valkey 9.1.
+    #[must_use]
+    pub fn start_without_scripts() -> Option<Self> {
+        let modules = Self::start().try_ask::<Value>("MODULE LIST").ok()?;
+        let has_module = format!("{modules:?}").contains("lua");
+        has_module.then(|| {
+            let server = Self::start_with(&["--enable-module-command", "yes"]);
+            server.ask::<()>("MODULE UNLOAD lua");
+            server
+        })
     }
 
     /// Starts a server with variables of the environment.

@@ -116,3 +116,14 @@ async fn every_primary_of_a_cluster_is_looked_at_also_while_one_is_away() {
     let away = servers.iter().find(|server| server["findings"][0]["topic"] == "connection").unwrap();
     assert_eq!(away["server"], format!("127.0.0.1:{port}"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_scripts_is_a_problem_on_valkey_9_1() {
+    let Some(server) = Server::start_without_scripts() else { return };
+    let (url, folder) = (server.url(), folder());
+    let console = Console { url: &url, folder: folder.path() };
+    let json = console.run("doctor --json").expect(1).json();
+    let (level, text) = &findings(&json, "script")[0];
+    assert_eq!((level.as_str(), text.starts_with("scripts are disabled on the server")), ("problem", true), "{json}");
+    assert!(text.contains("module `lua`"), "{json}");
+}

@@ -36,7 +36,7 @@ pub enum BackendErrorKind {
     /// The program is mistaken: the call lacks a value of its context or one of its subjects, its policy is refused, or it is
     /// made where it cannot be. Every such call fails until the code is changed.
     Misuse,
-    /// The backend answered with an error that this version does not know.
+    /// The backend answered with an error that this version does not know: it may be away, or the set-up mistaken.
     Unknown,
 }
 
@@ -77,6 +77,22 @@ impl BackendError {
     #[cfg(feature = "redis")]
     pub(crate) fn into_refusal(self) -> Self {
         Self { is_refusal: true, ..self }
+    }
+
+    /// The same error in answer to a question that every server of the right kind can answer: if nobody knows it, it is a
+    /// mistake.
+    #[cfg(feature = "redis")]
+    pub(crate) fn into_known(self) -> Self {
+        match self.kind() {
+            BackendErrorKind::Unknown => Self::with_source(BackendErrorKind::Wrong, self.to_string(), self),
+            _ => self,
+        }
+    }
+
+    /// The reason of something that failed for both: a mistake rather than anything else, and the later error otherwise.
+    #[cfg(feature = "redis")]
+    pub(crate) fn or_mistake(self, later: Self) -> Self {
+        if self.kind() == BackendErrorKind::Wrong { self } else { later }
     }
 
     /// Whether the call was certainly not executed.

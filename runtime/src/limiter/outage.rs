@@ -38,9 +38,11 @@ impl Outage {
     }
 
     /// Returns who decides a call of that policy that Redis did not decide for that reason; `None` if it is rejected.
-    pub(super) fn substitute(&self, policy: &Policy, reason: BackendErrorKind) -> Option<DecidedBy> {
+    pub(super) fn substitute(&self, policy: &Policy, reason: BackendErrorKind, redis: &Redis) -> Option<DecidedBy> {
         match (self.on_outage(policy), reason) {
-            (OnOutage::Local, BackendErrorKind::Away | BackendErrorKind::Unknown) => Some(DecidedBy::Standby),
+            (OnOutage::Local, BackendErrorKind::Away) => Some(DecidedBy::Standby),
+            // Where calls were decided, the set-up is right.
+            (OnOutage::Local, BackendErrorKind::Unknown) if redis.has_decided() => Some(DecidedBy::Standby),
             (OnOutage::Allow, BackendErrorKind::Away) => Some(DecidedBy::Nobody),
             // No mistake ever admits a call.
             _ => None,
@@ -49,7 +51,7 @@ impl Outage {
 
     /// The same where Redis is known to be away.
     pub(super) fn known_substitute(&self, policy: &Policy, redis: &Redis) -> Option<DecidedBy> {
-        self.substitute(policy, redis.known_outage()?)
+        self.substitute(policy, redis.known_outage()?, redis)
     }
 
     /// Whether this process decides such calls while Redis is away.

@@ -12,11 +12,13 @@ mod combine;
 mod connect;
 mod fault;
 mod findings;
+mod greeting;
 #[cfg(feature = "admin")]
 mod inspection;
 mod keeper;
 mod leases;
 mod link;
+mod member;
 mod naming;
 mod node;
 mod pack;
@@ -40,6 +42,7 @@ mod slots;
 mod stored_denials;
 mod stored_overrides;
 mod stored_policies;
+mod survey;
 #[cfg(feature = "tls")]
 mod tls;
 mod topology;
@@ -52,21 +55,23 @@ mod work;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ::redis::{Cmd, FromRedisValue};
 
 pub(crate) use self::address::Destination;
 use self::cluster::Cluster;
+use self::greeting::Mode;
 #[cfg(feature = "admin")]
-pub(crate) use self::inspection::{Access, Known, Permission, Purpose, Sample, ServerFacts, Times};
+pub(crate) use self::inspection::{Access, Known, Permission, Purpose, Sample, ScriptState, ServerFacts, Times};
 use self::node::Node;
 use self::place::Place;
 pub(crate) use self::real_time::have_clocks_differed;
 #[cfg(feature = "admin")]
 pub(crate) use self::scan::Scan;
 use self::sentinel::Sentinels;
-use self::server::{Gathering, Server, Setup};
+use self::server::{Server, Setup};
 pub(crate) use self::stored_overrides::StoredOverride;
 pub(crate) use self::stored_policies::{MOST_POLICIES, Progress, Registered};
 #[cfg(feature = "tls")]
@@ -87,6 +92,8 @@ pub(crate) struct Redis {
     deployment: Deployment,
     deadline: Duration,
     clock: Clock,
+    /// Whether a call was decided.
+    has_decided: AtomicBool,
 }
 
 /// How many servers there are.
@@ -101,15 +108,15 @@ impl Redis {
         let setup = Setup { prefix: prefix.to_owned(), deadline, clock: clock.clone() };
         let deployment = match destination {
             Destination::Server(address) => {
-                Deployment::Server(Node::new(Server::new(Place::At(address.into()), Gathering::Together, &setup)))
+                Deployment::Server(Node::new(Server::new(Place::At(address.into()), Mode::Standalone, &setup)))
             }
             Destination::Primary { name, sentinels, address } => {
                 let place = Place::Named(Arc::new(Sentinels::new(sentinels, address, name)));
-                Deployment::Server(Node::new(Server::new(place, Gathering::Together, &setup)))
+                Deployment::Server(Node::new(Server::new(place, Mode::Standalone, &setup)))
             }
             Destination::Cluster { seeds, address } => Deployment::Cluster(Cluster::new(seeds, address, setup)),
         };
-        Self { deployment, deadline, clock }
+        Self { deployment, deadline, clock, has_decided: AtomicBool::new(false) }
     }
 
     /// Connects, so that a wrong set-up is found at start-up.
@@ -177,11 +184,21 @@ impl Redis {
         let now = Instant::now();
         let deadline = self.deadline_of(request.policy);
         let until = now + deadline;
-        match &self.deployment {
+        let decided = match &self.deployment {
             Deployment::Server(node) => node.decide(request, now, until).await,
             // Boxed, so that a call of one server does not carry its state.
             Deployment::Cluster(cluster) => Box::pin(cluster.decide(request, until, deadline)).await,
+        };
+        // Written once only: all threads read it.
+        if decided.is_ok() && !self.has_decided() {
+            self.has_decided.store(true, Ordering::Relaxed);
         }
+        decided
+    }
+
+    /// Whether a call was decided. Until then, nothing shows that the set-up is right.
+    pub(crate) fn has_decided(&self) -> bool {
+        self.has_decided.load(Ordering::Relaxed)
     }
 
     /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether

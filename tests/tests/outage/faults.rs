@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
+mod codes;
 mod real;
 
 use std::time::Duration;
@@ -12,8 +13,10 @@ use tallygate::{
     BackendError, BackendErrorKind, DecidedBy, Decision, Limiter, OnOutage, Policy, PolicyBuilder, Rejection,
     RejectionKind, Rule, Subject,
 };
+use tallygate_tests::cluster::Cluster;
 use tallygate_tests::fake::Fake;
-use tallygate_tests::server::patient;
+use tallygate_tests::sentinels::Sentinels;
+use tallygate_tests::server::{free_port, patient};
 use tokio::time::{sleep, timeout};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -36,7 +39,7 @@ async fn assert_fault(limiter: &Limiter, kind: BackendErrorKind, words: &str) {
     assert_eq!((error.kind(), error.to_string().contains(words)), (kind, true), "{error}");
     let expected = match kind {
         Away => [Some(DecidedBy::Standby), Some(DecidedBy::Nobody)],
-        Unknown => [Some(DecidedBy::Standby), None],
+        // No call was decided yet.
         _ => [None, None],
     };
     for (on_outage, expected) in [OnOutage::Local, OnOutage::Allow].into_iter().zip(expected) {
@@ -130,7 +133,7 @@ async fn a_greeting_that_is_refused_is_understood() {
         ("DENIED Redis is running in protected mode", Wrong, "protected mode"),
         ("LOADING Redis is loading the dataset in memory", Away, "LOADING"),
         ("ERR unknown command 'HELLO', with args beginning with: '3' ", Wrong, "has to be Redis 6.2 or later"),
-        ("QUOTA exceeded", Unknown, "QUOTA exceeded"),
+        ("QUOTA exceeded", Wrong, "QUOTA exceeded"),
     ] {
         let fake = Fake::start().await;
         fake.greet_with(line);
@@ -138,6 +141,62 @@ async fn a_greeting_that_is_refused_is_understood() {
         assert_fault(&limiter, kind, words).await;
         // Known by now, so not asked for again.
         assert_fault(&limiter, kind, "redis at 127.0.0.1:").await;
+    }
+}
+
+#[tokio::test]
+async fn an_error_that_nobody_knows_is_an_outage_once_a_call_was_decided() {
+    let fake = Fake::start().await;
+    let limiter = patient().connect_lazy(&fake.url()).unwrap();
+    let local = policy().on_outage(OnOutage::Local).build().unwrap();
+    let decided_by = async |policy: &Policy| {
+        let decided = limiter.check(policy, &Subject::of("s")).await;
+        decided.map(|decision| decision.decided_by()).map_err(|error| error.kind())
+    };
+    fake.answer_with("QUOTA exceeded");
+    assert_eq!(decided_by(&local).await, Err(Unknown));
+    fake.admit();
+    assert_eq!(decided_by(&local).await, Ok(DecidedBy::Backend));
+    fake.answer_with("QUOTA exceeded");
+    assert_eq!(decided_by(&local).await, Ok(DecidedBy::Standby));
+    let allow = policy().on_outage(OnOutage::Allow).build().unwrap();
+    assert_eq!(decided_by(&allow).await, Err(Unknown));
+    fake.answer_with("WRONGTYPE Operation against a key");
+    assert_eq!(decided_by(&local).await, Err(Wrong), "no mistake that is known admits a call");
+}
+
+#[tokio::test]
+async fn whoever_does_not_answer_what_nodes_and_sentinels_are_asked_is_a_mistake_but_for_a_state() {
+    for (line, kind) in [
+        ("QUOTA exceeded", Wrong),
+        ("ERR upstream failure", Wrong),
+        ("ERR This instance has cluster support disabled", Wrong),
+        ("ERR unknown command 'SENTINEL', with args beginning with: 'GET-MASTER-ADDR-BY-NAME' ", Wrong),
+        ("NOPERM User a has no permissions to run the 'cluster|slots' command", Wrong),
+        ("LOADING Redis is loading the dataset in memory", Away),
+        ("BUSY Redis is busy running a script", Away),
+    ] {
+        let fake = Fake::start().await;
+        fake.answer_with(line);
+        for url in [format!("redis+cluster://{}/", fake.address()), format!("redis+sentinel://{}/p", fake.address())] {
+            assert_fault(&patient().connect_lazy(&url).unwrap(), kind, line.split(',').next().unwrap()).await;
+        }
+    }
+    let fake = Fake::start().await;
+    fake.reply_with("+OK\r\n");
+    let url = format!("redis+cluster://{}/", fake.address());
+    assert_fault(&patient().connect_lazy(&url).unwrap(), Wrong, "to `CLUSTER SLOTS` is none").await;
+}
+
+#[tokio::test]
+async fn a_mistake_at_one_node_is_the_reason_whichever_others_are_away() {
+    let fake = Fake::start().await;
+    fake.answer_with("QUOTA exceeded");
+    for hosts in [[fake.address().port(), free_port()], [free_port(), fake.address().port()]] {
+        let url = Cluster::url_of(hosts);
+        assert_fault(&patient().connect_lazy(&url).unwrap(), Wrong, "QUOTA exceeded").await;
+        let url = Sentinels::url_of(hosts);
+        assert_fault(&patient().connect_lazy(&url).unwrap(), Wrong, "QUOTA exceeded").await;
     }
 }
 

@@ -1,4 +1,5 @@
 //! Several servers: clusters, and primaries that sentinels name.
 
 mod cluster;
+mod modes;
 mod sentinel;

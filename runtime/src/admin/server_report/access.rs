@@ -1,7 +1,7 @@
 //! What the user of a limiter may do, and what it finds there.
 
 use crate::admin::finding::{Finding, Level};
-use crate::store::{Access, Known, Permission, Purpose, Sample};
+use crate::store::{Access, Known, Permission, Purpose, Sample, ScriptState};
 
 const PERMISSIONS: &str = "permissions";
 const KEYS: &str = "keys";
@@ -16,7 +16,7 @@ pub(super) enum Leases {
 /// Judges the permissions, the script and the keys.
 pub(super) fn judge(known: &Known, leases: Leases) -> Vec<Finding> {
     let mut findings = permissions(&known.permissions, leases);
-    findings.extend(known.has_script.map(script));
+    findings.extend(known.script.map(script));
     findings.push(keys(known.sample.as_ref()));
     findings
 }
@@ -76,9 +76,16 @@ fn remedy(commands: &[&str]) -> String {
     format!("give the user `{}` on the keys with the prefix, as the guide lists under production", words.join(" "))
 }
 
-fn script(is_known: bool) -> Finding {
-    let text = if is_known { "the server has it" } else { "the server does not have it; the next call sends it" };
-    Finding::ok("script", text)
+fn script(state: ScriptState) -> Finding {
+    const TOPIC: &str = "script";
+    match state {
+        ScriptState::Known => Finding::ok(TOPIC, "the server has it"),
+        ScriptState::Unseen => Finding::ok(TOPIC, "the server does not have it; the next call sends it"),
+        ScriptState::Disabled => {
+            Finding::problem(TOPIC, "scripts are disabled on the server, so calls are not decided")
+                .with_remedy("restart the server with its module `lua`")
+        }
+    }
 }
 
 fn keys(sample: Option<&Sample>) -> Finding {

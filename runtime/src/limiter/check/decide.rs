@@ -107,7 +107,7 @@ impl Check<'_> {
             Store::Memory(memory) => self.decide_in_memory(memory, &self.effective()?),
             #[cfg(feature = "redis")]
             Store::Redis(redis) => match self.decide_in_redis(redis).await {
-                Err(reason) => self.decide_without_redis(reason),
+                Err(reason) => self.decide_without_redis(reason, redis),
                 decided => {
                     self.register();
                     decided

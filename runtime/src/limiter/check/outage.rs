@@ -6,14 +6,14 @@ use super::effective::{Effective, closed};
 use crate::decision::{DecidedBy, Decision, Report};
 use crate::error::BackendError;
 use crate::observe::log;
-use crate::store::{Answer, CallOptions, Outcome, PlainCall, Request};
+use crate::store::{Answer, CallOptions, Outcome, PlainCall, Redis, Request};
 
 impl Check<'_> {
     /// Decides a call that Redis did not decide, if its policy says so.
     #[cold]
-    pub(super) fn decide_without_redis(&self, reason: BackendError) -> Decided {
+    pub(super) fn decide_without_redis(&self, reason: BackendError, redis: &Redis) -> Decided {
         let effective = self.effective()?;
-        match self.limiter().core.outage.substitute(&effective.policy, reason.kind()) {
+        match self.limiter().core.outage.substitute(&effective.policy, reason.kind(), redis) {
             Some(substitute) => {
                 log::decided_without_redis(self.policy().name(), substitute.as_str(), &reason);
                 self.decide_by(substitute, &effective)

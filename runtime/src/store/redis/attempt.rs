@@ -3,11 +3,13 @@
 use std::time::{Duration, Instant};
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{AsyncConnectionConfig, Cmd, RedisError, Value};
+use ::redis::{AsyncConnectionConfig, Cmd, Value, cmd};
+use futures_util::future::join;
 use tokio::task::JoinSet;
 
 use super::address::Address;
 use super::fault::{self, Fault};
+use super::greeting::{Greeting, Mode};
 use super::link::{Link, Pushes};
 use super::place::Place;
 use super::real_time;
@@ -20,6 +22,8 @@ pub(super) const LONGEST_ATTEMPT: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(super) struct Target {
     pub(super) place: Place,
+    /// What kind of server is to be there.
+    pub(super) mode: Mode,
     /// A question that a server answers with an error if another one has become the primary. It changes nothing.
     pub(super) probe: Cmd,
 }
@@ -58,23 +62,31 @@ impl Target {
             .set_response_timeout(None)
             .set_push_sender(pushes.sender());
         let connected = async {
-            let mut connection = address.client().get_multiplexed_async_connection_with_config(&config).await?;
-            self.prove(&mut connection).await?;
+            let greeted = address.client().get_multiplexed_async_connection_with_config(&config).await;
+            let mut connection = greeted.map_err(|error| fault::attempt_error(&address, &error))?;
+            self.prove(&address, &mut connection).await?;
             Ok(connection)
         };
         match real_time::wait_until(Instant::now() + LONGEST_ATTEMPT, connected).await {
             Some(Ok(connection)) => Ok(Link::new(connection, pushes, on_hang_up)),
-            Some(Err(error)) => Err(fault::attempt_error(&address, &error)),
+            Some(Err(error)) => Err(error),
             None => Err(fault::slow_attempt(&address, LONGEST_ATTEMPT)),
         }
     }
 
-    /// Finds out whether the server answers, and is the primary: no call has to wait to learn that.
-    async fn prove(&self, connection: &mut MultiplexedConnection) -> Result<(), RedisError> {
-        match self.probe.query_async::<Value>(connection).await {
-            Err(error) if Fault::of(&error).spoils_connection() => Err(error),
+    /// Finds out whether the server answers, is of the kind that the address is for, and is the primary: no call has to wait
+    /// to learn that.
+    async fn prove(&self, address: &Address, connection: &mut MultiplexedConnection) -> Result<(), BackendError> {
+        // The client library has sent a greeting, and keeps the answer to itself.
+        let (hello, mut another) = (cmd("HELLO"), connection.clone());
+        let (greeting, probed) =
+            join(hello.query_async(connection), self.probe.query_async::<Value>(&mut another)).await;
+        let greeting = Greeting::read(greeting);
+        greeting.check_mode(self.mode, address)?;
+        match probed {
+            Err(error) if Fault::of(&error).spoils_connection() => Err(fault::attempt_error(address, &error)),
             // The server answers. What else it refuses, it may not refuse the next call.
-            _ => Ok(()),
+            _ => greeting.check_role(self.mode, address),
         }
     }
 }

@@ -9,13 +9,13 @@ use futures_util::future::join_all;
 
 use super::address::{Address, Host};
 use super::attempt::LONGEST_ATTEMPT;
+#[cfg(feature = "admin")]
+use super::member::Member;
 use super::redirect::is_try_again;
 use super::reserved_keys;
 use super::route::{Manner, Route};
 use super::server::Setup;
 use super::slots::Slot;
-#[cfg(feature = "admin")]
-use super::topology::Member;
 use super::topology::Topology;
 use crate::decision::AdmittedAt;
 use crate::error::BackendError;

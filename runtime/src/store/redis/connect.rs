@@ -6,8 +6,8 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use ::redis::RedisError;
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{Cmd, RedisError};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::{coop, yield_now};
 
@@ -16,7 +16,6 @@ use super::breaker::Standing;
 use super::fault::{self, Fault};
 use super::keeper::{Keeper, Loss};
 use super::link::Link;
-use super::place::Place;
 use super::real_time;
 use crate::error::{BackendError, BackendErrorKind};
 
@@ -31,8 +30,8 @@ pub(super) struct Connector {
 
 impl Connector {
     /// Connects to nothing yet. Callers wait for an answer as long as the deadline.
-    pub(super) fn new(place: Place, probe: Cmd, deadline: Duration) -> Self {
-        Self { keeper: Keeper::new(Target { place, probe }), deadline }
+    pub(super) fn new(target: Target, deadline: Duration) -> Self {
+        Self { keeper: Keeper::new(target), deadline }
     }
 
     /// Connects, if there is no connection, and waits for it as long as an attempt may take.

@@ -1,12 +1,17 @@
-//! What the errors of servers mean: the only place that knows them by code and text.
+//! What the errors of servers mean.
 
+#[cfg(test)]
+mod answers;
 mod explain;
 mod said;
+mod table;
 #[cfg(test)]
 mod tests;
 
 use ::redis::{ErrorKind, RedisError};
 
+#[cfg(feature = "admin")]
+pub(super) use self::explain::is_without_scripts;
 pub(super) use self::explain::{answer_error, attempt_error, slow_attempt};
 use self::said::Said;
 use crate::error::BackendErrorKind;
@@ -31,56 +36,6 @@ pub(super) enum Fault {
     /// None of those that are known.
     Unknown,
 }
-
-/// Codes of errors, and what to do about them.
-const CODES: [(&str, Fault, &str); 22] = [
-    ("MOVED", Fault::Redirect, CLUSTER),
-    ("ASK", Fault::Redirect, CLUSTER),
-    ("TRYAGAIN", Fault::TryAgain, CLUSTER),
-    ("CROSSSLOT", Fault::Wrong, CLUSTER),
-    ("CLUSTERDOWN", Fault::Away, ""),
-    ("LOADING", Fault::Away, ""),
-    ("BUSY", Fault::Away, ""),
-    ("OOM", Fault::Away, "; the server is full: raise its `maxmemory`"),
-    ("MISCONF", Fault::Away, ""),
-    ("NOREPLICAS", Fault::Away, ""),
-    ("READONLY", Fault::Demoted, "; the server is a replica: the url has to lead to the primary"),
-    ("MASTERDOWN", Fault::Demoted, "; the server is a replica: the url has to lead to the primary"),
-    ("UNBLOCKED", Fault::Demoted, ""),
-    ("NOAUTH", Fault::Wrong, "; put user and password into the url"),
-    ("WRONGPASS", Fault::Wrong, "; check user and password in the url"),
-    ("NOPERM", Fault::Wrong, PERMISSIONS),
-    ("NOPROTO", Fault::Wrong, VERSION),
-    ("DENIED", Fault::Wrong, ""),
-    ("WRONGTYPE", Fault::Wrong, "; a key with the prefix of the limiter is no tally"),
-    ("NOSCRIPT", Fault::Wrong, ""),
-    ("EXECABORT", Fault::Wrong, ""),
-    ("TALLYGATE", Fault::Wrong, ""),
-];
-
-/// Words of errors that have no code of their own.
-const WORDS: [(&str, Fault, &str); 16] = [
-    ("max number of clients", Fault::Away, "; raise `maxclients` of the server"),
-    ("ACL failure in script", Fault::Wrong, PERMISSIONS),
-    ("The user executing the script can't", Fault::Wrong, PERMISSIONS),
-    ("has no permissions", Fault::Wrong, PERMISSIONS),
-    ("No permissions", Fault::Wrong, PERMISSIONS),
-    ("unknown command", Fault::Wrong, VERSION),
-    ("Unknown command called from", Fault::Wrong, VERSION),
-    ("Unknown Redis command called from", Fault::Wrong, VERSION),
-    ("wrong number of arguments", Fault::Wrong, VERSION),
-    ("Wrong number of args", Fault::Wrong, VERSION),
-    ("Error compiling script", Fault::Wrong, ""),
-    ("Error running script", Fault::Wrong, ""),
-    ("user_script:", Fault::Wrong, ""),
-    ("DB index is out of range", Fault::Wrong, "; check the database in the url"),
-    ("SELECT is not allowed in cluster mode", Fault::Wrong, CLUSTER),
-    ("Protocol error", Fault::Wrong, ""),
-];
-
-const CLUSTER: &str = "; the server is a node of a cluster: begin the url with `redis+cluster://`";
-const PERMISSIONS: &str = "; give the user the permissions that the guide lists under production";
-const VERSION: &str = "; the server has to be Redis 6.2 or later, or Valkey, without renamed commands";
 
 impl Fault {
     pub(super) fn of(error: &RedisError) -> Self {
@@ -121,14 +76,5 @@ impl Fault {
     /// Whether another connection may be better than this one.
     pub(super) fn spoils_connection(self) -> bool {
         matches!(self, Self::Demoted | Self::Broken | Self::Garbled)
-    }
-}
-
-impl Said<'_> {
-    /// What the server means, and what to do about it.
-    fn meaning(&self) -> (Fault, &'static str) {
-        let by_code = || CODES.iter().find(|(code, ..)| *code == self.code());
-        let by_words = || WORDS.iter().find(|(words, ..)| self.text().contains(words));
-        by_code().or_else(by_words).map_or((Fault::Unknown, ""), |&(_, fault, advice)| (fault, advice))
     }
 }

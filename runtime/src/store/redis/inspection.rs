@@ -13,6 +13,7 @@ use tallygate_lua as lua;
 
 pub(crate) use self::permissions::{Access, Permission, Purpose};
 pub(crate) use self::sample::Sample;
+use super::fault::is_without_scripts;
 use super::server::Server;
 use super::visit::{Visit, only};
 use super::{Deployment, Redis};
@@ -39,11 +40,21 @@ pub(crate) struct Known {
     /// The snapshots that are configured; `None` where the user may not ask for that.
     pub(crate) save: Option<String>,
     pub(crate) times: Times,
-    /// Whether the server has seen the script; `None` where it cannot be told.
-    pub(crate) has_script: Option<bool>,
+    /// What the server makes of the script; `None` where it cannot be told.
+    pub(crate) script: Option<ScriptState>,
     pub(crate) permissions: Vec<Permission>,
     /// Some of the keys with the prefix; `None` where the user may not look for them.
     pub(crate) sample: Option<Sample>,
+}
+
+/// What a server makes of the script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ScriptState {
+    Known,
+    /// The next call sends it.
+    Unseen,
+    /// The server has no scripts.
+    Disabled,
 }
 
 /// What the clock of a server showed, and how long its answers took.
@@ -82,7 +93,7 @@ impl Server {
             info: self.try_one(&cmd("INFO"), deadline).await?.ok().as_ref().map(fields),
             save: self.save(deadline).await?,
             times: self.times(deadline).await?,
-            has_script: self.has_script(deadline).await?,
+            script: self.script_state(deadline).await?,
             permissions: permissions::of(self, deadline).await?,
             sample: sample::of(self, deadline).await?,
         })
@@ -130,14 +141,25 @@ impl Server {
     }
 
     /// Finds out whether the server has seen the script, which refuses what speaks no version of its protocol.
-    async fn has_script(&self, deadline: Duration) -> Result<Option<bool>, BackendError> {
+    async fn script_state(&self, deadline: Duration) -> Result<Option<ScriptState>, BackendError> {
         let mut command = cmd("EVALSHA");
         command.arg(self.scripts.decide.sha1()).arg(0).arg("none");
         Ok(match self.try_one(&command, deadline).await? {
-            Err(error) if error.kind() == ::redis::ServerErrorKind::NoScript.into() => Some(false),
-            Err(error) if error.to_string().contains(&format!("protocol {}", lua::PROTOCOL)) => Some(true),
+            Err(error) if error.kind() == ::redis::ServerErrorKind::NoScript.into() => {
+                Some(if self.is_without_scripts(deadline).await? { ScriptState::Disabled } else { ScriptState::Unseen })
+            }
+            Err(error) if error.to_string().contains(&format!("protocol {}", lua::PROTOCOL)) => {
+                Some(ScriptState::Known)
+            }
             _ => None,
         })
+    }
+
+    /// Finds out whether the server has no scripts, by one that none could compile.
+    async fn is_without_scripts(&self, deadline: Duration) -> Result<bool, BackendError> {
+        let mut command = cmd("EVAL");
+        command.arg("=").arg(0);
+        Ok(self.try_one(&command, deadline).await?.is_err_and(|error| is_without_scripts(&error)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which primary follows from what the sentinels say.
 
 use super::address::Host;
-use crate::error::BackendError;
+use crate::error::{BackendError, BackendErrorKind};
 
 /// What the sentinels have said, and which primary follows from that.
 ///
@@ -18,8 +18,8 @@ enum Opinion {
     /// Nothing yet.
     None,
     Names(Host),
-    /// It does not answer, or knows of no primary.
-    Failed,
+    /// It does not answer, or knows of no primary, for this reason.
+    Failed(BackendError),
 }
 
 /// What is to be done after an answer.
@@ -44,7 +44,7 @@ impl Naming {
         let before = opinion.clone();
         *opinion = match &answer {
             Ok(host) => Opinion::Names(host.clone()),
-            Err(_) => Opinion::Failed,
+            Err(error) => Opinion::Failed(error.clone()),
         };
         match answer {
             Ok(host) if self.primary.as_ref() == Some(&host) => Verdict::Same,
@@ -52,11 +52,16 @@ impl Naming {
                 self.primary = Some(host.clone());
                 Verdict::Follow(host)
             }
-            Err(error) if self.primary.is_none() && self.sentinels.iter().all(Opinion::is_failed) => {
-                Verdict::Unknown(error)
-            }
+            Err(error) if self.primary.is_none() => self.failure(error).map_or(Verdict::Same, Verdict::Unknown),
             _ => Verdict::Same,
         }
+    }
+
+    /// Why no sentinel names a primary, once all have failed: for a mistake at one of them, or for the latest error.
+    fn failure(&self, latest: BackendError) -> Option<BackendError> {
+        let failures: Option<Vec<_>> = self.sentinels.iter().map(Opinion::failure).collect();
+        let mistake = failures?.into_iter().find(|failure| failure.kind() == BackendErrorKind::Wrong).cloned();
+        Some(mistake.unwrap_or(latest))
     }
 
     fn is_to_be_followed(&self, before: &Opinion, host: &Host) -> bool {
@@ -68,8 +73,11 @@ impl Naming {
 }
 
 impl Opinion {
-    fn is_failed(&self) -> bool {
-        matches!(self, Self::Failed)
+    fn failure(&self) -> Option<&BackendError> {
+        match self {
+            Self::Failed(error) => Some(error),
+            Self::None | Self::Names(_) => None,
+        }
     }
 }
 
@@ -131,5 +139,16 @@ mod tests {
         assert_eq!(naming.hear(1, Err(gone())), Verdict::Unknown(gone()));
         assert_eq!(naming.hear(1, Ok(host(1))), Verdict::Follow(host(1)));
         assert_eq!(naming.hear(1, Err(gone())), Verdict::Same);
+    }
+
+    #[test]
+    fn a_mistake_at_one_sentinel_is_the_reason_whichever_fails_last() {
+        let away = || BackendError::away("redis: no answer");
+        for failures in [[gone(), away()], [away(), gone()]] {
+            let mut naming = Naming::new(2);
+            let verdicts: Vec<_> =
+                failures.into_iter().enumerate().map(|(sentinel, error)| naming.hear(sentinel, Err(error))).collect();
+            assert_eq!(verdicts, [Verdict::Same, Verdict::Unknown(gone())]);
+        }
     }
 }

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 use super::connect::late;
+use super::member::Member;
 use super::node::Node;
 use super::redirect::Redirect;
 use super::slots::Slot;
-use super::topology::{Member, Reason, Topology};
+use super::topology::{Reason, Topology};
 use super::visit::Visit;
 use crate::error::{BackendError, BackendErrorKind};
 
@@ -110,9 +111,10 @@ impl<'a> Route<'a> {
         self.pause().await
     }
 
-    /// Asks the other nodes who serves the slots of one that does not.
+    /// Asks the other nodes who serves the slots of one that does not, or that is no node of the cluster any more.
     fn suspect(&self, error: &BackendError) {
-        if error.kind() == BackendErrorKind::Away {
+        let is_away = self.step.node().server().known_outage().is_some();
+        if is_away || error.kind() == BackendErrorKind::Away {
             self.topology.refresh(Reason::Away(&self.step.member.host));
         }
     }

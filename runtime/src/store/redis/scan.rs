@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ::redis::{Cmd, FromRedisValue, cmd};
 
-use super::topology::Member;
+use super::member::Member;
 use super::visit::Visit;
 use super::{Deployment, Redis, until};
 use crate::error::BackendError;

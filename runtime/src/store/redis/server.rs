@@ -8,8 +8,10 @@ use ::redis::aio::MultiplexedConnection;
 use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult};
 use tallygate_lua as lua;
 
+use super::attempt::Target;
 use super::connect::Connector;
 use super::fault::answer_error;
+use super::greeting::Mode;
 use super::pack;
 use super::place::Place;
 use super::question::{Form, Question, unknown_shape};
@@ -24,15 +26,6 @@ use crate::error::{BackendError, BackendErrorKind};
 use crate::store::request::Request;
 use crate::store::tally_id::TallyId;
 use crate::store::tally_key::TallyKey;
-
-/// What a server may be asked in one call of the script.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gathering {
-    /// All requests.
-    Together,
-    /// Only those on one slot, as in a cluster.
-    BySlot,
-}
 
 /// What all servers of a limiter have in common.
 #[derive(Clone, Debug)]
@@ -53,22 +46,24 @@ pub(super) struct Server {
     pub(super) scripts: Scripts,
     /// What all keys begin with.
     pub(super) prefix: String,
-    gathering: Gathering,
+    /// Nodes of a cluster are only asked about one slot in one call of the script.
+    mode: Mode,
     clock: Clock,
     /// How many microseconds the server's clock was ahead of this process's at the last answer.
     ahead_us: AtomicI64,
 }
 
 impl Server {
-    pub(super) fn new(place: Place, gathering: Gathering, setup: &Setup) -> Self {
+    pub(super) fn new(place: Place, mode: Mode, setup: &Setup) -> Self {
         let Setup { prefix, deadline, clock } = setup.clone();
         let probe = probe(&prefix);
+        let target = Target { place, mode, probe: probe.clone() };
         Self {
-            connector: Connector::new(place, probe.clone(), deadline),
+            connector: Connector::new(target, deadline),
             probe,
             scripts: Scripts::new(&clock),
             prefix,
-            gathering,
+            mode,
             ahead_us: AtomicI64::new(0),
             clock,
         }
@@ -97,10 +92,10 @@ impl Server {
 
     /// Sends several requests in one round trip. Each is decided on its own, and has an answer of its own.
     pub(super) async fn ask_each(&self, requests: &[Request<'_>], until: Instant) -> Vec<Result<Reply, BackendError>> {
-        match self.gathering {
+        match self.mode {
             // Boxed, as it carries more.
-            Gathering::BySlot => Box::pin(self.ask_by_slot(requests, until)).await,
-            Gathering::Together => match self.ask(requests, until).await {
+            Mode::Cluster => Box::pin(self.ask_by_slot(requests, until)).await,
+            Mode::Standalone | Mode::Sentinel => match self.ask(requests, until).await {
                 Ok(replies) => replies.into_iter().map(Ok).collect(),
                 Err(error) => vec![Err(error); requests.len()],
             },

@@ -8,35 +8,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-use ::redis::{Value, cmd};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use super::address::{Address, Host};
 use super::batcher::in_runtime;
 use super::connect::late;
+use super::greeting::Mode;
+use super::member::Member;
 use super::node::Node;
 use super::place::Place;
 use super::real_time;
-use super::server::{Gathering, Server, Setup};
+use super::server::{Server, Setup};
 use super::slots::{Slot, SlotMap, SlotRange};
-use super::visit::Visit;
+use super::survey::first_answer;
 use crate::error::BackendError;
-
-/// How long a node may take to say what it knows until the next one is asked too.
-const HEDGE: Duration = Duration::from_millis(30);
-
-/// The longest that a node may take.
-const PATIENCE: Duration = Duration::from_secs(1);
-
-/// A node of a cluster, and where it is.
-pub(super) struct Member {
-    pub(super) host: Host,
-    pub(super) node: Node,
-    /// Whether slots were on their way to it since the nodes were asked last. It need not serve any yet.
-    is_importer: AtomicBool,
-}
 
 /// Why the nodes are asked what they know.
 #[derive(Clone, Copy)]
@@ -119,7 +104,7 @@ impl Topology {
             return Ok(Arc::clone(member));
         }
         let address = self.address.at(host).map_err(|error| BackendError::new(error.to_string()))?;
-        let server = Server::new(Place::At(address.into()), Gathering::BySlot, &self.setup);
+        let server = Server::new(Place::At(address.into()), Mode::Cluster, &self.setup);
         let is_importer = AtomicBool::new(false);
         let member = || Arc::new(Member { host: host.clone(), node: Node::new(server), is_importer });
         Ok(Arc::clone(self.write().members.entry(host.clone()).or_insert_with(member)))
@@ -233,35 +218,10 @@ impl Refresh {
     }
 }
 
-/// Asks one node after the other, without waiting long for any, and returns the first answer that can be used.
-async fn first_answer(candidates: Vec<Arc<Member>>) -> Result<Vec<SlotRange>, BackendError> {
-    let mut candidates = candidates.into_iter();
-    let mut asked = JoinSet::new();
-    let mut error = BackendError::away("redis: no node of the cluster answers");
-    loop {
-        let hedge = candidates.next().map(|member| asked.spawn(ask(member))).map(|_| HEDGE);
-        match timeout(hedge.unwrap_or(PATIENCE), asked.join_next()).await {
-            Ok(None) => return Err(error),
-            Ok(Some(Ok(Ok(ranges)))) => return Ok(ranges),
-            Ok(Some(Ok(Err(mistake)))) => error = mistake,
-            Ok(Some(Err(_))) | Err(_) => {}
-        }
-    }
-}
-
-/// Asks a node which slots the nodes serve.
-async fn ask(member: Arc<Member>) -> Result<Vec<SlotRange>, BackendError> {
-    let mut command = cmd("CLUSTER");
-    command.arg("SLOTS");
-    let until = Instant::now() + PATIENCE;
-    let answer: Value = member.node.server().query(&command, until, Visit::Owner).await?;
-    let ranges = SlotRange::read_all(&answer, &member.host).filter(|ranges| !ranges.is_empty());
-    let Host { name, port } = &member.host;
-    ranges.ok_or_else(|| BackendError::away(format!("redis: the node {name}:{port} knows of no slot")))
-}
-
 #[cfg(test)]
 mod tests {
+    use ::redis::Value;
+
     use super::super::address::Destination;
     use super::*;
     use crate::clock::Clock;
@@ -275,7 +235,7 @@ mod tests {
         let Ok(Destination::Cluster { seeds, address }) = Destination::parse("redis+cluster://127.0.0.1:1/") else {
             panic!("it is the address of a cluster");
         };
-        let setup = Setup { prefix: "p".to_owned(), deadline: PATIENCE, clock: Clock::tokio() };
+        let setup = Setup { prefix: "p".to_owned(), deadline: Duration::from_secs(1), clock: Clock::tokio() };
         let node = Value::Array(vec![Value::BulkString(b"127.0.0.1".to_vec()), Value::Int(1)]);
         let all = Value::Array(vec![Value::Array(vec![Value::Int(0), Value::Int(16_383), node])]);
         let ranges = SlotRange::read_all(&all, &host(1)).unwrap();

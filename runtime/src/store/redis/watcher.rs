@@ -1,18 +1,21 @@
 //! A task that asks one sentinel: at once, then whenever it reports a failover, and once a second besides.
 
 use std::future::Future;
+use std::iter;
 use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisResult};
+use ::redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisResult, cmd};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{sleep, timeout};
 
 use super::address::{Address, Host};
 use super::fault::{Fault, attempt_error};
 use super::findings::Findings;
+use super::greeting::{Greeting, Mode};
 use super::real_time;
+use super::visit::{Visit, only};
 use crate::error::BackendError;
 
 /// The longest that a sentinel may take to answer.
@@ -56,6 +59,8 @@ impl Watcher {
             .set_response_timeout(None)
             .set_push_sender(sender);
         let mut connection = self.in_time(self.connect(&config)).await?;
+        let greeting = self.in_time(Visit::Owner.send(&mut connection, iter::once(cmd("HELLO")))).await?;
+        Greeting::read(only(greeting)).check_mode(Mode::Sentinel, &self.address)?;
         self.in_time(connection.subscribe(&EVENTS)).await?;
         while self.report(Ok(self.ask(&mut connection).await?)) {
             let next = reported(&mut reports);
@@ -86,7 +91,7 @@ impl Watcher {
     }
 
     async fn ask(&self, connection: &mut MultiplexedConnection) -> Result<Host, BackendError> {
-        let mut command = ::redis::cmd("SENTINEL");
+        let mut command = cmd("SENTINEL");
         command.arg("GET-MASTER-ADDR-BY-NAME").arg(&self.name);
         let answer: Option<(String, u16)> = self.in_time(command.query_async(connection)).await?;
         let Some((name, port)) = answer else {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tallygate::BackendErrorKind::{Away, Wrong};
-use tallygate::{Limiter, Policy, Rule, Subject};
+use tallygate::{Limiter, Subject};
+use tallygate_tests::cluster::{Cluster, SLOTS};
 use tallygate_tests::server::{Server, free_port, key_of, patient, refused};
 use tokio::time::{sleep, timeout};
 
@@ -193,33 +194,19 @@ async fn a_database_that_does_not_exist_is_a_mistake() {
 }
 
 #[tokio::test]
-async fn a_node_of_a_cluster_that_serves_no_slot_is_away() {
-    let node = Server::start_with(&["--cluster-enabled", "yes"]);
-    let limiter = patient().connect_lazy(&node.url()).unwrap();
-    assert_fault(&limiter, Away, "CLUSTERDOWN").await;
+async fn a_server_without_scripts_is_a_mistake_on_valkey_9_1() {
+    let Some(server) = Server::start_without_scripts() else { return };
+    let words = "scripts are disabled on the server, and decide every call: restart it with its module `lua`";
+    assert_fault(&server.limiter().await, Wrong, words).await;
 }
 
 #[tokio::test]
-async fn a_node_of_a_cluster_is_a_mistake_in_the_url() {
-    let nodes = [(0, 8_191), (8_192, 16_383)].map(|(first, last)| {
-        let node = Server::start_with(&["--cluster-enabled", "yes"]);
-        let slots: Vec<_> = (first..=last).map(|slot: u16| slot.to_string()).collect();
-        node.ask::<()>(&format!("CLUSTER ADDSLOTS {}", slots.join(" ")));
-        node
-    });
-    nodes[0].ask::<()>(&format!("CLUSTER MEET 127.0.0.1 {}", nodes[1].port()));
-    let limiter = patient().connect_lazy(&nodes[0].url()).unwrap();
-    let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
-    let moved = async {
-        for subject in 0.. {
-            match limiter.check(&policy, &Subject::of(subject)).await {
-                Err(error) if error.to_string().contains("MOVED") => return error,
-                _ => sleep(Duration::from_millis(5)).await,
-            }
-        }
-        unreachable!()
-    };
-    let error = timeout(PATIENCE, moved).await.expect("the nodes meet");
-    let words = "the server is a node of a cluster: begin the url with `redis+cluster://`";
-    assert_eq!((error.kind(), error.to_string().contains(words)), (Wrong, true), "{error}");
+async fn a_cluster_without_all_slots_is_away() {
+    let node = Server::start_node(&[]);
+    let limiter = patient().connect_lazy(&Cluster::url_of([node.port()])).unwrap();
+    assert_fault(&limiter, Away, "knows of no slot").await;
+    let slots: Vec<_> = (0..SLOTS - 1).map(|slot| slot.to_string()).collect();
+    node.ask::<()>(&format!("CLUSTER ADDSLOTS {}", slots.join(" ")));
+    let limiter = patient().connect_lazy(&Cluster::url_of([node.port()])).unwrap();
+    assert_fault(&limiter, Away, "CLUSTERDOWN").await;
 }

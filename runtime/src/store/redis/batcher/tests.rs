@@ -8,8 +8,9 @@ use super::*;
 use crate::clock::Clock;
 use crate::policy::Policy;
 use crate::store::redis::Destination;
+use crate::store::redis::greeting::Mode;
 use crate::store::redis::place::Place;
-use crate::store::redis::server::{Gathering, Setup};
+use crate::store::redis::server::Setup;
 use crate::store::request::CallOptions;
 use crate::subject::Subject;
 
@@ -28,7 +29,7 @@ impl Trial {
         let url = format!("redis://{}/", silent.local_addr().unwrap());
         let Ok(Destination::Server(address)) = Destination::parse(&url) else { panic!("it is the url of a server") };
         let setup = Setup { prefix: "test".to_owned(), deadline: LONG, clock: Clock::tokio() };
-        let server = Server::new(Place::At(address.into()), Gathering::Together, &setup);
+        let server = Server::new(Place::At(address.into()), Mode::Standalone, &setup);
         Self { batcher: Batcher::new(Arc::new(server)), _silent: silent }
     }
 

@@ -6,6 +6,8 @@ use ::redis::RedisError;
 
 use super::Fault;
 use super::said::Said;
+#[cfg(feature = "admin")]
+use super::table::NO_ENGINE;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::store::redis::address::Address;
 #[cfg(feature = "tls")]
@@ -18,9 +20,17 @@ pub(in crate::store::redis) fn answer_error(error: &RedisError) -> BackendError 
     if Fault::of(error).is_refusal() { explained.into_refusal() } else { explained }
 }
 
+/// Whether the server refuses every script because it was started or built without them.
+#[cfg(feature = "admin")]
+pub(in crate::store::redis) fn is_without_scripts(error: &RedisError) -> bool {
+    Said::of(error).is_some_and(|said| said.text().contains(NO_ENGINE))
+}
+
 /// Explains why an attempt to connect failed.
 pub(in crate::store::redis) fn attempt_error(address: &Address, error: &RedisError) -> BackendError {
     let (kind, text) = explain(error);
+    // Every server of the right kind can answer what it is asked first.
+    let kind = if kind == BackendErrorKind::Unknown { BackendErrorKind::Wrong } else { kind };
     #[cfg(feature = "tls")]
     if let Some(advice) = tls::advice(error) {
         return backend_error(BackendErrorKind::Wrong, format!("redis at {address}: {text}{advice}"), error);

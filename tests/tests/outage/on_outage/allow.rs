@@ -48,7 +48,7 @@ async fn a_call_that_lacks_a_subject_is_a_mistake() {
     let limiter = limiter(OnOutage::Allow);
     let policy = builder(hourly(1)).rule_on("network", hourly(1)).build().unwrap();
     let error = check(&limiter, &policy).await.unwrap_err();
-    assert_eq!(error.kind(), BackendErrorKind::Wrong);
+    assert_eq!(error.kind(), BackendErrorKind::Misuse);
 }
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn without_a_runtime_nothing_is_admitted() {
         let policy = policy(hourly(1));
         check(&limiter, &policy).into_future().now_or_never().unwrap().map(drop)
     });
-    assert_eq!(decided.join().unwrap().unwrap_err().kind(), BackendErrorKind::Wrong);
+    assert_eq!(decided.join().unwrap().unwrap_err().kind(), BackendErrorKind::Misuse);
 }
 
 #[tokio::test]

@@ -27,6 +27,8 @@ enum Mode {
     CloseAtScript,
     /// The first script closes the connection, and the server sees it later.
     HoldScript,
+    /// Requests pass, and the replies later.
+    HoldReplies,
 }
 
 /// A proxy on 127.0.0.1, which ends when dropped.
@@ -43,7 +45,7 @@ struct Shared {
     accepted: AtomicU64,
     /// The mode of the open connections, which is also the first mode of the next one.
     modes: Mutex<watch::Sender<Mode>>,
-    /// How many scripts were held back so far.
+    /// How many scripts and replies were held back so far.
     held: AtomicU64,
     /// Told when they are delivered.
     delivered: Notify,
@@ -121,13 +123,18 @@ impl Proxy {
         self.switch(Mode::HoldScript, Mode::Pass);
     }
 
-    /// Returns how many scripts were held back so far.
+    /// Holds the replies to the open connections back; later ones pass.
+    pub fn hold_replies(&self) {
+        self.switch(Mode::HoldReplies, Mode::Pass);
+    }
+
+    /// Returns how many scripts and replies were held back so far.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.shared.held.load(Ordering::Acquire)
     }
 
-    /// Delivers to the server what was held back.
+    /// Delivers what was held back. From then on, the replies to open connections pass.
     pub fn deliver(&self) {
         self.shared.delivered.notify_waiters();
     }
@@ -163,7 +170,7 @@ async fn relay(mut client: TcpStream, mut server: TcpStream, mode: watch::Receiv
     let (from_server, to_server) = server.split();
     let held = tokio::select! {
         held = pass_requests(from_client, to_server, mode.clone()) => held,
-        () = pass_replies(from_server, to_client, mode.clone()) => None,
+        () = pass_replies(from_server, to_client, mode.clone(), &shared) => None,
         () = closed(mode) => None,
     };
     drop(client);
@@ -203,14 +210,27 @@ async fn deliver_later(mut server: TcpStream, request: &[u8], shared: &Shared) {
     }
 }
 
-async fn pass_replies(mut server: ReadHalf<'_>, mut client: WriteHalf<'_>, mode: watch::Receiver<Mode>) {
+async fn pass_replies(
+    mut server: ReadHalf<'_>,
+    mut client: WriteHalf<'_>,
+    mode: watch::Receiver<Mode>,
+    shared: &Shared,
+) {
     let mut bytes = vec![0; 16 * 1024];
+    let mut were_held = false;
     while let Ok(read @ 1..) = server.read(&mut bytes).await {
         let mode = *mode.borrow();
         if mode == Mode::CloseAtReply {
             return;
         }
-        let passes = matches!(mode, Mode::Pass | Mode::CloseAtScript | Mode::HoldScript);
+        if mode == Mode::HoldReplies && !were_held {
+            // Listens before it is counted, so that no delivery is missed.
+            let delivered = shared.delivered.notified();
+            shared.held.fetch_add(1, Ordering::Release);
+            delivered.await;
+            were_held = true;
+        }
+        let passes = matches!(mode, Mode::Pass | Mode::CloseAtScript | Mode::HoldScript | Mode::HoldReplies);
         if passes && client.write_all(&bytes[..read]).await.is_err() {
             return;
         }

@@ -102,7 +102,8 @@ impl Permit {
     /// that have flowed into a bucket again, and hits of sliding windows behind which more than 1,024 later calls are
     /// stored. What was admitted while Redis was away is refunded where it was counted: in this process.
     ///
-    /// Dropping a permit refunds nothing. If this future is dropped before it is ready, the hits may have been removed or not.
+    /// Dropping a permit refunds nothing. If this future is dropped before it is ready, the hits may have been removed or not,
+    /// on several subjects also on some of them alone.
     ///
     /// # Errors
     ///
@@ -194,7 +195,7 @@ impl Permit {
     /// Returns whether that has changed anything: what does not count any more stays as it is. No denial is counted, and
     /// nobody is warned, now or later, where it brings the subject near a limit:
     /// [`Permit::warning`](Self::warning) of the next call still tells. If this future is dropped before it is ready, the
-    /// call may have been settled or not.
+    /// call may have been settled or not, on several subjects also on some of them alone.
     ///
     /// # Errors
     ///

@@ -1,6 +1,8 @@
 //! The leases of calls under way: held by the permit of a call, and given back when it is dropped.
 
 #[cfg(feature = "redis")]
+mod asked;
+#[cfg(feature = "redis")]
 mod kept;
 
 use std::fmt;
@@ -33,6 +35,12 @@ impl LeasedCall {
     pub(super) fn of(request: Request<'_>) -> Option<Self> {
         request.leases()?;
         Some(Self { policy: request.policy.clone(), subjects: request.subjects.into(), options: request.options })
+    }
+
+    /// The request that decides the call.
+    #[cfg(feature = "redis")]
+    fn whole(&self) -> Request<'_> {
+        Request::new(&self.policy, &self.subjects, self.options)
     }
 
     /// The request about the leases.

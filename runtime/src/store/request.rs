@@ -1,5 +1,7 @@
 //! What is asked of a store.
 
+#[cfg(feature = "redis")]
+use std::sync::Weak;
 use std::time::Duration;
 
 use super::lease_name::LeaseName;
@@ -66,6 +68,9 @@ pub(crate) struct Request<'a> {
     pub(crate) subjects: &'a [SubjectKey],
     pub(crate) options: CallOptions,
     pub(crate) scope: Scope,
+    /// Leads to whoever awaits the answer, where another task asks for it.
+    #[cfg(feature = "redis")]
+    pub(crate) caller: Option<&'a Weak<()>>,
 }
 
 /// One call of one subject that asks for nothing but the outcome.
@@ -91,7 +96,14 @@ impl<'a> Request<'a> {
     /// A request that decides a call.
     #[inline]
     pub(crate) fn new(policy: &'a Policy, subjects: &'a [SubjectKey], options: CallOptions) -> Self {
-        Self { policy, subjects, options, scope: Scope::Call }
+        Self {
+            policy,
+            subjects,
+            options,
+            scope: Scope::Call,
+            #[cfg(feature = "redis")]
+            caller: None,
+        }
     }
 
     /// The request whose charge is recounted, or of several subjects that of the group with this index. Calls under way are
@@ -143,6 +155,12 @@ impl<'a> Request<'a> {
     pub(crate) fn as_denial(self) -> Option<Self> {
         let options = CallOptions { report: false, ..self.options };
         Some(Self { subjects: self.subjects.get(..1)?, scope: Scope::Denial, options, ..self })
+    }
+
+    /// Whether nobody awaits the answer any more.
+    #[cfg(feature = "redis")]
+    pub(crate) fn is_abandoned(self) -> bool {
+        self.caller.is_some_and(|caller| caller.strong_count() == 0)
     }
 
     /// The rule groups that decide it.

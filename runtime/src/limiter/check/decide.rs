@@ -168,25 +168,14 @@ impl Check<'_> {
         }
         let request = effective.request(self.options);
         let asked_us = core.clock.now_us();
-        let asked = core.asks_for_leases(request);
-        let answer = match redis.decide(request).await {
-            Ok(answer) => answer,
-            Err(error) => {
-                if let Some(asked) = asked.filter(|_| error.is_refusal()) {
-                    asked.not_taken();
-                }
-                return Err(error);
-            }
+        let (answer, leases) = match core.ask_for_leases(request) {
+            None => (redis.decide(request).await?, None),
+            Some(asking) => asking.answer().await?,
         };
         core.cache_outcome(request, answer.outcome, asked_us);
-        let decision = self.decision(request, with_closed(answer, &effective), DecidedBy::Backend);
-        Ok(match (decision, asked) {
-            (Decision::Allowed(permit), Some(asked)) => Decision::Allowed(permit.holding(asked.taken())),
-            (denied, Some(asked)) => {
-                asked.not_taken();
-                denied
-            }
-            (decision, None) => decision,
+        Ok(match self.decision(request, with_closed(answer, &effective), DecidedBy::Backend) {
+            Decision::Allowed(permit) => Decision::Allowed(permit.holding(leases)),
+            denied @ Decision::Denied(_) => denied,
         })
     }
 

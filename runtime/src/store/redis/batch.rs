@@ -1,6 +1,7 @@
 //! The requests of one call, and the callers that wait for their replies.
 
 use std::pin::pin;
+use std::sync::Weak;
 use std::time::Instant;
 
 use tokio::sync::oneshot;
@@ -28,6 +29,7 @@ pub(super) struct OwnedRequest {
     subjects: Subjects,
     options: CallOptions,
     scope: Scope,
+    caller: Option<Weak<()>>,
 }
 
 #[derive(Debug)]
@@ -94,12 +96,12 @@ fn next_deadline(callers: &[Caller]) -> Option<Instant> {
 
 impl OwnedRequest {
     pub(super) fn new(request: Request<'_>) -> Self {
-        let Request { policy, subjects, options, scope } = request;
+        let Request { policy, subjects, options, scope, caller } = request;
         let subjects = match subjects {
             [subject] => Subjects::One(*subject),
             several => Subjects::Several(several.into()),
         };
-        Self { policy: policy.clone(), subjects, options, scope }
+        Self { policy: policy.clone(), subjects, options, scope, caller: caller.cloned() }
     }
 
     /// The same for requests of one policy and cost.
@@ -112,7 +114,8 @@ impl OwnedRequest {
             Subjects::One(subject) => std::slice::from_ref(subject),
             Subjects::Several(several) => several,
         };
-        Request { policy: &self.policy, subjects, options: self.options, scope: self.scope }
+        let caller = self.caller.as_ref();
+        Request { policy: &self.policy, subjects, options: self.options, scope: self.scope, caller }
     }
 }
 

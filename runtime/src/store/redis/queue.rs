@@ -165,7 +165,8 @@ impl Waiting {
 
     /// Whether anybody waits who may be answered in time.
     fn is_sent(&self, now: Instant) -> bool {
-        !self.caller.has_given_up() && self.caller.until() > now
+        let awaits = !self.caller.has_given_up() && !self.request.as_request().is_abandoned();
+        awaits && self.caller.until() > now
     }
 }
 

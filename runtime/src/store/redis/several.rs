@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use super::batch::OwnedRequest;
 use super::cluster::Cluster;
 use super::combine::combine;
+use super::connect::late;
 use super::real_time;
 use crate::error::BackendError;
 use crate::policy::Policy;
@@ -64,6 +65,10 @@ impl Cluster {
         if request.options.peek || !is_counted {
             return Ok(peek);
         }
+        if request.is_abandoned() {
+            return Err(late().into_refusal());
+        }
+        let request = Request { caller: None, ..request };
         let count = Count { cluster: Arc::clone(self), request: OwnedRequest::new(request), until, patience };
         let (answer, answered) = oneshot::channel();
         tokio::spawn(async move {

@@ -90,7 +90,7 @@ struct Page {
 impl Page {
     fn open(title: &str) -> Self {
         println!("\n{title}\n");
-        println!("  {:10}{:16}{:11}{:18}wait", "clock", "call", "answer", "rule");
+        println!("  {:10}{:16}{:11}{:30}wait", "clock", "call", "answer", "rule");
         Self { opened: Instant::now() }
     }
 
@@ -107,7 +107,7 @@ fn describe(rejection: &Rejection) -> String {
     let kind = rejection.kind().to_string();
     let rule = rejection.rule().map(|rule| format!("#{}: {}", rule.position(), rule.rule()));
     let wait = rejection.retry_after().map(spell);
-    format!("{kind:11}{:18}{}", rule.unwrap_or_default(), wait.unwrap_or_default())
+    format!("{kind:11}{:30}{}", rule.unwrap_or_default(), wait.unwrap_or_default())
 }
 
 fn clock(time: Duration) -> String {

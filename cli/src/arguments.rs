@@ -1,6 +1,6 @@
 //! The words of the command line.
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::answer::Answer;
 use crate::commands::ban::Ban;
@@ -62,6 +62,15 @@ enum Command {
 }
 
 impl Arguments {
+    /// Reads the words of the command.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        command.build();
+        let names: Vec<_> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+        let command = names.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_plain_usage));
+        Self::from_arg_matches(&command.try_get_matches()?)
+    }
+
     /// Carries the command out.
     pub(crate) async fn run(&self) -> Result<Answer, Failure> {
         let connection = &self.connection;
@@ -84,6 +93,13 @@ impl Arguments {
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
+}
+
+/// Lets mistakes show the usage as the help does: with what the environment sets in it, that would look required.
+fn with_plain_usage(mut command: clap::Command) -> clap::Command {
+    let usage = command.render_usage().to_string();
+    let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage).to_owned();
+    command.override_usage(usage)
 }
 
 #[cfg(test)]

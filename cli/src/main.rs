@@ -20,7 +20,6 @@ mod varying;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
 use tokio::runtime;
 
 use self::answer::Answer;
@@ -28,7 +27,7 @@ use self::arguments::Arguments;
 use self::failure::{Exit, Failure};
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::read() {
         Ok(arguments) => arguments,
         Err(help_or_mistake) => return explain(&help_or_mistake),
     };

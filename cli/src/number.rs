@@ -14,6 +14,15 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// Reads a number of which there is at least one.
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("nothing would be shown; write 1 or more, like 20".to_owned()),
+        Ok(number) => Ok(number),
+        Err(error) => Err(format!("{error}; write a number, like 20")),
+    }
+}
+
 /// Returns a number of things: `1 call`, `9,214 calls`.
 pub(crate) fn counted(number: u64, singular: &str) -> String {
     let plural = match singular.strip_suffix('y') {

@@ -1,8 +1,8 @@
 //! Who is meant, as it is written on the command line.
 
 use clap::Args;
-use tallygate::Subject;
-use tallygate::admin::{Rendering, Subjects};
+use tallygate::admin::{RegisteredPolicy, Rendering, Subjects};
+use tallygate::{Error, Subject};
 
 use crate::connection::Connection;
 use crate::failure::Failure;
@@ -50,11 +50,26 @@ impl Who {
         listed: &Listed<'_>,
         connection: &Connection,
     ) -> Result<Subjects, Failure> {
+        let rendering = self.rendering(fleet, listed)?;
+        build(rendering, listed, connection, Rendering::build)
+    }
+
+    /// Returns the subjects of a call of that policy as far as they are said, and the labels of the others.
+    pub(crate) fn subjects_partly(
+        &self,
+        fleet: &Fleet,
+        listed: &Listed<'_>,
+        connection: &Connection,
+    ) -> Result<(Subjects, Vec<Option<String>>), Failure> {
+        build(self.rendering(fleet, listed)?, listed, connection, Rendering::build_partly)
+    }
+
+    fn rendering<'a>(&self, fleet: &'a Fleet, listed: &Listed<'a>) -> Result<Rendering<'a>, Failure> {
         let mut rendering = self.main.rendering(fleet, listed)?;
-        for (label, whole) in &self.on {
-            rendering = rendering.subject(label, Subject::from_rendered(whole)?);
+        for (label, text) in &self.on {
+            rendering = rendering.subject(label, whole(listed.described, Some(label), text)?);
         }
-        build(rendering, listed, connection)
+        Ok(rendering)
     }
 
     /// Whether it says any other subject than the main one.
@@ -74,7 +89,7 @@ impl Main {
         let rendering = self.rendering(fleet, listed)?;
         let others = listed.described.subjects().map(|subject| subject.label());
         let rendering = others.fold(rendering, |rendering, label| rendering.subject(label, Subject::everyone()));
-        build(rendering, listed, connection)
+        build(rendering, listed, connection, Rendering::build)
     }
 
     fn rendering<'a>(&self, fleet: &'a Fleet, listed: &Listed<'a>) -> Result<Rendering<'a>, Failure> {
@@ -83,22 +98,39 @@ impl Main {
         let is_known = described.key().is_some() || !described.has_main_subject();
         match (&self.subject, &self.values[..]) {
             (Some(_), [_, ..]) => Err(Failure::usage("`--subject` says the whole subject; leave the values out")),
-            (Some(whole), []) => Ok(rendering.main(Subject::from_rendered(whole)?)),
+            (Some(text), []) => Ok(rendering.main(whole(described, None, text)?)),
             // How its values are joined is not known, so one word can only be all of it.
-            (None, [whole]) if !is_known => Ok(rendering.main(Subject::from_rendered(whole)?)),
+            (None, [text]) if !is_known => Ok(rendering.main(Subject::from_rendered(text)?)),
+            (None, [text]) => Ok(match described.read_main_subject(text) {
+                // As `top` prints it.
+                Some(subject) => rendering.main(subject),
+                None => rendering.value(text),
+            }),
             (None, values) => Ok(rendering.values(values)),
         }
     }
 }
 
+/// Reads a whole subject, which may be one of that label under that policy.
+pub(crate) fn whole(described: &RegisteredPolicy, label: Option<&str>, text: &str) -> Result<Subject, Failure> {
+    let subject = Subject::from_rendered(text)?;
+    described.check_subject(label, &subject)?;
+    Ok(subject)
+}
+
 /// Makes the subjects, with the secret or without one, as far as that is known.
-fn build(rendering: Rendering<'_>, listed: &Listed<'_>, connection: &Connection) -> Result<Subjects, Failure> {
+fn build<'a, T>(
+    rendering: Rendering<'a>,
+    listed: &Listed<'_>,
+    connection: &Connection,
+    make: impl Fn(Rendering<'a>) -> Result<T, Error>,
+) -> Result<T, Failure> {
     if connection.has_no_secret() {
-        return rendering.without_secret().build().map_err(|error| Failure::from(error).with_names(&OPTIONS));
+        return make(rendering.without_secret()).map_err(|error| Failure::from(error).with_names(&OPTIONS));
     }
-    let built = rendering.clone().build();
+    let built = make(rendering.clone());
     // Without the secret alone, it could be built: then that is what is missing.
-    if built.is_err() && !connection.has_secret() && rendering.without_secret().build().is_ok() {
+    if built.is_err() && !connection.has_secret() && make(rendering.without_secret()).is_ok() {
         return Err(Failure::usage(format!(
             "the key of `{}` shows digests; name the file with the secret of the programs by `--secret-file`, or write \
              `--no-secret` if they have none",

@@ -1,5 +1,12 @@
 //! Text in columns.
 
+use std::io::{self, IsTerminal};
+
+use crossterm::terminal;
+
+/// Stands before what belongs to the line above.
+const INDENT: &str = "    ";
+
 /// Lines whose cells stand in columns.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
@@ -13,9 +20,20 @@ impl Table {
     }
 
     /// Returns the lines, each with a newline. Columns that are empty in all lines are left out.
+    ///
+    /// On a terminal that is not wide enough, the cells of a line stand below each other. What is piped stays as it is.
     pub(crate) fn text(&self) -> String {
+        let terminal = io::stdout().is_terminal().then(|| terminal::size().ok()).flatten();
+        self.text_within(terminal.map_or(usize::MAX, |(columns, _)| usize::from(columns)))
+    }
+
+    fn text_within(&self, columns: usize) -> String {
         let widths = self.widths();
-        self.rows.iter().map(|row| line(row, &widths)).collect()
+        let lines: Vec<_> = self.rows.iter().map(|row| line(row, &widths)).collect();
+        if lines.iter().all(|line| width(line.trim_end()) <= columns) {
+            return lines.concat();
+        }
+        self.rows.iter().map(|row| block(row, columns)).collect()
     }
 
     fn widths(&self) -> Vec<usize> {
@@ -34,6 +52,35 @@ fn line(row: &[String], widths: &[usize]) -> String {
     format!("{}\n", line.trim_end())
 }
 
+/// The first cell of a line, and the others below it, at most so wide.
+fn block(row: &[String], columns: usize) -> String {
+    let mut cells = row.iter().filter(|cell| !cell.is_empty());
+    let mut block = cells.next().map(|first| format!("{first}\n")).unwrap_or_default();
+    for cell in cells {
+        let mut line = INDENT.to_owned();
+        for part in parts(cell) {
+            if line.len() > INDENT.len() && width(&line) + 1 + width(part) > columns {
+                block.push_str(&line);
+                block.push('\n');
+                INDENT.clone_into(&mut line);
+            }
+            if line.len() > INDENT.len() {
+                line.push(' ');
+            }
+            line.push_str(part);
+        }
+        block.push_str(&line);
+        block.push('\n');
+    }
+    block
+}
+
+/// What stays on one line: the parts of a list, each with its dot, or words.
+fn parts(cell: &str) -> impl Iterator<Item = &str> {
+    let separator = if cell.contains(" · ") { "· " } else { " " };
+    cell.split_inclusive(separator).map(str::trim_end)
+}
+
 fn width(cell: &str) -> usize {
     cell.chars().count()
 }
@@ -41,6 +88,17 @@ fn width(cell: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn on_a_narrow_terminal_cells_stand_below_each_other() {
+        let mut table = Table::default();
+        table.push(["sms.send", "sms:{phone}", "1 per 1m · 5 per 1h · 10 per 1d as daily"]);
+        table.push(["mail", "", "1 per 1h"]);
+        assert!(table.text_within(80).starts_with("sms.send   sms:{phone}   1 per 1m"));
+        let narrow =
+            "sms.send\n    sms:{phone}\n    1 per 1m · 5 per 1h ·\n    10 per 1d as daily\nmail\n    1 per 1h\n";
+        assert_eq!(table.text_within(30), narrow);
+    }
 
     #[test]
     fn cells_of_a_column_begin_at_one_place() {

@@ -15,7 +15,7 @@ mod tally_key;
 
 use std::time::Duration;
 
-use tallygate_rules::MAX_PER;
+use tallygate_rules::{MAX_PER, format_duration};
 
 pub(crate) use self::answer::{Answer, Outcome};
 #[cfg(feature = "redis")]
@@ -109,13 +109,16 @@ impl Store {
 ///
 /// # Errors
 ///
-/// The policy has no ban.
+/// The policy has no ban, or the duration is longer than any ban.
 fn ban(request: Request<'_>, duration: Duration) -> Result<(TallyId<'_>, u64), BackendError> {
     let Some(id) = request.tally_ids().next().filter(|id| id.group.ban.is_some()) else {
         let name = request.policy.name();
         return Err(BackendError::misuse(format!("policy `{name}` has no ban; give it one with `PolicyBuilder::ban`")));
     };
-    let duration = duration.min(MAX_PER);
+    if duration > MAX_PER {
+        let longest = format_duration(MAX_PER);
+        return Err(BackendError::misuse(format!("a ban lasts {longest} at most; give it a shorter `duration`")));
+    }
     // Rounded up, as a ban of no time at all ends the one that there is.
     let duration_us = micros::from_duration(duration) + u64::from(!duration.subsec_nanos().is_multiple_of(1_000));
     Ok((id, duration_us))

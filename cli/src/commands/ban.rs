@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
+use tallygate_rules::{MAX_PER, format_duration};
 
 use crate::answer::Answer;
 use crate::confirmation::Confirmation;
@@ -48,6 +49,10 @@ impl Ban {
         let (time, subject) = (self.duration.unwrap_or(ban.duration()), subjects.main().to_string());
         if time.is_zero() {
             return Err(Failure::usage("a ban of no time ends the one that there is; write `tallygate unban`"));
+        }
+        if time > MAX_PER {
+            let longest = format_duration(MAX_PER);
+            return Err(Failure::usage(format!("a ban lasts {longest} at most; write `--for {longest}` or less")));
         }
         let (shown, somebody) = (duration::shown(time), subject::name(&subject));
         self.confirmation.ask(&format!("Ban {somebody} under {policy} for {shown}?"))?;

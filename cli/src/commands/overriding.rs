@@ -88,11 +88,13 @@ impl Override {
         }
         let new = self.with_rules(self.target(fleet, policy)?, rules)?;
         let new = if self.allow_unknown { new.allow_unknown() } else { new };
+        new.check()?;
         let old = self.target(fleet, policy)?.get().await?;
         let which = self.rule.as_ref().map(|rule| format!("rule {rule} of ")).unwrap_or_default();
         let time = self.holds.map(|time| format!(" for {}", duration::shown(time))).unwrap_or_default();
         let replaced = old.as_ref().map(|old| format!(", in place of the override `{old}`")).unwrap_or_default();
-        let question = format!("Let `{rules}` decide in place of {which}{}{time}{replaced}?", self.shown(policy));
+        let own = self.replaced_rules(fleet, policy);
+        let question = format!("Let `{rules}` decide in place of {which}{}{own}{time}{replaced}?", self.shown(policy));
         self.confirmation.ask(&question)?;
         new.set().await.map_err(unanswered)?;
         drop(known);
@@ -141,7 +143,11 @@ impl Override {
             target = target.on(label);
         }
         if let Some(subject) = &self.subject {
-            target = target.subject(&Subject::from_rendered(subject)?);
+            let subject = match fleet.registered().find(policy) {
+                Some(described) => subject::whole(described, self.on.as_deref(), subject)?,
+                None => Subject::from_rendered(subject)?,
+            };
+            target = target.subject(&subject);
         }
         Ok(target)
     }
@@ -156,6 +162,18 @@ impl Override {
             }
         };
         Ok(self.holds.into_iter().fold(target, OverrideBuilder::expires_in))
+    }
+
+    /// The rules of the policy that no longer decide: ` (1 per 1m, 10 per 1d as daily)`.
+    fn replaced_rules(&self, fleet: &Fleet, policy: &str) -> String {
+        let Some(described) = fleet.registered().find(policy) else { return String::new() };
+        let is_replaced = |position: usize, rule: &Rule| match &self.rule {
+            Some(id) => rule.name() == Some(id) || id.parse() == Ok(position),
+            None => described.label_of(position) == self.on.as_deref(),
+        };
+        let rules = described.rules().iter().enumerate().filter(|(position, rule)| is_replaced(*position, rule));
+        let rules: Vec<_> = rules.map(|(_, rule)| rule.to_string()).collect();
+        if rules.is_empty() { String::new() } else { format!(" ({})", rules.join(", ")) }
     }
 
     /// What is overridden, in words.

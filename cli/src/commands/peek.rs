@@ -48,7 +48,8 @@ Examples:
   tallygate peek sms.send --subject sms:13800000000 --json
   tallygate peek sms.send 13800000000 --watch
 
-The exit code is 0 if the call would be admitted, and 1 if not, or if that depends on counts that each call gives.";
+The exit code is 0 if the call would be admitted, and 1 if not, or if that depends on counts that each call gives, or on
+subjects that are not said.";
 
 impl Peek {
     pub(crate) async fn run(&self, connection: &Connection, is_json: bool) -> Result<Answer, Failure> {
@@ -68,8 +69,10 @@ impl Peek {
     }
 
     async fn look(&self, fleet: &Fleet, listed: &Listed<'_>, connection: &Connection) -> Result<Answer, Failure> {
-        let subjects = self.who.subjects(fleet, listed, connection)?;
-        let decision = subjects.check(&fleet.limiter, &listed.policy).cost(self.cost).peek().report().await?;
+        let (subjects, missing) = self.who.subjects_partly(fleet, listed, connection)?;
+        let check = subjects.check(&fleet.limiter, &listed.policy).cost(self.cost).peek().report();
+        let decision = check.clone().await?;
+        let labels = check.labels()?;
         let overrides = fleet.limiter.overrides().await?;
         let is_meant = |one: &&Override| {
             let subject = match one.label() {
@@ -79,7 +82,9 @@ impl Peek {
             one.policy() == self.policy && one.subject().is_none_or(|only| Some(only) == subject)
         };
         let overrides: Vec<_> = overrides.iter().filter(is_meant).collect();
-        let standing = Standing { listed, subjects: &subjects, decision: &decision, overrides: &overrides };
+        let (missing, labels) = (&missing[..], &labels[..]);
+        let standing =
+            Standing { listed, subjects: &subjects, missing, labels, decision: &decision, overrides: &overrides };
         let exit = if standing.admitted() == Some(true) { Exit::Done } else { Exit::No };
         Ok(Answer::done(standing.text(), standing.json()).with_exit(exit))
     }

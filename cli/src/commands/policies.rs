@@ -55,7 +55,7 @@ fn keys(policy: &RegisteredPolicy) -> String {
     let main = policy.has_main_subject().then(|| match policy.key() {
         Some("") => "everyone",
         Some(key) => key,
-        None => "?",
+        None => "(key not known)",
     });
     let others = policy.subjects().map(|subject| subject.key().unwrap_or(subject.label()));
     main.into_iter().chain(others).collect::<Vec<_>>().join(" · ")

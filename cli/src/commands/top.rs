@@ -15,7 +15,7 @@ use crate::answer::Answer;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::fleet::{Fleet, Listed};
-use crate::number::{counted, grouped};
+use crate::number::{self, counted, grouped};
 use crate::progress::Progress;
 
 /// How many subjects are asked for at once: it takes the server a small part of a millisecond.
@@ -35,7 +35,7 @@ pub(crate) struct Top {
     by: By,
 
     /// How many subjects to show
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 20, value_parser = number::at_least_one)]
     limit: usize,
 
     /// The subjects of rules with a key of their own, by their label

@@ -11,6 +11,8 @@ use crate::fleet::Fleet;
 use crate::subject::{self, Main};
 
 /// End the ban of somebody, if there is one; asks first
+///
+/// What the subject has used stays counted, so its rules may deny it still. `reset` ends the ban, too, and lets it start again.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Unban {
@@ -43,6 +45,9 @@ impl Unban {
         let unbanned = subjects.check(&fleet.limiter, &listed.policy).unban().await;
         unbanned.map_err(|error| Failure::from(error).amid_changes())?;
         let json = json!({ "policy": policy, "unbanned": subject });
-        Ok(Answer::done(format!("{somebody} is not banned under {policy}"), json))
+        // An empty subject is the one of a policy that counts all calls together.
+        let reset = format!("tallygate reset {policy} {subject}");
+        let remains = format!("what it has used stays counted; to let it start again: {}", reset.trim_end());
+        Ok(Answer::done(format!("{somebody} is not banned under {policy}\n{remains}"), json))
     }
 }

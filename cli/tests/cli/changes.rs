@@ -28,7 +28,8 @@ async fn a_ban_holds_for_the_fleet_until_it_ends() {
     assert!(printed.out.starts_with("banned for "), "{printed:?}");
     let json = console.run("ban login alice --for 2d --yes --json").expect(0).json();
     assert_eq!(json["duration_ms"], 172_800_000);
-    console.run("unban login alice --yes").expect(0);
+    let printed = console.run("unban login alice --yes").expect(0);
+    assert!(printed.out.ends_with("to let it start again: tallygate reset login alice\n"), "{printed:?}");
     assert!(fleet.check(&policy, &alice).await.unwrap().is_allowed());
     console.run("unban login alice --yes").expect(0);
 }
@@ -115,6 +116,42 @@ async fn a_policy_that_counts_no_main_subject_is_reset_as_a_whole() {
     let printed = console.run("reset networks --all --on network=n --yes").expect(0);
     assert_eq!(printed.out, "n starts again under networks\n");
     console.run("peek networks n").expect(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subject_is_understood_as_top_prints_it_and_refused_if_no_key_has_it() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let whole = format!("sms:{CALLER}");
+    let both = [CALLER, &whole].map(|text| console.run(&format!("peek sms.send {text} --json")).expect(1).json());
+    assert_eq!(
+        (&both[0]["subject"], &both[0]["rules"][0]["used"]),
+        (&both[1]["subject"], &both[1]["rules"][0]["used"])
+    );
+    assert_eq!(both[0]["rules"][0]["used"], 1);
+    for command in ["peek", "reset --yes"] {
+        let printed = console.run(&format!("{command} sms.send --subject {CALLER}")).expect(2);
+        assert!(printed.errors.contains("its key is `sms:{phone}`; write it like `sms:PHONE`"), "{printed:?}");
+    }
+    let printed = console.run("ban login alice:zoe --for 1h --yes").expect(0);
+    assert!(printed.out.starts_with("alice%3Azoe is banned"), "{printed:?}");
+    let printed = console.run_words(&["ban", "login", "--subject", "alice:zoe", "--yes"]).expect(2);
+    assert!(printed.errors.contains("policy `login` has no subject `alice:zoe`"), "{printed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_that_mean_nothing_are_refused() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let printed = console.run("top sms.send --limit 0").expect(2);
+    assert!(printed.errors.contains("nothing would be shown; write 1 or more"), "{printed:?}");
+    let printed = console.run("ban login alice --for 5000d --yes").expect(2);
+    assert!(printed.errors.contains("a ban lasts 3660d at most; write `--for 3660d` or less"), "{printed:?}");
+    let (policy, alice) = (login(), Subject::of("alice"));
+    let fleet = limiter(console.url, "tallygate").await;
+    let error = fleet.check(&policy, &alice).ban(5_000 * 24 * HOUR).await.unwrap_err();
+    assert!(error.to_string().contains("a ban lasts 3660d at most"), "{error}");
+    assert!(fleet.check(&policy, &alice).peek().await.unwrap().is_allowed());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,6 +7,14 @@ use tallygate_tests::server::Server;
 use crate::console::{Console, PROGRAM};
 use crate::seeded::{HOUR, Seeded, folder, limiter, listed};
 
+#[test]
+fn what_the_environment_sets_is_not_shown_as_required() {
+    let folder = folder();
+    let console = Console { url: "redis://127.0.0.1:1/", folder: folder.path() };
+    let printed = console.run("peek").expect(2);
+    assert!(printed.errors.contains("Usage: tallygate peek [OPTIONS] <POLICY> [VALUE]..."), "{printed:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn misspelt_policies_are_corrected_and_an_empty_list_is_explained() {
     let seeded = Seeded::start().await;

@@ -105,6 +105,31 @@ async fn a_misspelt_name_is_not_taken_for_one_without_an_override() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn mistakes_are_told_before_anybody_is_asked() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    // Stdin is no terminal: whoever would be asked gets another error.
+    for (words, part) in [
+        (&["sms.send", "100 per"][..], "100 per"),
+        (&["sms.send", "0 per 0s"], "`per`"),
+        (&["sms.send", "1 per 1h", "--rule", "dayly"], "did you mean `daily`?"),
+        (&["sms.send", "1 per 1h", "--on", "network"], "network"),
+        (&["sms.send", "1 per 1h", "--for", "5000d"], "3660 days at most"),
+        (
+            &["sms.send", "1 per 1h", "--subject", "not a subject"],
+            "its key is `sms:{phone}`; write it like `sms:PHONE`",
+        ),
+        (&["sms.send", "1 per 1h", "--subject", "138"], "write it like `sms:PHONE`"),
+        (&["sms.send", "--clear", "--subject", "138"], "write it like `sms:PHONE`"),
+    ] {
+        let printed = console.run_words(&[&["override"], words].concat()).expect(2);
+        assert!(printed.errors.contains(part) && !printed.errors.contains("nobody can be asked"), "{printed:?}");
+    }
+    let printed = console.run_words(&["override", "sms.send", "100 per 1h"]).expect(2);
+    assert!(printed.errors.contains("nobody can be asked"), "{printed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn misspelt_names_and_mistaken_rules_change_nothing() {
     let seeded = Seeded::start().await;
     let console = seeded.console();

@@ -8,6 +8,7 @@ use super::placeholder::Placeholder;
 use super::template::{self, Template};
 use crate::error::Error;
 use crate::policy::{Description, NO_REGISTRY, Policy, PolicyBuilder};
+use crate::subject::Subject;
 
 /// A policy that a process has listed: see [`Limiter::registered_policies`](crate::Limiter::registered_policies).
 #[derive(Clone, Debug, PartialEq)]
@@ -125,6 +126,43 @@ impl RegisteredPolicy {
         let policy = builder.build_registered()?;
         policy.registration().set_done(NO_REGISTRY);
         Ok(policy)
+    }
+
+    /// Checks that a subject, as it stands in keys, may be one that the rules of that label count, or the main one. Where the key
+    /// is not known, any may be.
+    ///
+    /// # Errors
+    ///
+    /// It fits no key of the policy; the error shows the key and how a subject of it is written.
+    pub fn check_subject(&self, label: Option<&str>, subject: &Subject) -> Result<(), Error> {
+        let Some(template) = self.template(label)? else { return Ok(()) };
+        let subject = subject.to_string();
+        if template.fits(&subject) {
+            return Ok(());
+        }
+        let (name, key, example) = (self.name(), self.key_of(label).unwrap_or_default(), template.example());
+        Err(Error::new(match key {
+            "" => format!("policy `{name}` counts all calls together, so it has no subject `{subject}`; leave it out"),
+            _ => format!("policy `{name}` has no subject `{subject}`: its key is `{key}`; write it like `{example}`"),
+        }))
+    }
+
+    /// Reads a text that may be a whole main subject in place of a value: one that has the text of the key around its values.
+    #[must_use]
+    pub fn read_main_subject(&self, text: &str) -> Option<Subject> {
+        let template = self.template(None).ok()??;
+        Subject::from_rendered(text).ok().filter(|subject| template.has_text() && template.fits(&subject.to_string()))
+    }
+
+    fn template(&self, label: Option<&str>) -> Result<Option<Template>, Error> {
+        self.key_of(label).map(|key| Template::read(self.name(), key)).transpose()
+    }
+
+    fn key_of(&self, label: Option<&str>) -> Option<&str> {
+        match label {
+            None => self.key(),
+            Some(label) => self.subjects().find(|subject| subject.label() == label)?.key(),
+        }
     }
 
     /// Returns the values that its keys show, in the order in which they first appear: those of the main key first.

@@ -29,6 +29,9 @@ pub struct Rendering<'a> {
     is_hashed_without_secret: bool,
 }
 
+/// The label of a subject, or none of the main one, and its placeholders that have no value.
+type Missing = (Option<String>, Vec<String>);
+
 /// A placeholder and the value that was given for it.
 type Given<'r> = (&'r str, &'r str);
 
@@ -101,6 +104,33 @@ impl<'a> Rendering<'a> {
     /// * A key needs the secret of the processes, which the limiter does not have.
     /// * The value of `@ip` is an IPv6 address. The processes count its network, and only they know the length of that.
     pub fn build(self) -> Result<Subjects, Error> {
+        let (subjects, missing) = self.build_given()?;
+        if missing.is_empty() { Ok(subjects) } else { Err(self.missing(&missing)) }
+    }
+
+    /// Returns the subjects as far as they are given, and the labels of the others, where `None` is the main one. In place of
+    /// those stands [everyone](Subject::everyone), so what the rules on them say is not to be believed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`build`](Self::build), but that some values are missing. None of the subjects may be all that is given.
+    pub fn build_partly(self) -> Result<(Subjects, Vec<Option<String>>), Error> {
+        let (subjects, missing) = self.build_given()?;
+        let all = usize::from(self.policy.has_main_subject()) + self.policy.subjects().count();
+        if missing.len() == all && !missing.is_empty() {
+            return Err(self.missing(&missing));
+        }
+        Ok((subjects, missing.into_iter().map(|(label, _)| label).collect()))
+    }
+
+    /// Why subjects cannot be made whose values are missing.
+    fn missing(&self, missing: &[Missing]) -> Error {
+        let mut names: Vec<_> = missing.iter().flat_map(|(_, names)| names).map(|name| format!("`{name}`")).collect();
+        names.dedup();
+        self.refuse(&format!("a value is missing for {}", names.join(", ")))
+    }
+
+    fn build_given(&self) -> Result<(Subjects, Vec<Missing>), Error> {
         let policy = self.policy;
         self.check_labels()?;
         let main = match (&self.main, policy.has_main_subject()) {
@@ -116,10 +146,22 @@ impl<'a> Rendering<'a> {
         let templates: Vec<&Template> = main.iter().chain(others.iter().map(|(_, template)| template)).collect();
         let placeholders = super::template::placeholders(templates.iter().copied());
         self.check_text(&templates)?;
-        self.check_secret(&placeholders)?;
         let given = self.given(&placeholders)?;
+        let needed =
+            placeholders.iter().filter(|placeholder| given.iter().any(|(name, _)| *name == placeholder.name()));
+        self.check_secret(needed)?;
         self.check_address(&given)?;
+        let is_given = |name: &str| given.iter().any(|(known, _)| *known == name);
+        let lacks = |template: &Template| -> Vec<String> {
+            template.names().filter(|name| !is_given(name)).map(str::to_owned).collect()
+        };
+        let of_main = main.iter().map(|template| (None, lacks(template)));
+        let of_others = others.iter().map(|(label, template)| (Some((*label).to_owned()), lacks(template)));
+        let missing = of_main.chain(of_others).filter(|(_, names)| !names.is_empty()).collect();
         let render = |template: &Template| {
+            if !lacks(template).is_empty() {
+                return Subject::everyone();
+            }
             let value = |name: &str| given.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| *value);
             template.subject(self.limiter.subject(), value)
         };
@@ -130,10 +172,10 @@ impl<'a> Rendering<'a> {
             Some((label.to_owned(), subject?))
         };
         let others = policy.subjects().filter_map(|subject| other(subject.label())).collect();
-        Ok(Subjects::new(self.main.clone().unwrap_or(rendered), others))
+        Ok((Subjects::new(self.main.clone().unwrap_or(rendered), others), missing))
     }
 
-    /// The value of each placeholder.
+    /// The value of each placeholder that has one.
     fn given<'r>(&'r self, placeholders: &'r [Placeholder]) -> Result<Vec<Given<'r>>, Error> {
         let names = || placeholders.iter().map(Placeholder::name);
         for (index, (name, _)) in self.named.iter().enumerate() {
@@ -148,15 +190,8 @@ impl<'a> Rendering<'a> {
         let by_name = |name: &str| self.named.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
         let mut values = self.values.iter();
         let mut given = Vec::new();
-        let mut missing = Vec::new();
         for name in names() {
-            match by_name(name).or_else(|| values.next().map(String::as_str)) {
-                Some(value) => given.push((name, value)),
-                None => missing.push(format!("`{name}`")),
-            }
-        }
-        if !missing.is_empty() {
-            return Err(self.refuse(&format!("a value is missing for {}", missing.join(", "))));
+            given.extend(by_name(name).or_else(|| values.next().map(String::as_str)).map(|value| (name, value)));
         }
         match values.count() {
             0 => Ok(given),
@@ -196,8 +231,8 @@ impl<'a> Rendering<'a> {
         }
     }
 
-    fn check_secret(&self, placeholders: &[Placeholder]) -> Result<(), Error> {
-        let hashed = placeholders.iter().find(|placeholder| placeholder.is_hashed());
+    fn check_secret<'p>(&self, mut placeholders: impl Iterator<Item = &'p Placeholder>) -> Result<(), Error> {
+        let hashed = placeholders.find(|placeholder| placeholder.is_hashed());
         match hashed {
             Some(hashed) if self.limiter.secret().is_public() && !self.is_hashed_without_secret => {
                 Err(self.refuse(&format!(

@@ -15,6 +15,10 @@ use crate::{duration, number, overrides};
 pub(super) struct Standing<'a> {
     pub(super) listed: &'a Listed<'a>,
     pub(super) subjects: &'a Subjects,
+    /// The labels of the subjects that were not said.
+    pub(super) missing: &'a [Option<String>],
+    /// The labels of the subjects that the rules count, in the order of their positions.
+    pub(super) labels: &'a [Option<String>],
     pub(super) decision: &'a Decision,
     pub(super) overrides: &'a [&'a Override],
 }
@@ -23,18 +27,31 @@ impl Standing<'_> {
     /// Whether a call would be admitted, as far as the counts of its rules are known; `None` where none is.
     pub(super) fn admitted(&self) -> Option<bool> {
         match self.decision {
-            Decision::Denied(_) => Some(false),
-            Decision::Allowed(_) => (self.left_out().len() < self.decision.report().len()).then_some(true),
+            Decision::Denied(denial) if denial.rule().is_none_or(|rule| self.is_said(rule.position())) => Some(false),
+            Decision::Denied(_) => None,
+            Decision::Allowed(_) => {
+                let is_known = self.missing.is_empty() && self.left_out().len() < self.decision.report().len();
+                is_known.then_some(true)
+            }
         }
+    }
+
+    /// Whether the subject was said that the rule at that position counts.
+    fn is_said(&self, position: usize) -> bool {
+        self.labels.get(position).is_none_or(|label| !self.missing.contains(label))
+    }
+
+    fn report(&self) -> impl Iterator<Item = &RuleStatus> {
+        self.decision.report().iter().filter(|status| self.is_said(status.position()))
     }
 
     pub(super) fn text(&self) -> String {
         let mut table = Table::default();
-        for status in self.decision.report() {
+        for status in self.report() {
             table.push(row(status, &self.listed.varying));
         }
         let verdict = match self.decision {
-            Decision::Allowed(_) if self.admitted().is_none() => "undecided".to_owned(),
+            _ if self.admitted().is_none() => "undecided".to_owned(),
             Decision::Allowed(_) => "admitted".to_owned(),
             Decision::Denied(denial) => denied(denial),
         };
@@ -44,7 +61,8 @@ impl Standing<'_> {
             Some(_) => format!("override for this subject: {one}\n"),
         });
         let left_out = left_out(&self.left_out());
-        format!("{verdict}{shadow}\n{left_out}{}{}", table.text(), overrides.collect::<String>())
+        let missing: String = self.missing.iter().map(|label| self.not_said(label.as_deref())).collect();
+        format!("{verdict}{shadow}\n{left_out}{missing}{}{}", table.text(), overrides.collect::<String>())
     }
 
     pub(super) fn json(&self) -> Value {
@@ -52,13 +70,15 @@ impl Standing<'_> {
             Decision::Allowed(_) => None,
             Decision::Denied(denial) => Some(denial),
         };
-        let others = self.subjects.others();
+        let is_said = |label: Option<&str>| !self.missing.iter().any(|missing| missing.as_deref() == label);
+        let others = self.subjects.others().filter(|(label, _)| is_said(Some(label)));
         let others: Vec<_> =
             others.map(|(label, subject)| json!({ "label": label, "subject": subject.to_string() })).collect();
         json!({
             "policy": self.listed.described.name(),
-            "subject": self.subjects.main().to_string(),
+            "subject": is_said(None).then(|| self.subjects.main().to_string()),
             "others": others,
+            "missing": self.missing.iter().map(|label| self.missing_json(label.as_deref())).collect::<Vec<_>>(),
             "admitted": self.admitted(),
             "denied": denial.map(json_of_denial),
             "shadow": self.listed.described.is_shadow(),
@@ -67,8 +87,28 @@ impl Standing<'_> {
         })
     }
 
+    /// `not said: network, which is {ip:subnet}; add its value, or --on network=…`
+    fn not_said(&self, label: Option<&str>) -> String {
+        let key = self.key(label).map(|key| format!(", which is {key}")).unwrap_or_default();
+        match label {
+            Some(label) => format!("not said: {label}{key}; add its value, or --on {label}=…\n"),
+            None => format!("not said: the main subject{key}; add its value, or --subject …\n"),
+        }
+    }
+
+    fn missing_json(&self, label: Option<&str>) -> Value {
+        json!({ "label": label, "key": self.key(label) })
+    }
+
+    fn key(&self, label: Option<&str>) -> Option<&str> {
+        match label {
+            None => self.listed.described.key(),
+            Some(label) => self.listed.described.subjects().find(|subject| subject.label() == label)?.key(),
+        }
+    }
+
     fn rules_json(&self) -> Vec<Value> {
-        self.decision.report().iter().map(|status| json_of_rule(status, &self.listed.varying)).collect()
+        self.report().map(|status| json_of_rule(status, &self.listed.varying)).collect()
     }
 
     /// The positions of the rules whose count each call gives, but for one that denies the call whatever its count is.
@@ -77,8 +117,7 @@ impl Standing<'_> {
             Decision::Denied(denial) => denial.rule().map(|rule| rule.position()),
             Decision::Allowed(_) => None,
         };
-        let report = self.decision.report().iter();
-        let varying = report.filter(|status| self.listed.varying.listed(status.rule()).is_some());
+        let varying = self.report().filter(|status| self.listed.varying.listed(status.rule()).is_some());
         varying.map(RuleStatus::position).filter(|&position| denying != Some(position)).collect()
     }
 }

@@ -6,6 +6,10 @@ use crate::store::{Access, Known, Permission, Purpose, Sample, ScriptState};
 const PERMISSIONS: &str = "permissions";
 const KEYS: &str = "keys";
 
+/// The commands that change something, of those that are tried.
+const WRITING: [&str; 11] =
+    ["append", "hdel", "hset", "pexpire", "set", "setrange", "unlink", "zadd", "zincrby", "zrem", "zremrangebyrank"];
+
 /// Whether calls are known to take leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leases {
@@ -22,12 +26,25 @@ pub(super) fn judge(known: &Known, leases: Leases) -> Vec<Finding> {
 }
 
 fn permissions(all: &[Permission], leases: Leases) -> Vec<Finding> {
+    if let Some(finding) = looks_only(all) {
+        return vec![finding];
+    }
     let purposes = [Purpose::Decisions, Purpose::Leases, Purpose::Lists, Purpose::Denials];
     let mut findings: Vec<_> = purposes.into_iter().filter_map(|purpose| missing(all, purpose, leases)).collect();
     if findings.is_empty() {
         findings.push(Finding::ok(PERMISSIONS, granted(all)));
     }
     findings
+}
+
+/// Says that the user is one that only looks, if it may do nothing but that.
+fn looks_only(all: &[Permission]) -> Option<Finding> {
+    let (writing, reading): (Vec<_>, Vec<_>) = all.iter().partition(|permission| WRITING.contains(&permission.command));
+    let is = |access: Access| move |permission: &&Permission| permission.access == access;
+    let only_looks = writing.iter().all(is(Access::Refused)) && !reading.iter().any(is(Access::Refused));
+    let text = "the user may look and change nothing; whether the users of the programs may decide calls is not known";
+    let finding = || Finding::warning(PERMISSIONS, text).with_remedy("run it as the user of the programs, too");
+    (only_looks && !writing.is_empty()).then(finding)
 }
 
 /// Says what does not work, if commands for that purpose are refused.
@@ -116,6 +133,7 @@ mod tests {
         let all = [
             permission("set", Purpose::Decisions, Access::Refused),
             permission("time", Purpose::Decisions, Access::Granted),
+            permission("append", Purpose::Decisions, Access::Untried),
             permission("hset", Purpose::Lists, Access::Refused),
         ];
         let found = permissions(&all, Leases::Unknown);
@@ -126,7 +144,10 @@ mod tests {
 
     #[test]
     fn what_leases_need_is_a_problem_where_calls_take_some() {
-        let all = [permission("zadd", Purpose::Leases, Access::Refused)];
+        let all = [
+            permission("set", Purpose::Decisions, Access::Granted),
+            permission("zadd", Purpose::Leases, Access::Refused),
+        ];
         let found = permissions(&all, Leases::Taken);
         assert_eq!(found.iter().map(Finding::level).collect::<Vec<_>>(), [Level::Problem]);
         assert!(
@@ -140,10 +161,27 @@ mod tests {
 
     #[test]
     fn what_denied_subjects_need_is_only_named() {
-        let all = [permission("zincrby", Purpose::Denials, Access::Refused)];
+        let all = [
+            permission("set", Purpose::Decisions, Access::Granted),
+            permission("zincrby", Purpose::Denials, Access::Refused),
+        ];
         let found = permissions(&all, Leases::Taken);
         assert_eq!(found.iter().map(Finding::level).collect::<Vec<_>>(), [Level::Ok]);
         assert!(found[0].text().ends_with("denied subjects, which are kept only if asked for, also need zincrby"));
+    }
+
+    #[test]
+    fn a_user_that_only_looks_is_told_from_one_that_cannot_decide() {
+        let permissions_of = |set, get| {
+            let all = [permission("set", Purpose::Decisions, set), permission("getrange", Purpose::Decisions, get)];
+            let found = permissions(&all, Leases::Unknown);
+            (found[0].level(), found[0].text().to_owned())
+        };
+        let (level, text) = permissions_of(Access::Refused, Access::Granted);
+        assert_eq!(level, Level::Warning);
+        assert!(text.starts_with("the user may look and change nothing"), "{text}");
+        let (level, text) = permissions_of(Access::Refused, Access::Refused);
+        assert!(level == Level::Problem && text.contains("calls are not decided"), "{text}");
     }
 
     #[test]

@@ -100,7 +100,10 @@ fn persistence(info: &Info, save: Option<&str>) -> Option<Finding> {
             Finding::warning(TOPIC, text).with_remedy("set `appendonly yes`")
         }
         (_, Some(save)) => Finding::ok(TOPIC, format!("snapshots ({save})")),
-        (_, None) => Finding::ok(TOPIC, "no append-only file; the user may not ask whether there are snapshots"),
+        (_, None) => {
+            Finding::warning(TOPIC, "no append-only file, and the user may not ask whether there are snapshots")
+                .with_remedy("let a user with `+config|get` look")
+        }
     })
 }
 
@@ -168,7 +171,7 @@ mod tests {
         let off = [("aof_enabled", "0"), ("rdb_last_bgsave_status", "ok"), ("aof_last_write_status", "ok")];
         assert_eq!(level(persistence(&info(&off), Some(""))), Some(Level::Warning));
         assert_eq!(level(persistence(&info(&off), Some("3600 1"))), Some(Level::Ok));
-        assert_eq!(level(persistence(&info(&off), None)), Some(Level::Ok));
+        assert_eq!(level(persistence(&info(&off), None)), Some(Level::Warning));
         assert_eq!(level(persistence(&info(&[("aof_enabled", "1")]), Some(""))), Some(Level::Ok));
         assert_eq!(level(persistence(&info(&[("rdb_last_bgsave_status", "err")]), None)), Some(Level::Problem));
     }

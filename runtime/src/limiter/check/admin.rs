@@ -61,7 +61,7 @@ impl Check<'_> {
     ///
     /// # Errors
     ///
-    /// The policy has no ban, or the backend did not answer within the deadline.
+    /// The policy has no ban, the duration is longer than that, or the backend did not answer within the deadline.
     pub async fn ban(self, duration: Duration) -> Result<(), BackendError> {
         let adopted = self.adopt_overrides().await;
         for effective in self.effective_and_own(Subjects::Main)? {
@@ -76,6 +76,9 @@ impl Check<'_> {
     }
 
     /// Ends the ban of the call's main subject, if there is one. Its denials are counted anew.
+    ///
+    /// What it has used stays counted, so a subject that was banned for too many calls is denied by the rules as before:
+    /// [`reset`](Self::reset) ends the ban and lets it start again.
     ///
     /// # Errors
     ///

@@ -13,6 +13,7 @@ use super::text::{self, Entries};
 use crate::error::Error;
 use crate::limiter::Limiter;
 use crate::micros;
+use crate::policy::Replacement;
 use crate::subject::Subject;
 
 /// An override that is being set, cleared or looked up: see [`Limiter::override_policy`].
@@ -166,14 +167,8 @@ impl OverrideBuilder<'_> {
     /// * There are more, as somebody stored them past this library. The override is stored, but not in force.
     /// * Redis does not answer, and then the override may or may not be in force.
     pub async fn set(self) -> Result<(), Error> {
-        let refuse = |mistake: &str| Error::new(format!("policy `{}`: {mistake}", self.policy));
-        if let Some(mistake) = &self.mistake {
-            return Err(refuse(mistake));
-        }
-        let holds_us = self.expires_in.map(holds_us).transpose().map_err(refuse)?;
-        let replacement = text::replacement(self.entries.clone()).map_err(|mistake| refuse(&mistake))?;
-        let target = self.target()?;
-        checks::check(&target, &replacement, self.unknown)?;
+        let (target, replacement, holds_us) = self.checked()?;
+        let refuse = |mistake: &str| self.refuse(mistake);
         let core = &self.limiter.core;
         let expires_us = match holds_us {
             Some(us) => Some(core.refreshed_now_us().await?.saturating_add(us)),
@@ -183,6 +178,33 @@ impl OverrideBuilder<'_> {
         let text = text.ok_or_else(|| refuse("these rules take too much room; use fewer"))?;
         let new = ActiveOverride::read(&target, &text).map_err(|mistake| refuse(&mistake))?;
         core.set_override(target, new).await
+    }
+
+    /// Finds the mistakes that [`set`](Self::set) would find, and stores nothing: for tools that ask before they change
+    /// something.
+    ///
+    /// # Errors
+    ///
+    /// A mistake in the rules, or a name that is unknown, as of [`set`](Self::set).
+    pub fn check(&self) -> Result<(), Error> {
+        self.checked().map(drop)
+    }
+
+    /// The override, and for how long it holds in microseconds, if nothing is wrong with it.
+    fn checked(&self) -> Result<(Target, Replacement, Option<u64>), Error> {
+        let refuse = |mistake: &str| self.refuse(mistake);
+        if let Some(mistake) = &self.mistake {
+            return Err(refuse(mistake));
+        }
+        let holds_us = self.expires_in.map(holds_us).transpose().map_err(refuse)?;
+        let replacement = text::replacement(self.entries.clone()).map_err(|mistake| refuse(&mistake))?;
+        let target = self.target()?;
+        checks::check(&target, &replacement, self.unknown)?;
+        Ok((target, replacement, holds_us))
+    }
+
+    fn refuse(&self, mistake: &str) -> Error {
+        Error::new(format!("policy `{}`: {mistake}", self.policy))
     }
 
     /// Lets the policies of that name decide by their own rules again, and returns whether there was an override.

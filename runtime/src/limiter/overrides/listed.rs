@@ -3,10 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use tallygate_rules::{Rule, RuleId, format_duration};
+use tallygate_rules::{Rule, RuleId};
 
 use super::table::Entry;
 use super::text;
+use crate::decision::RoundedUp;
 use crate::error::Error;
 use crate::limiter::Limiter;
 use crate::policy::Replacement;
@@ -97,8 +98,6 @@ impl Override {
 impl fmt::Display for Override {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&text::write_rules(&self.replacement))?;
-        // In whole seconds, rounded up so that it is never zero.
-        let seconds = self.expires_in.map(|left| left.as_secs() + u64::from(left.subsec_nanos() > 0));
-        seconds.map_or(Ok(()), |seconds| write!(f, " for {}", format_duration(Duration::from_secs(seconds))))
+        self.expires_in.map_or(Ok(()), |left| write!(f, " for {}", RoundedUp(left)))
     }
 }

@@ -58,7 +58,7 @@ async fn a_single_rule_is_checked_beside_the_other_rules_of_a_known_policy() {
     assert!(mistake("daily = 5 per 0s").await.contains("rule 1: `per` must be longer than zero"));
     assert!(mistake("daily = 5 per 1d, daily = 6 per 1d").await.contains("rule `daily` is overridden twice"));
     assert!(mistake("daily = 5 per 1d, 6 per 1h").await.contains("say it of each"));
-    assert!(mistake("daily = 5 per day").await.contains("did you mean `5 per 1d`?"));
+    assert!(mistake("daily = 5 per day").await.contains("did you mean `daily = 5 per 1d`?"));
     assert!(mistake("").await.contains("a rule is missing"));
     let none = limiter.override_policy("over.beside").set().await.unwrap_err().to_string();
     assert!(none.contains("at least one rule"), "{none}");

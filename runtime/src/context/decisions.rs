@@ -15,7 +15,7 @@ const MOST: usize = 16;
 
 /// Where the limits stand that decided the calls of a request. Clones share what is collected.
 ///
-/// Of each rule of a policy it keeps the tightest standing: a denial rather than none, and then the least that remains.
+/// Of each rule of a policy it keeps the tightest standing: the denial with the longest wait, or else the least that remains.
 /// It keeps the 16 tightest of all.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
@@ -126,8 +126,13 @@ impl Decisions {
             let status = RuleStatus::used_up(rule.position(), rule.rule().clone());
             self.insert(Standing { policy: policy.clone(), refundable: None, rule: Some(status), denied: Some(wait) });
         }
+        let behind = behind_duplicate(denial, wait);
         for status in denial.report() {
-            let denied = (rule.position() == status.position()).then_some(wait);
+            let denied = match behind {
+                Some(_) if rule.position() == status.position() => Some(Wait::For(status.reset())),
+                Some(behind) => (behind == status.position()).then_some(wait),
+                None => (rule.position() == status.position()).then_some(wait),
+            };
             self.insert(Standing { policy: policy.clone(), refundable: None, rule: Some(status.clone()), denied });
         }
     }
@@ -154,6 +159,19 @@ impl Decisions {
     }
 }
 
+/// Returns the position of the rule that a denied call waits for, where a duplicate is reported before it.
+fn behind_duplicate(denial: &Denial, wait: Wait) -> Option<usize> {
+    let reported = denial.rule()?.position();
+    let duplicate = denial.report().iter().find(|status| status.position() == reported)?;
+    if duplicate.rule().role() != Role::Duplicate || wait <= Wait::For(duplicate.reset()) {
+        return None;
+    }
+    // A rule never denies for longer than it counts, unless it does for ever.
+    let may_deny = |status: &&RuleStatus| wait == Wait::Forever || wait <= Wait::For(status.reset());
+    let others = denial.report().iter().filter(|status| status.position() != reported).filter(may_deny);
+    others.min_by_key(|status| status.remaining()).map(RuleStatus::position)
+}
+
 impl Standing {
     /// Whether it is of the same rule as the other, or of the same ban.
     fn is_of(&self, other: &Self) -> bool {
@@ -175,7 +193,8 @@ impl Standing {
         self.denied.filter(|_| !self.waits_for_another()).or(reset.map(Wait::For))
     }
 
-    /// Whether the call that it denied waits longer than for itself: a duplicate is reported before a rule with a longer wait.
+    /// Whether the call that it denied waits longer than for itself, for a rule that is not known: a duplicate is reported
+    /// before it.
     pub(crate) fn waits_for_another(&self) -> bool {
         let per = self.rule.as_ref().filter(|status| status.rule().role() == Role::Duplicate);
         let per = per.and_then(|status| status.rule().per());
@@ -187,8 +206,9 @@ impl Standing {
         self.rule.as_ref().map(|status| status.rule().role())
     }
 
-    /// How much it allows: a denial is less than none, then comes what remains, and then for how long.
+    /// How much it allows: a denial is less than none, and less the longer it lasts; then comes what remains, and then for how
+    /// long.
     pub(crate) fn room(&self) -> impl Ord + use<> {
-        (self.denied.is_none(), self.remaining(), Reverse(self.window()))
+        (Reverse(self.denied), self.remaining(), Reverse(self.window()))
     }
 }

@@ -52,7 +52,8 @@ pub enum Draft {
     /// rule.
     V11,
     /// Version 7: `RateLimit-Policy: 5;w=60` with an item for each rule on requests, and `RateLimit: limit=5, remaining=4,
-    /// reset=60` for the [tightest](Items::Tightest) one. A ban has neither.
+    /// reset=60` for the [tightest](Items::Tightest) one. A ban has neither, and a rule whose reset is not known lacks the
+    /// second.
     V7,
 }
 
@@ -61,7 +62,7 @@ pub enum Draft {
 #[non_exhaustive]
 pub enum Legacy {
     /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, in seconds from now, of the
-    /// [tightest](Items::Tightest) rule. A ban has none of them.
+    /// [tightest](Items::Tightest) rule. A ban has none of them, and neither has a rule whose reset is not known.
     XRateLimit,
 }
 
@@ -72,7 +73,7 @@ pub enum Items {
     /// Every rule that decided a call, and of more than 16 the tightest.
     #[default]
     All,
-    /// The rule that a client can act on: one that denied a call, or else the one with the least that remains. A limit on
+    /// The rule that a client can act on: the one that denied a call for longest, or else the one with the least that remains. A limit on
     /// calls at a time and a duplicate are such rules where they denied the call, or where there are no others.
     Tightest,
 }
@@ -146,10 +147,10 @@ impl From<Legacy> for Fields {
     }
 }
 
-/// The one that a client can act on: what denied a call, or else, of the limits on calls, the one that allows least.
+/// The one that a client can act on: what denied a call for longest, or else, of the limits on calls, the one that allows least.
 fn tightest(standings: &[Standing]) -> Option<&Standing> {
     let first = standings.iter().min_by_key(|standing| standing.room())?;
-    if first.denied.is_some() && !first.waits_for_another() {
+    if first.denied.is_some() {
         return Some(first);
     }
     // A call under way is no unit of the others, and a duplicate leaves nothing to plan with.

@@ -1,11 +1,12 @@
 //! The fields of responses.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Json, Router};
+use tallygate::testing::ManualClock;
 use tallygate::web::{Draft, Items, Layer, Legacy};
 use tallygate::{Limiter, Rejection, RuleStatus, rate_limit};
 use tallygate_web_tests::server::serve;
@@ -133,6 +134,40 @@ async fn the_tightest_rule_alone_can_be_listed() {
     let layer = Layer::new().on_success(true).items(Items::Tightest);
     let answer = Client::new(serve(router(&limiter, layer)).await).get("/captcha").await;
     assert_eq!(answer.limits(), [LimitItem { name: "captcha.1m".into(), r: 2, t: Some(60) }]);
+}
+
+#[rate_limit(
+    name = "code",
+    key = "138",
+    rule(count = 1, per = "60s"),
+    prevent_duplicate(per = "5s"),
+    limiter = limiter
+)]
+async fn code(State(limiter): State<Limiter>) -> Result<&'static str, Rejection> {
+    let _ = limiter;
+    Ok("sent")
+}
+
+#[tokio::test]
+async fn no_field_invites_a_client_before_the_wait_of_its_duplicate_is_over() {
+    for is_reported in [true, false] {
+        // Its time stands still.
+        let limiter = Limiter::builder().clock(&ManualClock::new(SystemTime::now())).build_in_memory().unwrap();
+        let layer = Layer::new().on_success(is_reported).legacy(Legacy::XRateLimit);
+        let router = Router::new().route("/code", get(code)).layer(layer).with_state(limiter);
+        let client = Client::new(serve(router).await);
+        assert_eq!(client.get("/code").await.status, 200);
+        let answer = client.get("/code").await;
+        assert_eq!(answer.status, 409);
+        assert_eq!(answer.retry_after(), Some(60));
+        assert_eq!(answer.header("x-ratelimit-reset"), is_reported.then_some("60"));
+        let windows: Vec<_> = answer.limits().into_iter().map(|item| (item.name, item.t)).collect();
+        if is_reported {
+            assert_eq!(windows, [("code.duplicate".to_owned(), Some(5)), ("code.1m".to_owned(), Some(60))]);
+        } else {
+            assert_eq!(windows, [("code.duplicate".to_owned(), None)]);
+        }
+    }
 }
 
 async fn ignores(limiter: State<Limiter>) -> &'static str {

@@ -12,13 +12,13 @@ pub(super) fn fields(items: &[Item], tightest: &Item) -> Vec<(&'static str, Stri
     let quotas = items.iter().filter_map(|item| item.quota).filter(|quota| !quota.is_concurrency);
     let mut fields = vec![("ratelimit-policy", list(quotas.map(policy)))];
     fields.retain(|(_, value)| !value.is_empty());
-    // A ban has no limit, which the field needs.
-    fields.extend(tightest.quota.map(|quota| ("ratelimit", limit(tightest, quota))));
+    fields.extend(limit(tightest).map(|value| ("ratelimit", value)));
     fields
 }
 
-/// `limit=5, remaining=4, reset=60`
-fn limit(tightest: &Item, quota: Quota) -> String {
-    let members = [("limit", quota.limit), ("remaining", tightest.remaining), ("reset", tightest.reset_s())];
-    list(members.into_iter().map(|(key, value)| format!("{key}={}", Integer(value))))
+/// `limit=5, remaining=4, reset=60`; `None` for what has no limit, as a ban.
+fn limit(tightest: &Item) -> Option<String> {
+    let (quota, reset_s) = tightest.quota_and_reset_s()?;
+    let members = [("limit", quota.limit), ("remaining", tightest.remaining), ("reset", reset_s)];
+    Some(list(members.into_iter().map(|(key, value)| format!("{key}={}", Integer(value)))))
 }

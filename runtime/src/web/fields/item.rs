@@ -18,12 +18,16 @@ pub(super) struct Item {
     pub(super) remaining: u64,
     /// The time in which no more than that may be used.
     pub(super) window_s: Option<u64>,
+    /// Whether its window would have an end that is too early, as the call waits for another rule.
+    waits_for_another: bool,
 }
 
 impl Item {
-    /// The same time where a field always has one: for lack of it, the whole window.
-    pub(super) fn reset_s(&self) -> u64 {
-        self.window_s.or(self.quota.and_then(|quota| quota.window_s)).unwrap_or(0)
+    /// The quota and the same time, for fields that always have both: for lack of the time, it is the whole window. `None`
+    /// where there is no quota, as of a ban, or where the time is not known.
+    pub(super) fn quota_and_reset_s(&self) -> Option<(Quota, u64)> {
+        let quota = self.quota.filter(|_| !self.waits_for_another)?;
+        Some((quota, self.window_s.or(quota.window_s).unwrap_or(0)))
     }
 }
 
@@ -49,6 +53,7 @@ impl Item {
             quota: standing.rule.as_ref().map(Quota::new),
             remaining: standing.remaining(),
             window_s,
+            waits_for_another: standing.waits_for_another(),
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use super::item::Item;
 
-/// A ban has no limit, and so no fields.
+/// There are no fields for what has no limit, as a ban.
 pub(super) fn x_ratelimit(tightest: &Item) -> Option<[(&'static str, String); 3]> {
-    let quota = tightest.quota?;
+    let (quota, reset_s) = tightest.quota_and_reset_s()?;
     Some([
         ("x-ratelimit-limit", quota.limit.to_string()),
         ("x-ratelimit-remaining", tightest.remaining.to_string()),
-        ("x-ratelimit-reset", tightest.reset_s().to_string()),
+        ("x-ratelimit-reset", reset_s.to_string()),
     ])
 }

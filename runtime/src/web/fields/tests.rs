@@ -1,3 +1,5 @@
+mod duplicates;
+
 use std::time::Duration;
 
 use sfv::{ListEntry, Parser};
@@ -114,24 +116,6 @@ async fn a_ban_is_a_limit_without_a_quota() {
     assert_eq!(tightest, [("ratelimit", r#""login.ban";r=0;t=3600"#.to_owned())]);
     assert_eq!(decided.fields(Draft::V7), [("ratelimit-policy", "1;w=60".to_owned())]);
     assert_eq!(decided.fields(Legacy::XRateLimit), []);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_duplicate_that_another_rule_denies_for_longer_shows_its_own_window_and_clients_act_on_the_other() {
-    let policy = policy("codes", [Rule::sliding_window(1, secs(60)), Rule::duplicate(secs(5))]);
-    let decided = Decided::new();
-    assert!(decided.call(&policy, 1).await && !decided.call(&policy, 1).await);
-    assert_eq!(decided.values()[1], r#""codes.1m";r=0;t=60, "codes.duplicate";r=0;t=5"#);
-    assert_eq!(decided.decisions.retry_after(), Some(secs(60)));
-    let tightest = decided.fields(Fields::from(Draft::V11).items(Items::Tightest));
-    assert_eq!(tightest[1].1, r#""codes.1m";r=0;t=60"#);
-    assert_eq!(decided.fields(Draft::V7)[1].1, "limit=1, remaining=0, reset=60");
-    assert_eq!(decided.fields(Legacy::XRateLimit)[2].1, "60");
-
-    // Without a report, nothing is known of the other: the duplicate does not take its wait.
-    let unreported = Decided { decisions: Decisions::new(), ..decided };
-    assert!(!unreported.call_unreported(&policy).await);
-    assert_eq!(unreported.values(), [r#""codes.duplicate";q=1;w=5"#, r#""codes.duplicate";r=0"#]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -72,6 +72,20 @@ async fn each_client_behind_a_proxy_has_a_tally_of_its_own() {
 }
 
 #[tokio::test]
+async fn each_client_behind_a_proxy_that_writes_the_standard_field_has_a_tally_of_its_own() {
+    let client = Client::new(serve(router().layer(layer().client_ip(behind_local_proxies().forwarded()))).await);
+    let get = async |forwarded: &str| {
+        let answer = client.get_with("/", &[("forwarded", forwarded), ("x-user", "alice")]).await;
+        (answer.status, answer.body)
+    };
+    assert_eq!(get(r#"for="[2001:db8:1:2::17]:_p""#).await, (200, "2001:db8:1:2::/64 alice".into()));
+    assert_eq!(get(r#"for="[2001:db8:1:3::17]:_p";host="a\"b""#).await, (200, "2001:db8:1:3::/64 alice".into()));
+    for forged in [r"for=192.0.2.1", r#"for="192.0.2.1"#, r#"for="192.0.2.1\"#, r#"for=192.0.2.1;host="\""#] {
+        assert_eq!(get(&format!(r#"{forged}, for="[2001:db8:1:2::18]:_q";host="a\"b""#)).await.0, 429, "{forged}");
+    }
+}
+
+#[tokio::test]
 async fn a_client_that_connects_itself_cannot_choose_its_address() {
     let elsewhere = ClientIp::behind(["10.0.0.0/8"]).unwrap();
     for source in [ClientIp::socket(), elsewhere] {

@@ -104,6 +104,7 @@ fn behind_known_proxies_the_client_is_the_last_address_that_is_not_theirs() {
             ("10.0.0.1", &["[fe80::1%25eth0]:443"], "fe80::/64"),
             ("10.0.0.1", &["[::ffff:198.51.100.1]:443"], "198.51.100.1"),
             ("10.0.0.1", &["64:ff9b::198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1", &["198.51.100.1:_hidden"], "198.51.100.1"),
             ("10.0.0.1", &["198.51.100.1:"], "10.0.0.1"),
             ("10.0.0.1", &["198.51.100.1:+80"], "10.0.0.1"),
             ("10.0.0.1", &["198.51.100.1:65536"], "10.0.0.1"),
@@ -187,6 +188,34 @@ fn the_standard_field_is_read_from_its_end_too() {
 }
 
 #[test]
+fn the_examples_of_the_standard_are_read() {
+    let [last, farthest] = [1, 9].map(|proxies| ClientIp::hops(proxies).unwrap().forwarded());
+    let dense = "for=192.0.2.43,for=\"[2001:db8:cafe::17]\",for=unknown";
+    let spaced = dense.replace(',', ", ");
+    let longest = "for=192.0.2.43, for=198.51.100.17;by=203.0.113.60;proto=http;host=example.com";
+    let examples: [(&[&str], &str, &str); 14] = [
+        (&["for=\"_gazonk\""], "-", "-"),
+        (&["For=\"[2001:db8:cafe::17]:4711\""], "2001:db8:cafe::/64", "2001:db8:cafe::/64"),
+        (&["for=192.0.2.60;proto=http;by=203.0.113.43"], "192.0.2.60", "192.0.2.60"),
+        (&["for=192.0.2.43, for=198.51.100.17"], "198.51.100.17", "192.0.2.43"),
+        (&["for=\"192.0.2.43:47011\""], "192.0.2.43", "192.0.2.43"),
+        (&["for=\"[2001:db8:cafe::17]:47011\""], "2001:db8:cafe::/64", "2001:db8:cafe::/64"),
+        (&["for=_hidden, for=_SEVKISEK"], "-", "-"),
+        (&[dense], "-", "-"),
+        (&[&spaced], "-", "-"),
+        (&["for=192.0.2.43", "for=\"[2001:db8:cafe::17]\", for=unknown"], "-", "-"),
+        (&["for=192.0.2.43, for=\"[2001:db8:cafe::17]\""], "2001:db8:cafe::/64", "192.0.2.43"),
+        (&["for=192.0.2.43", "for=\"[2001:db8:cafe::17]\""], "2001:db8:cafe::/64", "192.0.2.43"),
+        (&["for=\"unknown:1234\""], "-", "-"),
+        (&[longest], "198.51.100.17", "192.0.2.43"),
+    ];
+    for (lines, last_client, farthest_client) in examples {
+        assert_all(&last, &[("-", lines, last_client)]);
+        assert_all(&farthest, &[("-", lines, farthest_client)]);
+    }
+}
+
+#[test]
 fn behind_a_number_of_proxies_the_client_is_that_far_from_the_end() {
     let two = ClientIp::hops(2).unwrap();
     assert_all(
@@ -218,6 +247,10 @@ fn a_field_of_a_network_of_proxies_counts_once_and_from_them_alone() {
         &[
             ("10.0.0.1", &["198.51.100.1"], "198.51.100.1"),
             ("10.0.0.1", &[" 2001:db8:1:2::7 "], "2001:db8:1:2::/64"),
+            ("10.0.0.1", &["[2001:db8:1:2::7%eth0]:_p"], "2001:db8:1:2::/64"),
+            ("10.0.0.1", &["198.51.100.1:443"], "198.51.100.1"),
+            ("10.0.0.1", &["198.51.100.1,"], "10.0.0.1"),
+            ("10.0.0.1", &["198.51.100.1", ""], "10.0.0.1"),
             ("203.0.113.9", &["198.51.100.1"], "203.0.113.9"),
             ("10.0.0.1", &["198.51.100.1", "1.1.1.1"], "10.0.0.1"),
             ("10.0.0.1", &["198.51.100.1, 1.1.1.1"], "10.0.0.1"),

@@ -39,7 +39,7 @@
 //!
 //! A call whose key shows a value that its context does not have, or that is made outside of any, is rejected with the kind
 //! [`Unavailable`](crate::RejectionKind::Unavailable). The source of the rejection names the value and the remedy, and so
-//! does the log, once for each policy. It is a [mistake in the program](crate::BackendErrorKind::Misuse), so a web server
+//! does the log, once for each limited function. It is a [mistake in the program](crate::BackendErrorKind::Misuse), so a web server
 //! answers with the status 500. A message shows nothing in its place, which the log reports as a warning, once.
 
 #[cfg(feature = "web")]

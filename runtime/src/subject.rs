@@ -150,6 +150,11 @@ impl Subject {
         self.mistake.get_or_insert(mistake);
     }
 
+    /// Changes the error that awaiting any call of the subject is, if it is one.
+    pub(crate) fn map_mistake(&mut self, change: impl FnOnce(BackendError) -> BackendError) {
+        self.mistake = self.mistake.take().map(change);
+    }
+
     /// Returns why calls of the subject cannot be decided, if they cannot.
     pub(crate) fn mistake(&self) -> Option<&BackendError> {
         self.mistake.as_ref()

@@ -1,7 +1,8 @@
 //! Mistakes in the set-up of a server, which the log reports once for each process.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use axum::Router;
@@ -72,6 +73,34 @@ async fn a_value_that_is_missing_is_reported_once_with_the_name_of_the_function(
     }
     assert_eq!(lines(&log, "ERROR", "log.report"), 1);
     assert_eq!(lines(&log, "ERROR", "`{@user}` is a value that the context does not have"), 1);
+}
+
+static SHARED: LazyLock<Policy> = LazyLock::new(|| {
+    Policy::builder("shared").rule(Rule::sliding_window(9, MINUTE)).build().expect("the rules are sound")
+});
+
+#[rate_limit(policy = SHARED, key = "{@user}")]
+async fn upload() -> Result<(), Rejection> {
+    Ok(())
+}
+
+#[rate_limit(policy = SHARED, key = "{@user}")]
+fn download() -> impl Future<Output = Result<(), Rejection>> {
+    async { Ok(()) }
+}
+
+#[tokio::test]
+async fn a_value_that_several_functions_of_a_policy_miss_is_reported_with_the_place_of_each() {
+    let (log, _guard) = Log::listen();
+    let routes = Router::new().route("/upload", get(upload)).route("/download", get(download));
+    let client = Client::new(serve(routes.layer(Layer::new())).await);
+    for path in ["/upload", "/download", "/upload", "/download"] {
+        let answer = client.get(path).await;
+        assert_eq!((answer.status, answer.retry_after()), (500, None));
+        assert!(!answer.body.contains(file!()), "{}", answer.body);
+    }
+    let place = format!("the limit is at {}:", file!());
+    assert_eq!((lines(&log, "ERROR", "policy=\"shared\""), lines(&log, "ERROR", &place)), (2, 2), "{:?}", log.lines());
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ pub struct Call<'a> {
 ///
 /// It is the element of an array, because the compiler then underlines it alone when its type is wrong.
 #[inline]
+#[track_caller]
 pub fn call([policy]: [&Policy; 1], key: Texts, values: impl Values) -> Call<'_> {
     Call::new(Ok(Cow::Borrowed(policy)), subject(key, values))
 }
@@ -52,6 +53,7 @@ impl<'a> Call<'a> {
     }
 
     /// Adds another subject.
+    #[track_caller]
     pub fn subject(&mut self, label: &'static str, key: Texts, values: impl Values) -> &mut Self {
         self.extras().others.push((label, subject(key, values)));
         self

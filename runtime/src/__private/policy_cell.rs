@@ -136,12 +136,14 @@ impl PolicyCell {
 
     /// Decides a call that has no options, by the limiter that is installed.
     #[inline]
+    #[track_caller]
     pub fn enter(&'static self, values: impl Values) -> Entering {
         self.decide(&subject(self.key, values))
     }
 
     /// Starts a call that has options.
     #[inline]
+    #[track_caller]
     pub fn call(&'static self, values: impl Values) -> Call<'static> {
         Call::new(self.policy().map(Cow::Borrowed), subject(self.key, values))
     }

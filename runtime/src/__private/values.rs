@@ -1,8 +1,10 @@
 //! The values of placeholders, and the subject that they are rendered into.
 
 use std::fmt::{Debug, Display};
+use std::panic::Location;
 use std::slice;
 
+use crate::error::BackendError;
 use crate::limiter::Limiter;
 use crate::subject::{Subject, filters};
 
@@ -42,14 +44,23 @@ pub struct Rendering<'s> {
     texts: slice::Iter<'static, &'static str>,
 }
 
-/// Renders the subject of a call.
+/// Renders the subject of a call. Where it cannot be rendered, the error of the call says where its attribute is.
 #[inline]
+#[track_caller]
 pub fn subject(texts: Texts, values: impl Values) -> Subject {
     let mut subject = Subject::everyone();
     let mut rendering = Rendering { subject: &mut subject, texts: texts.iter() };
     values.render(&mut rendering);
     rendering.text();
+    if subject.mistake().is_some() {
+        locate_mistake(&mut subject, Location::caller());
+    }
     subject
+}
+
+#[cold]
+fn locate_mistake(subject: &mut Subject, attribute: &Location<'_>) {
+    subject.map_mistake(|mistake| BackendError::misuse(format!("{mistake}; the limit is at {attribute}")));
 }
 
 impl Rendering<'_> {

@@ -26,11 +26,11 @@ pub(crate) fn decided_without_redis(policy: &str, decided_by: &str, error: &Back
     debug!(target: TARGET, policy, %decided_by, %error, "decided without redis");
 }
 
-/// Reports, once for each policy, a mistake in the program, which rejects every such call. Without a `name`, the policy has
-/// that of its function.
+/// Reports, once, a mistake in the program, which rejects every such call. The policy has the name of its function, or the
+/// error says where the attribute is: a policy may be that of several functions.
 pub(crate) fn misuse(policy: &str, error: &BackendError) {
     static REPORTED: Reported = Reported::new();
-    if REPORTED.is_first(policy) {
+    if REPORTED.is_first(&format!("{policy}: {error}")) {
         error!(target: TARGET, policy, %error, "calls are rejected, as the program makes them in a way that cannot be decided");
     }
 }

@@ -1,25 +1,22 @@
 //! What the log reports once.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// The most names that are reported. They are in the code of the program, so they are few.
-const MOST: usize = 64;
+/// The most texts that are reported. They come from the code of the program, so they are few.
+const MOST: usize = 1_000;
 
-/// The names of which something was reported.
-pub(crate) struct Reported(Mutex<Vec<String>>);
+/// The texts of which something was reported.
+pub(crate) struct Reported(Mutex<BTreeSet<String>>);
 
 impl Reported {
     pub(crate) const fn new() -> Self {
-        Self(Mutex::new(Vec::new()))
+        Self(Mutex::new(BTreeSet::new()))
     }
 
-    /// Whether that name is to be reported now, as it was not yet.
-    pub(crate) fn is_first(&self, name: &str) -> bool {
+    /// Whether that text is to be reported now, as it was not yet.
+    pub(crate) fn is_first(&self, text: &str) -> bool {
         let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = reported.len() < MOST && reported.iter().all(|known| known != name);
-        if is_first {
-            reported.push(name.to_owned());
-        }
-        is_first
+        reported.len() < MOST && !reported.contains(text) && reported.insert(text.to_owned())
     }
 }

@@ -178,6 +178,25 @@ async fn clients_behind_a_proxy_have_tallies_of_their_own_and_others_cannot_choo
 }
 
 #[tokio::test]
+async fn clients_behind_a_proxy_that_writes_the_standard_field_have_tallies_of_their_own() {
+    let layer = Layer::new().value("user", |_| Some("a"));
+    let layer = layer.client_ip(ClientIp::behind(["127.0.0.1"]).unwrap().forwarded());
+    let client = Client::new(serve(Some(layer), None).await);
+    let get = async |forwarded: &str| client.get_with("/once", &[("forwarded", forwarded)]).await;
+    for host in [r#"for="[2001:db8:1:2::17]:_p""#, r#"for="[2001:db8:1:3::17]:_p";host="a\"b""#] {
+        assert_eq!(get(host).await.status, 200);
+        assert_eq!(get(&format!(r#"for="192.0.2.1\", {host}"#)).await.status, 429);
+    }
+}
+
+#[tokio::test]
+async fn a_limit_around_the_app_whose_key_shows_a_missing_value_is_a_mistake_of_the_service() {
+    let client = Client::new(serve(Some(Layer::new()), Some(limit(1, "{@user}"))).await);
+    let answer = client.get("/items/1").await;
+    assert_eq!((answer.status, answer.retry_after(), answer.problem().kind.as_str()), (500, None, "unavailable"));
+}
+
+#[tokio::test]
 async fn without_a_layer_there_is_no_client() {
     let client = Client::new(serve(None, None).await);
     let answer = client.get("/whoami").await;

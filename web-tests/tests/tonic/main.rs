@@ -130,6 +130,28 @@ async fn the_client_is_the_socket_or_what_proxies_say() {
 }
 
 #[tokio::test]
+async fn clients_behind_a_proxy_that_writes_the_standard_field_have_tallies_of_their_own() {
+    let source = ClientIp::behind(["127.0.0.1"]).unwrap().forwarded();
+    let server = serve(Some(Layer::new().client_ip(source)), None).await;
+    for (client, hop) in [
+        ("2001:db8:1:2::/64", r#"for="[2001:db8:1:2::17]:_p""#),
+        ("2001:db8:1:3::/64", r#"for="[2001:db8:1:3::17]:_p";host="a\"b""#),
+    ] {
+        assert_eq!(call(server, "Once", "", &[("forwarded", hop)]).await.unwrap().into_inner(), client);
+        let forged = [("forwarded", r#"for="192.0.2.1\"#), ("forwarded", hop)];
+        assert_eq!(call(server, "Once", "", &forged).await.unwrap_err().code(), Code::ResourceExhausted);
+    }
+}
+
+#[tokio::test]
+async fn a_limit_around_the_server_whose_key_shows_a_missing_value_is_a_mistake_of_the_service() {
+    let policy = Policy::builder("api").rule(Rule::sliding_window(1, MINUTE)).build().unwrap();
+    let limit = web::limit(&policy, "{@user}").unwrap().limiter(&Limiter::in_memory());
+    let status = call(serve(Some(Layer::new()), Some(limit)).await, "Who", "", &[]).await.unwrap_err();
+    assert_eq!((status.code(), status.get_details_retry_info().is_none()), (Code::Internal, true));
+}
+
+#[tokio::test]
 async fn without_a_layer_a_call_that_needs_the_client_is_a_mistake_of_the_service() {
     let server = serve(None, None).await;
     let status = call(server, "Once", "", &[]).await.unwrap_err();

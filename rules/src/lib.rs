@@ -60,4 +60,4 @@ pub use self::text::{
 pub use self::validate::{
     implied_by, validate, validate_ban, validate_by_subject, validate_deadline, validate_warn_at,
 };
-pub use self::words_for_clients::counted_in_words;
+pub use self::words_for_clients::{counted_in_words, limit_in_words};

@@ -1,5 +1,8 @@
-//! What a key counts, in words for who knows neither the code nor its names.
+//! What a key counts and what a rule admits, in words for who knows neither the code nor how its rules are written.
 
+use crate::algorithm::{Algorithm, Role};
+use crate::duration::format_duration;
+use crate::rule::Rule;
 use crate::template::{Filter, Piece, scan};
 
 /// Members of values that say nothing of them: `user.name.as_str()` is the name.
@@ -51,9 +54,37 @@ fn name(value: &str) -> Option<String> {
     telling.next().map(|name| name.trim_start_matches("r#").replace('_', " ").trim().to_owned())
 }
 
+/// Returns what a rule admits, like ``at most `5 per 1m` ``, as text of Markdown. Of a bucket, it leaves out what it starts
+/// with and when it is reset, which is not for clients to plan with.
+#[must_use]
+pub fn limit_in_words(rule: &Rule) -> String {
+    let count = if rule.is_varying() { "n".to_owned() } else { rule.count().to_string() };
+    let rate = |per| format!("`{count} per {}`", format_duration(per));
+    match rule.algorithm() {
+        Algorithm::SlidingWindow { per } if rule.role() == Role::Duplicate => {
+            format!("no duplicate within `{}`", format_duration(*per))
+        }
+        Algorithm::SlidingWindow { per } => format!("at most {}", rate(*per)),
+        Algorithm::SlidingCounter { per } => format!("at most about {}", rate(*per)),
+        Algorithm::FixedWindow { per } => format!("at most {}, in fixed windows", rate(*per)),
+        Algorithm::Concurrency { .. } => {
+            format!("at most `{count}` {} at a time", if count == "1" { "request" } else { "requests" })
+        }
+        Algorithm::TokenBucket(bucket) => match bucket.capacity() {
+            Some(capacity) => format!("at most {}, and up to `{capacity}` at once", rate(bucket.per())),
+            None => format!("at most {}, refilled evenly", rate(bucket.per())),
+        },
+        #[cfg(feature = "cron")]
+        Algorithm::Cron { schedule } => format!("at most `{count}` between two ticks of the schedule `{schedule}`"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::bucket::TokenBucket;
 
     #[test]
     fn a_key_is_told_without_its_code() {
@@ -73,5 +104,33 @@ mod tests {
         }
         assert_eq!(counted_in_words("all {{calls}}"), None);
         assert_eq!(counted_in_words(""), None);
+    }
+
+    #[test]
+    fn a_rule_is_told_without_its_text_form() {
+        let minute = Duration::from_secs(60);
+        let bucket = TokenBucket::new(minute);
+        let burst = bucket.with_capacity(100).with_initial(3);
+        for (rule, words) in [
+            (Rule::sliding_window(5, minute), "at most `5 per 1m`"),
+            (Rule::sliding_window(5, minute).varying(), "at most `n per 1m`"),
+            (Rule::sliding_counter(5, minute), "at most about `5 per 1m`"),
+            (Rule::fixed_window(5, minute), "at most `5 per 1m`, in fixed windows"),
+            (Rule::from_bucket(5, bucket), "at most `5 per 1m`, refilled evenly"),
+            (Rule::from_bucket(5, burst), "at most `5 per 1m`, and up to `100` at once"),
+            (Rule::concurrency(2, minute), "at most `2` requests at a time"),
+            (Rule::concurrency(1, minute), "at most `1` request at a time"),
+            (Rule::duplicate(minute), "no duplicate within `1m`"),
+        ] {
+            assert_eq!(limit_in_words(&rule), words);
+        }
+    }
+
+    #[cfg(feature = "cron")]
+    #[test]
+    fn a_schedule_is_told_with_its_time_zone() {
+        let schedule = crate::cron::Schedule::parse("0 0 6 * * *", "Asia/Shanghai").unwrap();
+        let words = r#"at most `10` between two ticks of the schedule `"0 0 6 * * *" Asia/Shanghai`"#;
+        assert_eq!(limit_in_words(&Rule::cron(10, schedule)), words);
     }
 }

@@ -9,7 +9,9 @@ use std::time::Duration;
 use boon::{Compiler, Schemas};
 use serde_json::{Value, json};
 use tallygate::web::{self, Problem};
-use tallygate::{Ban, Denial, Limiter, Permit, Policy, PolicyBuilder, Rejection, Rule, Subject, rate_limit};
+use tallygate::{
+    Ban, Denial, Limiter, Permit, Policy, PolicyBuilder, Rejection, Rule, Subject, TokenBucket, rate_limit,
+};
 use utoipa::openapi::{RefOr, Response};
 use utoipa::{IntoResponses, OpenApi, PartialSchema as _};
 
@@ -128,11 +130,65 @@ async fn responses_tell_clients_nothing_of_the_code() {
     assert!(by_plan(&user).await.is_ok() && once(&user).await.is_ok() && often(&user).await.is_ok());
 }
 
+#[rate_limit(prevent_duplicate(per = "5s"), ban(denials = 3, within = "10m", duration = "1h"), openapi = BannedLimits)]
+async fn banned() -> Result<(), Rejection> {
+    Ok(())
+}
+
+#[rate_limit(prevent_duplicate(per = "5s"), openapi = SingleLimits)]
+async fn single() -> Result<(), Rejection> {
+    Ok(())
+}
+
+#[rate_limit(rule(count = 5, per = "60s"), prevent_duplicate, shadow, openapi = TriedLimits)]
+async fn tried() -> Result<(), Rejection> {
+    Ok(())
+}
+
+#[rate_limit(
+    rule(count = 5, per = "60s", algorithm = "fixed_window"),
+    rule(count = 100, per = "1h", algorithm = "token_bucket", capacity = 200, initial = 3),
+    concurrency(limit = 2, lease = "30s"),
+    openapi = ManyLimits
+)]
+async fn many() -> Result<(), Rejection> {
+    Ok(())
+}
+
+fn listed(responses: BTreeMap<String, RefOr<Response>>) -> Value {
+    serde_json::to_value(responses).unwrap()
+}
+
+#[tokio::test]
+async fn only_what_happens_is_listed_and_the_limits_once() {
+    let single_limits = listed(SingleLimits::responses());
+    assert_eq!(statuses(&single_limits), ["409", "503"]);
+    assert!(single_limits["409"]["description"].as_str().unwrap().contains("* no duplicate within `5s`"));
+    let banned_limits = listed(BannedLimits::responses());
+    assert_eq!(statuses(&banned_limits), ["409", "429", "503"]);
+    assert!(!banned_limits["409"]["description"].as_str().unwrap().contains("5s"));
+    assert_eq!(listed(TriedLimits::responses()), json!({}));
+    let unavailable = &banned_limits["503"];
+    assert!(unavailable["headers"].is_null(), "an outage does not say how long it takes: {unavailable}");
+    assert!(banned().await.is_ok() && single().await.is_ok() && tried().await.is_ok());
+}
+
+#[tokio::test]
+async fn rules_of_attributes_and_of_policies_are_told_in_the_same_words() {
+    let rules = ["`5 per 1m`, in fixed windows", "`100 per 1h`, and up to `200` at once", "`2` requests at a time"];
+    let rules = rules.map(|rule| format!("* at most {rule}")).join("\n");
+    let many_limits = listed(ManyLimits::responses());
+    assert!(many_limits["429"]["description"].as_str().unwrap().ends_with(&rules), "{many_limits}");
+    let bucket = TokenBucket::new(60 * MINUTE).with_capacity(200).with_initial(3);
+    let policy = Policy::builder("many").rule(Rule::fixed_window(5, MINUTE)).rule(Rule::from_bucket(100, bucket));
+    assert_eq!(limits(&policy.rule(Rule::concurrency(2, MINUTE)).build().unwrap()), rules);
+    assert!(many().await.is_ok());
+}
+
 #[test]
 fn only_a_policy_with_duplicates_lists_their_status() {
-    let of = |responses| serde_json::to_value::<BTreeMap<String, RefOr<Response>>>(responses).unwrap();
-    assert_eq!(statuses(&of(OnceLimits::responses())), ["409", "429", "503"]);
-    let often = of(OftenLimits::responses());
+    assert_eq!(statuses(&listed(OnceLimits::responses())), ["409", "503"]);
+    let often = listed(OftenLimits::responses());
     assert_eq!(statuses(&often), ["429", "503"]);
     assert!(often["429"]["description"].as_str().unwrap().contains("`9 per 1m`"));
 }
@@ -141,7 +197,7 @@ fn only_a_policy_with_duplicates_lists_their_status() {
 fn a_policy_that_is_built_by_hand_lists_its_rules() {
     let responses = responses("get", "/items");
     assert_eq!(statuses(&responses), ["200", "429", "503"]);
-    assert!(responses["429"]["description"].as_str().unwrap().contains("* `100 per 1m`"));
+    assert!(responses["429"]["description"].as_str().unwrap().contains("* at most `100 per 1m`"));
 }
 
 /// The description of 429 in the responses of a policy.
@@ -157,14 +213,14 @@ fn a_policy_that_is_built_by_hand_says_whom_it_bans_and_whom_its_rules_count() {
         let rules = Policy::builder("api").rule(Rule::sliding_window(100, MINUTE));
         rules.rule_on("network", Rule::sliding_window(1_000, MINUTE)).ban(Ban::new(20, 10 * MINUTE, 60 * MINUTE))
     };
-    let network = "`1000 per 1m` for each network";
+    let network = "at most `1000 per 1m` for each network";
     let ban = "After 20 denials within `10m`, the caller is banned for `1h`.";
-    assert_eq!(limits(&bare().build().unwrap()), format!("* `100 per 1m`\n* {network}\n\n{ban}"));
+    assert_eq!(limits(&bare().build().unwrap()), format!("* at most `100 per 1m`\n* {network}\n\n{ban}"));
 
     let described = bare().key("{@ip}").key_on("network", "{@ip:subnet}").build().unwrap();
-    let network = "`1000 per 1m` for each client network";
+    let network = "at most `1000 per 1m` for each client network";
     let ban = "After 20 denials within `10m`, the client address is banned for `1h`.";
-    assert_eq!(limits(&described), format!("* `100 per 1m`\n* {network}\n\n{ban}"));
+    assert_eq!(limits(&described), format!("* at most `100 per 1m`\n* {network}\n\n{ban}"));
 
     let of_all = limits(&bare().key("").key_on("network", "all").build().unwrap());
     assert!(of_all.contains("`1000 per 1m` for all calls together\n\n"), "{of_all}");

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt as _;
-use tallygate_rules::{OnOutage, Role, Rule, counted_in_words, format_duration, implied_by};
+use tallygate_rules::{OnOutage, Role, Rule, counted_in_words, format_duration, implied_by, limit_in_words};
 
 use crate::attr::Amount;
 use crate::expand::code::{code, expression};
@@ -200,15 +200,19 @@ fn options(model: &Model) -> impl Iterator<Item = String> {
 /// Returns a rule in words.
 fn item(model: &RuleModel, position: usize, rules: &[Rule], reader: Reader) -> String {
     let rule = &model.rule;
-    let limited = match (rule.role(), rule.per()) {
-        (Role::Duplicate, Some(per)) => format!("no duplicate within {}", code(&format_duration(per))),
-        _ => format!("at most {}", limit(rule)),
+    let limited = match (reader, rule.role(), rule.per()) {
+        (Reader::Client, ..) => limit_in_words(rule),
+        (Reader::Developer, Role::Duplicate, Some(per)) => {
+            format!("no duplicate within {}", code(&format_duration(per)))
+        }
+        (Reader::Developer, ..) => format!("at most {}", limit(rule)),
     };
     let count = model.count.as_ref().map(|count| match reader {
         Reader::Developer => format!(", where {} is {}", code("n"), expression(count)),
         Reader::Client => format!(", where {} depends on the caller", code("n")),
     });
-    let stricter = implied_by(rules, position).and_then(|stricter| rules.get(stricter));
+    let stricter = implied_by(rules, position).filter(|_| reader == Reader::Developer);
+    let stricter = stricter.and_then(|stricter| rules.get(stricter));
     let implied = stricter.map(|stricter| format!(", which {} already implies", limit(stricter)));
     let name = rule.name().map(|name| format!(" ({})", code(name)));
     [Some(limited), count, implied, name].into_iter().flatten().collect()

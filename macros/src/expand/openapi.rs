@@ -8,13 +8,12 @@ use tallygate_rules::Role;
 
 use crate::expand::context::{Expansion, hygienic, quote_hygienic};
 use crate::expand::document;
-use crate::model::RuleModel;
 
 // Input:  #[rate_limit(rule(count = 1, per = "60s"), openapi = SendCodeLimits)]
 //         pub async fn send_code() -> Result<(), Rejection> { body }
 // Output: pub struct SendCodeLimits;
 //         impl IntoResponses for SendCodeLimits {
-//             fn responses() -> Responses { limit_responses("For all calls together: …", false) }
+//             fn responses() -> Responses { responses("For all calls together: …", &[429]) }
 //         }
 impl Expansion<'_> {
     pub(super) fn openapi(self, name: &Ident) -> TokenStream {
@@ -24,13 +23,14 @@ impl Expansion<'_> {
         let documentation = format!("The responses to calls of `{function}` beyond its rate limits.");
         let private = self.private();
         let responses = match &self.model.policy {
+            // It rejects no call.
+            _ if self.model.shadow.is_some() => quote_hygienic!(#private::Responses::new()),
             // The policy itself knows its rules; of an expression over the arguments, nothing is known here.
             Some(policy) if self.is_item(policy) => quote_hygienic!(#private::limit_responses(&#policy)),
             policy => {
                 let limits = document::rejecting(self.model);
-                let is_duplicate = |model: &RuleModel| model.rule.role() == Role::Duplicate;
-                let may_be_duplicate = policy.is_some() || self.model.rules.iter().any(is_duplicate);
-                quote_hygienic!(#private::responses(#limits, #may_be_duplicate))
+                let statuses = if policy.is_some() { vec![429, 409] } else { self.statuses_of_denials() };
+                quote_hygienic!(#private::responses(#limits, &[#(#statuses),*]))
             }
         };
         let implementation = quote_hygienic! {
@@ -46,6 +46,14 @@ impl Expansion<'_> {
             #visibility struct #name;
             #implementation
         }
+    }
+
+    /// The statuses of denials by the rules and the ban of the attribute.
+    fn statuses_of_denials(self) -> Vec<u16> {
+        let (duplicates, limits): (Vec<_>, Vec<_>) =
+            self.model.rules.iter().partition(|model| model.rule.role() == Role::Duplicate);
+        let limited = (!limits.is_empty() || self.model.ban.is_some()).then_some(429);
+        limited.into_iter().chain((!duplicates.is_empty()).then_some(409)).collect()
     }
 
     /// Whether an expression is the path of an item, which can be read without a call.

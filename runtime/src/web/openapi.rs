@@ -1,8 +1,9 @@
 //! Responses of limited handlers in documents of OpenAPI, for users of utoipa.
 
 use std::collections::BTreeMap;
+use std::iter;
 
-use tallygate_rules::{Ban, Role, Rule, counted_in_words, format_duration};
+use tallygate_rules::{Ban, Role, Rule, counted_in_words, format_duration, limit_in_words};
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
@@ -16,8 +17,8 @@ use crate::policy::Policy;
 /// Responses by their status.
 pub type Responses = BTreeMap<String, RefOr<Response>>;
 
-/// Returns the responses to requests that a policy rejects: 429 with its rules and its ban in the description, 409 if it
-/// prevents duplicates, and 503.
+/// Returns the responses to requests that a policy rejects: 429 if it has limits, 409 if it prevents duplicates, and 503.
+/// The description of the first has the rules and the ban.
 ///
 /// It is for policies that are built by hand, and for [`limit`](super::limit). An annotated function has them by
 /// `openapi = Name` in its attribute. For a rule on another subject, the description names what its
@@ -43,13 +44,13 @@ pub type Responses = BTreeMap<String, RefOr<Response>>;
 #[must_use]
 pub fn limit_responses(policy: &Policy) -> Responses {
     let item = |(label, rule): (Option<String>, Rule)| match label {
-        Some(label) => format!("* `{rule:#}` {}", scope(policy, &label)),
-        None => format!("* `{rule:#}`"),
+        Some(label) => format!("* {} {}", limit_in_words(&rule), scope(policy, &label)),
+        None => format!("* {}", limit_in_words(&rule)),
     };
     let items: Vec<_> = policy.rules_with_labels().into_iter().map(item).collect();
     let ban = policy.ban().map(|ban| banned(policy, ban));
     let paragraphs: Vec<_> = [items.join("\n")].into_iter().chain(ban).collect();
-    responses(&paragraphs.join("\n\n"), policy.rules().iter().any(is_duplicate))
+    responses(&paragraphs.join("\n\n"), &statuses_of(policy))
 }
 
 /// Returns the calls that rules on another subject count together.
@@ -72,39 +73,50 @@ fn banned(policy: &Policy, ban: Ban) -> String {
     format!("After {} denials within `{within}`, {banned} for `{duration}`.", ban.denials())
 }
 
-fn is_duplicate(rule: &Rule) -> bool {
-    rule.role() == Role::Duplicate
+/// The statuses of denials by a policy.
+fn statuses_of(policy: &Policy) -> Vec<u16> {
+    let (duplicates, limits): (Vec<_>, Vec<_>) = policy.rules().iter().partition(|rule| rule.role() == Role::Duplicate);
+    let limited = (!limits.is_empty() || policy.ban().is_some()).then_some(429);
+    limited.into_iter().chain((!duplicates.is_empty()).then_some(409)).collect()
 }
 
-/// Returns the responses to requests beyond these limits, in words.
+/// Returns the responses to requests beyond these limits, in words, for these statuses of denials: the first one tells them.
 #[must_use]
-pub fn responses(limits: &str, may_be_duplicate: bool) -> Responses {
-    let limits = if limits.is_empty() { String::new() } else { format!("\n\n{limits}") };
-    let limited = response(&format!("Too many requests. `Retry-After` says when the next one is admitted.{limits}"));
-    let duplicate = || response("The same request was admitted a moment ago.");
-    let unavailable = response("The limits cannot be checked right now.");
-    let all = [("429", Some(limited)), ("409", may_be_duplicate.then(duplicate)), ("503", Some(unavailable))];
-    all.into_iter().filter_map(|(status, response)| Some((status.to_owned(), response?.into()))).collect()
+pub fn responses(limits: &str, statuses: &[u16]) -> Responses {
+    let limits = Some(limits).filter(|limits| !limits.is_empty());
+    let told = statuses.iter().zip(iter::once(limits).chain(iter::repeat(None)));
+    let denials = told.map(|(&status, limits)| {
+        let summary = match status {
+            409 => "The same request was admitted a moment ago.",
+            _ => "Too many requests. `Retry-After` says when the next one is admitted.",
+        };
+        (status, denial([summary].into_iter().chain(limits).collect::<Vec<_>>().join("\n\n")))
+    });
+    let unavailable = response("The limits cannot be checked right now.").build();
+    denials.chain([(503, unavailable)]).map(|(status, response)| (status.to_string(), response.into())).collect()
 }
 
-fn response(description: &str) -> Response {
+fn denial(description: String) -> Response {
     let header = |description: &str, kind| {
         let schema = ObjectBuilder::new().schema_type(kind).build();
         HeaderBuilder::new().description(Some(description)).schema(Some(schema)).build()
     };
-    ResponseBuilder::new()
-        .description(description)
+    response(description)
         .header("Retry-After", header("The seconds to wait, where waiting helps.", Type::Integer))
         .header("RateLimit-Policy", header("The limits that denied the request.", Type::String))
         .header("RateLimit", header("Where these limits stand.", Type::String))
-        .content(PROBLEM_JSON, ContentBuilder::new().schema(Some(Problem::schema())).build())
         .build()
+}
+
+fn response(description: impl Into<String>) -> ResponseBuilder {
+    let problem = ContentBuilder::new().schema(Some(Problem::schema())).build();
+    ResponseBuilder::new().description(description).content(PROBLEM_JSON, problem)
 }
 
 /// All responses that a rejection becomes: 409, 429 and 503.
 impl IntoResponses for Rejection {
     fn responses() -> Responses {
-        responses("", true)
+        responses("", &[429, 409])
     }
 }
 

@@ -45,19 +45,15 @@ const RULES: &[Layer] = &[
     Layer { name: "validate", purpose: "whether rules and bans are sound", modules: &["validate"] },
     Layer {
         name: "text",
-        purpose: "rules as people write them, in one text or in arguments",
-        modules: &["text", "arguments"],
+        purpose: "rules as people write them, in one text or in arguments, and as clients read them",
+        modules: &["text", "arguments", "words_for_clients"],
     },
     Layer {
         name: "rule",
         purpose: "what a policy consists of",
         modules: &["rule", "algorithm", "bucket", "cron", "ban", "outage"],
     },
-    Layer {
-        name: "template",
-        purpose: "the text of keys and messages",
-        modules: &["fixed_text", "words_for_clients", "template"],
-    },
+    Layer { name: "template", purpose: "the text of keys and messages", modules: &["fixed_text", "template"] },
     Layer {
         name: "base",
         purpose: "what every layer uses",

@@ -61,9 +61,26 @@ impl Authority {
     /// Issues a certificate for these names and addresses.
     #[must_use]
     pub fn issue(&self, names: &[&str]) -> Identity {
+        self.issue_with(names, |_| {})
+    }
+
+    /// Issues a certificate for these names that has expired years ago.
+    #[must_use]
+    pub fn issue_expired(&self, names: &[&str]) -> Identity {
+        self.issue_with(names, |params| params.not_after = rcgen::date_time_ymd(2001, 1, 1))
+    }
+
+    /// Issues a certificate for these names that begins to be valid in many years.
+    #[must_use]
+    pub fn issue_for_later(&self, names: &[&str]) -> Identity {
+        self.issue_with(names, |params| params.not_before = rcgen::date_time_ymd(4000, 1, 1))
+    }
+
+    fn issue_with(&self, names: &[&str], set: impl FnOnce(&mut CertificateParams)) -> Identity {
         let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
         let key = key();
-        let params = CertificateParams::new(names).expect("the names are sound");
+        let mut params = CertificateParams::new(names).expect("the names are sound");
+        set(&mut params);
         let certificate = params.signed_by(&key, &self.0).expect("the certificate is sound");
         Identity { certificate: certificate.pem(), key: key.serialize_pem() }
     }

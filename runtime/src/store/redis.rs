@@ -18,6 +18,7 @@ mod inspection;
 mod keeper;
 mod leases;
 mod link;
+mod look;
 mod member;
 mod naming;
 mod node;

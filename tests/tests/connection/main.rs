@@ -2,6 +2,7 @@
 
 mod addresses;
 mod connections;
+mod misunderstood;
 mod passwords;
 mod permissions;
 mod tls;

@@ -92,6 +92,19 @@ async fn a_server_that_wants_a_certificate_gets_the_one_of_the_client() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_of_another_time_is_an_error_that_says_what_to_do() {
+    let authority = Authority::new("ours");
+    let names = ["127.0.0.1", "localhost"];
+    for (identity, words) in [
+        (authority.issue_expired(&names), "the certificate has expired: let its authority issue another one"),
+        (authority.issue_for_later(&names), "the certificate is not valid yet: set the clock of this machine"),
+    ] {
+        let server = TlsServer::start_as(&authority, identity, Clients::Anybody).await;
+        assert_refused(with_ca(&authority), &server.url(), &[words]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_port_of_the_other_kind_is_an_error_that_says_so() {
     let authority = Authority::new("ours");
     let server = TlsServer::start(&authority, Clients::Anybody).await;
@@ -101,9 +114,9 @@ async fn a_port_of_the_other_kind_is_an_error_that_says_so() {
         until_found(words, is_said).await;
     };
     let plain = format!("rediss://127.0.0.1:{}/", server.server().port());
-    says(patient().tls(with_ca(&authority)), &plain, "the port may not be one for TLS").await;
+    says(patient().tls(with_ca(&authority)), &plain, "the port speaks without TLS: begin the url with `redis`").await;
     let encrypted = format!("redis://127.0.0.1:{}/", server.port());
-    says(patient(), &encrypted, "if the port is one for TLS, write `rediss://`").await;
+    says(patient(), &encrypted, "the port is one for TLS: begin the url with `rediss`").await;
     let nobody = format!("rediss://127.0.0.1:{}/", free_port());
     assert_refused(with_ca(&authority), &nobody, &["refused"]).await;
 }

@@ -98,9 +98,12 @@ impl Address {
         matches!(self.socket(), ConnectionAddr::TcpTls { .. })
     }
 
-    /// Whether everybody on the way can read a connection.
-    pub(super) fn is_readable(&self) -> bool {
-        matches!(self.socket(), ConnectionAddr::Tcp(..))
+    /// Returns host and port; `None` of a Unix socket.
+    pub(super) fn host(&self) -> Option<(&str, u16)> {
+        match self.socket() {
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => Some((host, *port)),
+            _ => None,
+        }
     }
 
     fn socket(&self) -> &ConnectionAddr {

@@ -15,8 +15,8 @@ use super::place::Place;
 use super::real_time;
 use crate::error::BackendError;
 
-/// The longest that an attempt takes.
-pub(super) const LONGEST_ATTEMPT: Duration = Duration::from_secs(1);
+/// The longest that an attempt takes, unless callers wait longer than that.
+const LONGEST_ATTEMPT: Duration = Duration::from_secs(1);
 
 /// Where to connect to, and what to ask there first.
 #[derive(Clone)]
@@ -26,12 +26,19 @@ pub(super) struct Target {
     pub(super) mode: Mode,
     /// A question that a server answers with an error if another one has become the primary. It changes nothing.
     pub(super) probe: Cmd,
+    /// The longest that an attempt takes.
+    pub(super) longest: Duration,
+}
+
+/// Returns the longest that an attempt takes for callers with that deadline.
+pub(super) fn longest_attempt(deadline: Duration) -> Duration {
+    deadline.max(LONGEST_ATTEMPT)
 }
 
 impl Target {
     /// Finds out where the server is.
     pub(super) async fn find(&self) -> Result<(Address, u64), BackendError> {
-        let found = real_time::wait_until(Instant::now() + LONGEST_ATTEMPT, self.place.find()).await;
+        let found = real_time::wait_until(Instant::now() + self.longest, self.place.find()).await;
         found.unwrap_or_else(|| Err(BackendError::away(format!("redis: nobody says where to find {}", self.place))))
     }
 
@@ -63,14 +70,17 @@ impl Target {
             .set_push_sender(pushes.sender());
         let connected = async {
             let greeted = address.client().get_multiplexed_async_connection_with_config(&config).await;
-            let mut connection = greeted.map_err(|error| fault::attempt_error(&address, &error))?;
+            let mut connection = match greeted {
+                Ok(connection) => connection,
+                Err(error) => return Err(fault::attempt_error(&address, &error).await),
+            };
             self.prove(&address, &mut connection).await?;
             Ok(connection)
         };
-        match real_time::wait_until(Instant::now() + LONGEST_ATTEMPT, connected).await {
+        match real_time::wait_until(Instant::now() + self.longest, connected).await {
             Some(Ok(connection)) => Ok(Link::new(connection, pushes, on_hang_up)),
             Some(Err(error)) => Err(error),
-            None => Err(fault::slow_attempt(&address, LONGEST_ATTEMPT)),
+            None => Err(fault::slow_attempt(&address, self.longest).await),
         }
     }
 
@@ -84,7 +94,7 @@ impl Target {
         let greeting = Greeting::read(greeting);
         greeting.check_mode(self.mode, address)?;
         match probed {
-            Err(error) if Fault::of(&error).spoils_connection() => Err(fault::attempt_error(address, &error)),
+            Err(error) if Fault::of(&error).spoils_connection() => Err(fault::attempt_error(address, &error).await),
             // The server answers. What else it refuses, it may not refuse the next call.
             _ => greeting.check_role(self.mode, address),
         }

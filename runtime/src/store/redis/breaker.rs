@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::attempt::LONGEST_ATTEMPT;
 use super::link::Link;
 use crate::error::BackendError;
 
@@ -115,11 +114,10 @@ impl Breaker {
         self.repairs
     }
 
-    /// Records that a repair has begun.
-    pub(super) fn begin(&mut self, number: u64, reports: Reports, task: AbortHandle) {
+    /// Records that a repair has begun, whose first attempt ends by then.
+    pub(super) fn begin(&mut self, number: u64, until: Instant, reports: Reports, task: AbortHandle) {
         self.stop_repair();
-        let begun = Instant::now();
-        self.repair = Some(Repair { number, begun, due: begun + LONGEST_ATTEMPT + LATE, reports, task });
+        self.repair = Some(Repair { number, begun: Instant::now(), due: until + LATE, reports, task });
     }
 
     /// Whether that repair goes on, and records when it will say something.

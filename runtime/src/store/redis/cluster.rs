@@ -8,7 +8,7 @@ use ::redis::{Cmd, FromRedisValue};
 use futures_util::future::join_all;
 
 use super::address::{Address, Host};
-use super::attempt::LONGEST_ATTEMPT;
+use super::attempt::longest_attempt;
 #[cfg(feature = "admin")]
 use super::member::Member;
 use super::redirect::is_try_again;
@@ -40,8 +40,9 @@ impl Cluster {
 
     /// Finds the nodes, and finds out whether one of them answers and may write.
     pub(super) async fn reach(&self) -> Result<(), BackendError> {
-        self.topology.await_refresh(Instant::now() + LONGEST_ATTEMPT).await?;
-        self.ping(Instant::now() + LONGEST_ATTEMPT).await
+        let longest = longest_attempt(self.setup.deadline);
+        self.topology.await_refresh(Instant::now() + longest).await?;
+        self.ping(Instant::now() + longest).await
     }
 
     /// Finds out whether a node answers and may write.

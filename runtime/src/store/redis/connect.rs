@@ -11,7 +11,7 @@ use ::redis::aio::MultiplexedConnection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::{coop, yield_now};
 
-use super::attempt::{LONGEST_ATTEMPT, Target};
+use super::attempt::{Target, longest_attempt};
 use super::breaker::Standing;
 use super::fault::{self, Fault};
 use super::keeper::{Keeper, Loss};
@@ -36,7 +36,7 @@ impl Connector {
 
     /// Connects, if there is no connection, and waits for it as long as an attempt may take.
     pub(super) async fn connect(&self) -> Result<(), BackendError> {
-        self.link(Instant::now() + LONGEST_ATTEMPT + LEAST_PATIENCE).await.map(drop)
+        self.link(Instant::now() + longest_attempt(self.deadline) + LEAST_PATIENCE).await.map(drop)
     }
 
     /// Why calls are refused, as far as this process knows without asking; `None` if they are not.
@@ -60,7 +60,7 @@ impl Connector {
     #[cfg(feature = "admin")]
     pub(super) async fn whereabouts(&self) -> String {
         let place = self.keeper.place();
-        let found = real_time::wait_until(Instant::now() + LONGEST_ATTEMPT, place.find()).await;
+        let found = real_time::wait_until(Instant::now() + longest_attempt(self.deadline), place.find()).await;
         found.and_then(Result::ok).map_or_else(|| place.to_string(), |(address, _)| address.to_string())
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::attempt::{LONGEST_ATTEMPT, Target};
+use super::attempt::Target;
 use super::attempt_budget::AttemptBudget;
 use super::breaker::{Breaker, Standing};
 use super::link::Link;
@@ -148,7 +148,7 @@ impl Keeper {
         let (reporter, reports) = watch::channel(());
         self.shared.term.store(SEEKING, Ordering::Relaxed);
         let task = runtime.spawn(repair(Arc::downgrade(&self.shared), number, start, reporter));
-        breaker.begin(number, reports, task.abort_handle());
+        breaker.begin(number, Instant::now() + self.shared.target.longest, reports, task.abort_handle());
         breaker.expect_connection();
     }
 
@@ -257,7 +257,7 @@ async fn wait_for_attempt(shared: &Weak<Shared>, number: u64) -> Option<()> {
             Some(until) => Err(until),
             None => keeper.shared.budget.try_spend(now),
         };
-        let latest = next.err().unwrap_or(now + LONGEST_ATTEMPT);
+        let latest = next.err().unwrap_or(now + keeper.shared.target.longest);
         if !keeper.lock().continues(number, latest) {
             return None;
         }

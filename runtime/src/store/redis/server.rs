@@ -8,7 +8,7 @@ use ::redis::aio::MultiplexedConnection;
 use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult};
 use tallygate_lua as lua;
 
-use super::attempt::Target;
+use super::attempt::{Target, longest_attempt};
 use super::connect::Connector;
 use super::fault::answer_error;
 use super::greeting::Mode;
@@ -57,7 +57,7 @@ impl Server {
     pub(super) fn new(place: Place, mode: Mode, setup: &Setup) -> Self {
         let Setup { prefix, deadline, clock } = setup.clone();
         let probe = probe(&prefix);
-        let target = Target { place, mode, probe: probe.clone() };
+        let target = Target { place, mode, probe: probe.clone(), longest: longest_attempt(deadline) };
         Self {
             connector: Connector::new(target, deadline),
             probe,

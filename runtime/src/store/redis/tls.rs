@@ -166,7 +166,7 @@ pub(super) fn provide() {
 
 /// Says what to do about a handshake that failed; `None` if the error is about something else.
 pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
-    use rustls::Error::{AlertReceived, InvalidCertificate, InvalidMessage};
+    use rustls::Error::{AlertReceived, InvalidCertificate};
     Some(match handshake_error(error)? {
         InvalidCertificate(CertificateError::UnknownIssuer) => "; give the certificate of its authority with `Tls::ca`",
         InvalidCertificate(CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }) => {
@@ -176,9 +176,20 @@ pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
             "; the server may want a certificate: give one with `Tls::client_certificate`"
         }
         AlertReceived(_) => "; the server does not accept the certificate of `Tls::client_certificate`",
-        InvalidMessage(_) => "; the port may not be one for TLS",
+        InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
+            "; the certificate has expired: let its authority issue another one, or set the clock of this machine"
+        }
+        InvalidCertificate(CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. }) => {
+            "; the certificate is not valid yet: set the clock of this machine, or wait"
+        }
+        InvalidCertificate(CertificateError::Revoked) => "; the certificate was revoked: install another one",
         _ => "",
     })
+}
+
+/// Whether the server has answered with what is no handshake at all.
+pub(super) fn is_garbled(error: &RedisError) -> bool {
+    matches!(handshake_error(error), Some(rustls::Error::InvalidMessage(_)))
 }
 
 /// The client library passes on what the system's input and output reports, which contains the error of the handshake.

@@ -105,7 +105,8 @@ impl Watcher {
 
     async fn in_time<T>(&self, asked: impl Future<Output = RedisResult<T>>) -> Result<T, BackendError> {
         match real_time::wait_until(Instant::now() + PATIENCE, asked).await {
-            Some(answer) => answer.map_err(|error| attempt_error(&self.address, &error)),
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(error)) => Err(attempt_error(&self.address, &error).await),
             None => Err(BackendError::away(format!("redis: no answer of the sentinel at {}", self.address))),
         }
     }

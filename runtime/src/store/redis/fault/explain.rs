@@ -10,6 +10,7 @@ use super::said::Said;
 use super::table::NO_ENGINE;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::store::redis::address::Address;
+use crate::store::redis::look::{Seen, look};
 #[cfg(feature = "tls")]
 use crate::store::redis::tls;
 
@@ -26,23 +27,67 @@ pub(in crate::store::redis) fn is_without_scripts(error: &RedisError) -> bool {
     Said::of(error).is_some_and(|said| said.text().contains(NO_ENGINE))
 }
 
-/// Explains why an attempt to connect failed.
-pub(in crate::store::redis) fn attempt_error(address: &Address, error: &RedisError) -> BackendError {
-    let (kind, text) = explain(error);
-    // Every server of the right kind can answer what it is asked first.
-    let kind = if kind == BackendErrorKind::Unknown { BackendErrorKind::Wrong } else { kind };
+/// Explains why an attempt to connect failed. Where the client library did not understand the server, its bytes are looked at.
+pub(in crate::store::redis) async fn attempt_error(address: &Address, error: &RedisError) -> BackendError {
     #[cfg(feature = "tls")]
     if let Some(advice) = tls::advice(error) {
-        return backend_error(BackendErrorKind::Wrong, format!("redis at {address}: {text}{advice}"), error);
+        let seen = if tls::is_garbled(error) { look(address).await } else { None };
+        return match seen {
+            Some(seen) => seen_error(address, &seen, error),
+            None => refused_attempt(address, error, advice),
+        };
     }
-    let advice = if seems_encrypted(address, error) { "; if the port is one for TLS, write `rediss://`" } else { "" };
-    backend_error(kind, format!("redis at {address}: {text}{advice}"), error)
+    let is_misunderstood = matches!(Fault::of(error), Fault::Garbled | Fault::Broken) && !error.is_connection_refusal();
+    match if is_misunderstood { look(address).await } else { None } {
+        Some(seen) => seen_error(address, &seen, error),
+        None => server_error(address, error, ""),
+    }
 }
 
 /// Explains that an attempt to connect took too long.
-pub(in crate::store::redis) fn slow_attempt(address: &Address, longest: Duration) -> BackendError {
-    let advice = if address.is_encrypted() { "; the port may not be one for TLS" } else { "" };
-    BackendError::away(format!("redis at {address}: no connection within {longest:?}{advice}"))
+pub(in crate::store::redis) async fn slow_attempt(address: &Address, longest: Duration) -> BackendError {
+    let text = format!("redis at {address}: no connection within {longest:?}");
+    match look(address).await {
+        Some(Seen::Refusal(error)) => server_error(address, &error, ""),
+        Some(seen) => match advice_of(&seen, address) {
+            "" => BackendError::away(text),
+            advice => BackendError::new(format!("{text}{advice}")),
+        },
+        None => BackendError::away(text),
+    }
+}
+
+/// Explains a server by what its bytes show.
+fn seen_error(address: &Address, seen: &Seen, error: &RedisError) -> BackendError {
+    match seen {
+        Seen::Refusal(refusal) => server_error(address, refusal, ""),
+        seen => match advice_of(seen, address) {
+            "" => server_error(address, error, ""),
+            advice => refused_attempt(address, error, advice),
+        },
+    }
+}
+
+fn advice_of(seen: &Seen, address: &Address) -> &'static str {
+    match (seen, address.is_encrypted()) {
+        (Seen::Tls, false) => "; the port is one for TLS: begin the url with `rediss`",
+        (Seen::Plain, true) => "; the port speaks without TLS: begin the url with `redis`",
+        (Seen::Http, _) => "; an HTTP server answers there: check the port",
+        _ => "",
+    }
+}
+
+fn server_error(address: &Address, error: &RedisError, advice: &str) -> BackendError {
+    let (kind, text) = explain(error);
+    // Every server of the right kind can answer what it is asked first.
+    let kind = if kind == BackendErrorKind::Unknown { BackendErrorKind::Wrong } else { kind };
+    backend_error(kind, format!("redis at {address}: {text}{advice}"), error)
+}
+
+/// An attempt that fails as long as nobody changes something.
+fn refused_attempt(address: &Address, error: &RedisError, advice: &str) -> BackendError {
+    let text = format!("redis at {address}: {}{advice}", explain(error).1);
+    backend_error(BackendErrorKind::Wrong, text, error)
 }
 
 fn explain(error: &RedisError) -> (BackendErrorKind, String) {
@@ -55,12 +100,6 @@ fn explain(error: &RedisError) -> (BackendErrorKind, String) {
 
 fn backend_error(kind: BackendErrorKind, text: String, error: &RedisError) -> BackendError {
     BackendError::with_source(kind, text, without_values(error))
-}
-
-/// Whether the server may expect TLS: it hangs up on a greeting in plain text, or answers with an alert.
-fn seems_encrypted(address: &Address, error: &RedisError) -> bool {
-    let is_misunderstood = matches!(Fault::of(error), Fault::Garbled | Fault::Broken) && error.is_unrecoverable_error();
-    is_misunderstood && !error.is_connection_refusal() && address.is_readable()
 }
 
 /// Replaces an error that quotes what was sent.

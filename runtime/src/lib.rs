@@ -172,6 +172,7 @@ pub use self::limiter::{
     Limiter, LimiterBuilder, Override, OverrideBuilder,
 };
 pub use self::policy::{Policy, PolicyBuilder};
+pub use self::store::Readiness;
 #[cfg(feature = "tls")]
 pub use self::store::Tls;
 pub use self::subject::{Subject, SubjectBuilder, SubjectValue};

@@ -44,7 +44,7 @@ use crate::context::Context;
 use crate::error::{BackendError, Error};
 #[cfg(feature = "admin")]
 use crate::store::Redis;
-use crate::store::Store;
+use crate::store::{Readiness, Store};
 use crate::subject::filters::Secret;
 
 /// The prefix of all keys when none is set.
@@ -99,13 +99,14 @@ impl Limiter {
 
     /// Finds out whether calls can be decided: for the readiness probe of a service.
     ///
-    /// It asks Redis whether it answers this limiter's user and may write, changes nothing there, and takes at most the
+    /// It asks Redis whether it answers this limiter's user and may write, each master of a cluster at the same time. It changes
+    /// nothing there, and takes at most the
     /// [deadline](LimiterBuilder::deadline). While Redis is known to be away, it returns at once, as a call does. In memory,
     /// calls can always be decided.
     ///
     /// # Errors
     ///
-    /// Redis does not answer in time, or answers with an error: is a replica, cannot persist what it writes, or misses a
+    /// Redis, or each master of a cluster, does not answer in time, or answers with an error: is a replica, cannot persist what it writes, or misses a
     /// permission. A server whose memory is full is not noticed.
     ///
     /// # Examples
@@ -115,7 +116,7 @@ impl Limiter {
     ///
     /// async fn is_ready() -> bool {
     ///     match Limiter::installed().ping().await {
-    ///         Ok(()) => true,
+    ///         Ok(readiness) => readiness.is_complete(),
     ///         // Another process would be no better off: whether such a service is ready is for you to decide.
     ///         Err(error) => error.kind() == BackendErrorKind::Away,
     ///     }
@@ -123,7 +124,7 @@ impl Limiter {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() { assert!(is_ready().await) }
     /// ```
-    pub async fn ping(&self) -> Result<(), BackendError> {
+    pub async fn ping(&self) -> Result<Readiness, BackendError> {
         self.core.store.ping().await
     }
 

@@ -5,6 +5,7 @@
 mod answer;
 mod lease_name;
 pub(crate) mod memory;
+mod readiness;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 mod request;
@@ -22,6 +23,7 @@ pub(crate) use self::answer::{Answer, Outcome};
 pub(crate) use self::lease_name::LeaseChange;
 pub(crate) use self::lease_name::LeaseName;
 pub(crate) use self::memory::Memory;
+pub use self::readiness::Readiness;
 #[cfg(feature = "tls")]
 pub use self::redis::Tls;
 #[cfg(feature = "admin")]
@@ -59,9 +61,9 @@ impl Store {
     }
 
     /// Finds out whether calls can be decided.
-    pub(crate) async fn ping(&self) -> Result<(), BackendError> {
+    pub(crate) async fn ping(&self) -> Result<Readiness, BackendError> {
         match self {
-            Self::Memory(_) => Ok(()),
+            Self::Memory(_) => Ok(Readiness::COMPLETE),
             #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.ping().await,
         }

@@ -84,6 +84,7 @@ use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
 use crate::store::answer::Answer;
 use crate::store::lease_name::LeaseChange;
+use crate::store::readiness::Readiness;
 use crate::store::request::Request;
 use crate::store::tally_id::TallyId;
 
@@ -132,10 +133,10 @@ impl Redis {
     }
 
     /// Finds out whether the server answers and may write.
-    pub(crate) async fn ping(&self) -> Result<(), BackendError> {
+    pub(crate) async fn ping(&self) -> Result<Readiness, BackendError> {
         let until = self.until()?;
         match &self.deployment {
-            Deployment::Server(node) => node.server().ping(until, Visit::Owner).await,
+            Deployment::Server(node) => node.server().ping(until, Visit::Owner).await.map(|()| Readiness::COMPLETE),
             Deployment::Cluster(cluster) => cluster.ping(until).await,
         }
     }

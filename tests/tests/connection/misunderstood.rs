@@ -106,5 +106,5 @@ async fn an_attempt_lasts_as_long_as_callers_wait() {
     let early = tokio::time::timeout(Duration::from_millis(1_500), &mut connecting).await;
     assert!(early.is_err(), "it gave up: {early:?}");
     server.resume();
-    connecting.await.unwrap();
+    let _limiter = connecting.await.unwrap();
 }

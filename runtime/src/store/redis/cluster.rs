@@ -9,20 +9,23 @@ use futures_util::future::join_all;
 
 use super::address::{Address, Host};
 use super::attempt::longest_attempt;
-#[cfg(feature = "admin")]
 use super::member::Member;
 use super::redirect::is_try_again;
 use super::reserved_keys;
 use super::route::{Manner, Route};
-use super::server::Setup;
-use super::slots::Slot;
+use super::server::{Setup, probe};
+use super::slots::{SLOTS, Slot};
 use super::topology::Topology;
 use crate::decision::AdmittedAt;
-use crate::error::BackendError;
+use crate::error::{BackendError, BackendErrorKind};
 use crate::store::answer::Answer;
 use crate::store::lease_name::LeaseChange;
+use crate::store::readiness::Readiness;
 use crate::store::request::Request;
 use crate::store::tally_id::TallyId;
+
+/// How many keys are tried to find one in a slot of a node. In all slots together, there are far fewer.
+const MOST_KEYS: u32 = 200_000;
 
 /// A cluster.
 pub(super) struct Cluster {
@@ -42,15 +45,48 @@ impl Cluster {
     pub(super) async fn reach(&self) -> Result<(), BackendError> {
         let longest = longest_attempt(self.setup.deadline);
         self.topology.await_refresh(Instant::now() + longest).await?;
-        self.ping(Instant::now() + longest).await
+        let readiness = self.ping(Instant::now() + longest).await?;
+        // A part of the cluster may be away for a while. A mistake stays.
+        let mistake = readiness.error().filter(|error| error.kind() == BackendErrorKind::Wrong);
+        mistake.cloned().map_or(Ok(()), Err)
     }
 
-    /// Finds out whether a node answers and may write.
-    pub(super) async fn ping(&self, until: Instant) -> Result<(), BackendError> {
-        // A redirect is about the slot of the key that is asked for.
-        let slot = Slot::of(&reserved_keys::ping(&self.setup.prefix));
-        let route = self.route(slot, until).await?;
-        route.ask(|step| async move { step.node().server().ping(until, step.visit()).await }).await
+    /// Finds out for how many slots a node answers and may write. All nodes are asked at the same time.
+    pub(super) async fn ping(&self, until: Instant) -> Result<Readiness, BackendError> {
+        self.topology.owner(self.home, until).await?;
+        let primaries = self.topology.primaries();
+        let asked = primaries.iter().map(|(primary, _)| async move {
+            let key = self.key_of(primary)?;
+            let probe = &probe(&key);
+            // A redirect is about the slot of the key that is asked for.
+            let route = self.route(Slot::of(&key), until).await?;
+            route.ask(|step| async move { step.node().server().query::<i64>(probe, until, step.visit()).await }).await
+        });
+        let answers = join_all(asked).await;
+        let (mut ready, mut error) = (0, None);
+        for ((_, slots), answer) in primaries.iter().zip(answers) {
+            match answer {
+                Ok(_) => ready += slots,
+                Err(another) => {
+                    error = Some(match error {
+                        Some(error) => BackendError::or_mistake(error, another),
+                        None => another,
+                    });
+                }
+            }
+        }
+        let unserved = || BackendError::away("redis: no node of the cluster serves some of the slots");
+        let error = error.or_else(|| (ready < SLOTS).then(unserved));
+        Readiness::of_slots(ready, SLOTS, error)
+    }
+
+    /// Returns a key that never exists, in one of the slots that a node serves.
+    fn key_of(&self, primary: &Arc<Member>) -> Result<String, BackendError> {
+        let is_served =
+            |key: &String| self.topology.known_owner(Slot::of(key)).is_some_and(|owner| Arc::ptr_eq(&owner, primary));
+        let keys = (0..MOST_KEYS).map(|number| reserved_keys::ping_in(&self.setup.prefix, number));
+        let moved = || BackendError::away("redis: the slots of a node have moved; ask again");
+        keys.into_iter().find(is_served).ok_or_else(moved)
     }
 
     /// The time of the node that has the overrides, as well as this process knows it.
@@ -183,7 +219,7 @@ impl Cluster {
     #[cfg(feature = "admin")]
     pub(super) async fn primaries(&self, until: Instant) -> Result<Vec<Arc<Member>>, BackendError> {
         self.topology.await_refresh(until).await?;
-        Ok(self.topology.primaries())
+        Ok(self.topology.primaries().into_iter().map(|(primary, _)| primary).collect())
     }
 
     async fn route(&self, slot: Slot, until: Instant) -> Result<Route<'_>, BackendError> {

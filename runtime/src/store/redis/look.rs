@@ -42,14 +42,12 @@ pub(super) async fn look(address: &Address) -> Option<Seen> {
     AttemptBudget::shared(&address.to_string()).try_spend(Instant::now()).ok()?;
     let looked = async {
         let stream = TcpStream::connect(host).await.ok()?;
-        match read(&stream, OF_ITSELF).await {
-            Some(bytes) => read_refusal(&bytes),
-            None => {
-                stream.writable().await.ok()?;
-                stream.try_write(&question()).ok()?;
-                understand(&read(&stream, IN_ANSWER).await?)
-            }
+        if let Some(bytes) = read(&stream, OF_ITSELF).await {
+            return read_refusal(&bytes);
         }
+        stream.writable().await.ok()?;
+        stream.try_write(&question()).ok()?;
+        understand(&read(&stream, IN_ANSWER).await?)
     };
     real_time::wait_until(Instant::now() + 2 * IN_ANSWER, looked).await?
 }

@@ -23,6 +23,11 @@ pub(super) fn ping(prefix: &str) -> String {
     format!("{prefix}:!ping")
 }
 
+/// A key that never exists, in a slot of a cluster that the number chooses.
+pub(super) fn ping_in(prefix: &str, number: u32) -> String {
+    format!("{prefix}:!ping{{{number}}}")
+}
+
 /// Whether a key is one of them.
 #[cfg(feature = "admin")]
 pub(super) fn contain(prefix: &str, key: &str) -> bool {

@@ -56,7 +56,7 @@ pub(super) struct Server {
 impl Server {
     pub(super) fn new(place: Place, mode: Mode, setup: &Setup) -> Self {
         let Setup { prefix, deadline, clock } = setup.clone();
-        let probe = probe(&prefix);
+        let probe = probe(&reserved_keys::ping(&prefix));
         let target = Target { place, mode, probe: probe.clone(), longest: longest_attempt(deadline) };
         Self {
             connector: Connector::new(target, deadline),
@@ -288,8 +288,8 @@ impl Server {
 }
 
 /// Removes a key that does not exist: a replica, or a server that may not write, refuses that, and nothing changes.
-fn probe(prefix: &str) -> Cmd {
+pub(super) fn probe(key: &str) -> Cmd {
     let mut probe = ::redis::cmd("UNLINK");
-    probe.arg(reserved_keys::ping(prefix));
+    probe.arg(key);
     probe
 }

@@ -5,7 +5,7 @@ use ::redis::Value;
 use super::address::Host;
 
 /// How many slots a cluster has.
-const SLOTS: u16 = 16_384;
+pub(super) const SLOTS: u16 = 16_384;
 
 /// The polynomial of CRC-16/XMODEM.
 const POLYNOMIAL: u16 = 0x1021;
@@ -73,7 +73,6 @@ impl<N: Clone> SlotMap<N> {
     }
 
     /// Returns the node of each slot that is served.
-    #[cfg(feature = "admin")]
     pub(super) fn owners(&self) -> impl Iterator<Item = &N> {
         self.owners.iter().flatten()
     }

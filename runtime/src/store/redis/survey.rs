@@ -11,7 +11,7 @@ use super::address::Host;
 use super::member::Member;
 use super::slots::SlotRange;
 use super::visit::Visit;
-use crate::error::BackendError;
+use crate::error::{BackendError, BackendErrorKind};
 
 /// How long a node may take to say what it knows until the next one is asked too.
 const HEDGE: Duration = Duration::from_millis(30);
@@ -25,17 +25,35 @@ const PATIENCE: Duration = Duration::from_secs(1);
 ///
 /// No answer can be used. If one of them shows a mistake, that is why.
 pub(super) async fn first_answer(candidates: Vec<Arc<Member>>) -> Result<Vec<SlotRange>, BackendError> {
+    let hosts: Vec<_> = candidates.iter().map(|member| format!("{}:{}", member.host.name, member.host.port)).collect();
     let mut candidates = candidates.into_iter();
     let mut asked = JoinSet::new();
-    let mut error = BackendError::away("redis: no node of the cluster answers");
+    let silence = format!("redis: no node of the cluster answers, of {}", hosts.join(", "));
+    let mut error = None;
     loop {
         let hedge = candidates.next().map(|member| asked.spawn(ask(member))).map(|_| HEDGE);
         match timeout(hedge.unwrap_or(PATIENCE), asked.join_next()).await {
-            Ok(None) => return Err(error),
+            Ok(None) => return Err(why(silence, error)),
             Ok(Some(Ok(Ok(ranges)))) => return Ok(ranges),
-            Ok(Some(Ok(Err(another)))) => error = error.or_mistake(another),
+            Ok(Some(Ok(Err(another)))) => {
+                error = Some(match error {
+                    Some(error) => BackendError::or_mistake(error, another),
+                    None => another,
+                });
+            }
             Ok(Some(Err(_))) | Err(_) => {}
         }
+    }
+}
+
+/// Why there is no answer: a mistake as it is, and else that nobody answers, and why the last one does not.
+fn why(silence: String, error: Option<BackendError>) -> BackendError {
+    match error {
+        Some(error) if error.kind() == BackendErrorKind::Away => {
+            BackendError::with_source(BackendErrorKind::Away, format!("{silence}: {error}"), error)
+        }
+        Some(error) => error,
+        None => BackendError::away(silence),
     }
 }
 

@@ -170,7 +170,8 @@ pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
     Some(match handshake_error(error)? {
         InvalidCertificate(CertificateError::UnknownIssuer) => "; give the certificate of its authority with `Tls::ca`",
         InvalidCertificate(CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }) => {
-            "; write a host that the certificate names"
+            "; write a host that the certificate names; nodes and sentinels that announce addresses have to announce that host: \
+             `cluster-announce-hostname`, `sentinel announce-hostnames yes`"
         }
         AlertReceived(AlertDescription::CertificateRequired | AlertDescription::HandshakeFailure) => {
             "; the server may want a certificate: give one with `Tls::client_certificate`"

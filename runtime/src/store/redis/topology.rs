@@ -85,14 +85,14 @@ impl Topology {
         self.read().slots.owner(slot).cloned()
     }
 
-    /// Returns the nodes that serve slots.
-    #[cfg(feature = "admin")]
-    pub(super) fn primaries(&self) -> Vec<Arc<Member>> {
+    /// Returns the nodes that serve slots, and how many each serves.
+    pub(super) fn primaries(&self) -> Vec<(Arc<Member>, u16)> {
         let known = self.read();
-        let mut primaries: Vec<Arc<Member>> = Vec::new();
+        let mut primaries: Vec<(Arc<Member>, u16)> = Vec::new();
         for owner in known.slots.owners() {
-            if !primaries.iter().any(|primary| Arc::ptr_eq(primary, owner)) {
-                primaries.push(Arc::clone(owner));
+            match primaries.iter_mut().find(|(primary, _)| Arc::ptr_eq(primary, owner)) {
+                Some((_, slots)) => *slots += 1,
+                None => primaries.push((Arc::clone(owner), 1)),
             }
         }
         primaries

@@ -6,7 +6,7 @@ use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisResult, cmd};
+use ::redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, RedisResult, cmd};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{sleep, timeout};
 
@@ -83,11 +83,24 @@ impl Watcher {
             async |address: &Address| address.client().get_multiplexed_async_connection_with_config(config).await;
         match connect(&self.address).await {
             Err(error) if Fault::of(&error) == Fault::Wrong => match self.address.without_login() {
-                Some(address) => connect(&address).await,
+                // One that wants another login is told by what it says of this one.
+                Some(address) => {
+                    connect(&address).await.map_err(|other| if is_without_login(&other) { error } else { other })
+                }
                 None => Err(error),
             },
             connected => connected,
         }
+    }
+
+    /// Why the sentinel cannot be asked. It is asked with the login of the servers, or without any.
+    async fn error(&self, error: &RedisError) -> BackendError {
+        let explained = attempt_error(&self.address, error).await;
+        if !is_login(error) {
+            return explained;
+        }
+        let advice = "sentinels are asked with the user and the password of the url: set the same there, or none";
+        BackendError::with_source(explained.kind(), format!("{explained}; {advice}"), explained)
     }
 
     async fn ask(&self, connection: &mut MultiplexedConnection) -> Result<Host, BackendError> {
@@ -106,7 +119,7 @@ impl Watcher {
     async fn in_time<T>(&self, asked: impl Future<Output = RedisResult<T>>) -> Result<T, BackendError> {
         match real_time::wait_until(Instant::now() + PATIENCE, asked).await {
             Some(Ok(answer)) => Ok(answer),
-            Some(Err(error)) => Err(attempt_error(&self.address, &error).await),
+            Some(Err(error)) => Err(self.error(&error).await),
             None => Err(BackendError::away(format!("redis: no answer of the sentinel at {}", self.address))),
         }
     }
@@ -116,6 +129,16 @@ impl Watcher {
         let findings = self.findings.upgrade();
         findings.map(|findings| findings.hear(self.index, answer)).is_some()
     }
+}
+
+/// Whether the error is that nobody has logged in.
+fn is_without_login(error: &RedisError) -> bool {
+    error.code() == Some("NOAUTH")
+}
+
+/// Whether the error is about a login.
+fn is_login(error: &RedisError) -> bool {
+    is_without_login(error) || error.code() == Some("WRONGPASS")
 }
 
 /// Returns when the sentinel has reported something: whether it is still connected.

@@ -92,7 +92,7 @@ async fn a_server_that_is_busy_with_a_script_is_away() {
     let error = async {
         loop {
             match limiter.ping().await {
-                Ok(()) => sleep(Duration::from_millis(1)).await,
+                Ok(_) => sleep(Duration::from_millis(1)).await,
                 Err(error) => return error,
             }
         }

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use tallygate::{Limiter, Policy, Rule, Subject};
+use tallygate::{Limiter, Policy, Readiness, Rule, Subject};
 use tallygate_tests::cluster::Cluster;
 use tallygate_tests::pressure::{Pressure, assert_all_stored, assert_stored, counted};
 use tallygate_tests::punctuality::Punctuality;
-use tallygate_tests::server::{Server, connected, free_port, patient};
-use tallygate_tests::until::until;
+use tallygate_tests::server::{Server, connected, free_port, patient, refused};
+use tallygate_tests::until::{until, until_found};
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -166,6 +166,44 @@ async fn nodes_that_do_not_know_their_host_are_reached_by_that_of_the_url_from_r
             assert_eq!(counted(&limiter, &subject).await, 0, "{kind}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_of_which_no_seed_answers_is_told_with_all_of_them() {
+    let [one, other] = [free_port(), free_port()];
+    let url = Cluster::url_of([one, other]);
+    let error = refused(&patient(), &url).await.to_string();
+    assert!(error.contains(&format!("127.0.0.1:{one}, 127.0.0.1:{other}: redis at 127.0.0.1:")), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ping_asks_each_master_and_says_how_much_of_the_cluster_decides() {
+    let mut cluster = Cluster::start();
+    let limiter = cluster.limiter().await;
+    let readiness = limiter.ping().await.unwrap();
+    assert!(
+        readiness.is_complete() && readiness.error().is_none() && readiness.to_string() == "all calls can be decided"
+    );
+    // One hangs: the others are asked all the same, and nobody waits longer than the deadline for it.
+    cluster.masters()[1].pause();
+    let ready = until_ready(&limiter, |ready| !ready.is_complete()).await;
+    assert!((0.6..0.7).contains(&ready.share()) && ready.error().is_some(), "{ready}");
+    assert!(ready.to_string().starts_with("calls of 66 % of the subjects can be decided: redis"), "{ready}");
+    cluster.masters()[1].resume();
+    until_ready(&limiter, Readiness::is_complete).await;
+    cluster.masters_mut().iter_mut().for_each(Server::kill);
+    until_found("no master answers", async || limiter.ping().await.is_err()).await;
+}
+
+/// Asks until the answer is as it is to be.
+async fn until_ready(limiter: &Limiter, is_expected: impl Fn(&Readiness) -> bool) -> Readiness {
+    let mut found = None;
+    until_found("the cluster is as ready as expected", async || {
+        found = limiter.ping().await.ok().filter(&is_expected);
+        found.is_some()
+    })
+    .await;
+    found.unwrap()
 }
 
 #[tokio::test]

@@ -88,7 +88,7 @@ impl Connection {
                 "the tallies of `memory://` are inside of the process that counts them; write the address of a server",
             ));
         }
-        let builder = Limiter::builder().registry(false).prefix(&self.prefix);
+        let builder = Limiter::builder().registry(false).looks_only().prefix(&self.prefix);
         let mut builder = builder.deadline(self.timeout).denial_cache(Duration::ZERO);
         if let Some(file) = &self.secret_file {
             builder = builder.secret(secret(file)?);

@@ -30,7 +30,7 @@ pub use self::redis::Tls;
 pub(crate) use self::redis::{Access, Known, Permission, Purpose, Sample, Scan, ScriptState, ServerFacts, Times};
 #[cfg(feature = "redis")]
 pub(crate) use self::redis::{
-    Destination, MOST_POLICIES, Progress, Redis, Registered, StoredOverride, have_clocks_differed,
+    Destination, MOST_POLICIES, Progress, Redis, Registered, Setup, StoredOverride, have_clocks_differed,
 };
 pub(crate) use self::request::{CallOptions, PlainCall, Request, WaitLimit};
 #[cfg(feature = "redis")]

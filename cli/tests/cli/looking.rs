@@ -220,9 +220,48 @@ async fn what_only_looks_changes_nothing_and_needs_no_permission_to_write() {
         console.run(words);
     }
     assert_eq!(changes(), before);
-    // Nothing was tried that the user may not do, but for what `doctor` tries.
-    console.run("reset sms.send 138 --yes").expect(0);
-    console.run("ban login alice --yes").expect(4);
-    console.run_words(&["override", "sms.send", "1 per 1h", "--yes"]).expect(4);
-    assert_eq!(changes(), before);
+    // Each command that changes something is refused, also where there is something to change.
+    let operator = seeded.console();
+    operator.run("ban login zoe --yes").expect(0);
+    operator.run_words(&["override", "sms.send", "1 per 2h", "--yes"]).expect(0);
+    let before = changes();
+    for words in [
+        &["reset", "sms.send", CALLER][..],
+        &["ban", "login", "alice"],
+        &["unban", "login", "zoe"],
+        &["override", "sms.send", "1 per 1h"],
+        &["override", "sms.send", "--clear"],
+    ] {
+        let printed = console.run_words(&[words, &["--yes"]].concat()).expect(4);
+        assert!(printed.errors.contains("give the user the permissions"), "{printed:?}");
+        assert_eq!(changes(), before, "{words:?}");
+    }
+    assert!(console.run("peek login zoe").expect(1).out.starts_with("banned"));
+    assert!(console.run("override --list").expect(0).out.contains("sms.send"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_user_of_the_programs_may_do_all_that_an_operator_does() {
+    let seeded = Seeded::start().await;
+    let page = include_str!("../../../runtime/guide/production.md");
+    let users: Vec<_> = page.split("ACL SETUSER").skip(1).map(|rest| rest.split_once("```").unwrap().0).collect();
+    // That of the programs, and what a tool needs beside it.
+    for user in [users[0], users[3]] {
+        seeded.server.ask::<()>(&format!("ACL SETUSER{}", user.replace(['\\', '\''], "")));
+    }
+    let url = seeded.server.url().replace("://", "://tallygate:password@");
+    let console = Console { url: &url, ..seeded.console() };
+    for words in [
+        &["policies"][..],
+        &["top", "sms.send"],
+        &["ban", "login", "zoe", "--yes"],
+        &["unban", "login", "zoe", "--yes"],
+        &["override", "login", "1 per 1h", "--yes"],
+        &["override", "--list"],
+        &["override", "login", "--clear", "--yes"],
+        &["reset", "sms.send", CALLER, "--yes"],
+        &["peek", "sms.send", CALLER],
+    ] {
+        console.run_words(words).expect(0);
+    }
 }

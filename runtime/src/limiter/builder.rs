@@ -50,6 +50,8 @@ pub struct LimiterBuilder {
     processes: u64,
     on_warning: Option<OnWarning>,
     registry: bool,
+    #[cfg(feature = "redis")]
+    looks_only: bool,
     denied_subjects: usize,
     clock: Clock,
     #[cfg(feature = "tls")]
@@ -69,6 +71,8 @@ impl Default for LimiterBuilder {
             processes: 1,
             on_warning: None,
             registry: true,
+            #[cfg(feature = "redis")]
+            looks_only: false,
             denied_subjects: 0,
             clock: Clock::tokio(),
             #[cfg(feature = "tls")]
@@ -198,6 +202,14 @@ impl LimiterBuilder {
     /// ```
     pub fn registry(mut self, registry: bool) -> Self {
         self.registry = registry;
+        self
+    }
+
+    /// Connects as a user that may not write: for tools that look. By default, a connection finds out whether the server may write
+    /// by removing a key that does not exist; with this, it only reads. What changes something is refused by the server.
+    #[cfg(feature = "admin")]
+    pub fn looks_only(mut self) -> Self {
+        self.looks_only = true;
         self
     }
 

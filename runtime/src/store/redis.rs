@@ -72,7 +72,8 @@ pub(crate) use self::real_time::have_clocks_differed;
 #[cfg(feature = "admin")]
 pub(crate) use self::scan::Scan;
 use self::sentinel::Sentinels;
-use self::server::{Server, Setup};
+use self::server::Server;
+pub(crate) use self::server::Setup;
 pub(crate) use self::stored_overrides::StoredOverride;
 pub(crate) use self::stored_policies::{MOST_POLICIES, Progress, Registered};
 #[cfg(feature = "tls")]
@@ -106,8 +107,8 @@ enum Deployment {
 }
 
 impl Redis {
-    pub(crate) fn new(destination: Destination, prefix: &str, deadline: Duration, clock: Clock) -> Self {
-        let setup = Setup { prefix: prefix.to_owned(), deadline, clock: clock.clone() };
+    pub(crate) fn new(destination: Destination, setup: Setup) -> Self {
+        let Setup { deadline, clock, .. } = setup.clone();
         let deployment = match destination {
             Destination::Server(address) => {
                 Deployment::Server(Node::new(Server::new(Place::At(address.into()), Mode::Standalone, &setup)))

@@ -21,7 +21,7 @@ use crate::limiter::releases::Releases;
 use crate::limiter::wait_queue::WaitQueues;
 use crate::limiter::warnings::Warnings;
 #[cfg(feature = "redis")]
-use crate::store::{Destination, Redis};
+use crate::store::{Destination, Redis, Setup};
 use crate::store::{Memory, Store};
 use crate::subject::filters::Secret;
 
@@ -202,7 +202,15 @@ impl LimiterBuilder {
 
     #[cfg(feature = "redis")]
     fn redis(&self, destination: Destination) -> Store {
-        Store::Redis(Redis::new(destination, &self.prefix, self.deadline, self.clock.clone()))
+        Store::Redis(Redis::new(
+            destination,
+            Setup {
+                prefix: self.prefix.clone(),
+                deadline: self.deadline,
+                clock: self.clock.clone(),
+                looks_only: self.looks_only,
+            },
+        ))
     }
 
     #[cfg(not(feature = "redis"))]

@@ -13,7 +13,7 @@ use super::member::Member;
 use super::redirect::is_try_again;
 use super::reserved_keys;
 use super::route::{Manner, Route};
-use super::server::{Setup, probe};
+use super::server::Setup;
 use super::slots::{SLOTS, Slot};
 use super::topology::Topology;
 use crate::decision::AdmittedAt;
@@ -57,7 +57,7 @@ impl Cluster {
         let primaries = self.topology.primaries();
         let asked = primaries.iter().map(|(primary, _)| async move {
             let key = self.key_of(primary)?;
-            let probe = &probe(&key);
+            let probe = &self.setup.probe(&key);
             // A redirect is about the slot of the key that is asked for.
             let route = self.route(Slot::of(&key), until).await?;
             route.ask(|step| async move { step.node().server().query::<i64>(probe, until, step.visit()).await }).await

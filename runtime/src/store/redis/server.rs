@@ -29,19 +29,31 @@ use crate::store::tally_key::TallyKey;
 
 /// What all servers of a limiter have in common.
 #[derive(Clone, Debug)]
-pub(super) struct Setup {
+pub(crate) struct Setup {
     /// What all keys begin with.
-    pub(super) prefix: String,
+    pub(crate) prefix: String,
     /// The longest that a call takes.
-    pub(super) deadline: Duration,
-    pub(super) clock: Clock,
+    pub(crate) deadline: Duration,
+    pub(crate) clock: Clock,
+    /// Whether the user may not write, and so a probe does not either.
+    pub(crate) looks_only: bool,
+}
+
+impl Setup {
+    /// Asks about a key that does not exist. To remove it is refused by a replica, and by a server that may not write; nothing
+    /// changes.
+    pub(super) fn probe(&self, key: &str) -> Cmd {
+        let mut probe = ::redis::cmd(if self.looks_only { "STRLEN" } else { "UNLINK" });
+        probe.arg(key);
+        probe
+    }
 }
 
 /// A Redis server that runs the scripts.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) connector: Connector,
-    /// See [`probe`].
+    /// See [`Setup::probe`].
     probe: Cmd,
     pub(super) scripts: Scripts,
     /// What all keys begin with.
@@ -55,8 +67,8 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(place: Place, mode: Mode, setup: &Setup) -> Self {
-        let Setup { prefix, deadline, clock } = setup.clone();
-        let probe = probe(&reserved_keys::ping(&prefix));
+        let Setup { prefix, deadline, clock, .. } = setup.clone();
+        let probe = setup.probe(&reserved_keys::ping(&prefix));
         let target = Target { place, mode, probe: probe.clone(), longest: longest_attempt(deadline) };
         Self {
             connector: Connector::new(target, deadline),
@@ -285,11 +297,4 @@ impl Server {
         let ahead_us = server_us.cast_signed().wrapping_sub(self.clock.now_us().cast_signed());
         self.ahead_us.store(ahead_us, Ordering::Relaxed);
     }
-}
-
-/// Removes a key that does not exist: a replica, or a server that may not write, refuses that, and nothing changes.
-pub(super) fn probe(key: &str) -> Cmd {
-    let mut probe = ::redis::cmd("UNLINK");
-    probe.arg(key);
-    probe
 }

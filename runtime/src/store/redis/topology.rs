@@ -235,7 +235,12 @@ mod tests {
         let Ok(Destination::Cluster { seeds, address }) = Destination::parse("redis+cluster://127.0.0.1:1/") else {
             panic!("it is the address of a cluster");
         };
-        let setup = Setup { prefix: "p".to_owned(), deadline: Duration::from_secs(1), clock: Clock::tokio() };
+        let setup = Setup {
+            prefix: "p".to_owned(),
+            deadline: Duration::from_secs(1),
+            clock: Clock::tokio(),
+            looks_only: false,
+        };
         let node = Value::Array(vec![Value::BulkString(b"127.0.0.1".to_vec()), Value::Int(1)]);
         let all = Value::Array(vec![Value::Array(vec![Value::Int(0), Value::Int(16_383), node])]);
         let ranges = SlotRange::read_all(&all, &host(1)).unwrap();

@@ -28,7 +28,7 @@ impl Trial {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("redis://{}/", silent.local_addr().unwrap());
         let Ok(Destination::Server(address)) = Destination::parse(&url) else { panic!("it is the url of a server") };
-        let setup = Setup { prefix: "test".to_owned(), deadline: LONG, clock: Clock::tokio() };
+        let setup = Setup { prefix: "test".to_owned(), deadline: LONG, clock: Clock::tokio(), looks_only: false };
         let server = Server::new(Place::At(address.into()), Mode::Standalone, &setup);
         Self { batcher: Batcher::new(Arc::new(server)), _silent: silent }
     }

@@ -48,11 +48,25 @@ fn a_method_may_name_everything() {
 }
 
 #[test]
+fn a_rule_that_binds_only_after_a_settlement_a_refund_or_a_release_is_no_mistake() {
+    let item = quote! { async fn f(a: u32) -> Result<(), Rejection> { Ok(()) } };
+    let bucket = quote! { rule(count = 1, per = "1s", algorithm = "token_bucket"), rule(count = 100000, per = "1d") };
+    for attribute in [
+        quote! { #bucket, cost = a, settle = |_| 9 },
+        quote! { #bucket, refund_if = Result::is_err },
+        quote! { key = "{a}", rule(count = 20, per = "60s"), prevent_duplicate(release_if = Result::is_err) },
+    ] {
+        assert!(!expansion(attribute, &item).contains("compile_error"));
+    }
+    assert!(expansion(bucket, &item).contains("compile_error"));
+}
+
+#[test]
 fn every_algorithm_is_built_as_it_would_be_by_hand() {
     let attribute = quote! {
         prevent_duplicate(per = "10ms"),
         rule(count = 10, per = "60s", algorithm = "fixed_window", name = "burst"),
-        rule(count = 100, per = "1m", algorithm = "sliding_counter"),
+        rule(count = 20, per = "1m", algorithm = "sliding_counter"),
         rule(count = 5, per = "1s", algorithm = "token_bucket", capacity = 100, initial = 3, reset_after = "10s"),
     };
     let item = quote! { async fn draw() -> Result<(), Rejection> { Ok(()) } };

@@ -8,6 +8,9 @@
 pub enum Costs {
     /// Every call has this cost: 1, unless the attribute has a `cost`.
     Always(u64),
-    /// Each call may have another cost, as in a check by hand.
+    /// Each call may have another cost.
     Any,
+    /// Each call may have another cost, and may be refunded or settled later, as in a check by hand: then a rule may count
+    /// more than it admits, and longer than another one.
+    Recounted,
 }

@@ -5,6 +5,7 @@ mod clock;
 mod day;
 mod error;
 mod field;
+mod gaps;
 mod pattern;
 mod syntax;
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod arguments;
 mod ban;
 mod bucket;
 mod costs;
+mod counted_subject;
 #[cfg(feature = "cron")]
 mod cron;
 mod duration;
@@ -38,6 +39,7 @@ pub use self::arguments::{
 pub use self::ban::Ban;
 pub use self::bucket::TokenBucket;
 pub use self::costs::Costs;
+pub use self::counted_subject::CountedSubject;
 #[cfg(feature = "cron")]
 pub use self::cron::{CronField, Schedule, ScheduleError};
 pub use self::duration::{DurationError, format_duration, parse_duration};

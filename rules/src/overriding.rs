@@ -4,6 +4,7 @@
 mod tests;
 
 use crate::costs::Costs;
+use crate::counted_subject::CountedSubject;
 use crate::error::{Field, Mistake, RuleError};
 use crate::nearest::nearest;
 use crate::rule::Rule;
@@ -92,7 +93,7 @@ impl From<String> for RuleId {
 /// ```
 pub fn validate_override(rules: &[Rule]) -> Result<(), Vec<RuleError>> {
     let varying: Vec<_> = (0..rules.len()).filter_map(|at| Some(check_count(&rules[at])?.at(at))).collect();
-    let rules: Vec<_> = rules.iter().map(|rule| ((), rule)).collect();
+    let rules: Vec<_> = rules.iter().map(|rule| (CountedSubject::labelled(None), rule)).collect();
     let found = OVERRIDE_OF_SUBJECT.run(&rules).err();
     let mut errors: Vec<_> = varying.into_iter().chain(found.into_iter().flatten()).collect();
     errors.sort_by_key(RuleError::position);
@@ -146,8 +147,9 @@ pub fn override_rules(
     Ok(effective)
 }
 
-/// The checks of rules that replace all rules on one subject. The costs of calls are not known here.
-const OVERRIDE_OF_SUBJECT: Checks = Checks { zero_counts: ZeroCounts::Allowed, binding: Binding::Required(Costs::Any) };
+/// The checks of rules that replace all rules on one subject. What is known of the calls of a policy is not known here.
+const OVERRIDE_OF_SUBJECT: Checks =
+    Checks { zero_counts: ZeroCounts::Allowed, binding: Binding::Required(Costs::Recounted) };
 
 /// The checks of all rules after a change.
 const OVERRIDDEN: Checks = Checks { zero_counts: ZeroCounts::Allowed, binding: Binding::Optional };
@@ -214,10 +216,11 @@ fn check(
     checks: Checks,
 ) -> Result<Vec<EffectiveRule>, Vec<RuleError>> {
     let mut errors: Vec<_> = changed.iter().filter_map(|&at| Some(check_count(&effective[at].rule)?.at(at))).collect();
-    let rules: Vec<_> = effective.iter().map(|effective| (&effective.label, &effective.rule)).collect();
+    let subjects = effective.iter().map(|effective| CountedSubject::labelled(effective.label.as_deref()));
+    let rules: Vec<_> = subjects.zip(effective.iter().map(|effective| &effective.rule)).collect();
     errors.extend(OVERRIDDEN.run(&rules).err().into_iter().flatten());
     if errors.is_empty() {
-        let rules: Vec<_> = changed.iter().map(|&at| rules[at]).collect();
+        let rules: Vec<_> = changed.iter().map(|&at| rules[at].clone()).collect();
         let found = checks.run(&rules).err().into_iter().flatten();
         errors.extend(found.map(|error| error.moved(|position| changed.get(position).copied())));
     }

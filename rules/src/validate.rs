@@ -18,6 +18,7 @@ pub use self::deadline::validate_deadline;
 pub use self::warn_at::validate_warn_at;
 
 use crate::costs::Costs;
+use crate::counted_subject::CountedSubject;
 use crate::error::RuleError;
 use crate::rule::Rule;
 
@@ -25,29 +26,34 @@ use crate::rule::Rule;
 ///
 /// A rule that can never bind is a mistake, because it suggests a limit that has no effect: whatever the other rules
 /// admit, it admits, too. `20 per 1m` can never bind beside `10 per 2m`; nor beside `prevent_duplicate per 5s` if every
-/// call costs 1, as no more than 12 calls fit into a minute then; nor `100000 per 1d` beside `1 per 1s bucket`. Refunds
-/// are not considered. Two cases are no mistakes:
+/// call costs 1, as no more than 12 calls fit into a minute then; nor `100000 per 1d` beside `1 per 1s bucket`; nor
+/// `30 per 1m` beside `10 per fixed 1m`, of which no more than two windows fall into any minute. It is one only where that
+/// is certain:
 ///
-/// * A rule over a longer window than a stricter sliding window: see [`implied_by`].
-/// * A rule beside a schedule, a sliding counter, a fixed window, or a count that [each call gives](Rule::varying): what
-///   these admit in another window is not computed.
+/// * A rule over a longer window than a stricter sliding window is allowed: see [`implied_by`].
+/// * A rule whose count [each call gives](Rule::varying) is compared with no other.
+/// * If calls may be [refunded or settled](Costs::Recounted), only a sliding window no shorter than the other one keeps it
+///   from binding: a call that is settled beyond its cost counts as long as a window is, and empties a bucket at most.
+/// * The ticks of a schedule are known to be more than a second apart in `UTC` alone.
 ///
 /// # Errors
 ///
 /// Returns all mistakes: those about the policy first, and the others in the order of the rules.
 pub fn validate(rules: &[Rule], costs: Costs) -> Result<(), Vec<RuleError>> {
-    let rules: Vec<_> = rules.iter().map(|rule| ((), rule)).collect();
+    let rules: Vec<_> = rules.iter().map(|rule| (CountedSubject::labelled(None), rule)).collect();
     Checks { zero_counts: ZeroCounts::Refused, binding: Binding::Required(costs) }.run(&rules)
 }
 
 /// Finds every mistake in the rules of a policy that count several subjects.
 ///
-/// It is [`validate`], but only rules of the same subject are compared. Names are unique across all subjects.
+/// It is [`validate`], but only rules of the same subject are compared, and where the keys are known, those of a subject with
+/// those of a wider one: beside `5 per 1m` for all calls, `5 per 1m` for each `{phone}` can never bind. Names are unique
+/// across all subjects.
 ///
 /// # Errors
 ///
 /// Returns all mistakes, like [`validate`].
-pub fn validate_by_subject<S: PartialEq>(rules: &[(S, Rule)], costs: Costs) -> Result<(), Vec<RuleError>> {
-    let rules: Vec<_> = rules.iter().map(|(subject, rule)| (subject, rule)).collect();
+pub fn validate_by_subject(rules: &[(CountedSubject<'_>, Rule)], costs: Costs) -> Result<(), Vec<RuleError>> {
+    let rules: Vec<_> = rules.iter().map(|(subject, rule)| (subject.clone(), rule)).collect();
     Checks { zero_counts: ZeroCounts::Refused, binding: Binding::Required(costs) }.run(&rules)
 }

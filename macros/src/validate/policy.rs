@@ -1,7 +1,7 @@
 //! Checks of rules and bans, and of the subjects that they count.
 
 use tallygate_rules::{
-    Costs, RELEASED_LABEL, Role, Rule, RuleError, validate_ban, validate_by_subject, validate_deadline,
+    Costs, CountedSubject, RELEASED_LABEL, Role, Rule, RuleError, validate_ban, validate_by_subject, validate_deadline,
     validate_warn_at,
 };
 
@@ -21,15 +21,28 @@ pub(super) fn check_rules(model: &Model, diagnostics: &mut Diagnostics) {
 }
 
 fn check_together(model: &Model, models: &[&RuleModel], diagnostics: &mut Diagnostics) {
-    let rules: Vec<(_, Rule)> = models.iter().map(|rule| (model.label(rule), rule.rule.clone())).collect();
+    let rules: Vec<(_, Rule)> = models.iter().map(|rule| (subject(model, rule), rule.rule.clone())).collect();
     for mistake in validate_by_subject(&rules, costs(model)).err().into_iter().flatten() {
         diagnostics.report(span_of(&mistake, models), &mistake);
     }
 }
 
+/// Returns the subject that a rule counts.
+fn subject<'a>(model: &'a Model, rule: &'a RuleModel) -> CountedSubject<'a> {
+    let label = model.label(rule);
+    // Duplicates that are released are given back alone, so they bound no other rule.
+    if rule.release_if.is_some() {
+        return CountedSubject::labelled(label);
+    }
+    // Without a key, all calls are counted together.
+    let key = model.own_key(rule).or(model.key.as_ref());
+    CountedSubject::with_key(label, key.map_or("", |key| &key.text))
+}
+
 /// Returns the costs of the calls. Without a `cost`, every call costs 1.
 fn costs(model: &Model) -> Costs {
     match &model.cost {
+        _ if model.refund_if.is_some() || model.settle.is_some() => Costs::Recounted,
         None => Costs::Always(1),
         Some(Amount::Literal(cost)) => Costs::Always(number(cost)),
         Some(Amount::Expression(_)) => Costs::Any,

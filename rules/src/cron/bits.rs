@@ -17,6 +17,10 @@ impl Bits {
         Self(u64::MAX).since(from, Toward::Later).since(to, Toward::Earlier)
     }
 
+    pub(super) fn is_single(self) -> bool {
+        self.0.is_power_of_two()
+    }
+
     pub(super) fn has(self, bit: i8) -> bool {
         self.0 >> bit & 1 == 1
     }

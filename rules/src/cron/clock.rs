@@ -18,6 +18,10 @@ impl Clock {
         self.hours == Bits::range(0, 23)
     }
 
+    pub(super) fn is_every_minute(&self) -> bool {
+        self.minutes == Bits::range(0, 59)
+    }
+
     /// Returns the first time of a day in a direction.
     pub(super) fn first(&self, toward: Toward) -> Option<Time> {
         self.first_in(self.hours.first(toward)?, toward)

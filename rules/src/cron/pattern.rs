@@ -56,6 +56,15 @@ impl Pattern {
         self.seek(first.to_datetime(Time::MIN), last.to_datetime(Time::MAX), Toward::Later).is_some()
     }
 
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(super) fn is_every_day(&self) -> bool {
+        let (dates, weekdays) = (DaysOfMonth::parse("*"), DaysOfWeek::parse("*"));
+        Ok(self.days_of_month) == dates && Ok(self.days_of_week) == weekdays && self.months == Bits::range(1, 12)
+    }
+
     pub(super) fn is_every_hour(&self) -> bool {
         self.clock.is_every_hour()
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::algorithm::{Algorithm, Role};
 use crate::bucket::TokenBucket;
+use crate::duration::format_duration;
 use crate::error::{Field, Mistake};
 use crate::limits::{MAX_CONCURRENCY, MAX_LEASE, MAX_PER, MIN_LEASE};
 use crate::rule::Rule;
@@ -11,8 +12,10 @@ use crate::rule::Rule;
 /// Finds the mistakes in a rule by itself.
 pub(super) fn check_alone(rule: &Rule) -> impl Iterator<Item = Mistake> {
     let bucket = match rule.algorithm() {
-        Algorithm::TokenBucket(bucket) => [check_capacity(bucket, rule), check_initial(bucket, rule)],
-        _ => [None, None],
+        Algorithm::TokenBucket(bucket) => {
+            [check_capacity(bucket, rule), check_initial(bucket, rule), check_rate(bucket, rule)]
+        }
+        _ => [None, None, None],
     };
     check_count(rule).into_iter().chain(bucket.into_iter().flatten()).chain(check_times(rule))
 }
@@ -113,6 +116,24 @@ fn check_initial(bucket: &TokenBucket, rule: &Rule) -> Option<Mistake> {
         }
         _ => None,
     }
+}
+
+/// Refuses a bucket that is unused again before one token has flowed in: whoever waits gets its initial tokens, and the rate
+/// makes no difference.
+fn check_rate(bucket: &TokenBucket, rule: &Rule) -> Option<Mistake> {
+    let reset_after = bucket.reset_after().filter(|reset_after| !reset_after.is_zero())?;
+    let token_us = bucket.per().as_micros().div_ceil(u128::from(rule.count()).max(1));
+    let is_limit = rule.count() > 0 && reset_after.as_micros() < token_us;
+    let token = format_duration(Duration::from_micros(u64::try_from(token_us).ok()?));
+    is_limit.then(|| {
+        let message = format!(
+            "`{count} per {per}` can never bind: the bucket is unused again after `reset_after`, before it has a token \
+             more; write at least `reset_after = \"{token}\"`, the time of one token, or remove it",
+            count = rule.count(),
+            per = format_duration(bucket.per()),
+        );
+        Mistake::new(Field::ResetAfter, message)
+    })
 }
 
 fn check_reset_after(bucket: &TokenBucket, rule: &Rule) -> Option<Mistake> {

@@ -1,11 +1,12 @@
 //! The checks of all rules of a policy.
 
 use crate::costs::Costs;
+use crate::counted_subject::CountedSubject;
 use crate::error::{Field, Mistake, RuleError};
 use crate::limits::MAX_RULES;
 use crate::rule::Rule;
 use crate::validate::alone::{check_alone, check_times};
-use crate::validate::binding::check_can_bind;
+use crate::validate::binding::{Placed, check_can_bind};
 use crate::validate::distinct::{check_name, check_window};
 
 /// Which checks the rules pass.
@@ -31,23 +32,22 @@ pub(crate) enum Binding {
 
 impl Checks {
     /// Checks rules, each with the subject that it counts.
-    pub(crate) fn run<S: PartialEq>(self, rules: &[(S, &Rule)]) -> Result<(), Vec<RuleError>> {
+    pub(crate) fn run(self, rules: &[(CountedSubject<'_>, &Rule)]) -> Result<(), Vec<RuleError>> {
         let mut errors = Vec::new();
         errors.extend(check_number(rules.len()).map(Mistake::in_policy));
-        let mut sound: Vec<(usize, &S, &Rule)> = Vec::new();
+        let mut sound: Vec<Placed<'_>> = Vec::new();
         for (position, (subject, rule)) in rules.iter().enumerate() {
             let earlier = rules[..position].iter().map(|(_, rule)| *rule);
             let name = check_name(rule, earlier);
             let alone = self.check_alone(rule);
             if alone.is_empty() && (rule.count() > 0 || rule.is_varying()) {
-                sound.push((position, subject, rule));
+                sound.push(Placed { position, subject, rule });
             }
             errors.extend(name.into_iter().chain(alone).map(|mistake| mistake.at(position)));
         }
         // Only rules without mistakes of their own are compared.
-        for &(position, subject, rule) in &sound {
-            let beside = sound.iter().filter(|&&(_, other, _)| other == subject).map(|&(at, _, rule)| (at, rule));
-            errors.extend(self.check_beside(position, rule, beside).map(|mistake| mistake.at(position)));
+        for placed in &sound {
+            errors.extend(self.check_beside(placed, &sound).map(|mistake| mistake.at(placed.position)));
         }
         errors.sort_by_key(RuleError::position);
         if errors.is_empty() { Ok(()) } else { Err(errors) }
@@ -61,16 +61,12 @@ impl Checks {
         }
     }
 
-    /// Compares a rule with all rules of its subject, given with their positions.
-    fn check_beside<'a>(
-        self,
-        position: usize,
-        rule: &Rule,
-        beside: impl Iterator<Item = (usize, &'a Rule)> + Clone,
-    ) -> Option<Mistake> {
-        let earlier = beside.clone().filter(|&(other, _)| other < position).map(|(_, rule)| rule);
-        check_window(rule, earlier).or_else(|| match self.binding {
-            Binding::Required(costs) => check_can_bind(position, rule, beside, costs),
+    /// Compares a rule with all rules, of which it is one.
+    fn check_beside(self, placed: &Placed<'_>, all: &[Placed<'_>]) -> Option<Mistake> {
+        let is_earlier = |other: &&Placed<'_>| other.position < placed.position && other.subject == placed.subject;
+        let earlier = all.iter().filter(is_earlier).map(|other| other.rule);
+        check_window(placed.rule, earlier).or_else(|| match self.binding {
+            Binding::Required(costs) => check_can_bind(placed, all, costs),
             Binding::Optional => None,
         })
     }

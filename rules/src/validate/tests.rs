@@ -16,8 +16,10 @@ fn validate(rules: &[Rule]) -> Result<(), Vec<RuleError>> {
     super::validate(rules, Costs::Any)
 }
 
-fn validate_by_subject<S: PartialEq>(rules: &[(S, Rule)]) -> Result<(), Vec<RuleError>> {
-    super::validate_by_subject(rules, Costs::Any)
+fn validate_by_subject(rules: &[(&str, Rule)]) -> Result<(), Vec<RuleError>> {
+    let rules: Vec<_> =
+        rules.iter().map(|(label, rule)| (CountedSubject::labelled(Some(label)), rule.clone())).collect();
+    super::validate_by_subject(&rules, Costs::Any)
 }
 
 fn sliding(count: u64, secs: u64) -> Rule {
@@ -108,7 +110,7 @@ fn rules_are_compared_by_subject_but_names_are_unique_in_the_policy() {
 
 #[test]
 fn a_count_of_zero_is_the_only_mistake_beside_sound_rules() {
-    let found = errors(&[sliding(0, 120), sliding(10, 60), Rule::fixed_window(5, Duration::from_secs(60))]);
+    let found = errors(&[sliding(0, 120), sliding(10, 60), Rule::fixed_window(6, Duration::from_secs(60))]);
     assert_eq!((found.len(), found[0].0, found[0].1), (1, Some(0), Field::Count));
 }
 
@@ -147,7 +149,7 @@ fn only_rules_of_one_subject_are_compared() {
     let mistaken = [by("phone", 10, 60), by("network", 0, 60), by("phone", 20, 60), by("network", 5, 90)];
     let places: Vec<_> = validate_by_subject(&mistaken).unwrap_err().iter().map(RuleError::position).collect();
     assert_eq!(places, [Some(1), Some(2)]);
-    assert_eq!(validate_by_subject::<()>(&[]).unwrap_err()[0].position(), None);
+    assert_eq!(validate_by_subject(&[]).unwrap_err()[0].position(), None);
 }
 
 #[test]
@@ -200,4 +202,19 @@ fn each_algorithm_has_its_greatest_count() {
     assert_eq!(validate(&[Rule::sliding_window(MAX_SLIDING_COUNT, MAX_PER)]), Ok(()));
     assert_eq!(validate(&[Rule::sliding_counter(MAX_COUNTER_COUNT, MAX_PER)]), Ok(()));
     assert_eq!(validate(&[Rule::fixed_window(MAX_EXACT, MAX_PER)]), Ok(()));
+}
+
+#[test]
+fn a_bucket_that_is_unused_again_before_a_token_has_flowed_in_is_a_mistake() {
+    let bucket = |count, idle| {
+        let bucket = TokenBucket::new(Duration::from_secs(60)).with_capacity(100);
+        Rule::from_bucket(count, bucket.with_reset_after(Duration::from_millis(idle)))
+    };
+    assert_eq!(validate(&[bucket(10, 6_000)]), Ok(()));
+    assert_eq!(validate(&[bucket(7, 8_572)]), Ok(()));
+    let text = "`10 per 1m` can never bind: the bucket is unused again after `reset_after`, before it has a token more; \
+                write at least `reset_after = \"6s\"`, the time of one token, or remove it";
+    assert_eq!(errors(&[bucket(10, 5_999)]), [(Some(0), Field::ResetAfter, text.to_owned())]);
+    assert_eq!(errors(&[bucket(7, 8_571)]).len(), 1);
+    assert_eq!(validate(&[bucket(1, 1).varying()]), Ok(()));
 }

@@ -1,6 +1,6 @@
 //! A policy of the file.
 
-use tallygate_rules::{Costs, OnOutage, OnOutageError, is_blank, validate_deadline, validate_warn_at};
+use tallygate_rules::{Costs, CountedSubject, OnOutage, OnOutageError, is_blank, validate_deadline, validate_warn_at};
 
 use super::change::PolicyChange;
 use super::common::Common;
@@ -67,8 +67,9 @@ fn change(common: Common<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Op
     let Common { name, rules, key, settings } = common;
     let key = key.filter(|key| check_key(key, lines));
     if let Some(rules) = &rules {
-        // What the calls cost is known to the program only.
-        rule_list::check(rules, key.as_ref().map(|key| key.value), Costs::Any, lines);
+        // What the calls cost, and how they get their subjects, is known to the program only.
+        let main = key.as_ref().map(|key| key.value);
+        rule_list::check(rules, |rule| CountedSubject::labelled(rule.label(main)), Costs::Recounted, lines);
     }
     (lines.mistakes() == before).then(|| {
         let key = key.map(|key| At { value: key.value.to_owned(), place: key.place });

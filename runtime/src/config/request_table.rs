@@ -36,7 +36,7 @@ pub(super) fn read(common: Common<'_>, mut table: Table<'_>, lines: &mut Lines<'
     let subjects = rules.as_ref().map(|rules| subjects(rules, main, lines)).unwrap_or_default();
     if let Some(rules) = &rules {
         // Each request costs 1.
-        rule_list::check(rules, main, Costs::Always(1), lines);
+        rule_list::check(rules, |rule| rule.subject(main), Costs::Always(1), lines);
         check_key_used(rules, key.as_ref(), ban.is_some(), lines);
     }
     let (Some(requests), Some(rules), Some(key), true) = (requests, rules, template, lines.mistakes() == before) else {

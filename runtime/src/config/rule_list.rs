@@ -1,6 +1,6 @@
 //! The rules of a policy of the file.
 
-use tallygate_rules::{Costs, Rule, validate_by_subject};
+use tallygate_rules::{Costs, CountedSubject, Rule, validate_by_subject};
 
 use super::lines::Lines;
 use super::rule_table;
@@ -24,12 +24,17 @@ pub(super) fn take(policy: &mut Table<'_>, lines: &mut Lines<'_>) -> Option<Rule
 }
 
 /// Reports every mistake in the rules. A rule of which a part could not be read is checked alone.
-pub(super) fn check(list: &RuleList, key: Option<&str>, costs: Costs, lines: &mut Lines<'_>) {
+pub(super) fn check<'a>(
+    list: &'a RuleList,
+    subject: impl Fn(&'a WrittenRule) -> CountedSubject<'a>,
+    costs: Costs,
+    lines: &mut Lines<'_>,
+) {
     let (complete, incomplete): (Vec<_>, Vec<_>) = list.value.iter().partition(|rule| rule.is_complete);
     let together = (!complete.is_empty()).then_some(complete);
     for rules in together.into_iter().chain(incomplete.into_iter().map(|rule| vec![rule])) {
-        let labelled: Vec<(_, Rule)> = rules.iter().map(|rule| (rule.label(key), rule.rule.clone())).collect();
-        for mistake in validate_by_subject(&labelled, costs).err().into_iter().flatten() {
+        let counted: Vec<(_, Rule)> = rules.iter().map(|rule| (subject(rule), rule.rule.clone())).collect();
+        for mistake in validate_by_subject(&counted, costs).err().into_iter().flatten() {
             lines.report(place_of(&mistake, &rules, list.place), mistake.to_string());
         }
     }

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use tallygate_rules::{
-    Ban, Costs, OnOutage, Rule, is_blank, validate_ban, validate_by_subject, validate_deadline, validate_warn_at,
+    Ban, Costs, CountedSubject, OnOutage, Rule, is_blank, validate_ban, validate_by_subject, validate_deadline,
+    validate_warn_at,
 };
 
 use crate::error::Error;
@@ -202,8 +203,10 @@ impl PolicyBuilder {
     }
 
     fn build_as(self, share: fn(Inner) -> Shared<Inner>, texts: Vec<String>) -> Result<Policy, Error> {
-        // A check by hand may have any cost.
-        let rules = validate_by_subject(&self.rules, Costs::Any).err();
+        // A check by hand may have any cost, any subjects, and be refunded on one of these.
+        let subjects = self.rules.iter().map(|(label, _)| CountedSubject::labelled(label.as_deref()));
+        let rules: Vec<_> = subjects.zip(self.rules.iter().map(|(_, rule)| rule.clone())).collect();
+        let rules = validate_by_subject(&rules, Costs::Recounted).err();
         let ban = self.ban.and_then(|ban| validate_ban(&ban, self.rules.iter().map(|(_, rule)| rule)).err());
         let deadline = self.settings.deadline.and_then(|deadline| validate_deadline(deadline).err());
         let own = self.rules.iter().map(|(_, rule)| rule);
@@ -252,6 +255,22 @@ mod tests {
         let nameless = text(Policy::builder(""));
         assert!(nameless.starts_with("policy: `name` must not be empty"), "{nameless}");
         assert!(nameless.contains("at least one rule"), "{nameless}");
+    }
+
+    #[test]
+    fn a_rule_is_refused_that_cannot_bind_however_its_calls_are_settled() {
+        let minute = Duration::from_secs(60);
+        let rules = |rules: [Rule; 2]| Policy::builder("sms").rules(rules).build();
+        let text = rules([Rule::sliding_window(9, minute), Rule::fixed_window(9, minute)]).unwrap_err().to_string();
+        assert!(text.contains("`9 per 1m` is at least as strict as `9 per fixed 1m`"), "{text}");
+        // What is settled beyond its cost empties the bucket, and counts for a day.
+        assert!(rules([Rule::token_bucket(1, minute), Rule::sliding_window(9_000, 1_440 * minute)]).is_ok());
+        // One of two subjects may be refunded alone.
+        let narrow = Policy::builder("sms").rule(Rule::sliding_window(9, minute)).key("{phone}");
+        assert!(narrow.rule_on("all", Rule::sliding_window(9, minute)).key_on("all", "all").build().is_ok());
+        let bucket = tallygate_rules::TokenBucket::new(minute).with_reset_after(Duration::from_secs(5));
+        let text = Policy::builder("sms").rule(Rule::from_bucket(1, bucket)).build().unwrap_err().to_string();
+        assert!(text.contains("write at least `reset_after = \"1m\"`"), "{text}");
     }
 
     #[test]

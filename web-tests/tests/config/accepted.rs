@@ -23,7 +23,7 @@ pub(super) const ACCEPTED: [&str; 22] = [
     "[policy.a]\nrules = ['10 per 60s']\nmatch = { path = '/' }\nkey = '{@ip}'\nwarn_at = 0.5",
     "[policy.a]\nmatch = { path = '/login', methods = ['POST'] }\nkey = '{@ip}'\nrules = ['1 per 60s']",
     "[policy.a]\nmatch.path = ['/a', '/b/*']\nkey = 'all'\nrules = ['1 per 60s']\nshadow = true\non_outage = 'allow'",
-    "[policy.a]\nmatch = { methods = 'PURGE' }\nkey = '{@ip}:{@user:lower}'\nrules = [{ count = 1, per = '1m', key = '{@ip}' }, '9 per 1m']",
+    "[policy.a]\nmatch = { methods = 'PURGE' }\nkey = '{@ip}:{@user:lower}'\nrules = [{ count = 10, per = '1m', key = '{@ip}' }, '9 per 1m']",
     "[policy.a]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['1 per 60s']\nban = { denials = 20, within = '10m', duration = '1h' }",
     "[policy.a]\nmatch = { path = '/a' }\nkey = '{@ip}'\nrules = ['1 per 60s']\n[policy.b]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['9 per 60s']",
     "[policy.a]\nmatch = { path = '/*', methods = ['GET'] }\nkey = '{@ip}'\nrules = ['1 per 60s']\n[policy.b]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['9 per 60s']",

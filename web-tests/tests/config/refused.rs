@@ -96,6 +96,11 @@ pub(super) const REFUSED: &[Refused] = &[
         "policy.a.rules = [{ count = 5, per = '1s', algorithm = 'token_bucket', reset_after = ‸'0s' }]",
     ),
     as_compiled(
+        "rule_bucket_that_is_reset_before_a_token",
+        Accepts,
+        "policy.a.rules = [{ count = 1, per = '1h', algorithm = 'token_bucket', capacity = 5, reset_after = ‸'10s' }]",
+    ),
+    as_compiled(
         "rule_time_zone_without_cron",
         Refuses,
         "policy.a.rules = [{ count = 10, per = '60s', tz = ‸'Asia/Shanghai' }]",
@@ -232,6 +237,19 @@ pub(super) const REFUSED: &[Refused] = &[
         Refuses,
         "[policy.‸a]\nmatch = { path = '/' }\nrules = ['10 per 60s']",
         &["`key` is missing; add it, like `key = \"{@ip}\"`"],
+    ),
+    as_compiled(
+        "rule_that_never_binds_beside_a_fixed_window",
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = [‸'20 per 60s', '10 per fixed 60s']",
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = [‸'5 per 60s', { count = 5, per = '60s', key = 'all' }]",
+        &[
+            "this rule can never bind: `5 per 1m` counts all calls and is at least as strict as `5 per 1m` for the calls of \
+           each `{@ip}`; remove it, or raise the other's `count`",
+        ],
     ),
     refused(
         Refuses,

@@ -102,11 +102,101 @@ fn a_sliding_counter_that_admits_a_burst_and_the_flow_of_a_slot_never_binds() {
 }
 
 #[test]
-fn a_fixed_window_a_counter_and_a_schedule_keep_no_other_rule_from_binding() {
-    assert_sound("10 per fixed 2m, 20 per 60s", Costs::Any);
-    assert_sound("about 10 per 2m, 20 per 60s", Costs::Any);
-    #[cfg(feature = "cron")]
-    assert_sound("10 per @daily, 20 per 60s", Costs::Any);
+fn a_fixed_window_and_a_counter_admit_no_more_than_two_of_their_windows_at_once() {
+    for stricter in ["10 per fixed 2m", "about 10 per 2m"] {
+        let most =
+            |most: u32| format!("`{stricter}` admits at most {most} per 1m; remove it, or raise the other's `count`");
+        assert_eq!(never_binds(&format!("{stricter}, 20 per 60s"), Costs::Any), (1, most(20)));
+        assert_eq!(never_binds(&format!("20 per fixed 60s, {stricter}"), Costs::Any), (0, most(20)));
+        assert_sound(&format!("{stricter}, 19 per 60s"), Costs::Any);
+        never_binds(&format!("{stricter}, 30 per 240s"), Costs::Any);
+        assert_sound(&format!("{stricter}, 29 per 240s"), Costs::Any);
+        never_binds(&format!("{stricter}, 10 per 2m burst 20"), Costs::Any);
+        assert_sound(&format!("{stricter}, 10 per 2m burst 19"), Costs::Any);
+        never_binds(&format!("{stricter}, about 25 per 1m"), Costs::Any);
+    }
+    never_binds("10 per fixed 1m, about 30 per 1m", Costs::Any);
+    assert_sound("10 per fixed 1m, 10 per 30s", Costs::Any);
+    assert_sound("10 per fixed 1m, 10 per fixed 30s", Costs::Any);
+}
+
+#[cfg(feature = "cron")]
+#[test]
+fn a_schedule_whose_ticks_are_far_apart_is_compared() {
+    let text = "`10 per \"@daily\" UTC` admits at most 20 per 1m; remove it, or raise the other's `count`";
+    assert_eq!(never_binds("10 per @daily, 20 per 60s", Costs::Any), (1, text.to_owned()));
+    assert_sound("10 per @daily, 19 per 60s", Costs::Any);
+    assert_sound("10 per @hourly, 20 per 2h", Costs::Any);
+    let text = "`1 per 1s bucket` admits at most 86400 per 1d; remove it, or raise the other's `count`";
+    assert_eq!(never_binds("1 per 1s bucket, 86400 per @daily", Costs::Any), (1, text.to_owned()));
+    assert_sound("1 per 1s bucket, 86399 per @daily", Costs::Any);
+    never_binds("5 per fixed 1h, 10 per \"0 0 * * * *\"", Costs::Any);
+    never_binds("5 per \"0 0 * * * *\", 240 per @daily", Costs::Any);
+    // Clocks are changed, and the days of months differ.
+    assert_sound("10 per \"0 0 0 * * *\" Europe/Berlin, 20 per 60s", Costs::Any);
+    assert_sound("1 per 1s bucket, 200000 per \"0 0 0 * * *\" Europe/Berlin", Costs::Any);
+    assert_sound("1 per 1s bucket, 200000 per @weekly", Costs::Any);
+    // As of a longer window, the limit of a day is stated.
+    assert_sound("10 per 60s, 20000 per @daily", Costs::Any);
+}
+
+#[test]
+fn calls_that_may_be_settled_beyond_their_cost_can_bind_what_only_counts_longer() {
+    for rules in [
+        "1 per 1s bucket, 86400 per 1d",
+        "10 per fixed 2m, 20 per 60s",
+        "10 per 2m, about 20 per 1m",
+        "10 per 1m, 10 per 1m burst 10",
+        "prevent_duplicate per 5s, 12 per 60s",
+    ] {
+        assert_sound(rules, Costs::Recounted);
+    }
+    never_binds("20 per 1m, 10 per 2m", Costs::Recounted);
+    never_binds("10 per 1m, 10 per fixed 1m", Costs::Recounted);
+    assert_sound("10 per 1m, 10 per fixed 61s", Costs::Recounted);
+}
+
+/// Rules, each with its key, the first of which is that of the main subject.
+fn keyed(rules: &[(&str, &str)], costs: Costs) -> Vec<(usize, String)> {
+    let counted = rules.iter().enumerate().map(|(at, &(key, rule))| {
+        let rule: Rule = rule.parse().unwrap();
+        (CountedSubject::with_key((at > 0).then_some(key), key), rule)
+    });
+    let rules: Vec<_> = counted.collect();
+    let errors = super::super::validate_by_subject(&rules, costs).err().into_iter().flatten();
+    errors.map(|error| (error.position().unwrap(), error.to_string())).collect()
+}
+
+#[test]
+fn a_rule_never_binds_beside_one_that_admits_no_more_to_a_wider_subject() {
+    let text = "this rule can never bind: `5 per 1m` counts all calls and is at least as strict as `5 per 1m` for the \
+                calls of each `{phone}`; remove it, or raise the other's `count`";
+    assert_eq!(keyed(&[("{phone}", "5 per 1m"), ("", "5 per 1m")], ONE), [(0, text.to_owned())]);
+    let text = "this rule can never bind: `5 per 1m` counts the calls of each `{a}` and admits at most 10 per 2m; remove \
+                it, or raise the other's `count`";
+    // On one subject, it would state the limit of a longer window.
+    assert_eq!(keyed(&[("{a}", "5 per 1m"), ("{a}:{b}", "10 per 2m")], ONE), [(1, text.to_owned())]);
+    assert_eq!(keyed(&[("{a}:{b}", "10 per 2m"), ("{a}", "5 per 1m")], Costs::Any), [(0, text.to_owned())]);
+    for sound in [
+        [("{a}:{b}", "4 per 1m"), ("{a}", "5 per 1m")],
+        [("{a}", "10 per 1m"), ("{b}", "5 per 1m")],
+        [("{a}", "5 per 1m"), ("", "10 per 1m")],
+        // The windows of the two open at different times.
+        [("{a}", "5 per fixed 1m"), ("", "5 per fixed 1m")],
+        [("{a}", "5 concurrent lease 60s"), ("", "5 concurrent lease 30s")],
+    ] {
+        assert_eq!(keyed(&sound, ONE), [], "{sound:?}");
+    }
+}
+
+#[test]
+fn a_limit_on_calls_under_way_never_binds_beside_one_of_a_wider_subject() {
+    let text = "this rule can never bind: `5 concurrent lease 30s` counts all calls and is at least as strict as \
+                `5 concurrent lease 30s` for the calls of each `{a}`; remove it, or raise the other's `limit`";
+    let rules = [("{a}", "5 concurrent lease 30s"), ("all", "5 concurrent lease 30s")];
+    for costs in [ONE, Costs::Recounted] {
+        assert_eq!(keyed(&rules, costs), [(0, text.to_owned())]);
+    }
 }
 
 #[test]

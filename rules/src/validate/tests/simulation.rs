@@ -97,6 +97,26 @@ fn binds(stricter: &Rule, rule: &Rule, calls: impl IntoIterator<Item = (u64, u64
     false
 }
 
+/// Returns whether the second rule denies one of the calls that it counts, although the first one, which counts all calls,
+/// admits it.
+fn binds_within(stricter: &Rule, rule: &Rule, calls: impl IntoIterator<Item = ((u64, u64), bool)>) -> bool {
+    let mut stricter = Simulated::new(stricter);
+    let mut rule = Simulated::new(rule);
+    for ((now, cost), is_counted) in calls {
+        if !stricter.admits(now, cost) {
+            continue;
+        }
+        if is_counted && !rule.admits(now, cost) {
+            return true;
+        }
+        stricter.count(now, cost);
+        if is_counted {
+            rule.count(now, cost);
+        }
+    }
+    false
+}
+
 /// Calls of equal cost that take all that a rule admits as early as possible, beginning at some time.
 fn greedy(start: u64, cost: u64) -> impl Iterator<Item = (u64, u64)> {
     (start..start + 80).flat_map(move |now| std::iter::repeat_n((now, cost), 12))
@@ -129,7 +149,14 @@ fn duplicate() -> impl Strategy<Value = Rule> {
 
 /// A rule that others may be compared with.
 fn stricter() -> impl Strategy<Value = Rule> {
-    prop_oneof![window(Rule::sliding_window), duplicate(), bucket(), full_bucket()]
+    prop_oneof![
+        window(Rule::sliding_window),
+        window(Rule::fixed_window),
+        window(Rule::sliding_counter),
+        duplicate(),
+        bucket(),
+        full_bucket(),
+    ]
 }
 
 /// A rule with a count that is great enough to be implied now and then.
@@ -174,11 +201,44 @@ proptest! {
         stricter in stricter(), rule in limit(), costs in costs(), calls in calls(), start in 0_u64..15,
     ) {
         prop_assume!(implies(&stricter, &rule, costs));
-        let cost = |cost| match costs { Costs::Always(always) => always, Costs::Any => cost };
+        let cost = |cost| match costs { Costs::Always(always) => always, Costs::Any => cost, Costs::Recounted => 1 };
         let calls = calls.into_iter().map(|(now, any)| (now + start, cost(any)));
         prop_assert!(!binds(&stricter, &rule, calls), "{} / {}", stricter, rule);
         for any in 1..4 {
             prop_assert!(!binds(&stricter, &rule, greedy(start, cost(any))), "{} / {}", stricter, rule);
+        }
+    }
+
+    #[test]
+    fn a_rule_that_can_never_bind_admits_whatever_a_stricter_one_of_a_wider_subject_admits(
+        stricter in stricter(), rule in limit(), costs in costs(), calls in calls(), start in 0_u64..15,
+        counted in prop::collection::vec(prop::bool::weighted(0.7), 60),
+    ) {
+        prop_assume!(implies(&stricter, &rule, costs));
+        let cost = |cost| match costs { Costs::Always(always) => always, Costs::Any => cost, Costs::Recounted => 1 };
+        let calls = calls.into_iter().map(|(now, any)| (now + start, cost(any))).zip(counted);
+        prop_assert!(!binds_within(&stricter, &rule, calls), "{} / {}", stricter, rule);
+        // Others take all at first, so that the windows of the two open at different times.
+        for others in 1..20 {
+            let greedy = greedy(start, cost(1)).map(|(now, cost)| ((now, cost), now >= start + others));
+            prop_assert!(!binds_within(&stricter, &rule, greedy), "{} / {}", stricter, rule);
+        }
+    }
+
+    #[test]
+    fn what_a_window_keeps_from_binding_is_denied_by_it_however_calls_are_settled(
+        stricter in window(Rule::sliding_window),
+        rule in prop_oneof![window(Rule::sliding_window), window(Rule::fixed_window)],
+        calls in calls(), settled in prop::collection::vec(0_u64..30, 60),
+    ) {
+        prop_assume!(super::super::binding::implies(&stricter, &rule, Costs::Recounted));
+        let (mut one, mut other) = (Simulated::new(&stricter), Simulated::new(&rule));
+        for ((now, cost), used) in calls.into_iter().zip(settled) {
+            if one.admits(now, cost) {
+                prop_assert!(other.admits(now, cost), "{} / {}", stricter, rule);
+                one.count(now, used);
+                other.count(now, used);
+            }
         }
     }
 
@@ -188,13 +248,22 @@ proptest! {
         rule in prop_oneof![window(Rule::sliding_window), window(Rule::fixed_window)],
         costs in costs(),
     ) {
-        let cost = match costs { Costs::Always(cost) => cost, Costs::Any => 1 };
+        let cost = match costs { Costs::Always(cost) => cost, Costs::Any | Costs::Recounted => 1 };
         // A bucket that overflows although all whole calls are taken from it admits less than is computed.
         let overflows = |capacity| stricter.count() + cost * us(stricter.per().unwrap()) > capacity * us(stricter.per().unwrap());
         prop_assume!(!stricter.capacity().is_some_and(overflows));
         prop_assume!(supply::Supply::of(&stricter, costs).is_some() && !implies(&stricter, &rule, costs));
         prop_assert!(binds(&stricter, &rule, greedy(0, cost)), "{} / {}", stricter, rule);
     }
+}
+
+#[test]
+fn two_windows_of_a_fixed_window_bind_what_admits_less_than_both() {
+    let rules = parse_rules("10 per fixed 9us, 20 per 3us, 18 per 3us").unwrap();
+    assert!(implies(&rules[0], &rules[1], Costs::Any) && !implies(&rules[0], &rules[2], Costs::Any));
+    // One call opens a window, nine come at its end, and ten when the next one opens.
+    let calls = [(0, 1), (8, 9), (9, 10)];
+    assert!(binds(&rules[0], &rules[2], calls) && !binds(&rules[0], &rules[1], calls));
 }
 
 #[test]

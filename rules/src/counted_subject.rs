@@ -1,0 +1,144 @@
+//! The subjects that rules count, and which of them lie in others.
+
+use crate::template::{Filter, Piece, scan};
+
+/// The subject that a rule counts.
+///
+/// Two are equal if their labels are. Only where the key is known, it is known which subject lies in another one.
+#[derive(Clone, Debug)]
+pub struct CountedSubject<'a> {
+    label: Option<&'a str>,
+    /// `None` if it is not certain how a call gets its subject.
+    key: Option<Key<'a>>,
+}
+
+#[derive(Clone, Debug)]
+struct Key<'a> {
+    text: &'a str,
+    values: Vec<Value<'a>>,
+}
+
+/// A value that a key shows.
+#[derive(Clone, Debug)]
+struct Value<'a> {
+    name: &'a str,
+    filters: Vec<Filter>,
+}
+
+impl<'a> CountedSubject<'a> {
+    /// The subject of that label, or the main one. How calls get it is not known.
+    #[must_use]
+    pub const fn labelled(label: Option<&'a str>) -> Self {
+        Self { label, key: None }
+    }
+
+    /// The subject of that label, or the main one, which each call gets by that key.
+    #[must_use]
+    pub fn with_key(label: Option<&'a str>, key: &'a str) -> Self {
+        Self { label, key: Key::of(key) }
+    }
+
+    /// Whether all calls of one of these subjects are calls of one of the wider ones: the wider key shows no other values.
+    pub(crate) fn is_within(&self, wider: &Self) -> bool {
+        let is_known = || Some(self.key.as_ref()?.is_within(wider.key.as_ref()?));
+        self == wider || is_known().unwrap_or(false)
+    }
+
+    /// Whose calls are counted, in words.
+    pub(crate) fn in_words(&self) -> String {
+        match self.key.as_ref().filter(|key| !key.values.is_empty()) {
+            Some(key) => format!("the calls of each `{}`", key.text),
+            None => "all calls".to_owned(),
+        }
+    }
+}
+
+impl PartialEq for CountedSubject<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.label == other.label
+    }
+}
+
+impl<'a> Key<'a> {
+    fn of(text: &'a str) -> Option<Self> {
+        let braced = |piece| match piece {
+            Piece::Text(_) => None,
+            Piece::Braced(inner) => Some(inner),
+        };
+        let pieces = scan(text).ok()?;
+        let values: Option<_> = pieces.into_iter().filter_map(braced).map(Value::of).collect();
+        Some(Self { text, values: values? })
+    }
+
+    fn is_within(&self, wider: &Self) -> bool {
+        wider.values.iter().all(|value| self.values.iter().any(|own| own.determines(value)))
+    }
+}
+
+impl<'a> Value<'a> {
+    fn of(inner: &'a str) -> Option<Self> {
+        let (name, filters) = Filter::split(inner).ok()?;
+        Some(Self { name, filters })
+    }
+
+    /// Whether calls that have the same text of this value have the same text of the other.
+    fn determines(&self, other: &Self) -> bool {
+        // A method may return something else each time, and `*` stands for several values.
+        let is_steady = !self.name.contains(['(', '*']);
+        // `Debug` and `Display` may show different things.
+        let is_debug = |value: &Self| value.filters.contains(&Filter::Debug);
+        let is_filtered = other.filters.starts_with(&self.filters) && is_debug(self) == is_debug(other);
+        is_steady && self.name == other.name && is_filtered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_within(narrower: &str, wider: &str) -> bool {
+        let subject = |key| CountedSubject::with_key(Some(key), key);
+        subject(narrower).is_within(&subject(wider))
+    }
+
+    #[test]
+    fn a_key_that_shows_no_other_values_is_wider() {
+        for (narrower, wider) in [
+            ("{phone}", ""),
+            ("sms:{phone}", "all"),
+            ("{a}:{b}", "{a}"),
+            ("{a}:{b}", "of {b}, {a}"),
+            ("{user.id}", "u:{ user.id }"),
+            ("{@ip}", "{@ip:subnet}"),
+            ("{mail:trim}", "{mail:trim:lower:hash}"),
+            ("{a:debug}", "{a:debug:hash}"),
+            ("all", "everybody"),
+        ] {
+            assert!(is_within(narrower, wider), "{narrower} {wider}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_shows_another_value_or_another_form_of_it_is_not_wider() {
+        for (narrower, wider) in [
+            ("", "{phone}"),
+            ("{a}", "{a}:{b}"),
+            ("{a}", "{b}"),
+            ("{a:lower}", "{a}"),
+            ("{a:lower}", "{a:trim}"),
+            ("{a}", "{a:debug}"),
+            ("{a:debug}", "{a}"),
+            ("{user.plan()}:{a}", "{user.plan()}"),
+            ("{*:debug}", "x{*:debug}"),
+        ] {
+            assert!(!is_within(narrower, wider), "{narrower} {wider}");
+        }
+    }
+
+    #[test]
+    fn without_a_key_a_subject_lies_in_itself_alone() {
+        let [main, other] = [None, Some("all")].map(CountedSubject::labelled);
+        assert!(main.is_within(&main) && !main.is_within(&other) && !other.is_within(&main));
+        assert!(!main.is_within(&CountedSubject::with_key(Some("all"), "all")));
+    }
+}

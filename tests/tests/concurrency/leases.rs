@@ -158,6 +158,20 @@ async fn a_lease_of_a_caller_that_gives_up_is_given_back() {
 }
 
 #[tokio::test]
+async fn calls_that_are_made_at_once_are_decided_in_their_order() {
+    let server = Server::start();
+    let (limiter, policy, alice) = (server.limiter().await, at_most(1), alice());
+    for _ in 0..20 {
+        let calls = [limiter.check(&policy, &alice), limiter.peek(&policy, &alice), limiter.check(&policy, &alice)];
+        let decided = futures_util::future::join_all(calls.map(IntoFuture::into_future)).await;
+        let are_allowed: Vec<_> = decided.iter().map(|decided| decided.as_ref().unwrap().is_allowed()).collect();
+        assert_eq!(are_allowed, [true, false, false]);
+        drop(decided);
+        until_given_back(&server).await;
+    }
+}
+
+#[tokio::test]
 async fn a_call_waits_for_as_many_leases_to_end_as_the_limit_was_lowered_by() {
     let clocked = Clocked::start();
     let limiter = clocked.limiter().await;

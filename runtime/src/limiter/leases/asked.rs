@@ -2,8 +2,11 @@
 //!
 //! So the answer to a call is heard although its caller has gone, and the leases that nobody holds are given back at once.
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
+use std::task::Poll;
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -23,6 +26,8 @@ type Answered = Result<(Answer, Option<Lease>), BackendError>;
 
 /// A call that is being decided. If it is dropped, nothing is sent for it any more, and what was sent is given back.
 pub(in crate::limiter) struct Asking {
+    task: Pin<Box<dyn Future<Output = ()> + Send>>,
+    runtime: Handle,
     answered: oneshot::Receiver<Answered>,
     _caller: Arc<()>,
 }
@@ -38,7 +43,7 @@ struct Asked {
 }
 
 impl Core {
-    /// Begins to decide a call, if it takes leases in Redis.
+    /// Returns how a call is decided, if it takes leases in Redis.
     pub(in crate::limiter) fn ask_for_leases(self: &Arc<Self>, request: Request<'_>) -> Option<Asking> {
         self.redis()?;
         let call = Arc::new(LeasedCall::of(request)?);
@@ -46,14 +51,18 @@ impl Core {
         let (answer, answered) = oneshot::channel();
         let caller = Arc::new(());
         let (core, since_us) = (Arc::clone(self), self.clock.now_us());
-        runtime.spawn(Asked { core, call, caller: Arc::downgrade(&caller), since_us }.decide(answer));
-        Some(Asking { answered, _caller: caller })
+        let task = Box::pin(Asked { core, call, caller: Arc::downgrade(&caller), since_us }.decide(answer));
+        Some(Asking { task, runtime, answered, _caller: caller })
     }
 }
 
 impl Asking {
-    /// Awaits the answer.
-    pub(in crate::limiter) async fn answer(self) -> Answered {
+    /// Begins to decide the call, and awaits the answer.
+    pub(in crate::limiter) async fn answer(mut self) -> Answered {
+        // The first step is made here, so that calls are decided in the order in which they are made.
+        if poll_fn(|context| Poll::Ready(self.task.as_mut().poll(context).is_pending())).await {
+            self.runtime.spawn(self.task);
+        }
         self.answered.await.unwrap_or_else(|_| Err(BackendError::away("redis: the runtime was shut down")))
     }
 }

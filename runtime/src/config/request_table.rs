@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use tallygate_rules::{Ban, Costs, Field, RuleError, validate_ban};
+use tallygate_rules::{Ban, Costs, CountedSubject, Field, RuleError, validate_ban};
 
 use super::common::Common;
 use super::lines::Lines;
 use super::request_limit::{RequestLimit, Requests};
 use super::rule_list::{self, RuleList};
 use super::table::{At, Table};
+use super::written_rule::WrittenRule;
 use crate::context::Template;
 use crate::error::Place;
 use crate::path_pattern::PathPattern;
@@ -36,7 +37,7 @@ pub(super) fn read(common: Common<'_>, mut table: Table<'_>, lines: &mut Lines<'
     let subjects = rules.as_ref().map(|rules| subjects(rules, main, lines)).unwrap_or_default();
     if let Some(rules) = &rules {
         // Each request costs 1.
-        rule_list::check(rules, |rule| rule.subject(main), Costs::Always(1), lines);
+        rule_list::check(rules, |rule| subject(rule, main), Costs::Always(1), lines);
         check_key_used(rules, key.as_ref(), ban.is_some(), lines);
     }
     let (Some(requests), Some(rules), Some(key), true) = (requests, rules, template, lines.mistakes() == before) else {
@@ -61,6 +62,15 @@ pub(super) fn read(common: Common<'_>, mut table: Table<'_>, lines: &mut Lines<'
 
 fn template(text: &str, place: Place, lines: &mut Lines<'_>) -> Option<Template> {
     lines.ok_or_report(place, Template::parse(text))
+}
+
+/// Returns the subject that a rule counts in a policy with that key.
+fn subject<'a>(rule: &'a WrittenRule, main: Option<&'a str>) -> CountedSubject<'a> {
+    let label = rule.label(main);
+    match label.or(main) {
+        Some(key) => CountedSubject::with_key(label, key),
+        None => CountedSubject::labelled(label),
+    }
 }
 
 /// Returns the subjects beside the main one, by their labels.

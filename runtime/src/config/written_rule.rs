@@ -1,6 +1,6 @@
 //! A rule as it is written in a file.
 
-use tallygate_rules::{CountedSubject, Field, Rule, RuleError};
+use tallygate_rules::{Field, Rule, RuleError};
 
 use super::table::At;
 use crate::error::Place;
@@ -27,16 +27,6 @@ impl WrittenRule {
     /// its key is repeated.
     pub(super) fn label(&self, key: Option<&str>) -> Option<&str> {
         self.key.as_ref().map(|own| own.value.as_str()).filter(|own| Some(*own) != key)
-    }
-
-    /// Returns the subject that it counts in a policy with that key.
-    pub(super) fn subject<'a>(&'a self, key: Option<&'a str>) -> CountedSubject<'a> {
-        let label = self.label(key);
-        match label.or(key) {
-            Some(key) => CountedSubject::with_key(label, key),
-            // A key of the program's, which the file does not say.
-            None => CountedSubject::labelled(label),
-        }
     }
 }
 

@@ -53,7 +53,11 @@ const RULES: &[Layer] = &[
         purpose: "what a policy consists of",
         modules: &["rule", "algorithm", "bucket", "cron", "ban", "outage"],
     },
-    Layer { name: "template", purpose: "the text of keys and messages", modules: &["fixed_text", "template"] },
+    Layer {
+        name: "template",
+        purpose: "the text of keys and messages",
+        modules: &["counted_subject", "fixed_text", "template"],
+    },
     Layer {
         name: "base",
         purpose: "what every layer uses",

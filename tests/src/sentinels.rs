@@ -175,7 +175,8 @@ fn start_replica(primary: u16, options: &[&str]) -> Server {
 }
 
 /// Returns the port of the primary that a sentinel names.
-fn named_by(sentinel: &Server) -> u16 {
+#[must_use]
+pub fn named_by(sentinel: &Server) -> u16 {
     let (_, port): (String, u16) = sentinel.ask(&format!("SENTINEL GET-MASTER-ADDR-BY-NAME {NAME}"));
     port
 }

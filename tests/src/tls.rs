@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -76,6 +76,18 @@ impl Authority {
         self.issue_with(names, |params| params.not_before = rcgen::date_time_ymd(4000, 1, 1))
     }
 
+    /// Issues a certificate for these names that is one of another authority.
+    #[must_use]
+    pub fn issue_authority(&self, names: &[&str]) -> Identity {
+        self.issue_with(names, |params| params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained))
+    }
+
+    /// Issues a certificate for these names that is for clients only.
+    #[must_use]
+    pub fn issue_for_clients(&self, names: &[&str]) -> Identity {
+        self.issue_with(names, |params| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth])
+    }
+
     fn issue_with(&self, names: &[&str], set: impl FnOnce(&mut CertificateParams)) -> Identity {
         let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
         let key = key();
@@ -96,6 +108,9 @@ enum Plain {
     Refused,
     Passed,
 }
+
+/// The host of all servers.
+pub const OWN: &str = "127.0.0.1";
 
 /// What the first byte of an encrypted connection says: a handshake.
 const HANDSHAKE: u8 = 0x16;
@@ -177,12 +192,17 @@ fn write(folder: &Path, name: &str, text: &str) -> String {
 impl TlsProxy {
     /// Starts a proxy in front of the server at that port, with a certificate of that authority for 127.0.0.1.
     pub async fn start(server: u16, authority: &Authority) -> Self {
-        Self::start_as(server, own_config(authority), Plain::Refused).await
+        Self::start_named(server, authority, OWN).await
+    }
+
+    /// The same with a certificate for that host.
+    pub async fn start_named(server: u16, authority: &Authority, host: &str) -> Self {
+        Self::start_as(server, own_config(authority, host), Plain::Refused).await
     }
 
     /// The same for clients that encrypt and for servers that do not, on one port.
-    pub async fn start_for_both(server: u16, authority: &Authority) -> Self {
-        Self::start_as(server, own_config(authority), Plain::Passed).await
+    pub async fn start_for_both(server: u16, authority: &Authority, host: &str) -> Self {
+        Self::start_as(server, own_config(authority, host), Plain::Passed).await
     }
 
     async fn start_as(server: u16, config: ServerConfig, plain: Plain) -> Self {
@@ -199,8 +219,8 @@ impl TlsProxy {
     }
 }
 
-fn own_config(authority: &Authority) -> ServerConfig {
-    config(authority, &authority.issue(&["127.0.0.1"]), Clients::Anybody)
+fn own_config(authority: &Authority, host: &str) -> ServerConfig {
+    config(authority, &authority.issue(&[host]), Clients::Anybody)
 }
 
 fn config(authority: &Authority, identity: &Identity, clients: Clients) -> ServerConfig {

@@ -18,6 +18,7 @@ mod inspection;
 mod keeper;
 mod leases;
 mod link;
+mod listed;
 mod look;
 mod member;
 mod naming;
@@ -31,6 +32,7 @@ mod real_time;
 mod redirect;
 mod refund;
 mod reserved_keys;
+mod role;
 mod route;
 #[cfg(feature = "admin")]
 mod scan;
@@ -62,6 +64,7 @@ use std::time::{Duration, Instant};
 use ::redis::{Cmd, FromRedisValue};
 
 pub(crate) use self::address::Destination;
+use self::attempt::longest_attempt;
 use self::cluster::Cluster;
 use self::greeting::Mode;
 #[cfg(feature = "admin")]
@@ -114,7 +117,8 @@ impl Redis {
                 Deployment::Server(Node::new(Server::new(Place::At(address.into()), Mode::Standalone, &setup)))
             }
             Destination::Primary { name, sentinels, address } => {
-                let place = Place::Named(Arc::new(Sentinels::new(sentinels, address, name)));
+                let sentinels = Sentinels::new(sentinels, address, name, longest_attempt(deadline));
+                let place = Place::Named(Arc::new(sentinels));
                 Deployment::Server(Node::new(Server::new(place, Mode::Standalone, &setup)))
             }
             Destination::Cluster { seeds, address } => Deployment::Cluster(Cluster::new(seeds, address, setup)),

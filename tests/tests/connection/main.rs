@@ -5,5 +5,6 @@ mod connections;
 mod misunderstood;
 mod passwords;
 mod permissions;
+mod remedies;
 mod tls;
 mod tls_topologies;

@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tallygate::{BackendErrorKind, Limiter, Policy, Rule, Subject};
+use tallygate_tests::cluster::Cluster;
+use tallygate_tests::sentinels::Sentinels;
 use tallygate_tests::server::{Server, connected, patient};
 use tallygate_tests::until::until_found;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -96,15 +98,27 @@ async fn a_full_server_says_so_and_takes_calls_when_there_is_room() {
     until_found("the server has room", async || limiter.check(&policy, &Subject::of("s")).await.is_ok()).await;
 }
 
+/// Asserts that a limiter waits for servers that stand still while it connects.
+async fn assert_waits(url: &str, servers: &[&Server]) {
+    for server in servers {
+        server.pause();
+    }
+    let builder = Limiter::builder().deadline(Duration::from_secs(60));
+    let mut connecting = Box::pin(builder.connect(url));
+    let early = tokio::time::timeout(Duration::from_millis(2_500), &mut connecting).await;
+    assert!(early.is_err(), "it gave up: {early:?}");
+    for server in servers {
+        server.resume();
+    }
+    drop(connecting.await.unwrap());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_attempt_lasts_as_long_as_callers_wait() {
     let server = Server::start();
-    server.pause();
-    let builder = Limiter::builder().deadline(Duration::from_secs(60));
-    let url = server.url();
-    let mut connecting = Box::pin(builder.connect(&url));
-    let early = tokio::time::timeout(Duration::from_millis(1_500), &mut connecting).await;
-    assert!(early.is_err(), "it gave up: {early:?}");
-    server.resume();
-    let _limiter = connecting.await.unwrap();
+    assert_waits(&server.url(), &[&server]).await;
+    let cluster = Cluster::start();
+    assert_waits(&cluster.url(), &cluster.masters().iter().collect::<Vec<_>>()).await;
+    let sentinels = Sentinels::start();
+    assert_waits(&sentinels.url(), &sentinels.sentinels().iter().collect::<Vec<_>>()).await;
 }

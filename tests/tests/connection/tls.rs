@@ -92,12 +92,14 @@ async fn a_server_that_wants_a_certificate_gets_the_one_of_the_client() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_of_another_time_is_an_error_that_says_what_to_do() {
+async fn a_certificate_of_another_time_or_kind_is_an_error_that_says_what_to_do() {
     let authority = Authority::new("ours");
     let names = ["127.0.0.1", "localhost"];
     for (identity, words) in [
         (authority.issue_expired(&names), "the certificate has expired: let its authority issue another one"),
         (authority.issue_for_later(&names), "the certificate is not valid yet: set the clock of this machine"),
+        (authority.issue_authority(&names), "the server needs a certificate for servers"),
+        (authority.issue_for_clients(&names), "the server needs a certificate for servers"),
     ] {
         let server = TlsServer::start_as(&authority, identity, Clients::Anybody).await;
         assert_refused(with_ca(&authority), &server.url(), &[words]).await;

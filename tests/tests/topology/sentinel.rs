@@ -136,16 +136,3 @@ async fn the_login_of_the_primary_is_for_sentinels_that_want_one_too() {
         assert!(error.contains("`url`") && error.contains("password") && !error.contains(PASSWORD), "{error}");
     }
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_sentinel_that_wants_another_password_says_whose_it_is_asked_with() {
-    const PASSWORD: &str = "s3cret-and-odd";
-    let options = ["--requirepass", PASSWORD, "--masterauth", PASSWORD];
-    let watching = format!("sentinel auth-pass {NAME} {PASSWORD}");
-    let servers = Sentinels::start_with(&options, &["--requirepass", "another"], &[&watching]);
-    let url = servers.url().replace("://", &format!("://:{PASSWORD}@"));
-    let error = refused(&patient(), &url).await.to_string();
-    let advice = "sentinels are asked with the user and the password of the url: set the same there, or none";
-    assert!(error.contains("WRONGPASS") && error.contains(advice) && !error.contains(PASSWORD), "{error}");
-    assert!(!error.contains("put user and password into the url"), "{error}");
-}

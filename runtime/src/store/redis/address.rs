@@ -16,6 +16,7 @@ use ::redis::{Client, ConnectionAddr, ConnectionInfo, ProtocolVersion, RedisConn
 pub(crate) use self::destination::Destination;
 pub(super) use self::location::Host;
 use self::location::Login;
+use super::role::Role;
 #[cfg(feature = "tls")]
 use super::tls::{self, Tls};
 use crate::error::Error;
@@ -35,10 +36,11 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub(crate) struct Address {
     client: Client,
+    role: Role,
 }
 
 impl Address {
-    fn new(info: ConnectionInfo) -> Result<Self, Error> {
+    fn new(info: ConnectionInfo, role: Role) -> Result<Self, Error> {
         #[cfg(feature = "tls")]
         if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
             tls::provide();
@@ -47,14 +49,14 @@ impl Address {
         let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
         let sockets = watched(info.tcp_settings().clone().set_nodelay(true));
         let client = Client::open(info.set_redis_settings(settings).set_tcp_settings(sockets)).map_err(unusable)?;
-        Ok(Self { client })
+        Ok(Self { client, role })
     }
 
     /// Encrypts connections as these settings say.
     #[cfg(feature = "tls")]
     fn with_tls(self, tls: &Tls) -> Result<Self, Error> {
         if self.is_encrypted() {
-            return Ok(Self { client: tls.apply(&self.client)? });
+            return Ok(Self { client: tls.apply(&self.client)?, role: self.role });
         }
         Err(Error::new("`tls` is set, but `url` does not ask for it; write `rediss://host:port`"))
     }
@@ -68,7 +70,12 @@ impl Address {
             }
             _ => ConnectionAddr::Tcp(name, port),
         };
-        Self::new(self.client.get_connection_info().clone().set_addr(address))
+        Self::new(self.client.get_connection_info().clone().set_addr(address), self.role)
+    }
+
+    /// Returns the address of a node that the nodes of a cluster announce, with the same login and settings.
+    pub(super) fn at_node(&self, host: &Host) -> Result<Self, Error> {
+        Ok(Self { role: Role::Node, ..self.at(host)? })
     }
 
     /// Returns the address of a sentinel, with the same login and settings.
@@ -76,7 +83,7 @@ impl Address {
         let address = self.at(host)?;
         let info = address.client.get_connection_info().clone();
         let settings = info.redis_settings().clone().set_db(0);
-        Self::new(info.set_redis_settings(settings))
+        Self::new(info.set_redis_settings(settings), Role::Sentinel)
     }
 
     /// Returns the same address without user and password, if it has some.
@@ -85,12 +92,27 @@ impl Address {
         let settings = info.redis_settings();
         settings.password()?;
         let anonymous = RedisConnectionInfo::default().set_protocol(ProtocolVersion::RESP3);
-        Self::new(info.set_redis_settings(anonymous)).ok()
+        Self::new(info.set_redis_settings(anonymous), self.role).ok()
     }
 
     /// Returns a client that connects to the server.
     pub(super) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// What the server is to the limiter.
+    pub(super) fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Whether connections begin with a user or a password.
+    pub(super) fn has_login(&self) -> bool {
+        self.client.get_connection_info().redis_settings().password().is_some()
+    }
+
+    /// What a url of that kind begins with.
+    pub(super) fn scheme(&self) -> &'static str {
+        if self.is_encrypted() { "rediss" } else { "redis" }
     }
 
     /// Whether connections are encrypted.

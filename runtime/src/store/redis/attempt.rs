@@ -11,6 +11,7 @@ use super::address::Address;
 use super::fault::{self, Fault};
 use super::greeting::{Greeting, Mode};
 use super::link::{Link, Pushes};
+use super::look::LONGEST_LOOK;
 use super::place::Place;
 use super::real_time;
 use crate::error::BackendError;
@@ -35,10 +36,23 @@ pub(super) fn longest_attempt(deadline: Duration) -> Duration {
     deadline.max(LONGEST_ATTEMPT)
 }
 
+/// Returns the longest until such an attempt has failed, and it is known why.
+pub(super) fn longest_explained(deadline: Duration) -> Duration {
+    longest_attempt(deadline) + LONGEST_LOOK
+}
+
 impl Target {
+    /// When an attempt that begins now has ended, and it is known why.
+    pub(super) fn ends(&self) -> Instant {
+        let connecting = self.longest + LONGEST_LOOK;
+        let finding = if self.place.is_known() { Duration::ZERO } else { connecting };
+        Instant::now() + finding + connecting
+    }
+
     /// Finds out where the server is.
     pub(super) async fn find(&self) -> Result<(Address, u64), BackendError> {
-        let found = real_time::wait_until(Instant::now() + self.longest, self.place.find()).await;
+        let until = Instant::now() + self.longest + LONGEST_LOOK;
+        let found = real_time::wait_until(until, self.place.find()).await;
         found.unwrap_or_else(|| Err(BackendError::away(format!("redis: nobody says where to find {}", self.place))))
     }
 

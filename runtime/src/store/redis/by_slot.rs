@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::fault::answer_error;
 use super::question::{Form, Question, unknown_shape};
 use super::script::Call;
 use super::server::Server;
@@ -37,7 +36,7 @@ impl Server {
         };
         let mut replies = vec![Err(unknown_shape()); requests.len()];
         for ((group, form), answer) in groups.iter().zip(forms).zip(answers) {
-            let answer = answer.map_err(|error| answer_error(&error));
+            let answer = answer.map_err(|error| self.connector.explain(&error));
             let read = match answer.and_then(|reply| self.read(form, &reply, &group.requests)) {
                 Ok(read) => read.into_iter().map(Ok).collect(),
                 Err(error) => vec![Err(error); group.places.len()],

@@ -8,7 +8,7 @@ use ::redis::{Cmd, FromRedisValue};
 use futures_util::future::join_all;
 
 use super::address::{Address, Host};
-use super::attempt::longest_attempt;
+use super::attempt::longest_explained;
 use super::member::Member;
 use super::redirect::is_try_again;
 use super::reserved_keys;
@@ -43,8 +43,9 @@ impl Cluster {
 
     /// Finds the nodes, and finds out whether one of them answers and may write.
     pub(super) async fn reach(&self) -> Result<(), BackendError> {
-        let longest = longest_attempt(self.setup.deadline);
-        self.topology.await_refresh(Instant::now() + longest).await?;
+        let longest = longest_explained(self.setup.deadline);
+        // The nodes are asked one after the other, and what they fail with is to be told.
+        self.topology.await_refresh(Instant::now() + 2 * longest).await?;
         let readiness = self.ping(Instant::now() + longest).await?;
         // A part of the cluster may be away for a while. A mistake stays.
         let mistake = readiness.error().filter(|error| error.kind() == BackendErrorKind::Wrong);

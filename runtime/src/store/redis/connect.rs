@@ -36,7 +36,7 @@ impl Connector {
 
     /// Connects, if there is no connection, and waits for it as long as an attempt may take.
     pub(super) async fn connect(&self) -> Result<(), BackendError> {
-        self.link(Instant::now() + longest_attempt(self.deadline) + LEAST_PATIENCE).await.map(drop)
+        self.link(self.keeper.attempt_ends()).await.map(drop)
     }
 
     /// Why calls are refused, as far as this process knows without asking; `None` if they are not.
@@ -110,13 +110,18 @@ impl Connector {
 
     /// Replaces the connection where the error says that it is broken, or that its server is no primary.
     fn blame(&self, link: &Link, error: &RedisError) -> BackendError {
-        let reason = fault::answer_error(error);
+        let reason = self.explain(error);
         if Fault::of(error).spoils_connection() {
             self.keeper.lose(link, reason.clone(), Loss::Closed);
         } else {
             self.record_answer(link);
         }
         reason
+    }
+
+    /// Explains what the server answered, or why it did not.
+    pub(super) fn explain(&self, error: &RedisError) -> BackendError {
+        fault::answer_error(self.keeper.place().address(), error)
     }
 
     fn record_answer(&self, link: &Link) {

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod answers;
 mod explain;
+mod remedy;
 mod said;
 mod table;
 #[cfg(test)]
@@ -13,6 +14,7 @@ use ::redis::{ErrorKind, RedisError};
 #[cfg(feature = "admin")]
 pub(super) use self::explain::is_without_scripts;
 pub(super) use self::explain::{answer_error, attempt_error, slow_attempt};
+pub(super) use self::remedy::Remedy;
 use self::said::Said;
 use crate::error::BackendErrorKind;
 

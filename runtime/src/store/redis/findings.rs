@@ -10,14 +10,16 @@ use super::address::Host;
 use super::naming::{Naming, Verdict};
 use crate::error::BackendError;
 
-/// After this time without any news, the runtime of those who ask stands still.
-const STUCK: Duration = Duration::from_secs(5);
+/// How late news may be. After a longer time without any, the runtime of those who ask stands still.
+const LATE: Duration = Duration::from_secs(4);
 
 /// What those who ask the sentinels find out. They hold it weakly.
 pub(super) struct Findings {
     naming: Mutex<Naming>,
     state: watch::Sender<State>,
     term: Arc<Term>,
+    /// The longest time without any news.
+    longest: Duration,
     /// When one of them has last found out something.
     latest: Mutex<Instant>,
 }
@@ -40,19 +42,20 @@ enum State {
 }
 
 impl Findings {
-    /// Nothing is known yet of what so many sentinels say.
-    pub(super) fn new(sentinels: usize, term: &Arc<Term>) -> Self {
+    /// Nothing is known yet of what so many sentinels say, each of which may take that long.
+    pub(super) fn new(sentinels: usize, patience: Duration, term: &Arc<Term>) -> Self {
         Self {
             naming: Mutex::new(Naming::new(sentinels)),
             state: watch::Sender::new(State::Waiting),
             term: Arc::clone(term),
+            longest: patience + LATE,
             latest: Mutex::new(Instant::now()),
         }
     }
 
     /// Whether anybody is asking.
     pub(super) fn are_current(self: &Arc<Self>) -> bool {
-        Arc::weak_count(self) > 0 && lock(&self.latest).elapsed() < STUCK
+        Arc::weak_count(self) > 0 && lock(&self.latest).elapsed() < self.longest
     }
 
     /// Returns the primary and its term, once a sentinel has named it.

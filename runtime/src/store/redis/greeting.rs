@@ -3,11 +3,13 @@
 //! A server of another kind may answer all the same. A node of a cluster serves some of the keys, and two servers that
 //! know nothing of each other count twice as much.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use ::redis::{RedisResult, Value, from_redis_value};
 
 use super::address::Address;
+use super::fault::Remedy;
 use crate::error::BackendError;
 
 /// What kind of server it is.
@@ -50,8 +52,7 @@ impl Greeting {
     pub(super) fn check_mode(&self, expected: Mode, address: &Address) -> Result<(), BackendError> {
         match self.mode {
             Some(mode) if mode != expected => {
-                let scheme = if address.is_encrypted() { "rediss" } else { "redis" };
-                Err(BackendError::new(format!("redis at {address}: {}", other_kind(expected, mode, scheme))))
+                Err(BackendError::new(format!("redis at {address}: {}", other_kind(expected, mode, address))))
             }
             _ => Ok(()),
         }
@@ -61,26 +62,25 @@ impl Greeting {
     pub(super) fn check_role(&self, mode: Mode, address: &Address) -> Result<(), BackendError> {
         // The nodes of a cluster say which of them decide.
         if self.is_replica && mode == Mode::Standalone {
-            let text = "the server is a replica: the url has to lead to the primary";
-            return Err(BackendError::away(format!("redis at {address}: {text}")));
+            let remedy = Remedy::Primary.text(address);
+            return Err(BackendError::away(format!("redis at {address}: {remedy}")));
         }
         Ok(())
     }
 }
 
-fn other_kind(expected: Mode, found: Mode, scheme: &str) -> String {
+fn other_kind(expected: Mode, found: Mode, address: &Address) -> Cow<'static, str> {
+    let scheme = address.scheme();
     match (found, expected) {
-        (Mode::Cluster, _) => {
-            format!("the server is a node of a cluster: begin the url with `{scheme}+cluster://`")
-        }
+        (Mode::Cluster, _) => Remedy::Cluster.text(address),
         (Mode::Sentinel, _) => {
             let url = format!("{scheme}+sentinel://host:port/name");
-            format!("the server is a sentinel: write `{url}` with the name of the primary")
+            format!("the server is a sentinel: write `{url}` with the name of the primary").into()
         }
-        (Mode::Standalone, Mode::Sentinel) => format!("the server is no sentinel: begin the url with `{scheme}://`"),
-        (Mode::Standalone, _) => {
-            format!("the server is not part of a cluster: begin the url with `{scheme}://`")
+        (Mode::Standalone, Mode::Sentinel) => {
+            format!("the server is no sentinel: begin the url with `{scheme}://`").into()
         }
+        (Mode::Standalone, _) => Remedy::NoCluster.text(address),
     }
 }
 

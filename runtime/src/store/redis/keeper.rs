@@ -13,7 +13,6 @@ use super::attempt::Target;
 use super::attempt_budget::AttemptBudget;
 use super::breaker::{Breaker, Standing};
 use super::link::Link;
-#[cfg(feature = "admin")]
 use super::place::Place;
 use super::real_time;
 use crate::error::{BackendError, BackendErrorKind};
@@ -76,8 +75,12 @@ impl Keeper {
         KINDS.get(outage).copied()
     }
 
+    /// When an attempt that begins now has ended.
+    pub(super) fn attempt_ends(&self) -> Instant {
+        self.shared.target.ends()
+    }
+
     /// Where the server is.
-    #[cfg(feature = "admin")]
     pub(super) fn place(&self) -> &Place {
         &self.shared.target.place
     }
@@ -148,7 +151,7 @@ impl Keeper {
         let (reporter, reports) = watch::channel(());
         self.shared.term.store(SEEKING, Ordering::Relaxed);
         let task = runtime.spawn(repair(Arc::downgrade(&self.shared), number, start, reporter));
-        breaker.begin(number, Instant::now() + self.shared.target.longest, reports, task.abort_handle());
+        breaker.begin(number, self.shared.target.ends(), reports, task.abort_handle());
         breaker.expect_connection();
     }
 
@@ -257,7 +260,7 @@ async fn wait_for_attempt(shared: &Weak<Shared>, number: u64) -> Option<()> {
             Some(until) => Err(until),
             None => keeper.shared.budget.try_spend(now),
         };
-        let latest = next.err().unwrap_or(now + keeper.shared.target.longest);
+        let latest = next.err().unwrap_or_else(|| keeper.shared.target.ends());
         if !keeper.lock().continues(number, latest) {
             return None;
         }

@@ -16,6 +16,9 @@ use super::real_time;
 const OF_ITSELF: Duration = Duration::from_millis(50);
 const IN_ANSWER: Duration = Duration::from_millis(200);
 
+/// The longest that a look takes.
+pub(super) const LONGEST_LOOK: Duration = Duration::from_millis(400);
+
 /// A question that each kind of server refuses in its own way. To TLS it is the start of a greeting that is far too long, which an
 /// alert answers, where anything else gets no answer; to Redis and to HTTP it is a line with an unknown command.
 fn question() -> Vec<u8> {
@@ -49,7 +52,7 @@ pub(super) async fn look(address: &Address) -> Option<Seen> {
         stream.try_write(&question()).ok()?;
         understand(&read(&stream, IN_ANSWER).await?)
     };
-    real_time::wait_until(Instant::now() + 2 * IN_ANSWER, looked).await?
+    real_time::wait_until(Instant::now() + LONGEST_LOOK, looked).await?
 }
 
 /// Returns what can be read by then; `None` if nothing comes.

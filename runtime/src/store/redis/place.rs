@@ -23,6 +23,19 @@ impl Place {
         }
     }
 
+    /// Whether nobody has to be asked where it is.
+    pub(super) fn is_known(&self) -> bool {
+        matches!(self, Self::At(_))
+    }
+
+    /// The address, as far as it is known before the server is found.
+    pub(super) fn address(&self) -> &Address {
+        match self {
+            Self::At(address) => address,
+            Self::Named(sentinels) => sentinels.unfound(),
+        }
+    }
+
     /// Returns the address, and the term for which it holds.
     pub(super) async fn find(&self) -> Result<(Address, u64), BackendError> {
         match self {

@@ -46,6 +46,7 @@ mod tests {
     use ::redis::{RedisError, Value, parse_redis_value};
 
     use super::*;
+    use crate::store::redis::address::Destination;
     use crate::store::redis::fault::answer_error;
 
     fn host(name: &str, port: u16) -> Host {
@@ -56,7 +57,8 @@ mod tests {
         let Ok(Value::ServerError(error)) = parse_redis_value(format!("-{answer}\r\n").as_bytes()) else {
             panic!("{answer} is no error");
         };
-        Redirect::of(&answer_error(&RedisError::from(error)), &host("seed", 1))
+        let destination = Destination::parse("redis+cluster://seed:1").unwrap();
+        Redirect::of(&answer_error(destination.address(), &RedisError::from(error)), &host("seed", 1))
     }
 
     #[test]

@@ -5,9 +5,11 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::address::Address;
 use super::findings::{Findings, Term};
+use super::listed::Listed;
 use super::watcher::Watcher;
 use crate::error::BackendError;
 
@@ -18,13 +20,20 @@ pub(super) struct Sentinels {
     /// How to log in at the primary, wherever it is.
     primary: Address,
     name: String,
+    /// The longest that a sentinel may take to answer.
+    patience: Duration,
     term: Arc<Term>,
     findings: Mutex<Option<Arc<Findings>>>,
 }
 
 impl Sentinels {
-    pub(super) fn new(addresses: Vec<Address>, primary: Address, name: String) -> Self {
-        Self { addresses, primary, name, term: Arc::default(), findings: Mutex::default() }
+    pub(super) fn new(addresses: Vec<Address>, primary: Address, name: String, patience: Duration) -> Self {
+        Self { addresses, primary, name, patience, term: Arc::default(), findings: Mutex::default() }
+    }
+
+    /// How to log in at the primary, wherever it is.
+    pub(super) fn unfound(&self) -> &Address {
+        &self.primary
     }
 
     /// Changes when another primary is to be followed.
@@ -45,21 +54,17 @@ impl Sentinels {
         if let Some(findings) = current.as_ref().filter(|findings| findings.are_current()) {
             return Arc::clone(findings);
         }
-        let findings = Arc::new(Findings::new(self.addresses.len(), &self.term));
+        let findings = Arc::new(Findings::new(self.addresses.len(), self.patience, &self.term));
         for (index, address) in self.addresses.iter().enumerate() {
-            let watcher = Watcher::new(index, address, &self.name, Arc::downgrade(&findings));
+            let watcher = Watcher::new(index, address, &self.name, self.patience, Arc::downgrade(&findings));
             tokio::spawn(watcher.watch());
         }
         current.insert(findings).clone()
     }
 }
 
-/// Shows the first of them.
 impl fmt::Display for Sentinels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.addresses.first() {
-            Some(first) => write!(f, "the primary `{}` of {first}", self.name),
-            None => write!(f, "the primary `{}`", self.name),
-        }
+        write!(f, "the primary `{}` of {}", self.name, Listed(&self.addresses))
     }
 }

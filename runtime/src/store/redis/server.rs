@@ -10,7 +10,6 @@ use tallygate_lua as lua;
 
 use super::attempt::{Target, longest_attempt};
 use super::connect::Connector;
-use super::fault::answer_error;
 use super::greeting::Mode;
 use super::pack;
 use super::place::Place;
@@ -240,7 +239,7 @@ impl Server {
             Visit::Importer => {
                 let call = Call { script, keys: keys.collect(), arguments: arguments.to_vec() };
                 let ran = async |connection: &mut _| run_each(connection, &[call], visit).await;
-                only(self.answer(until, ran).await?).map_err(|error| answer_error(&error))
+                only(self.answer(until, ran).await?).map_err(|error| self.connector.explain(&error))
             }
         }
     }

@@ -11,6 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::{AlertDescription, CertificateError, RootCertStore};
 
+use super::role::Role;
 use crate::error::Error;
 
 /// Which certificates a connection of `rediss://` accepts, and its own: for [`LimiterBuilder::tls`].
@@ -164,28 +165,72 @@ pub(super) fn provide() {
     }
 }
 
-/// Says what to do about a handshake that failed; `None` if the error is about something else.
-pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
-    use rustls::Error::{AlertReceived, InvalidCertificate};
+/// Says what to do about a handshake that failed with a server of that role; `None` if the error is about something else.
+pub(super) fn advice(role: Role, error: &RedisError) -> Option<&'static str> {
+    use rustls::Error::{AlertReceived, InvalidCertificate, PeerIncompatible};
     Some(match handshake_error(error)? {
-        InvalidCertificate(CertificateError::UnknownIssuer) => "; give the certificate of its authority with `Tls::ca`",
-        InvalidCertificate(CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }) => {
-            "; write a host that the certificate names; nodes and sentinels that announce addresses have to announce that host: \
-             `cluster-announce-hostname`, `sentinel announce-hostnames yes`"
-        }
-        AlertReceived(AlertDescription::CertificateRequired | AlertDescription::HandshakeFailure) => {
-            "; the server may want a certificate: give one with `Tls::client_certificate`"
-        }
-        AlertReceived(_) => "; the server does not accept the certificate of `Tls::client_certificate`",
-        InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
-            "; the certificate has expired: let its authority issue another one, or set the clock of this machine"
-        }
-        InvalidCertificate(CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. }) => {
-            "; the certificate is not valid yet: set the clock of this machine, or wait"
-        }
-        InvalidCertificate(CertificateError::Revoked) => "; the certificate was revoked: install another one",
+        InvalidCertificate(error) => certificate_advice(role, error),
+        AlertReceived(alert) => alert_advice(*alert),
+        PeerIncompatible(_) => VERSION,
         _ => "",
     })
+}
+
+const VERSION: &str = "; the server has to speak TLS 1.2 or 1.3";
+
+/// What to do about the certificate that a server shows.
+fn certificate_advice(role: Role, error: &CertificateError) -> &'static str {
+    match error {
+        CertificateError::UnknownIssuer => "; give the certificate of its authority with `Tls::ca`",
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => name_advice(role),
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "; the certificate has expired: let its authority issue another one, or set the clock of this machine"
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "; the certificate is not valid yet: set the clock of this machine, or wait"
+        }
+        CertificateError::Revoked => "; the certificate was revoked: install another one",
+        _ => {
+            "; the server needs a certificate for servers, which an authority has issued and which is none of an authority"
+        }
+    }
+}
+
+/// What to do about a certificate that does not name the host: that depends on who says that the server is there.
+fn name_advice(role: Role) -> &'static str {
+    match role {
+        Role::Server | Role::Sentinel | Role::Seed => "; write a host that the certificate names",
+        Role::Primary => {
+            "; the sentinels name this host: let them name one that the certificate names, with `sentinel resolve-hostnames yes`, \
+             `sentinel announce-hostnames yes` and the name in `sentinel monitor` and `replica-announce-ip`, or issue one \
+             for this host"
+        }
+        Role::Node => {
+            "; the nodes announce this host: let them announce one that the certificate names, with \
+             `cluster-announce-hostname` and `cluster-preferred-endpoint-type hostname`, or issue one for this host"
+        }
+    }
+}
+
+/// What to do about a server that refuses a handshake.
+fn alert_advice(alert: AlertDescription) -> &'static str {
+    use AlertDescription as Alert;
+    match alert {
+        Alert::CertificateRequired | Alert::HandshakeFailure => {
+            "; the server may want a certificate: give one with `Tls::client_certificate`"
+        }
+        Alert::ProtocolVersion => VERSION,
+        Alert::UnrecognisedName => "; write a host that the server knows itself by",
+        Alert::BadCertificate
+        | Alert::UnsupportedCertificate
+        | Alert::CertificateRevoked
+        | Alert::CertificateExpired
+        | Alert::CertificateUnknown
+        | Alert::UnknownCA
+        | Alert::AccessDenied
+        | Alert::DecryptError => "; the server does not accept the certificate of `Tls::client_certificate`",
+        _ => "",
+    }
 }
 
 /// Whether the server has answered with what is no handshake at all.

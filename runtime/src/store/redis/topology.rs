@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use super::address::{Address, Host};
+use super::attempt::longest_explained;
 use super::batcher::in_runtime;
-use super::connect::late;
 use super::greeting::Mode;
+use super::listed::Listed;
 use super::member::Member;
 use super::node::Node;
 use super::place::Place;
@@ -22,6 +23,9 @@ use super::server::{Server, Setup};
 use super::slots::{Slot, SlotMap, SlotRange};
 use super::survey::first_answer;
 use crate::error::BackendError;
+
+/// How long a node may take to say what it knows.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Why the nodes are asked what they know.
 #[derive(Clone, Copy)]
@@ -103,7 +107,8 @@ impl Topology {
         if let Some(member) = self.read().members.get(host) {
             return Ok(Arc::clone(member));
         }
-        let address = self.address.at(host).map_err(|error| BackendError::new(error.to_string()))?;
+        let address = if self.seeds.contains(host) { self.address.at(host) } else { self.address.at_node(host) };
+        let address = address.map_err(|error| BackendError::new(error.to_string()))?;
         let server = Server::new(Place::At(address.into()), Mode::Cluster, &self.setup);
         let is_importer = AtomicBool::new(false);
         let member = || Arc::new(Member { host: host.clone(), node: Node::new(server), is_importer });
@@ -131,7 +136,18 @@ impl Topology {
         let mut outcome = self.refresh(Reason::Start);
         let asked = async { outcome.wait_for(Option::is_some).await.ok()?.clone() };
         let gone = || Err(BackendError::away("redis: the runtime was shut down"));
-        real_time::wait_for_bounded(until, asked).await.ok_or_else(late)?.unwrap_or_else(gone)
+        real_time::wait_for_bounded(until, asked).await.ok_or_else(|| self.late())?.unwrap_or_else(gone)
+    }
+
+    fn late(&self) -> BackendError {
+        let text =
+            format!("redis: no answer within the deadline from a node of the cluster, of {}", Listed(&self.seeds));
+        BackendError::away(text)
+    }
+
+    /// How long a node may take to say what it knows. The first ones have to be connected to.
+    fn patience(&self) -> Duration {
+        if self.read().is_empty { longest_explained(self.setup.deadline) } else { PATIENCE }
     }
 
     /// Asks what the nodes know, unless they were asked a moment ago.
@@ -144,10 +160,10 @@ impl Topology {
         let (done, outcome) = watch::channel(None);
         *refresh = Some(Refresh { began: now, outcome: outcome.clone() });
         drop(refresh);
-        let candidates = self.candidates(reason);
+        let (candidates, patience) = (self.candidates(reason), self.patience());
         let topology = Arc::clone(self);
         tokio::spawn(async move {
-            let asked = first_answer(candidates).await.and_then(|ranges| topology.adopt(&ranges));
+            let asked = first_answer(candidates, patience).await.and_then(|ranges| topology.adopt(&ranges));
             if let Err(error) = &asked {
                 tracing::warn!(%error, "no node of the redis cluster says which slots the nodes serve; asking again");
             }

@@ -6,20 +6,17 @@ use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, RedisResult, cmd};
+use ::redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisResult, cmd};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{sleep, timeout};
 
 use super::address::{Address, Host};
-use super::fault::{Fault, attempt_error};
+use super::fault::{Fault, attempt_error, slow_attempt};
 use super::findings::Findings;
 use super::greeting::{Greeting, Mode};
 use super::real_time;
 use super::visit::{Visit, only};
 use crate::error::BackendError;
-
-/// The longest that a sentinel may take to answer.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often a sentinel is asked that reports nothing, and how long one is left alone that does not answer.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -32,12 +29,20 @@ pub(super) struct Watcher {
     index: usize,
     address: Address,
     name: String,
+    /// The longest that the sentinel may take to answer.
+    patience: Duration,
     findings: Weak<Findings>,
 }
 
 impl Watcher {
-    pub(super) fn new(index: usize, address: &Address, name: &str, findings: Weak<Findings>) -> Self {
-        Self { index, address: address.clone(), name: name.to_owned(), findings }
+    pub(super) fn new(
+        index: usize,
+        address: &Address,
+        name: &str,
+        patience: Duration,
+        findings: Weak<Findings>,
+    ) -> Self {
+        Self { index, address: address.clone(), name: name.to_owned(), patience, findings }
     }
 
     /// Asks until nobody wants to know any more.
@@ -58,7 +63,12 @@ impl Watcher {
             .set_connection_timeout(None)
             .set_response_timeout(None)
             .set_push_sender(sender);
-        let mut connection = self.in_time(self.connect(&config)).await?;
+        let connected = real_time::wait_until(Instant::now() + self.patience, self.connect(&config)).await;
+        let mut connection = match connected {
+            Some(Ok(connection)) => connection,
+            Some(Err(error)) => return Err(attempt_error(&self.address, &error).await),
+            None => return Err(slow_attempt(&self.address, self.patience).await),
+        };
         let greeting = self.in_time(Visit::Owner.send(&mut connection, iter::once(cmd("HELLO")))).await?;
         Greeting::read(only(greeting)).check_mode(Mode::Sentinel, &self.address)?;
         self.in_time(connection.subscribe(&EVENTS)).await?;
@@ -82,25 +92,13 @@ impl Watcher {
         let connect =
             async |address: &Address| address.client().get_multiplexed_async_connection_with_config(config).await;
         match connect(&self.address).await {
-            Err(error) if Fault::of(&error) == Fault::Wrong => match self.address.without_login() {
-                // One that wants another login is told by what it says of this one.
-                Some(address) => {
-                    connect(&address).await.map_err(|other| if is_without_login(&other) { error } else { other })
-                }
-                None => Err(error),
+            Err(refused) if Fault::of(&refused) == Fault::Wrong => match self.address.without_login() {
+                // A sentinel that wants a login refuses its absence, too: why it refuses that of the url is what helps.
+                Some(address) => connect(&address).await.map_err(|_| refused),
+                None => Err(refused),
             },
             connected => connected,
         }
-    }
-
-    /// Why the sentinel cannot be asked. It is asked with the login of the servers, or without any.
-    async fn error(&self, error: &RedisError) -> BackendError {
-        let explained = attempt_error(&self.address, error).await;
-        if !is_login(error) {
-            return explained;
-        }
-        let advice = "sentinels are asked with the user and the password of the url: set the same there, or none";
-        BackendError::with_source(explained.kind(), format!("{explained}; {advice}"), explained)
     }
 
     async fn ask(&self, connection: &mut MultiplexedConnection) -> Result<Host, BackendError> {
@@ -117,9 +115,9 @@ impl Watcher {
     }
 
     async fn in_time<T>(&self, asked: impl Future<Output = RedisResult<T>>) -> Result<T, BackendError> {
-        match real_time::wait_until(Instant::now() + PATIENCE, asked).await {
+        match real_time::wait_until(Instant::now() + self.patience, asked).await {
             Some(Ok(answer)) => Ok(answer),
-            Some(Err(error)) => Err(self.error(&error).await),
+            Some(Err(error)) => Err(attempt_error(&self.address, &error).await),
             None => Err(BackendError::away(format!("redis: no answer of the sentinel at {}", self.address))),
         }
     }
@@ -129,16 +127,6 @@ impl Watcher {
         let findings = self.findings.upgrade();
         findings.map(|findings| findings.hear(self.index, answer)).is_some()
     }
-}
-
-/// Whether the error is that nobody has logged in.
-fn is_without_login(error: &RedisError) -> bool {
-    error.code() == Some("NOAUTH")
-}
-
-/// Whether the error is about a login.
-fn is_login(error: &RedisError) -> bool {
-    is_without_login(error) || error.code() == Some("WRONGPASS")
 }
 
 /// Returns when the sentinel has reported something: whether it is still connected.

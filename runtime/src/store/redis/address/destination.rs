@@ -7,6 +7,7 @@ use ::redis::{Client, ConnectionAddr, IntoConnectionInfo};
 use super::location::{Host, Location, Target};
 use super::{Address, check_supported, settings, unusable};
 use crate::error::Error;
+use crate::store::redis::role::Role;
 #[cfg(feature = "tls")]
 use crate::store::redis::tls::Tls;
 
@@ -32,29 +33,30 @@ impl Destination {
     pub(crate) fn parse(url: &str) -> Result<Self, Error> {
         let Location { target, is_encrypted, login, database } = Location::parse(url)?;
         let login = settings(login, database);
-        let address = |address: ConnectionAddr| {
+        let address = |address: ConnectionAddr, role| {
             check_supported(&address)?;
             let info = address.into_connection_info().map_err(unusable)?;
-            Address::new(info.set_redis_settings(login.clone()))
+            Address::new(info.set_redis_settings(login.clone()), role)
         };
-        let server = |Host { name, port }| {
-            address(if is_encrypted {
+        let server = |Host { name, port }, role| {
+            let socket = if is_encrypted {
                 ConnectionAddr::TcpTls { host: name, port, insecure: false, tls_params: None }
             } else {
                 ConnectionAddr::Tcp(name, port)
-            })
+            };
+            address(socket, role)
         };
         match target {
-            Target::Server(host) => server(host).map(Self::Server),
-            Target::Socket(path) => address(ConnectionAddr::Unix(path)).map(Self::Server),
+            Target::Server(host) => server(host, Role::Server).map(Self::Server),
+            Target::Socket(path) => address(ConnectionAddr::Unix(path), Role::Server).map(Self::Server),
             Target::Primary { name, first, others } => {
-                let address = server(first.clone())?;
+                let address = server(first.clone(), Role::Primary)?;
                 let hosts = [vec![first], others].concat();
                 let sentinels = hosts.iter().map(|host| address.at_sentinel(host)).collect::<Result<_, _>>()?;
                 Ok(Self::Primary { name, sentinels, address })
             }
             Target::Cluster { first, others } => {
-                let address = server(first.clone())?;
+                let address = server(first.clone(), Role::Seed)?;
                 Ok(Self::Cluster { seeds: [vec![first], others].concat(), address })
             }
         }
@@ -62,7 +64,7 @@ impl Destination {
 
     /// Returns what a client leads to.
     pub(crate) fn of_client(client: &Client) -> Result<Self, Error> {
-        Address::new(client.get_connection_info().clone()).map(Self::Server)
+        Address::new(client.get_connection_info().clone(), Role::Server).map(Self::Server)
     }
 
     /// Encrypts connections as these settings say.
@@ -80,7 +82,7 @@ impl Destination {
     }
 
     /// The address of the server, or of one of them.
-    pub(super) fn address(&self) -> &Address {
+    pub(in crate::store::redis) fn address(&self) -> &Address {
         match self {
             Self::Server(address) | Self::Primary { address, .. } | Self::Cluster { address, .. } => address,
         }

@@ -49,6 +49,14 @@ pub(crate) struct Host {
     pub(crate) port: u16,
 }
 
+/// Shows it as in a URL.
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, port } = self;
+        if name.contains(':') { write!(f, "[{name}]:{port}") } else { write!(f, "{name}:{port}") }
+    }
+}
+
 /// A user and a password. Without a user, the password is that of the default user.
 #[derive(PartialEq, Eq)]
 pub(super) struct Login {

@@ -14,9 +14,9 @@ use crate::store::redis::look::{Seen, look};
 #[cfg(feature = "tls")]
 use crate::store::redis::tls;
 
-/// Explains what a server answered, or why it did not.
-pub(in crate::store::redis) fn answer_error(error: &RedisError) -> BackendError {
-    let (kind, text) = explain(error);
+/// Explains what the server there answered, or why it did not.
+pub(in crate::store::redis) fn answer_error(address: &Address, error: &RedisError) -> BackendError {
+    let (kind, text) = explain(address, error);
     let explained = backend_error(kind, format!("redis: {text}"), error);
     if Fault::of(error).is_refusal() { explained.into_refusal() } else { explained }
 }
@@ -30,7 +30,7 @@ pub(in crate::store::redis) fn is_without_scripts(error: &RedisError) -> bool {
 /// Explains why an attempt to connect failed. Where the client library did not understand the server, its bytes are looked at.
 pub(in crate::store::redis) async fn attempt_error(address: &Address, error: &RedisError) -> BackendError {
     #[cfg(feature = "tls")]
-    if let Some(advice) = tls::advice(error) {
+    if let Some(advice) = tls::advice(address.role(), error) {
         let seen = if tls::is_garbled(error) { look(address).await } else { None };
         return match seen {
             Some(seen) => seen_error(address, &seen, error),
@@ -78,7 +78,7 @@ fn advice_of(seen: &Seen, address: &Address) -> &'static str {
 }
 
 fn server_error(address: &Address, error: &RedisError, advice: &str) -> BackendError {
-    let (kind, text) = explain(error);
+    let (kind, text) = explain(address, error);
     // Every server of the right kind can answer what it is asked first.
     let kind = if kind == BackendErrorKind::Unknown { BackendErrorKind::Wrong } else { kind };
     backend_error(kind, format!("redis at {address}: {text}{advice}"), error)
@@ -86,16 +86,16 @@ fn server_error(address: &Address, error: &RedisError, advice: &str) -> BackendE
 
 /// An attempt that fails as long as nobody changes something.
 fn refused_attempt(address: &Address, error: &RedisError, advice: &str) -> BackendError {
-    let text = format!("redis at {address}: {}{advice}", explain(error).1);
+    let text = format!("redis at {address}: {}{advice}", explain(address, error).1);
     backend_error(BackendErrorKind::Wrong, text, error)
 }
 
-fn explain(error: &RedisError) -> (BackendErrorKind, String) {
-    let kind = Fault::of(error).kind();
-    match Said::of(error) {
-        Some(said) => (kind, format!("{said}{}", said.meaning().1)),
-        None => (kind, error.to_string()),
-    }
+fn explain(address: &Address, error: &RedisError) -> (BackendErrorKind, String) {
+    let Some(said) = Said::of(error) else { return (Fault::of(error).kind(), error.to_string()) };
+    let (fault, remedy) = said.meaning();
+    let remedy = remedy.text(address);
+    let semicolon = if remedy.is_empty() { "" } else { "; " };
+    (fault.kind(), format!("{said}{semicolon}{remedy}"))
 }
 
 fn backend_error(kind: BackendErrorKind, text: String, error: &RedisError) -> BackendError {

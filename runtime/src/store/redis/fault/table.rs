@@ -3,52 +3,53 @@
 //! A text stands here if a server may answer it to what a limiter sends. `answers.rs` has them as the servers write them.
 
 use super::Fault;
+use super::remedy::Remedy;
 use super::said::Said;
 
 /// What stands in an answer, what that means, and what to do about it.
-type Row = (&'static str, Fault, &'static str);
+type Row = (&'static str, Fault, Remedy);
 
 /// Codes of errors.
 pub(super) const CODES: [Row; 24] = [
-    ("MOVED", Fault::Redirect, CLUSTER),
-    ("ASK", Fault::Redirect, CLUSTER),
-    ("TRYAGAIN", Fault::TryAgain, CLUSTER),
-    ("CROSSSLOT", Fault::Wrong, CLUSTER),
-    ("CLUSTERDOWN", Fault::Away, ""),
-    ("LOADING", Fault::Away, ""),
-    ("BUSY", Fault::Away, ""),
-    ("OOM", Fault::Away, "; the server is full: raise its `maxmemory`"),
-    ("MISCONF", Fault::Away, ""),
-    ("NOREPLICAS", Fault::Away, ""),
-    ("READONLY", Fault::Demoted, REPLICA),
-    ("MASTERDOWN", Fault::Demoted, REPLICA),
-    ("REDIRECT", Fault::Demoted, REPLICA),
-    ("UNBLOCKED", Fault::Demoted, ""),
-    ("NOAUTH", Fault::Wrong, "; put user and password into the url"),
-    ("WRONGPASS", Fault::Wrong, "; check user and password in the url"),
+    ("MOVED", Fault::Redirect, Remedy::Cluster),
+    ("ASK", Fault::Redirect, Remedy::Cluster),
+    ("TRYAGAIN", Fault::TryAgain, Remedy::Cluster),
+    ("CROSSSLOT", Fault::Wrong, Remedy::Cluster),
+    ("CLUSTERDOWN", Fault::Away, NOTHING),
+    ("LOADING", Fault::Away, NOTHING),
+    ("BUSY", Fault::Away, NOTHING),
+    ("OOM", Fault::Away, Remedy::Fixed("the server is full: raise its `maxmemory`")),
+    ("MISCONF", Fault::Away, NOTHING),
+    ("NOREPLICAS", Fault::Away, NOTHING),
+    ("READONLY", Fault::Demoted, Remedy::Primary),
+    ("MASTERDOWN", Fault::Demoted, Remedy::Primary),
+    ("REDIRECT", Fault::Demoted, Remedy::Primary),
+    ("UNBLOCKED", Fault::Demoted, NOTHING),
+    ("NOAUTH", Fault::Wrong, Remedy::Login),
+    ("WRONGPASS", Fault::Wrong, Remedy::OtherLogin),
     ("NOPERM", Fault::Wrong, PERMISSIONS),
     ("NOPROTO", Fault::Wrong, VERSION),
-    ("DENIED", Fault::Wrong, ""),
-    ("WRONGTYPE", Fault::Wrong, "; a key with the prefix of the limiter is no tally"),
-    ("NOSCRIPT", Fault::Wrong, ""),
-    ("EXECABORT", Fault::Wrong, ""),
-    ("NOSUB", Fault::Wrong, ""),
-    ("TALLYGATE", Fault::Wrong, ""),
+    ("DENIED", Fault::Wrong, NOTHING),
+    ("WRONGTYPE", Fault::Wrong, Remedy::Fixed("a key with the prefix of the limiter is no tally")),
+    ("NOSCRIPT", Fault::Wrong, NOTHING),
+    ("EXECABORT", Fault::Wrong, NOTHING),
+    ("NOSUB", Fault::Wrong, NOTHING),
+    ("TALLYGATE", Fault::Wrong, NOTHING),
 ];
 
 /// Words of errors that have no code of their own. The first that fit count.
 pub(super) const WORDS: [Row; 43] = [
     // What waiting may change.
-    ("max number of clients", Fault::Away, "; raise `maxclients` of the server"),
-    ("cluster is down", Fault::Away, ""),
-    ("slot not served", Fault::Away, ""),
-    ("Script killed by user", Fault::Away, ""),
-    ("on a stale replica", Fault::Demoted, REPLICA),
+    ("max number of clients", Fault::Away, Remedy::Fixed("raise `maxclients` of the server")),
+    ("cluster is down", Fault::Away, NOTHING),
+    ("slot not served", Fault::Away, NOTHING),
+    ("Script killed by user", Fault::Away, NOTHING),
+    ("on a stale replica", Fault::Demoted, Remedy::Primary),
     // The address or the login.
-    ("cluster support disabled", Fault::Wrong, "; the server is not part of a cluster: begin the url with `redis://`"),
-    ("SELECT is not allowed in cluster mode", Fault::Wrong, CLUSTER),
-    ("DB index is out of range", Fault::Wrong, "; check the database in the url"),
-    ("without any password configured", Fault::Wrong, "; check user and password in the url"),
+    ("cluster support disabled", Fault::Wrong, Remedy::NoCluster),
+    ("SELECT is not allowed in cluster mode", Fault::Wrong, Remedy::Cluster),
+    ("DB index is out of range", Fault::Wrong, Remedy::Fixed("check the database in the url")),
+    ("without any password configured", Fault::Wrong, Remedy::OtherLogin),
     // The permissions.
     ("ACL failure in script", Fault::Wrong, PERMISSIONS),
     ("The user executing the script", Fault::Wrong, PERMISSIONS),
@@ -65,44 +66,44 @@ pub(super) const WORDS: [Row; 43] = [
     ("Wrong number of arg", Fault::Wrong, VERSION),
     ("Syntax error in HELLO", Fault::Wrong, VERSION),
     ("Unsupported option", Fault::Wrong, VERSION),
-    ("Protocol error", Fault::Wrong, ""),
-    ("are allowed in this context", Fault::Wrong, ""),
+    ("Protocol error", Fault::Wrong, NOTHING),
+    ("are allowed in this context", Fault::Wrong, NOTHING),
     // The script.
-    ("Error compiling script", Fault::Wrong, ""),
-    ("Error running script", Fault::Wrong, ""),
-    ("user_script:", Fault::Wrong, ""),
-    ("script shebang", Fault::Wrong, ""),
-    ("not allowed from script", Fault::Wrong, ""),
-    ("not allowed on script mode", Fault::Wrong, ""),
-    ("rite command", Fault::Wrong, ""),
-    ("undeclared keys", Fault::Wrong, ""),
-    ("non local key", Fault::Wrong, CLUSTER),
-    ("hash to the same slot", Fault::Wrong, CLUSTER),
+    ("Error compiling script", Fault::Wrong, NOTHING),
+    ("Error running script", Fault::Wrong, NOTHING),
+    ("user_script:", Fault::Wrong, NOTHING),
+    ("script shebang", Fault::Wrong, NOTHING),
+    ("not allowed from script", Fault::Wrong, NOTHING),
+    ("not allowed on script mode", Fault::Wrong, NOTHING),
+    ("rite command", Fault::Wrong, NOTHING),
+    ("undeclared keys", Fault::Wrong, NOTHING),
+    ("non local key", Fault::Wrong, Remedy::Cluster),
+    ("hash to the same slot", Fault::Wrong, Remedy::Cluster),
     // What was sent.
-    ("syntax error", Fault::Wrong, ""),
-    ("not an integer", Fault::Wrong, ""),
-    ("not a valid float", Fault::Wrong, ""),
-    ("out of range", Fault::Wrong, ""),
-    ("exceeds maximum allowed size", Fault::Wrong, ""),
-    ("invalid expire time", Fault::Wrong, ""),
-    ("Number of keys can't be", Fault::Wrong, ""),
-    ("invalid cursor", Fault::Wrong, ""),
+    ("syntax error", Fault::Wrong, NOTHING),
+    ("not an integer", Fault::Wrong, NOTHING),
+    ("not a valid float", Fault::Wrong, NOTHING),
+    ("out of range", Fault::Wrong, NOTHING),
+    ("exceeds maximum allowed size", Fault::Wrong, NOTHING),
+    ("invalid expire time", Fault::Wrong, NOTHING),
+    ("Number of keys can't be", Fault::Wrong, NOTHING),
+    ("invalid cursor", Fault::Wrong, NOTHING),
 ];
 
 /// The words of a server that was started or built without scripts.
 pub(super) const NO_ENGINE: &str = "Could not find scripting engine";
 
-const CLUSTER: &str = "; the server is a node of a cluster: begin the url with `redis+cluster://`";
-const PERMISSIONS: &str = "; give the user the permissions that the guide lists under production";
-const REPLICA: &str = "; the server is a replica: the url has to lead to the primary";
-const SCRIPTS: &str = "; scripts are disabled on the server, and decide every call: restart it with its module `lua`";
-const VERSION: &str = "; the server has to be Redis 6.2 or later, or Valkey, without renamed commands";
+const NOTHING: Remedy = Remedy::Fixed("");
+const PERMISSIONS: Remedy = Remedy::Fixed("give the user the permissions that the guide lists under production");
+const SCRIPTS: Remedy =
+    Remedy::Fixed("scripts are disabled on the server, and decide every call: restart it with its module `lua`");
+const VERSION: Remedy = Remedy::Fixed("the server has to be Redis 6.2 or later, or Valkey, without renamed commands");
 
 impl Said<'_> {
     /// What the server means, and what to do about it.
-    pub(super) fn meaning(&self) -> (Fault, &'static str) {
+    pub(super) fn meaning(&self) -> (Fault, Remedy) {
         let by_code = || CODES.iter().find(|(code, ..)| *code == self.code());
         let by_words = || WORDS.iter().find(|(words, ..)| self.text().contains(words));
-        by_code().or_else(by_words).map_or((Fault::Unknown, ""), |&(_, fault, advice)| (fault, advice))
+        by_code().or_else(by_words).map_or((Fault::Unknown, NOTHING), |&(_, fault, remedy)| (fault, remedy))
     }
 }

@@ -5,7 +5,9 @@ use ::redis::{Value, parse_redis_value};
 
 use super::table::{CODES, WORDS};
 use super::*;
+use crate::error::BackendError;
 use crate::error::BackendErrorKind::{Away, Unknown, Wrong};
+use crate::store::redis::address::Destination;
 
 /// Reads an error as a server sends it.
 pub(super) fn error(line: &str) -> RedisError {
@@ -13,6 +15,10 @@ pub(super) fn error(line: &str) -> RedisError {
         Ok(Value::ServerError(error)) => error.into(),
         other => panic!("{line}: {other:?}"),
     }
+}
+
+fn explained(line: &str) -> BackendError {
+    answer_error(Destination::parse("redis://h").unwrap().address(), &error(line))
 }
 
 #[test]
@@ -73,19 +79,18 @@ fn callers_learn_whether_waiting_may_help() {
 
 #[test]
 fn an_explanation_has_the_servers_words_and_the_remedy() {
-    let explained =
-        answer_error(&error("OOM command not allowed when used memory > 'maxmemory'. script: on @user_script:1."));
+    let oom = explained("OOM command not allowed when used memory > 'maxmemory'. script: on @user_script:1.");
     let text =
         "redis: OOM command not allowed when used memory > 'maxmemory'; the server is full: raise its `maxmemory`";
-    assert_eq!((explained.to_string().as_str(), explained.kind()), (text, Away));
-    assert!(explained.source().unwrap().is::<RedisError>());
-    assert_eq!(answer_error(&error("QUOTA exceeded")).to_string(), "redis: QUOTA exceeded");
+    assert_eq!((oom.to_string().as_str(), oom.kind()), (text, Away));
+    assert!(oom.source().unwrap().is::<RedisError>());
+    assert_eq!(explained("QUOTA exceeded").to_string(), "redis: QUOTA exceeded");
 }
 
 #[test]
 fn an_explanation_and_its_source_show_no_value_that_a_server_quotes() {
     for quote in ["ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'default' 's3cret' ", "ERR"] {
-        let explained = answer_error(&error(quote));
+        let explained = explained(quote);
         let source = explained.source().unwrap();
         for text in [explained.to_string(), format!("{explained:?}"), source.to_string(), format!("{source:?}")] {
             assert!(!text.contains("s3cret"), "{text}");

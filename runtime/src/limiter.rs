@@ -99,15 +99,14 @@ impl Limiter {
 
     /// Finds out whether calls can be decided: for the readiness probe of a service.
     ///
-    /// It asks Redis whether it answers this limiter's user and may write, each master of a cluster at the same time. It changes
-    /// nothing there, and takes at most the
-    /// [deadline](LimiterBuilder::deadline). While Redis is known to be away, it returns at once, as a call does. In memory,
-    /// calls can always be decided.
+    /// It asks Redis whether it answers this limiter's user and may write, each master of a cluster at the same time. It
+    /// changes nothing there, and takes at most the [deadline](LimiterBuilder::deadline). While Redis is known to be away, it
+    /// returns at once, as a call does. In memory, calls can always be decided.
     ///
     /// # Errors
     ///
-    /// Redis, or each master of a cluster, does not answer in time, or answers with an error: is a replica, cannot persist what it writes, or misses a
-    /// permission. A server whose memory is full is not noticed.
+    /// Redis, or each master of a cluster, does not answer in time, or answers with an error: is a replica, cannot persist
+    /// what it writes, or misses a permission. A server whose memory is full is not noticed.
     ///
     /// # Examples
     ///

@@ -39,7 +39,13 @@ impl Cluster {
     /// Starts a cluster without replicas.
     #[must_use]
     pub fn start() -> Self {
-        Self::form(start_nodes(&[]), Vec::new())
+        Self::start_with(&[])
+    }
+
+    /// Starts a cluster without replicas, with more options for all nodes, written as on their command line.
+    #[must_use]
+    pub fn start_with(options: &[&str]) -> Self {
+        Self::form(start_nodes(options), Vec::new())
     }
 
     /// Starts a cluster whose nodes tell clients that they are behind these proxies.

@@ -54,7 +54,7 @@ impl Cluster {
 
     /// Finds out for how many slots a node answers and may write. All nodes are asked at the same time.
     pub(super) async fn ping(&self, until: Instant) -> Result<Readiness, BackendError> {
-        self.topology.owner(self.home, until).await?;
+        self.topology.learn(until).await?;
         let primaries = self.topology.primaries();
         let asked = primaries.iter().map(|(primary, _)| async move {
             let key = self.key_of(primary)?;

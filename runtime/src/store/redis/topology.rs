@@ -20,7 +20,7 @@ use super::node::Node;
 use super::place::Place;
 use super::real_time;
 use super::server::{Server, Setup};
-use super::slots::{Slot, SlotMap, SlotRange};
+use super::slots::{SLOTS, Slot, SlotMap, SlotRange};
 use super::survey::first_answer;
 use crate::error::BackendError;
 
@@ -82,6 +82,19 @@ impl Topology {
             self.refresh(Reason::Moved);
         }
         self.known_owner(slot).ok_or_else(|| BackendError::away("redis: no node of the cluster serves the slot"))
+    }
+
+    /// Waits until the nodes have said which slots they serve, unless that is known. Where none serves a slot, they are asked
+    /// again meanwhile.
+    pub(super) async fn learn(self: &Arc<Self>, until: Instant) -> Result<(), BackendError> {
+        in_runtime()?;
+        let served = self.read().slots.owners().count();
+        match served {
+            0 => return self.await_refresh(until).await,
+            served if served < usize::from(SLOTS) => _ = self.refresh(Reason::Moved),
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Returns the node that serves a slot, if that is known.

@@ -191,8 +191,27 @@ async fn a_ping_asks_each_master_and_says_how_much_of_the_cluster_decides() {
     assert!(ready.to_string().starts_with("calls of 66 % of the subjects can be decided: redis"), "{ready}");
     cluster.masters()[1].resume();
     until_ready(&limiter, Readiness::is_complete).await;
+    let killed = &mut cluster.masters_mut()[0];
+    let address = format!("127.0.0.1:{}", killed.port());
+    killed.kill();
+    let says_who = |ready: &Readiness| ready.error().is_some_and(|error| error.to_string().contains(&address));
+    let ready = until_ready(&limiter, says_who).await;
+    assert!((0.6..0.7).contains(&ready.share()), "{ready}");
     cluster.masters_mut().iter_mut().for_each(Server::kill);
     until_found("no master answers", async || limiter.ping().await.is_err()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slot_that_no_node_serves_leaves_all_others_ready() {
+    let cluster = Cluster::start_with(&["--cluster-require-full-coverage", "no"]);
+    // The overrides are in it, whose node has the time.
+    let slot = cluster.slot_of("tallygate:!overrides");
+    for node in cluster.nodes() {
+        node.ask::<()>(&format!("CLUSTER DELSLOTS {slot}"));
+    }
+    let ready = cluster.limiter().await.ping().await.unwrap();
+    assert!(!ready.is_complete() && ready.share() > 0.99, "{ready}");
+    assert!(ready.to_string().contains("no node of the cluster serves some of the slots"), "{ready}");
 }
 
 /// Asks until the answer is as it is to be.

@@ -125,8 +125,12 @@ impl<'a> Rendering<'a> {
 
     /// Why subjects cannot be made whose values are missing.
     fn missing(&self, missing: &[Missing]) -> Error {
-        let mut names: Vec<_> = missing.iter().flat_map(|(_, names)| names).map(|name| format!("`{name}`")).collect();
-        names.dedup();
+        let mut names: Vec<String> = Vec::new();
+        for name in missing.iter().flat_map(|(_, names)| names).map(|name| format!("`{name}`")) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
         self.refuse(&format!("a value is missing for {}", names.join(", ")))
     }
 

@@ -11,7 +11,9 @@ use ::redis::aio::MultiplexedConnection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::{coop, yield_now};
 
-use super::attempt::{Target, longest_attempt};
+use super::attempt::Target;
+#[cfg(feature = "admin")]
+use super::attempt::longest_attempt;
 use super::breaker::Standing;
 use super::fault::{self, Fault};
 use super::keeper::{Keeper, Loss};

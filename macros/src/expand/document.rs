@@ -18,7 +18,7 @@ const HEADING: &str = "# Rate limits";
 enum Reader {
     /// Of the code, with its keys and expressions.
     Developer,
-    /// Of the interface of a service: of the code, nothing is told.
+    /// Of the interface of a service, who does not know the code.
     Client,
 }
 

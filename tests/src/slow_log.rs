@@ -1,5 +1,7 @@
 //! What a server has noted of the commands that it has run.
 
+use std::borrow::Cow;
+
 use crate::server::Server;
 
 /// An entry of the slow log: number, time, microseconds, words, address and name of the client.
@@ -8,7 +10,6 @@ type Entry = (u64, u64, u64, Vec<Vec<u8>>, String, String);
 /// One run of a command.
 pub struct Run {
     words: Vec<Vec<u8>>,
-    microseconds: u64,
 }
 
 impl Run {
@@ -19,7 +20,17 @@ impl Run {
     /// It is none.
     #[must_use]
     pub fn number(&self, word: usize) -> u64 {
-        String::from_utf8_lossy(&self.words[word]).parse().expect("a number")
+        self.word(word).parse().expect("a number")
+    }
+
+    /// Returns a word of the command.
+    ///
+    /// # Panics
+    ///
+    /// There are fewer.
+    #[must_use]
+    pub fn word(&self, word: usize) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.words[word])
     }
 }
 
@@ -34,18 +45,6 @@ pub fn note_all(server: &Server) {
 #[must_use]
 pub fn runs_of(server: &Server, command: &str) -> Vec<Run> {
     let log: Vec<Entry> = server.ask("SLOWLOG GET 1000000");
-    let runs = log.into_iter().map(|(_, _, microseconds, words, ..)| Run { words, microseconds });
+    let runs = log.into_iter().map(|(_, _, _, words, ..)| Run { words });
     runs.filter(|run| run.words[0].eq_ignore_ascii_case(command.as_bytes())).collect()
-}
-
-/// Returns the median of what runs took. On a machine that is shared, a single one may take any time.
-///
-/// # Panics
-///
-/// There are none.
-#[must_use]
-pub fn median_microseconds(runs: &[Run]) -> u64 {
-    let mut all: Vec<_> = runs.iter().map(|run| run.microseconds).collect();
-    all.sort_unstable();
-    all[all.len() / 2]
 }

@@ -20,17 +20,13 @@ impl Run {
     /// It is none.
     #[must_use]
     pub fn number(&self, word: usize) -> u64 {
-        self.word(word).parse().expect("a number")
+        self.word(word).and_then(|word| word.parse().ok()).expect("a number")
     }
 
-    /// Returns a word of the command.
-    ///
-    /// # Panics
-    ///
-    /// There are fewer.
+    /// Returns a word of the command, unless it has fewer.
     #[must_use]
-    pub fn word(&self, word: usize) -> Cow<'_, str> {
-        String::from_utf8_lossy(&self.words[word])
+    pub fn word(&self, word: usize) -> Option<Cow<'_, str>> {
+        self.words.get(word).map(|word| String::from_utf8_lossy(word))
     }
 }
 

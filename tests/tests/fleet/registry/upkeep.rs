@@ -6,7 +6,7 @@ use tallygate::Limiter;
 use tallygate_tests::clocked::{START_US, new_clock};
 use tallygate_tests::log::Log;
 use tallygate_tests::server::{Server, connected, patient};
-use tallygate_tests::slow_log::{note_all, runs_of};
+use tallygate_tests::slow_log::{Run, note_all, runs_of};
 use tallygate_tests::until::until_found;
 
 use super::{KEY, call, hourly, listing_limiter, read, store, stored, until_listed};
@@ -130,7 +130,8 @@ async fn each_step_of_the_upkeep_looks_at_a_few_policies_so_that_the_server_is_n
         call(&limiter, &tallygate::Policy::builder(name.clone()).rule(rule).build().unwrap()).await;
     }
     until_found("all are listed", async || stored(&server).len() == names.len()).await;
-    let looked = runs_of(&server, "EVAL").into_iter().filter(|step| !step.word(PLACE_TO_LOOK_AT).is_empty()).count();
+    let looks = |step: &Run| step.word(PLACE_TO_LOOK_AT).is_some_and(|place| !place.is_empty());
+    let looked = runs_of(&server, "EVAL").into_iter().filter(looks).count();
     // A step is told to look at 64, and may be given somewhat more.
     assert!(looked >= 1_000 / 128, "all were looked at in {looked} steps");
 }

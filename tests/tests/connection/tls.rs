@@ -110,15 +110,17 @@ async fn a_certificate_of_another_time_or_kind_is_an_error_that_says_what_to_do(
 async fn a_port_of_the_other_kind_is_an_error_that_says_so() {
     let authority = Authority::new("ours");
     let server = TlsServer::start(&authority, Clients::Anybody).await;
-    // Such ports are silent, and a busy machine may be later than they: then there is another attempt.
+    // A port without TLS is silent until the deadline, and a busy machine may be later than it: then there is another attempt.
+    let builder = Limiter::builder().deadline(Duration::from_secs(2));
     let says = async |builder: LimiterBuilder, url: &str, words: &str| {
         let is_said = async || builder.clone().connect(url).await.unwrap_err().to_string().contains(words);
         until_found(words, is_said).await;
     };
     let plain = format!("rediss://127.0.0.1:{}/", server.server().port());
-    says(patient().tls(with_ca(&authority)), &plain, "the port speaks without TLS: begin the url with `redis`").await;
+    says(builder.clone().tls(with_ca(&authority)), &plain, "the port speaks without TLS: begin the url with `redis`")
+        .await;
     let encrypted = format!("redis://127.0.0.1:{}/", server.port());
-    says(patient(), &encrypted, "the port is one for TLS: begin the url with `rediss`").await;
+    says(builder, &encrypted, "the port is one for TLS: begin the url with `rediss`").await;
     let nobody = format!("rediss://127.0.0.1:{}/", free_port());
     assert_refused(with_ca(&authority), &nobody, &["refused"]).await;
 }

@@ -19,12 +19,13 @@ const IN_ANSWER: Duration = Duration::from_millis(200);
 /// The longest that a look takes.
 pub(super) const LONGEST_LOOK: Duration = Duration::from_millis(400);
 
-/// A question that each kind of server refuses in its own way. To TLS it is the start of a greeting that is far too long, which an
-/// alert answers, where anything else gets no answer; to Redis and to HTTP it is a line with an unknown command.
+/// A question that each kind of server refuses in its own way. To TLS it is a greeting whose frame is sound and whose content is
+/// not, which an alert answers. To Redis and to HTTP it is a short line with an unknown command, because the first byte of the
+/// frame's length ends a line; no zero stands before that, where older servers would stop to look for the end.
 fn question() -> Vec<u8> {
-    // A record of 257 bytes with a greeting of 16 MiB. A zero would end the line for Redis.
-    let greeting = *b"\x16\x03\x01\x01\x01\x01\xff\xff\xff";
-    [&greeting[..], &[b'-'; 253], b"\r\n"].concat()
+    // A record of 0x0a0a bytes with a greeting of four bytes less.
+    let frame = *b"\x16\x03\x01\x0a\x0a\x01\x00\x0a\x06";
+    [&frame[..], &[b'-'; 0x0a06]].concat()
 }
 
 /// What the bytes of a server show.

@@ -17,7 +17,9 @@ mod pages;
 mod pictures;
 mod rust_version;
 mod server;
+mod size;
 mod soak;
+mod source;
 mod step;
 mod test;
 mod tool;
@@ -49,7 +51,8 @@ usage: cargo xtask <task>
   pictures              draw the pictures of the documentation from what the library decides
     --check             only look whether they are what would be drawn
     --record            first record the numbers of the dashboard anew, by a Prometheus
-  servers               find or install all these servers, and print which they are";
+  servers               find or install all these servers, and print which they are
+  size                  print how large each crate is, and what a newcomer reads and compiles";
 
 fn main() -> ExitCode {
     let started = Instant::now();
@@ -79,6 +82,7 @@ fn run(words: &[&str]) -> Outcome {
         ["pictures", "--check"] => pictures::check(),
         ["pictures", "--record"] => deploy::record(),
         ["servers"] => server::run(),
+        ["size"] => size::print(),
         [] => Err(USAGE.to_owned()),
         _ => Err(unknown(words)),
     }

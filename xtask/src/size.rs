@@ -1,0 +1,128 @@
+//! How large the project is: what a reader has to take in, and what a newcomer compiles.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::process::Command;
+
+use crate::source::{self, Token};
+use crate::step::{self, Outcome, cargo, output};
+
+/// The crates, by their roots.
+const ROOTS: [&str; 6] = [
+    "runtime/src/lib.rs",
+    "rules/src/lib.rs",
+    "macros/src/lib.rs",
+    "lua/src/lib.rs",
+    "cli/src/main.rs",
+    "xtask/src/main.rs",
+];
+
+/// The scripts and their parts.
+const SCRIPTS: [&str; 2] = [":(glob)lua/*.lua", ":(glob)lua/parts/*.lua"];
+
+/// Where each type is declared, by name.
+type Declared = BTreeMap<String, BTreeSet<String>>;
+
+/// Prints all figures.
+pub(crate) fn print() -> Outcome {
+    println!("{:<50}{:>8}{:>8}", "", "lines", "files");
+    let (mut visible, mut all) = (Declared::new(), Declared::new());
+    for root in ROOTS {
+        let folder = root.rsplit_once('/').map_or(root, |(folder, _)| folder);
+        let sources = source::read(root)?;
+        let lines: usize = sources.iter().map(source::SourceFile::code_lines).sum();
+        println!("{folder:<50}{lines:>8}{:>8}", files(&[&format!("{folder}/*.rs")])?.len());
+        for file in sources.iter().filter(|_| folder != "xtask/src") {
+            for (name, is_visible) in types(&file.tokens) {
+                all.entry(name.clone()).or_default().insert(file.path.clone());
+                visible.entry(name).or_default().extend(is_visible.then(|| file.path.clone()));
+            }
+        }
+    }
+    let scripts = files(&SCRIPTS)?;
+    println!(
+        "{:<50}{:>8}{:>8}\n",
+        "lua/*.lua",
+        scripts.iter().map(|text| lines_of_lua(text)).sum::<usize>(),
+        scripts.len()
+    );
+
+    for declared in [&mut all, &mut visible] {
+        declared.retain(|_, files| files.len() > 1);
+    }
+    figure("type names that several files declare", all.len());
+    figure("  of these, visible outside of their files", visible.len());
+    for (name, files) in visible {
+        println!("    {name}: {}", files.into_iter().collect::<Vec<_>>().join(", "));
+    }
+    let of_redis = |line: &&str| line.contains("cfg") && line.contains("feature = \"redis\"");
+    let runtime = files(&["runtime/src/*.rs"])?;
+    figure(
+        "`cfg` lines for the feature `redis`",
+        runtime.iter().flat_map(|text| text.lines()).filter(of_redis).count(),
+    );
+    for page in ["README.md", "README.zh-CN.md"] {
+        figure(&format!("lines of {page}"), files(&[page])?.iter().map(|text| text.lines().count()).sum());
+    }
+    let metadata = output(&mut cargo("metadata --no-deps --format-version 1"))?;
+    figure("binaries of integration tests", metadata.matches("\"kind\":[\"test\"]").count());
+    let tree = output(&mut cargo("tree -p tallygate-examples -e normal,build,dev --prefix none --format {p}"))?;
+    let crates: BTreeSet<Vec<_>> = tree.lines().map(|line| line.split_whitespace().take(2).collect()).collect();
+    figure("crates that the quickstart compiles", crates.iter().filter(|name| !name.is_empty()).count());
+    Ok(())
+}
+
+fn figure(name: &str, value: usize) {
+    println!("{name:<50}{value:>8}");
+}
+
+/// Returns the contents of the files that git knows by these patterns.
+fn files(patterns: &[&str]) -> Result<Vec<String>, String> {
+    let listed = output(Command::new("git").arg("ls-files").args(patterns).current_dir(step::root()))?;
+    let read =
+        |file| fs::read_to_string(step::root().join(file)).map_err(|error| format!("cannot read {file}: {error}"));
+    listed.lines().map(read).collect()
+}
+
+/// Returns the types of a file, and whether other files may name them.
+fn types(tokens: &[Token]) -> Vec<(String, bool)> {
+    let text = |at: usize| tokens.get(at).map_or("", |token| &*token.text);
+    let is_visible = |at: usize| {
+        // Before the keyword stands `pub`, or `pub(…)`.
+        let before = at.wrapping_sub(1);
+        let opened = if text(before) == ")" { (0..before).rev().find(|&at| text(at) == "(") } else { None };
+        text(opened.map_or(before, |at| at.wrapping_sub(1))) == "pub"
+    };
+    let keywords = (0..tokens.len()).filter(|&at| ["struct", "enum", "trait", "type", "union"].contains(&text(at)));
+    let found = keywords.map(|at| (text(at), text(at + 1).to_owned(), is_visible(at)));
+    // Others are the types of a trait.
+    found
+        .filter(|(keyword, _, is_visible)| *keyword != "type" || *is_visible)
+        .map(|(_, name, is_visible)| (name, is_visible))
+        .collect()
+}
+
+/// Counts lines that are neither blank nor comments.
+fn lines_of_lua(text: &str) -> usize {
+    let mut in_block = false;
+    let is_code = |line: &&str| {
+        let is_comment = in_block || line.starts_with("--");
+        in_block = (in_block || line.starts_with("--[[")) && !line.contains("]]");
+        !is_comment && !line.is_empty()
+    };
+    text.lines().map(str::trim).filter(is_code).count()
+}
+
+#[test]
+fn neither_comments_nor_blank_lines_of_a_script_count() {
+    assert_eq!(lines_of_lua("--[[ Head.\n  More. ]]\n\nlocal a = 1 -- one\n-- two\nreturn a\n"), 2);
+}
+
+#[test]
+fn types_are_told_apart_by_who_may_name_them() {
+    let text =
+        "mod tests { /** A. */ pub(in crate::a) struct A; enum B {} impl C for B { type D = u8; } } pub type E = A;";
+    let file = source::parse("a.rs", Vec::new(), text).unwrap();
+    let found = [("A", true), ("B", false), ("E", true)].map(|(name, is_visible)| (name.to_owned(), is_visible));
+    assert_eq!(types(&file.tokens), found);
+}

@@ -26,7 +26,7 @@ struct Form {
         per = "1m",
         key = "{*:debug:hash}",
         release_if = Result::is_err,
-        message = "this order is under way already"
+        message = "this order is being placed already"
     )
 )]
 async fn submit(customer: &str, form: &Form) -> Result<String, OrderError> {

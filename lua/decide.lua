@@ -11,7 +11,7 @@
              ${CRON}  cron; the span is the number of ticks that follow: times around now, the earliest first
              ${TOKEN_BUCKET}  token bucket; `count` tokens flow in per span; its capacity, its initial tokens and
                 the time after which an unused bucket is new again (reset_after) follow
-             ${CONCURRENCY}  limit on calls under way, the only rule of its subject; the span is the length of a lease;
+             ${CONCURRENCY}  concurrency limit, the only rule of its subject; the span is the length of a lease;
                 the name of the lease follows (${LEASE_NAME_BYTES} bytes); the tally is that of parts/leases.lua
   Returns  a string of packed fields: parts/answer.lua has those of one request, and they follow each other
   TTL      set by every write that needs it: at least until the last hit stops counting, at most twice as long

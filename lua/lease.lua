@@ -7,7 +7,7 @@
   TTL      at least the length of the lease
   Version  ${PROTOCOL}
 
-  A lease that has ended is taken again when it is renewed, also beyond the limit: its call is still under way. A lease
+  A lease that has ended is taken again when it is renewed, also beyond the limit: its call is still running. A lease
   that is not there is given back. ]]
 
 --- @include parts/protocol.lua

@@ -42,7 +42,7 @@ fn written(log: impl Iterator<Item = Logged>) -> Vec<u8> {
     written
 }
 
-/// Adds leases to a tally of calls under way: so many that have ended, and so many that end within the hour.
+/// Adds leases to a tally of concurrent calls: so many that have ended, and so many that end within the hour.
 pub(crate) fn add_leases(server: &Server, key: &str, ended: u64, held: u64) {
     const ADD: &str = "for lease = 1, tonumber(ARGV[1]) do
         local ends = ARGV[2] + lease

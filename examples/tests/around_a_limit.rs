@@ -48,7 +48,7 @@ fn the_same_form_is_refused_unless_it_has_failed() {
     let [memory, first, second] = printed("form");
     for text in [&memory, &first] {
         assert_eq!(lines_with(text, &["zoe gets 2 × tea"]), 1, "{text}");
-        assert_eq!(lines_with(text, &["zoe: duplicate: this order is under way already"]), 1, "{text}");
+        assert_eq!(lines_with(text, &["zoe: duplicate: this order is being placed already"]), 1, "{text}");
         assert_eq!(lines_with(text, &["zoe gets 3 × tea"]), 1, "{text}");
         assert_eq!(lines_with(text, &["ann gets 2 × tea"]), 1, "{text}");
         assert_eq!(lines_with(text, &["bob: out of stock"]), 2, "{text}");

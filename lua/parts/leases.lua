@@ -1,4 +1,4 @@
--- A limit on calls under way. Its tally is a sorted set: the names of the leases, by the times at which they end. Each call
+-- A concurrency limit. Its tally is a sorted set: the names of the leases, by the times at which they end. Each call
 -- weighs 1, whatever its cost. The wait lasts until so many leases have ended that there is room: it is no more than a
 -- bound, as a call may be over before, and may also renew its lease. A lease that ends later than any does is from before
 -- the clock was set back, and does not count.

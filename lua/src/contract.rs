@@ -23,7 +23,7 @@ pub const CRON: u8 = b'k';
 /// The kind of a token bucket; its span, capacity, initial tokens and `reset_after` follow.
 pub const TOKEN_BUCKET: u8 = b'b';
 
-/// The kind of a limit on calls under way, alone on its subject; the length of a lease and its name follow.
+/// The kind of a concurrency limit, alone on its subject; the length of a lease and its name follow.
 pub const CONCURRENCY: u8 = b'l';
 
 /// What is asked: to report on every rule. See [`PEEK`].

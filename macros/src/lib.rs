@@ -53,7 +53,7 @@ mod validate;
 /// | `prevent_duplicate` | a rule before the others: one call in 5 seconds, denied with the kind `Duplicate` | none |
 /// | `prevent_duplicate(per = "30s", key = "{order.id}", message = "…")` | the same with another window, key or message | |
 /// | `prevent_duplicate(release_if = Result::is_err)` | the same; a call for whose result this holds may be repeated at once: see [refunds](#refunds) | |
-/// | `concurrency(limit = 10, lease = "30s")` | a limit on the calls under way; one for each subject: see [concurrency](#concurrency) | |
+/// | `concurrency(limit = 10, lease = "30s")` | a limit on concurrent calls; one for each subject: see [concurrency](#concurrency) | |
 /// | `key = "sms:{phone}"` | the subject that the rules count; each subject has a tally of its own: see [keys](#keys) | one tally for all calls |
 /// | `name = "sms.send"` | the name of the policy: see [names](#names) | the path of the function |
 /// | `message = "try again in {@retry_after}"` | the text of a rejection: see [messages](#messages) | the limit and the wait, in English |
@@ -113,8 +113,8 @@ mod validate;
 ///
 /// # Concurrency
 ///
-/// `concurrency` admits a call if fewer than `limit` calls of the subject are under way, over all processes. A call is under
-/// way from its admission until its body is over: by its end, by `return` or `?`, by a panic, or because its future is
+/// `concurrency` admits a call if fewer than `limit` calls of the subject are running, over all processes. A call runs
+/// from its admission until its body is over: by its end, by `return` or `?`, by a panic, or because its future is
 /// dropped. What the body leaves behind, such as a stream that it returns, is not counted.
 ///
 /// | argument | meaning | default |
@@ -125,7 +125,7 @@ mod validate;
 /// | `name = "exports"` | the name by which a rejection reports the limit | none |
 /// | `message = "…"` | the text of a rejection by this limit | the `message` of the attribute |
 ///
-/// A call may take longer than its `lease`, which is renewed as long as the call is under way. Each subject has one such
+/// A call may take longer than its `lease`, which is renewed as long as the call is running. Each subject has one such
 /// limit. It counts calls and ignores their cost.
 ///
 /// # Keys

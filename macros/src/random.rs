@@ -128,7 +128,7 @@ const ARGUMENTS: &[&str] = &[
     "prevent_duplicate(key = \"{user.id}\")",
     "prevent_duplicate(key = \"{*:debug:hash}\", release_if = Result::is_err)",
     "concurrency(limit = 10, lease = \"30s\")",
-    "concurrency(limit = user.calls(), lease = \"1m\", key = \"{phone}\", name = \"calls\", message = \"{@count} under way\")",
+    "concurrency(limit = user.calls(), lease = \"1m\", key = \"{phone}\", name = \"calls\", message = \"{@count} running\")",
     "ban(denials = 20, within = \"10m\", duration = \"1h\")",
     "ban(denials = 3, within = \"10m\", duration = \"1h\", message = \"{phone:hash} is out for {@retry_after}\")",
     "policy = POLICY",

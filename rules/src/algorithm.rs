@@ -44,7 +44,7 @@ pub enum Algorithm {
     },
     /// Admits a call when the bucket holds as many tokens as it costs.
     TokenBucket(TokenBucket),
-    /// Admits a call when fewer than the count are under way, whatever they cost.
+    /// Admits a call when fewer than the count are running, whatever they cost.
     ///
     /// Each call that is admitted takes a lease, and gives it back when it is over. The lease of a call that takes longer is
     /// renewed. So a lease ends by itself only if its process has died, or could not reach the store for so long.
@@ -62,6 +62,6 @@ pub enum Role {
     Limit,
     /// The same call again: the rule is `prevent_duplicate`. It counts calls and ignores their cost.
     Duplicate,
-    /// Too many calls under way. It counts calls and ignores their cost.
+    /// Too many concurrent calls. It counts calls and ignores their cost.
     Concurrency,
 }

@@ -34,13 +34,13 @@ pub const MAX_STANDSTILL: Duration = Duration::from_millis(128);
 /// The greatest count of a sliding counter, 2^26: the product of two counts is exact.
 pub const MAX_COUNTER_COUNT: u64 = 1 << 26;
 
-/// The greatest number of calls under way that a rule can allow: each one is stored.
+/// The greatest number of concurrent calls that a rule can allow: each one is stored.
 pub const MAX_CONCURRENCY: u64 = 100_000;
 
-/// The shortest lease of a call under way: a second. It is renewed after half of it, over a network.
+/// The shortest lease of a concurrent call: a second. It is renewed after half of it, over a network.
 pub const MIN_LEASE: Duration = Duration::from_secs(1);
 
-/// The longest lease of a call under way: an hour. So long a process that has died may keep it.
+/// The longest lease of a concurrent call: an hour. So long a process that has died may keep it.
 pub const MAX_LEASE: Duration = Duration::from_secs(3_600);
 
 /// The greatest integer that is exact in Lua, and so in every tally: 2^53 − 1.

@@ -124,8 +124,8 @@ impl Rule {
         rule
     }
 
-    /// At most `limit` calls under way at a time, over all processes. A lease that is not renewed ends after `lease`: so
-    /// long a process that has died keeps its calls under way.
+    /// At most `limit` concurrent calls at a time, over all processes. A lease that is not renewed ends after `lease`: so
+    /// long a process that has died keeps its concurrent calls.
     ///
     /// It counts calls and ignores their cost.
     #[must_use]
@@ -193,7 +193,7 @@ impl Rule {
     }
 
     /// Returns the greatest weight that this rule admits in its window; for a token bucket, the tokens that flow in per
-    /// `per`; for concurrency, the greatest number of calls under way.
+    /// `per`; for concurrency, the greatest number of concurrent calls.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count

@@ -33,7 +33,7 @@
 //!
 //! | key | meaning |
 //! | --- | --- |
-//! | `rules` | a list of rules: texts like `"1 per 60s"`, the [text form](crate::Rule#text-form), or tables of the arguments that the attribute has: `count`, `per`, `algorithm`, `capacity`, `initial`, `reset_after`, `cron`, `tz`, `name`, `key`; or `limit` and `lease` for calls under way |
+//! | `rules` | a list of rules: texts like `"1 per 60s"`, the [text form](crate::Rule#text-form), or tables of the arguments that the attribute has: `count`, `per`, `algorithm`, `capacity`, `initial`, `reset_after`, `cron`, `tz`, `name`, `key`; or `limit` and `lease` for concurrent calls |
 //! | `key` | the subject; that of a function is a part of the program, so the file can only repeat it |
 //! | `on_outage`, `deadline`, `warn_at` | as in the attribute |
 //! | `match` | the requests: `{ path = "/login", methods = ["POST"] }` |

@@ -61,7 +61,7 @@
 //! | [`kind()`](Rejection::kind) | meaning | HTTP |
 //! | --- | --- | --- |
 //! | [`RejectionKind::Limited`] | too many calls | 429, with [`retry_after()`](Rejection::retry_after) |
-//! | [`RejectionKind::Concurrency`] | too many calls under way | 429, likewise |
+//! | [`RejectionKind::Concurrency`] | too many concurrent calls | 429, likewise |
 //! | [`RejectionKind::Duplicate`] | the same call again, within the window of `prevent_duplicate` | 409, likewise |
 //! | [`RejectionKind::Banned`] | the subject was denied too often | 429, likewise |
 //! | [`RejectionKind::Unavailable`] | Redis did not answer within the deadline, or answered with an error | 503 |

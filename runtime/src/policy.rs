@@ -173,14 +173,14 @@ impl Policy {
         self.inner.ban.is_none() && !self.has_leases()
     }
 
-    /// Whether calls under way are counted.
+    /// Whether concurrent calls are counted.
     #[inline]
     pub(crate) fn has_leases(&self) -> bool {
         // Their groups come last.
         self.groups().last().is_some_and(|group| group.lease_us.is_some())
     }
 
-    /// How many groups count something else than calls under way. They come first.
+    /// How many groups count something else than concurrent calls. They come first.
     pub(crate) fn counting_groups(&self) -> usize {
         self.groups().iter().take_while(|group| group.lease_us.is_none()).count()
     }

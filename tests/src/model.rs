@@ -13,7 +13,7 @@
 //! | `counted` | when a call fits into what one rule has counted |
 //! | `log` | what sliding windows have counted |
 //! | `history` | what any other rule has counted |
-//! | `under_way` | which calls are under way |
+//! | `running` | which calls are running |
 //! | `denials` | when a subject is banned |
 //! | `ticket` | nothing: what it takes to refund or settle a call |
 
@@ -23,9 +23,9 @@ mod denials;
 mod history;
 mod log;
 mod plan;
+mod running;
 mod tally;
 mod ticket;
-mod under_way;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -153,7 +153,7 @@ impl Model {
             let tally = self.tally(share, call.subjects);
             match (verdict, &share.ban) {
                 (Verdict::Admitted, _) if call.cost > 0 && share.rules.iter().any(|rule| rule.lease().is_some()) => {
-                    tally.under_way.begin(number, &share.rules[0], now);
+                    tally.running.begin(number, &share.rules[0], now);
                 }
                 (Verdict::Admitted, _) if call.cost > 0 => tally.charge(&share.rules, call.cost.into(), now, drops),
                 (Verdict::Denied(..), Some(ban)) => tally.denials.add(ban, now),
@@ -207,11 +207,11 @@ impl Model {
         found
     }
 
-    /// Ends a call that is under way.
+    /// Ends a call that is running.
     pub fn end(&mut self, ticket: &Ticket) {
         for share in ticket.plan.shares() {
             if self.known(share, ticket.subjects).is_some() {
-                self.tally(share, ticket.subjects).under_way.end(ticket.number);
+                self.tally(share, ticket.subjects).running.end(ticket.number);
             }
         }
     }
@@ -263,7 +263,7 @@ impl Model {
     }
 
     /// Whether nothing but the sliding windows of one subject decides the call, which may fit them all. Redis has a script of
-    /// its own for such calls: in which order they and others are decided that are under way at once is open.
+    /// its own for such calls: in which order they and others are decided that are running at once is open.
     #[must_use]
     pub fn is_plain(&self, call: &Call) -> bool {
         let plan = self.in_force(call);

@@ -1,4 +1,4 @@
-//! The gauges: overrides in force, and calls under way.
+//! The gauges: overrides in force, and concurrent calls.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
@@ -38,7 +38,7 @@ async fn overrides_are_counted_while_they_are_in_force() {
 }
 
 #[tokio::test]
-async fn a_call_under_way_is_counted_until_its_permit_is_dropped() {
+async fn a_concurrent_call_is_counted_until_its_permit_is_dropped() {
     let server = Server::start();
     for (limiter, decided_by) in [
         (Limiter::in_memory(), DecidedBy::Backend),
@@ -48,32 +48,32 @@ async fn a_call_under_way_is_counted_until_its_permit_is_dropped() {
         let recorder = DebuggingRecorder::new();
         let snapshots = recorder.snapshotter();
         let _recording = metrics::set_default_local_recorder(&recorder);
-        let policy = Policy::builder("under_way").rule(Rule::concurrency(2, HOUR)).build().unwrap();
+        let policy = Policy::builder("concurrent").rule(Rule::concurrency(2, HOUR)).build().unwrap();
         let subject = Subject::of("zoe");
         let decide = async || limiter.check(&policy, &subject).await.unwrap().into_result();
-        let mut under_way = 0.0;
-        let mut assert_under_way = |expected: f64| {
+        let mut running = 0.0;
+        let mut assert_running = |expected: f64| {
             let (labels, change) = gauge(&snapshots, "tallygate_concurrent_calls").expect("it is set");
-            under_way += change;
-            assert_eq!((labels.as_str(), under_way), ("policy=under_way", expected));
+            running += change;
+            assert_eq!((labels.as_str(), running), ("policy=running", expected));
         };
         let first = decide().await.unwrap();
         assert_eq!(first.decided_by(), decided_by);
-        assert_under_way(1.0);
+        assert_running(1.0);
         let second = decide().await.unwrap();
-        assert_under_way(2.0);
+        assert_running(2.0);
         // Neither a denial nor a peek holds a lease.
         decide().await.unwrap_err();
         drop(limiter.peek(&policy, &subject).await.unwrap());
-        assert_under_way(2.0);
+        assert_running(2.0);
         drop(first);
-        assert_under_way(1.0);
+        assert_running(1.0);
         drop(second);
-        assert_under_way(0.0);
+        assert_running(0.0);
         until_found("the leases were given back", async || {
             limiter.peek(&policy, &subject).await.unwrap().report()[0].remaining() == 2
         })
         .await;
-        assert_under_way(0.0);
+        assert_running(0.0);
     }
 }

@@ -227,7 +227,7 @@ fn a_policy_that_is_built_by_hand_says_whom_it_bans_and_whom_its_rules_count() {
     assert!(of_all.ends_with("all calls are banned for `1h`."), "{of_all}");
 }
 
-/// Calls until a call is rejected, while the others are under way.
+/// Calls until a call is rejected, while the others are running.
 async fn rejected(policy: PolicyBuilder, times: usize) -> Rejection {
     let (limiter, policy, alice) = (Limiter::in_memory(), policy.build().unwrap(), Subject::of("alice"));
     let mut results: Vec<Result<Permit, Denial>> = Vec::new();

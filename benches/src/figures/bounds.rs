@@ -53,7 +53,7 @@ impl Bench {
     }
 
     fn leases(&self) -> Figure {
-        const KIND: &str = "calls under way";
+        const KIND: &str = "concurrent calls";
         let measured = leases::CASES.iter().map(|case| {
             let us = self.longest_us(async || case.run(&self.server, &self.limiter).await);
             eprintln!("  {KIND}, {}: {:.0} µs ({:.0} to {:.0})", case.name, us.median, us.low, us.high);

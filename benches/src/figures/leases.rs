@@ -1,4 +1,4 @@
-//! What limits on calls under way cost the server and this process.
+//! What concurrency limits cost the server and this process.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) fn figures(server: &Server) -> Vec<Figure> {
     let time = Bench::new(Meter::Time(server)).figures();
     let counted = match CountingServer::start() {
         Ok(server) => Bench::new(Meter::Instructions(&server)).figures(),
-        Err(why) => vec![Figure::skipped("server instructions of calls under way", WINDOW, &why)],
+        Err(why) => vec![Figure::skipped("server instructions of concurrent calls", WINDOW, &why)],
     };
     time.into_iter().chain(counted).chain([in_memory()]).collect()
 }
@@ -100,14 +100,14 @@ impl<'a> Bench<'a> {
         let [both_trips, admitted, denied] = [self.both_trips(), self.admitted(), self.denied()];
         vec![
             Figure::ratio(&format!("{name} of a call under `concurrency(10)`, both trips"), unit, WINDOW, &both_trips),
-            Figure::ratio("— of the decision with 9,999 of 10,000 under way", unit, OF_SMALL, &admitted).at_most(2.0),
+            Figure::ratio("— of the decision with 9,999 of 10,000 concurrent", unit, OF_SMALL, &admitted).at_most(2.0),
             Figure::ratio("— of a denial by the same limits", unit, "10 of 10", &denied).at_most(2.0),
         ]
     }
 
     /// A call and its end, which is a trip of its own.
     fn both_trips(&self) -> Duel {
-        let limit = under_way("bench.trips", SMALL);
+        let limit = running("bench.trips", SMALL);
         let window = sliding("bench.window", &[(1_000, Duration::from_secs(1))]);
         let call_and_end = |subject| {
             drop(self.call(&limit, subject));
@@ -144,9 +144,9 @@ impl<'a> Bench<'a> {
         self.meter.measure(|| (0..SUBJECTS).for_each(work)) / SUBJECTS as f64
     }
 
-    /// Returns a limit of which so much is under way already for each subject.
+    /// Returns a limit of which so much is running already for each subject.
     fn filled(&self, name: &'static str, limit: u64, held: u64) -> Policy {
-        let policy = under_way(name, limit);
+        let policy = running(name, limit);
         (0..SUBJECTS).for_each(|subject| add_leases(self.meter.server(), &key(&policy, subject), 0, held));
         policy
     }
@@ -168,7 +168,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-fn under_way(name: &'static str, limit: u64) -> Policy {
+fn running(name: &'static str, limit: u64) -> Policy {
     Policy::builder(name).rule(Rule::concurrency(limit, HOUR)).build().expect("a valid policy")
 }
 
@@ -178,8 +178,7 @@ fn key(policy: &Policy, subject: usize) -> String {
 
 fn in_memory() -> Figure {
     // A window that is short, so that a log is as long in this loop as a minute's is in a service.
-    let (limit, window) =
-        (under_way("bench.limit", SMALL), sliding("bench.short", &[(1_000, Duration::from_millis(1))]));
+    let (limit, window) = (running("bench.limit", SMALL), sliding("bench.short", &[(1_000, Duration::from_millis(1))]));
     let (limiter, subjects) = (Limiter::in_memory(), subjects(|phone| Subject::of(phone)));
     let ns = |policy: &Policy| {
         let started = Stopwatch::start();

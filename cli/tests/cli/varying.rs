@@ -36,7 +36,7 @@ async fn nobody_is_denied_by_a_count_that_each_call_gives() {
     assert!(json["admitted"].is_null() && json["denied"].is_null(), "{json}");
     let rule = &json["rules"][0];
     assert_eq!((&rule["rule"], &rule["used"]), (&"n per 1h".into(), &3.into()));
-    assert!(rule["limit"].is_null() && rule["remaining"].is_null() && rule["under_way"].is_null(), "{json}");
+    assert!(rule["limit"].is_null() && rule["remaining"].is_null() && rule["concurrent"].is_null(), "{json}");
     assert!((1..=3_600_000).contains(&rule["reset_ms"].as_u64().unwrap()), "{json}");
 }
 
@@ -96,16 +96,16 @@ async fn what_is_left_of_a_bucket_whose_count_each_call_gives_is_not_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn calls_under_way_are_counted_where_each_call_gives_their_limit() {
+async fn concurrent_calls_are_counted_where_each_call_gives_their_limit() {
     let seeded = Seeded::start().await;
     let console = seeded.console();
     let permits = calls(&console, &plan(Rule::concurrency(1, HOUR), []), "acme", 2).await;
     let printed = console.run("peek plan acme").expect(1);
-    assert!(printed.out.contains("0   n concurrent lease 1h   2 under way   leases end in "), "{printed:?}");
+    assert!(printed.out.contains("0   n concurrent lease 1h   2 concurrent   leases end in "), "{printed:?}");
     assert!(printed.out.starts_with("undecided\n"), "{printed:?}");
     let json = console.run("peek plan acme --json").expect(1).json();
-    assert!(json["admitted"].is_null() && json["rules"][0]["under_way"] == 2, "{json}");
-    assert_eq!(console.run("top plan").expect(0).out, "acme   2 of n under way\n1 of 1 subject\n");
+    assert!(json["admitted"].is_null() && json["rules"][0]["concurrent"] == 2, "{json}");
+    assert_eq!(console.run("top plan").expect(0).out, "acme   2 of n concurrent\n1 of 1 subject\n");
     drop(permits);
 }
 

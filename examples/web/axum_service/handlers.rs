@@ -85,7 +85,7 @@ async fn search() -> impl IntoResponse {
 /// The longest import, in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// Imports contacts while they are uploaded, however long that takes. Each user has one import under way at a time.
+/// Imports contacts while they are uploaded, however long that takes. Each user has one import running at a time.
 #[rate_limit(
     name = "import",
     key = "{@user}",

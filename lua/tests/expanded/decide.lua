@@ -11,7 +11,7 @@
              k  cron; the span is the number of ticks that follow: times around now, the earliest first
              b  token bucket; `count` tokens flow in per span; its capacity, its initial tokens and
                 the time after which an unused bucket is new again (reset_after) follow
-             l  limit on calls under way, the only rule of its subject; the span is the length of a lease;
+             l  concurrency limit, the only rule of its subject; the span is the length of a lease;
                 the name of the lease follows (16 bytes); the tally is that of parts/leases.lua
   Returns  a string of packed fields: parts/answer.lua has those of one request, and they follow each other
   TTL      set by every write that needs it: at least until the last hit stops counting, at most twice as long
@@ -118,7 +118,7 @@ while ARGV[arg] do
       local kind
       local room, remaining, reset, reset_charged = 0, 0, 0, 0
       -- parts/leases.lua
-      -- A limit on calls under way. Its tally is a sorted set: the names of the leases, by the times at which they end. Each call
+      -- A concurrency limit. Its tally is a sorted set: the names of the leases, by the times at which they end. Each call
       -- weighs 1, whatever its cost. The wait lasts until so many leases have ended that there is room: it is no more than a
       -- bound, as a call may be over before, and may also renew its lease. A lease that ends later than any does is from before
       -- the clock was set back, and does not count.

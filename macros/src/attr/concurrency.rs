@@ -32,7 +32,7 @@ impl ConcurrencyOptions {
     /// Reports its arguments outside of it. Returns whether there are none.
     pub(super) fn refuse_outside(arguments: &mut Arguments, diagnostics: &mut Diagnostics) -> bool {
         let lease = r#"belongs in `concurrency(limit = 10, lease = "30s")`"#;
-        let limit = "belongs in `concurrency(limit = 10, lease = \"30s\")`, for calls under way; for calls per time, write \
+        let limit = "belongs in `concurrency(limit = 10, lease = \"30s\")`, for concurrent calls; for calls per time, write \
                      `rule(count = 10, per = \"60s\")`";
         let in_place = arguments.refuse(&["limit"], limit, diagnostics);
         arguments.refuse(&["lease"], lease, diagnostics) && in_place

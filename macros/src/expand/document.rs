@@ -223,7 +223,7 @@ fn limit(rule: &Rule) -> String {
     if rule.role() == Role::Concurrency {
         let calls = if rule.count() == 1 && !rule.is_varying() { "call" } else { "calls" };
         let limit = if rule.is_varying() { code("n") } else { rule.count().to_string() };
-        return format!("{limit} {calls} under way");
+        return format!("{limit} concurrent {calls}");
     }
     code(&format!("{rule:#}"))
 }

@@ -27,7 +27,7 @@ use crate::shape::{Additions, Function};
 ///
 /// All borrows of arguments end before the await, so the future is `Send` if it was so without the attribute. It holds
 /// nothing of the call but what it awaits, and then the permit, until the body is over: by its end, by `return` or `?`, by
-/// a panic, or because the future is dropped. That is when the call is no longer under way.
+/// a panic, or because the future is dropped. That is when the call is no longer running.
 pub(super) fn limited(model: &Model, function: &Function) -> TokenStream {
     let expansion = Expansion { model, function, target: Target::Limited };
     function.with(&Additions {

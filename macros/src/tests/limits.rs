@@ -1,11 +1,11 @@
-//! Limits that are no `rule(...)`: of calls under way, and of duplicates.
+//! Limits that are no `rule(...)`: of concurrent calls, and of duplicates.
 
 use quote::quote;
 
 use super::expansion;
 
 #[test]
-fn calls_under_way_are_limited_behind_the_rules() {
+fn concurrent_calls_are_limited_behind_the_rules() {
     let attribute = quote! {
         key = "{user}",
         concurrency(limit = 3, lease = "30s", message = "{@count} exports at once are enough"),

@@ -188,11 +188,11 @@ fn a_function_without_documentation_is_summarized_by_its_limits() {
         summary(several),
         "Limited to `prevent_duplicate per 5s`, `9 per 1h` for each `{user}`, and to `99 per 1h` for each `{ip}`."
     );
-    let under_way =
+    let running =
         quote!(concurrency(limit = 1, lease = "30s"), concurrency(limit = n.into(), lease = "30s", key = "{user}"));
     assert_eq!(
-        summary(under_way),
-        "Limited to 1 call under way for all calls together, and to `n` calls under way for each `{user}`."
+        summary(running),
+        "Limited to 1 concurrent call for all calls together, and to `n` concurrent calls for each `{user}`."
     );
     assert_eq!(summary(quote!(policy = POLICY, key = "{user}")), "Limited by the policy `POLICY`, for each `{user}`.");
 }

@@ -31,7 +31,7 @@ pub(super) fn check_results_used(model: &Model, diagnostics: &mut Diagnostics) {
             refund_if,
             match returned(refund_if)? {
                 Lit::Bool(always) if always.value => {
-                    "every call is refunded, so the rules limit nothing but calls under way; write \
+                    "every call is refunded, so the rules limit nothing but concurrent calls; write \
              `concurrency(limit = 10, lease = \"30s\")` for those, or a condition, like `refund_if = Result::is_err`"
                 }
                 Lit::Bool(_) => "no call is refunded; remove `refund_if`",
@@ -39,7 +39,7 @@ pub(super) fn check_results_used(model: &Model, diagnostics: &mut Diagnostics) {
             },
         ))
     });
-    // What is released always can be meant: then only submissions under way have duplicates.
+    // What is released always can be meant: then only concurrent submissions are duplicates.
     let release = model.release().and_then(|release| match returned(release.condition)? {
         Lit::Bool(never) if !never.value => Some((release.condition, "no duplicate is released; remove `release_if`")),
         _ => None,
@@ -52,7 +52,7 @@ pub(super) fn check_results_used(model: &Model, diagnostics: &mut Diagnostics) {
     let settle = model.settle.as_ref().and_then(|settle| match returned(settle)? {
         Lit::Int(used) if number(used) == 0 => Some((
             settle,
-            "every call is settled for 0, so the rules limit nothing but calls under way; write what it has \
+            "every call is settled for 0, so the rules limit nothing but concurrent calls; write what it has \
                            used, like `settle = |reply| reply.tokens()`",
         )),
         Lit::Int(used) if cost == Some(number(used)) => {

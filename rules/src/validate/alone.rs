@@ -31,7 +31,7 @@ fn check_count(rule: &Rule) -> Option<Mistake> {
     }
     if rule.role() == Role::Concurrency && rule.count() > MAX_CONCURRENCY {
         let message =
-            format!("`limit` of `concurrency` is at most {MAX_CONCURRENCY}, as each call under way is stored");
+            format!("`limit` of `concurrency` is at most {MAX_CONCURRENCY}, as each concurrent call is stored");
         return Some(Mistake::new(Field::Count, message));
     }
     let reason = match rule.algorithm() {

@@ -23,7 +23,7 @@ pub(super) fn check_window<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'
     earlier.any(|other| other.has_same_window(rule)).then(|| {
         let window = match rule.per() {
             Some(per) => format!("the same window of {}", format_duration(per)),
-            None if rule.lease().is_some() => "the calls of one subject that are under way".to_owned(),
+            None if rule.lease().is_some() => "the concurrent calls of one subject".to_owned(),
             None => "the windows of the same schedule".to_owned(),
         };
         Mistake::new(Field::Per, format!("two rules count {window}; keep the stricter one"))

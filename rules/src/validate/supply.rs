@@ -43,7 +43,7 @@ impl Supply {
                 let weight = whole_calls(count, costs);
                 (weight > 0).then_some(Self::Slots { weight, per_us })
             }
-            // The calls beside `prevent_duplicate` may have any weight, and those under way may be over at once.
+            // The calls beside `prevent_duplicate` may have any weight, and those running may be over at once.
             (Role::Duplicate | Role::Concurrency, _, _) => None,
         }
     }

@@ -60,7 +60,7 @@ fn a_concurrency_limit_has_bounds_and_is_one_for_each_subject() {
         assert!(found[0].2.starts_with(text), "{found:?}");
     }
     let twice = errors(&[concurrency(10, 30), concurrency(20, 60)]);
-    assert!(twice[0].2.contains("two rules count the calls of one subject that are under way"), "{twice:?}");
+    assert!(twice[0].2.contains("two rules count the concurrent calls of one subject"), "{twice:?}");
     assert_eq!(validate_by_subject(&[("user", concurrency(10, 30)), ("network", concurrency(20, 30))]), Ok(()));
 }
 

@@ -39,7 +39,7 @@ pub fn push_count(message: &mut String, rejection: &Rejection) {
     }
 }
 
-/// Adds the window of the rule that denied the call: `1m`, or the schedule; of a limit on calls under way, the length of a
+/// Adds the window of the rule that denied the call: `1m`, or the schedule; of a concurrency limit, the length of a
 /// lease.
 pub fn push_per(message: &mut String, rejection: &Rejection) {
     let Some(limiting) = rejection.rule() else { return };

@@ -55,7 +55,7 @@ impl Limiter {
         Ok(servers.iter().zip(beside).map(|(facts, beside)| ServerReport::of(facts, beside, leases)).collect())
     }
 
-    /// Whether a listed policy limits calls under way. Where the list cannot be read, that is another finding.
+    /// Whether a listed policy limits concurrent calls. Where the list cannot be read, that is another finding.
     async fn leases(&self) -> Leases {
         let registered = self.registered_policies().await;
         let takes_leases = |policy: &RegisteredPolicy| policy.rules().iter().any(|rule| rule.lease().is_some());

@@ -55,7 +55,7 @@ impl Denial {
     }
 
     /// Returns [`RejectionKind::Duplicate`] for a repeated call, [`RejectionKind::Limited`] for too many calls,
-    /// [`RejectionKind::Concurrency`] for too many that are under way, [`RejectionKind::Banned`] for a call of a banned
+    /// [`RejectionKind::Concurrency`] for too many that are running, [`RejectionKind::Banned`] for a call of a banned
     /// subject.
     #[must_use]
     pub fn kind(&self) -> RejectionKind {
@@ -85,7 +85,7 @@ impl Denial {
     /// Returns how long to wait until the same call would be admitted, if no other calls come in between.
     ///
     /// It is exact to the microsecond, and the longest wait of all: of every rule that denies the call, and of a ban. So a
-    /// banned caller may have to wait longer than the ban lasts. For a limit on calls under way it is no more than a bound:
+    /// banned caller may have to wait longer than the ban lasts. For a concurrency limit it is no more than a bound:
     /// the time after which the first of their leases ends. Any of these calls may be over before, and one that takes longer
     /// renews its lease.
     ///

@@ -10,7 +10,7 @@ pub enum RejectionKind {
     Limited,
     /// The same call again, within the window of `prevent_duplicate`.
     Duplicate,
-    /// Too many calls under way.
+    /// Too many concurrent calls.
     Concurrency,
     /// A call of a subject that is banned.
     Banned,

@@ -1,4 +1,4 @@
-//! What a permit holds while its call is under way.
+//! What a permit holds while its call is running.
 
-/// The leases of a call under way. Dropping it gives them back.
+/// The leases of a concurrent call. Dropping it gives them back.
 pub(crate) type Lease = Box<dyn Send + Sync>;

@@ -18,7 +18,7 @@ use crate::policy::Policy;
 
 /// The proof that a call was admitted.
 ///
-/// Where calls under way are counted, by [`Rule::concurrency`](crate::Rule::concurrency), the call is under way until its
+/// Where concurrent calls are counted, by [`Rule::concurrency`](crate::Rule::concurrency), the call is running until its
 /// permit is dropped. Refunding or settling a permit takes it, and so ends the call, too.
 pub struct Permit {
     // An `Arc`, although no permit shares them: to drop a permit without extras, as most are, is one test, as the rest is
@@ -33,7 +33,7 @@ struct Extras {
     /// The share of a limit from which the subject is near it.
     warn_at: Option<f64>,
     refund: Option<RefundTicket>,
-    /// Held until the permit is dropped, where calls under way are counted.
+    /// Held until the permit is dropped, where concurrent calls are counted.
     lease: Option<Lease>,
 }
 

@@ -51,7 +51,7 @@ impl RuleStatus {
     }
 
     /// Returns the greatest cost that the rule ever admits at once: its count, or its bucket's capacity. For concurrency, that
-    /// is the greatest number of calls under way.
+    /// is the greatest number of concurrent calls.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.rule.capacity().unwrap_or(self.rule.count())

@@ -180,9 +180,9 @@ impl<'a> Check<'a> {
     ///
     /// Callers that wait for the same subjects in one process are admitted in the order in which they came, and ask no more
     /// often than [`Denial::retry_after`](crate::Denial::retry_after) allows. A denial whose `retry_after` ends later than
-    /// the wait is returned at once. Where calls under way have to be over, that is no more than a bound, and the first of
+    /// the wait is returned at once. Where concurrent calls have to be over, that is no more than a bound, and the first of
     /// these callers asks when one is over, and each half a second. A caller that is dropped while it waits has counted
-    /// nothing, unless an answer was already under way.
+    /// nothing, unless an answer was already on the way.
     ///
     /// It needs a tokio runtime with time enabled.
     ///

@@ -124,7 +124,7 @@ impl DenialCache {
         }
     }
 
-    /// Removes the denials of such a call. Answers that are still under way are not cached either.
+    /// Removes the denials of such a call. Answers that are still on the way are not cached either.
     pub(crate) fn invalidate(&self, request: Request<'_>, now_us: u64) {
         if let Some(id) = request.tally_ids().next() {
             self.remove(id).invalidated_us = now_us;

@@ -1,4 +1,4 @@
-//! The leases of calls under way: held by the permit of a call, and given back when it is dropped.
+//! The leases of concurrent calls: held by the permit of a call, and given back when it is dropped.
 
 #[cfg(feature = "redis")]
 mod asked;

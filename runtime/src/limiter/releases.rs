@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::store::TallyKey;
 
-/// Who listens for calls under way to be over, by the keys of their leases.
+/// Who listens for concurrent calls to be over, by the keys of their leases.
 #[derive(Debug, Default)]
 pub(super) struct Releases {
     listeners: Mutex<HashMap<TallyKey, VecDeque<Arc<Notify>>, RandomState>>,

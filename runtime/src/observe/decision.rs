@@ -59,7 +59,7 @@ pub(crate) struct Observation {
 }
 
 impl Observed<'_> {
-    /// Reports that a call is under way which is counted as such.
+    /// Reports that a call is running which is counted as such.
     #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
     pub(crate) fn lease_taken(&self) {
         #[cfg(feature = "metrics")]

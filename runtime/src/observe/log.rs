@@ -83,10 +83,10 @@ pub(crate) fn not_refunded(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %error, "a permit could not be refunded and stays counted");
 }
 
-/// Reports that the leases of a call under way were not renewed.
+/// Reports that the leases of a concurrent call were not renewed.
 #[cfg(feature = "redis")]
 pub(crate) fn lease_not_renewed(policy: &str, error: &BackendError) {
-    debug!(target: TARGET, policy, %error, "the lease of a call under way could not be renewed; it is tried again");
+    debug!(target: TARGET, policy, %error, "the lease of a concurrent call could not be renewed; it is tried again");
 }
 
 /// Reports that the leases of a call that is over stay taken until they end.

@@ -92,7 +92,7 @@ impl PolicyMetrics {
         count(self.cached_denials.get_or_init(|| key_of_policy(CACHED_DENIALS, policy)));
     }
 
-    /// Adds to the number of calls under way.
+    /// Adds to the number of concurrent calls.
     pub(super) fn add_concurrent_calls(&self, policy: &str, calls: f64) {
         let key = self.concurrent_calls.get_or_init(|| key_of_policy(CONCURRENT_CALLS, policy));
         with_recorder(|recorder| recorder.register_gauge(key, &METADATA)).increment(calls);
@@ -192,7 +192,7 @@ fn describe() {
         describe_gauge!(
             CONCURRENT_CALLS,
             Unit::Count,
-            "Calls under way in this process that a concurrency limit counts."
+            "Concurrent calls in this process that a concurrency limit counts."
         );
         describe_counter!(WARNINGS, Unit::Count, "Subjects that came near a limit, by policy and rule.");
         describe_gauge!(TALLIES.name, Unit::Count, "Tallies in the memory of this process.");

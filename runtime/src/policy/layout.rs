@@ -9,7 +9,7 @@ use crate::subject::digest32;
 /// The most bytes of a slash and the name of the tally's layout.
 pub(crate) const LAYOUT_BYTES: usize = 9;
 
-/// The layout of the leases of calls under way, which depends on nothing.
+/// The layout of the leases of concurrent calls, which depends on nothing.
 const LEASES: &str = "/leases";
 
 /// Tells a log of weights from one of units, which earlier versions kept.

@@ -29,7 +29,7 @@ pub(crate) struct RuleGroup {
     pub(crate) celled: Vec<usize>,
     /// Whether sliding windows are all that there is: neither cells nor a ban nor leases.
     pub(crate) is_windows: bool,
-    /// How long a lease lasts, in a group of a limit on calls under way: its only rule.
+    /// How long a lease lasts, in a group of a concurrency limit: its only rule.
     pub(crate) lease_us: Option<u64>,
     /// The positions of these rules in the policy.
     pub(crate) positions: Arc<[usize]>,
@@ -80,7 +80,7 @@ impl Window {
 type Placed<'a> = (usize, &'a (Option<String>, Rule));
 
 impl RuleGroup {
-    /// Gathers rules by the label of the subject that they count, the main subject first. Limits on calls under way have
+    /// Gathers rules by the label of the subject that they count, the main subject first. Concurrency limits have
     /// tallies of their own, and come last.
     pub(crate) fn gather(name: &str, rules: &[(Option<String>, Rule)], ban: Option<Ban>) -> Vec<Self> {
         let (leases, counted): (Vec<_>, Vec<_>) =
@@ -132,7 +132,7 @@ impl RuleGroup {
         self.celled.iter().filter_map(|&place| Some((place, self.rules.get(place)?)))
     }
 
-    /// The limit on calls under way and how long a lease lasts, in a group of one.
+    /// The concurrency limit and how long a lease lasts, in a group of one.
     pub(crate) fn concurrency(&self) -> Option<(&Rule, u64)> {
         Some((self.rules.first()?, self.lease_us?))
     }
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_under_way_are_counted_apart_and_last() {
+    fn concurrent_calls_are_counted_apart_and_last() {
         let rule = |count| Rule::sliding_window(count, MINUTE);
         let concurrency = |limit| Rule::concurrency(limit, MINUTE);
         let by = |label: &str| Some(label.to_owned());

@@ -1,4 +1,4 @@
-//! The names of the leases of calls under way.
+//! The names of the leases of concurrent calls.
 
 #[cfg(feature = "redis")]
 use std::hash::{BuildHasher, RandomState};

@@ -58,7 +58,7 @@ impl Memory {
         self.clock.now_us()
     }
 
-    /// Decides a [plain call](crate::store::PlainCall); `None` if the policy counts several subjects or calls under way, or
+    /// Decides a [plain call](crate::store::PlainCall); `None` if the policy counts several subjects or concurrent calls, or
     /// if there is no room for a new one.
     pub(crate) fn outcome(&self, policy: &Policy, subject: &SubjectKey, cost: u64) -> Option<Outcome> {
         self.outcome_at(policy, subject, cost, |_| {})

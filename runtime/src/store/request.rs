@@ -34,7 +34,7 @@ pub(crate) struct CallOptions {
     pub(crate) wait: Option<WaitLimit>,
     /// Runs the call whatever is decided.
     pub(crate) shadow: bool,
-    /// What its leases are called, where calls under way are counted.
+    /// What its leases are called, where concurrent calls are counted.
     pub(crate) lease: Option<LeaseName>,
 }
 
@@ -106,7 +106,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The request whose charge is recounted, or of several subjects that of the group with this index. Calls under way are
+    /// The request whose charge is recounted, or of several subjects that of the group with this index. Concurrent calls are
     /// no part of it.
     pub(crate) fn recount(charge: &'a Charge, part: Option<usize>) -> Self {
         let counted = charge.subjects.get(..charge.policy.counting_groups()).unwrap_or(&charge.subjects);

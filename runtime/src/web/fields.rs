@@ -153,7 +153,7 @@ fn tightest(standings: &[Standing]) -> Option<&Standing> {
     if first.denied.is_some() {
         return Some(first);
     }
-    // A call under way is no unit of the others, and a duplicate leaves nothing to plan with.
+    // A concurrent call is no unit of the others, and a duplicate leaves nothing to plan with.
     let limits = standings.iter().filter(|standing| standing.role() == Some(Role::Limit));
     limits.min_by_key(|standing| standing.room()).or(Some(first))
 }

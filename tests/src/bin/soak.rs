@@ -1,5 +1,5 @@
 //! Calls under load, while the server is killed, stopped, restarted and filled, and looks in between whether anything leaks:
-//! tasks, descriptors, memory, calls under way. It fails if one of them grows.
+//! tasks, descriptors, memory, concurrent calls. It fails if one of them grows.
 
 #![allow(clippy::print_stdout, clippy::expect_used, reason = "a person reads it; a test that cannot go on panics")]
 
@@ -28,8 +28,8 @@ const SUBJECTS: u64 = 20_000;
 const MAX_SUBJECTS: usize = 5_000;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The policy whose calls are under way for a moment, and how many subjects those have: so few that calls are denied.
-const UNDER_WAY: &str = "soak.under_way";
+/// The policy whose calls are running for a moment, and how many subjects those have: so few that calls are denied.
+const CONCURRENT: &str = "soak.running";
 const FEW_SUBJECTS: u64 = 20;
 
 /// What memory may grow by that is no leak: allocators keep pieces.
@@ -50,8 +50,8 @@ struct Held {
     tasks: usize,
     descriptors: usize,
     resident_kib: u64,
-    /// Calls under way, by the metrics of this process and by the leases in Redis.
-    under_way: f64,
+    /// Concurrent calls, by the metrics of this process and by the leases in Redis.
+    running: f64,
     leases: usize,
 }
 
@@ -79,8 +79,7 @@ async fn main() -> ExitCode {
     }
     drop(limiters);
     let left = timeout(PATIENCE, until_tasks(0)).await;
-    let mistakes =
-        [grown(&all), under_way(&all), left.err().map(|_| format!("{} tasks outlive the limiters", tasks()))];
+    let mistakes = [grown(&all), running(&all), left.err().map(|_| format!("{} tasks outlive the limiters", tasks()))];
     let mistakes: Vec<_> = mistakes.into_iter().flatten().collect();
     for mistake in &mistakes {
         println!("LEAK: {mistake}");
@@ -100,8 +99,8 @@ fn policies() -> Vec<Policy> {
     let bucket = policy("soak.bucket").rule(Rule::token_bucket(100, second)).rule(Rule::fixed_window(900, 60 * second));
     let several = policy("soak.several").rule(Rule::sliding_window(9, second));
     let several = several.rule_on("all", Rule::sliding_counter(10_000, second)).ban(Ban::new(20, second, second));
-    let under_way = policy(UNDER_WAY).rule(Rule::concurrency(2, second)).rule(Rule::sliding_window(5_000, second));
-    [windows, bucket, several, under_way].map(|builder| builder.build().expect("the rules are sound")).into()
+    let running = policy(CONCURRENT).rule(Rule::concurrency(2, second)).rule(Rule::sliding_window(5_000, second));
+    [windows, bucket, several, running].map(|builder| builder.build().expect("the rules are sound")).into()
 }
 
 fn callers(limiters: &[Limiter], tally: &Arc<Tally>, is_over: &watch::Receiver<bool>) -> JoinSet<()> {
@@ -123,7 +122,7 @@ fn callers(limiters: &[Limiter], tally: &Arc<Tally>, is_over: &watch::Receiver<b
 /// Makes a call of any kind.
 async fn call(limiter: &Limiter, policies: &[Policy], tally: &Tally) {
     let policy = &policies[fastrand::usize(..policies.len())];
-    let subjects = if policy.name() == UNDER_WAY { FEW_SUBJECTS } else { SUBJECTS };
+    let subjects = if policy.name() == CONCURRENT { FEW_SUBJECTS } else { SUBJECTS };
     let (subject, everyone) = (Subject::of(fastrand::u64(..subjects)), Subject::everyone());
     let mut check = limiter.check(policy, &subject);
     if policy.name() == "soak.several" {
@@ -156,7 +155,7 @@ async fn call(limiter: &Limiter, policies: &[Policy], tally: &Tally) {
     };
     ended.fetch_add(1, Ordering::Relaxed);
     if let Ok(Decision::Allowed(permit)) = decided {
-        if policy.name() == UNDER_WAY {
+        if policy.name() == CONCURRENT {
             sleep(body()).await;
         }
         // Only some permits can be refunded.
@@ -164,7 +163,7 @@ async fn call(limiter: &Limiter, policies: &[Policy], tally: &Tally) {
     }
 }
 
-/// How long a call is under way: seldom so long that its lease is renewed.
+/// How long a call is running: seldom so long that its lease is renewed.
 fn body() -> Duration {
     Duration::from_millis(if fastrand::u8(..) == 0 { 1_200 } else { fastrand::u64(..10) })
 }
@@ -197,7 +196,7 @@ async fn disturb(server: &mut Server, time: Duration) {
     }
 }
 
-/// Waits until the limiter uses the server again and nothing is under way, and returns what the process holds.
+/// Waits until the limiter uses the server again and nothing is running, and returns what the process holds.
 async fn rest(limiter: &Limiter, server: &Server, gauges: &Gauges) -> Held {
     let policies = policies();
     let is_back = async {
@@ -212,10 +211,10 @@ async fn rest(limiter: &Limiter, server: &Server, gauges: &Gauges) -> Held {
     timeout(PATIENCE, is_back).await.expect("the limiter recovers by itself");
     // What ends by itself has ended by then: attempts, refreshes, the keys of leases of a second.
     sleep(Duration::from_secs(3)).await;
-    let under_way = gauges.sum("tallygate_concurrent_calls");
+    let running = gauges.sum("tallygate_concurrent_calls");
     // Of those that have ended and that nobody forgets, the whole key ends.
     let leases = server.ask::<Vec<String>>("KEYS */leases:*").len();
-    Held { tasks: tasks(), descriptors: descriptors(), resident_kib: resident_kib(), under_way, leases }
+    Held { tasks: tasks(), descriptors: descriptors(), resident_kib: resident_kib(), running, leases }
 }
 
 async fn until_tasks(most: usize) {
@@ -238,10 +237,10 @@ fn resident_kib() -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Says what is under way although nobody calls. Whoever listens for a call to be over does so within a call.
-fn under_way(all: &[Held]) -> Option<String> {
-    let held = all.iter().find(|held| held.under_way != 0.0 || held.leases > 0)?;
-    Some(format!("calls are under way when nobody calls: {held}"))
+/// Says what is running although nobody calls. Whoever listens for a call to be over does so within a call.
+fn running(all: &[Held]) -> Option<String> {
+    let held = all.iter().find(|held| held.running != 0.0 || held.leases > 0)?;
+    Some(format!("calls are running while nobody calls: {held}"))
 }
 
 /// Says what has grown from the first rounds, in which everything comes to its size, to the last two.
@@ -273,8 +272,8 @@ impl std::fmt::Display for Tally {
 
 impl std::fmt::Display for Held {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { tasks, descriptors, resident_kib, under_way, leases } = self;
+        let Self { tasks, descriptors, resident_kib, running, leases } = self;
         write!(f, "{tasks} tasks, {descriptors} descriptors, {resident_kib} KiB resident, ")?;
-        write!(f, "{under_way} calls under way, {leases} subjects with leases")
+        write!(f, "{running} concurrent calls, {leases} subjects with leases")
     }
 }

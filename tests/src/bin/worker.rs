@@ -1,4 +1,4 @@
-//! One of several processes that share a limit on calls under way: many tasks do short work, and each takes a slot meanwhile,
+//! One of several processes that share a concurrency limit: many tasks do short work, and each takes a slot meanwhile,
 //! of which there are as many as the limit. Says `over` if there was none, and else how much work was done, now and then.
 
 #![allow(clippy::print_stdout, reason = "the tests read it")]

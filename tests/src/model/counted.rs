@@ -4,14 +4,14 @@ use tallygate::Rule;
 
 use super::history::History;
 use super::log::Log;
-use super::under_way::UnderWay;
+use super::running::Concurrency;
 
 /// What one rule has counted.
 pub(super) enum Counted<'a> {
     /// Of a sliding window, with the others of its subject.
     Log(&'a Log),
-    /// Of a limit on calls under way.
-    UnderWay(&'a UnderWay),
+    /// Of a concurrency limit.
+    Concurrency(&'a Concurrency),
     /// Of any other rule, alone.
     History(&'a History),
 }
@@ -21,7 +21,7 @@ impl Counted<'_> {
     pub(super) fn fits(&self, rule: &Rule, cost: u128, at: u128) -> bool {
         match self {
             Self::Log(log) => log.fits(rule, cost, at),
-            Self::UnderWay(calls) => calls.fits(rule, at),
+            Self::Concurrency(calls) => calls.fits(rule, at),
             Self::History(history) => history.fits(rule, cost, at),
         }
     }
@@ -40,7 +40,7 @@ impl Counted<'_> {
     pub(super) fn standing(&self, rule: &Rule, now: u128) -> (u128, u128) {
         match self {
             Self::Log(log) => log.standing(rule, now),
-            Self::UnderWay(calls) => calls.standing(rule, now),
+            Self::Concurrency(calls) => calls.standing(rule, now),
             Self::History(history) => history.standing(rule, now),
         }
     }
@@ -49,7 +49,7 @@ impl Counted<'_> {
     fn over(&self, rule: &Rule) -> u128 {
         match self {
             Self::Log(log) => log.over(rule),
-            Self::UnderWay(calls) => calls.over(),
+            Self::Concurrency(calls) => calls.over(),
             Self::History(history) => history.over(rule),
         }
     }

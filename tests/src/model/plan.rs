@@ -42,7 +42,7 @@ impl Plan {
     /// A plan of rules, each with the place that its subject has in a call, 0 being the main one's.
     #[must_use]
     pub fn new(rules: Vec<(usize, Rule)>, ban: Option<Ban>) -> Self {
-        // Limits on calls under way have tallies of their own, which come last.
+        // Concurrency limits have tallies of their own, which come last.
         let mut shares = Share::all(&rules, ban, |rule| rule.lease().is_none());
         shares.extend(Share::all(&rules, None, |rule| rule.lease().is_some()));
         Self(Rc::new(Inner { rules, ban, shares }))

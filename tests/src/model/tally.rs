@@ -8,7 +8,7 @@ use super::counted::Counted;
 use super::denials::Denials;
 use super::history::{History, is_sliding};
 use super::log::{Log, Shape};
-use super::under_way::UnderWay;
+use super::running::Concurrency;
 
 /// Whether the clock was set back since that time, and by more than a clock that stands still for a moment.
 pub(super) fn is_set_back(since: u128, now: u128) -> bool {
@@ -23,21 +23,21 @@ pub(super) struct Tally {
     /// What each of the other rules has counted.
     others: Vec<History>,
     pub(super) denials: Denials,
-    /// What a limit on calls under way has counted, which has a tally of its own.
-    pub(super) under_way: UnderWay,
+    /// What a concurrency limit has counted, which has a tally of its own.
+    pub(super) running: Concurrency,
 }
 
 impl Tally {
     pub(super) fn new(rules: &[Rule]) -> Self {
         let others = rules.iter().filter(|rule| has_history(rule)).map(|_| History::default()).collect();
-        Self { log: Log::default(), others, denials: Denials::default(), under_way: UnderWay::default() }
+        Self { log: Log::default(), others, denials: Denials::default(), running: Concurrency::default() }
     }
 
     /// What each of the rules has counted.
     pub(super) fn counted<'a>(&'a self, rules: &'a [Rule]) -> impl Iterator<Item = Counted<'a>> {
         let mut others = self.others.iter().map(Counted::History);
         let of = move |rule: &Rule| match rule.lease() {
-            Some(_) => Some(Counted::UnderWay(&self.under_way)),
+            Some(_) => Some(Counted::Concurrency(&self.running)),
             None if is_sliding(rule) => Some(Counted::Log(&self.log)),
             None => others.next(),
         };

@@ -22,9 +22,9 @@ impl Ticket {
         self.cost
     }
 
-    /// Whether the call is under way until it is over, as it has a lease.
+    /// Whether the call is running until it is over, as it has a lease.
     #[must_use]
-    pub fn is_under_way(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         self.cost > 0 && self.plan.rules().iter().any(|(_, rule)| rule.lease().is_some())
     }
 

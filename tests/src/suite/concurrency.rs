@@ -1,4 +1,4 @@
-//! Limits on calls under way, on every backend.
+//! Concurrency limits, on every backend.
 
 use std::future::IntoFuture as _;
 use std::time::Duration;
@@ -15,13 +15,13 @@ fn at_most(limit: u64) -> Policy {
     Policy::builder("export").rule(Rule::concurrency(limit, LEASE)).build().expect("the policy is valid")
 }
 
-/// How many more calls may be under way, by the report of the rule at that position.
+/// How many more calls may be running, by the report of the rule at that position.
 async fn room(stage: &Stage, policy: &Policy, subject: &Subject, position: usize) -> u64 {
     let decision = stage.limiter().peek(policy, subject).await.expect("the backend answers");
     decision.report()[position].remaining()
 }
 
-/// Awaits that so many more calls may be under way: in Redis, a lease is given back a moment after its permit is dropped.
+/// Awaits that so many more calls may be running: in Redis, a lease is given back a moment after its permit is dropped.
 async fn until_room(stage: &Stage, policy: &Policy, subject: &Subject, position: usize, expected: u64) {
     let is_so = async || room(stage, policy, subject, position).await == expected;
     until_found("a lease was given back", is_so).await;
@@ -31,8 +31,8 @@ async fn permit(stage: &Stage, policy: &Policy, subject: &Subject) -> Permit {
     stage.call(policy, subject).await.into_result().expect("the call is admitted")
 }
 
-/// No more calls are under way than the limit, and each makes room when its permit is dropped.
-pub async fn no_more_calls_are_under_way_than_the_limit(stage: &Stage) {
+/// No more calls are running than the limit, and each makes room when its permit is dropped.
+pub async fn no_more_calls_are_running_than_the_limit(stage: &Stage) {
     let (policy, subject) = (at_most(2), Subject::of("alice"));
     let first = permit(stage, &policy, &subject).await;
     let second = permit(stage, &policy, &subject).await;
@@ -74,8 +74,8 @@ pub async fn leases_are_taken_with_all_rules_or_not_at_all(stage: &Stage) {
     drop(held);
 }
 
-/// Each subject has its own calls under way.
-pub async fn each_subject_has_calls_under_way_of_its_own(stage: &Stage) {
+/// Each subject has its own concurrent calls.
+pub async fn each_subject_has_concurrent_calls_of_its_own(stage: &Stage) {
     let policy = Policy::builder("report")
         .rule(Rule::concurrency(1, LEASE))
         .rule_on("tenant", Rule::concurrency(2, LEASE))
@@ -100,7 +100,7 @@ pub async fn each_subject_has_calls_under_way_of_its_own(stage: &Stage) {
 }
 
 /// A call has one lease, whatever it weighs; one that weighs nothing, or only peeks, has none.
-pub async fn a_call_under_way_counts_once_whatever_it_weighs(stage: &Stage) {
+pub async fn a_concurrent_call_counts_once_whatever_it_weighs(stage: &Stage) {
     let (policy, subject) = (at_most(3), Subject::of("alice"));
     let call = async |cost| stage.costly(&policy, &subject, cost).await.into_result().unwrap();
     let heavy = call(1_000_000).await;
@@ -115,7 +115,7 @@ pub async fn a_call_under_way_counts_once_whatever_it_weighs(stage: &Stage) {
 }
 
 /// A limit of nothing is closed.
-pub async fn a_limit_of_no_calls_under_way_is_closed(stage: &Stage) {
+pub async fn a_limit_of_no_concurrent_calls_is_closed(stage: &Stage) {
     let (policy, subject) = (at_most(1), Subject::of("alice"));
     let closed = policy.with_counts([0]);
     let denial = stage.denied(&closed, &subject).await;
@@ -143,14 +143,14 @@ pub async fn a_call_whose_permit_is_refunded_is_over(stage: &Stage) {
     assert_eq!(room(stage, &policy, &subject, 0).await, 70);
 }
 
-/// A reset forgets the calls under way, and each of them is over only once.
-pub async fn a_reset_forgets_the_calls_under_way(stage: &Stage) {
+/// A reset forgets the concurrent calls, and each of them is over only once.
+pub async fn a_reset_forgets_the_concurrent_calls(stage: &Stage) {
     let (policy, subject) = (at_most(1), Subject::of("alice"));
     let before = permit(stage, &policy, &subject).await;
     stage.limiter().check(&policy, &subject).reset().await.unwrap();
     let after = permit(stage, &policy, &subject).await;
     drop(before);
-    // What is given back was forgotten, so the other call is still under way.
+    // What is given back was forgotten, so the other call is still running.
     stage.pass(Duration::from_secs(1)).await;
     assert!(!stage.call(&policy, &subject).await.is_allowed());
     drop(after);
@@ -185,8 +185,8 @@ pub async fn a_call_that_takes_no_lease_waits_for_one_to_be_over(stage: &Stage) 
     }
 }
 
-/// A duplicate beside a call under way waits for both: for the second it has no more than a bound.
-pub async fn a_duplicate_waits_no_longer_than_its_window_and_the_call_under_way(stage: &Stage) {
+/// A duplicate beside a concurrent call waits for both: for the second it has no more than a bound.
+pub async fn a_duplicate_waits_no_longer_than_its_window_and_the_concurrent_call(stage: &Stage) {
     const WINDOW: Duration = Duration::from_secs(5);
     let rules = [Rule::duplicate(WINDOW), Rule::concurrency(1, LEASE)];
     let policy = Policy::builder("export").rules(rules).build().expect("the policy is valid");
@@ -205,6 +205,6 @@ pub async fn a_duplicate_waits_no_longer_than_its_window_and_the_call_under_way(
     };
     tokio::select! {
         decision = waits.into_future() => assert!(decision.expect("the backend answers").is_allowed()),
-        () = time_passes => panic!("it waits longer than its window and the call under way"),
+        () = time_passes => panic!("it waits longer than its window and the concurrent call"),
     }
 }

@@ -1,4 +1,4 @@
-//! Limits on calls under way are rules of the policy, behind all others.
+//! Concurrency limits are rules of the policy, behind all others.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -38,7 +38,7 @@ async fn export(user: &str, plan: &Plan) -> Result<(), Rejection> {
 }
 
 #[test]
-fn calls_under_way_are_limited_by_rules_behind_the_others() {
+fn concurrent_calls_are_limited_by_rules_behind_the_others() {
     drop(export("zoe", &PLAN));
     drop(export_limit("zoe", &PLAN));
     let policy = Limiter::policy("concurrency.export").unwrap();

@@ -106,7 +106,7 @@ fn one_rule(name: &'static str) -> Policy {
     Policy::builder(name).rule(Rule::sliding_window(1, PER)).build().unwrap()
 }
 
-/// Queues calls behind as many as may be under way, gives some of them up, and returns the keys that were counted.
+/// Queues calls behind as many as may be running, gives some of them up, and returns the keys that were counted.
 async fn counted_of(server: &Server, limiter: &Limiter, waits: impl Fn(usize) -> bool) -> Vec<String> {
     let policy = one_rule("queue");
     server.pause();

@@ -109,7 +109,7 @@ async fn an_answer_that_arrives_after_its_caller_was_dropped_gives_the_slots_bac
 #[tokio::test]
 async fn nothing_is_sent_for_callers_that_are_dropped_in_the_queue() {
     let held = Held::start().await;
-    // One calls by itself, and as many turns are under way as there are.
+    // One calls by itself, and as many turns are running as there are.
     let mut sent = Vec::new();
     for turn in 1..=3 {
         sent.push(held.call());

@@ -1,4 +1,4 @@
-//! The leases of calls under way in Redis: renewed, given back whatever happens, and gone with the process.
+//! The leases of concurrent calls in Redis: renewed, given back whatever happens, and gone with the process.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
@@ -41,7 +41,7 @@ async fn until_given_back(server: &Server) {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_longer_than_its_lease_stays_under_way() {
+async fn a_call_that_takes_longer_than_its_lease_stays_running() {
     let clocked = Clocked::start();
     let (limiter, policy) = (clocked.limiter().await, at_most(1));
     let held = permit(&limiter, &policy).await;

@@ -115,7 +115,7 @@ async fn a_call_without_renewals_makes_room_for_another_and_counts_again_with_th
     until_found("the call counts again", renewed).await;
     drop(other);
     until_found("the other one was given back", async || two.ends_us().len() == 1).await;
-    assert!(!two.is_allowed().await, "one call is under way");
+    assert!(!two.is_allowed().await, "one call is running");
     drop(cut_off);
     two.until_given_back(Duration::from_millis(100)).await;
     assert!(two.is_allowed().await);

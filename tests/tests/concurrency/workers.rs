@@ -1,4 +1,4 @@
-//! Processes that share a limit on calls under way: no more bodies run than it allows, whatever happens to them.
+//! Processes that share a concurrency limit: no more bodies run than it allows, whatever happens to them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
@@ -60,10 +60,10 @@ impl Work {
 }
 
 impl Worker {
-    /// Returns how much work is done. No more calls were under way than the limit.
+    /// Returns how much work is done. No more calls were running than the limit.
     fn done(&self) -> u64 {
         let said = self.said.lock().unwrap();
-        said.parse().unwrap_or_else(|_| panic!("more calls were under way than the limit: {said}"))
+        said.parse().unwrap_or_else(|_| panic!("more calls were running than the limit: {said}"))
     }
 
     /// Waits until so much more work is done.

@@ -60,7 +60,7 @@ async fn a_cluster_that_kills_its_clients_in_a_loop_counts_no_call_twice() {
     assert_stored(&limiter, &pressure.end().await).await;
 }
 
-/// Cuts the replies that are under way. If the connection was just being replaced, the next one is cut.
+/// Cuts the replies that are on the way. If the connection was just being replaced, the next one is cut.
 async fn cut(proxy: &Proxy, calls_fail: impl Fn() -> bool) {
     let mut accepted = None;
     until("calls fail", || {
@@ -74,7 +74,7 @@ async fn cut(proxy: &Proxy, calls_fail: impl Fn() -> bool) {
     .await;
 }
 
-/// Cuts the replies that are under way, again and again.
+/// Cuts the replies that are on the way, again and again.
 async fn cut_all(proxies: &[Proxy], pressure: &Pressure) {
     for number in 0..cases(30, 1_000) {
         let (failed, admitted) = (pressure.failed(), pressure.admitted());

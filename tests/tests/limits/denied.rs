@@ -265,7 +265,7 @@ async fn in_memory_a_denial_by_a_rule_that_an_override_adds_is_one_of_its_subjec
     let policy = policy("mail").with_counts([100]);
     let rules = [Rule::sliding_window(100, HOUR), Rule::concurrency(1, Duration::from_secs(30))];
     limiter.override_policy("mail").rules(rules).set().await.unwrap();
-    let _under_way = limiter.check(&policy, &Subject::of("a")).await.unwrap().into_result().unwrap();
+    let _running = limiter.check(&policy, &Subject::of("a")).await.unwrap().into_result().unwrap();
     assert_eq!(call(&limiter, &policy, "a", 3).await, 3);
     assert_eq!(shown(&limiter.denied_subjects()), [of("mail", "a", 3)]);
 }

@@ -162,7 +162,7 @@ async fn an_annotated_function_warns_in_memory() {
 }
 
 #[tokio::test]
-async fn a_listener_that_panics_leaves_no_call_under_way() {
+async fn a_listener_that_panics_leaves_no_concurrent_call() {
     let panics = |builder: LimiterBuilder| builder.on_warning(|_| panic!("as a mistaken listener does"));
     let limiters = [panics(Limiter::builder()).build_in_memory().unwrap(), away(panics)];
     let rules = [Rule::concurrency(1, HOUR), Rule::sliding_window(5, HOUR)];

@@ -7,9 +7,9 @@ mod bound;
 mod cluster;
 mod local;
 mod rules;
+mod running;
 mod settings;
 mod shown;
-mod under_way;
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -64,15 +64,15 @@ async fn denied(limiter: &Limiter, policy: &Policy) -> Denial {
     call(limiter, policy).await.into_result().expect_err("the call is denied")
 }
 
-/// How many calls are admitted until one is denied, all by the standby, while those before are under way.
+/// How many calls are admitted until one is denied, all by the standby, while those before are running.
 async fn room(limiter: &Limiter, policy: &Policy) -> u64 {
-    let mut under_way = Vec::new();
+    let mut running = Vec::new();
     loop {
         let decision = call(limiter, policy).await;
         assert_eq!(decision.decided_by(), DecidedBy::Standby);
         match decision.into_result() {
-            Ok(permit) => under_way.push(permit),
-            Err(_) => return under_way.len() as u64,
+            Ok(permit) => running.push(permit),
+            Err(_) => return running.len() as u64,
         }
     }
 }

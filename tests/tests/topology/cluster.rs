@@ -4,9 +4,9 @@
 
 mod masters;
 mod moving;
+mod running;
 mod several;
 mod tags;
-mod under_way;
 
 use tallygate::{Limiter, Subject};
 

@@ -220,7 +220,7 @@ async fn a_limit_that_is_set_up_wrongly_closes_the_router_instead_of_opening_it(
 }
 
 #[tokio::test]
-async fn a_request_is_under_way_until_its_response_was_sent() {
+async fn a_request_is_running_until_its_response_was_sent() {
     let policy = Policy::builder("export").rule(Rule::concurrency(1, MINUTE)).build().unwrap();
     let (sender, receiver) = tokio::sync::mpsc::channel::<Result<Bytes, Infallible>>(1);
     // The first response goes on for as long as something may be sent.

@@ -122,7 +122,7 @@ async fn an_override_goes_before_the_file() {
 }
 
 #[tokio::test]
-async fn a_request_of_a_limit_on_calls_under_way_counts_until_its_response_was_sent() {
+async fn a_request_of_a_limit_on_concurrent_calls_counts_until_its_response_was_sent() {
     let text = "policy.export = { match = { path = '/export/*' }, key = '{@ip}', rules = ['2 concurrent lease 30s'] }";
     // A response goes on until the test says so.
     let (over, is_over) = watch::channel(false);
@@ -135,7 +135,7 @@ async fn a_request_of_a_limit_on_calls_under_way_counts_until_its_response_was_s
     let router = Router::new().route("/export/{name}", export).route("/", any(|| async { "done" }));
     let client = Client::new(serve(router.layer(web::limits(&limiter(text)).unwrap())).await);
     let begin = async |path: &str| client.request(Method::GET, path, &[]).send().await.unwrap();
-    let under_way = [begin("/export/a").await, begin("/export/b").await];
+    let running = [begin("/export/a").await, begin("/export/b").await];
 
     let denied = client.get("/export/c").await;
     assert_eq!((denied.status, denied.problem().kind.as_str()), (429, "concurrency"));
@@ -143,7 +143,7 @@ async fn a_request_of_a_limit_on_calls_under_way_counts_until_its_response_was_s
     assert_eq!(status(&client, Method::GET, "/").await, 200, "another path");
 
     over.send(true).unwrap();
-    for response in under_way {
+    for response in running {
         assert_eq!((response.status().as_u16(), response.text().await.unwrap().as_str()), (200, "all of it"));
     }
     until_found("the requests are over", async || client.get("/export/d").await.status == 200).await;

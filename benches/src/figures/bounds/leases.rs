@@ -1,4 +1,4 @@
-//! Decisions about calls under way, with as many leases as there may be.
+//! Decisions about concurrent calls, with as many leases as there may be.
 
 use tallygate::{Check, Decision, Limiter, Policy, Rule, Subject};
 use tokio::task::JoinSet;

@@ -152,7 +152,7 @@ fn denied(denial: &Denial) -> String {
     }
 }
 
-/// `0   1 per 1m   0 left   resets in 41s`, or `0   2 concurrent lease 30s   1 of 2 under way   leases end in 24s`.
+/// `0   1 per 1m   0 left   resets in 41s`, or `0   2 concurrent lease 30s   1 of 2 concurrent   leases end in 24s`.
 fn row(status: &RuleStatus, varying: &Varying) -> [String; 4] {
     let verb = if status.rule().lease().is_some() { "leases end" } else { "resets" };
     let reset = match varying.reset(status) {
@@ -164,15 +164,15 @@ fn row(status: &RuleStatus, varying: &Varying) -> [String; 4] {
     [status.position().to_string(), listed.to_string(), left(status, varying), reset]
 }
 
-/// `4 left`, or `4 used` where the count is the call's; of calls under way, how many there are.
+/// `4 left`, or `4 used` where the count is the call's; of concurrent calls, how many there are.
 fn left(status: &RuleStatus, varying: &Varying) -> String {
     let is_concurrency = status.rule().lease().is_some();
     let [limit, remaining] = [status.limit(), status.remaining()].map(number::grouped);
     match (varying.used(status).map(number::grouped), varying.listed(status.rule())) {
         (None, _) => String::new(),
-        (Some(used), Some(_)) if is_concurrency => format!("{used} under way"),
+        (Some(used), Some(_)) if is_concurrency => format!("{used} concurrent"),
         (Some(used), Some(_)) => format!("{used} used"),
-        (Some(used), None) if is_concurrency => format!("{used} of {limit} under way"),
+        (Some(used), None) if is_concurrency => format!("{used} of {limit} concurrent"),
         (Some(_), None) => format!("{remaining} left"),
     }
 }
@@ -195,7 +195,7 @@ fn json_of_rule(status: &RuleStatus, varying: &Varying) -> Value {
         "limit": listed.is_none().then(|| status.limit()),
         "used": used,
         "remaining": listed.is_none().then(|| status.remaining()),
-        "under_way": used.filter(|_| status.rule().lease().is_some()),
+        "concurrent": used.filter(|_| status.rule().lease().is_some()),
         "reset_ms": varying.reset(status).map(duration::ms),
     })
 }

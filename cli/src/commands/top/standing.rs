@@ -21,7 +21,7 @@ struct Share {
     used: Option<u64>,
     /// `None` where each call gives it.
     limit: Option<u64>,
-    /// Whether what is used are calls under way.
+    /// Whether what is used are concurrent calls.
     is_concurrency: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Standing {
     rules: Vec<Share>,
     /// Why it is denied, if it is.
     denied: Option<RejectionKind>,
-    /// How long it is denied, at most for calls under way; `None` if it is not, or for good.
+    /// How long it is denied, at most for concurrent calls; `None` if it is not, or for good.
     wait: Option<Duration>,
 }
 
@@ -100,13 +100,13 @@ impl Share {
         }
     }
 
-    /// `1 of 5 per 1h`, or `1 of 2 under way`; `3 of n per 1h` where each call gives the count.
+    /// `1 of 5 per 1h`, or `1 of 2 concurrent`; `3 of n per 1h` where each call gives the count.
     fn text(&self) -> Option<String> {
         let used = number::grouped(self.used?);
         let shown = self.limit.map_or_else(|| "n".to_owned(), number::grouped);
         let bare = self.limit.map_or_else(|| "n".to_owned(), |limit| limit.to_string());
         let what =
-            if self.is_concurrency { format!("{shown} under way") } else { self.rule.replacen(&bare, &shown, 1) };
+            if self.is_concurrency { format!("{shown} concurrent") } else { self.rule.replacen(&bare, &shown, 1) };
         Some(format!("{used} of {what}"))
     }
 

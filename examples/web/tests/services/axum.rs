@@ -154,7 +154,7 @@ async fn only_failed_logins_count() {
 }
 
 #[tokio::test]
-async fn a_user_has_one_import_under_way_at_a_time() {
+async fn a_user_has_one_import_running_at_a_time() {
     let redis = Redis::start();
     let url = redis.url();
     let (one, other) = (start(&[("TALLYGATE_URL", &url)]), start(&[("TALLYGATE_URL", &url)]));
@@ -162,7 +162,7 @@ async fn a_user_has_one_import_under_way_at_a_time() {
         other.request(Method::POST, "/contacts").header("x-user", user).body("carol@example.org").send().await.unwrap()
     };
     let upload = Upload::begin(&one, &[("x-user", "alice")]).await;
-    until("the upload is under way", || redis.ask::<u64>("ZCARD tallygate:import/leases:alice") == 1).await;
+    until("the upload is running", || redis.ask::<u64>("ZCARD tallygate:import/leases:alice") == 1).await;
     let (wait, body) = problem(import("alice").await).await;
     assert!((1..=30_000).contains(&wait));
     assert_eq!(

@@ -63,8 +63,8 @@ async fn play(traffic: &Traffic, redis: &mut Redis, pace: &Pace) {
             everyday(traffic, tick).await;
             // Imports take longer while clients ask again and again.
             uploads.push_back(traffic.import(tick % 240, &format!("user{}", tick % 32)).await);
-            let under_way = if part == Part::Flood { 12 } else { 4 };
-            for upload in uploads.drain(..uploads.len().saturating_sub(under_way)) {
+            let running = if part == Part::Flood { 12 } else { 4 };
+            for upload in uploads.drain(..uploads.len().saturating_sub(running)) {
                 upload.finish().await;
             }
             match part {

@@ -46,7 +46,7 @@ async fn scraped() -> String {
     until_found("a user who keeps clicking is banned", async || traffic.draw(2, "eve").await == 429).await;
     // Two imports at a time.
     let upload = traffic.import(2, "alice").await;
-    until("the import is under way", || redis.ask::<u64>("ZCARD tallygate:import/leases:alice") == 1).await;
+    until("the import is running", || redis.ask::<u64>("ZCARD tallygate:import/leases:alice") == 1).await;
     let denied = traffic.import(2, "alice").await.finish().await;
     assert!(denied.starts_with("HTTP/1.1 429 "), "{denied}");
     assert!(upload.finish().await.starts_with("HTTP/1.1 200 "));

@@ -45,7 +45,7 @@ impl Traffic {
         answer(self.from(client, Method::POST, "/lottery").header("x-user", user)).await
     }
 
-    /// Begins an import, which is under way until the contacts are sent.
+    /// Begins an import, which is running until the contacts are sent.
     pub(crate) async fn import(&self, client: u8, user: &str) -> Upload {
         Upload::begin(&self.service, &[("x-forwarded-for", &address(client)), ("x-user", user)]).await
     }

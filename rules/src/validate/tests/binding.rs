@@ -190,7 +190,7 @@ fn a_rule_never_binds_beside_one_that_admits_no_more_to_a_wider_subject() {
 }
 
 #[test]
-fn a_limit_on_calls_under_way_never_binds_beside_one_of_a_wider_subject() {
+fn a_limit_on_concurrent_calls_never_binds_beside_one_of_a_wider_subject() {
     let text = "this rule can never bind: `5 concurrent lease 30s` counts all calls and is at least as strict as \
                 `5 concurrent lease 30s` for the calls of each `{a}`; remove it, or raise the other's `limit`";
     let rules = [("{a}", "5 concurrent lease 30s"), ("all", "5 concurrent lease 30s")];

@@ -56,7 +56,7 @@ fn missing(all: &[Permission], purpose: Purpose, leases: Leases) -> Option<Findi
     let (level, therefore) = match purpose {
         Purpose::Decisions => (Level::Problem, "calls are not decided"),
         Purpose::Leases if leases == Leases::Taken => {
-            (Level::Problem, "calls of policies that limit calls under way are not decided")
+            (Level::Problem, "calls of policies that limit concurrent calls are not decided")
         }
         Purpose::Lists => (Level::Warning, "overrides and the list of policies cannot be read or changed"),
         // Most fleets do neither: their users do not need what is for it.
@@ -79,7 +79,7 @@ fn granted(all: &[Permission]) -> String {
         some => format!("all that was tried; {} cannot be tried without a change", some.join(", ")),
     };
     let also = [
-        (Purpose::Leases, "limits on calls under way, which no policy is listed with,"),
+        (Purpose::Leases, "concurrency limits, which no policy is listed with,"),
         (Purpose::Denials, "denied subjects, which are kept only if asked for,"),
     ];
     also.into_iter().fold(granted, |granted, (purpose, what)| match &refused(all, purpose)[..] {
@@ -151,7 +151,7 @@ mod tests {
         let found = permissions(&all, Leases::Taken);
         assert_eq!(found.iter().map(Finding::level).collect::<Vec<_>>(), [Level::Problem]);
         assert!(
-            found[0].to_string().contains("calls under way are not decided")
+            found[0].to_string().contains("concurrent calls are not decided")
                 && found[0].to_string().contains("`+zadd`")
         );
         let found = permissions(&all, Leases::Unknown);

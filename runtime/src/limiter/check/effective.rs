@@ -107,7 +107,7 @@ impl Check<'_> {
 }
 
 /// The subject of each group of another policy, which has those of the own one: an override may add or remove a limit on
-/// calls under way, which is a group of its own.
+/// concurrent calls, which is a group of its own.
 fn subjects_of<'e>(policy: &Policy, own: &Effective<'e>) -> Cow<'e, [SubjectKey]> {
     let labels = |policy: &Policy| policy.groups().iter().map(|group| group.label.clone()).collect::<Vec<_>>();
     let (labels, own_labels) = (labels(policy), labels(&own.policy));

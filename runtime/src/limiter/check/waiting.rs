@@ -14,7 +14,7 @@ use crate::limiter::releases::Listener;
 use crate::micros;
 use crate::store::{CallOptions, WaitLimit};
 
-/// How often a caller that waits for a call under way asks whether one is over in another process.
+/// How often a caller that waits for a concurrent call asks whether one is over in another process.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl Check<'_> {

@@ -72,7 +72,7 @@ impl Asked {
     async fn decide(self, answer: oneshot::Sender<Answered>) {
         let Some(redis) = self.core.redis() else { return };
         let request = Request { caller: Some(&self.caller), ..self.call.whole() };
-        // Boxed, so that the task does not carry it while the call is under way.
+        // Boxed, so that the task does not carry it while the call is running.
         match Box::pin(redis.decide(request)).await {
             Ok(admitted) if admitted.outcome == Outcome::Admitted => {
                 let (leases, dropped) = Kept::new(&self.call);

@@ -17,7 +17,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// The greatest age at which a decision uses the known overrides. Beyond it, the decision waits for the refresh.
 const OLDEST: Duration = Duration::from_secs(2);
 
-/// Knows when the overrides were refreshed last, and whether a refresh is under way.
+/// Knows when the overrides were refreshed last, and whether a refresh is running.
 #[derive(Debug)]
 pub(super) struct RefreshTimer {
     started: Instant,
@@ -27,7 +27,7 @@ pub(super) struct RefreshTimer {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Closed when the refresh under way ends.
+    /// Closed when the running refresh ends.
     running: Option<watch::Receiver<()>>,
     refreshed: Option<Instant>,
     failing: bool,

@@ -137,7 +137,7 @@ impl Queue {
     }
 
     fn has_work(&self) -> bool {
-        !self.pending.is_empty() || self.looking.is_under_way()
+        !self.pending.is_empty() || self.looking.is_running()
     }
 
     /// Records what was written. Returns whether policies found no place.

@@ -1,4 +1,4 @@
-//! The calls of a subject that are under way.
+//! The calls of a subject that are running.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::store::lease_name::LeaseName;
 /// How many leases a wait passes over at most.
 const MOST_PASSED: usize = 128;
 
-/// The calls of a subject that are under way, each with the time at which it was admitted. The first has the least name.
+/// The calls of a subject that are running, each with the time at which it was admitted. The first has the least name.
 ///
 /// Nothing ends here by itself: a process that dies takes its memory along. To callers it looks as if each lease were
 /// renewed after half of its length, as in Redis.

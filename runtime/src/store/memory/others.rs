@@ -7,14 +7,14 @@ use super::outcome_builder::OutcomeBuilder;
 use crate::decision::{Costs, Wait};
 use crate::policy::RuleGroup;
 
-/// The state of the rules that are no sliding windows, of a ban, and of calls under way.
+/// The state of the rules that are no sliding windows, of a ban, and of concurrent calls.
 #[derive(Debug)]
 pub(super) struct Others {
     /// A cell for each of these rules, in their order.
     cells: Box<[Cell]>,
     /// The denials and the ban; nothing unless denials lead to a ban.
     ban_state: BanState,
-    /// Nothing unless the group is that of a limit on calls under way.
+    /// Nothing unless the group is that of a concurrency limit.
     pub(super) leases: Leases,
 }
 

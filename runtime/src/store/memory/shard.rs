@@ -111,7 +111,7 @@ impl Capacity {
             && self.sweeper.sweep(tallies, CANDIDATES, 1, |entry| !entry.tally.is_denied(now_us)) == 0
         {
             return Err(BackendError::away(
-                "memory: too many subjects are denied, or have calls under way, at once; raise `max_subjects`",
+                "memory: too many subjects are denied, or have concurrent calls, at once; raise `max_subjects`",
             ));
         }
         self.gauge.set(tallies.len() + 1);

@@ -30,7 +30,7 @@ impl Tally {
         self.expires_us <= now_us
     }
 
-    /// Whether a call of cost 1 would be denied, by a ban or by the rules of the last call; or whether calls are under way.
+    /// Whether a call of cost 1 would be denied, by a ban or by the rules of the last call; or whether calls are running.
     pub(super) fn is_denied(&self, now_us: u64) -> bool {
         let is_kept = |others: &Others| others.is_banned(now_us) || !others.leases.is_empty();
         now_us < self.log.denied_until_us() || self.others.as_deref().is_some_and(is_kept)
@@ -163,7 +163,7 @@ impl Tally {
     pub(super) fn take_lease(&mut self, name: LeaseName, now_us: u64) {
         if let Some(others) = &mut self.others {
             others.leases.take(name, now_us);
-            // As long as a call is under way.
+            // As long as a call is running.
             self.expires_us = u64::MAX;
         }
     }

@@ -1,4 +1,4 @@
-//! The leases of calls under way, once these are admitted.
+//! The leases of concurrent calls, once these are admitted.
 
 use std::time::Instant;
 

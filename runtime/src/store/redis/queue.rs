@@ -70,7 +70,7 @@ pub(super) struct TurnId(u64);
 struct Watch {
     /// Where all turns run, if that is one runtime.
     runtime: Option<Id>,
-    /// When all calls that are under way or waited for are over at the latest.
+    /// When all calls that are running or waited for are over at the latest.
     until: Instant,
 }
 

@@ -40,7 +40,7 @@ impl Progress {
     }
 
     /// Whether it has begun and is not done.
-    pub(crate) fn is_under_way(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         matches!(self, Self::At(cursor) if cursor != "0")
     }
 }

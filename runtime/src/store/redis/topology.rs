@@ -231,7 +231,7 @@ impl Topology {
 }
 
 impl Refresh {
-    /// Whether it answers the question too: it is under way, or was a moment ago.
+    /// Whether it answers the question too: it is running, or was a moment ago.
     fn is_enough(&self, reason: Reason<'_>, now: Instant) -> bool {
         let is_done = self.outcome.borrow().is_some();
         if !is_done && self.outcome.has_changed().is_err() {

@@ -31,7 +31,7 @@ const FAR_STEP: u32 = 3_000;
 /// What each tick of a schedule adds.
 #[cfg(feature = "cron")]
 const TICK: u32 = 400;
-/// What a limit on calls under way adds: it forgets leases that have ended.
+/// What a concurrency limit adds: it forgets leases that have ended.
 const LEASES: u32 = 60_000;
 /// What each denial that a ban remembers adds.
 const DENIAL: u32 = 90;

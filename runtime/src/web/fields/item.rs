@@ -34,9 +34,9 @@ impl Item {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quota {
     pub(super) limit: u64,
-    /// `None` for windows of changing length, and for calls under way.
+    /// `None` for windows of changing length, and for concurrent calls.
     pub(super) window_s: Option<u64>,
-    /// Whether it is about calls under way.
+    /// Whether it is about concurrent calls.
     pub(super) is_concurrency: bool,
 }
 

@@ -9,7 +9,7 @@ use pin_project_lite::pin_project;
 use crate::decision::Permit;
 
 pin_project! {
-    /// The body of a response to a request that was admitted. Where calls under way are counted, its request is under way
+    /// The body of a response to a request that was admitted. Where concurrent calls are counted, its request is running
     /// until the body was sent or is dropped.
     #[derive(Debug)]
     pub struct Held<B> {

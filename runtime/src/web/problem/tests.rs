@@ -26,11 +26,11 @@ async fn limited() -> Rejection {
     rejected(&policy, 1, 2).await
 }
 
-/// Calls while another call is under way.
+/// Calls while another call is running.
 async fn one_too_many() -> Rejection {
     let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
     let policy = Policy::builder("captcha").rule(Rule::concurrency(1, MINUTE)).build().unwrap();
-    let _under_way = limiter.check(&policy, &alice).await.unwrap().into_result().unwrap();
+    let _running = limiter.check(&policy, &alice).await.unwrap().into_result().unwrap();
     limiter.check(&policy, &alice).await.unwrap().into_result().unwrap_err().into()
 }
 

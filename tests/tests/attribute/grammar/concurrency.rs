@@ -1,4 +1,4 @@
-//! `concurrency`: a call is under way until its body is over, however that ends.
+//! `concurrency`: a call is running until its body is over, however that ends.
 
 use std::future::{Future, pending};
 use std::time::Duration;
@@ -68,7 +68,7 @@ async fn a_call_is_over_by_result_error_panic_and_drop(limiter: &Limiter) {
         if is_dropped {
             assert_eq!(ask(limiter, "alice").await, FULL);
             let other = begin(limiter, "bob", End::Never).await;
-            // Two are under way in all.
+            // Two are running in all.
             assert_eq!(ask(limiter, "carol").await, FULL);
             other.abort();
             running.abort();
@@ -80,12 +80,12 @@ async fn a_call_is_over_by_result_error_panic_and_drop(limiter: &Limiter) {
 }
 
 #[tokio::test]
-async fn in_memory_a_call_is_under_way_until_its_body_is_over() {
+async fn in_memory_a_call_is_running_until_its_body_is_over() {
     a_call_is_over_by_result_error_panic_and_drop(&Limiter::in_memory()).await;
 }
 
 #[tokio::test]
-async fn in_redis_a_call_is_under_way_until_its_body_is_over() {
+async fn in_redis_a_call_is_running_until_its_body_is_over() {
     let server = Server::start();
     a_call_is_over_by_result_error_panic_and_drop(&server.limiter().await).await;
 }
@@ -98,7 +98,7 @@ async fn plain<F: Future<Output = ()>>(user: &str, limiter: &Limiter, body: F) -
 }
 
 #[tokio::test]
-async fn in_memory_an_override_limits_the_calls_under_way_of_a_function_that_has_no_such_limit() {
+async fn in_memory_an_override_limits_the_concurrent_calls_of_a_function_that_has_no_such_limit() {
     let limiter = Limiter::in_memory();
     let rules = [Rule::sliding_window(100, Duration::from_secs(3_600)), Rule::concurrency(1, Duration::from_secs(30))];
     limiter.override_policy("grammar.plain").allow_unknown().rules(rules).set().await.unwrap();
@@ -126,7 +126,7 @@ async fn elsewhere<F: Future<Output = ()>>(user: &str, limiter: &Limiter, body: 
 }
 
 #[tokio::test]
-async fn in_memory_a_function_waits_for_the_call_under_way_of_a_policy_that_is_built_elsewhere() {
+async fn in_memory_a_function_waits_for_the_concurrent_call_of_a_policy_that_is_built_elsewhere() {
     let limiter = Limiter::in_memory();
     let (begun, has_begun) = oneshot::channel();
     let (go_on, goes_on) = oneshot::channel();

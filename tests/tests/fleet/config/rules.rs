@@ -46,7 +46,7 @@ every_backend!(
     duplicates_that_are_released_give_way_to_those_of_the_file,
     a_refused_file_changes_nothing,
     a_file_holds_for_its_limiter_alone,
-    calls_under_way_are_limited_as_the_file_says,
+    concurrent_calls_are_limited_as_the_file_says,
 );
 
 async fn a_file_replaces_the_rules_of_a_function(limiter: Limiter) {
@@ -241,9 +241,9 @@ async fn a_file_holds_for_its_limiter_alone(limiter: Limiter) {
     assert_eq!(room(&limiter, &policy).await, 2);
 }
 
-async fn calls_under_way_are_limited_as_the_file_says(limiter: Limiter) {
+async fn concurrent_calls_are_limited_as_the_file_says(limiter: Limiter) {
     #[rate_limit(
-        name = "config.under_way",
+        name = "config.running",
         key = "{user}",
         concurrency(limit = 1, lease = "30s"),
         rule(count = 100, per = "1h"),
@@ -256,7 +256,7 @@ async fn calls_under_way_are_limited_as_the_file_says(limiter: Limiter) {
     }
     let (bodies, over) = (Bodies::new(), Arc::new(Semaphore::new(0)));
     let call = || tokio::spawn(export(limiter.clone(), "alice", bodies.clone(), Arc::clone(&over)));
-    apply(&limiter, "[policy.'config.under_way']\nkey = '{user}'\nrules = ['3 concurrent lease 10s', '50 per 1h']");
+    apply(&limiter, "[policy.'config.running']\nkey = '{user}'\nrules = ['3 concurrent lease 10s', '50 per 1h']");
     let calls = [call(), call(), call()];
     bodies.until_most(3).await;
     let rejection = call().await.unwrap().unwrap_err();

@@ -60,7 +60,7 @@ async fn who_is_counted_by_an_override_of_another_window_is_found_too() {
 }
 
 #[tokio::test]
-async fn subjects_with_calls_under_way_are_found() {
+async fn subjects_with_concurrent_calls_are_found() {
     let server = Server::start();
     let limiter = server.limiter().await;
     let only = Policy::builder("export").rule(Rule::concurrency(1, HOUR)).rule_on("host", Rule::concurrency(2, HOUR));

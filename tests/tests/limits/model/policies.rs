@@ -22,12 +22,12 @@ const SCHEDULES: [(&str, &str); 7] = [
 /// The labels of a call's subjects; the main one has none.
 pub(crate) const LABELS: [Option<&str>; 3] = [None, Some("network"), Some("all")];
 
-/// How long leases last: a sequence with limits on calls under way takes less than half of that, so that none is renewed.
+/// How long leases last: a sequence with concurrency limits takes less than half of that, so that none is renewed.
 pub(crate) const LEASE: Duration = Duration::from_secs(3_600);
 
-/// Whether calls under way are limited, too.
+/// Whether concurrent calls are limited, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UnderWay {
+pub(crate) enum Concurrency {
     Limited,
     Unlimited,
 }
@@ -42,11 +42,11 @@ pub(crate) struct Version {
 }
 
 /// Returns versions of one policy: the same rules, with other counts. No rule remembers for less than `shortest`.
-pub(crate) fn versions(random: &mut Rng, shortest: Duration, subjects: usize, under_way: UnderWay) -> Vec<Version> {
+pub(crate) fn versions(random: &mut Rng, shortest: Duration, subjects: usize, running: Concurrency) -> Vec<Version> {
     loop {
         let scale = scale(random, shortest);
         let mut rules: Vec<_> = rules(random, scale).into_iter().map(|rule| (random.usize(..subjects), rule)).collect();
-        if under_way == UnderWay::Limited {
+        if running == Concurrency::Limited {
             for subject in 0..random.usize(1..=subjects) {
                 let place = random.usize(..=rules.len());
                 rules.insert(place, (subject, Rule::concurrency(random.u64(1..6), LEASE)));

@@ -17,7 +17,7 @@ use tallygate_tests::model::{Answer, Call, Drops, Model, Ticket, Verdict};
 pub(crate) use self::choices::{Choices, choices};
 use crate::model::answers::answer;
 use crate::model::coverage::Coverage;
-use crate::model::policies::{self, LABELS, UnderWay, Version};
+use crate::model::policies::{self, Concurrency, LABELS, Version};
 use crate::model::transcript::{Act, Transcript};
 
 /// When some of them begin: in 2200, when the times need as many bits as they ever will.
@@ -30,7 +30,7 @@ pub(crate) struct Stage {
     pub(crate) clock: ManualClock,
     /// How many times its largest count a log holds here: see [`Model::new`].
     pub(crate) drops: Drops,
-    /// Whether calls that are under way at once are decided in their order.
+    /// Whether calls that are running at once are decided in their order.
     pub(crate) keeps_order: bool,
     /// Whether all subjects of a sequence are in one slot of a cluster.
     pub(crate) is_tagged: bool,
@@ -45,7 +45,7 @@ struct Sequence<'a> {
     /// The number of the sequence on its stage.
     number: u64,
     versions: Vec<Version>,
-    under_way: UnderWay,
+    running: Concurrency,
     /// Rules that sometimes override those of the versions.
     overrides: Vec<Vec<Rule>>,
     model: Model,
@@ -93,10 +93,10 @@ impl<'a> Sequence<'a> {
         // Nodes that decide parts of a call stand still each by itself.
         let is_one = is_introduction_admitted || sets_back && !stage.keeps_order && !stage.is_tagged;
         let subjects = if is_one || random.bool() { 1 } else { SUBJECTS.len() };
-        let under_way = if !sets_back && random.u8(0..3) == 0 { UnderWay::Limited } else { UnderWay::Unlimited };
-        let versions = policies::versions(&mut random, shortest, subjects, under_way);
+        let running = if !sets_back && random.u8(0..3) == 0 { Concurrency::Limited } else { Concurrency::Unlimited };
+        let versions = policies::versions(&mut random, shortest, subjects, running);
         // Whether a call is over shows in the reports of the policy itself.
-        let overrides = if under_way == UnderWay::Limited { 0 } else { random.usize(..3) };
+        let overrides = if running == Concurrency::Limited { 0 } else { random.usize(..3) };
         let overrides = (0..overrides).map(|_| policies::overriding(&mut random, shortest, &versions[0]));
         let is_open = |rules: &Vec<Rule>| rules.iter().all(|rule| rule.count() > 0);
         let overrides = overrides.filter(|rules| !is_introduction_admitted || is_open(rules)).collect();
@@ -110,7 +110,7 @@ impl<'a> Sequence<'a> {
             number,
             transcript: Transcript::new(&versions),
             versions,
-            under_way,
+            running,
             overrides,
             model: Model::new(stage.drops),
             banned_by_hand: false,
@@ -118,7 +118,7 @@ impl<'a> Sequence<'a> {
             now_us: start_us,
             wait_us: 0,
             permits: Vec::new(),
-            keeps_permits: under_way == UnderWay::Limited,
+            keeps_permits: running == Concurrency::Limited,
         }
     }
 
@@ -152,10 +152,10 @@ impl Sequence<'_> {
         coverage.met_if("clock set back", then_us < self.now_us);
         self.now_us = then_us;
         self.stage.clock.set(time(then_us));
-        self.keeps_permits = self.under_way == UnderWay::Limited || self.random.bool();
+        self.keeps_permits = self.running == Concurrency::Limited || self.random.bool();
         match self.random.u8(0..24) {
             0..4 => self.refund(coverage).await?,
-            8 | 9 if self.under_way == UnderWay::Limited && !self.permits.is_empty() => {
+            8 | 9 if self.running == Concurrency::Limited && !self.permits.is_empty() => {
                 let (permit, ticket) = self.permits.swap_remove(self.random.usize(..self.permits.len()));
                 drop(permit);
                 self.end(ticket).await?;
@@ -181,7 +181,7 @@ impl Sequence<'_> {
         (version, call)
     }
 
-    /// Makes calls that are under way at once, in their order. Those whose order is open are made one after the other.
+    /// Makes calls that are running at once, in their order. Those whose order is open are made one after the other.
     async fn call(&mut self, calls: Vec<(usize, Call)>, coverage: &mut Coverage) -> Result<(), String> {
         let plain = calls.iter().filter(|(_, call)| self.model.is_plain(call)).count();
         let is_overridden = calls.iter().any(|(_, call)| self.model.overridden(call) != (false, false));

@@ -9,7 +9,7 @@ use tallygate::{Decision, Subject};
 use tallygate_tests::clocked::{START_US, time};
 use tallygate_tests::model::{Call, Drops, Model, Verdict};
 
-use crate::model::policies::{LABELS, UnderWay, Version, versions};
+use crate::model::policies::{Concurrency, LABELS, Version, versions};
 
 const CALLS: usize = 60;
 const SUBJECTS: usize = 3;
@@ -51,7 +51,7 @@ impl Seen {
 
 /// Plays a random trace under a random policy: each decision and the summary have to be those of the model.
 pub(crate) fn equals_the_model(random: &mut Rng) -> Seen {
-    let version = versions(random, Duration::ZERO, LABELS.len(), UnderWay::Unlimited).swap_remove(0);
+    let version = versions(random, Duration::ZERO, LABELS.len(), Concurrency::Unlimited).swap_remove(0);
     let (mut model, mut simulation) = (Model::new(Drops::Together), Simulation::new(&version.policy));
     let (mut seen, mut now_us) = (Seen::default(), START_US);
     let mut by_rule = vec![0; version.policy.rules().len()];

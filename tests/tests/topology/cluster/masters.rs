@@ -95,7 +95,7 @@ async fn a_cluster_that_refuses_every_slot_without_one_of_its_masters_serves_aga
 }
 
 #[tokio::test]
-async fn calls_under_way_that_a_dead_master_never_saw_leave_no_tasks_behind() {
+async fn concurrent_calls_that_a_dead_master_never_saw_leave_no_tasks_behind() {
     let mut cluster = Cluster::start();
     let limiter = cluster.limiter().await;
     let policy = Policy::builder("p").rule(Rule::concurrency(1, Duration::from_secs(3_600))).build().unwrap();

@@ -21,7 +21,7 @@ pub(crate) struct Permission {
 pub(crate) enum Purpose {
     /// Calls of any policy.
     Decisions,
-    /// Calls of a policy that limits calls under way.
+    /// Calls of a policy that limits concurrent calls.
     Leases,
     /// Overrides and the list of policies.
     Lists,

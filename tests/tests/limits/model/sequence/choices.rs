@@ -7,7 +7,7 @@ use proptest::prelude::{Strategy, any};
 use tallygate::{Algorithm, Rule};
 
 use super::Sequence;
-use crate::model::policies::{LEASE, UnderWay};
+use crate::model::policies::{Concurrency, LEASE};
 
 /// The most steps of a sequence.
 const STEPS: usize = 180;
@@ -46,10 +46,10 @@ impl Sequence<'_> {
 
     pub(super) fn another_time(&mut self) -> u64 {
         let then_us = self.any_time();
-        match self.under_way {
+        match self.running {
             // No lease is renewed meanwhile.
-            UnderWay::Limited => then_us.min(self.start_us + us(LEASE) / 2 - 1),
-            UnderWay::Unlimited => then_us,
+            Concurrency::Limited => then_us.min(self.start_us + us(LEASE) / 2 - 1),
+            Concurrency::Unlimited => then_us,
         }
     }
 

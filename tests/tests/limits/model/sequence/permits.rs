@@ -27,7 +27,7 @@ impl Sequence<'_> {
 
     /// Ends the call of a permit that was dropped.
     pub(super) async fn end(&mut self, ticket: Ticket) -> Result<(), String> {
-        if !ticket.is_under_way() {
+        if !ticket.is_running() {
             return Ok(());
         }
         self.model.end(&ticket);

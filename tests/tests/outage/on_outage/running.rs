@@ -1,4 +1,4 @@
-//! Calls under way when Redis goes away, and when it is back: each is counted where it was admitted, and nowhere else.
+//! Concurrent calls when Redis goes away, and when it is back: each is counted where it was admitted, and nowhere else.
 
 use tallygate::{DecidedBy, Limiter, OnOutage, Permit, Policy, Rule};
 use tallygate_tests::clocked::Clocked;

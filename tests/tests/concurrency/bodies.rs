@@ -1,4 +1,4 @@
-//! Many tasks of a process that share a limit on calls under way: no more bodies run than it allows, however they end. For
+//! Many tasks of a process that share a concurrency limit: no more bodies run than it allows, however they end. For
 //! processes that share one, see `workers.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
@@ -48,7 +48,7 @@ impl Calls {
     }
 
     #[rate_limit(
-        name = "under_way",
+        name = "concurrent",
         key = "all",
         concurrency(limit = self.limit, lease = "10m"),
         wait = "60s",
@@ -89,7 +89,7 @@ impl Calls {
 
     /// How many more calls this process may admit.
     async fn remaining(&self) -> u64 {
-        let policy = Limiter::policy("under_way").unwrap().with_counts([self.limit]);
+        let policy = Limiter::policy("concurrent").unwrap().with_counts([self.limit]);
         let decision = self.limiter.peek(&policy, &Subject::of("all")).await.unwrap();
         decision.report()[0].remaining()
     }
@@ -104,7 +104,7 @@ async fn no_more_bodies_run_than_the_limit(limiter: Limiter, limit: u64, part: u
     }
     tasks.join_all().await;
     assert_eq!(calls.bodies.most(), part);
-    until_found("nothing is under way", async || calls.remaining().await == part).await;
+    until_found("nothing is running", async || calls.remaining().await == part).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

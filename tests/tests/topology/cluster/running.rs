@@ -1,4 +1,4 @@
-//! Limits on calls under way whose subjects are in several slots.
+//! Concurrency limits whose subjects are in several slots.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::task::{JoinSet, yield_now};
 
 const LEASE: Duration = Duration::from_secs(600);
 const CALLERS: usize = 16;
-/// As many of each caller may be under way.
+/// As many of each caller may be running.
 const OWN: u64 = 2;
 /// As many of the network.
 const SHARED: u64 = 7;

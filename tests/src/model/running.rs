@@ -1,14 +1,14 @@
-//! What a limit on calls under way has counted.
+//! What a concurrency limit has counted.
 
 use tallygate::Rule;
 
-/// The calls of a subject that are under way. Each has a number, and a lease that ends, if nothing happens before.
+/// The calls of a subject that are running. Each has a number, and a lease that ends, if nothing happens before.
 #[derive(Debug, Default)]
-pub(super) struct UnderWay(Vec<(u64, u128)>);
+pub(super) struct Concurrency(Vec<(u64, u128)>);
 
-impl UnderWay {
+impl Concurrency {
     pub(super) fn begin(&mut self, call: u64, rule: &Rule, now: u128) {
-        let lease = rule.lease().expect("the rule is about calls under way");
+        let lease = rule.lease().expect("the rule is about concurrent calls");
         self.0.push((call, now + lease.as_micros()));
     }
 

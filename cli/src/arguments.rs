@@ -2,25 +2,25 @@
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::answer::Answer;
-use crate::commands::ban::Ban;
-use crate::commands::check::Check;
-use crate::commands::completions::Completions;
-use crate::commands::doctor::Doctor;
-use crate::commands::overriding::Override;
-use crate::commands::peek::Peek;
-use crate::commands::policies::Policies;
-use crate::commands::reset::Reset;
-use crate::commands::simulate::Simulate;
-use crate::commands::top::Top;
-use crate::commands::unban::Unban;
+use crate::commands::ban::BanCommand;
+use crate::commands::check::CheckCommand;
+use crate::commands::completions::CompletionsCommand;
+use crate::commands::doctor::DoctorCommand;
+use crate::commands::overriding::OverrideCommand;
+use crate::commands::peek::PeekCommand;
+use crate::commands::policies::PoliciesCommand;
+use crate::commands::reset::ResetCommand;
+use crate::commands::simulate::SimulateCommand;
+use crate::commands::top::TopCommand;
+use crate::commands::unban::UnbanCommand;
 use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::output::Output;
 
 /// Shows and changes rate limits while they run: who is limited, by which rule, and what other limits would do
 #[derive(Debug, Parser)]
 #[command(name = "tallygate", version, max_term_width = 100, after_help = EXAMPLES)]
-pub(crate) struct Arguments {
+pub(crate) struct CommandLine {
     #[command(subcommand)]
     command: Command,
 
@@ -48,20 +48,20 @@ Exit codes:
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Policies(Policies),
-    Peek(Peek),
-    Top(Top),
-    Reset(Reset),
-    Ban(Ban),
-    Unban(Unban),
-    Override(Override),
-    Check(Check),
-    Simulate(Simulate),
-    Doctor(Doctor),
-    Completions(Completions),
+    Policies(PoliciesCommand),
+    Peek(PeekCommand),
+    Top(TopCommand),
+    Reset(ResetCommand),
+    Ban(BanCommand),
+    Unban(UnbanCommand),
+    Override(OverrideCommand),
+    Check(CheckCommand),
+    Simulate(SimulateCommand),
+    Doctor(DoctorCommand),
+    Completions(CompletionsCommand),
 }
 
-impl Arguments {
+impl CommandLine {
     /// Reads the words of the command.
     pub(crate) fn read() -> Result<Self, clap::Error> {
         let mut command = Self::command();
@@ -72,7 +72,7 @@ impl Arguments {
     }
 
     /// Carries the command out.
-    pub(crate) async fn run(&self) -> Result<Answer, Failure> {
+    pub(crate) async fn run(&self) -> Result<Output, Failure> {
         let connection = &self.connection;
         match &self.command {
             Command::Policies(command) => command.run(connection).await,
@@ -108,6 +108,6 @@ mod tests {
 
     #[test]
     fn the_words_fit_together() {
-        Arguments::command().debug_assert();
+        CommandLine::command().debug_assert();
     }
 }

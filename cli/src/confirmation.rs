@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::Args;
 
-use crate::answer::printable;
 use crate::failure::Failure;
+use crate::output::printable;
 
 /// Whether to ask before anything is changed.
 #[derive(Args, Clone, Copy, Debug)]

@@ -18,7 +18,7 @@ pub(crate) struct Fleet {
 
 /// A policy of the fleet.
 #[derive(Debug)]
-pub(crate) struct Listed<'a> {
+pub(crate) struct FleetPolicy<'a> {
     pub(crate) described: &'a RegisteredPolicy,
     /// What decides here as it does there, but for the rules whose count each call gives.
     pub(crate) policy: Policy,
@@ -40,10 +40,10 @@ impl Fleet {
     }
 
     /// Returns the policy of that name.
-    pub(crate) fn find(&self, name: &str) -> Result<Listed<'_>, Failure> {
+    pub(crate) fn find(&self, name: &str) -> Result<FleetPolicy<'_>, Failure> {
         let described = self.registered.find(name).ok_or_else(|| self.unknown(name))?;
         let (policy, varying) = varying::open(described)?;
-        Ok(Listed { described, policy, varying })
+        Ok(FleetPolicy { described, policy, varying })
     }
 
     /// Builds all policies, so that the library knows them: it refuses other names, and rules that do not fit.

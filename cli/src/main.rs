@@ -1,6 +1,5 @@
 //! The command line of Tallygate: who is limited, by which rule, and what other limits would do.
 
-mod answer;
 mod arguments;
 mod commands;
 mod confirmation;
@@ -9,6 +8,7 @@ mod duration;
 mod failure;
 mod fleet;
 mod number;
+mod output;
 mod overrides;
 mod progress;
 mod screen;
@@ -22,17 +22,17 @@ use std::process::ExitCode;
 
 use tokio::runtime;
 
-use self::answer::Answer;
-use self::arguments::Arguments;
+use self::arguments::CommandLine;
 use self::failure::{Exit, Failure};
+use self::output::Output;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::read() {
+    let arguments = match CommandLine::read() {
         Ok(arguments) => arguments,
         Err(help_or_mistake) => return explain(&help_or_mistake),
     };
     let shown = match run(&arguments) {
-        Ok(answer) => show(&answer, &arguments).map(|()| answer.exit),
+        Ok(output) => show(&output, &arguments).map(|()| output.exit),
         Err(failure) => Err(failure),
     };
     match shown {
@@ -42,14 +42,14 @@ fn main() -> ExitCode {
 }
 
 /// Runs the command on one thread: it waits most of the time.
-fn run(arguments: &Arguments) -> Result<Answer, Failure> {
+fn run(arguments: &CommandLine) -> Result<Output, Failure> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::usage(format!("the system gives no runtime: {error}")))?;
     runtime.block_on(arguments.run())
 }
 
-fn show(answer: &Answer, arguments: &Arguments) -> Result<(), Failure> {
-    let text = if arguments.is_json() { answer.as_json() } else { answer.as_text() };
+fn show(output: &Output, arguments: &CommandLine) -> Result<(), Failure> {
+    let text = if arguments.is_json() { output.as_json() } else { output.as_text() };
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
 }
@@ -66,7 +66,7 @@ fn explain(help_or_mistake: &clap::Error) -> ExitCode {
 fn report(failure: &Failure) -> ExitCode {
     if let Some(text) = failure.text() {
         // Whoever has closed this stream does not want to know.
-        let _ = writeln!(io::stderr(), "tallygate: {}", answer::printable(text));
+        let _ = writeln!(io::stderr(), "tallygate: {}", output::printable(text));
     }
     failure.exit().into()
 }

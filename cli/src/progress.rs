@@ -16,7 +16,7 @@ const PLACES: usize = 30;
 
 /// Shows on a terminal how many items a command has done, and how much of its way as a bar, where that is known. What a script reads of it stays empty.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct ProgressBar {
     /// `None` where no terminal shows it.
     shown: Option<Instant>,
     items: &'static str,
@@ -26,7 +26,7 @@ pub(crate) struct Progress {
     is_visible: bool,
 }
 
-impl Progress {
+impl ProgressBar {
     /// Begins, for items of that name.
     pub(crate) fn of(items: &'static str) -> Self {
         let shown = io::stderr().is_terminal().then(Instant::now);
@@ -68,7 +68,7 @@ fn bar(share: f64) -> String {
 }
 
 /// Removes the text.
-impl Drop for Progress {
+impl Drop for ProgressBar {
     fn drop(&mut self) {
         if self.is_visible {
             write("\r\u{1b}[K");

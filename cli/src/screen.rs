@@ -11,8 +11,8 @@ use crossterm::terminal::{
 use crossterm::{execute, queue};
 use tokio::task::spawn_blocking;
 
-use crate::answer::printable;
 use crate::failure::Failure;
+use crate::output::printable;
 
 /// A screen that is put back as it was when this value is dropped.
 pub(crate) struct Screen(());

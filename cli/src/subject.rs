@@ -6,7 +6,7 @@ use tallygate::{Error, Subject};
 
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::fleet::{Fleet, Listed};
+use crate::fleet::{Fleet, FleetPolicy};
 
 /// Who is meant.
 #[derive(Args, Debug)]
@@ -47,7 +47,7 @@ impl Who {
     pub(crate) fn subjects(
         &self,
         fleet: &Fleet,
-        listed: &Listed<'_>,
+        listed: &FleetPolicy<'_>,
         connection: &Connection,
     ) -> Result<Subjects, Failure> {
         let rendering = self.rendering(fleet, listed)?;
@@ -58,13 +58,13 @@ impl Who {
     pub(crate) fn subjects_partly(
         &self,
         fleet: &Fleet,
-        listed: &Listed<'_>,
+        listed: &FleetPolicy<'_>,
         connection: &Connection,
     ) -> Result<(Subjects, Vec<Option<String>>), Failure> {
         build(self.rendering(fleet, listed)?, listed, connection, Rendering::build_partly)
     }
 
-    fn rendering<'a>(&self, fleet: &'a Fleet, listed: &Listed<'a>) -> Result<Rendering<'a>, Failure> {
+    fn rendering<'a>(&self, fleet: &'a Fleet, listed: &FleetPolicy<'a>) -> Result<Rendering<'a>, Failure> {
         let mut rendering = self.main.rendering(fleet, listed)?;
         for (label, text) in &self.on {
             rendering = rendering.subject(label, whole(listed.described, Some(label), text)?);
@@ -83,7 +83,7 @@ impl Main {
     pub(crate) fn subjects(
         &self,
         fleet: &Fleet,
-        listed: &Listed<'_>,
+        listed: &FleetPolicy<'_>,
         connection: &Connection,
     ) -> Result<Subjects, Failure> {
         let rendering = self.rendering(fleet, listed)?;
@@ -92,7 +92,7 @@ impl Main {
         build(rendering, listed, connection, Rendering::build)
     }
 
-    fn rendering<'a>(&self, fleet: &'a Fleet, listed: &Listed<'a>) -> Result<Rendering<'a>, Failure> {
+    fn rendering<'a>(&self, fleet: &'a Fleet, listed: &FleetPolicy<'a>) -> Result<Rendering<'a>, Failure> {
         let described = listed.described;
         let rendering = described.render(&fleet.limiter);
         let is_known = described.key().is_some() || !described.has_main_subject();
@@ -121,7 +121,7 @@ pub(crate) fn whole(described: &RegisteredPolicy, label: Option<&str>, text: &st
 /// Makes the subjects, with the secret or without one, as far as that is known.
 fn build<'a, T>(
     rendering: Rendering<'a>,
-    listed: &Listed<'_>,
+    listed: &FleetPolicy<'_>,
     connection: &Connection,
     make: impl Fn(Rendering<'a>) -> Result<T, Error>,
 ) -> Result<T, Failure> {

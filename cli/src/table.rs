@@ -9,11 +9,11 @@ const INDENT: &str = "    ";
 
 /// Lines whose cells stand in columns.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     /// Adds a line.
     pub(crate) fn push(&mut self, cells: impl IntoIterator<Item: Into<String>>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn on_a_narrow_terminal_cells_stand_below_each_other() {
-        let mut table = Table::default();
+        let mut table = TextTable::default();
         table.push(["sms.send", "sms:{phone}", "1 per 1m · 5 per 1h · 10 per 1d as daily"]);
         table.push(["mail", "", "1 per 1h"]);
         assert!(table.text_within(80).starts_with("sms.send   sms:{phone}   1 per 1m"));
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn cells_of_a_column_begin_at_one_place() {
-        let mut table = Table::default();
+        let mut table = TextTable::default();
         table.push(["0", "1 per 1m", "", "0 left"]);
         table.push(["10", "é", "", "3 left"]);
         table.push(["x"]);

@@ -6,18 +6,18 @@ use clap::Args;
 use serde_json::json;
 use tallygate_rules::{MAX_PER, format_duration};
 
-use crate::answer::Answer;
 use crate::confirmation::Confirmation;
 use crate::connection::Connection;
 use crate::duration;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
+use crate::output::Output;
 use crate::subject::{self, Main};
 
 /// Ban somebody under a policy that has a ban; asks first
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Ban {
+pub(crate) struct BanCommand {
     /// The name of the policy
     policy: String,
 
@@ -37,8 +37,8 @@ Examples:
   tallygate ban login alice --for 1h --yes
   tallygate ban login alice --yes";
 
-impl Ban {
-    pub(crate) async fn run(&self, connection: &Connection) -> Result<Answer, Failure> {
+impl BanCommand {
+    pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
         let fleet = Fleet::connect(connection).await?;
         let listed = fleet.find(&self.policy)?;
         let policy = &self.policy;
@@ -59,6 +59,6 @@ impl Ban {
         let banned = subjects.check(&fleet.limiter, &listed.policy).ban(time).await;
         banned.map_err(|error| Failure::from(error).amid_changes())?;
         let json = json!({ "policy": policy, "banned": subject, "duration_ms": duration::ms(time) });
-        Ok(Answer::done(format!("{somebody} is banned under {policy} for {shown}"), json))
+        Ok(Output::done(format!("{somebody} is banned under {policy} for {shown}"), json))
     }
 }

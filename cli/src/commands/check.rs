@@ -8,9 +8,9 @@ use clap::Args;
 use serde_json::{Value, json};
 use tallygate::config::{ConfigError, Mistake, Policies};
 
-use crate::answer::Answer;
 use crate::failure::{Exit, Failure};
 use crate::number::counted;
+use crate::output::Output;
 
 /// Look for mistakes in files of limits, before a program applies them
 ///
@@ -19,7 +19,7 @@ use crate::number::counted;
 #[allow(clippy::doc_markdown, reason = "it is the text of the help")]
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Check {
+pub(crate) struct CheckCommand {
     /// The files; `-` is stdin
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -34,14 +34,14 @@ Examples:
 /// What is in a file.
 type Checked = Result<Policies, ConfigError>;
 
-impl Check {
-    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+impl CheckCommand {
+    pub(crate) fn run(&self) -> Result<Output, Failure> {
         let checked = self.files.iter().map(|file| Ok((file, read(file)?))).collect::<Result<Vec<_>, Failure>>()?;
         let text: String = checked.iter().map(|(file, checked)| text_of(file, checked)).collect();
         let files: Vec<_> = checked.iter().map(|(file, checked)| json_of(file, checked)).collect();
         let is_sound = checked.iter().all(|(_, checked)| checked.is_ok());
         let exit = if is_sound { Exit::Done } else { Exit::No };
-        Ok(Answer::done(text, json!({ "files": files })).with_exit(exit))
+        Ok(Output::done(text, json!({ "files": files })).with_exit(exit))
     }
 }
 

@@ -4,12 +4,12 @@ use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 use serde_json::json;
 
-use crate::answer::Answer;
+use crate::output::Output;
 
 /// Print what a shell needs to complete the words of this command
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsCommand {
     /// The shell
     shell: Shell,
 }
@@ -20,13 +20,13 @@ Examples:
   tallygate completions zsh > _tallygate
   tallygate completions fish > tallygate.fish";
 
-impl Completions {
+impl CompletionsCommand {
     /// Returns the script for all words of the program.
-    pub(crate) fn run(&self, mut words: Command) -> Answer {
+    pub(crate) fn run(&self, mut words: Command) -> Output {
         let mut script = Vec::new();
         generate(self.shell, &mut words, "tallygate", &mut script);
         let script = String::from_utf8_lossy(&script).into_owned();
         let json = json!({ "shell": self.shell.to_string(), "script": script });
-        Answer::done(script, json)
+        Output::done(script, json)
     }
 }

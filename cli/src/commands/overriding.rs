@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tallygate::{Error, Override as Listed, OverrideBuilder, Rule, RuleId, Subject};
+use tallygate::{Error, Override, OverrideBuilder, Rule, RuleId, Subject};
 
-use crate::answer::Answer;
 use crate::confirmation::Confirmation;
 use crate::connection::Connection;
 use crate::failure::{Exit, Failure};
 use crate::fleet::Fleet;
-use crate::table::Table;
+use crate::output::Output;
+use crate::table::TextTable;
 use crate::{duration, overrides, subject};
 
 /// Let other rules decide in every process, until they expire or are cleared; asks first
@@ -21,7 +21,7 @@ use crate::{duration, overrides, subject};
 /// replaced as a whole, also where it is of another rule.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Override {
+pub(crate) struct OverrideCommand {
     /// The name of the policy
     #[arg(required_unless_present = "list")]
     policy: Option<String>,
@@ -70,8 +70,8 @@ Examples:
   tallygate override --list
   tallygate override sms.send --clear --yes";
 
-impl Override {
-    pub(crate) async fn run(&self, connection: &Connection) -> Result<Answer, Failure> {
+impl OverrideCommand {
+    pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
         let fleet = Fleet::connect(connection).await?;
         match (&self.policy, &self.rules) {
             (Some(policy), Some(rules)) => self.set(&fleet, policy, rules).await,
@@ -80,7 +80,7 @@ impl Override {
         }
     }
 
-    async fn set(&self, fleet: &Fleet, policy: &str, rules: &str) -> Result<Answer, Failure> {
+    async fn set(&self, fleet: &Fleet, policy: &str, rules: &str) -> Result<Output, Failure> {
         // While they live, the library knows their names and rules, and refuses others.
         let known = fleet.build_all();
         if !self.allow_unknown && fleet.registered().find(policy).is_none() {
@@ -105,10 +105,10 @@ impl Override {
             Err(_) => (self.as_given(rules), self.unread(policy)),
         };
         let json = json!({ "set": set, "replaced": old.as_ref().map(overrides::json) });
-        Ok(Answer::done(format!("{} is overridden: {text}{replaced}", self.shown(policy)), json))
+        Ok(Output::done(format!("{} is overridden: {text}{replaced}", self.shown(policy)), json))
     }
 
-    async fn clear(&self, fleet: &Fleet, policy: &str) -> Result<Answer, Failure> {
+    async fn clear(&self, fleet: &Fleet, policy: &str) -> Result<Output, Failure> {
         let shown = self.shown(policy);
         // One that cannot be read, and one of too many, is not known. Clearing is what mends that.
         let old = self.target(fleet, policy)?.get().await.ok().flatten();
@@ -116,10 +116,10 @@ impl Override {
         self.confirmation.ask(&format!("Clear the override{known} of {shown}?"))?;
         if !self.target(fleet, policy)?.clear().await.map_err(unanswered)? {
             check_spelling(fleet, policy, self.on.as_deref()).await?;
-            return Ok(Answer::done(format!("nothing overrides {shown}"), json!({ "cleared": null })));
+            return Ok(Output::done(format!("nothing overrides {shown}"), json!({ "cleared": null })));
         }
         let cleared = old.as_ref().map_or_else(|| self.unread(policy), overrides::json);
-        Ok(Answer::done(format!("{shown} decides by its own rules again"), json!({ "cleared": cleared })))
+        Ok(Output::done(format!("{shown} decides by its own rules again"), json!({ "cleared": cleared })))
     }
 
     /// An override whose rules are not known, for scripts.
@@ -190,10 +190,10 @@ fn unanswered(error: Error) -> Failure {
     if failure.exit() == Exit::Away { failure.amid_changes() } else { failure }
 }
 
-async fn list(fleet: &Fleet, only: Option<&str>) -> Result<Answer, Failure> {
+async fn list(fleet: &Fleet, only: Option<&str>) -> Result<Output, Failure> {
     let all = fleet.limiter.overrides().await?;
     let meant: Vec<_> = all.iter().filter(|one| only.is_none_or(|name| one.policy() == name)).collect();
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for one in &meant {
         table.push(row(one));
     }
@@ -206,7 +206,7 @@ async fn list(fleet: &Fleet, only: Option<&str>) -> Result<Answer, Failure> {
         _ => table.text(),
     };
     let overrides: Vec<_> = meant.into_iter().map(overrides::json).collect();
-    Ok(Answer::done(text, json!({ "overrides": overrides })))
+    Ok(Output::done(text, json!({ "overrides": overrides })))
 }
 
 /// Fails where neither a process nor an override has that name, or that label: it is probably misspelt.
@@ -224,7 +224,7 @@ async fn check_spelling(fleet: &Fleet, policy: &str, label: Option<&str>) -> Res
     }
 }
 
-fn row(one: &Listed) -> [String; 4] {
+fn row(one: &Override) -> [String; 4] {
     let subject = one.subject().map(ToString::to_string);
     let subject = subject.as_deref().map_or("every subject", subject::name).to_owned();
     let label = one.label().map(|label| format!("on {label}")).unwrap_or_default();

@@ -1,25 +1,25 @@
 //! `tallygate peek`: where somebody stands.
 
-mod standing;
+mod peeked;
 
 use std::time::Duration;
 
 use clap::Args;
 use tallygate::Override;
 
-use self::standing::Standing;
-use crate::answer::Answer;
+use self::peeked::Peeked;
 use crate::connection::Connection;
 use crate::duration;
 use crate::failure::{Exit, Failure};
-use crate::fleet::{Fleet, Listed};
+use crate::fleet::{Fleet, FleetPolicy};
+use crate::output::Output;
 use crate::screen::{Screen, Wish};
 use crate::subject::Who;
 
 /// Show whether a call would be admitted, and where every rule stands; nothing is counted
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Peek {
+pub(crate) struct PeekCommand {
     /// The name of the policy
     policy: String,
 
@@ -51,8 +51,8 @@ Examples:
 The exit code is 0 if the call would be admitted, and 1 if not, or if that depends on counts that each call gives, or on
 subjects that are not said.";
 
-impl Peek {
-    pub(crate) async fn run(&self, connection: &Connection, is_json: bool) -> Result<Answer, Failure> {
+impl PeekCommand {
+    pub(crate) async fn run(&self, connection: &Connection, is_json: bool) -> Result<Output, Failure> {
         if self.watch && is_json {
             return Err(Failure::usage("`--watch` is for people; leave `--json` out"));
         }
@@ -68,7 +68,7 @@ impl Peek {
         }
     }
 
-    async fn look(&self, fleet: &Fleet, listed: &Listed<'_>, connection: &Connection) -> Result<Answer, Failure> {
+    async fn look(&self, fleet: &Fleet, listed: &FleetPolicy<'_>, connection: &Connection) -> Result<Output, Failure> {
         let (subjects, missing) = self.who.subjects_partly(fleet, listed, connection)?;
         let check = subjects.check(&fleet.limiter, &listed.policy).cost(self.cost).peek().report();
         let decision = check.clone().await?;
@@ -83,26 +83,26 @@ impl Peek {
         };
         let overrides: Vec<_> = overrides.iter().filter(is_meant).collect();
         let (missing, labels) = (&missing[..], &labels[..]);
-        let standing =
-            Standing { listed, subjects: &subjects, missing, labels, decision: &decision, overrides: &overrides };
-        let exit = if standing.admitted() == Some(true) { Exit::Done } else { Exit::No };
-        Ok(Answer::done(standing.text(), standing.json()).with_exit(exit))
+        let peeked =
+            Peeked { listed, subjects: &subjects, missing, labels, decision: &decision, overrides: &overrides };
+        let exit = if peeked.admitted() == Some(true) { Exit::Done } else { Exit::No };
+        Ok(Output::done(peeked.text(), peeked.json()).with_exit(exit))
     }
 
     /// Shows it until a key is pressed. While the server is away, that is shown.
-    async fn watch(&self, fleet: &Fleet, listed: &Listed<'_>, connection: &Connection) -> Result<Answer, Failure> {
+    async fn watch(&self, fleet: &Fleet, listed: &FleetPolicy<'_>, connection: &Connection) -> Result<Output, Failure> {
         // A mistake in the words shows at once.
         self.look(fleet, listed, connection).await?;
         let screen = Screen::open()?;
         loop {
             let text = match self.look(fleet, listed, connection).await {
-                Ok(answer) => answer.as_text(),
+                Ok(output) => output.as_text(),
                 Err(failure) => format!("{}\n", failure.text().unwrap_or_default()),
             };
             let every = duration::shown(self.every);
             screen.show(&format!("{}\n{text}\nevery {every}; q quits\n", self.policy))?;
             if screen.wish_within(self.every).await? == Wish::Quit {
-                return Ok(Answer::done("", serde_json::Value::Null));
+                return Ok(Output::done("", serde_json::Value::Null));
             }
         }
     }

@@ -7,29 +7,29 @@ use serde_json::{Value, json};
 use tallygate::admin::{RegisteredPolicy, Unreadable};
 use tallygate::{Ban, Override, Rule};
 
-use crate::answer::Answer;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
-use crate::table::Table;
+use crate::output::Output;
+use crate::table::TextTable;
 use crate::{duration, overrides};
 
 /// List the policies that processes have used within a week: keys, rules, and what overrides them
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Policies {}
+pub(crate) struct PoliciesCommand {}
 
 const EXAMPLES: &str = "\
 Examples:
   tallygate policies
   tallygate policies --prefix shop --json";
 
-impl Policies {
-    pub(crate) async fn run(&self, connection: &Connection) -> Result<Answer, Failure> {
+impl PoliciesCommand {
+    pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
         let fleet = Fleet::connect(connection).await?;
         let all = fleet.limiter.overrides().await?;
         let registered = fleet.registered();
-        let mut table = Table::default();
+        let mut table = TextTable::default();
         let mut policies = Vec::new();
         for policy in registered.policies() {
             let own: Vec<_> = all.iter().filter(|one| one.policy() == policy.name()).collect();
@@ -46,7 +46,7 @@ impl Policies {
         let unreadable = registered.unreadable().iter();
         let unreadable: Vec<_> =
             unreadable.map(|other| json!({ "name": other.name(), "reason": other.reason() })).collect();
-        Ok(Answer::done(text, json!({ "policies": policies, "unreadable": unreadable })))
+        Ok(Output::done(text, json!({ "policies": policies, "unreadable": unreadable })))
     }
 }
 

@@ -3,17 +3,17 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::answer::Answer;
 use crate::confirmation::Confirmation;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
+use crate::output::Output;
 use crate::subject::{self, Who};
 
 /// Forget what somebody has done under a policy, a ban included; asks first
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Reset {
+pub(crate) struct ResetCommand {
     /// The name of the policy
     policy: String,
 
@@ -33,8 +33,8 @@ Examples:
   tallygate reset sms.send 13800000000 --yes
   tallygate reset sms.send --subject sms:13800000000 --yes";
 
-impl Reset {
-    pub(crate) async fn run(&self, connection: &Connection) -> Result<Answer, Failure> {
+impl ResetCommand {
+    pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
         if self.who.has_others() && !self.all {
             return Err(Failure::usage(
                 "`--on` says other subjects, which are left alone; write `--all`, or leave it out",
@@ -63,6 +63,6 @@ impl Reset {
         let reset = if self.all { check.reset_all().await } else { check.reset().await };
         reset.map_err(|error| Failure::from(error).amid_changes())?;
         let json = json!({ "policy": policy, "reset": names });
-        Ok(Answer::done(format!("{shown} starts again under {policy}"), json))
+        Ok(Output::done(format!("{shown} starts again under {policy}"), json))
     }
 }

@@ -17,9 +17,9 @@ use tallygate::simulation::{Comparison, CsvTrace, Simulation, TraceError};
 use self::calls::Calls;
 use self::picture::Picture;
 use self::rows::Rows;
-use crate::answer::Answer;
 use crate::commands::check::read_sound;
 use crate::failure::Failure;
+use crate::output::Output;
 use crate::spelling;
 
 /// Decide calls of the past by the limits of a file, with the engine that decides real calls
@@ -29,7 +29,7 @@ use crate::spelling;
 /// `key` of their own. They are in the order of time.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Simulate {
+pub(crate) struct SimulateCommand {
     /// The file with the limits
     limits: PathBuf,
 
@@ -60,8 +60,8 @@ Examples:
   tallygate simulate limits.toml sms.send calls.csv --compare other.toml
   tallygate simulate limits.toml sms.send calls.csv --skip-bad-rows --json";
 
-impl Simulate {
-    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+impl SimulateCommand {
+    pub(crate) fn run(&self) -> Result<Output, Failure> {
         let policy = self.policy_of(&self.limits)?;
         let other = self.compare.as_deref().map(|file| self.policy_of(file)).transpose()?;
         let calls = self.open()?;
@@ -73,7 +73,7 @@ impl Simulate {
         }
     }
 
-    fn simulate(&self, policy: &Policy, trace: Trace, rows: &mut Rows) -> Result<Answer, Failure> {
+    fn simulate(&self, policy: &Policy, trace: Trace, rows: &mut Rows) -> Result<Output, Failure> {
         let mut simulation = Simulation::new(policy);
         let mut picture = Picture::new(&self.policy, 1);
         for call in trace {
@@ -84,10 +84,10 @@ impl Simulate {
         }
         self.draw(&picture)?;
         let (summary, skipped) = (simulation.summary(), rows.skipped());
-        Ok(Answer::done(text::of_one(summary, skipped), json::of_one(&self.policy, summary, skipped)))
+        Ok(Output::done(text::of_one(summary, skipped), json::of_one(&self.policy, summary, skipped)))
     }
 
-    fn compare(&self, policy: &Policy, other: &Policy, trace: Trace, rows: &mut Rows) -> Result<Answer, Failure> {
+    fn compare(&self, policy: &Policy, other: &Policy, trace: Trace, rows: &mut Rows) -> Result<Output, Failure> {
         let mut comparison = Comparison::new(policy, other);
         let mut picture = Picture::new(&self.policy, 2);
         for call in trace {
@@ -101,7 +101,7 @@ impl Simulate {
         }
         self.draw(&picture)?;
         let text = text::of_two(&self.file_names(), &comparison, rows.skipped());
-        Ok(Answer::done(text, json::of_two(&self.policy, &comparison, rows.skipped())))
+        Ok(Output::done(text, json::of_two(&self.policy, &comparison, rows.skipped())))
     }
 
     /// Reads a policy from a file.

@@ -2,7 +2,7 @@
 
 mod denied;
 mod order;
-mod standing;
+mod usage;
 
 use clap::Args;
 use futures_util::future::try_join_all;
@@ -10,13 +10,13 @@ use serde_json::json;
 use tallygate::{BackendError, Subject};
 
 use self::order::By;
-use self::standing::{Best, Standing};
-use crate::answer::Answer;
+use self::usage::{Best, Usage};
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::fleet::{Fleet, Listed};
+use crate::fleet::{Fleet, FleetPolicy};
 use crate::number::{self, counted, grouped};
-use crate::progress::Progress;
+use crate::output::Output;
+use crate::progress::ProgressBar;
 
 /// How many subjects are asked for at once: it takes the server a small part of a millisecond.
 const TOGETHER: usize = 16;
@@ -26,7 +26,7 @@ const TOGETHER: usize = 16;
 /// The server is looked through in small steps with pauses, so that other calls go on meanwhile.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Top {
+pub(crate) struct TopCommand {
     /// The name of the policy
     policy: String,
 
@@ -49,8 +49,8 @@ Examples:
   tallygate top sms.send --by wait --limit 5 --json
   tallygate top sms.send --by denied";
 
-impl Top {
-    pub(crate) async fn run(&self, connection: &Connection) -> Result<Answer, Failure> {
+impl TopCommand {
+    pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
         let fleet = Fleet::connect(connection).await?;
         let listed = fleet.find(&self.policy)?;
         let label = self.label(&listed)?;
@@ -59,12 +59,12 @@ impl Top {
         }
         let mut tallies = fleet.limiter.tallies(&listed.policy, label)?;
         let mut best = Best::new(self.by, self.limit);
-        let mut progress = Progress::of("subjects");
+        let mut progress = ProgressBar::of("subjects");
         let mut looked_at = 0;
         while let Some(page) = tallies.next_page().await? {
             for subjects in page.subjects().chunks(TOGETHER) {
-                for standing in look(&fleet, &listed, label, subjects).await? {
-                    best.add(standing);
+                for usage in look(&fleet, &listed, label, subjects).await? {
+                    best.add(usage);
                 }
                 looked_at += subjects.len() as u64;
             }
@@ -72,13 +72,13 @@ impl Top {
         }
         drop(progress);
         let found = best.found();
-        let top: Vec<_> = found.iter().map(Standing::json).collect();
+        let top: Vec<_> = found.iter().map(Usage::json).collect();
         let json = json!({ "policy": self.policy, "label": label, "subjects": looked_at, "top": top });
-        Ok(Answer::done(self.text(&found, looked_at), json))
+        Ok(Output::done(self.text(&found, looked_at), json))
     }
 
     /// Returns the label of the subjects that are looked for: that of the only rules, if none is said.
-    fn label<'a>(&'a self, listed: &Listed<'a>) -> Result<Option<&'a str>, Failure> {
+    fn label<'a>(&'a self, listed: &FleetPolicy<'a>) -> Result<Option<&'a str>, Failure> {
         let labels: Vec<_> = listed.described.subjects().map(|subject| subject.label()).collect();
         match &self.on {
             Some(on) if labels.contains(&on.as_str()) => Ok(Some(on)),
@@ -88,12 +88,12 @@ impl Top {
         }
     }
 
-    fn text(&self, found: &[Standing], looked_at: u64) -> String {
+    fn text(&self, found: &[Usage], looked_at: u64) -> String {
         let all = counted(looked_at, "subject");
         match (self.by, found.len()) {
             (By::Used, 0) => format!("nobody has used anything of {}; {all} looked at", self.policy),
             (By::Wait | By::Denied, 0) => format!("nobody is denied by {}; {all} looked at", self.policy),
-            (_, shown) => format!("{}{} of {all}\n", standing::table(found).text(), grouped(shown as u64)),
+            (_, shown) => format!("{}{} of {all}\n", usage::table(found).text(), grouped(shown as u64)),
         }
     }
 }
@@ -101,10 +101,10 @@ impl Top {
 /// Finds out where some subjects stand.
 async fn look(
     fleet: &Fleet,
-    listed: &Listed<'_>,
+    listed: &FleetPolicy<'_>,
     label: Option<&str>,
     page: &[Subject],
-) -> Result<Vec<Standing>, BackendError> {
+) -> Result<Vec<Usage>, BackendError> {
     // The other subjects of a call are those of nobody, and their rules are left out of what is shown.
     let nobody = Subject::everyone();
     let look = async |subject: &Subject| {
@@ -116,7 +116,7 @@ async fn look(
         // An override may have more rules than the policy, or fewer.
         let labels = call.labels()?;
         let counts_it = |position: usize| labels.get(position).is_some_and(|other| other.as_deref() == label);
-        Ok(Standing::of(subject, &decision, &listed.varying, counts_it))
+        Ok(Usage::of(subject, &decision, &listed.varying, counts_it))
     };
     try_join_all(page.iter().map(look)).await
 }

@@ -3,11 +3,11 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::answer::Answer;
 use crate::confirmation::Confirmation;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
+use crate::output::Output;
 use crate::subject::{self, Main};
 
 /// End the ban of somebody, if there is one; asks first
@@ -15,7 +15,7 @@ use crate::subject::{self, Main};
 /// What the subject has used stays counted, so its rules may deny it still. `reset` ends the ban, too, and lets it start again.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Unban {
+pub(crate) struct UnbanCommand {
     /// The name of the policy
     policy: String,
 
@@ -30,8 +30,8 @@ const EXAMPLES: &str = "\
 Examples:
   tallygate unban login alice --yes";
 
-impl Unban {
-    pub(crate) async fn run(&self, connection: &Connection) -> Result<Answer, Failure> {
+impl UnbanCommand {
+    pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
         let fleet = Fleet::connect(connection).await?;
         let listed = fleet.find(&self.policy)?;
         let policy = &self.policy;
@@ -48,6 +48,6 @@ impl Unban {
         // An empty subject is the one of a policy that counts all calls together.
         let reset = format!("tallygate reset {policy} {subject}");
         let remains = format!("what it has used stays counted; to let it start again: {}", reset.trim_end());
-        Ok(Answer::done(format!("{somebody} is not banned under {policy}\n{remains}"), json))
+        Ok(Output::done(format!("{somebody} is not banned under {policy}\n{remains}"), json))
     }
 }

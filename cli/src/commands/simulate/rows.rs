@@ -5,9 +5,9 @@ use std::time::SystemTime;
 
 use tallygate::simulation::{Call, TraceError, TraceErrorKind};
 
-use crate::answer::printable;
 use crate::commands::simulate::calls::Way;
-use crate::progress::Progress;
+use crate::output::printable;
+use crate::progress::ProgressBar;
 
 /// A call of the file, or why a row is none.
 type Row = Result<Call, TraceError>;
@@ -19,14 +19,14 @@ const MOST_NAMED: u64 = 10;
 pub(super) struct Rows {
     skips: bool,
     skipped: u64,
-    progress: Progress,
+    progress: ProgressBar,
     way: Way,
 }
 
 impl Rows {
     /// Stops at a row that is no call, or skips it.
     pub(super) fn new(skips: bool, way: Way) -> Self {
-        Self { skips, skipped: 0, progress: Progress::of("calls"), way }
+        Self { skips, skipped: 0, progress: ProgressBar::of("calls"), way }
     }
 
     /// Returns how many rows were left out.

@@ -4,7 +4,7 @@ use tallygate::simulation::{Comparison, Denials, Summary};
 
 use crate::duration;
 use crate::number::{counted, grouped};
-use crate::table::Table;
+use crate::table::TextTable;
 
 /// `9,214 of 10,000 admitted; denied: rule 0 771, rule 2 15; longest wait 21h`.
 pub(super) fn of_one(summary: &Summary, skipped: u64) -> String {
@@ -13,7 +13,7 @@ pub(super) fn of_one(summary: &Summary, skipped: u64) -> String {
 
 /// The line of each file, and what they decide differently.
 pub(super) fn of_two(files: &[String], comparison: &Comparison, skipped: u64) -> String {
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for (file, summary) in files.iter().zip([comparison.before(), comparison.after()]) {
         table.push([file.clone(), line(summary)]);
     }

@@ -3,22 +3,22 @@
 use serde_json::json;
 use tallygate::DeniedSubject;
 
-use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
 use crate::number::{counted, grouped};
+use crate::output::Output;
 use crate::subject;
-use crate::table::Table;
+use crate::table::TextTable;
 
 /// Returns the subjects of a policy that were denied most often within this hour and the one before, those on one label only.
-pub(super) async fn denied(fleet: &Fleet, policy: &str, label: Option<&str>, limit: usize) -> Result<Answer, Failure> {
+pub(super) async fn denied(fleet: &Fleet, policy: &str, label: Option<&str>, limit: usize) -> Result<Output, Failure> {
     // Those on other labels may come before.
     let listed = fleet.limiter.top_denied(policy, usize::MAX).await?;
     let all: Vec<_> = listed.iter().filter(|denied| denied.label() == label).collect();
     let found = &all[..limit.min(all.len())];
     let top: Vec<_> = found.iter().map(|denied| shown(denied)).collect();
     let json = json!({ "policy": policy, "label": label, "subjects": all.len(), "top": top });
-    Ok(Answer::done(text(policy, found, all.len() as u64), json))
+    Ok(Output::done(text(policy, found, all.len() as u64), json))
 }
 
 fn shown(denied: &DeniedSubject) -> serde_json::Value {
@@ -31,7 +31,7 @@ fn text(policy: &str, found: &[&DeniedSubject], all: u64) -> String {
             "no denied subject of {policy} is known; programs keep them if `LimiterBuilder::denied_subjects` says how many"
         );
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for denied in found {
         table.push([
             subject::name(&denied.subject().to_string()).to_owned(),

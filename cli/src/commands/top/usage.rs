@@ -1,4 +1,4 @@
-//! Where a subject stands among others.
+//! How much a subject has used of its rules, beside others.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tallygate::{Decision, Denial, RejectionKind, RuleStatus, Subject};
 
 use crate::commands::top::order::By;
-use crate::table::Table;
+use crate::table::TextTable;
 use crate::varying::Varying;
 use crate::{duration, number, subject};
 
@@ -25,9 +25,9 @@ struct Share {
     is_concurrency: bool,
 }
 
-/// Where a subject stands.
+/// How much a subject has used of its rules, and whether it is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct Usage {
     subject: String,
     /// How much it has used of the rule of which it has used most, in thousandths; `None` where each call gives the counts.
     share: Option<u64>,
@@ -38,7 +38,7 @@ pub(super) struct Standing {
     wait: Option<Duration>,
 }
 
-impl Standing {
+impl Usage {
     /// Reads what a peek says of a subject, by the rules that count it.
     pub(super) fn of(
         subject: &Subject,
@@ -129,13 +129,13 @@ pub(super) struct Best {
 #[derive(Debug, PartialEq, Eq)]
 struct Ranked {
     rank: (u64, u64),
-    standing: Standing,
+    usage: Usage,
 }
 
 impl Ranked {
     /// The greater, the later; those of one rank by their names.
     fn order(&self) -> (Reverse<(u64, u64)>, &str) {
-        (Reverse(self.rank), &self.standing.subject)
+        (Reverse(self.rank), &self.usage.subject)
     }
 }
 
@@ -156,33 +156,33 @@ impl Best {
         Self { by, limit, kept: BinaryHeap::new() }
     }
 
-    pub(super) fn add(&mut self, standing: Standing) {
-        let Some(rank) = standing.rank(self.by) else { return };
-        self.kept.push(Ranked { rank, standing });
+    pub(super) fn add(&mut self, usage: Usage) {
+        let Some(rank) = usage.rank(self.by) else { return };
+        self.kept.push(Ranked { rank, usage });
         if self.kept.len() > self.limit {
             self.kept.pop();
         }
     }
 
     /// Returns them, the first one first.
-    pub(super) fn found(self) -> Vec<Standing> {
-        self.kept.into_sorted_vec().into_iter().map(|ranked| ranked.standing).collect()
+    pub(super) fn found(self) -> Vec<Usage> {
+        self.kept.into_sorted_vec().into_iter().map(|ranked| ranked.usage).collect()
     }
 }
 
 /// Writes subjects as a table.
-pub(super) fn table(found: &[Standing]) -> Table {
-    let mut table = Table::default();
-    for standing in found {
-        let wait = match (standing.denied, standing.wait) {
+pub(super) fn table(found: &[Usage]) -> TextTable {
+    let mut table = TextTable::default();
+    for usage in found {
+        let wait = match (usage.denied, usage.wait) {
             (None, _) => String::new(),
             (Some(RejectionKind::Concurrency), Some(_)) => "denied until a call is over".to_owned(),
             (Some(_), Some(wait)) => format!("denied for {}", duration::shown(wait)),
             (Some(_), None) => "denied for good".to_owned(),
         };
-        let share = standing.share.map(|share| format!("{} %", share / 10)).unwrap_or_default();
-        let rules = standing.rules.iter().filter_map(Share::text).collect::<Vec<_>>();
-        table.push([subject::name(&standing.subject).to_owned(), share, rules.join(" · "), wait]);
+        let share = usage.share.map(|share| format!("{} %", share / 10)).unwrap_or_default();
+        let rules = usage.rules.iter().filter_map(Share::text).collect::<Vec<_>>();
+        table.push([subject::name(&usage.subject).to_owned(), share, rules.join(" · "), wait]);
     }
     table
 }
@@ -191,7 +191,7 @@ pub(super) fn table(found: &[Standing]) -> Table {
 mod tests {
     use super::*;
 
-    fn standing(subject: &str, used: u64, wait: Option<u64>) -> Standing {
+    fn usage(subject: &str, used: u64, wait: Option<u64>) -> Usage {
         let rule = Share {
             position: 0,
             rule: "10 per 1m".to_owned(),
@@ -199,7 +199,7 @@ mod tests {
             limit: Some(10),
             is_concurrency: false,
         };
-        Standing {
+        Usage {
             subject: subject.to_owned(),
             share: rule.thousandths(),
             rules: vec![rule],
@@ -210,12 +210,10 @@ mod tests {
 
     fn best(by: By, limit: usize) -> Vec<String> {
         let mut best = Best::new(by, limit);
-        for one in
-            [standing("d", 0, None), standing("b", 5, None), standing("c", 10, Some(3)), standing("a", 5, Some(9))]
-        {
+        for one in [usage("d", 0, None), usage("b", 5, None), usage("c", 10, Some(3)), usage("a", 5, Some(9))] {
             best.add(one);
         }
-        best.found().into_iter().map(|standing| standing.subject).collect()
+        best.found().into_iter().map(|usage| usage.subject).collect()
     }
 
     #[test]
@@ -228,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_line_says_what_was_used_and_how_long_it_is_denied() {
-        let text = table(&[standing("c", 10, Some(3))]).text();
+        let text = table(&[usage("c", 10, Some(3))]).text();
         assert_eq!(text, "c   100 %   10 of 10 per 1m   denied for 3s\n");
     }
 }

@@ -1,4 +1,4 @@
-//! Where somebody stands, for people and for scripts.
+//! What a peek says of the subjects of a call, for people and for scripts.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use tallygate::admin::Subjects;
 use tallygate::{Decision, Denial, Override, RejectionKind, RuleStatus};
 
-use crate::fleet::Listed;
-use crate::table::Table;
+use crate::fleet::FleetPolicy;
+use crate::table::TextTable;
 use crate::varying::Varying;
 use crate::{duration, number, overrides};
 
-/// Where somebody stands.
-pub(super) struct Standing<'a> {
-    pub(super) listed: &'a Listed<'a>,
+/// What a peek says of the subjects of a call.
+pub(super) struct Peeked<'a> {
+    pub(super) listed: &'a FleetPolicy<'a>,
     pub(super) subjects: &'a Subjects,
     /// The labels of the subjects that were not said.
     pub(super) missing: &'a [Option<String>],
@@ -23,7 +23,7 @@ pub(super) struct Standing<'a> {
     pub(super) overrides: &'a [&'a Override],
 }
 
-impl Standing<'_> {
+impl Peeked<'_> {
     /// Whether a call would be admitted, as far as the counts of its rules are known; `None` where none is.
     pub(super) fn admitted(&self) -> Option<bool> {
         match self.decision {
@@ -46,7 +46,7 @@ impl Standing<'_> {
     }
 
     pub(super) fn text(&self) -> String {
-        let mut table = Table::default();
+        let mut table = TextTable::default();
         for status in self.report() {
             table.push(row(status, &self.listed.varying));
         }

@@ -1,12 +1,12 @@
-//! What a command answers: to people, and to scripts.
+//! What a command prints: for people, and for scripts.
 
 use serde_json::Value;
 
 use crate::failure::Exit;
 
-/// What a command answers.
+/// What a command prints.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Output {
     /// For people.
     pub(crate) text: String,
     /// For scripts.
@@ -14,13 +14,13 @@ pub(crate) struct Answer {
     pub(crate) exit: Exit,
 }
 
-impl Answer {
-    /// An answer of a command that is done.
+impl Output {
+    /// The output of a command that is done.
     pub(crate) fn done(text: impl Into<String>, json: Value) -> Self {
         Self { text: text.into(), json, exit: Exit::Done }
     }
 
-    /// The same answer, with what it tells a script.
+    /// The same output, with what the exit code tells a script.
     pub(crate) fn with_exit(self, exit: Exit) -> Self {
         Self { exit, ..self }
     }
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn a_text_controls_no_terminal() {
         assert_eq!(printable("sms\u{1b}[2J\r é\n"), "sms\\u{1b}[2J\\r é\n");
-        assert_eq!(Answer::done("one", Value::Null).as_text(), "one\n");
-        assert_eq!(Answer::done("", Value::Null).as_text(), "");
+        assert_eq!(Output::done("one", Value::Null).as_text(), "one\n");
+        assert_eq!(Output::done("", Value::Null).as_text(), "");
     }
 }

@@ -76,7 +76,7 @@ const RUNTIME: &[Layer] = &[
     Layer { name: "config", purpose: "limits from a file", modules: &["config"] },
     Layer { name: "store", purpose: "where tallies are kept: memory, Redis", modules: &["store"] },
     Layer { name: "context", purpose: "what a call knows beside its arguments", modules: &["context"] },
-    Layer { name: "decision", purpose: "the output: permit, denial, rejection", modules: &["decision"] },
+    Layer { name: "decision", purpose: "the answer: permit, denial, rejection", modules: &["decision"] },
     Layer { name: "policy", purpose: "what to enforce", modules: &["policy"] },
     Layer { name: "subject", purpose: "what is counted: keys, escaping, filters", modules: &["subject"] },
     Layer { name: "observe", purpose: "log, metrics and spans", modules: &["observe"] },
@@ -97,7 +97,7 @@ const CLI: &[Layer] = &[
         purpose: "the connection, what is asked, and what is shown",
         modules: &["connection", "confirmation", "overrides", "progress", "screen"],
     },
-    Layer { name: "output", purpose: "what a command answers", modules: &["output"] },
+    Layer { name: "output", purpose: "what a command prints", modules: &["output"] },
     Layer {
         name: "base",
         purpose: "what every layer uses",

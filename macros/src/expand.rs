@@ -19,7 +19,7 @@ mod subject;
 use proc_macro2::{Ident, TokenStream};
 use syn::Path;
 
-use crate::expand::context::{Expansion, Target};
+use crate::expand::context::{Expanded, Expansion};
 use crate::model::Model;
 use crate::shape::Function;
 
@@ -27,7 +27,7 @@ use crate::shape::Function;
 pub(crate) fn expand(model: &Model, function: &Function) -> TokenStream {
     let limited = function::limited(model, function);
     let companion = model.check_fn.as_ref().map(|name| companion::companion(name, model, function));
-    let expansion = Expansion { model, function, target: Target::Limited };
+    let expansion = Expansion { model, function, expanded: Expanded::Limited };
     let openapi = model.openapi.as_ref().map(|name| expansion.openapi(name));
     quote::quote!(#limited #companion #openapi)
 }

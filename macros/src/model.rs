@@ -18,7 +18,7 @@ pub(crate) use self::value::number;
 use crate::attr::{Amount, Fraction, Options};
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 use crate::model::value::{on_outage, spanned, spanned_duration, template};
-use crate::template::{Purpose, Template};
+use crate::template::{Template, TextPurpose};
 
 pub(crate) struct Model {
     pub(crate) name: Option<Spanned<String>>,
@@ -101,8 +101,8 @@ impl Model {
             subjects: options.subjects.iter().map(|subject| SubjectModel::from_syn(subject, diagnostics)).collect(),
             name: options.name.as_ref().map(spanned),
             has_key: options.key.is_some(),
-            key: template(options.key.as_ref(), Purpose::Key, diagnostics),
-            message: template(options.message.as_ref(), Purpose::Message, diagnostics),
+            key: template(options.key.as_ref(), TextPurpose::Key, diagnostics),
+            message: template(options.message.as_ref(), TextPurpose::Message, diagnostics),
             cost: options.cost,
             allow_zero_cost: options.allow_zero_cost,
             wait: options.wait.and_then(|text| diagnostics.ok_or_report(spanned_duration("wait", &text))),

@@ -7,7 +7,7 @@ mod tests;
 use syn::LitStr;
 use tallygate_rules::{Piece, TemplateUse, is_printed, nearest, scan};
 
-pub(crate) use self::placeholder::Placeholder;
+pub(crate) use self::placeholder::TemplateValue;
 use crate::diagnostic::{Diagnostics, SpanRange};
 
 /// A template.
@@ -16,12 +16,12 @@ pub(crate) struct Template {
     pub(crate) text: String,
     pub(crate) parts: Vec<Part>,
     pub(crate) span: SpanRange,
-    purpose: Purpose,
+    purpose: TextPurpose,
 }
 
 /// What a template is for.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Purpose {
+pub(crate) enum TextPurpose {
     /// The subject of rules.
     Key,
     /// The message of a rejection by a rule.
@@ -35,7 +35,7 @@ pub(crate) enum Part {
     /// Fixed text, without escapes.
     Text(String),
     /// A value of the call: an argument, or a value of its context.
-    Value(Placeholder),
+    Value(TemplateValue),
     /// A value of the rejection.
     Rejection(RejectionField),
 }
@@ -58,7 +58,7 @@ const REJECTION_FIELDS: [(&str, RejectionField); 4] = [
 
 impl Template {
     /// Reads a template, or reports every mistake in it.
-    pub(crate) fn from_syn(literal: &LitStr, purpose: Purpose, diagnostics: &mut Diagnostics) -> Option<Self> {
+    pub(crate) fn from_syn(literal: &LitStr, purpose: TextPurpose, diagnostics: &mut Diagnostics) -> Option<Self> {
         let span = SpanRange::from(literal.span());
         let text = literal.value();
         let parts = read(&text, purpose);
@@ -68,8 +68,8 @@ impl Template {
 
     pub(crate) fn template_use(&self) -> TemplateUse {
         match self.purpose {
-            Purpose::Key => TemplateUse::Key,
-            Purpose::Message | Purpose::BanMessage => TemplateUse::Message,
+            TextPurpose::Key => TemplateUse::Key,
+            TextPurpose::Message | TextPurpose::BanMessage => TemplateUse::Message,
         }
     }
 
@@ -98,10 +98,10 @@ impl Template {
 
     /// Returns whether it shows all arguments by `{*}`.
     pub(crate) fn shows_all(&self) -> bool {
-        self.placeholders().any(Placeholder::is_all)
+        self.placeholders().any(TemplateValue::is_all)
     }
 
-    pub(crate) fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
+    pub(crate) fn placeholders(&self) -> impl Iterator<Item = &TemplateValue> {
         self.parts.iter().filter_map(|part| match part {
             Part::Value(placeholder) => Some(placeholder),
             Part::Text(_) | Part::Rejection(_) => None,
@@ -110,7 +110,7 @@ impl Template {
 }
 
 /// Reads a template from its text.
-fn read(template: &str, purpose: Purpose) -> Result<Vec<Part>, Vec<String>> {
+fn read(template: &str, purpose: TextPurpose) -> Result<Vec<Part>, Vec<String>> {
     let (mut parts, mut diagnostics) = (Vec::new(), Vec::new());
     for piece in scan(template).map_err(|mistake| vec![mistake])? {
         match piece {
@@ -124,10 +124,10 @@ fn read(template: &str, purpose: Purpose) -> Result<Vec<Part>, Vec<String>> {
     if diagnostics.is_empty() { Ok(parts) } else { Err(diagnostics) }
 }
 
-fn braced(inner: &str, purpose: Purpose) -> Result<Part, String> {
+fn braced(inner: &str, purpose: TextPurpose) -> Result<Part, String> {
     let Some(name) = inner.trim().strip_prefix('@') else {
-        let placeholder = Placeholder::parse(inner)?;
-        return if placeholder.is_all() && purpose != Purpose::Key {
+        let placeholder = TemplateValue::parse(inner)?;
+        return if placeholder.is_all() && purpose != TextPurpose::Key {
             Err(format!("`{{{inner}}}` is for a `key`; a message names the arguments that it shows, like `{{phone}}`"))
         } else {
             Ok(Part::Value(placeholder))
@@ -135,11 +135,11 @@ fn braced(inner: &str, purpose: Purpose) -> Result<Part, String> {
     };
     match rejection_field(name, purpose)? {
         Some(field) => Ok(Part::Rejection(field)),
-        None => Placeholder::of_context(inner).map(Part::Value),
+        None => TemplateValue::of_context(inner).map(Part::Value),
     }
 }
 
-impl Purpose {
+impl TextPurpose {
     /// Returns the fields of a rejection that a template of this purpose can show.
     fn rejection_fields(self) -> impl Iterator<Item = (&'static str, RejectionField)> {
         let is_shown = move |field| match self {
@@ -152,7 +152,7 @@ impl Purpose {
 }
 
 /// Returns the field of a rejection that has this name; nothing if it is a value of the context.
-fn rejection_field(text: &str, purpose: Purpose) -> Result<Option<RejectionField>, String> {
+fn rejection_field(text: &str, purpose: TextPurpose) -> Result<Option<RejectionField>, String> {
     let name = text.split(':').next().unwrap_or_default().trim();
     if let Some((_, field)) = purpose.rejection_fields().find(|(known, _)| *known == name) {
         let is_alone = name == text.trim();
@@ -169,8 +169,8 @@ fn rejection_field(text: &str, purpose: Purpose) -> Result<Option<RejectionField
     }
 }
 
-fn unsuitable_rejection_field(name: &str, purpose: Purpose) -> String {
-    if purpose == Purpose::Key {
+fn unsuitable_rejection_field(name: &str, purpose: TextPurpose) -> String {
+    if purpose == TextPurpose::Key {
         return format!(
             "`{{@{name}}}` is a value of a rejection; a `message` can show it, but a `key` cannot contain it"
         );
@@ -179,7 +179,7 @@ fn unsuitable_rejection_field(name: &str, purpose: Purpose) -> String {
 }
 
 /// Returns the field that was probably meant. A short name is rather one of the context: `role` is no `rule`.
-fn misspelt_rejection_field(name: &str, purpose: Purpose) -> Option<&'static str> {
+fn misspelt_rejection_field(name: &str, purpose: TextPurpose) -> Option<&'static str> {
     const SHORT: usize = 4;
     nearest(name, purpose.rejection_fields().map(|(known, _)| known)).filter(|_| name.len() > SHORT)
 }

@@ -8,7 +8,7 @@ use tallygate_rules::{format_duration, parse_duration};
 
 use crate::diagnostic::Diagnostics;
 use crate::pipeline::limit;
-use crate::template::{Purpose, Template};
+use crate::template::{Template, TextPurpose};
 
 /// The deepest nesting that is tried: the parsers of the compiler and of `syn` are recursive.
 const DEPTH: usize = 40;
@@ -43,7 +43,7 @@ pub fn attribute(text: &str) {
 ///
 /// Panics if the parts of the template are not those of its text.
 pub fn template(text: &str) {
-    for purpose in [Purpose::Key, Purpose::Message, Purpose::BanMessage] {
+    for purpose in [TextPurpose::Key, TextPurpose::Message, TextPurpose::BanMessage] {
         let mut diagnostics = Diagnostics::default();
         let read = Template::from_syn(&LitStr::new(text, Span::call_site()), purpose, &mut diagnostics);
         let refused = diagnostics.finish().is_err();

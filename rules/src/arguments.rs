@@ -9,7 +9,7 @@ pub use self::words::{
     EMPTY_KEY, NAME_WITH_BRACES, missing_argument, must_be_fraction, must_be_number, must_be_text, unknown_argument,
 };
 
-use self::algorithms::Algorithm;
+use self::algorithms::AlgorithmName;
 use crate::bucket::TokenBucket;
 #[cfg(feature = "cron")]
 use crate::cron::Schedule;
@@ -59,23 +59,23 @@ impl RuleArguments<'_> {
             self.check_fits(algorithm, &mut errors);
         }
         let rule = match algorithm {
-            Some(Algorithm::FixedWindow) => Rule::fixed_window(0, per),
-            Some(Algorithm::SlidingCounter) => Rule::sliding_counter(0, per),
-            Some(Algorithm::TokenBucket) => Rule::from_bucket(0, bucket),
-            Some(Algorithm::Cron) => self.schedule(&mut errors).unwrap_or(Rule::fixed_window(0, per)),
-            Some(Algorithm::SlidingWindow) | None => Rule::sliding_window(0, per),
+            Some(AlgorithmName::FixedWindow) => Rule::fixed_window(0, per),
+            Some(AlgorithmName::SlidingCounter) => Rule::sliding_counter(0, per),
+            Some(AlgorithmName::TokenBucket) => Rule::from_bucket(0, bucket),
+            Some(AlgorithmName::Cron) => self.schedule(&mut errors).unwrap_or(Rule::fixed_window(0, per)),
+            Some(AlgorithmName::SlidingWindow) | None => Rule::sliding_window(0, per),
         };
         (rule, errors)
     }
 
-    fn algorithm(&self) -> Result<Algorithm, ArgumentError> {
+    fn algorithm(&self) -> Result<AlgorithmName, ArgumentError> {
         match (self.algorithm, self.cron) {
-            (None, None) => Ok(Algorithm::SlidingWindow),
-            (None, Some(_)) => Ok(Algorithm::Cron),
+            (None, None) => Ok(AlgorithmName::SlidingWindow),
+            (None, Some(_)) => Ok(AlgorithmName::Cron),
             (Some(_), Some(_)) => {
                 Err(ArgumentError::new("algorithm", "`cron` is an algorithm of its own; remove `algorithm`"))
             }
-            (Some(name), None) => Algorithm::named(name).map_err(|why| ArgumentError::new("algorithm", why)),
+            (Some(name), None) => AlgorithmName::named(name).map_err(|why| ArgumentError::new("algorithm", why)),
         }
     }
 
@@ -87,22 +87,22 @@ impl RuleArguments<'_> {
     }
 
     /// Reports every argument that does not belong to the algorithm.
-    fn check_fits(&self, algorithm: Algorithm, errors: &mut Vec<ArgumentError>) {
+    fn check_fits(&self, algorithm: AlgorithmName, errors: &mut Vec<ArgumentError>) {
         let of_buckets = [
             ("capacity", self.capacity.is_some()),
             ("initial", self.initial.is_some()),
             ("reset_after", self.reset_after.is_some()),
         ];
-        for (name, _) in of_buckets.into_iter().filter(|(_, given)| *given && algorithm != Algorithm::TokenBucket) {
+        for (name, _) in of_buckets.into_iter().filter(|(_, given)| *given && algorithm != AlgorithmName::TokenBucket) {
             let message = format!("`{name}` is for token buckets; add `algorithm = \"token_bucket\"`, or remove it");
             errors.push(ArgumentError::new(name, message));
         }
-        if algorithm == Algorithm::Cron && self.per.is_some() {
+        if algorithm == AlgorithmName::Cron && self.per.is_some() {
             let message = "`per` and `cron` exclude each other: counting starts again either after `per` or at a tick; \
                            remove one";
             errors.push(ArgumentError::new("per", message));
         }
-        if algorithm != Algorithm::Cron && self.tz.is_some() {
+        if algorithm != AlgorithmName::Cron && self.tz.is_some() {
             let message =
                 "`tz` is the time zone of a `cron`; add `cron = \"0 0 6 * * *\"` in place of `per`, or remove it";
             errors.push(ArgumentError::new("tz", message));

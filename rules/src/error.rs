@@ -73,12 +73,12 @@ impl std::error::Error for RuleError {}
 
 /// A mistake whose position is not known yet.
 #[derive(Debug)]
-pub(crate) struct Mistake {
+pub(crate) struct RuleMistake {
     field: Field,
     message: String,
 }
 
-impl Mistake {
+impl RuleMistake {
     pub(crate) fn new(field: Field, message: impl Into<String>) -> Self {
         Self { field, message: message.into() }
     }

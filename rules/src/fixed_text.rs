@@ -4,7 +4,7 @@ mod name;
 #[cfg(test)]
 mod tests;
 
-use self::name::{Form, Name};
+use self::name::{Name, NameForm};
 use crate::template::{Piece, scan};
 
 /// What a template is for.
@@ -93,14 +93,14 @@ impl Check<'_> {
         let context = || self.is_value(name.path).then(|| format!("@{}", name.path));
         let any_context = || is_key.then(|| format!("@{}", name.root()));
         match name.form {
-            Form::EscapedContext => Some(format!("@{}", name.path)),
-            Form::At => context().or_else(argument).or_else(any_context),
-            Form::AtBehindValue => context().or_else(argument),
-            Form::Escaped | Form::Dollar => argument().or_else(context),
-            Form::Enclosed | Form::Sigil => argument().or_else(context).filter(|_| is_key),
-            Form::Bare if !is_key || self.shows_values => None,
+            NameForm::EscapedContext => Some(format!("@{}", name.path)),
+            NameForm::At => context().or_else(argument).or_else(any_context),
+            NameForm::AtBehindValue => context().or_else(argument),
+            NameForm::Escaped | NameForm::Dollar => argument().or_else(context),
+            NameForm::Enclosed | NameForm::Sigil => argument().or_else(context).filter(|_| is_key),
+            NameForm::Bare if !is_key || self.shows_values => None,
             // The name of a value may be part of a longer text: `user sign-up`.
-            Form::Bare => argument().or_else(|| context().filter(|_| self.template.trim() == name.path)),
+            NameForm::Bare => argument().or_else(|| context().filter(|_| self.template.trim() == name.path)),
         }
     }
 
@@ -113,11 +113,11 @@ impl Check<'_> {
             _ if self.template_use == TemplateUse::Name => {
                 self.mistake(name.written, &format!("put `{{{meant}}}` into a `key`, as a `name` shows no values"))
             }
-            Form::Escaped | Form::EscapedContext => {
+            NameForm::Escaped | NameForm::EscapedContext => {
                 let remedy = format!("write `{{{meant}}}`, or `{{{{{{{meant}}}}}}}` for the value in braces");
                 self.mistake(&format!("{{{{{}}}}}", name.written), &remedy)
             }
-            Form::Bare if !meant.starts_with('@') => {
+            NameForm::Bare if !meant.starts_with('@') => {
                 self.mistake(name.written, &format!("write `{{{meant}}}`, or a text that names no argument"))
             }
             _ => self.mistake(name.written, &format!("write `{{{meant}}}`")),

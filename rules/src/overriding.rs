@@ -5,10 +5,10 @@ mod tests;
 
 use crate::costs::Costs;
 use crate::counted_subject::CountedSubject;
-use crate::error::{Field, Mistake, RuleError};
+use crate::error::{Field, RuleError, RuleMistake};
 use crate::nearest::nearest;
 use crate::rule::Rule;
-use crate::validate::{Binding, Checks, ZeroCounts};
+use crate::validate::{BindingCheck, Checks, ZeroCounts};
 
 /// Identifies a rule of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -149,10 +149,10 @@ pub fn override_rules(
 
 /// The checks of rules that replace all rules on one subject. What is known of the calls of a policy is not known here.
 const OVERRIDE_OF_SUBJECT: Checks =
-    Checks { zero_counts: ZeroCounts::Allowed, binding: Binding::Required(Costs::Recounted) };
+    Checks { zero_counts: ZeroCounts::Allowed, binding: BindingCheck::Required(Costs::Recounted) };
 
 /// The checks of all rules after a change.
-const OVERRIDDEN: Checks = Checks { zero_counts: ZeroCounts::Allowed, binding: Binding::Optional };
+const OVERRIDDEN: Checks = Checks { zero_counts: ZeroCounts::Allowed, binding: BindingCheck::Optional };
 
 fn replace_one(
     mut effective: Vec<EffectiveRule>,
@@ -182,7 +182,7 @@ fn replace_subject(
     }
     if rules.is_empty() {
         let message = "an override needs at least one rule; to admit nothing, write a count of 0, like `0 per 1h`";
-        return Err(vec![Mistake::new(Field::Rule, message).in_policy()]);
+        return Err(vec![RuleMistake::new(Field::Rule, message).in_policy()]);
     }
     let mut new = rules.iter().map(|rule| {
         let own =
@@ -229,9 +229,9 @@ fn check(
 }
 
 /// Checks that the count of an overriding rule is a number.
-fn check_count(rule: &Rule) -> Option<Mistake> {
+fn check_count(rule: &Rule) -> Option<RuleMistake> {
     rule.is_varying()
-        .then(|| Mistake::new(Field::Count, "the count of an override is a number; write it in place of `n`"))
+        .then(|| RuleMistake::new(Field::Count, "the count of an override is a number; write it in place of `n`"))
 }
 
 fn named_like(rule: &Rule, old: &Rule) -> Rule {
@@ -241,7 +241,7 @@ fn named_like(rule: &Rule, old: &Rule) -> Rule {
     }
 }
 
-fn unknown_rule(id: &RuleId, effective: &[EffectiveRule]) -> Mistake {
+fn unknown_rule(id: &RuleId, effective: &[EffectiveRule]) -> RuleMistake {
     let positions: Vec<_> = effective.iter().filter_map(|effective| Some(effective.position?.to_string())).collect();
     let positions = positions.join(", ");
     match id {
@@ -252,16 +252,16 @@ fn unknown_rule(id: &RuleId, effective: &[EffectiveRule]) -> Mistake {
                 None if names.is_empty() => format!("its rules have no names; write a position: {positions}"),
                 None => format!("its names are `{}`", names.join("`, `")),
             };
-            Mistake::new(Field::Name, format!("the policy has no rule with the name `{name}`; {remedy}"))
+            RuleMistake::new(Field::Name, format!("the policy has no rule with the name `{name}`; {remedy}"))
         }
         RuleId::Position(position) => {
             let message = format!("the policy has no rule at the position {position}; its positions are {positions}");
-            Mistake::new(Field::Rule, message)
+            RuleMistake::new(Field::Rule, message)
         }
     }
 }
 
-fn unknown_subject(label: Option<&str>, effective: &[EffectiveRule]) -> Mistake {
+fn unknown_subject(label: Option<&str>, effective: &[EffectiveRule]) -> RuleMistake {
     let mut labels: Vec<_> = effective.iter().filter_map(|effective| effective.label.as_deref()).collect();
     labels.sort_unstable();
     labels.dedup();
@@ -276,5 +276,5 @@ fn unknown_subject(label: Option<&str>, effective: &[EffectiveRule]) -> Mistake 
             format!("the policy has no rules on the subject `{label}`; {remedy}")
         }
     };
-    Mistake::new(Field::Subject, message)
+    RuleMistake::new(Field::Subject, message)
 }

@@ -16,7 +16,7 @@ use std::str::FromStr;
 pub use self::error::ParseRuleError;
 pub use self::meant::{argument_meant, attribute_form, duration_meant, read_duration, rule_meant};
 
-use self::error::Fault;
+use self::error::TextFault;
 use self::parse::parse;
 use self::repair::repair;
 use self::scan::{Token, scan};
@@ -60,7 +60,8 @@ pub fn parse_rules(text: &str) -> Result<Vec<Rule>, Vec<ParseRuleError>> {
     let mut rules = Vec::new();
     let mut errors = Vec::new();
     for entry in entries {
-        let read = if entry.is_empty() && !tokens.is_empty() { Err(Fault::beside_separator()) } else { parse(entry) };
+        let read =
+            if entry.is_empty() && !tokens.is_empty() { Err(TextFault::beside_separator()) } else { parse(entry) };
         match read {
             Ok(rule) => rules.push(rule),
             Err(fault) => errors.push(explain(&scan::written(text, entry), fault)),
@@ -76,6 +77,6 @@ pub fn format_rules(rules: &[Rule]) -> String {
     texts.join(", ")
 }
 
-fn explain(text: &str, fault: Fault) -> ParseRuleError {
+fn explain(text: &str, fault: TextFault) -> ParseRuleError {
     ParseRuleError::new(text.trim(), fault, repair(text))
 }

@@ -13,7 +13,7 @@ mod warn_at;
 
 pub use self::ban::validate_ban;
 pub use self::binding::implied_by;
-pub(crate) use self::checks::{Binding, Checks, ZeroCounts};
+pub(crate) use self::checks::{BindingCheck, Checks, ZeroCounts};
 pub use self::deadline::validate_deadline;
 pub use self::warn_at::validate_warn_at;
 
@@ -41,7 +41,7 @@ use crate::rule::Rule;
 /// Returns all mistakes: those about the policy first, and the others in the order of the rules.
 pub fn validate(rules: &[Rule], costs: Costs) -> Result<(), Vec<RuleError>> {
     let rules: Vec<_> = rules.iter().map(|rule| (CountedSubject::labelled(None), rule)).collect();
-    Checks { zero_counts: ZeroCounts::Refused, binding: Binding::Required(costs) }.run(&rules)
+    Checks { zero_counts: ZeroCounts::Refused, binding: BindingCheck::Required(costs) }.run(&rules)
 }
 
 /// Finds every mistake in the rules of a policy that count several subjects.
@@ -55,5 +55,5 @@ pub fn validate(rules: &[Rule], costs: Costs) -> Result<(), Vec<RuleError>> {
 /// Returns all mistakes, like [`validate`].
 pub fn validate_by_subject(rules: &[(CountedSubject<'_>, Rule)], costs: Costs) -> Result<(), Vec<RuleError>> {
     let rules: Vec<_> = rules.iter().map(|(subject, rule)| (subject.clone(), rule)).collect();
-    Checks { zero_counts: ZeroCounts::Refused, binding: Binding::Required(costs) }.run(&rules)
+    Checks { zero_counts: ZeroCounts::Refused, binding: BindingCheck::Required(costs) }.run(&rules)
 }

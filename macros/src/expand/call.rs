@@ -5,7 +5,7 @@ use quote::ToTokens;
 
 use crate::attr::Amount;
 use crate::diagnostic::SpanRange;
-use crate::expand::context::{Expansion, Target, borrowed, quote_hygienic};
+use crate::expand::context::{Expanded, Expansion, borrowed, quote_hygienic};
 use crate::expand::policy::duration;
 use crate::expand::subject::texts;
 use crate::model::RuleModel;
@@ -59,7 +59,7 @@ impl Expansion<'_> {
         let counts = self.counts();
         let cost = self.model.cost.as_ref().map(|cost| self.cost(cost));
         let subjects = self.other_subjects();
-        let handling = (self.target == Target::Limited).then(|| self.handling());
+        let handling = (self.expanded == Expanded::Limited).then(|| self.handling());
         quote_hygienic!(#limiter #counts #cost #(#subjects)* #handling)
     }
 

@@ -18,12 +18,12 @@ pub(super) use quote_hygienic;
 pub(super) struct Expansion<'m> {
     pub(super) model: &'m Model,
     pub(super) function: &'m Function,
-    pub(super) target: Target,
+    pub(super) expanded: Expanded,
 }
 
 /// The function that is being expanded.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Target {
+pub(super) enum Expanded {
     /// The annotated function.
     Limited,
     /// The companion, which returns the check of a call.

@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 
-use crate::expand::context::{Expansion, Target};
+use crate::expand::context::{Expanded, Expansion};
 use crate::expand::document;
 use crate::model::Model;
 use crate::shape::{Additions, Function};
@@ -29,7 +29,7 @@ use crate::shape::{Additions, Function};
 /// nothing of the call but what it awaits, and then the permit, until the body is over: by its end, by `return` or `?`, by
 /// a panic, or because the future is dropped. That is when the call is no longer running.
 pub(super) fn limited(model: &Model, function: &Function) -> TokenStream {
-    let expansion = Expansion { model, function, target: Target::Limited };
+    let expansion = Expansion { model, function, expanded: Expanded::Limited };
     function.with(&Additions {
         attributes: document::attributes(model, function),
         preparation: expansion.preparation(),

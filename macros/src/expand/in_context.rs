@@ -5,11 +5,11 @@ use quote::quote_spanned;
 
 use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, hygienic, quote_hygienic};
-use crate::template::Placeholder;
+use crate::template::TemplateValue;
 
 impl Expansion<'_> {
     /// Returns a value of the context, which is read when the key is rendered.
-    pub(super) fn in_context(self, placeholder: &Placeholder, span: SpanRange, limiter: &TokenStream) -> TokenStream {
+    pub(super) fn in_context(self, placeholder: &TemplateValue, span: SpanRange, limiter: &TokenStream) -> TokenStream {
         let private = self.private_at(hygienic(span.first));
         let name = &placeholder.root;
         let filter = self.context_filter(placeholder, span, limiter);
@@ -23,7 +23,7 @@ impl Expansion<'_> {
     pub(super) fn push_in_context(
         self,
         target: &TokenStream,
-        placeholder: &Placeholder,
+        placeholder: &TemplateValue,
         span: SpanRange,
     ) -> TokenStream {
         let private = self.private();
@@ -35,7 +35,12 @@ impl Expansion<'_> {
     }
 
     /// Returns the closure that filters the value, if there are filters.
-    fn context_filter(self, placeholder: &Placeholder, span: SpanRange, limiter: &TokenStream) -> Option<TokenStream> {
+    fn context_filter(
+        self,
+        placeholder: &TemplateValue,
+        span: SpanRange,
+        limiter: &TokenStream,
+    ) -> Option<TokenStream> {
         let value = quote_hygienic!(tallygate_value);
         let nested = placeholder.filters.iter().fold(None, |nested, filter| {
             let value = nested.map_or_else(|| value.clone(), |nested| quote_hygienic!(&#nested));

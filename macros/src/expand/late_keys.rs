@@ -7,15 +7,15 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::format_ident;
 use tallygate_rules::Filter;
 
-use crate::expand::context::{Expansion, Target, quote_hygienic};
+use crate::expand::context::{Expanded, Expansion, quote_hygienic};
 use crate::expand::message::EarlyValue;
 use crate::expand::subject::{paired, texts};
-use crate::template::{Placeholder, Template};
+use crate::template::{Template, TemplateValue};
 
 impl<'m> Expansion<'m> {
     pub(super) fn has_late_keys(self) -> bool {
-        let is_split = self.target == Target::Limited && self.function.is_split();
-        is_split && self.model.keys().flat_map(Template::placeholders).any(Placeholder::is_of_context)
+        let is_split = self.expanded == Expanded::Limited && self.function.is_split();
+        is_split && self.model.keys().flat_map(Template::placeholders).any(TemplateValue::is_of_context)
     }
 
     /// Returns the values of arguments in late keys.
@@ -45,7 +45,7 @@ impl<'m> Expansion<'m> {
         let others = subjects.map(|(label, subject)| quote_hygienic!((#label, #subject)));
         let others: Vec<_> = others.collect();
         let is_hashed =
-            |placeholder: &Placeholder| placeholder.is_of_context() && placeholder.filters.contains(&Filter::Hash);
+            |placeholder: &TemplateValue| placeholder.is_of_context() && placeholder.filters.contains(&Filter::Hash);
         let uses_limiter = self.model.keys().flat_map(Template::placeholders).any(is_hashed);
         let limiter = if uses_limiter { quote_hygienic!(tallygate_limiter) } else { quote_hygienic!(_) };
         quote_hygienic!(tallygate_call.enter_with(move |#limiter| (#main, [#(#others),*])))

@@ -7,7 +7,7 @@ use tallygate_rules::Filter;
 use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, hygienic, quote_hygienic};
 use crate::model::Denier;
-use crate::template::{Part, Placeholder, RejectionField, Template};
+use crate::template::{Part, RejectionField, Template, TemplateValue};
 
 impl<'m> Expansion<'m> {
     /// Puts the message of the rule that denied the call into the rejection, or the message of the policy.
@@ -98,7 +98,7 @@ impl<'m> Expansion<'m> {
     }
 
     /// Appends the value of a placeholder, at the place of its template: an error about its type is reported there.
-    fn push(self, target: &TokenStream, placeholder: &Placeholder, span: SpanRange) -> TokenStream {
+    fn push(self, target: &TokenStream, placeholder: &TemplateValue, span: SpanRange) -> TokenStream {
         if placeholder.is_of_context() {
             return self.push_in_context(target, placeholder, span);
         }
@@ -123,7 +123,7 @@ impl<'m> Expansion<'m> {
     ///
     /// A future of the user's own must not capture an argument for it, and no limiter that the user named, which a digest
     /// needs, is held over the await.
-    fn is_early(self, placeholder: &Placeholder) -> bool {
+    fn is_early(self, placeholder: &TemplateValue) -> bool {
         let needs_limiter = self.model.limiter.is_some() && placeholder.filters.contains(&Filter::Hash);
         needs_limiter || self.function.is_split() && !placeholder.is_of_context()
     }
@@ -132,7 +132,7 @@ impl<'m> Expansion<'m> {
 /// A value of a message, or of a late key, that is rendered before the decision.
 pub(super) struct EarlyValue<'m> {
     pub(super) name: Ident,
-    pub(super) placeholder: &'m Placeholder,
+    pub(super) placeholder: &'m TemplateValue,
     pub(super) span: SpanRange,
 }
 

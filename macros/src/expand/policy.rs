@@ -10,7 +10,7 @@ use tallygate_rules::{OnOutage, Rule, format_rules};
 
 use crate::debug;
 use crate::diagnostic::Spanned;
-use crate::expand::context::{Expansion, Target, quote_hygienic};
+use crate::expand::context::{Expanded, Expansion, quote_hygienic};
 use crate::expand::subject::texts;
 
 impl Expansion<'_> {
@@ -49,9 +49,9 @@ impl Expansion<'_> {
         if let Some(Spanned { value, .. }) = &self.model.name {
             return quote_hygienic!(named(#value, #rules, #texts));
         }
-        match self.target {
-            Target::Limited => quote_hygienic!(around::<TallygateHere>(#rules, #texts)),
-            Target::Companion => {
+        match self.expanded {
+            Expanded::Limited => quote_hygienic!(around::<TallygateHere>(#rules, #texts)),
+            Expanded::Companion => {
                 let function = self.function.signature.ident.unraw().to_string();
                 quote_hygienic!(beside::<TallygateHere>(#function, #rules, #texts))
             }

@@ -6,7 +6,7 @@ use tallygate_rules::Filter;
 
 use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, borrowed, hygienic, quote_hygienic};
-use crate::template::{Part, Placeholder, Template, escape};
+use crate::template::{Part, Template, TemplateValue, escape};
 
 /// Returns the text before each value of a key, and after the last one.
 pub(super) fn texts(key: Option<&Template>) -> TokenStream {
@@ -31,7 +31,7 @@ pub(super) fn paired(values: impl Iterator<Item = TokenStream>) -> TokenStream {
 impl Expansion<'_> {
     /// Returns the values of a key: nothing, one of them, or pairs of the first and the others.
     pub(super) fn values(self, key: Option<&Template>) -> TokenStream {
-        let value = |(placeholder, span): (&Placeholder, _)| {
+        let value = |(placeholder, span): (&TemplateValue, _)| {
             if placeholder.is_of_context() {
                 self.in_context(placeholder, span, &self.limiter())
             } else {
@@ -44,7 +44,7 @@ impl Expansion<'_> {
     }
 
     /// Borrows a value, filtered. An error about its type is reported at its template.
-    pub(super) fn value(self, placeholder: &Placeholder, span: SpanRange) -> TokenStream {
+    pub(super) fn value(self, placeholder: &TemplateValue, span: SpanRange) -> TokenStream {
         let root = self.function.binding(&placeholder.root);
         let value = root.map(|root| placeholder.expression(&root, span)).into_token_stream();
         if placeholder.is_argument() && self.function.is_text(&placeholder.root) {

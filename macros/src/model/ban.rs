@@ -6,7 +6,7 @@ use tallygate_rules::{Ban, Field, MAX_PER};
 use crate::attr::BanOptions;
 use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::model::value::{duration, number, template};
-use crate::template::{Purpose, Template};
+use crate::template::{Template, TextPurpose};
 
 /// A ban, and the places of its arguments.
 pub(crate) struct BanModel {
@@ -35,7 +35,7 @@ impl BanModel {
         ];
         Self {
             ban: Ban::new(denials.as_ref().map_or(1, number), within_read, duration_read),
-            message: template(message.as_ref(), Purpose::BanMessage, diagnostics),
+            message: template(message.as_ref(), TextPurpose::BanMessage, diagnostics),
             span: *span,
             spans: spans.into_iter().filter_map(|(field, span)| Some((field, span?.into()))).collect(),
         }

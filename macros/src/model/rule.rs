@@ -6,7 +6,7 @@ use tallygate_rules::{ArgumentError, DUPLICATE_PER, Field, MAX_LEASE, Rule, Rule
 use crate::attr::{Amount, ConcurrencyOptions, DuplicateOptions, RuleOptions};
 use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::model::value::{duration, number, template};
-use crate::template::{Purpose, Template};
+use crate::template::{Template, TextPurpose};
 
 /// A rule, and the places of its arguments.
 pub(crate) struct RuleModel {
@@ -32,9 +32,9 @@ impl RuleModel {
         Self {
             rule: Rule::duplicate(per.unwrap_or(DUPLICATE_PER)),
             count: None,
-            key: template(options.key.as_ref(), Purpose::Key, diagnostics),
+            key: template(options.key.as_ref(), TextPurpose::Key, diagnostics),
             complete: options.complete && diagnostics.count() == before,
-            message: template(options.message.as_ref(), Purpose::Message, diagnostics),
+            message: template(options.message.as_ref(), TextPurpose::Message, diagnostics),
             release_if: options.release_if.clone(),
             span: options.span,
             spans: options.per.iter().map(|per| (Field::Per, SpanRange::from(per.span()))).collect(),
@@ -45,8 +45,8 @@ impl RuleModel {
         let before = diagnostics.count();
         let rule = limit(&options, diagnostics);
         let complete = options.complete && diagnostics.count() == before;
-        let key = template(options.key.as_ref(), Purpose::Key, diagnostics);
-        let message = template(options.message.as_ref(), Purpose::Message, diagnostics);
+        let key = template(options.key.as_ref(), TextPurpose::Key, diagnostics);
+        let message = template(options.message.as_ref(), TextPurpose::Message, diagnostics);
         let spans = spans(&options);
         let (rule, count) = counted(named(rule, options.name.as_ref()), options.count);
         Self { rule, count, key, message, release_if: None, complete, span: options.span, spans }
@@ -56,8 +56,8 @@ impl RuleModel {
         let before = diagnostics.count();
         let lease = options.lease.as_ref().and_then(|lease| diagnostics.ok_or_report(duration("lease", lease)));
         let complete = options.complete && diagnostics.count() == before;
-        let key = template(options.key.as_ref(), Purpose::Key, diagnostics);
-        let message = template(options.message.as_ref(), Purpose::Message, diagnostics);
+        let key = template(options.key.as_ref(), TextPurpose::Key, diagnostics);
+        let message = template(options.message.as_ref(), TextPurpose::Message, diagnostics);
         let spans = [
             (Field::Count, options.limit.as_ref().map(Amount::span)),
             (Field::Lease, options.lease.as_ref().map(|lease| lease.span().into())),

@@ -3,7 +3,7 @@
 use crate::attr::SubjectOptions;
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 use crate::model::value::{spanned, template};
-use crate::template::{Purpose, Template};
+use crate::template::{Template, TextPurpose};
 
 pub(crate) struct SubjectModel {
     pub(crate) label: Spanned<String>,
@@ -15,7 +15,7 @@ impl SubjectModel {
     pub(super) fn from_syn(options: &SubjectOptions, diagnostics: &mut Diagnostics) -> Self {
         Self {
             label: spanned(&options.label),
-            key: template(Some(&options.key), Purpose::Key, diagnostics),
+            key: template(Some(&options.key), TextPurpose::Key, diagnostics),
             span: options.span,
         }
     }

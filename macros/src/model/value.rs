@@ -6,7 +6,7 @@ use syn::{LitInt, LitStr};
 use tallygate_rules::{OnOutage, OnOutageError, read_duration};
 
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned, error};
-use crate::template::{Purpose, Template};
+use crate::template::{Template, TextPurpose};
 
 /// Returns the number. One that is too large for the type is also too large for a rule, whose check reports it better.
 pub(crate) fn number(literal: &LitInt) -> u64 {
@@ -30,6 +30,10 @@ pub(super) fn spanned(text: &LitStr) -> Spanned<String> {
     Spanned { value: text.value(), span: SpanRange::from(text.span()) }
 }
 
-pub(super) fn template(literal: Option<&LitStr>, purpose: Purpose, diagnostics: &mut Diagnostics) -> Option<Template> {
+pub(super) fn template(
+    literal: Option<&LitStr>,
+    purpose: TextPurpose,
+    diagnostics: &mut Diagnostics,
+) -> Option<Template> {
     literal.and_then(|literal| Template::from_syn(literal, purpose, diagnostics))
 }

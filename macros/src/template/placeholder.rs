@@ -11,13 +11,13 @@ use crate::diagnostic::SpanRange;
 
 /// An argument, its fields and its methods: `{phone}`, `{user.id}`, `{addr.ip()}`; or a value of the context: `{@ip}`;
 /// filtered: `{email:trim:lower}`.
-pub(crate) struct Placeholder {
+pub(crate) struct TemplateValue {
     /// The text between the braces.
     pub(crate) text: String,
     /// The name of the argument, or that of the value in the context.
     pub(crate) root: String,
     pub(crate) source: Source,
-    pub(crate) members: Vec<Member>,
+    pub(crate) members: Vec<PlaceholderPart>,
     /// In the order in which they are applied.
     pub(crate) filters: Vec<Filter>,
 }
@@ -34,13 +34,13 @@ pub(crate) enum Source {
 /// Stands for all arguments.
 const ALL: &str = "*";
 
-pub(crate) enum Member {
+pub(crate) enum PlaceholderPart {
     Field(String),
     Index(u32),
     Method(String),
 }
 
-impl Placeholder {
+impl TemplateValue {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (value, filters) = Filter::split(text)?;
         if value == ALL {
@@ -55,7 +55,7 @@ impl Placeholder {
                  `phone: &str`"
             ));
         }
-        let members: Option<Vec<_>> = names.map(Member::parse).collect();
+        let members: Option<Vec<_>> = names.map(PlaceholderPart::parse).collect();
         let (root, members) = name(root).zip(members).ok_or_else(|| {
             format!(
                 "`{{{text}}}` is not a placeholder; write an argument, its fields and methods, like `{{user.id()}}`"
@@ -113,7 +113,7 @@ impl Placeholder {
     }
 }
 
-impl Member {
+impl PlaceholderPart {
     fn parse(text: &str) -> Option<Self> {
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
             return text.parse().map(Self::Index).ok();

@@ -2,10 +2,10 @@ use super::placeholder::Source;
 use super::*;
 
 /// Shows the parts of a template, placeholders in brackets.
-fn parts_for(purpose: Purpose, template: &str) -> Result<Vec<String>, Vec<String>> {
+fn parts_for(purpose: TextPurpose, template: &str) -> Result<Vec<String>, Vec<String>> {
     let show = |part| match part {
         Part::Text(text) => text,
-        Part::Value(Placeholder { root, source, members, filters, .. }) => {
+        Part::Value(TemplateValue { root, source, members, filters, .. }) => {
             let at = if source == Source::Context { "@" } else { "" };
             format!("[{at}{root}{}{}]", ".".repeat(members.len()), ":".repeat(filters.len()))
         }
@@ -15,7 +15,7 @@ fn parts_for(purpose: Purpose, template: &str) -> Result<Vec<String>, Vec<String
 }
 
 fn parts(template: &str) -> Result<Vec<String>, Vec<String>> {
-    parts_for(Purpose::Key, template)
+    parts_for(TextPurpose::Key, template)
 }
 
 #[test]
@@ -98,18 +98,18 @@ fn a_filter_comes_once_and_not_after_one_that_hides_the_value() {
 #[test]
 fn messages_show_the_fields_of_a_rejection() {
     let template = "{@retry_after}{@count}{ @per }{@rule}";
-    assert_eq!(parts_for(Purpose::Message, template).unwrap(), ["@0", "@1", "@2", "@3"]);
+    assert_eq!(parts_for(TextPurpose::Message, template).unwrap(), ["@0", "@1", "@2", "@3"]);
     assert_eq!(parts(template).unwrap_err().len(), 4);
-    assert_eq!(parts_for(Purpose::BanMessage, template).unwrap_err().len(), 3);
-    assert_eq!(parts_for(Purpose::BanMessage, "{@retry_after}").unwrap(), ["@0"]);
+    assert_eq!(parts_for(TextPurpose::BanMessage, template).unwrap_err().len(), 3);
+    assert_eq!(parts_for(TextPurpose::BanMessage, "{@retry_after}").unwrap(), ["@0"]);
     for mistaken in ["{@}", "{@rule:lower}", "{@ retry after}", "{@retry_afetr}", "{@counts}"] {
-        assert!(parts_for(Purpose::Message, mistaken).is_err(), "{mistaken}");
+        assert!(parts_for(TextPurpose::Message, mistaken).is_err(), "{mistaken}");
     }
 }
 
 #[test]
 fn other_names_behind_an_at_are_values_of_the_context() {
-    for purpose in [Purpose::Key, Purpose::Message, Purpose::BanMessage] {
+    for purpose in [TextPurpose::Key, TextPurpose::Message, TextPurpose::BanMessage] {
         assert_eq!(parts_for(purpose, "{@ip}:{ @user : trim:lower }").unwrap(), ["[@ip]", ":", "[@user::]"]);
         assert_eq!(parts_for(purpose, "{@role}/{@größe}").unwrap(), ["[@role]", "/", "[@größe]"]);
         for mistaken in ["{@}", "{@user.id}", "{@user()}", "{@1st}", "{@a b}", "{@ip:hash:lower}", "{@r#type}"] {

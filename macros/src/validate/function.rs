@@ -6,7 +6,7 @@ use tallygate_rules::{TemplateUse, nearest};
 use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::model::Model;
 use crate::shape::Function;
-use crate::template::{Placeholder, Template};
+use crate::template::{Template, TemplateValue};
 
 /// Reports a function that cannot wait for the decision.
 pub(super) fn check_async(function: &Function, diagnostics: &mut Diagnostics) {
@@ -81,8 +81,8 @@ pub(super) fn check_placeholders_named(template: &Template, function: &Function,
     }
 }
 
-fn unnamed(placeholder: &Placeholder, template: &Template, function: &Function) -> String {
-    let Placeholder { text, root, .. } = placeholder;
+fn unnamed(placeholder: &TemplateValue, template: &Template, function: &Function) -> String {
+    let TemplateValue { text, root, .. } = placeholder;
     if root == "self" {
         return format!("placeholder `{{{text}}}` needs a method; this function takes no `self`");
     }

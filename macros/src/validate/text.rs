@@ -4,7 +4,7 @@ use tallygate_rules::{EMPTY_KEY, NAME_WITH_BRACES, Role, is_blank, is_separator}
 
 use crate::diagnostic::Diagnostics;
 use crate::model::Model;
-use crate::template::{Part, Placeholder, RejectionField, Template};
+use crate::template::{Part, RejectionField, Template, TemplateValue};
 
 /// Reports a blank name of the policy, and every name with a placeholder.
 pub(super) fn check_names(model: &Model, diagnostics: &mut Diagnostics) {
@@ -46,7 +46,7 @@ pub(super) fn check_windows_shown(model: &Model, diagnostics: &mut Diagnostics) 
 
 /// Reports two placeholders with nothing between them that separates their values.
 pub(super) fn check_placeholders_separated(template: &Template, diagnostics: &mut Diagnostics) {
-    let mut previous: Option<&Placeholder> = None;
+    let mut previous: Option<&TemplateValue> = None;
     for part in &template.parts {
         match part {
             Part::Text(text) if is_separator(text) => previous = None,

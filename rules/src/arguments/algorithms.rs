@@ -5,7 +5,7 @@ use crate::synonym::snake_case;
 
 /// An algorithm, as its name says it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Algorithm {
+pub(super) enum AlgorithmName {
     SlidingWindow,
     FixedWindow,
     SlidingCounter,
@@ -14,11 +14,11 @@ pub(super) enum Algorithm {
     Cron,
 }
 
-const ALGORITHMS: [(&str, Algorithm); 4] = [
-    ("sliding_window", Algorithm::SlidingWindow),
-    ("fixed_window", Algorithm::FixedWindow),
-    ("sliding_counter", Algorithm::SlidingCounter),
-    ("token_bucket", Algorithm::TokenBucket),
+const ALGORITHMS: [(&str, AlgorithmName); 4] = [
+    ("sliding_window", AlgorithmName::SlidingWindow),
+    ("fixed_window", AlgorithmName::FixedWindow),
+    ("sliding_counter", AlgorithmName::SlidingCounter),
+    ("token_bucket", AlgorithmName::TokenBucket),
 ];
 
 /// The names of other libraries.
@@ -41,7 +41,7 @@ const ELSEWHERE: [(&[&str], &str); 2] = [
     ),
 ];
 
-impl Algorithm {
+impl AlgorithmName {
     /// Returns the algorithm of that name, or says which one was probably meant.
     pub(super) fn named(name: &str) -> Result<Self, String> {
         let known = ALGORITHMS.iter().find(|(known, _)| *known == name);
@@ -81,13 +81,13 @@ mod tests {
             ("sliding-window-counter", "sliding_counter"),
             ("fixd_window", "fixed_window"),
         ] {
-            let text = Algorithm::named(name).unwrap_err();
+            let text = AlgorithmName::named(name).unwrap_err();
             assert_eq!(text, format!("unknown algorithm `{name}`; did you mean `{meant}`?"));
         }
-        let text = Algorithm::named("semaphore").unwrap_err();
+        let text = AlgorithmName::named("semaphore").unwrap_err();
         assert!(text.contains("write `concurrency(limit = 10, lease = \"30s\")`"), "{text}");
         for (name, algorithm) in ALGORITHMS {
-            assert_eq!(Algorithm::named(name).unwrap(), algorithm);
+            assert_eq!(AlgorithmName::named(name).unwrap(), algorithm);
         }
     }
 }

@@ -7,13 +7,13 @@ use crate::cron::toward::Toward;
 
 /// The times of day that match a cron expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Clock {
+pub(super) struct TimesOfDay {
     pub(super) hours: Bits,
     pub(super) minutes: Bits,
     pub(super) seconds: Bits,
 }
 
-impl Clock {
+impl TimesOfDay {
     pub(super) fn is_every_hour(&self) -> bool {
         self.hours == Bits::range(0, 23)
     }

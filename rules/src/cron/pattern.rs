@@ -3,7 +3,7 @@
 use jiff::civil::{Date, DateTime, Time};
 
 use crate::cron::bits::Bits;
-use crate::cron::clock::Clock;
+use crate::cron::clock::TimesOfDay;
 use crate::cron::day::{DaysOfMonth, DaysOfWeek, Month};
 use crate::cron::error::ScheduleError;
 use crate::cron::field::CronField;
@@ -23,7 +23,7 @@ const MACROS: [(&str, &str); 7] = [
 /// A parsed cron expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Pattern {
-    clock: Clock,
+    clock: TimesOfDay,
     days_of_month: DaysOfMonth,
     months: Bits,
     days_of_week: DaysOfWeek,
@@ -37,7 +37,7 @@ impl Pattern {
             return Err(ScheduleError::Fields { expression: expression.to_owned(), found: fields.len() });
         };
         let pattern = Self {
-            clock: Clock {
+            clock: TimesOfDay {
                 seconds: parse_list(CronField::Second, second)?,
                 minutes: parse_list(CronField::Minute, minute)?,
                 hours: parse_list(CronField::Hour, hour)?,
@@ -56,7 +56,7 @@ impl Pattern {
         self.seek(first.to_datetime(Time::MIN), last.to_datetime(Time::MAX), Toward::Later).is_some()
     }
 
-    pub(super) fn clock(&self) -> &Clock {
+    pub(super) fn clock(&self) -> &TimesOfDay {
         &self.clock
     }
 

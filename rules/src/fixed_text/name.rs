@@ -2,7 +2,7 @@
 
 /// How a name is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum NameForm {
     /// `{{name}}`
     Escaped,
     /// `{{@name}}`
@@ -28,7 +28,7 @@ pub(super) struct Name<'t> {
     pub(super) path: &'t str,
     /// The same with the signs around it, but without braces.
     pub(super) written: &'t str,
-    pub(super) form: Form,
+    pub(super) form: NameForm,
 }
 
 impl<'t> Name<'t> {
@@ -52,37 +52,37 @@ impl<'t> Name<'t> {
         let written = |first: usize, last: usize| text.get(start - first..start + path.len() + last);
         if let Some(inner) = escaped(before, after) {
             let has_at = before.ends_with('@');
-            let form = if has_at { Form::EscapedContext } else { Form::Escaped };
+            let form = if has_at { NameForm::EscapedContext } else { NameForm::Escaped };
             return Some(Self { path, written: written(usize::from(has_at), inner)?, form });
         }
         if [('<', '>'), ('[', ']'), ('%', '%')]
             .iter()
             .any(|&(open, close)| before.ends_with(open) && after.starts_with(close))
         {
-            return Some(Self { path, written: written(1, 1)?, form: Form::Enclosed });
+            return Some(Self { path, written: written(1, 1)?, form: NameForm::Enclosed });
         }
         let form = sign(before, follows_value);
-        let signs = usize::from(form != Form::Bare);
+        let signs = usize::from(form != NameForm::Bare);
         Some(Self { path, written: written(signs, 0)?, form })
     }
 }
 
 /// Returns the form of a name behind this text.
-fn sign(before: &str, follows_value: bool) -> Form {
+fn sign(before: &str, follows_value: bool) -> NameForm {
     let mut backwards = before.chars().rev();
     let sign = backwards.next();
     let earlier = backwards.next();
     let is_behind_value = earlier.is_none() && follows_value;
     // As in `a@b`, `US$` and `a::b`.
     if earlier.is_some_and(|earlier| earlier.is_alphanumeric() || Some(earlier) == sign) {
-        return Form::Bare;
+        return NameForm::Bare;
     }
     match sign {
-        Some('@') if is_behind_value => Form::AtBehindValue,
-        Some('@') => Form::At,
-        Some('$') => Form::Dollar,
-        Some(':' | '#') if !is_behind_value => Form::Sigil,
-        _ => Form::Bare,
+        Some('@') if is_behind_value => NameForm::AtBehindValue,
+        Some('@') => NameForm::At,
+        Some('$') => NameForm::Dollar,
+        Some(':' | '#') if !is_behind_value => NameForm::Sigil,
+        _ => NameForm::Bare,
     }
 }
 

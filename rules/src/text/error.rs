@@ -14,13 +14,13 @@ use crate::duration::DurationError;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ParseRuleError {
     text: String,
-    fault: Fault,
+    fault: TextFault,
     suggestion: Option<String>,
 }
 
 /// What is wrong in the text of a rule, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Fault {
+pub(super) struct TextFault {
     what: String,
     remedy: Option<String>,
     source: Option<Source>,
@@ -34,7 +34,7 @@ enum Source {
 }
 
 impl ParseRuleError {
-    pub(super) fn new(text: &str, fault: Fault, suggestion: Option<String>) -> Self {
+    pub(super) fn new(text: &str, fault: TextFault, suggestion: Option<String>) -> Self {
         Self { text: text.to_owned(), fault, suggestion }
     }
 
@@ -45,7 +45,7 @@ impl ParseRuleError {
     }
 }
 
-impl Fault {
+impl TextFault {
     pub(super) fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { what: what.into(), remedy: Some(remedy.into()), source: None }
     }

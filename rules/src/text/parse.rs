@@ -7,7 +7,7 @@ use crate::bucket::TokenBucket;
 use crate::cron::Schedule;
 use crate::nearest::nearest;
 use crate::rule::{DUPLICATE_PER, Rule};
-use crate::text::error::Fault;
+use crate::text::error::TextFault;
 use crate::text::scan::{Token, is_bare};
 use crate::text::words::{Words, is_number};
 
@@ -15,40 +15,40 @@ use crate::text::words::{Words, is_number};
 pub(super) const OPTIONS: [&str; 5] = ["burst", "bucket", "initial", "reset_after", "as"];
 
 /// Reads one rule.
-pub(super) fn parse(tokens: &[Token]) -> Result<Rule, Fault> {
+pub(super) fn parse(tokens: &[Token]) -> Result<Rule, TextFault> {
     let is_separator = |token: &&Token| matches!(token, Token::Separator(_));
     if let Some(wrong) = tokens.iter().find(|token| is_separator(token) && !token.separates_rules()) {
-        return Err(Fault::new(format!("`{}` does not separate rules", wrong.text()), "write `,` between them"));
+        return Err(TextFault::new(format!("`{}` does not separate rules", wrong.text()), "write `,` between them"));
     }
     if let Some(Token::Separator(separator)) = tokens.iter().find(is_separator) {
         let what = format!("`{separator}` separates the rules of a list, but one rule is expected");
-        return Err(Fault::new(what, "remove it"));
+        return Err(TextFault::new(what, "remove it"));
     }
     let mut words = Words::new(tokens);
     if words.peek().is_none() {
-        return Err(Fault::new("a rule is missing", "write one, like `100 per 1h`"));
+        return Err(TextFault::new("a rule is missing", "write one, like `100 per 1h`"));
     }
     if words.take("prevent_duplicate") { duplicate(&mut words) } else { limit(&mut words) }
 }
 
-fn duplicate(words: &mut Words<'_>) -> Result<Rule, Fault> {
+fn duplicate(words: &mut Words<'_>) -> Result<Rule, TextFault> {
     let count = match words.peek_word() {
         None | Some("per" | "as") => Count::Fixed(1),
         Some(_) => count(words)?,
     };
     if let Count::Fixed(count @ 2..) = count {
         let what = format!("`prevent_duplicate` admits one call and not {count}");
-        return Err(Fault::new(what, format!("remove the `{count}`")));
+        return Err(TextFault::new(what, format!("remove the `{count}`")));
     }
     let per = if words.take("per") { words.duration("per")? } else { DUPLICATE_PER };
     let options = Options::read(words)?;
     if let Some(word) = options.bucket_word() {
-        return Err(Fault::new(format!("`prevent_duplicate` has no `{word}`"), "remove it"));
+        return Err(TextFault::new(format!("`prevent_duplicate` has no `{word}`"), "remove it"));
     }
     Ok(options.name(count.apply(Rule::duplicate(per))))
 }
 
-fn limit(words: &mut Words<'_>) -> Result<Rule, Fault> {
+fn limit(words: &mut Words<'_>) -> Result<Rule, TextFault> {
     let about = words.take("about");
     let count = count(words)?;
     if words.take("concurrent") {
@@ -63,7 +63,7 @@ fn limit(words: &mut Words<'_>) -> Result<Rule, Fault> {
     let algorithm = algorithms.next();
     if let (Some(one), Some(other)) = (algorithm, algorithms.next()) {
         let what = format!("`{one}` and `{other}` are different algorithms");
-        return Err(Fault::new(what, "keep one of them"));
+        return Err(TextFault::new(what, "keep one of them"));
     }
     let rule = match window {
         #[cfg(feature = "cron")]
@@ -77,17 +77,17 @@ fn limit(words: &mut Words<'_>) -> Result<Rule, Fault> {
 }
 
 /// Reads what follows `concurrent`.
-fn concurrency(count: Count, about: bool, words: &mut Words<'_>) -> Result<Rule, Fault> {
+fn concurrency(count: Count, about: bool, words: &mut Words<'_>) -> Result<Rule, TextFault> {
     if about {
-        return Err(Fault::new("`about` and `concurrent` are different algorithms", "keep one of them"));
+        return Err(TextFault::new("`about` and `concurrent` are different algorithms", "keep one of them"));
     }
     if !words.take("lease") {
-        return Err(Fault::new("`lease` is missing after `concurrent`", "write `10 concurrent lease 30s`"));
+        return Err(TextFault::new("`lease` is missing after `concurrent`", "write `10 concurrent lease 30s`"));
     }
     let lease = words.duration("lease")?;
     let options = Options::read(words)?;
     if let Some(word) = options.bucket_word() {
-        return Err(Fault::new(format!("`concurrent` has no `{word}`"), "remove it"));
+        return Err(TextFault::new(format!("`concurrent` has no `{word}`"), "remove it"));
     }
     Ok(options.name(count.apply(Rule::concurrency(0, lease))))
 }
@@ -107,21 +107,21 @@ impl Count {
     }
 }
 
-fn count(words: &mut Words<'_>) -> Result<Count, Fault> {
+fn count(words: &mut Words<'_>) -> Result<Count, TextFault> {
     let remedy = "write a whole number, like `100 per 1h`, or `n` for a count that each call gives";
-    let Some(token) = words.next() else { return Err(Fault::new("the count is missing", remedy)) };
+    let Some(token) = words.next() else { return Err(TextFault::new("the count is missing", remedy)) };
     match token.word() {
-        Some("per") => Err(Fault::new("the count is missing", remedy)),
+        Some("per") => Err(TextFault::new("the count is missing", remedy)),
         Some("n") => Ok(Count::Varying),
         Some(text) if is_number(text) => text
             .parse()
             .map(Count::Fixed)
-            .map_err(|_| Fault::new(format!("the count `{text}` is too great"), "write a smaller one")),
-        _ => Err(Fault::new(format!("the count `{}` is not a whole number", token.text()), remedy)),
+            .map_err(|_| TextFault::new(format!("the count `{text}` is too great"), "write a smaller one")),
+        _ => Err(TextFault::new(format!("the count `{}` is not a whole number", token.text()), remedy)),
     }
 }
 
-fn expect_per(words: &mut Words<'_>) -> Result<(), Fault> {
+fn expect_per(words: &mut Words<'_>) -> Result<(), TextFault> {
     if words.take("per") {
         return Ok(());
     }
@@ -129,7 +129,7 @@ fn expect_per(words: &mut Words<'_>) -> Result<(), Fault> {
         Some(token) => format!("after the count, `{}` stands in place of `per`", token.text()),
         None => "`per` and the window are missing after the count".to_owned(),
     };
-    Err(Fault::new(what, "write a window, like `100 per 1h`"))
+    Err(TextFault::new(what, "write a window, like `100 per 1h`"))
 }
 
 /// What stands after `per`.
@@ -140,7 +140,7 @@ enum Window {
 }
 
 impl Window {
-    fn read(words: &mut Words<'_>) -> Result<Self, Fault> {
+    fn read(words: &mut Words<'_>) -> Result<Self, TextFault> {
         match words.peek() {
             Some(token) if token.is_schedule() => {
                 words.next();
@@ -155,13 +155,13 @@ impl Window {
     }
 
     #[cfg(feature = "cron")]
-    fn schedule(expression: &str, zone: &str) -> Result<Self, Fault> {
-        Schedule::parse(expression, zone).map(Self::Schedule).map_err(Fault::schedule)
+    fn schedule(expression: &str, zone: &str) -> Result<Self, TextFault> {
+        Schedule::parse(expression, zone).map(Self::Schedule).map_err(TextFault::schedule)
     }
 
     #[cfg(not(feature = "cron"))]
-    fn schedule(_: &str, _: &str) -> Result<Self, Fault> {
-        Err(Fault::new("a schedule needs the feature `cron` of tallygate", "add it in Cargo.toml"))
+    fn schedule(_: &str, _: &str) -> Result<Self, TextFault> {
+        Err(TextFault::new("a schedule needs the feature `cron` of tallygate", "add it in Cargo.toml"))
     }
 
     fn algorithm(&self) -> Option<&'static str> {
@@ -184,7 +184,7 @@ struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    fn read(words: &mut Words<'a>) -> Result<Self, Fault> {
+    fn read(words: &mut Words<'a>) -> Result<Self, TextFault> {
         let mut options = Self::default();
         while let Some(token) = words.next() {
             let Some(word) = OPTIONS.iter().find(|&&option| token.word() == Some(option)) else {
@@ -198,7 +198,7 @@ impl<'a> Options<'a> {
                 _ => options.name.replace(name(words)?).is_some(),
             };
             if repeated {
-                return Err(Fault::new(format!("`{word}` is repeated"), "keep one of them"));
+                return Err(TextFault::new(format!("`{word}` is repeated"), "keep one of them"));
             }
         }
         Ok(options)
@@ -215,13 +215,13 @@ impl<'a> Options<'a> {
         words.into_iter().flatten().next()
     }
 
-    fn bucket(&self, per: Duration) -> Result<TokenBucket, Fault> {
+    fn bucket(&self, per: Duration) -> Result<TokenBucket, TextFault> {
         let mut bucket = TokenBucket::new(per);
         match (self.burst, self.bucket_word()) {
             (Some(capacity), _) => bucket = bucket.with_capacity(capacity),
             (None, Some(word)) if !self.bucket => {
                 let what = format!("`{word}` is for token buckets");
-                return Err(Fault::new(what, "write `bucket` or `burst 100` before it"));
+                return Err(TextFault::new(what, "write `bucket` or `burst 100` before it"));
             }
             (None, _) => {}
         }
@@ -242,23 +242,23 @@ impl<'a> Options<'a> {
     }
 }
 
-fn name<'a>(words: &mut Words<'a>) -> Result<&'a str, Fault> {
+fn name<'a>(words: &mut Words<'a>) -> Result<&'a str, TextFault> {
     let remedy = "write one, like `as daily` or `as \"each day\"`";
     match words.next() {
-        None => Err(Fault::new("the name after `as` is missing", remedy)),
+        None => Err(TextFault::new("the name after `as` is missing", remedy)),
         Some(Token::Word(word, _)) if !is_bare(word) => {
-            Err(Fault::new(format!("the name `{word}` needs quotes"), format!("write `as \"{word}\"`")))
+            Err(TextFault::new(format!("the name `{word}` needs quotes"), format!("write `as \"{word}\"`")))
         }
         Some(token) => Ok(token.text()),
     }
 }
 
-fn unknown_option(token: &Token) -> Fault {
+fn unknown_option(token: &Token) -> TextFault {
     let word = token.text();
     let remedy = match nearest(word, OPTIONS) {
         _ if ["and", "&", "&&", "+"].contains(&word) => "write `,` between two rules".to_owned(),
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("there are `{}`", OPTIONS.join("`, `")),
     };
-    Fault::new(format!("after the window, `{word}` is unknown"), remedy)
+    TextFault::new(format!("after the window, `{word}` is unknown"), remedy)
 }

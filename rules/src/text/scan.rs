@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::text::error::Fault;
+use crate::text::error::TextFault;
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Token {
 }
 
 /// Splits a text into words, quoted parts and separators.
-pub(super) fn scan(text: &str) -> Result<Vec<Token>, Fault> {
+pub(super) fn scan(text: &str) -> Result<Vec<Token>, TextFault> {
     let mut tokens = Vec::new();
     let mut rest = text.char_indices().peekable();
     while let Some((start, first)) = rest.next() {
@@ -69,7 +69,7 @@ pub(super) fn scan(text: &str) -> Result<Vec<Token>, Fault> {
                     Some((_, within)) => content.push(within),
                     None => {
                         let what = format!("the quote {first} is not closed");
-                        return Err(Fault::new(what, format!("write {first} at its end")));
+                        return Err(TextFault::new(what, format!("write {first} at its end")));
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::duration::parse_duration;
-use crate::text::error::Fault;
+use crate::text::error::TextFault;
 use crate::text::scan::Token;
 
 /// The words that are not read yet.
@@ -39,27 +39,27 @@ impl<'a> Words<'a> {
     }
 
     /// Reads the number of a parameter.
-    pub(super) fn number(&mut self, parameter: &str) -> Result<u64, Fault> {
+    pub(super) fn number(&mut self, parameter: &str) -> Result<u64, TextFault> {
         let remedy = || format!("write a whole number, like `{parameter} 100`");
         let Some(token) = self.next() else {
-            return Err(Fault::new(format!("the number after `{parameter}` is missing"), remedy()));
+            return Err(TextFault::new(format!("the number after `{parameter}` is missing"), remedy()));
         };
         let text = token.text();
         if token.word().is_some_and(is_number) {
-            text.parse().map_err(|_| Fault::new(format!("the number `{text}` is too great"), "write a smaller one"))
+            text.parse().map_err(|_| TextFault::new(format!("the number `{text}` is too great"), "write a smaller one"))
         } else {
-            Err(Fault::new(format!("`{text}` after `{parameter}` is not a whole number"), remedy()))
+            Err(TextFault::new(format!("`{text}` after `{parameter}` is not a whole number"), remedy()))
         }
     }
 
     /// Reads the duration of a parameter.
-    pub(super) fn duration(&mut self, parameter: &str) -> Result<Duration, Fault> {
+    pub(super) fn duration(&mut self, parameter: &str) -> Result<Duration, TextFault> {
         let Some(token) = self.next() else {
             let what = format!("the duration after `{parameter}` is missing");
-            return Err(Fault::new(what, format!("write a whole number and a unit, like `{parameter} 1h`")));
+            return Err(TextFault::new(what, format!("write a whole number and a unit, like `{parameter} 1h`")));
         };
         let text = token.text();
-        parse_duration(text).map_err(|error| Fault::duration(text, error))
+        parse_duration(text).map_err(|error| TextFault::duration(text, error))
     }
 }
 

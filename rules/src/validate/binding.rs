@@ -6,7 +6,7 @@ use crate::algorithm::{Algorithm, Role};
 use crate::costs::Costs;
 use crate::counted_subject::CountedSubject;
 use crate::duration::format_duration;
-use crate::error::{Field, Mistake};
+use crate::error::{Field, RuleMistake};
 use crate::rule::Rule;
 use crate::validate::supply::{Supply, longest_window_us};
 
@@ -19,14 +19,14 @@ pub(super) struct Placed<'a> {
 }
 
 /// Checks that a rule may deny a call that all others admit.
-pub(super) fn check_can_bind(placed: &Placed<'_>, all: &[Placed<'_>], costs: Costs) -> Option<Mistake> {
+pub(super) fn check_can_bind(placed: &Placed<'_>, all: &[Placed<'_>], costs: Costs) -> Option<RuleMistake> {
     let is_to_blame = |stricter: &&Placed<'_>| {
         // Of two rules that admit the same, the later one is the mistake.
         let is_twin = stricter.position > placed.position && placed.keeps_from_binding(stricter, costs);
         stricter.keeps_from_binding(placed, costs) && !is_twin && !stricter.is_known_beside(placed)
     };
     let stricter = all.iter().find(is_to_blame)?;
-    Some(Mistake::new(Field::Rule, never_binds(placed, stricter, costs)))
+    Some(RuleMistake::new(Field::Rule, never_binds(placed, stricter, costs)))
 }
 
 impl Placed<'_> {

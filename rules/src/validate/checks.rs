@@ -2,7 +2,7 @@
 
 use crate::costs::Costs;
 use crate::counted_subject::CountedSubject;
-use crate::error::{Field, Mistake, RuleError};
+use crate::error::{Field, RuleError, RuleMistake};
 use crate::limits::MAX_RULES;
 use crate::rule::Rule;
 use crate::validate::alone::{check_alone, check_times};
@@ -13,7 +13,7 @@ use crate::validate::distinct::{check_name, check_window};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checks {
     pub(crate) zero_counts: ZeroCounts,
-    pub(crate) binding: Binding,
+    pub(crate) binding: BindingCheck,
 }
 
 /// Whether a rule may admit nothing.
@@ -25,7 +25,7 @@ pub(crate) enum ZeroCounts {
 
 /// Whether each rule must be able to bind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Binding {
+pub(crate) enum BindingCheck {
     Required(Costs),
     Optional,
 }
@@ -34,7 +34,7 @@ impl Checks {
     /// Checks rules, each with the subject that it counts.
     pub(crate) fn run(self, rules: &[(CountedSubject<'_>, &Rule)]) -> Result<(), Vec<RuleError>> {
         let mut errors = Vec::new();
-        errors.extend(check_number(rules.len()).map(Mistake::in_policy));
+        errors.extend(check_number(rules.len()).map(RuleMistake::in_policy));
         let mut sound: Vec<Placed<'_>> = Vec::new();
         for (position, (subject, rule)) in rules.iter().enumerate() {
             let earlier = rules[..position].iter().map(|(_, rule)| *rule);
@@ -53,7 +53,7 @@ impl Checks {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    fn check_alone(self, rule: &Rule) -> Vec<Mistake> {
+    fn check_alone(self, rule: &Rule) -> Vec<RuleMistake> {
         let is_closed = rule.count() == 0 && !rule.is_varying();
         match self.zero_counts {
             ZeroCounts::Allowed if is_closed => check_times(rule).collect(),
@@ -62,21 +62,21 @@ impl Checks {
     }
 
     /// Compares a rule with all rules, of which it is one.
-    fn check_beside(self, placed: &Placed<'_>, all: &[Placed<'_>]) -> Option<Mistake> {
+    fn check_beside(self, placed: &Placed<'_>, all: &[Placed<'_>]) -> Option<RuleMistake> {
         let is_earlier = |other: &&Placed<'_>| other.position < placed.position && other.subject == placed.subject;
         let earlier = all.iter().filter(is_earlier).map(|other| other.rule);
         check_window(placed.rule, earlier).or_else(|| match self.binding {
-            Binding::Required(costs) => check_can_bind(placed, all, costs),
-            Binding::Optional => None,
+            BindingCheck::Required(costs) => check_can_bind(placed, all, costs),
+            BindingCheck::Optional => None,
         })
     }
 }
 
-fn check_number(rules: usize) -> Option<Mistake> {
+fn check_number(rules: usize) -> Option<RuleMistake> {
     let message = match rules {
         0 => "a policy needs at least one rule, like `rule(count = 10, per = \"60s\")`".to_owned(),
         1..=MAX_RULES => return None,
         _ => format!("a policy has at most {MAX_RULES} rules, but this one has {rules}; split it up"),
     };
-    Some(Mistake::new(Field::Rule, message))
+    Some(RuleMistake::new(Field::Rule, message))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::error::{Field, Mistake, RuleError};
+use crate::error::{Field, RuleError, RuleMistake};
 use crate::limits::MAX_DEADLINE;
 
 /// Finds the mistake in a deadline: the longest time that a decision takes.
@@ -16,7 +16,7 @@ pub fn validate_deadline(deadline: Duration) -> Result<(), RuleError> {
         deadline if deadline > MAX_DEADLINE => "is at most an hour",
         _ => return Ok(()),
     };
-    Err(Mistake::new(Field::Deadline, format!("`deadline` {mistake}, like `deadline = \"50ms\"`")).in_policy())
+    Err(RuleMistake::new(Field::Deadline, format!("`deadline` {mistake}, like `deadline = \"50ms\"`")).in_policy())
 }
 
 #[cfg(test)]

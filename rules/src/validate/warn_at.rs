@@ -1,7 +1,7 @@
 //! The check of a policy's `warn_at`.
 
 use crate::algorithm::Role;
-use crate::error::{Field, Mistake, RuleError};
+use crate::error::{Field, RuleError, RuleMistake};
 use crate::rule::Rule;
 
 /// Finds the mistake in the share of a limit from which a subject is near it.
@@ -19,7 +19,7 @@ pub fn validate_warn_at<'a>(share: f64, rules: impl IntoIterator<Item = &'a Rule
     } else {
         return Ok(());
     };
-    Err(Mistake::new(Field::WarnAt, mistake).in_policy())
+    Err(RuleMistake::new(Field::WarnAt, mistake).in_policy())
 }
 
 /// Whether a subject can be near the limit of the rule before it has used it up.

@@ -1,59 +1,15 @@
 //! Tallies in Redis, decided by the shared script in one round trip.
 
-mod address;
-mod attempt;
-mod attempt_budget;
-mod batch;
-mod batcher;
-mod breaker;
-mod by_slot;
+mod batching;
 mod cluster;
-mod combine;
-mod connect;
-mod fault;
-mod findings;
-mod greeting;
+mod connection;
 #[cfg(feature = "admin")]
 mod inspection;
-mod keeper;
 mod leases;
-mod link;
-mod listed;
-mod look;
-mod member;
-mod naming;
 mod node;
-mod pack;
-mod place;
-mod plain;
-mod question;
-mod queue;
-mod real_time;
-mod redirect;
-mod refund;
-mod reserved_keys;
-mod role;
-mod route;
-#[cfg(feature = "admin")]
-mod scan;
 mod script;
-mod scripts;
-mod sentinel;
 mod server;
-mod several;
-mod slots;
-mod stored_denials;
-mod stored_overrides;
-mod stored_policies;
-mod survey;
-#[cfg(feature = "tls")]
-mod tls;
-mod topology;
-mod visit;
-mod watcher;
-mod windows;
-mod wire;
-mod work;
+mod stored;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -63,25 +19,25 @@ use std::time::{Duration, Instant};
 
 use ::redis::{Cmd, FromRedisValue};
 
-pub(crate) use self::address::Destination;
-use self::attempt::longest_attempt;
 use self::cluster::Cluster;
-use self::greeting::Mode;
+pub(crate) use self::connection::address::Destination;
+use self::connection::attempt::longest_attempt;
+use self::connection::greeting::Mode;
+use self::connection::place::Place;
+pub(crate) use self::connection::real_time::have_clocks_differed;
+use self::connection::sentinel::Sentinels;
+#[cfg(feature = "tls")]
+pub use self::connection::tls::Tls;
+use self::connection::visit::Visit;
+#[cfg(feature = "admin")]
+pub(crate) use self::inspection::scan::Scan;
 #[cfg(feature = "admin")]
 pub(crate) use self::inspection::{Access, Known, Permission, Purpose, Sample, ScriptState, ServerFacts, Times};
 use self::node::Node;
-use self::place::Place;
-pub(crate) use self::real_time::have_clocks_differed;
-#[cfg(feature = "admin")]
-pub(crate) use self::scan::Scan;
-use self::sentinel::Sentinels;
 use self::server::Server;
 pub(crate) use self::server::Setup;
-pub(crate) use self::stored_overrides::StoredOverride;
-pub(crate) use self::stored_policies::{MOST_POLICIES, Progress, Registered};
-#[cfg(feature = "tls")]
-pub use self::tls::Tls;
-use self::visit::Visit;
+pub(crate) use self::stored::overrides::StoredOverride;
+pub(crate) use self::stored::policies::{MOST_POLICIES, Progress, Registered};
 use crate::clock::Clock;
 use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind, Error};
@@ -183,7 +139,9 @@ impl Redis {
     ) -> Pin<Box<dyn Future<Output = Result<T, BackendError>> + Send + 'a>> {
         let deadline = self.deadline_of(policy);
         Box::pin(async move {
-            real_time::wait_for_bounded(until(deadline)?, asking).await.unwrap_or_else(|| Err(connect::late()))
+            connection::real_time::wait_for_bounded(until(deadline)?, asking)
+                .await
+                .unwrap_or_else(|| Err(connection::connect::late()))
         })
     }
 
@@ -275,5 +233,5 @@ impl Redis {
 }
 
 fn until(deadline: Duration) -> Result<Instant, BackendError> {
-    batcher::in_runtime().map(|_| Instant::now() + deadline)
+    batching::batcher::in_runtime().map(|_| Instant::now() + deadline)
 }

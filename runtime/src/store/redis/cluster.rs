@@ -1,5 +1,15 @@
 //! A cluster: each request goes to the node that serves its slot.
 
+pub(super) mod by_slot;
+pub(super) mod combine;
+pub(super) mod member;
+pub(super) mod redirect;
+pub(super) mod route;
+pub(super) mod several;
+pub(super) mod slots;
+pub(super) mod survey;
+pub(super) mod topology;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,20 +17,20 @@ use std::time::{Duration, Instant};
 use ::redis::{Cmd, FromRedisValue};
 use futures_util::future::join_all;
 
-use super::address::{Address, Host};
-use super::attempt::longest_explained;
-use super::member::Member;
-use super::redirect::is_try_again;
-use super::reserved_keys;
-use super::route::{Manner, Route};
-use super::server::Setup;
-use super::slots::{SLOTS, Slot};
-use super::topology::Topology;
 use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::store::answer::Answer;
 use crate::store::lease_name::LeaseChange;
 use crate::store::readiness::Readiness;
+use crate::store::redis::cluster::member::Member;
+use crate::store::redis::cluster::redirect::is_try_again;
+use crate::store::redis::cluster::route::{Manner, Route};
+use crate::store::redis::cluster::slots::{SLOTS, Slot};
+use crate::store::redis::cluster::topology::Topology;
+use crate::store::redis::connection::address::{Address, Host};
+use crate::store::redis::connection::attempt::longest_explained;
+use crate::store::redis::server::Setup;
+use crate::store::redis::stored::reserved_keys;
 use crate::store::request::Request;
 use crate::store::tally_id::TallyId;
 

@@ -2,6 +2,7 @@
 
 mod permissions;
 mod sample;
+pub(super) mod scan;
 
 use std::collections::HashMap;
 use std::iter;
@@ -13,12 +14,12 @@ use tallygate_lua as lua;
 
 pub(crate) use self::permissions::{Access, Permission, Purpose};
 pub(crate) use self::sample::Sample;
-use super::fault::is_without_scripts;
-use super::server::Server;
-use super::visit::{Visit, only};
 use super::{Deployment, Redis};
 use crate::error::BackendError;
 use crate::micros;
+use crate::store::redis::connection::fault::is_without_scripts;
+use crate::store::redis::connection::visit::{Visit, only};
+use crate::store::redis::server::Server;
 
 /// How often a server is asked for its time.
 const TIMES: usize = 5;

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use super::pack::{lease_name, ttl_ms};
-use super::server::Server;
-use super::visit::Visit;
 use crate::error::BackendError;
 use crate::store::lease_name::LeaseChange;
+use crate::store::redis::connection::visit::Visit;
+use crate::store::redis::script::pack::{lease_name, ttl_ms};
+use crate::store::redis::server::Server;
 use crate::store::request::Request;
 
 impl Server {

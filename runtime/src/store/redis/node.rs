@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::batcher::Batcher;
-use super::question::unknown_shape;
-use super::server::Server;
-use super::visit::Visit;
-use super::wire::Reply;
 use crate::error::BackendError;
 use crate::store::answer::Answer;
+use crate::store::redis::batching::batcher::Batcher;
+use crate::store::redis::connection::visit::Visit;
+use crate::store::redis::script::question::unknown_shape;
+use crate::store::redis::script::wire::Reply;
+use crate::store::redis::server::Server;
 use crate::store::request::Request;
 
 /// A server, and the requests that it is asked.

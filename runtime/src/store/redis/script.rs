@@ -1,132 +1,57 @@
-//! A script, as a server runs it.
+//! The scripts that decide, refund, keep leases and ban.
 
-use std::fmt;
+pub(super) mod pack;
+pub(super) mod plain;
+pub(super) mod question;
+pub(super) mod refund;
+pub(super) mod run;
+pub(super) mod windows;
+pub(super) mod wire;
+pub(super) mod work;
 
-use ::redis::aio::MultiplexedConnection;
-use ::redis::{Cmd, RedisError, RedisResult, ServerErrorKind};
+use std::sync::OnceLock;
+
 use tallygate_lua as lua;
 
-use super::visit::Visit;
 use crate::clock::Clock;
-use crate::store::tally_key::TallyKey;
+use crate::store::redis::script::run::Script;
 
-/// A script, and the name that a server knows it by once it has seen it.
-pub(super) struct Script {
-    text: String,
-    sha1: String,
+/// The scripts of a server.
+#[derive(Debug)]
+pub(crate) struct Scripts {
+    pub(crate) decide: Script,
+    pub(crate) refund: Script,
+    pub(crate) lease: Script,
+    pub(crate) ban: Script,
     clock: Clock,
-    /// Whether it wants to hear the version of the contract.
-    is_versioned: bool,
+    /// For each number of rules, once there is a call of it.
+    one: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
+    many: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
 }
 
-/// Names it, as its text is long.
-impl fmt::Debug for Script {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Script").field("sha1", &self.sha1).finish_non_exhaustive()
-    }
-}
-
-/// A call of a script on keys of one slot.
-pub(super) struct Call<'a> {
-    pub(super) script: &'a Script,
-    pub(super) keys: Vec<TallyKey>,
-    pub(super) arguments: Vec<Vec<u8>>,
-}
-
-impl Script {
-    pub(super) fn new(text: &str, clock: Clock) -> Self {
-        let text = timed(text, &clock);
-        let sha1 = ::redis::Script::new(&text).get_hash().to_owned();
-        Self { text, sha1, clock, is_versioned: true }
-    }
-
-    /// Returns a script whose text depends on what is asked: whoever knows it needs no version.
-    pub(super) fn unversioned(text: &str, clock: Clock) -> Self {
-        Self { is_versioned: false, ..Self::new(text, clock) }
-    }
-
-    /// Returns the name by which a server knows it.
-    #[cfg(feature = "admin")]
-    pub(super) fn sha1(&self) -> &str {
-        &self.sha1
-    }
-
-    /// Runs the script in one round trip, or in two when the server has not seen it yet.
-    pub(super) async fn run(
-        &self,
-        connection: &mut MultiplexedConnection,
-        keys: impl Iterator<Item = TallyKey> + Clone,
-        arguments: &[Vec<u8>],
-    ) -> Result<Vec<u8>, RedisError> {
-        let answer = self.command("EVALSHA", &self.sha1, keys.clone(), arguments).query_async(connection).await;
-        match answer {
-            // Nothing was executed, so asking again counts nothing twice; EVAL also makes the server remember it.
-            Err(error) if is_unknown(&error) => {
-                self.command("EVAL", &self.text, keys, arguments).query_async(connection).await
-            }
-            answer => answer,
+impl Scripts {
+    pub(crate) fn new(clock: &Clock) -> Self {
+        let script = |text| Script::new(text, clock.clone());
+        Self {
+            decide: script(lua::DECIDE),
+            refund: script(lua::REFUND),
+            lease: script(lua::LEASE),
+            ban: script(lua::BAN),
+            clock: clock.clone(),
+            one: [const { OnceLock::new() }; lua::MAX_PLAIN_RULES + 1],
+            many: [const { OnceLock::new() }; lua::MAX_PLAIN_RULES + 1],
         }
     }
 
-    fn command(
-        &self,
-        name: &str,
-        script: &str,
-        keys: impl Iterator<Item = TallyKey> + Clone,
-        arguments: &[Vec<u8>],
-    ) -> Cmd {
-        let mut command = ::redis::cmd(name);
-        command.arg(script).arg(keys.clone().count());
-        for key in keys {
-            command.arg(key.as_str());
-        }
-        if self.is_versioned {
-            command.arg(lua::PROTOCOL);
-        }
-        command.arg(arguments);
-        if let Some(us) = self.clock.manual_us() {
-            command.arg(us);
-        }
-        command
+    /// The script for one request of windows alone, of that many rules.
+    pub(crate) fn one(&self, rules: usize) -> &Script {
+        let rules = rules.min(lua::MAX_PLAIN_RULES);
+        self.one[rules].get_or_init(|| Script::unversioned(&lua::windows_alone(rules), self.clock.clone()))
     }
-}
 
-/// Makes several calls in one round trip, or in two when the server has not seen a script yet. Each has an answer of its
-/// own.
-pub(super) async fn run_each(
-    connection: &mut MultiplexedConnection,
-    calls: &[Call<'_>],
-    visit: Visit,
-) -> RedisResult<Vec<RedisResult<Vec<u8>>>> {
-    let by_name = |call: &Call<'_>| call.command("EVALSHA", &call.script.sha1);
-    let mut answers = visit.send(connection, calls.iter().map(by_name)).await?;
-    let is_unknown = |answer: &RedisResult<_>| answer.as_ref().is_err_and(is_unknown);
-    let unknown = calls.iter().zip(&answers).filter(|(_, answer)| is_unknown(answer));
-    let by_text: Vec<_> = unknown.map(|(call, _)| call.command("EVAL", &call.script.text)).collect();
-    if !by_text.is_empty() {
-        let again = visit.send(connection, by_text.into_iter()).await?;
-        answers.iter_mut().filter(|answer| is_unknown(answer)).zip(again).for_each(|(old, new)| *old = new);
+    /// The script for several such requests, of at most that many rules each.
+    pub(crate) fn many(&self, rules: usize) -> &Script {
+        let rules = rules.min(lua::MAX_PLAIN_RULES);
+        self.many[rules].get_or_init(|| Script::unversioned(&lua::windows(rules), self.clock.clone()))
     }
-    Ok(answers)
-}
-
-impl Call<'_> {
-    fn command(&self, name: &str, script: &str) -> Cmd {
-        self.script.command(name, script, self.keys.iter().copied(), &self.arguments)
-    }
-}
-
-fn is_unknown(error: &RedisError) -> bool {
-    error.kind() == ServerErrorKind::NoScript.into()
-}
-
-/// The text for the server's clock, or for that of a test.
-#[cfg(feature = "testing")]
-pub(super) fn timed(text: &str, clock: &Clock) -> String {
-    if clock.manual_us().is_some() { lua::at_callers_time(text) } else { text.to_owned() }
-}
-
-#[cfg(not(feature = "testing"))]
-pub(super) fn timed(text: &str, _clock: &Clock) -> String {
-    text.to_owned()
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use ::redis::{Cmd, RedisError, RedisResult, Value, cmd};
 
 use crate::error::BackendError;
-use crate::store::redis::reserved_keys;
 use crate::store::redis::server::Server;
+use crate::store::redis::stored::reserved_keys;
 
 /// A command of a limiter, and whether its user may send it.
 #[derive(Clone, Debug)]

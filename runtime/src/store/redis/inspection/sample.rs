@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use ::redis::{Value, cmd, from_redis_value};
 
 use crate::error::BackendError;
-use crate::store::redis::reserved_keys;
 use crate::store::redis::server::Server;
+use crate::store::redis::stored::reserved_keys;
 
 /// How many keys of the server one question covers, in well below a millisecond.
 const STEP: usize = 250;

@@ -1,0 +1,148 @@
+//! The requests of one call, and the callers that wait for their replies.
+
+use std::pin::pin;
+use std::sync::Weak;
+use std::time::Instant;
+
+use tokio::sync::oneshot;
+
+use crate::error::BackendError;
+use crate::policy::{Policy, RuleGroup};
+use crate::store::redis::connection::connect::late;
+use crate::store::redis::connection::real_time::{self, TICK};
+use crate::store::redis::script::plain::is_plain;
+use crate::store::redis::script::wire::Reply;
+use crate::store::redis::server::Server;
+use crate::store::request::{CallOptions, Request, Scope};
+use crate::subject::SubjectKey;
+
+/// What is sent in one call.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    sent: Vec<(OwnedRequest, Caller)>,
+}
+
+/// A request that outlives its caller.
+#[derive(Debug)]
+pub(crate) struct OwnedRequest {
+    policy: Policy,
+    subjects: Subjects,
+    options: CallOptions,
+    scope: Scope,
+    caller: Option<Weak<()>>,
+}
+
+#[derive(Debug)]
+enum Subjects {
+    One(SubjectKey),
+    Several(Box<[SubjectKey]>),
+}
+
+/// Who waits for a reply.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    until: Instant,
+    /// `None` once it has its answer.
+    answer: Option<oneshot::Sender<Result<Reply, BackendError>>>,
+}
+
+impl Batch {
+    pub(crate) fn of(request: OwnedRequest, caller: Caller) -> Self {
+        Self { sent: vec![(request, caller)] }
+    }
+
+    pub(crate) fn push(&mut self, request: OwnedRequest, caller: Caller) {
+        self.sent.push((request, caller));
+    }
+
+    /// When the call is over at the latest: the deadline of the most patient caller.
+    pub(crate) fn latest(&self) -> Option<Instant> {
+        self.sent.iter().map(|(_, caller)| caller.until).max()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn requests(&self) -> impl Iterator<Item = Request<'_>> {
+        self.sent.iter().map(|(request, _)| request.as_request())
+    }
+
+    /// Makes the call and answers each caller, by its own deadline.
+    pub(crate) async fn send(mut self, server: &Server) {
+        let Some(latest) = self.latest() else { return };
+        if self.sent.iter().all(|(request, _)| is_plain(request.as_request())) {
+            // The numbers of a policy are sent once for all requests that follow each other.
+            self.sent.sort_by_key(|(request, _)| request.kind());
+        }
+        let (requests, mut callers): (Vec<_>, Vec<_>) = self.sent.into_iter().unzip();
+        let requests: Vec<_> = requests.iter().map(OwnedRequest::as_request).collect();
+        let mut sent = pin!(server.ask_each(&requests, latest));
+        let replies = loop {
+            // Most often all deadlines are about the same, and the call's own timer is enough.
+            let is_earlier = |until: &Instant| latest.saturating_duration_since(*until) > TICK;
+            let Some(until) = next_deadline(&callers).filter(is_earlier) else { break sent.await };
+            if let Some(replies) = real_time::wait_for_bounded(until, sent.as_mut()).await {
+                break replies;
+            }
+            let now = Instant::now();
+            callers.iter_mut().filter(|caller| caller.until <= now).for_each(|caller| caller.answer(Err(late())));
+        };
+        callers.iter_mut().zip(replies).for_each(|(caller, reply)| caller.answer(reply));
+    }
+}
+
+/// The deadline of the least patient of those that wait.
+fn next_deadline(callers: &[Caller]) -> Option<Instant> {
+    callers.iter().filter(|caller| caller.answer.is_some()).map(|caller| caller.until).min()
+}
+
+impl OwnedRequest {
+    pub(crate) fn new(request: Request<'_>) -> Self {
+        let Request { policy, subjects, options, scope, caller } = request;
+        let subjects = match subjects {
+            [subject] => Subjects::One(*subject),
+            several => Subjects::Several(several.into()),
+        };
+        Self { policy: policy.clone(), subjects, options, scope, caller: caller.cloned() }
+    }
+
+    /// The same for requests of one policy and cost.
+    fn kind(&self) -> (*const RuleGroup, u64) {
+        (self.policy.groups().as_ptr(), self.options.cost)
+    }
+
+    pub(crate) fn as_request(&self) -> Request<'_> {
+        let subjects = match &self.subjects {
+            Subjects::One(subject) => std::slice::from_ref(subject),
+            Subjects::Several(several) => several,
+        };
+        let caller = self.caller.as_ref();
+        Request { policy: &self.policy, subjects, options: self.options, scope: self.scope, caller }
+    }
+}
+
+impl Caller {
+    pub(crate) fn new(until: Instant) -> (Self, oneshot::Receiver<Result<Reply, BackendError>>) {
+        let (answer, answered) = oneshot::channel();
+        (Self { until, answer: Some(answer) }, answered)
+    }
+
+    pub(crate) fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// Whether nobody waits any more.
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.answer.as_ref().is_none_or(oneshot::Sender::is_closed)
+    }
+
+    /// Answers a caller that was too late: nothing is sent for it.
+    pub(crate) fn answer_late(mut self) {
+        self.answer(Err(late().into_refusal()));
+    }
+
+    /// Answers the caller, unless it has its answer. One that gave up does not receive it.
+    pub(crate) fn answer(&mut self, answer: Result<Reply, BackendError>) {
+        if let Some(waiting) = self.answer.take() {
+            let _ = waiting.send(answer);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+use std::time::Duration;
+
+use tallygate_rules::Rule;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot::Receiver;
+
+use super::*;
+use crate::error::BackendError;
+use crate::policy::Policy;
+use crate::store::redis::script::wire::Reply;
+use crate::store::request::CallOptions;
+use crate::subject::Subject;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+type Answered = Receiver<Result<Reply, BackendError>>;
+
+/// A queue at a standing clock.
+struct Trial {
+    queue: Queue,
+    now: Instant,
+    light: Policy,
+    heavy: Policy,
+    /// The callers of the turns' first calls, who wait for their answers.
+    first: Vec<Answered>,
+}
+
+impl Trial {
+    fn new() -> Self {
+        let light = Policy::builder("light").rule(Rule::sliding_window(1, SECOND)).build().unwrap();
+        let rules = (1..=32).map(|number| Rule::fixed_window(number.into(), number * SECOND));
+        let heavy = Policy::builder("heavy").rules(rules).build().unwrap();
+        Self { queue: Queue::default(), now: Instant::now(), light, heavy, first: Vec::new() }
+    }
+
+    /// Queues a request, and returns how its caller gets the answer.
+    fn push(&mut self, policy: &Policy, patience: Duration) -> (Place, Answered) {
+        let (caller, answered) = Caller::new(self.now + patience);
+        let subject = [Subject::everyone().key()];
+        let request = Request::new(policy, &subject, CallOptions::PLAIN);
+        let place = self.queue.push(Waiting::new(request, caller), Handle::current().id(), self.now);
+        (place, answered)
+    }
+
+    fn push_light(&mut self, patience: Duration) -> (Place, Answered) {
+        let light = self.light.clone();
+        self.push(&light, patience)
+    }
+
+    /// The turns of two requests, which have been taken.
+    fn begin_both(&mut self) -> [TurnId; 2] {
+        [SECOND; 2].map(|patience| {
+            let (place, answered) = self.push_light(patience);
+            self.first.push(answered);
+            let id = place.turn.unwrap();
+            assert_eq!(self.taken(id), ["light"]);
+            id
+        })
+    }
+
+    /// The policies of the next call.
+    fn taken(&mut self, id: TurnId) -> Vec<String> {
+        self.batches(id).concat()
+    }
+
+    /// The same for each script by itself.
+    fn batches(&mut self, id: TurnId) -> Vec<Vec<String>> {
+        let name = |request: Request<'_>| request.policy.name().to_owned();
+        let batches = self.queue.take(id, self.now).map(|taken| taken.batches).unwrap_or_default();
+        batches.iter().map(|(_, batch)| batch.requests().map(name).collect()).collect()
+    }
+}
+
+#[tokio::test]
+async fn a_request_begins_a_turn_while_there_is_one_to_be_had() {
+    let mut trial = Trial::new();
+    let [first, second] = trial.begin_both();
+    let (place, _answered) = trial.push_light(SECOND);
+    assert_eq!(place.turn, None);
+    assert_eq!(trial.taken(first), ["light"]);
+    // Nobody waits any more, so the turns end and the next request begins another.
+    assert!(trial.taken(first).is_empty() && trial.taken(second).is_empty());
+    let (place, _answered) = trial.push_light(SECOND);
+    assert!(place.turn.is_some());
+}
+
+#[tokio::test]
+async fn requests_are_sent_in_their_order_and_the_oldest_one_always() {
+    let mut trial = Trial::new();
+    let (light, heavy) = (trial.light.clone(), trial.heavy.clone());
+    let [turn, _] = trial.begin_both();
+    let queued: Vec<_> = (0..100).map(|_| [trial.push(&heavy, SECOND), trial.push(&light, SECOND)]).collect();
+    let mut calls = Vec::new();
+    loop {
+        // Each script's requests follow each other.
+        let mut sent = trial.taken(turn);
+        if sent.is_empty() {
+            break;
+        }
+        sent.sort();
+        calls.push(sent);
+    }
+    // One after the other: a call has as many of the one kind as of the other, but for one at its edges.
+    let count = |call: &[String], name: &str| call.iter().filter(|sent| *sent == name).count();
+    assert!(calls.iter().all(|call| count(call, "heavy").abs_diff(count(call, "light")) <= 1), "{calls:?}");
+    assert_eq!(calls.concat().len(), 2 * queued.len());
+    assert!((5..100).contains(&calls.len()), "{} calls", calls.len());
+}
+
+#[tokio::test]
+async fn a_call_has_no_more_work_than_it_may() {
+    let mut trial = Trial::new();
+    for policy in [trial.light.clone(), trial.heavy.clone()] {
+        let [turn, _] = trial.begin_both();
+        let queued: Vec<_> = (0..1_000).map(|_| trial.push(&policy, SECOND)).collect();
+        let work = |requests: usize| {
+            let subject = [Subject::everyone().key()];
+            let request = Request::new(&policy, &subject, CallOptions::PLAIN);
+            let work = ScriptId::of(request).work(request);
+            (0..requests).try_fold(Work::MOST, |room, _| room.checked_sub(work))
+        };
+        let fitting = trial.taken(turn).len();
+        assert!(fitting < queued.len() && work(fitting).is_some() && work(fitting + 1).is_none());
+        trial = Trial::new();
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_sent_for_a_caller_that_gave_up_or_whose_time_is_over() {
+    let mut trial = Trial::new();
+    let [turn, _] = trial.begin_both();
+    let (_, impatient) = trial.push_light(SECOND / 2);
+    let (_, gone) = trial.push_light(SECOND);
+    let (_, _patient) = trial.push_light(SECOND);
+    drop(gone);
+    trial.now += SECOND / 2;
+    assert_eq!(trial.taken(turn), ["light"]);
+    drop(impatient);
+}
+
+#[tokio::test]
+async fn the_turns_answer_all_but_the_less_patient_in_time() {
+    let mut trial = Trial::new();
+    trial.begin_both();
+    for (patience, is_watched) in [(SECOND, true), (3 * SECOND, true), (2 * SECOND, false), (3 * SECOND, true)] {
+        assert_eq!(trial.push_light(patience).0.is_watched, is_watched, "{patience:?}");
+    }
+    assert!(trial.push_light(3 * SECOND + TICK).0.is_watched);
+    // A runtime's timers tell no such times apart.
+    assert!(trial.push_light(3 * SECOND).0.is_watched);
+}
+
+#[test]
+fn the_turns_of_one_runtime_answer_nobody_on_another() {
+    let mut trial = Trial::new();
+    let runtimes = [(); 2].map(|()| tokio::runtime::Builder::new_current_thread().build().unwrap());
+    runtimes[0].block_on(async {
+        let (place, _) = trial.push_light(SECOND);
+        assert!(place.is_watched);
+        assert!(trial.push_light(SECOND).0.is_watched);
+    });
+    runtimes[1].block_on(async { assert!(!trial.push_light(2 * SECOND).0.is_watched) });
+    // From here on, no one knows where the next turn runs.
+    runtimes[0].block_on(async { assert!(!trial.push_light(3 * SECOND).0.is_watched) });
+}
+
+#[tokio::test]
+async fn a_turn_that_should_have_ended_is_lost_to_the_next_request() {
+    let mut trial = Trial::new();
+    let lost = trial.begin_both();
+    let (place, _answered) = trial.push_light(3 * SECOND);
+    assert_eq!(place.turn, None);
+    trial.now += 2 * SECOND;
+    let (place, _answered) = trial.push_light(SECOND);
+    assert_eq!(trial.taken(place.turn.unwrap()), ["light", "light"]);
+    assert!(lost.into_iter().all(|turn| trial.taken(turn).is_empty()));
+}
+
+#[tokio::test]
+async fn those_that_wait_are_answered_when_the_last_turn_is_gone() {
+    let mut trial = Trial::new();
+    let [first, second] = trial.begin_both();
+    let (_, mut answered) = trial.push_light(SECOND);
+    assert!(trial.queue.end(first).is_empty());
+    assert!(answered.try_recv().is_err_and(|error| error == tokio::sync::oneshot::error::TryRecvError::Empty));
+    assert_eq!(trial.queue.end(second).len(), 1);
+    assert!(answered.await.is_err());
+}
+
+#[tokio::test]
+async fn one_caller_calls_by_itself_if_nobody_is_before_it() {
+    let mut trial = Trial::new();
+    assert!(trial.queue.begin_alone() && !trial.queue.begin_alone());
+    // Nobody waits for its call.
+    let [first, second] = trial.begin_both();
+    trial.queue.end_alone();
+    assert!(!trial.queue.begin_alone());
+    assert!(trial.taken(first).is_empty() && trial.taken(second).is_empty());
+    assert!(trial.queue.begin_alone());
+}
+
+#[tokio::test]
+async fn what_is_decided_by_different_scripts_is_sent_in_different_calls() {
+    let mut trial = Trial::new();
+    let [turn, _] = trial.begin_both();
+    let (light, heavy) = (trial.light.clone(), trial.heavy.clone());
+    let two = Policy::builder("two").rule(Rule::sliding_window(1, SECOND)).rule(Rule::sliding_window(2, 3 * SECOND));
+    let two = two.build().unwrap();
+    let _queued = [&light, &heavy, &light, &two, &light, &two].map(|policy| trial.push(policy, SECOND));
+    assert_eq!(trial.batches(turn), [vec!["light"; 3], vec!["heavy"], vec!["two"; 2]]);
+}

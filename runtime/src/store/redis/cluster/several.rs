@@ -1,0 +1,178 @@
+//! Calls whose subjects are in several slots.
+//!
+//! All parts of a call are peeked at, and only then are all charged: a call that is denied takes nothing from any other,
+//! unless another one was faster in between. Then what was charged is refunded. Whenever a part is charged, its own rules
+//! decide it, so no subject ever exceeds them.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tokio::sync::oneshot;
+
+use super::combine::combine;
+use crate::error::BackendError;
+use crate::policy::Policy;
+use crate::store::answer::{Answer, Outcome};
+use crate::store::lease_name::LeaseChange;
+use crate::store::redis::batching::batch::OwnedRequest;
+use crate::store::redis::cluster::Cluster;
+use crate::store::redis::connection::connect::late;
+use crate::store::redis::connection::real_time;
+use crate::store::request::{CallOptions, Request};
+
+/// How long after a failure a lease is given back again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// A call that is to be counted. It is counted even if its caller gives up.
+struct Count {
+    cluster: Arc<Cluster>,
+    request: OwnedRequest,
+    until: Instant,
+    /// How long taking back what was counted may take.
+    patience: Duration,
+}
+
+/// What is left to do once a call was not admitted.
+struct Rest {
+    /// The parts that were charged, and when.
+    charged: Vec<(usize, u64)>,
+    /// Whether the denial has to be counted towards a ban.
+    counts_denial: bool,
+}
+
+type Answered = Result<Answer, BackendError>;
+
+impl Cluster {
+    /// Decides a call in parts.
+    pub(crate) async fn decide_parts(
+        self: &Arc<Self>,
+        request: Request<'_>,
+        until: Instant,
+        patience: Duration,
+    ) -> Answered {
+        let options = CallOptions { peek: true, ..request.options };
+        let peeked = self.ask_parts(Request { options, ..request }, until).await;
+        // A peek takes nothing.
+        let peeked: Vec<_> = peeked.into_iter().collect::<Result<_, _>>().map_err(BackendError::into_refusal)?;
+        let peek = combine(request.policy, &peeked);
+        let is_counted = match peek.outcome {
+            Outcome::Admitted => request.options.cost > 0,
+            Outcome::Denied { .. } => request.policy.ban().is_some() && !request.options.trial,
+            Outcome::Banned { .. } => false,
+        };
+        if request.options.peek || !is_counted {
+            return Ok(peek);
+        }
+        if request.is_abandoned() {
+            return Err(late().into_refusal());
+        }
+        let request = Request { caller: None, ..request };
+        let count = Count { cluster: Arc::clone(self), request: OwnedRequest::new(request), until, patience };
+        let (answer, answered) = oneshot::channel();
+        tokio::spawn(async move {
+            match peek.outcome {
+                Outcome::Admitted => count.charge(peeked, answer).await,
+                _ => count.finish(Rest { charged: Vec::new(), counts_denial: true }, Ok(peek), answer).await,
+            }
+        });
+        answered.await.unwrap_or_else(|_| Err(BackendError::away("redis: the runtime was shut down")))
+    }
+
+    /// Asks about all parts of a call at once.
+    async fn ask_parts(&self, request: Request<'_>, until: Instant) -> Vec<Answered> {
+        join_all(request.parts().map(|part| self.decide_one(part, until))).await
+    }
+}
+
+impl Count {
+    /// Charges all parts, which were peeked at, and refunds them if one of them is denied.
+    async fn charge(self, peeked: Vec<Answer>, answer: oneshot::Sender<Answered>) {
+        let request = self.request.as_request();
+        let charged = self.cluster.ask_parts(request, self.until).await;
+        if charged.iter().all(|part| was_charged(part).is_some()) {
+            let parts: Vec<_> = charged.into_iter().flatten().collect();
+            let _ = answer.send(Ok(combine(request.policy, &parts)));
+            return;
+        }
+        let times = || charged.iter().map(was_charged).enumerate();
+        let rest = Rest {
+            charged: times().filter_map(|(index, us)| Some((index, us?))).collect(),
+            // Where it was denied itself, it has counted that.
+            counts_denial: request.policy.ban().is_some()
+                && !request.options.trial
+                && times().next().is_some_and(|(_, us)| us.is_some())
+                && charged.iter().flatten().any(|part| matches!(part.outcome, Outcome::Denied { .. })),
+        };
+        let answered = denied(request.policy, charged, peeked);
+        self.finish(rest, answered, answer).await;
+    }
+
+    /// Does what is left, and answers when that is done, or when it is time.
+    async fn finish(self, rest: Rest, answered: Answered, answer: oneshot::Sender<Answered>) {
+        let mut undone = pin!(self.undo(rest));
+        let is_undone = real_time::wait_for_bounded(self.until, undone.as_mut()).await.is_some();
+        let _ = answer.send(answered);
+        if !is_undone {
+            undone.await;
+        }
+    }
+
+    /// Refunds a part, or gives its lease back.
+    async fn undo_one(&self, part: Request<'_>, charged_us: u64, until: Instant) -> Result<(), BackendError> {
+        match part.groups().iter().find_map(|group| group.lease_us) {
+            Some(lease_us) => self.give_back(part, Duration::from_micros(lease_us)).await,
+            None => self.cluster.refund_one(part, 0, charged_us, until).await.map(drop),
+        }
+    }
+
+    /// Gives a lease back, and tries again until it ends by itself.
+    async fn give_back(&self, part: Request<'_>, lease: Duration) -> Result<(), BackendError> {
+        let ends = Instant::now() + lease;
+        loop {
+            let until = Instant::now() + self.patience;
+            let given_back = self.cluster.change_lease(part, LeaseChange::GivenBack, until).await;
+            if given_back.is_ok() || Instant::now() >= ends {
+                return given_back;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn undo(&self, rest: Rest) {
+        let request = self.request.as_request();
+        let until = Instant::now() + self.patience;
+        let charged = |index: &usize| rest.charged.iter().find(|(charged, _)| charged == index);
+        let parts = request.parts().enumerate().filter_map(|(index, part)| Some((part, charged(&index)?.1)));
+        let refunded = join_all(parts.map(|(part, us)| self.undo_one(part, us, until))).await;
+        for error in refunded.into_iter().filter_map(Result::err) {
+            tracing::debug!(%error, "a call that was denied stays counted by one of its subjects");
+        }
+        if let Some(denial) = request.as_denial().filter(|_| rest.counts_denial)
+            && let Err(error) = self.cluster.decide_one(denial, until).await
+        {
+            tracing::debug!(%error, "a denial is not counted towards a ban");
+        }
+    }
+}
+
+/// When a part was charged, if it was.
+fn was_charged(part: &Answered) -> Option<u64> {
+    let answer = part.as_ref().ok().filter(|answer| answer.outcome == Outcome::Admitted)?;
+    Some(answer.at.us(0))
+}
+
+/// The answer to a call of which not all parts could be charged. The report on those that are refunded is that of before.
+fn denied(policy: &Policy, charged: Vec<Answered>, peeked: Vec<Answer>) -> Answered {
+    // An error that leaves open whether something was executed says more than one that does not.
+    if let Some(error) = charged.iter().find_map(|part| part.as_ref().err().filter(|error| !error.is_refusal())) {
+        return Err(error.clone());
+    }
+    let parts = charged.into_iter().zip(peeked).map(|(charged, peeked)| {
+        let charged = charged?;
+        let is_refunded = charged.outcome == Outcome::Admitted;
+        Ok(if is_refunded { Answer { report: peeked.report, ..charged } } else { charged })
+    });
+    Ok(combine(policy, &parts.collect::<Result<Vec<_>, BackendError>>()?))
+}

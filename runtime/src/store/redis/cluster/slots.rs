@@ -1,0 +1,247 @@
+//! The slots of a cluster: which one a key belongs to, and which node serves it.
+
+use ::redis::Value;
+
+use crate::store::redis::connection::address::Host;
+
+/// How many slots a cluster has.
+pub(crate) const SLOTS: u16 = 16_384;
+
+/// The polynomial of CRC-16/XMODEM.
+const POLYNOMIAL: u16 = 0x1021;
+
+/// What the checksum becomes by each byte.
+const TABLE: [u16; 256] = table();
+
+/// The slot of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Slot(u16);
+
+impl Slot {
+    /// Returns the slot of a key: that of its hash tag, if it has one.
+    pub(crate) fn of(key: &str) -> Self {
+        let checksum = hashed_part(key).bytes().fold(0, |checksum: u16, byte| {
+            let [high, low] = checksum.to_be_bytes();
+            TABLE[usize::from(high ^ byte)] ^ (u16::from(low) << 8)
+        });
+        Self(checksum % SLOTS)
+    }
+}
+
+/// The part of a key that its slot depends on: what stands in the first braces, or all of it.
+fn hashed_part(key: &str) -> &str {
+    let tagged = key.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map(|(tag, _)| tag);
+    tagged.filter(|tag| !tag.is_empty()).unwrap_or(key)
+}
+
+const fn table() -> [u16; 256] {
+    let mut table = [0; 256];
+    let mut byte = 0_u8;
+    loop {
+        let mut checksum = (byte as u16) << 8;
+        let mut bit = 0;
+        while bit < 8 {
+            let carry = checksum & 0x8000 > 0;
+            checksum <<= 1;
+            if carry {
+                checksum ^= POLYNOMIAL;
+            }
+            bit += 1;
+        }
+        table[byte as usize] = checksum;
+        if byte == u8::MAX {
+            return table;
+        }
+        byte += 1;
+    }
+}
+
+/// Which node serves each slot.
+pub(crate) struct SlotMap<N> {
+    owners: Box<[Option<N>]>,
+}
+
+impl<N: Clone> SlotMap<N> {
+    /// Returns a map in which no slot is served.
+    pub(crate) fn new() -> Self {
+        Self { owners: vec![None; usize::from(SLOTS)].into() }
+    }
+
+    /// Returns the node that serves a slot.
+    pub(crate) fn owner(&self, slot: Slot) -> Option<&N> {
+        self.owners.get(usize::from(slot.0))?.as_ref()
+    }
+
+    /// Returns the node of each slot that is served.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = &N> {
+        self.owners.iter().flatten()
+    }
+
+    /// Sets the node that serves a slot.
+    pub(crate) fn set(&mut self, slot: Slot, owner: N) {
+        if let Some(place) = self.owners.get_mut(usize::from(slot.0)) {
+            *place = Some(owner);
+        }
+    }
+
+    /// Sets the node that serves all slots of a range.
+    pub(crate) fn set_range(&mut self, range: &SlotRange, owner: &N) {
+        if let Some(places) = self.owners.get_mut(usize::from(range.first)..=usize::from(range.last)) {
+            places.fill(Some(owner.clone()));
+        }
+    }
+}
+
+/// A range of slots that one primary serves.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SlotRange {
+    first: u16,
+    last: u16,
+    /// The primary first.
+    pub(crate) nodes: Vec<Host>,
+}
+
+impl SlotRange {
+    /// Reads the answer to `CLUSTER SLOTS` of the node that was reached at `asked`; `None` if it has another shape.
+    pub(crate) fn read_all(answer: &Value, asked: &Host) -> Option<Vec<Self>> {
+        let Value::Array(ranges) = answer else { return None };
+        ranges.iter().map(|range| Self::read(range, asked)).collect()
+    }
+
+    fn read(range: &Value, asked: &Host) -> Option<Self> {
+        let Value::Array(fields) = range else { return None };
+        let [first, last, nodes @ ..] = &fields[..] else { return None };
+        let nodes: Vec<_> = nodes.iter().map(|node| read_node(node, asked)).collect::<Option<_>>()?;
+        let (first, last) = (read_slot(first)?, read_slot(last)?);
+        (first <= last && !nodes.is_empty()).then_some(Self { first, last, nodes })
+    }
+}
+
+fn read_slot(value: &Value) -> Option<u16> {
+    let Value::Int(slot) = value else { return None };
+    u16::try_from(*slot).ok().filter(|&slot| slot < SLOTS)
+}
+
+fn read_node(node: &Value, asked: &Host) -> Option<Host> {
+    let Value::Array(fields) = node else { return None };
+    let [name, Value::Int(port), ..] = &fields[..] else { return None };
+    let name = match name {
+        Value::Nil => "",
+        Value::BulkString(name) => str::from_utf8(name).ok()?,
+        Value::SimpleString(name) => name,
+        _ => return None,
+    };
+    Some(asked.announced(name, u16::try_from(*port).ok()?))
+}
+
+impl Host {
+    /// Returns what this node calls a node. It does not name a host that it does not know: then that is the one by which
+    /// it was reached itself.
+    fn announced(&self, name: &str, port: u16) -> Self {
+        let name = if matches!(name, "" | "?") { &self.name } else { name };
+        Self { name: name.to_owned(), port }
+    }
+
+    /// Reads the host and port of a redirect by this node.
+    pub(crate) fn redirected(&self, text: &str) -> Option<Self> {
+        let (name, port) = text.rsplit_once(':')?;
+        Some(self.announced(name, port.parse().ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str, port: u16) -> Host {
+        Host { name: name.to_owned(), port }
+    }
+
+    #[test]
+    fn a_slot_is_that_of_the_published_vectors() {
+        // The check value of CRC-16/XMODEM is 0x31C3.
+        let vectors = [("123456789", 0x31C3), ("", 0), ("foo", 12_182), ("bar", 5_061), ("hello", 866), ("a", 15_495)];
+        for (key, slot) in vectors {
+            assert_eq!(Slot::of(key), Slot(slot), "{key}");
+        }
+    }
+
+    #[test]
+    fn keys_of_one_hash_tag_have_one_slot() {
+        let user = Slot::of("user1000");
+        for key in ["{user1000}.following", "a{user1000}b", "{user1000}{x}", "}{user1000}"] {
+            assert_eq!(Slot::of(key), user, "{key}");
+        }
+        // Only the first braces count, and only if there is something in them.
+        assert_eq!(Slot::of("foo{{bar}}zap"), Slot::of("{bar"));
+        for whole in ["foo{}{bar}", "foo{bar", "foo}bar{"] {
+            assert_ne!(Slot::of(whole), Slot::of("bar"), "{whole}");
+        }
+    }
+
+    fn bulk(text: &str) -> Value {
+        Value::BulkString(text.as_bytes().to_vec())
+    }
+
+    fn node(name: Value, port: i64) -> Value {
+        Value::Array(vec![name, Value::Int(port), bulk("id"), Value::Array(vec![])])
+    }
+
+    fn range(first: i64, last: i64, nodes: Vec<Value>) -> Value {
+        Value::Array([vec![Value::Int(first), Value::Int(last)], nodes].concat())
+    }
+
+    #[test]
+    fn a_map_is_read_with_its_replicas_and_hosts_without_a_name_are_the_one_that_was_asked() {
+        let ranges = vec![
+            range(0, 9, vec![node(bulk("10.0.0.1"), 7_001), node(bulk("10.0.0.2"), 7_002)]),
+            range(10, 10, vec![node(bulk(""), 7_003), node(bulk("?"), 7_004), node(Value::Nil, 7_005)]),
+        ];
+        let read = SlotRange::read_all(&Value::Array(ranges), &host("seed", 1)).unwrap();
+        let expected = [
+            SlotRange { first: 0, last: 9, nodes: vec![host("10.0.0.1", 7_001), host("10.0.0.2", 7_002)] },
+            SlotRange { first: 10, last: 10, nodes: [7_003, 7_004, 7_005].map(|port| host("seed", port)).into() },
+        ];
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn an_answer_of_another_shape_is_no_map() {
+        let good = || vec![node(bulk("a"), 1)];
+        for broken in [
+            Value::Nil,
+            Value::Array(vec![Value::Int(1)]),
+            Value::Array(vec![range(0, 16_384, good())]),
+            Value::Array(vec![range(-1, 5, good())]),
+            Value::Array(vec![range(5, 4, good())]),
+            Value::Array(vec![range(0, 5, vec![])]),
+            Value::Array(vec![range(0, 5, vec![node(Value::Int(1), 1)])]),
+            Value::Array(vec![range(0, 5, vec![node(bulk("a"), 70_000)])]),
+        ] {
+            assert!(SlotRange::read_all(&broken, &host("seed", 1)).is_none(), "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_names_a_host_or_means_the_one_that_was_asked() {
+        let asked = host("seed", 1);
+        assert_eq!(asked.redirected("10.0.0.1:7001"), Some(host("10.0.0.1", 7_001)));
+        assert_eq!(asked.redirected("2001:db8::1:7001"), Some(host("2001:db8::1", 7_001)));
+        assert_eq!(asked.redirected(":7001"), Some(host("seed", 7_001)));
+        assert_eq!(asked.redirected("?:7001"), Some(host("seed", 7_001)));
+        assert_eq!((asked.redirected("7001"), asked.redirected("a:b")), (None, None));
+    }
+
+    #[test]
+    fn a_slot_is_served_by_the_node_that_was_set_last() {
+        let mut map = SlotMap::new();
+        assert_eq!(map.owner(Slot(7)), None);
+        map.set_range(&SlotRange { first: 0, last: 16_383, nodes: vec![] }, &'a');
+        map.set_range(&SlotRange { first: 7, last: 8, nodes: vec![] }, &'b');
+        map.set(Slot(8), 'c');
+        assert_eq!(
+            [6, 7, 8, 9, 16_383].map(|slot| map.owner(Slot(slot)).copied()),
+            ['a', 'b', 'c', 'a', 'a'].map(Some)
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! Which slots the nodes of a cluster serve, as one of them says.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ::redis::{Value, cmd};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::member::Member;
+use super::slots::SlotRange;
+use crate::error::{BackendError, BackendErrorKind};
+use crate::store::redis::connection::address::Host;
+use crate::store::redis::connection::connect::late;
+use crate::store::redis::connection::listed::Listed;
+use crate::store::redis::connection::visit::Visit;
+
+/// How long a node may take to say what it knows until the next one is asked too.
+const HEDGE: Duration = Duration::from_millis(30);
+
+/// Asks one node after the other, without waiting long for any, and returns the first answer that can be used.
+///
+/// # Errors
+///
+/// No answer can be used. If one of them shows a mistake, that is why. Each node may take that long.
+pub(crate) async fn first_answer(
+    candidates: Vec<Arc<Member>>,
+    patience: Duration,
+) -> Result<Vec<SlotRange>, BackendError> {
+    let hosts: Vec<_> = candidates.iter().map(|member| member.host.clone()).collect();
+    let mut candidates = candidates.into_iter();
+    let mut asked = JoinSet::new();
+    let mut error = late();
+    loop {
+        let hedge = candidates.next().map(|member| asked.spawn(ask(member, patience))).map(|_| HEDGE);
+        match timeout(hedge.unwrap_or(patience), asked.join_next()).await {
+            Ok(None) => return Err(nobody_answers(&hosts, error)),
+            Ok(Some(Ok(Ok(ranges)))) => return Ok(ranges),
+            Ok(Some(Ok(Err(another)))) => error = error.or_mistake(another),
+            Ok(Some(Err(_))) | Err(_) => {}
+        }
+    }
+}
+
+/// Names the nodes that were asked, unless one of them shows a mistake: that names its own.
+fn nobody_answers(hosts: &[Host], error: BackendError) -> BackendError {
+    if error.kind() == BackendErrorKind::Wrong {
+        return error;
+    }
+    let text = error.to_string();
+    let reason = text.strip_prefix("redis: ").unwrap_or(&text);
+    let text = format!("redis: no node of the cluster answers, of {}: {reason}", Listed(hosts));
+    BackendError::with_source(error.kind(), text, error)
+}
+
+/// Asks a node which slots the nodes serve.
+async fn ask(member: Arc<Member>, patience: Duration) -> Result<Vec<SlotRange>, BackendError> {
+    let mut command = cmd("CLUSTER");
+    command.arg("SLOTS");
+    let until = Instant::now() + patience;
+    let answered = member.node.server().query(&command, until, Visit::Owner).await;
+    let answer: Value = answered.map_err(BackendError::into_known)?;
+    let host = &member.host;
+    match SlotRange::read_all(&answer, &member.host) {
+        Some(ranges) if ranges.is_empty() => {
+            Err(BackendError::away(format!("redis: the node {host} knows of no slot")))
+        }
+        Some(ranges) => Ok(ranges),
+        None => Err(BackendError::new(format!("redis: the answer of {host} to `CLUSTER SLOTS` is none"))),
+    }
+}

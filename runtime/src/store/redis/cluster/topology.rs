@@ -1,0 +1,290 @@
+//! The nodes of a cluster and the slots that they serve, as far as this process knows.
+//!
+//! A redirect corrects one slot. What else has changed, one of the nodes is asked: any, as a node that is away cannot say
+//! who has taken its place.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use super::member::Member;
+use super::slots::{SLOTS, Slot, SlotMap, SlotRange};
+use super::survey::first_answer;
+use crate::error::BackendError;
+use crate::store::redis::batching::batcher::in_runtime;
+use crate::store::redis::connection::address::{Address, Host};
+use crate::store::redis::connection::attempt::longest_explained;
+use crate::store::redis::connection::greeting::Mode;
+use crate::store::redis::connection::listed::Listed;
+use crate::store::redis::connection::place::Place;
+use crate::store::redis::connection::real_time;
+use crate::store::redis::node::Node;
+use crate::store::redis::server::{Server, Setup};
+
+/// How long a node may take to say what it knows.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Why the nodes are asked what they know.
+#[derive(Clone, Copy)]
+pub(crate) enum Reason<'a> {
+    /// Nothing is known yet.
+    Start,
+    /// A slot was not where it was.
+    Moved,
+    /// This node does not answer, or does not serve.
+    Away(&'a Host),
+}
+
+/// The nodes of a cluster and the slots that they serve.
+pub(crate) struct Topology {
+    seeds: Vec<Host>,
+    /// That of a seed: the others have the same login and settings.
+    address: Address,
+    setup: Setup,
+    known: RwLock<Known>,
+    refresh: Mutex<Option<Refresh>>,
+}
+
+struct Known {
+    slots: SlotMap<Arc<Member>>,
+    members: HashMap<Host, Arc<Member>>,
+    is_empty: bool,
+}
+
+/// A time at which the nodes were asked, and what came of it.
+struct Refresh {
+    began: Instant,
+    outcome: Outcome,
+}
+
+/// Closed without an outcome if its runtime is gone.
+type Outcome = watch::Receiver<Option<Result<(), BackendError>>>;
+
+impl Topology {
+    /// Starts with the nodes that are asked first.
+    pub(crate) fn new(seeds: Vec<Host>, address: Address, setup: Setup) -> Arc<Self> {
+        let known = RwLock::new(Known { slots: SlotMap::new(), members: HashMap::new(), is_empty: true });
+        Arc::new(Self { seeds, address, setup, known, refresh: Mutex::default() })
+    }
+
+    /// Returns the node that serves a slot. The first caller waits until the nodes have said so.
+    pub(crate) async fn owner(self: &Arc<Self>, slot: Slot, until: Instant) -> Result<Arc<Member>, BackendError> {
+        in_runtime()?;
+        if let Some(owner) = self.known_owner(slot) {
+            return Ok(owner);
+        }
+        if self.read().is_empty {
+            self.await_refresh(until).await?;
+        } else {
+            self.refresh(Reason::Moved);
+        }
+        self.known_owner(slot).ok_or_else(|| BackendError::away("redis: no node of the cluster serves the slot"))
+    }
+
+    /// Waits until the nodes have said which slots they serve, unless that is known. Where none serves a slot, they are asked
+    /// again meanwhile.
+    pub(crate) async fn learn(self: &Arc<Self>, until: Instant) -> Result<(), BackendError> {
+        in_runtime()?;
+        let served = self.read().slots.owners().count();
+        match served {
+            0 => return self.await_refresh(until).await,
+            served if served < usize::from(SLOTS) => _ = self.refresh(Reason::Moved),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the node that serves a slot, if that is known.
+    pub(crate) fn known_owner(&self, slot: Slot) -> Option<Arc<Member>> {
+        self.read().slots.owner(slot).cloned()
+    }
+
+    /// Returns the nodes that serve slots, and how many each serves.
+    pub(crate) fn primaries(&self) -> Vec<(Arc<Member>, u16)> {
+        let known = self.read();
+        let mut primaries: Vec<(Arc<Member>, u16)> = Vec::new();
+        for owner in known.slots.owners() {
+            match primaries.iter_mut().find(|(primary, _)| Arc::ptr_eq(primary, owner)) {
+                Some((_, slots)) => *slots += 1,
+                None => primaries.push((Arc::clone(owner), 1)),
+            }
+        }
+        primaries
+    }
+
+    /// Returns the node there.
+    fn member(&self, host: &Host) -> Result<Arc<Member>, BackendError> {
+        if let Some(member) = self.read().members.get(host) {
+            return Ok(Arc::clone(member));
+        }
+        let address = if self.seeds.contains(host) { self.address.at(host) } else { self.address.at_node(host) };
+        let address = address.map_err(|error| BackendError::new(error.to_string()))?;
+        let server = Server::new(Place::At(address.into()), Mode::Cluster, &self.setup);
+        let is_importer = AtomicBool::new(false);
+        let member = || Arc::new(Member { host: host.clone(), node: Node::new(server), is_importer });
+        Ok(Arc::clone(self.write().members.entry(host.clone()).or_insert_with(member)))
+    }
+
+    /// Returns the node there, to which a slot is on its way.
+    pub(crate) fn importer(&self, host: &Host) -> Result<Arc<Member>, BackendError> {
+        let member = self.member(host)?;
+        member.is_importer.store(true, Ordering::Relaxed);
+        Ok(member)
+    }
+
+    /// Records that a slot is served by the node there, and returns that.
+    pub(crate) fn moved(self: &Arc<Self>, slot: Slot, host: &Host) -> Result<Arc<Member>, BackendError> {
+        let owner = self.member(host)?;
+        self.write().slots.set(slot, Arc::clone(&owner));
+        self.refresh(Reason::Moved);
+        Ok(owner)
+    }
+
+    /// Asks what the nodes know, and waits for the answer.
+    pub(crate) async fn await_refresh(self: &Arc<Self>, until: Instant) -> Result<(), BackendError> {
+        in_runtime()?;
+        let mut outcome = self.refresh(Reason::Start);
+        let asked = async { outcome.wait_for(Option::is_some).await.ok()?.clone() };
+        let gone = || Err(BackendError::away("redis: the runtime was shut down"));
+        real_time::wait_for_bounded(until, asked).await.ok_or_else(|| self.late())?.unwrap_or_else(gone)
+    }
+
+    fn late(&self) -> BackendError {
+        let text =
+            format!("redis: no answer within the deadline from a node of the cluster, of {}", Listed(&self.seeds));
+        BackendError::away(text)
+    }
+
+    /// How long a node may take to say what it knows. The first ones have to be connected to.
+    fn patience(&self) -> Duration {
+        if self.read().is_empty { longest_explained(self.setup.deadline) } else { PATIENCE }
+    }
+
+    /// Asks what the nodes know, unless they were asked a moment ago.
+    pub(crate) fn refresh(self: &Arc<Self>, reason: Reason<'_>) -> Outcome {
+        let mut refresh = self.lock();
+        let now = Instant::now();
+        if let Some(latest) = refresh.as_ref().filter(|latest| latest.is_enough(reason, now)) {
+            return latest.outcome.clone();
+        }
+        let (done, outcome) = watch::channel(None);
+        *refresh = Some(Refresh { began: now, outcome: outcome.clone() });
+        drop(refresh);
+        let (candidates, patience) = (self.candidates(reason), self.patience());
+        let topology = Arc::clone(self);
+        tokio::spawn(async move {
+            let asked = first_answer(candidates, patience).await.and_then(|ranges| topology.adopt(&ranges));
+            if let Err(error) = &asked {
+                tracing::warn!(%error, "no node of the redis cluster says which slots the nodes serve; asking again");
+            }
+            done.send_replace(Some(asked));
+        });
+        outcome
+    }
+
+    /// The nodes to ask: those that serve first, and one that is away last.
+    fn candidates(&self, reason: Reason<'_>) -> Vec<Arc<Member>> {
+        let mut hosts: Vec<_> = self.read().members.keys().cloned().collect();
+        fastrand::shuffle(&mut hosts);
+        hosts.extend(self.seeds.iter().cloned());
+        if let Reason::Away(away) = reason {
+            hosts.sort_by_key(|host| host == away);
+        }
+        let mut seen = HashSet::new();
+        hosts.into_iter().filter(|host| seen.insert(host.clone())).filter_map(|host| self.member(&host).ok()).collect()
+    }
+
+    /// Replaces what was known. Nodes that serve nothing any more are forgotten, and with them their connections, unless slots
+    /// are on their way to them.
+    fn adopt(&self, ranges: &[SlotRange]) -> Result<(), BackendError> {
+        let hosts: HashSet<_> = ranges.iter().flat_map(|range| &range.nodes).collect();
+        let mut slots = SlotMap::new();
+        for range in ranges {
+            if let Some(primary) = range.nodes.first() {
+                slots.set_range(range, &self.member(primary)?);
+            }
+        }
+        let mut known = self.write();
+        known.slots = slots;
+        known.is_empty = false;
+        known.members.retain(|host, member| {
+            let was_importer = member.is_importer.swap(false, Ordering::Relaxed);
+            was_importer || hosts.contains(host)
+        });
+        Ok(())
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Known> {
+        self.known.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Refresh>> {
+        self.refresh.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Refresh {
+    /// Whether it answers the question too: it is running, or was a moment ago.
+    fn is_enough(&self, reason: Reason<'_>, now: Instant) -> bool {
+        let is_done = self.outcome.borrow().is_some();
+        if !is_done && self.outcome.has_changed().is_err() {
+            // Its runtime is gone.
+            return false;
+        }
+        let pause = match reason {
+            // A redirect has corrected what the caller needs.
+            Reason::Moved => Duration::from_secs(1),
+            Reason::Start | Reason::Away(_) => Duration::from_millis(100),
+        };
+        !is_done || now.saturating_duration_since(self.began) < pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ::redis::Value;
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::store::redis::connection::address::Destination;
+
+    fn host(port: u16) -> Host {
+        Host { name: "127.0.0.1".to_owned(), port }
+    }
+
+    /// A topology of one node, which serves all slots, and what that node says.
+    fn of_one_node() -> (Arc<Topology>, Vec<SlotRange>) {
+        let Ok(Destination::Cluster { seeds, address }) = Destination::parse("redis+cluster://127.0.0.1:1/") else {
+            panic!("it is the address of a cluster");
+        };
+        let setup = Setup {
+            prefix: "p".to_owned(),
+            deadline: Duration::from_secs(1),
+            clock: Clock::tokio(),
+            looks_only: false,
+        };
+        let node = Value::Array(vec![Value::BulkString(b"127.0.0.1".to_vec()), Value::Int(1)]);
+        let all = Value::Array(vec![Value::Array(vec![Value::Int(0), Value::Int(16_383), node])]);
+        let ranges = SlotRange::read_all(&all, &host(1)).unwrap();
+        (Topology::new(seeds, address, setup), ranges)
+    }
+
+    #[test]
+    fn a_node_is_kept_while_slots_are_on_their_way_to_it_and_forgotten_afterwards() {
+        let (topology, ranges) = of_one_node();
+        let importer = topology.importer(&host(2)).unwrap();
+        topology.adopt(&ranges).unwrap();
+        assert!(Arc::ptr_eq(&importer, &topology.importer(&host(2)).unwrap()));
+        topology.adopt(&ranges).unwrap();
+        topology.adopt(&ranges).unwrap();
+        assert!(!topology.read().members.contains_key(&host(2)));
+        assert!(topology.read().members.contains_key(&host(1)));
+    }
+}

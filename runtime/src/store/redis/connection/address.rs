@@ -1,0 +1,191 @@
+//! Where Redis is, and how to log in there.
+
+mod destination;
+mod location;
+mod scheme;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::time::Duration;
+
+use ::redis::io::tcp::TcpSettings;
+use ::redis::io::tcp::socket2::TcpKeepalive;
+use ::redis::{Client, ConnectionAddr, ConnectionInfo, ProtocolVersion, RedisConnectionInfo, RedisError};
+
+pub(crate) use self::destination::Destination;
+pub(crate) use self::location::Host;
+use self::location::Login;
+use super::role::Role;
+#[cfg(feature = "tls")]
+use super::tls::{self, Tls};
+use crate::error::Error;
+
+/// After this time without traffic, the system asks the other end whether it is still there.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// How often the system asks while it gets no answer.
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "windows"))]
+const ASK_AGAIN: Duration = Duration::from_secs(2);
+
+/// How long the other end may leave what was sent, or asked, without an acknowledgement.
+#[cfg(target_os = "linux")]
+const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
+
+/// A server, and what a connection to it needs.
+#[derive(Clone)]
+pub(crate) struct Address {
+    client: Client,
+    role: Role,
+}
+
+impl Address {
+    fn new(info: ConnectionInfo, role: Role) -> Result<Self, Error> {
+        #[cfg(feature = "tls")]
+        if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
+            tls::provide();
+        }
+        // With RESP3, the client library reports a connection that is lost between two calls.
+        let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+        let sockets = watched(info.tcp_settings().clone().set_nodelay(true));
+        let client = Client::open(info.set_redis_settings(settings).set_tcp_settings(sockets)).map_err(unusable)?;
+        Ok(Self { client, role })
+    }
+
+    /// Encrypts connections as these settings say.
+    #[cfg(feature = "tls")]
+    fn with_tls(self, tls: &Tls) -> Result<Self, Error> {
+        if self.is_encrypted() {
+            return Ok(Self { client: tls.apply(&self.client)?, role: self.role });
+        }
+        Err(Error::new("`tls` is set, but `url` does not ask for it; write `rediss://host:port`"))
+    }
+
+    /// Returns the address of another server, with the same login and settings.
+    pub(crate) fn at(&self, host: &Host) -> Result<Self, Error> {
+        let Host { name, port } = host.clone();
+        let address = match self.socket().clone() {
+            ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+                ConnectionAddr::TcpTls { host: name, port, insecure, tls_params }
+            }
+            _ => ConnectionAddr::Tcp(name, port),
+        };
+        Self::new(self.client.get_connection_info().clone().set_addr(address), self.role)
+    }
+
+    /// Returns the address of a node that the nodes of a cluster announce, with the same login and settings.
+    pub(crate) fn at_node(&self, host: &Host) -> Result<Self, Error> {
+        Ok(Self { role: Role::Node, ..self.at(host)? })
+    }
+
+    /// Returns the address of a sentinel, with the same login and settings.
+    fn at_sentinel(&self, host: &Host) -> Result<Self, Error> {
+        let address = self.at(host)?;
+        let info = address.client.get_connection_info().clone();
+        let settings = info.redis_settings().clone().set_db(0);
+        Self::new(info.set_redis_settings(settings), Role::Sentinel)
+    }
+
+    /// Returns the same address without user and password, if it has some.
+    pub(crate) fn without_login(&self) -> Option<Self> {
+        let info = self.client.get_connection_info().clone();
+        let settings = info.redis_settings();
+        settings.password()?;
+        let anonymous = RedisConnectionInfo::default().set_protocol(ProtocolVersion::RESP3);
+        Self::new(info.set_redis_settings(anonymous), self.role).ok()
+    }
+
+    /// Returns a client that connects to the server.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// What the server is to the limiter.
+    pub(crate) fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Whether connections begin with a user or a password.
+    pub(crate) fn has_login(&self) -> bool {
+        self.client.get_connection_info().redis_settings().password().is_some()
+    }
+
+    /// What a url of that kind begins with.
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.is_encrypted() { "rediss" } else { "redis" }
+    }
+
+    /// Whether connections are encrypted.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        matches!(self.socket(), ConnectionAddr::TcpTls { .. })
+    }
+
+    /// Returns host and port; `None` of a Unix socket.
+    pub(crate) fn host(&self) -> Option<(&str, u16)> {
+        match self.socket() {
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => Some((host, *port)),
+            _ => None,
+        }
+    }
+
+    fn socket(&self) -> &ConnectionAddr {
+        self.client.get_connection_info().addr()
+    }
+}
+
+/// Shows host and port, or the path of a socket.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.socket().fmt(f)
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Address({self})")
+    }
+}
+
+/// Checks that this build can connect to such an address.
+fn check_supported(address: &ConnectionAddr) -> Result<(), Error> {
+    match address {
+        ConnectionAddr::Unix(_) if cfg!(not(unix)) => {
+            Err(Error::new("`url` names a Unix socket, which this system does not have; write `redis://host:port`"))
+        }
+        ConnectionAddr::TcpTls { .. } if cfg!(not(feature = "tls")) => {
+            Err(Error::new("`url` asks for TLS; enable the feature `tls` of tallygate, or write `redis://host:port`"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the client library refuses. Its words may show parts of a URL.
+fn unusable(_: RedisError) -> Error {
+    Error::new("`url` cannot be used; write `redis://user:password@host:port/database`")
+}
+
+fn settings(login: Option<Login>, database: u32) -> RedisConnectionInfo {
+    let settings = RedisConnectionInfo::default().set_db(database.into());
+    match login {
+        Some(Login { user: Some(user), password }) => settings.set_username(user).set_password(password),
+        Some(Login { user: None, password }) => settings.set_password(password),
+        None => settings,
+    }
+}
+
+/// Lets the system find connections whose other end is gone. What a client of the caller's own has set stays.
+fn watched(settings: TcpSettings) -> TcpSettings {
+    let settings = if settings.keepalive().is_none() { settings.set_keepalive(keepalive()) } else { settings };
+    #[cfg(target_os = "linux")]
+    if settings.user_timeout().is_none() {
+        return settings.set_user_timeout(UNACKNOWLEDGED);
+    }
+    settings
+}
+
+fn keepalive() -> TcpKeepalive {
+    let keepalive = TcpKeepalive::new().with_time(IDLE);
+    #[cfg(any(target_os = "linux", target_os = "macos", target_os = "windows"))]
+    let keepalive = keepalive.with_interval(ASK_AGAIN);
+    keepalive
+}

@@ -1,0 +1,213 @@
+//! What is known of a server, and by that what to do with a call: send it, let it wait, or refuse it at once.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::link::Link;
+use crate::error::BackendError;
+
+/// The first pause between two attempts; it doubles with each further failure up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// How late a repair may be on a busy machine. One that is later runs on a runtime that stands still.
+const LATE: Duration = Duration::from_secs(1);
+
+/// The state of the connection to a server.
+#[derive(Default)]
+pub(crate) struct Breaker {
+    phase: Phase,
+    repair: Option<Repair>,
+    /// How many repairs have begun.
+    repairs: u64,
+    /// How many attempts and connections have brought no answer since the last that did.
+    failures: u32,
+    pause_until: Option<Instant>,
+    /// Whether the log says that the server is away.
+    is_reported: bool,
+}
+
+#[derive(Default)]
+enum Phase {
+    /// The limiter is new, or the runtime of its connection is gone.
+    #[default]
+    Unknown,
+    /// There is no connection, and nothing says that the server is away. Calls wait for the repair.
+    Connecting,
+    Connected(Link),
+    /// The server is away. Calls are refused at once while the repair goes on.
+    Away(BackendError),
+}
+
+/// A task that connects.
+struct Repair {
+    number: u64,
+    begun: Instant,
+    /// When it says something at the latest.
+    due: Instant,
+    /// Changed after each failed attempt, and closed when the task is over.
+    reports: Reports,
+    task: AbortHandle,
+}
+
+/// What those wait for who wait for a connection.
+pub(crate) type Reports = watch::Receiver<()>;
+
+/// What to do with a call.
+pub(crate) enum Standing {
+    /// Send it.
+    Connected(Link),
+    /// Wait for the next report.
+    Connecting(Reports),
+    /// Refuse it.
+    Away(BackendError),
+    /// Begin a repair first.
+    Unrepaired,
+}
+
+impl Breaker {
+    pub(crate) fn is_away(&self) -> bool {
+        self.outage().is_some()
+    }
+
+    /// Returns why calls are refused, if they are.
+    pub(crate) fn outage(&self) -> Option<&BackendError> {
+        match &self.phase {
+            Phase::Away(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// What to do with a call.
+    pub(crate) fn standing(&mut self, now: Instant) -> Standing {
+        if matches!(&self.phase, Phase::Connected(link) if !link.is_open()) {
+            self.phase = Phase::Unknown;
+        }
+        match (&self.phase, self.repair.as_ref().filter(|repair| repair.is_alive(now))) {
+            (Phase::Connected(link), _) => Standing::Connected(link.clone()),
+            (Phase::Away(error), Some(_)) => Standing::Away(error.clone()),
+            (Phase::Connecting, Some(repair)) => Standing::Connecting(repair.reports.clone()),
+            (Phase::Unknown | Phase::Connecting | Phase::Away(_), _) => Standing::Unrepaired,
+        }
+    }
+
+    /// Returns the connection, if that is what holds for it.
+    pub(crate) fn link_if(&self, holds: impl FnOnce(&Link) -> bool) -> Option<&Link> {
+        match &self.phase {
+            Phase::Connected(link) if holds(link) => Some(link),
+            _ => None,
+        }
+    }
+
+    /// Lets calls wait for the repair, unless the server is known to be away.
+    pub(crate) fn expect_connection(&mut self) {
+        if !self.is_away() {
+            self.phase = Phase::Connecting;
+        }
+    }
+
+    /// The number of a repair that begins.
+    pub(crate) fn next_repair(&mut self) -> u64 {
+        self.repairs += 1;
+        self.repairs
+    }
+
+    /// Records that a repair has begun, whose first attempt ends by then.
+    pub(crate) fn begin(&mut self, number: u64, until: Instant, reports: Reports, task: AbortHandle) {
+        self.stop_repair();
+        self.repair = Some(Repair { number, begun: Instant::now(), due: until + LATE, reports, task });
+    }
+
+    /// Whether that repair goes on, and records when it will say something.
+    pub(crate) fn continues(&mut self, number: u64, until: Instant) -> bool {
+        let repair = self.repair.as_mut().filter(|repair| repair.number == number);
+        repair.map(|repair| repair.due = until + LATE).is_some()
+    }
+
+    pub(crate) fn stop_repair(&mut self) {
+        if let Some(repair) = self.repair.take() {
+            repair.task.abort();
+        }
+    }
+
+    pub(crate) fn pause_until(&self) -> Option<Instant> {
+        self.pause_until
+    }
+
+    /// Forgets all about a server that is somewhere else now.
+    pub(crate) fn leave(&mut self) {
+        self.phase = Phase::Unknown;
+        self.failures = 0;
+        self.pause_until = None;
+    }
+
+    /// Refuses calls if they have been waiting for a connection that long.
+    pub(crate) fn open_if_slow(&mut self, patience: Duration, error: BackendError) {
+        let is_slow = self.repair.as_ref().is_some_and(|repair| repair.begun.elapsed() >= patience);
+        if is_slow && matches!(self.phase, Phase::Connecting) {
+            self.open(error);
+        }
+    }
+
+    /// Uses a connection that was made.
+    pub(crate) fn connect(&mut self, link: Link) {
+        self.phase = Phase::Connected(link);
+        self.repair = None;
+    }
+
+    /// Records an attempt that failed.
+    pub(crate) fn fail(&mut self, error: BackendError) {
+        self.pause(self.failures);
+        self.failures = self.failures.saturating_add(1);
+        self.open(error);
+    }
+
+    /// Records that a connection is lost. Returns whether it may be made again at once: a single loss is no outage. From the
+    /// second connection on that was of no use, there is a pause.
+    pub(crate) fn lose(&mut self, was_of_use: bool) -> bool {
+        self.phase = Phase::Unknown;
+        if was_of_use {
+            return true;
+        }
+        if self.failures > 0 {
+            self.pause(self.failures - 1);
+        }
+        self.failures = self.failures.saturating_add(1);
+        self.failures == 1
+    }
+
+    /// Refuses calls from now on.
+    pub(crate) fn open(&mut self, error: BackendError) {
+        if !self.is_reported {
+            self.is_reported = true;
+            tracing::warn!(%error, "redis is away; calls go by `on_outage` until it is back");
+        }
+        self.phase = Phase::Away(error);
+    }
+
+    /// Records that a connection has brought its first answer.
+    pub(crate) fn recover(&mut self) {
+        self.failures = 0;
+        self.pause_until = None;
+        if self.is_reported {
+            self.is_reported = false;
+            tracing::info!("redis is back");
+        }
+    }
+
+    /// Begins a pause that doubles with every failure. The jitter keeps processes that failed together from returning
+    /// together.
+    fn pause(&mut self, failures: u32) {
+        let whole = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST_PAUSE);
+        self.pause_until = Some(Instant::now() + whole.mul_f64(0.5 + fastrand::f64() / 2.0));
+    }
+}
+
+impl Repair {
+    /// Whether its task exists and is not stuck.
+    fn is_alive(&self, now: Instant) -> bool {
+        self.reports.has_changed().is_ok() && now <= self.due
+    }
+}

@@ -1,0 +1,159 @@
+//! Calls over the one connection to a server.
+//!
+//! While the server is away, no call waits for an attempt to connect: each is refused at once, with what the last attempt
+//! failed with.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use ::redis::RedisError;
+use ::redis::aio::MultiplexedConnection;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::{coop, yield_now};
+
+use super::attempt::Target;
+#[cfg(feature = "admin")]
+use super::attempt::longest_attempt;
+use super::breaker::Standing;
+use super::fault::{self, Fault};
+use super::keeper::{Keeper, Loss};
+use super::link::Link;
+use super::real_time;
+use crate::error::{BackendError, BackendErrorKind};
+
+/// The least time without an answer after which a connection counts as lost, however short the deadline is.
+const LEAST_PATIENCE: Duration = Duration::from_millis(100);
+
+/// Asks a server over a connection that is replaced when it is lost.
+pub(crate) struct Connector {
+    keeper: Keeper,
+    deadline: Duration,
+}
+
+impl Connector {
+    /// Connects to nothing yet. Callers wait for an answer as long as the deadline.
+    pub(crate) fn new(target: Target, deadline: Duration) -> Self {
+        Self { keeper: Keeper::new(target), deadline }
+    }
+
+    /// Connects, if there is no connection, and waits for it as long as an attempt may take.
+    pub(crate) async fn connect(&self) -> Result<(), BackendError> {
+        self.link(self.keeper.attempt_ends()).await.map(drop)
+    }
+
+    /// Why calls are refused, as far as this process knows without asking; `None` if they are not.
+    pub(crate) fn known_outage(&self) -> Option<BackendErrorKind> {
+        self.keeper.known_outage()
+    }
+
+    /// How often a connection was made.
+    pub(crate) fn connections(&self) -> u64 {
+        self.keeper.connections()
+    }
+
+    /// Returns why calls are refused, if they are.
+    pub(crate) async fn outage(&self) -> Option<BackendError> {
+        let Standing::Away(error) = self.keeper.standing() else { return None };
+        give_way().await;
+        Some(error.into_refusal())
+    }
+
+    /// Returns where the server is, or where it is looked for.
+    #[cfg(feature = "admin")]
+    pub(crate) async fn whereabouts(&self) -> String {
+        let place = self.keeper.place();
+        let found = real_time::wait_until(Instant::now() + longest_attempt(self.deadline), place.find()).await;
+        found.and_then(Result::ok).map_or_else(|| place.to_string(), |(address, _)| address.to_string())
+    }
+
+    /// Asks over the connection, and replaces it if that shows it to be of no use.
+    pub(crate) async fn ask<T>(
+        &self,
+        until: Instant,
+        question: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, RedisError>,
+    ) -> Result<T, BackendError> {
+        let mut link = self.link(until).await.map_err(BackendError::into_refusal)?;
+        link.record_question();
+        match real_time::wait_until(until, question(link.connection())).await {
+            Some(Ok(answer)) => {
+                self.record_answer(&link);
+                Ok(answer)
+            }
+            Some(Err(error)) => Err(self.blame(&link, &error)),
+            None => {
+                if link.silence() >= self.patience() {
+                    self.keeper.lose(&link, late(), Loss::Silent);
+                }
+                Err(late())
+            }
+        }
+    }
+
+    /// Returns the connection, once there is one.
+    async fn link(&self, until: Instant) -> Result<Link, BackendError> {
+        loop {
+            match self.keeper.standing() {
+                Standing::Connected(link) => return Ok(link),
+                Standing::Connecting(mut reports) => {
+                    // Closed when the connection is there, or when the runtime that was to make it is gone.
+                    if real_time::wait_until(until, reports.changed()).await.is_none() {
+                        self.keeper.lock().open_if_slow(self.patience(), late());
+                        return Err(late());
+                    }
+                }
+                Standing::Away(error) => {
+                    give_way().await;
+                    return Err(error);
+                }
+                Standing::Unrepaired => return Err(late()),
+            }
+        }
+    }
+
+    /// Replaces the connection where the error says that it is broken, or that its server is no primary.
+    fn blame(&self, link: &Link, error: &RedisError) -> BackendError {
+        let reason = self.explain(error);
+        if Fault::of(error).spoils_connection() {
+            self.keeper.lose(link, reason.clone(), Loss::Closed);
+        } else {
+            self.record_answer(link);
+        }
+        reason
+    }
+
+    /// Explains what the server answered, or why it did not.
+    pub(crate) fn explain(&self, error: &RedisError) -> BackendError {
+        fault::answer_error(self.keeper.place().address(), error)
+    }
+
+    fn record_answer(&self, link: &Link) {
+        if link.record_answer() {
+            self.keeper.lock().recover();
+        }
+    }
+
+    /// The longest time without an answer. A little less than the deadline: calls are sent some time after they began.
+    fn patience(&self) -> Duration {
+        let whole = self.deadline.max(LEAST_PATIENCE);
+        whole.saturating_sub(whole / 8)
+    }
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The address knows the password.
+        f.debug_struct("Connector").finish_non_exhaustive()
+    }
+}
+
+/// Lets other tasks run: a caller that tries again and again must not keep the repair from its runtime.
+async fn give_way() {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::CurrentThread) => yield_now().await,
+        _ => coop::consume_budget().await,
+    }
+}
+
+pub(crate) fn late() -> BackendError {
+    BackendError::away("redis: no answer within the deadline")
+}

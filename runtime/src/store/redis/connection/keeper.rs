@@ -1,0 +1,281 @@
+//! Keeps one connection to a server: repairs it in the background, one attempt at a time.
+
+use std::future::pending;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::attempt::Target;
+use super::attempt_budget::AttemptBudget;
+use super::breaker::{Breaker, Standing};
+use super::link::Link;
+use super::place::Place;
+use super::real_time;
+use crate::error::{BackendError, BackendErrorKind};
+
+/// The kinds of outages, by the numbers that stand for them.
+const KINDS: [BackendErrorKind; 3] = [BackendErrorKind::Away, BackendErrorKind::Wrong, BackendErrorKind::Unknown];
+const NO_OUTAGE: u8 = u8::MAX;
+
+/// Knows the connection to a server, and makes a new one when it is lost.
+#[derive(Clone)]
+pub(crate) struct Keeper {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    target: Target,
+    budget: Arc<AttemptBudget>,
+    breaker: Mutex<Breaker>,
+    /// The kind of the outage that the breaker knows of, for calls to look at without a lock.
+    outage: AtomicU8,
+    /// The term of the place that was found last, or [`SEEKING`].
+    term: AtomicU64,
+    /// How often a connection was made.
+    connections: AtomicU64,
+}
+
+/// While a repair is to find out where the server is.
+const SEEKING: u64 = u64::MAX;
+
+/// How a connection is lost.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Loss {
+    /// The server closed it, or is no primary any more. Another one may be there in a moment.
+    Closed,
+    /// Nothing comes over it.
+    Silent,
+}
+
+/// When a repair makes its first attempt.
+#[derive(Clone, Copy, PartialEq)]
+enum Start {
+    /// At once. The attempt is spent.
+    Now,
+    /// When pause and budget allow it.
+    Later,
+}
+
+impl Keeper {
+    /// Connects to nothing yet.
+    pub(crate) fn new(target: Target) -> Self {
+        let budget = AttemptBudget::shared(&target.place.to_string());
+        let (breaker, outage, term) = (Mutex::default(), AtomicU8::new(NO_OUTAGE), AtomicU64::new(SEEKING));
+        let shared = Shared { target, budget, breaker, outage, term, connections: AtomicU64::new(0) };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Why calls are refused, as far as this process knows; `None` if they are not.
+    pub(crate) fn known_outage(&self) -> Option<BackendErrorKind> {
+        let outage = usize::from(self.shared.outage.load(Ordering::Relaxed));
+        KINDS.get(outage).copied()
+    }
+
+    /// When an attempt that begins now has ended.
+    pub(crate) fn attempt_ends(&self) -> Instant {
+        self.shared.target.ends()
+    }
+
+    /// Where the server is.
+    pub(crate) fn place(&self) -> &Place {
+        &self.shared.target.place
+    }
+
+    /// How often a connection was made.
+    pub(crate) fn connections(&self) -> u64 {
+        self.shared.connections.load(Ordering::Relaxed)
+    }
+
+    /// What to do with a call; there is a repair if it needs one.
+    pub(crate) fn standing(&self) -> Standing {
+        let mut breaker = self.lock();
+        self.check_link(&mut breaker);
+        self.check_place(&mut breaker);
+        let now = Instant::now();
+        match breaker.standing(now) {
+            Standing::Unrepaired if breaker.is_away() => self.begin(&mut breaker, Start::Later),
+            Standing::Unrepaired => {
+                // Nothing has failed: the limiter is new, or the runtime of its connection is gone.
+                self.shared.budget.spend(now);
+                self.begin(&mut breaker, Start::Now);
+            }
+            known => return known,
+        }
+        breaker.standing(now)
+    }
+
+    /// Finds out whether the server closed the connection.
+    fn check_link(&self, breaker: &mut Breaker) {
+        if let Some(link) = breaker.link_if(Link::was_hung_up).cloned() {
+            let error = BackendError::away("redis: the server closed the connection");
+            self.lose_locked(breaker, &link, error, Loss::Closed);
+        }
+    }
+
+    /// Leaves a server that is no primary any more, whether it answers or not.
+    fn check_place(&self, breaker: &mut Breaker) {
+        let term = self.shared.term.load(Ordering::Relaxed);
+        if term != SEEKING && term != self.shared.target.place.term() {
+            breaker.leave();
+            self.shared.budget.spend(Instant::now());
+            self.begin(breaker, Start::Now);
+        }
+    }
+
+    /// Replaces a connection, unless that was done already.
+    pub(crate) fn lose(&self, link: &Link, error: BackendError, loss: Loss) {
+        self.lose_locked(&mut self.lock(), link, error, loss);
+    }
+
+    fn lose_locked(&self, breaker: &mut Breaker, link: &Link, error: BackendError, loss: Loss) {
+        if breaker.link_if(|current| current.is_same_as(link)).is_none() {
+            return;
+        }
+        let is_first = breaker.lose(link.was_of_use());
+        if loss == Loss::Closed && is_first && self.shared.budget.try_spend(Instant::now()).is_ok() {
+            self.begin(breaker, Start::Now);
+        } else {
+            breaker.open(error);
+            self.begin(breaker, Start::Later);
+        }
+    }
+
+    /// Begins a repair on this runtime.
+    fn begin(&self, breaker: &mut Breaker, start: Start) {
+        let Ok(runtime) = Handle::try_current() else { return };
+        let number = breaker.next_repair();
+        let (reporter, reports) = watch::channel(());
+        self.shared.term.store(SEEKING, Ordering::Relaxed);
+        let task = runtime.spawn(repair(Arc::downgrade(&self.shared), number, start, reporter));
+        breaker.begin(number, self.shared.target.ends(), reports, task.abort_handle());
+        breaker.expect_connection();
+    }
+
+    /// Records how an attempt ended. Returns whether another one is to be made.
+    fn settle(&self, number: u64, outcome: Result<Link, BackendError>) -> bool {
+        let mut breaker = self.lock();
+        if !breaker.continues(number, Instant::now()) {
+            return false;
+        }
+        match outcome {
+            Ok(link) => {
+                self.shared.connections.fetch_add(1, Ordering::Relaxed);
+                tracing::debug!("connected to redis");
+                breaker.connect(link);
+                false
+            }
+            Err(error) => {
+                breaker.fail(error);
+                true
+            }
+        }
+    }
+
+    /// Returns the keeper, unless the limiter is gone.
+    fn of(shared: &Weak<Shared>) -> Option<Self> {
+        shared.upgrade().map(|shared| Self { shared })
+    }
+
+    pub(crate) fn lock(&self) -> Locked<'_> {
+        let breaker = self.shared.breaker.lock().unwrap_or_else(PoisonError::into_inner);
+        Locked { breaker, outage: &self.shared.outage }
+    }
+}
+
+/// The breaker, under its lock.
+pub(crate) struct Locked<'a> {
+    breaker: MutexGuard<'a, Breaker>,
+    outage: &'a AtomicU8,
+}
+
+impl Deref for Locked<'_> {
+    type Target = Breaker;
+
+    fn deref(&self) -> &Breaker {
+        &self.breaker
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Breaker {
+        &mut self.breaker
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let kind = self.breaker.outage().map(BackendError::kind);
+        let outage = kind.and_then(|kind| KINDS.iter().position(|known| *known == kind));
+        let outage = outage.and_then(|outage| u8::try_from(outage).ok()).unwrap_or(NO_OUTAGE);
+        self.outage.store(outage, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.breaker.get_mut().unwrap_or_else(PoisonError::into_inner).stop_repair();
+    }
+}
+
+/// Attempts to connect until there is a connection, or until the limiter is gone. Each failure is reported.
+async fn repair(shared: Weak<Shared>, number: u64, mut start: Start, reporter: watch::Sender<()>) {
+    loop {
+        if start == Start::Later && wait_for_attempt(&shared, number).await.is_none() {
+            return;
+        }
+        start = Start::Later;
+        let Some(target) = shared.upgrade().map(|shared| shared.target.clone()) else { return };
+        let found = target.find().await;
+        let term = found.as_ref().map_or_else(|_| target.place.term(), |(_, term)| *term);
+        let Some(keeper) = Keeper::of(&shared) else { return };
+        keeper.shared.term.store(term, Ordering::Relaxed);
+        drop(keeper);
+        let outcome = match found {
+            Ok((address, _)) => target.connect(address, on_hang_up(shared.clone())).await,
+            Err(error) => Err(error),
+        };
+        let Some(keeper) = Keeper::of(&shared) else { return };
+        if !keeper.settle(number, outcome) {
+            return;
+        }
+        let _ = reporter.send(());
+        // In a test that has paused tokio's clock, tasks that go on by themselves would keep it from moving.
+        if real_time::clocks_differ() {
+            return;
+        }
+    }
+}
+
+/// Waits until pause and budget allow an attempt; `None` if it is not to be made any more.
+async fn wait_for_attempt(shared: &Weak<Shared>, number: u64) -> Option<()> {
+    loop {
+        let keeper = Keeper::of(shared)?;
+        let now = Instant::now();
+        let paused = keeper.lock().pause_until().filter(|&until| until > now);
+        let next = match paused {
+            Some(until) => Err(until),
+            None => keeper.shared.budget.try_spend(now),
+        };
+        let latest = next.err().unwrap_or_else(|| keeper.shared.target.ends());
+        if !keeper.lock().continues(number, latest) {
+            return None;
+        }
+        drop(keeper);
+        match next {
+            Ok(()) => return Some(()),
+            Err(until) => _ = real_time::wait_until(until, pending::<()>()).await,
+        }
+    }
+}
+
+fn on_hang_up(shared: Weak<Shared>) -> impl FnOnce() + Send + 'static {
+    move || {
+        if let Some(keeper) = Keeper::of(&shared) {
+            keeper.check_link(&mut keeper.lock());
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! A connection, and what is known of its health.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use ::redis::aio::MultiplexedConnection;
+use ::redis::{PushInfo, PushKind};
+use tokio::sync::mpsc;
+
+/// A connection that is closed earlier, and before any answer, has failed.
+const A_WHILE: Duration = Duration::from_secs(1);
+
+/// A connection. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Link {
+    connection: MultiplexedConnection,
+    health: Arc<Health>,
+}
+
+/// Times are in microseconds since the connection was made; 0 if there was none yet.
+struct Health {
+    /// Closed when the server has hung up, or when the runtime that drove the connection is gone.
+    pushes: mpsc::UnboundedSender<PushInfo>,
+    hung_up: Arc<AtomicBool>,
+    connected: Instant,
+    /// When the server answered last.
+    answered_us: AtomicU64,
+    /// When the first question was asked of those since then.
+    asked_us: AtomicU64,
+}
+
+/// Receives what the server sends on its own, and learns by that when it hangs up.
+pub(crate) struct Pushes {
+    sender: mpsc::UnboundedSender<PushInfo>,
+    receiver: mpsc::UnboundedReceiver<PushInfo>,
+}
+
+impl Pushes {
+    pub(crate) fn new() -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        Self { sender, receiver }
+    }
+
+    pub(crate) fn sender(&self) -> mpsc::UnboundedSender<PushInfo> {
+        self.sender.clone()
+    }
+}
+
+impl Link {
+    /// Returns a connection that was made a moment ago and sends its pushes here. `on_hang_up` is called when the server
+    /// closes it.
+    pub(crate) fn new(
+        connection: MultiplexedConnection,
+        pushes: Pushes,
+        on_hang_up: impl FnOnce() + Send + 'static,
+    ) -> Self {
+        let Pushes { sender, receiver } = pushes;
+        let hung_up = Arc::<AtomicBool>::default();
+        tokio::spawn(watch(receiver, Arc::clone(&hung_up), on_hang_up));
+        let health = Health {
+            pushes: sender,
+            hung_up,
+            connected: Instant::now(),
+            answered_us: AtomicU64::default(),
+            asked_us: AtomicU64::default(),
+        };
+        Self { connection, health: Arc::new(health) }
+    }
+
+    pub(crate) fn connection(&mut self) -> &mut MultiplexedConnection {
+        &mut self.connection
+    }
+
+    /// Records that somebody waits for an answer from now on.
+    pub(crate) fn record_question(&self) {
+        if self.health.asked_us.load(Ordering::Relaxed) <= self.health.answered_us.load(Ordering::Relaxed) {
+            self.health.asked_us.store(self.age_us(), Ordering::Relaxed);
+        }
+    }
+
+    /// Records that the server has answered; returns whether it was for the first time.
+    pub(crate) fn record_answer(&self) -> bool {
+        let now_us = self.age_us().max(1);
+        self.health.answered_us.fetch_max(now_us, Ordering::Relaxed) == 0
+    }
+
+    /// Whether the server has answered a caller, or has kept the connection for a while.
+    pub(crate) fn was_of_use(&self) -> bool {
+        self.health.answered_us.load(Ordering::Relaxed) > 0 || self.health.connected.elapsed() >= A_WHILE
+    }
+
+    /// How long somebody has been waiting for an answer and none came. Only with a question that is not answered yet.
+    pub(crate) fn silence(&self) -> Duration {
+        let asked_us = self.health.asked_us.load(Ordering::Relaxed);
+        let since_us = asked_us.max(self.health.answered_us.load(Ordering::Relaxed));
+        Duration::from_micros(self.age_us().saturating_sub(since_us))
+    }
+
+    /// Whether the connection is open, as far as this process knows.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.health.pushes.is_closed()
+    }
+
+    /// Whether the server has closed the connection.
+    pub(crate) fn was_hung_up(&self) -> bool {
+        self.health.hung_up.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.health, &other.health)
+    }
+
+    fn age_us(&self) -> u64 {
+        u64::try_from(self.health.connected.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Ends, and by that closes the channel, when the server hangs up or nothing holds the connection any more.
+async fn watch(
+    mut pushes: mpsc::UnboundedReceiver<PushInfo>,
+    hung_up: Arc<AtomicBool>,
+    on_hang_up: impl FnOnce() + Send,
+) {
+    while let Some(push) = pushes.recv().await {
+        if push.kind == PushKind::Disconnection {
+            hung_up.store(true, Ordering::Relaxed);
+            drop(pushes);
+            return on_hang_up();
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Deadlines by the system's clock, which also hold while a test has paused tokio's clock.
+//!
+//! A paused clock jumps to the next timer as soon as every task waits, and a task that waits for a socket waits like any
+//! other: by tokio's clock, a deadline is over before the server can answer.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use tokio::task::spawn_blocking;
+use tokio::time::timeout_at;
+
+/// How exact tokio's timers are.
+pub(crate) const TICK: Duration = Duration::from_millis(1);
+
+/// Whether tokio's clock was ever seen to differ from the system's. Only a test makes it differ, so until then each wait
+/// is spared the comparison.
+static DIFFERED: AtomicBool = AtomicBool::new(false);
+
+/// How a wait by a timer of tokio's ended.
+enum Timed<T> {
+    Done(T),
+    Late,
+    /// Too early: tokio's clock is not the system's.
+    ClockDiffers,
+}
+
+/// Compares the clocks on behalf of the waits to come.
+pub(crate) fn compare_clocks() {
+    if clocks_differ() {
+        DIFFERED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether tokio's clock was ever seen to differ from the system's.
+pub(crate) fn have_clocks_differed() -> bool {
+    DIFFERED.load(Ordering::Relaxed)
+}
+
+/// Awaits something from a socket; `None` if it takes longer than that. A paused clock stands still meanwhile.
+pub(crate) async fn wait_until<F: Future>(until: Instant, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    match wait_by_tokio(until, future.as_mut()).await {
+        Timed::Done(output) => Some(output),
+        Timed::Late => None,
+        Timed::ClockDiffers => wait_by_thread(until, future).await,
+    }
+}
+
+/// Awaits a future whose waits for sockets are bounded by [`wait_until`] already; `None` if it takes longer than that.
+///
+/// While tokio's clock differs, those waits are the only bound, so that callers in a queue need no thread each.
+pub(crate) async fn wait_for_bounded<F: Future>(until: Instant, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    match wait_by_tokio(until, future.as_mut()).await {
+        Timed::Done(output) => Some(output),
+        Timed::Late => None,
+        Timed::ClockDiffers => Some(future.await),
+    }
+}
+
+async fn wait_by_tokio<F: Future>(until: Instant, future: Pin<&mut F>) -> Timed<F::Output> {
+    if have_clocks_differed() && clocks_differ() {
+        return Timed::ClockDiffers;
+    }
+    match timeout_at(until.into(), future).await {
+        Ok(output) => Timed::Done(output),
+        Err(_) if Instant::now() >= until => Timed::Late,
+        Err(_) => {
+            DIFFERED.store(true, Ordering::Relaxed);
+            Timed::ClockDiffers
+        }
+    }
+}
+
+async fn wait_by_thread<F: Future>(until: Instant, mut future: Pin<&mut F>) -> Option<F::Output> {
+    let (done, waiting) = mpsc::channel::<()>();
+    // Tokio's clock does not jump while a blocking task runs.
+    let mut timer = spawn_blocking(move || waiting.recv_timeout(until.saturating_duration_since(Instant::now())));
+    let output = poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => Pin::new(&mut timer).poll(context).map(|_| None),
+    });
+    let output = output.await;
+    drop(done);
+    output
+}
+
+/// Whether tokio's clock is not the system's, as in a test that has paused it.
+pub(crate) fn clocks_differ() -> bool {
+    let before = Instant::now();
+    let tokio = tokio::time::Instant::now().into_std();
+    let after = Instant::now();
+    !(before..=after).contains(&tokio)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::thread;
+
+    use tokio::sync::oneshot;
+    use tokio::time::{advance, pause};
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(20);
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// Answers from a thread of its own, like a server.
+    fn answer_after(delay: Duration) -> oneshot::Receiver<()> {
+        let (answer, answered) = oneshot::channel();
+        thread::spawn(move || {
+            thread::sleep(delay);
+            answer.send(())
+        });
+        answered
+    }
+
+    async fn assert_waits_in_real_time() {
+        let (paused, started) = (tokio::time::Instant::now(), Instant::now());
+        assert!(wait_until(started + LONG, answer_after(SHORT)).await.is_some());
+        assert!(started.elapsed() >= SHORT);
+        assert!(wait_until(Instant::now() + SHORT, pending::<()>()).await.is_none());
+        assert!(started.elapsed() >= 2 * SHORT);
+        assert_eq!(paused.elapsed(), Duration::ZERO, "the paused clock stands still");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_takes_real_time_while_tokios_clock_is_paused_wherever_it_stands() {
+        compare_clocks();
+        assert_waits_in_real_time().await;
+        advance(LONG).await;
+        assert_waits_in_real_time().await;
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_is_paused_unnoticed_makes_no_wait_shorter() {
+        pause();
+        for _ in 0..2 {
+            let started = Instant::now();
+            assert!(wait_until(started + LONG, answer_after(SHORT)).await.is_some());
+            assert!(wait_until(Instant::now() + SHORT, pending::<()>()).await.is_none());
+            assert!(started.elapsed() >= 2 * SHORT);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_waits_for_what_another_one_awaits() {
+        let (answer, answered) = oneshot::channel();
+        let waiting = tokio::spawn(async move {
+            let answered = wait_until(Instant::now() + LONG, answer_after(SHORT)).await;
+            answer.send(answered.is_some())
+        });
+        let answered = wait_for_bounded(Instant::now() + LONG, answered).await;
+        assert_eq!(answered, Some(Ok(true)));
+        assert!(waiting.await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_running_clock_ends_a_wait_in_time() {
+        let started = Instant::now();
+        assert!(wait_until(started + SHORT, pending::<()>()).await.is_none());
+        assert!(wait_for_bounded(started + SHORT, pending::<()>()).await.is_none());
+        assert!(started.elapsed() >= SHORT);
+        assert_eq!(wait_until(started + LONG, async { 7 }).await, Some(7));
+    }
+}

@@ -1,0 +1,142 @@
+//! A task that asks one sentinel: at once, then whenever it reports a failover, and once a second besides.
+
+use std::future::Future;
+use std::iter;
+use std::sync::Weak;
+use std::time::{Duration, Instant};
+
+use ::redis::aio::MultiplexedConnection;
+use ::redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisResult, cmd};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::{sleep, timeout};
+
+use super::findings::Findings;
+use crate::error::BackendError;
+use crate::store::redis::connection::address::{Address, Host};
+use crate::store::redis::connection::fault::{Fault, attempt_error, slow_attempt};
+use crate::store::redis::connection::greeting::{Greeting, Mode};
+use crate::store::redis::connection::real_time;
+use crate::store::redis::connection::visit::{Visit, only};
+
+/// How often a sentinel is asked that reports nothing, and how long one is left alone that does not answer.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// What a sentinel reports once it names another primary.
+const EVENTS: [&str; 2] = ["+promoted-slave", "+switch-master"];
+
+/// Asks one sentinel.
+pub(super) struct Watcher {
+    index: usize,
+    address: Address,
+    name: String,
+    /// The longest that the sentinel may take to answer.
+    patience: Duration,
+    findings: Weak<Findings>,
+}
+
+impl Watcher {
+    pub(super) fn new(
+        index: usize,
+        address: &Address,
+        name: &str,
+        patience: Duration,
+        findings: Weak<Findings>,
+    ) -> Self {
+        Self { index, address: address.clone(), name: name.to_owned(), patience, findings }
+    }
+
+    /// Asks until nobody wants to know any more.
+    pub(super) async fn watch(self) {
+        while self.findings.strong_count() > 0 {
+            if let Err(error) = self.observe().await {
+                tracing::debug!(%error, "a sentinel does not say where the redis primary is");
+                self.report(Err(error));
+            }
+            sleep(PERIOD.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+        }
+    }
+
+    /// Asks over one connection, until that fails or nobody wants to know any more.
+    async fn observe(&self) -> Result<(), BackendError> {
+        let (sender, mut reports) = unbounded_channel();
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None)
+            .set_push_sender(sender);
+        let connected = real_time::wait_until(Instant::now() + self.patience, self.connect(&config)).await;
+        let mut connection = match connected {
+            Some(Ok(connection)) => connection,
+            Some(Err(error)) => return Err(attempt_error(&self.address, &error).await),
+            None => return Err(slow_attempt(&self.address, self.patience).await),
+        };
+        let greeting = self.in_time(Visit::Owner.send(&mut connection, iter::once(cmd("HELLO")))).await?;
+        Greeting::read(only(greeting)).check_mode(Mode::Sentinel, &self.address)?;
+        self.in_time(connection.subscribe(&EVENTS)).await?;
+        while self.report(Ok(self.ask(&mut connection).await?)) {
+            let next = reported(&mut reports);
+            // In a test that has paused tokio's clock, nothing is asked just because time passes.
+            let is_connected =
+                if real_time::clocks_differ() { next.await } else { timeout(PERIOD, next).await.unwrap_or(true) };
+            if !is_connected {
+                return Err(BackendError::away(format!(
+                    "redis: the sentinel at {} closed the connection",
+                    self.address
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Connects, and does so without a login if the sentinel refuses that of the primary.
+    async fn connect(&self, config: &AsyncConnectionConfig) -> RedisResult<MultiplexedConnection> {
+        let connect =
+            async |address: &Address| address.client().get_multiplexed_async_connection_with_config(config).await;
+        match connect(&self.address).await {
+            Err(refused) if Fault::of(&refused) == Fault::Wrong => match self.address.without_login() {
+                // A sentinel that wants a login refuses its absence, too: why it refuses that of the url is what helps.
+                Some(address) => connect(&address).await.map_err(|_| refused),
+                None => Err(refused),
+            },
+            connected => connected,
+        }
+    }
+
+    async fn ask(&self, connection: &mut MultiplexedConnection) -> Result<Host, BackendError> {
+        let mut command = cmd("SENTINEL");
+        command.arg("GET-MASTER-ADDR-BY-NAME").arg(&self.name);
+        let answer: Option<(String, u16)> = self.in_time(command.query_async(connection)).await?;
+        let Some((name, port)) = answer else {
+            let Self { name, address, .. } = self;
+            let text =
+                format!("redis: the sentinel at {address} watches no primary `{name}`; check the name in the url");
+            return Err(BackendError::new(text));
+        };
+        Ok(Host { name, port })
+    }
+
+    async fn in_time<T>(&self, asked: impl Future<Output = RedisResult<T>>) -> Result<T, BackendError> {
+        match real_time::wait_until(Instant::now() + self.patience, asked).await {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(error)) => Err(attempt_error(&self.address, &error).await),
+            None => Err(BackendError::away(format!("redis: no answer of the sentinel at {}", self.address))),
+        }
+    }
+
+    /// Says what was answered; returns whether anybody wants to know.
+    fn report(&self, answer: Result<Host, BackendError>) -> bool {
+        let findings = self.findings.upgrade();
+        findings.map(|findings| findings.hear(self.index, answer)).is_some()
+    }
+}
+
+/// Returns when the sentinel has reported something: whether it is still connected.
+async fn reported(reports: &mut UnboundedReceiver<PushInfo>) -> bool {
+    while let Some(report) = reports.recv().await {
+        match report.kind {
+            PushKind::Message => return true,
+            PushKind::Disconnection => return false,
+            _ => {}
+        }
+    }
+    false
+}

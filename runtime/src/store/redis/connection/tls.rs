@@ -1,0 +1,249 @@
+//! Encrypted connections: which certificates are accepted, and which is shown.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::{fmt, io};
+
+use ::redis::{Client, ClientTlsConfig, ConnectionAddr, RedisError, TlsCertificates};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+use rustls::{AlertDescription, CertificateError, RootCertStore};
+
+use super::role::Role;
+use crate::error::Error;
+
+/// Which certificates a connection of `rediss://` accepts, and its own: for [`LimiterBuilder::tls`].
+///
+/// Without any of these settings, the server has to show a certificate for the host of the URL, issued by an authority that
+/// the system trusts.
+///
+/// Certificates and keys are PEM: text that begins with `-----BEGIN`.
+///
+/// # Examples
+///
+/// ```no_run
+/// use tallygate::{Limiter, Tls};
+///
+/// # async fn start() -> Result<(), Box<dyn std::error::Error>> {
+/// let tls = Tls::new()
+///     .ca(std::fs::read("ca.pem")?)
+///     .client_certificate(std::fs::read("client.pem")?, std::fs::read("client.key")?);
+/// Limiter::builder().tls(tls).connect("rediss://redis.example.com/").await?.install()?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// [`LimiterBuilder::tls`]: crate::LimiterBuilder::tls
+#[derive(Clone, Default)]
+#[must_use = "settings do nothing until a `LimiterBuilder` has them"]
+pub struct Tls {
+    ca: Option<Vec<u8>>,
+    identity: Option<Identity>,
+    accepts_any: bool,
+}
+
+/// A certificate with its chain, and the private key to it.
+#[derive(Clone)]
+struct Identity {
+    chain: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl Tls {
+    /// Trusts the authorities that the system trusts, and shows no certificate.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Trusts only the authorities of these certificates, in place of the system's.
+    pub fn ca(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.ca = Some(pem.into());
+        self
+    }
+
+    /// Shows the server this certificate, followed by those of its issuers if the server does not know them, and proves by
+    /// the private key that it is one's own.
+    pub fn client_certificate(mut self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
+        self.identity = Some(Identity { chain: chain.into(), key: key.into() });
+        self
+    }
+
+    /// Accepts any certificate, of any server, from anybody: whoever can reach the connection can read and change what it
+    /// carries, the password included. For a test server only.
+    pub fn danger_accept_any_certificate(mut self) -> Self {
+        self.accepts_any = true;
+        self
+    }
+
+    /// Checks the settings, as far as that is possible without a server.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if let Some(ca) = &self.ca {
+            if self.accepts_any {
+                return Err(mistake(
+                    "has a `ca`, and accepts any certificate; leave `danger_accept_any_certificate` out",
+                ));
+            }
+            check_ca(ca)?;
+        }
+        self.identity.as_ref().map_or(Ok(()), Identity::check)
+    }
+
+    /// Returns the client with these settings.
+    pub(crate) fn apply(&self, client: &Client) -> Result<Client, Error> {
+        let unusable = |_| mistake("cannot be used; write certificates and keys as PEM");
+        let info = client.get_connection_info().clone();
+        let client = Client::build_with_tls(info, self.certificates()).map_err(unusable)?;
+        match client.get_connection_info().addr().clone() {
+            ConnectionAddr::TcpTls { host, port, tls_params, .. } if self.accepts_any => {
+                tracing::warn!("the certificate of redis is not checked: `danger_accept_any_certificate` is set");
+                let address = ConnectionAddr::TcpTls { host, port, insecure: true, tls_params };
+                Client::open(client.get_connection_info().clone().set_addr(address)).map_err(unusable)
+            }
+            _ => Ok(client),
+        }
+    }
+
+    fn certificates(&self) -> TlsCertificates {
+        let client = self.identity.as_ref();
+        TlsCertificates {
+            client_tls: client
+                .map(|Identity { chain, key }| ClientTlsConfig { client_cert: chain.clone(), client_key: key.clone() }),
+            root_cert: self.ca.clone(),
+        }
+    }
+}
+
+/// Leaves out certificates and keys.
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").field("accepts_any", &self.accepts_any).finish_non_exhaustive()
+    }
+}
+
+impl Identity {
+    fn check(&self) -> Result<(), Error> {
+        const REMEDY: &str = "`client_certificate(std::fs::read(\"client.pem\")?, std::fs::read(\"client.key\")?)`";
+        let chain = certificates(&self.chain)
+            .ok_or_else(|| mistake(&format!("has a client certificate that is no PEM; write {REMEDY}")))?;
+        provide();
+        let key = CryptoProvider::get_default().and_then(|provider| {
+            let key = PrivateKeyDer::from_pem_slice(&self.key).ok()?;
+            provider.key_provider.load_private_key(key).ok()
+        });
+        let key = key.ok_or_else(|| mistake(&format!("has no private key that can be read; write {REMEDY}")))?;
+        match CertifiedKey::new(chain, key).keys_match() {
+            Ok(()) => Ok(()),
+            Err(_) => Err(mistake("has a client certificate that does not belong to its private key; write the pair")),
+        }
+    }
+}
+
+fn check_ca(pem: &[u8]) -> Result<(), Error> {
+    let mut roots = RootCertStore::empty();
+    let certificates = certificates(pem).unwrap_or_default();
+    let (usable, unusable) = roots.add_parsable_certificates(certificates);
+    if usable > 0 && unusable == 0 {
+        return Ok(());
+    }
+    Err(mistake("has a `ca` that holds no certificate, or a broken one; write `ca(std::fs::read(\"ca.pem\")?)`"))
+}
+
+/// Reads all certificates of a text; `None` if there is none, or one that cannot be read.
+fn certificates(pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().ok()?;
+    Some(certificates).filter(|certificates| !certificates.is_empty())
+}
+
+/// Gives rustls its cryptography, unless this process has chosen one. With none, or with two to choose from, rustls
+/// panics.
+pub(crate) fn provide() {
+    if CryptoProvider::get_default().is_none() {
+        // Another thread may have been faster.
+        let _ = ring::default_provider().install_default();
+    }
+}
+
+/// Says what to do about a handshake that failed with a server of that role; `None` if the error is about something else.
+pub(crate) fn advice(role: Role, error: &RedisError) -> Option<&'static str> {
+    use rustls::Error::{AlertReceived, InvalidCertificate, PeerIncompatible};
+    Some(match handshake_error(error)? {
+        InvalidCertificate(error) => certificate_advice(role, error),
+        AlertReceived(alert) => alert_advice(*alert),
+        PeerIncompatible(_) => VERSION,
+        _ => "",
+    })
+}
+
+const VERSION: &str = "; the server has to speak TLS 1.2 or 1.3";
+
+/// What to do about the certificate that a server shows.
+fn certificate_advice(role: Role, error: &CertificateError) -> &'static str {
+    match error {
+        CertificateError::UnknownIssuer => "; give the certificate of its authority with `Tls::ca`",
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => name_advice(role),
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "; the certificate has expired: let its authority issue another one, or set the clock of this machine"
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "; the certificate is not valid yet: set the clock of this machine, or wait"
+        }
+        CertificateError::Revoked => "; the certificate was revoked: install another one",
+        _ => {
+            "; the server needs a certificate for servers, which an authority has issued and which is none of an authority"
+        }
+    }
+}
+
+/// What to do about a certificate that does not name the host: that depends on who says that the server is there.
+fn name_advice(role: Role) -> &'static str {
+    match role {
+        Role::Server | Role::Sentinel | Role::Seed => "; write a host that the certificate names",
+        Role::Primary => {
+            "; the sentinels name this host: let them name one that the certificate names, with `sentinel resolve-hostnames yes`, \
+             `sentinel announce-hostnames yes` and the name in `sentinel monitor` and `replica-announce-ip`, or issue one \
+             for this host"
+        }
+        Role::Node => {
+            "; the nodes announce this host: let them announce one that the certificate names, with \
+             `cluster-announce-hostname` and `cluster-preferred-endpoint-type hostname`, or issue one for this host"
+        }
+    }
+}
+
+/// What to do about a server that refuses a handshake.
+fn alert_advice(alert: AlertDescription) -> &'static str {
+    use AlertDescription as Alert;
+    match alert {
+        Alert::CertificateRequired | Alert::HandshakeFailure => {
+            "; the server may want a certificate: give one with `Tls::client_certificate`"
+        }
+        Alert::ProtocolVersion => VERSION,
+        Alert::UnrecognisedName => "; write a host that the server knows itself by",
+        Alert::BadCertificate
+        | Alert::UnsupportedCertificate
+        | Alert::CertificateRevoked
+        | Alert::CertificateExpired
+        | Alert::CertificateUnknown
+        | Alert::UnknownCA
+        | Alert::AccessDenied
+        | Alert::DecryptError => "; the server does not accept the certificate of `Tls::client_certificate`",
+        _ => "",
+    }
+}
+
+/// Whether the server has answered with what is no handshake at all.
+pub(crate) fn is_garbled(error: &RedisError) -> bool {
+    matches!(handshake_error(error), Some(rustls::Error::InvalidMessage(_)))
+}
+
+/// The client library passes on what the system's input and output reports, which contains the error of the handshake.
+fn handshake_error(error: &RedisError) -> Option<&rustls::Error> {
+    let passed_on = error.source()?.downcast_ref::<Arc<dyn StdError + Send + Sync>>()?;
+    passed_on.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref()
+}
+
+fn mistake(text: &str) -> Error {
+    Error::new(format!("`tls` {text}"))
+}

@@ -1,0 +1,144 @@
+//! A walk over the tallies of a policy, in steps that keep no server busy for long.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ::redis::{Cmd, FromRedisValue, cmd};
+
+use crate::error::BackendError;
+use crate::store::redis::cluster::member::Member;
+use crate::store::redis::connection::visit::Visit;
+use crate::store::redis::{Deployment, Redis, until};
+
+/// How many places of the server's table a step looks at: it takes the server some tenths of a millisecond at most.
+const COUNT: u32 = 250;
+
+/// A walk over the tallies of a policy on one of its subjects, whatever their layout.
+pub(crate) struct Scan {
+    /// The primaries of a cluster. Nothing of it is needed to ask a single server.
+    members: Vec<Arc<Member>>,
+    /// The member that is being walked over.
+    at: usize,
+    /// Where to go on, and how many places were looked at; `None` before the first step on a server.
+    place: Option<Place>,
+    /// What the keys begin with, before the layout.
+    start: String,
+    is_done: bool,
+}
+
+#[derive(Clone)]
+struct Place {
+    cursor: String,
+    looked_at: u64,
+    /// How many places there are, about.
+    places: u64,
+}
+
+/// What a step has found.
+pub(crate) struct ScanStep {
+    /// The subjects, as they stand in keys.
+    pub(crate) subjects: Vec<String>,
+    /// How much of the way is done, about: from 0 to 1.
+    pub(crate) progress: f64,
+}
+
+impl Redis {
+    /// Starts a walk over the tallies of the rule group whose segment has these names before the layout.
+    pub(crate) async fn scan(&self, prefix: &str, names: &str) -> Result<Scan, BackendError> {
+        let members = match &self.deployment {
+            Deployment::Server(_) => Vec::new(),
+            Deployment::Cluster(cluster) => cluster.primaries(self.until()?).await?,
+        };
+        Ok(Scan { members, at: 0, place: None, start: format!("{prefix}:{names}/"), is_done: false })
+    }
+
+    /// Makes one step; `None` at the end.
+    pub(crate) async fn step(&self, scan: &mut Scan) -> Result<Option<ScanStep>, BackendError> {
+        if scan.is_done {
+            return Ok(None);
+        }
+        // It is kept until the step is made, so that a step that fails can be made again.
+        let place = match &scan.place {
+            Some(place) => place.clone(),
+            None => Place::start(self.ask(scan, &cmd("DBSIZE")).await?),
+        };
+        let mut command = cmd("SCAN");
+        command.arg(&place.cursor).arg("MATCH").arg(format!("{}*", escaped(&scan.start))).arg("COUNT").arg(COUNT);
+        let (cursor, keys): (String, Vec<Vec<u8>>) = self.ask(scan, &command).await?;
+        scan.go_on(&place, cursor);
+        // A key that is no text is no tally.
+        let keys = keys.into_iter().filter_map(|key| String::from_utf8(key).ok());
+        let subjects = keys.filter_map(|key| subject(&key, &scan.start).map(str::to_owned)).collect();
+        Ok(Some(ScanStep { subjects, progress: scan.progress() }))
+    }
+
+    async fn ask<T: FromRedisValue>(&self, scan: &Scan, command: &Cmd) -> Result<T, BackendError> {
+        let until: Instant = until(self.deadline)?;
+        match (&self.deployment, scan.members.get(scan.at)) {
+            (_, Some(member)) => member.node.server().query(command, until, Visit::Owner).await,
+            (Deployment::Server(node), None) => node.server().query(command, until, Visit::Owner).await,
+            (Deployment::Cluster(_), None) => Err(BackendError::away("redis: no node of the cluster is known")),
+        }
+    }
+}
+
+impl Scan {
+    fn go_on(&mut self, place: &Place, cursor: String) {
+        if cursor != "0" {
+            let looked_at = place.looked_at + u64::from(COUNT);
+            self.place = Some(Place { cursor, looked_at, places: place.places });
+            return;
+        }
+        self.place = None;
+        self.at += 1;
+        self.is_done = self.at >= self.members.len();
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "it is an estimate")]
+    fn progress(&self) -> f64 {
+        if self.is_done {
+            return 1.0;
+        }
+        let here = self.place.as_ref().map_or(0.0, |place| place.looked_at as f64 / place.places as f64);
+        (self.at as f64 + here.min(0.99)) / self.members.len().max(1) as f64
+    }
+}
+
+impl Place {
+    /// The server's table has at least as many places as keys, and their number is a power of two.
+    fn start(keys: u64) -> Self {
+        Self { cursor: "0".to_owned(), looked_at: 0, places: keys.max(1).next_power_of_two() }
+    }
+}
+
+/// The subject of a key that begins so: what stands behind the layout.
+fn subject<'k>(key: &'k str, start: &str) -> Option<&'k str> {
+    key.strip_prefix(start)?.split_once(':').map(|(_, subject)| subject)
+}
+
+/// The pattern that stands for this text alone.
+fn escaped(text: &str) -> String {
+    let escape = |character| match character {
+        '*' | '?' | '[' | ']' | '\\' => format!("\\{character}"),
+        other => other.to_string(),
+    };
+    text.chars().map(escape).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_stands_behind_the_layout() {
+        assert_eq!(subject("t:p/w1d:sms:138", "t:p/"), Some("sms:138"));
+        assert_eq!(subject("t:p/00c0ffee:", "t:p/"), Some(""));
+        assert_eq!(subject("t:p/w1d", "t:p/"), None);
+    }
+
+    #[test]
+    fn a_pattern_stands_for_the_text_alone() {
+        assert_eq!(escaped("tallygate:a%3Ab=01/w1d:"), "tallygate:a%3Ab=01/w1d:");
+        assert_eq!(escaped(r"a*b?[c]\"), r"a\*b\?\[c\]\\");
+    }
+}

@@ -1,0 +1,196 @@
+//! Requests as the script takes them: packed fields, in the order that the header of `decide.lua` gives.
+
+use std::io::Write as _;
+
+use tallygate_lua as lua;
+use tallygate_rules::{Algorithm, MAX_EXACT, Role, Rule};
+
+use crate::micros;
+use crate::policy::RuleGroup;
+use crate::store::lease_name::LeaseName;
+use crate::store::request::{Request, Scope};
+
+/// A log of up to so many calls is read with one command; of a longer one, only the entries that matter.
+const SHORT_LOG: u64 = 32;
+
+// The script for windows tells by the number of bytes whether a log may be longer.
+const _: () = assert!(lua::END_ENTRIES as u64 > SHORT_LOG + 1);
+
+/// A log may hold up to so many entries that count no more, beside those that do.
+const MOST_SPARE: u64 = 16_384;
+
+/// Packs one request.
+pub(crate) fn request(request: &Request<'_>, now_us: u64) -> Vec<u8> {
+    let groups = request.groups();
+    let mut packed = Vec::with_capacity(64 + 32 * request.rules());
+    packed.extend([byte(groups.len()), asked(request)]);
+    // No rule counts that far: a cost beyond it never fits, and so does its greatest part that does fit in here.
+    integer(&mut packed, request.options.cost.min(MAX_EXACT + 1));
+    for group in groups {
+        subject(&mut packed, group, request.options.lease, now_us);
+    }
+    packed
+}
+
+/// The bytes of a name; of a call that takes no lease, zeros.
+pub(crate) fn lease_name(name: Option<LeaseName>) -> [u8; lua::LEASE_NAME_BYTES] {
+    name.map_or([0; lua::LEASE_NAME_BYTES], LeaseName::bytes)
+}
+
+/// What is asked, as a sum.
+fn asked(request: &Request<'_>) -> u8 {
+    let report = if request.options.report { lua::REPORT } else { 0 };
+    let peek = if request.options.peek { lua::PEEK } else { 0 };
+    let trial = if request.options.trial { lua::TRIAL } else { 0 };
+    let scope = match request.scope {
+        Scope::Call => 0,
+        Scope::Part(_) => lua::PART,
+        Scope::Denial => lua::PART | lua::DENIAL,
+    };
+    report | peek | trial | scope
+}
+
+/// The ticks of each rule that follows a schedule, in the order of the rules.
+type Ticks = Vec<std::sync::Arc<[u64]>>;
+
+#[cfg(feature = "cron")]
+fn ticks(group: &RuleGroup, now_us: u64) -> Ticks {
+    group.ticks.around(now_us).collect()
+}
+
+#[cfg(not(feature = "cron"))]
+fn ticks(_group: &RuleGroup, _now_us: u64) -> Ticks {
+    Vec::new()
+}
+
+fn subject(packed: &mut Vec<u8>, group: &RuleGroup, lease: Option<LeaseName>, now_us: u64) {
+    let ticks = ticks(group, now_us);
+    let gaps = ticks.iter().flat_map(|ticks| ticks.windows(2)).map(|pair| pair[1] - pair[0]);
+    let longest_us = gaps.fold(group.longest_us, u64::max);
+    let denials = denials(group);
+    let want = bytes_to_read(group);
+
+    packed.push(byte(group.rules.len()));
+    short(packed, group.celled.len());
+    short(packed, denials);
+    packed.extend(four(group.largest));
+    integer(packed, group.reach_us);
+    packed.extend(most_bytes(group).to_be_bytes());
+    short(packed, want);
+    // Writing to memory cannot fail.
+    let _ = write!(packed, "-{want}\0{}\0", ttl_ms(longest_us));
+    if let Some(ban) = &group.ban {
+        integer(packed, micros::from_duration(ban.within()));
+        integer(packed, micros::from_duration(ban.duration()));
+    }
+    let mut ticks = ticks.iter();
+    for rule in &group.rules {
+        self::rule(packed, rule, &mut ticks);
+    }
+    if group.lease_us.is_some() {
+        packed.extend(lease_name(lease));
+    }
+}
+
+/// How long a tally is to live, in milliseconds: longer than its longest time, so that not every hit has to renew it. Redis
+/// takes no TTL of nothing, which somebody may have written into an override.
+pub(crate) fn ttl_ms(longest_us: u64) -> u64 {
+    let slack_us = if longest_us <= lua::LONG_SLACK { longest_us } else { longest_us.div_ceil(8) };
+    (longest_us + slack_us).div_ceil(1_000).max(1)
+}
+
+/// How many denials lead to a ban, or 0.
+pub(crate) fn denials(group: &RuleGroup) -> usize {
+    group.ban.map_or(0, |ban| usize::try_from(ban.denials()).unwrap_or(usize::MAX))
+}
+
+/// How many bytes a tally has in front of its log.
+fn head_bytes(group: &RuleGroup) -> usize {
+    let ban = if group.ban.is_some() { lua::BAN_BYTES + denials(group) * lua::INTEGER_BYTES } else { 0 };
+    lua::CELL_BYTES * group.celled.len() + ban
+}
+
+/// Whether all of a tally is read that may matter, and not only what its last entry leads to.
+pub(crate) fn is_read_whole(group: &RuleGroup) -> bool {
+    group.largest <= SHORT_LOG
+}
+
+/// How many bytes of the end of a tally are read at once: all, unless the log is long.
+pub(crate) fn bytes_to_read(group: &RuleGroup) -> usize {
+    let head = head_bytes(group);
+    let entries = match usize::try_from(group.largest).unwrap_or(usize::MAX) {
+        _ if !is_read_whole(group) => lua::END_ENTRIES,
+        // One entry more than matter, for its sum.
+        largest if head == 0 => largest.max(2) + 1,
+        // All that there may be between two clean-ups: then the head is among it.
+        _ => usize::try_from(most_entries(group)).unwrap_or(usize::MAX).saturating_add(lua::CLEAN_UP_ENTRIES + 1),
+    };
+    head.saturating_add(entries.saturating_mul(lua::ENTRY_BYTES))
+}
+
+/// A log of more entries may hold as many that count no more as others, or so many that they are worth dropping.
+fn most_entries(group: &RuleGroup) -> u64 {
+    let live = group.largest.min(lua::LOG_ENTRIES as u64);
+    1 + live + live.min(MOST_SPARE) + 16
+}
+
+/// The bytes of a tally whose log is that long.
+pub(crate) fn most_bytes(group: &RuleGroup) -> u32 {
+    let log = most_entries(group).saturating_mul(lua::ENTRY_BYTES as u64);
+    u32::try_from(log.saturating_add(head_bytes(group) as u64)).unwrap_or(u32::MAX)
+}
+
+fn rule<'a>(packed: &mut Vec<u8>, rule: &Rule, ticks: &mut impl Iterator<Item = &'a std::sync::Arc<[u64]>>) {
+    let count = rule.count();
+    let mut plain = |kind, span| {
+        packed.push(kind);
+        // The script divides by a bucket's count. Where it is 0 there is no room for what flows in at any rate.
+        integer(packed, if kind == lua::TOKEN_BUCKET { count.max(1) } else { count });
+        integer(packed, span);
+    };
+    match rule.algorithm() {
+        Algorithm::SlidingWindow { per } if rule.role() == Role::Duplicate => {
+            plain(lua::DUPLICATE, micros::from_duration(*per));
+        }
+        Algorithm::SlidingWindow { per } => plain(lua::SLIDING_WINDOW, micros::from_duration(*per)),
+        Algorithm::SlidingCounter { per } => plain(lua::SLIDING_COUNTER, micros::from_duration(*per)),
+        Algorithm::FixedWindow { per } => plain(lua::FIXED_WINDOW, micros::from_duration(*per)),
+        Algorithm::TokenBucket(bucket) => {
+            plain(lua::TOKEN_BUCKET, micros::from_duration(bucket.per()));
+            integer(packed, bucket.capacity_for(count));
+            integer(packed, bucket.initial_for(count));
+            integer(packed, micros::from_duration(bucket.reset_after_for(count)));
+        }
+        #[cfg(feature = "cron")]
+        Algorithm::Cron { .. } => {
+            let ticks: &[u64] = ticks.next().map_or(&[], |ticks| ticks);
+            plain(lua::CRON, ticks.len() as u64);
+            for &tick in ticks {
+                integer(packed, tick);
+            }
+        }
+        Algorithm::Concurrency { lease } => plain(lua::CONCURRENCY, micros::from_duration(*lease)),
+        // An algorithm that this version of the crate does not know: the script refuses it.
+        _ => plain(b'?', 0),
+    }
+    #[cfg(not(feature = "cron"))]
+    let _ = ticks;
+}
+
+/// Seven bytes, big endian. Numbers are validated to be below 2^53.
+pub(crate) fn integer(packed: &mut Vec<u8>, number: u64) {
+    packed.extend(&number.to_be_bytes()[8 - lua::INTEGER_BYTES..]);
+}
+
+/// Four bytes, big endian. The counts of windows are validated to fit.
+pub(crate) fn four(number: u64) -> [u8; 4] {
+    u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes()
+}
+
+fn short(packed: &mut Vec<u8>, number: usize) {
+    packed.extend(u16::try_from(number).unwrap_or(u16::MAX).to_be_bytes());
+}
+
+fn byte(number: usize) -> u8 {
+    u8::try_from(number).unwrap_or(u8::MAX)
+}

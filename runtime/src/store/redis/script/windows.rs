@@ -1,0 +1,144 @@
+//! The call of the script for windows alone, as the header of `windows.lua` describes it.
+
+use std::io::Write as _;
+use std::slice;
+
+use tallygate_lua as lua;
+use tallygate_rules::MAX_EXACT;
+
+use super::pack;
+use super::wire::Reply;
+use crate::decision::{Report, Wait};
+use crate::policy::{RuleGroup, Window};
+use crate::store::answer::{Answer, Outcome};
+use crate::store::request::Request;
+
+/// Some requests with equal rules and costs, one after the other.
+#[derive(Clone, Copy)]
+struct Run<'r> {
+    group: &'r RuleGroup,
+    cost: u64,
+    requests: u16,
+}
+
+/// The number of rules that the script of a call is for: the most that one of its requests has.
+pub(crate) fn rules(requests: &[Request<'_>]) -> usize {
+    requests.iter().filter_map(group).map(|group| group.rules.len()).max().unwrap_or_default()
+}
+
+/// Packs a call of the script for so many rules: one argument for each run of requests.
+pub(crate) fn pack(requests: &[Request<'_>], rules: usize) -> Vec<Vec<u8>> {
+    let mut runs: Vec<Run<'_>> = Vec::new();
+    for request in requests {
+        let Some(group) = group(request) else { continue };
+        let cost = request.options.cost;
+        match runs.last_mut() {
+            Some(run) if run.cost == cost && run.requests < u16::MAX && are_alike(run.group, group) => {
+                run.requests += 1;
+            }
+            _ => runs.push(Run { group, cost, requests: 1 }),
+        }
+    }
+    runs.into_iter().map(|run| run.pack(rules)).collect()
+}
+
+/// Reads the server's time and the replies to several requests, or `None` where they have not the shape of some.
+pub(crate) fn read(reply: &[u8], requests: &[Request<'_>]) -> Option<(u64, Vec<Reply>)> {
+    let (now, rest) = reply.split_at_checked(lua::INTEGER_BYTES)?;
+    let at_us = integer(now)?;
+    let (codes, mut waits) = rest.split_at_checked(requests.len())?;
+    let mut replies = Vec::with_capacity(requests.len());
+    for (request, &code) in requests.iter().zip(codes) {
+        let reply = match code {
+            lua::PLAIN_ADMITTED => admitted(at_us),
+            lua::PLAIN_UNREADABLE => Reply::Unreadable,
+            lua::PLAIN_ASK_AGAIN => Reply::AskAgain,
+            rule => {
+                let (wait, others) = waits.split_at_checked(lua::INTEGER_BYTES)?;
+                waits = others;
+                denied(request, rule, wait, at_us)?
+            }
+        };
+        replies.push(reply);
+    }
+    waits.is_empty().then_some((at_us, replies))
+}
+
+/// The same for a call of one request: if it is admitted, the reply is an entry of the log.
+pub(crate) fn read_one(reply: &[u8], request: &Request<'_>) -> Option<(u64, Vec<Reply>)> {
+    if reply.len() != lua::ENTRY_BYTES {
+        return read(reply, slice::from_ref(request));
+    }
+    let at_us = integer(reply.get(..lua::INTEGER_BYTES)?)?;
+    Some((at_us, vec![admitted(at_us)]))
+}
+
+fn admitted(at_us: u64) -> Reply {
+    Reply::Answer(Answer::new(Outcome::Admitted, Report::default(), at_us))
+}
+
+fn denied(request: &Request<'_>, rule: u8, wait: &[u8], at_us: u64) -> Option<Reply> {
+    let window = ordered(group(request)?).nth(usize::from(rule))?;
+    let wait_us = integer(wait).filter(|&us| us > 0)?;
+    let rule = request.policy.position(window.place);
+    let outcome = Outcome::denied(rule, Wait::us(wait_us));
+    Some(Reply::Answer(Answer::new(outcome, Report::default(), at_us)))
+}
+
+/// Reads seven bytes, or `None` where they are others. No time is negative.
+fn integer(bytes: &[u8]) -> Option<u64> {
+    let bytes: [u8; lua::INTEGER_BYTES] = bytes.try_into().ok()?;
+    let mut all = [0; 8];
+    all[8 - lua::INTEGER_BYTES..].copy_from_slice(&bytes);
+    Some(u64::from_be_bytes(all)).filter(|&us| us <= MAX_EXACT)
+}
+
+fn group<'r>(request: &Request<'r>) -> Option<&'r RuleGroup> {
+    request.policy.groups().first()
+}
+
+fn are_alike(one: &RuleGroup, other: &RuleGroup) -> bool {
+    std::ptr::eq(one, other) || one.rules == other.rules
+}
+
+/// The windows as the script takes them: duplicates go before the others.
+fn ordered(group: &RuleGroup) -> impl Iterator<Item = &Window> + Clone {
+    let of = |is_duplicate| group.windows.iter().filter(move |window: &&Window| window.is_duplicate == is_duplicate);
+    of(true).chain(of(false))
+}
+
+impl Run<'_> {
+    /// Packs the fields for a script for so many rules.
+    fn pack(self, rules: usize) -> Vec<u8> {
+        let Self { group, cost, requests } = self;
+        let mut packed = Vec::with_capacity(64 + 32 * rules);
+        for (window, back) in self.backs(rules) {
+            packed.extend(&(back - 1).to_be_bytes()[3..]);
+            pack::integer(&mut packed, window.per_us);
+        }
+        pack::integer(&mut packed, group.reach_us);
+        packed.extend(pack::most_bytes(group).to_be_bytes());
+        packed.extend(pack::four(cost.min(group.largest)));
+        // Writing to memory cannot fail.
+        let _ = write!(packed, "{}\0", pack::ttl_ms(group.longest_us));
+        if !pack::is_read_whole(group) {
+            for (_, back) in self.backs(rules) {
+                let _ = write!(packed, "-{back}\0-{}\0", back + 1 - lua::INTEGER_BYTES as u64);
+            }
+        }
+        let duplicates = group.windows.iter().filter(|window| window.is_duplicate).count();
+        packed.extend(requests.to_be_bytes());
+        packed.push(u8::try_from(duplicates).unwrap_or(u8::MAX));
+        packed
+    }
+
+    /// For each rule, how many bytes before its end a log has the entry that leaves too little room, if all weigh 1. A policy
+    /// of fewer rules repeats its last one: that makes no difference to the decision.
+    fn backs(self, rules: usize) -> impl Iterator<Item = (Window, u64)> {
+        let last = ordered(self.group).last();
+        ordered(self.group).chain(last.into_iter().cycle()).take(rules).map(move |window| {
+            let weight = if window.is_duplicate { 1 } else { self.cost };
+            (*window, lua::ENTRY_BYTES as u64 * (window.count.saturating_sub(weight) + 1))
+        })
+    }
+}

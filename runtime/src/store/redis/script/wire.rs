@@ -1,0 +1,193 @@
+//! The script's reply, as the header of `decide.lua` describes it.
+
+use std::time::Duration;
+
+use tallygate_lua as lua;
+
+use crate::decision::{Quota, Wait};
+use crate::store::answer::{self, Answer, Outcome};
+use crate::store::request::{Request, Scope};
+
+/// What the script says of one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    Answer(Answer),
+    /// The server's clock is not where it was: ticks that were sent are not around its time, or there is more to forget
+    /// than one call has time for. Nothing was charged.
+    AskAgain,
+    /// A tally cannot be read. Nothing was charged; asked alone, the server says why.
+    Unreadable,
+}
+
+/// Reads the integers of a reply, or `None` where there is a part of one.
+pub(crate) fn integers(reply: &[u8]) -> Option<Vec<i64>> {
+    let (integers, rest) = reply.as_chunks::<{ lua::INTEGER_BYTES }>();
+    rest.is_empty().then(|| integers.iter().copied().map(integer).collect())
+}
+
+fn integer(bytes: [u8; lua::INTEGER_BYTES]) -> i64 {
+    let mut upper = [0; 8];
+    upper[..lua::INTEGER_BYTES].copy_from_slice(&bytes);
+    // From the upper bytes they are moved down with their sign.
+    i64::from_be_bytes(upper) >> (8 * (upper.len() - lua::INTEGER_BYTES))
+}
+
+/// Reads the server's time and the replies to these requests, or `None` where they have not the shape of some.
+pub(crate) fn read(reply: &[u8], requests: &[Request<'_>]) -> Option<(u64, Vec<Reply>)> {
+    let values = integers(reply)?;
+    Some((server_us(&values)?, read_replies(&values, requests)?))
+}
+
+/// Reads the replies to these requests, or `None` where they have not the shape of some.
+fn read_replies(mut values: &[i64], requests: &[Request<'_>]) -> Option<Vec<Reply>> {
+    let mut replies = Vec::with_capacity(requests.len());
+    for request in requests {
+        let (&fields, rest) = values.split_first_chunk::<{ lua::REPLY_FIELDS }>()?;
+        let [_, code, _] = fields;
+        let (lapse, rest) = rest.split_at_checked(usize::from(request.scope != Scope::Call))?;
+        let is_decided = !matches!(code, lua::ASK_AGAIN | lua::UNREADABLE);
+        let reported = if request.options.report && is_decided { request.rules() } else { 0 };
+        let (quotas, rest) = rest.split_at_checked(lua::REPORT_FIELDS * reported)?;
+        replies.push(read_reply(*request, fields, lapse, quotas)?);
+        values = rest;
+    }
+    values.is_empty().then_some(replies)
+}
+
+fn read_reply(
+    request: Request<'_>,
+    [at_us, code, wait_us]: [i64; lua::REPLY_FIELDS],
+    lapse: &[i64],
+    quotas: &[i64],
+) -> Option<Reply> {
+    let at_us = u64::try_from(at_us).ok()?;
+    let lapse_us = lapse.first().copied().unwrap_or(lua::NEVER);
+    let (retry_after, lapse) = (read_wait(wait_us)?, read_wait(lapse_us)?);
+    let outcome = match (code, wait_us) {
+        (lua::ASK_AGAIN, _) => return Some(Reply::AskAgain),
+        (lua::UNREADABLE, _) => return Some(Reply::Unreadable),
+        (lua::ADMITTED, 0) => Outcome::Admitted,
+        (_, 0) => return None,
+        (lua::BANNED, _) => Outcome::Banned { retry_after },
+        (0.., _) => Outcome::denied(position(request, code)?, retry_after),
+        _ => return None,
+    };
+    let quotas = quotas.chunks_exact(lua::REPORT_FIELDS).map(|pair| {
+        let &[remaining, reset_us] = pair else { return None };
+        Some(Quota { remaining: u64::try_from(remaining).ok()?, reset: micros(reset_us)? })
+    });
+    let report = answer::report(request.policy, request.first_place(), quotas.collect::<Option<_>>()?);
+    Some(Reply::Answer(Answer { lapse, ..Answer::new(outcome, report, at_us) }))
+}
+
+/// Returns the server's time.
+pub(crate) fn server_us(values: &[i64]) -> Option<u64> {
+    values.first().and_then(|&us| u64::try_from(us).ok())
+}
+
+/// The position of a rule in its policy. The script counts the rules of all groups that it is asked about, one group
+/// after the other.
+fn position(request: Request<'_>, code: i64) -> Option<usize> {
+    let place = usize::try_from(code).ok().filter(|&place| place < request.rules())?;
+    Some(request.policy.position(request.first_place() + place))
+}
+
+/// Reads a wait, which may be for ever.
+fn read_wait(us: i64) -> Option<Wait> {
+    if us == lua::NEVER { Some(Wait::NEVER) } else { u64::try_from(us).ok().map(Wait::us) }
+}
+
+fn micros(us: i64) -> Option<Duration> {
+    u64::try_from(us).ok().map(Duration::from_micros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tallygate_rules::Rule;
+
+    use crate::decision::RuleStatus;
+    use crate::policy::Policy;
+    use crate::store::request::CallOptions;
+    use crate::subject::Subject;
+
+    fn rule() -> Rule {
+        Rule::sliding_window(1, Duration::from_secs(1))
+    }
+
+    fn read(values: &[i64], report: bool) -> Option<Vec<Reply>> {
+        read_of(&Policy::builder("p").rule(rule()).build().unwrap(), values, report)
+    }
+
+    fn read_of(policy: &Policy, values: &[i64], report: bool) -> Option<Vec<Reply>> {
+        let options = CallOptions { report, ..CallOptions::PLAIN };
+        let subjects = vec![Subject::everyone().key(); policy.groups().len()];
+        read_replies(values, &[Request::new(policy, &subjects, options)])
+    }
+
+    fn answer(outcome: Outcome, quotas: Vec<Quota>) -> Vec<Reply> {
+        let report = quotas.into_iter().map(|quota| RuleStatus::new(0, rule(), quota)).collect();
+        vec![Reply::Answer(Answer::new(outcome, report, 7))]
+    }
+
+    #[test]
+    fn a_reply_is_read_whole() {
+        let second = Wait::us(1_000_000);
+        let denied = |retry_after| Outcome::Denied { rule: 0, retry_after };
+        assert_eq!(read(&[7, -1, 0], false).unwrap(), answer(Outcome::Admitted, vec![]));
+        assert_eq!(read(&[7, 0, 1_000_000], false).unwrap(), answer(denied(second), vec![]));
+        assert_eq!(read(&[7, 0, -1], false).unwrap(), answer(denied(Wait::NEVER), vec![]));
+        assert_eq!(read(&[7, -1, 0, 3, 5], true).unwrap(), answer(Outcome::Admitted, vec![Quota::new(3, 5)]));
+        for (wait_us, retry_after) in [(1_000_000, second), (-1, Wait::NEVER)] {
+            let banned = Outcome::Banned { retry_after };
+            assert_eq!(read(&[7, -4, wait_us], false).unwrap(), answer(banned, vec![]));
+            assert_eq!(read(&[7, -4, wait_us, 3, 5], true).unwrap(), answer(banned, vec![Quota::new(3, 5)]));
+        }
+        assert_eq!(read(&[7, -2, 0], true), Some(vec![Reply::AskAgain]));
+        assert_eq!(read(&[7, -3, 0], true), Some(vec![Reply::Unreadable]));
+    }
+
+    #[test]
+    fn a_rule_is_known_by_its_position_in_the_policy() {
+        let builder =
+            Policy::builder("p").rule_on("network", rule()).rule(Rule::sliding_window(2, Duration::from_secs(2)));
+        let policy = builder.build().unwrap();
+        // The main subject goes first, whose only rule is the second.
+        for (code, position) in [(0, 1), (1, 0)] {
+            let denied = Outcome::denied(position, Wait::NEVER);
+            assert_eq!(read_of(&policy, &[7, code, -1], false).unwrap(), answer(denied, vec![]));
+        }
+        assert_eq!(read_of(&policy, &[7, 2, -1], false), None);
+    }
+
+    #[test]
+    fn the_integers_of_a_reply_have_seven_bytes_and_a_sign() {
+        let reply = [[0, 0, 0, 0, 0, 1, 2], [0xFF; 7], [0x80, 0, 0, 0, 0, 0, 0], [0x1F, 255, 255, 255, 255, 255, 255]];
+        let expected = vec![258, -1, -(1 << 55), (1 << 53) - 1];
+        assert_eq!(integers(reply.as_flattened()), Some(expected));
+        assert_eq!(integers(&[]), Some(vec![]));
+        assert_eq!(integers(&[0; 8]), None);
+    }
+
+    #[test]
+    fn a_reply_of_another_shape_is_refused() {
+        for broken in [
+            &[][..],
+            &[7],
+            &[7, -1],
+            &[-7, -1, 0],
+            &[7, -1, 5],
+            &[7, 0, 0],
+            &[7, 1, 5],
+            &[7, -5, 5],
+            &[7, -4, 0],
+            &[7, -1, -1],
+            &[7, 0, -2],
+            &[7, -1, 0, 0],
+        ] {
+            assert_eq!(read(broken, false), None, "{broken:?}");
+        }
+        assert_eq!(read(&[7, -1, 0, 3, -5], true), None);
+        assert_eq!(read(&[7, -1, 0, 3], true), None);
+    }
+}

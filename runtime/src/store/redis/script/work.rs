@@ -1,0 +1,107 @@
+//! How long a request keeps the server busy, estimated from what it asks.
+//!
+//! The server does nothing else while it runs a script, so requests are gathered into one call by their work and not by
+//! their number. The estimates are for the worst that a request can come to; `cargo xtask bench bounds` compares them
+//! with what a server takes.
+
+use tallygate_lua as lua;
+use tallygate_rules::{Algorithm, Rule};
+
+use crate::policy::RuleGroup;
+use crate::store::request::{CallOptions, Request};
+
+/// Work of the server, in nanoseconds of an ordinary machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Work(u32);
+
+/// What a request of the script for windows takes whatever it asks, and what each of its rules adds.
+const PLAIN: u32 = 4_000;
+const PLAIN_RULE: u32 = 1_000;
+/// What a request of the script for everything takes whatever it asks.
+const REQUEST: u32 = 4_000;
+/// What each tally adds: reading it and writing it.
+const TALLY: u32 = 6_000;
+/// What each rule adds.
+const RULE: u32 = 1_500;
+/// What a report on a rule adds.
+const REPORT: u32 = 1_500;
+/// What one step of a search in a log takes, and in one that is too long for the caches of a processor.
+const STEP: u32 = 1_000;
+const FAR_STEP: u32 = 3_000;
+/// What each tick of a schedule adds.
+#[cfg(feature = "cron")]
+const TICK: u32 = 400;
+/// What a concurrency limit adds: it forgets leases that have ended.
+const LEASES: u32 = 60_000;
+/// What each denial that a ban remembers adds.
+const DENIAL: u32 = 90;
+/// What a refund takes that rewrites as much of a log as it may.
+const REWRITE: u32 = 420_000;
+
+/// A search goes on in memory when so many entries are left, which takes it as long as that many steps.
+const BLOCK: u64 = 64;
+/// A log of more entries is too long for the caches, if there are others.
+const NEAR: u64 = 16_384;
+const BLOCK_STEPS: u32 = 3;
+/// The most ticks that are sent of one schedule.
+#[cfg(feature = "cron")]
+const TICKS: u32 = 10;
+
+impl Work {
+    /// The most in one call of a script.
+    pub(crate) const MOST: Self = Self(1_500_000);
+
+    pub(crate) const NONE: Self = Self(0);
+
+    /// Estimates the work that a request of windows alone causes.
+    pub(crate) fn of_plain(request: Request<'_>) -> Self {
+        let windows = request.groups().iter().flat_map(|group| &group.windows);
+        let each = windows.map(|window| PLAIN_RULE + search(window.count));
+        Self(each.fold(PLAIN, u32::saturating_add))
+    }
+
+    /// Estimates the work that any request causes.
+    pub(crate) fn of(request: Request<'_>) -> Self {
+        let tallies = request.groups().iter().map(|group| tally(group, request.options));
+        Self(tallies.fold(REQUEST, u32::saturating_add))
+    }
+
+    /// Estimates the work that a refund causes in a tally.
+    pub(crate) fn of_refund(group: &RuleGroup) -> Self {
+        let log = if group.windows.is_empty() { 0 } else { REWRITE };
+        Self(tally(group, CallOptions::PLAIN).saturating_add(log))
+    }
+
+    /// What is left once that is done, or `None` where there is too little.
+    pub(crate) fn checked_sub(self, work: Self) -> Option<Self> {
+        self.0.checked_sub(work.0).map(Self)
+    }
+}
+
+fn tally(group: &RuleGroup, options: CallOptions) -> u32 {
+    let denials = group.ban.map_or(0, |ban| u32::try_from(ban.denials()).unwrap_or(u32::MAX));
+    let rules = group.rules.iter().map(|rule| self::rule(rule, options));
+    rules.fold(TALLY.saturating_add(denials.saturating_mul(DENIAL)), u32::saturating_add)
+}
+
+fn rule(rule: &Rule, options: CallOptions) -> u32 {
+    let report = if options.report { REPORT } else { 0 };
+    let more = match rule.algorithm() {
+        Algorithm::SlidingWindow { .. } if options.report => 2 * search(rule.count()),
+        Algorithm::SlidingWindow { .. } => search(rule.count()),
+        #[cfg(feature = "cron")]
+        Algorithm::Cron { .. } => TICKS * TICK,
+        Algorithm::Concurrency { .. } => LEASES,
+        _ => 0,
+    };
+    RULE + report + more
+}
+
+/// What a search takes in the log of a window, where weights differ.
+fn search(count: u64) -> u32 {
+    // Of so many entries, and as many that count no more.
+    let entries = 2 * count.min(lua::LOG_ENTRIES as u64);
+    let step = if entries > NEAR { FAR_STEP } else { STEP };
+    let halvings = (entries / BLOCK).checked_ilog2();
+    halvings.map_or(0, |halvings| (halvings + BLOCK_STEPS) * step)
+}

@@ -1,0 +1,85 @@
+//! Denied subjects in Redis: a sorted set for each policy and hour.
+
+use ::redis::cmd;
+use tallygate_lua as lua;
+
+use super::reserved_keys;
+use crate::error::BackendError;
+use crate::store::redis::Redis;
+
+/// The most subjects of a policy and an hour: of more, those that were denied least are removed.
+const MOST: usize = 1_000;
+
+/// The most subjects in one call of the script: the server does nothing else meanwhile.
+const MOST_AT_ONCE: usize = 250;
+
+/// How long a set is kept after what was added last: as long as it is asked for.
+const KEPT_MS: u64 = 2 * 3_600_000;
+
+/// The denied subjects of one prefix.
+pub(crate) struct StoredDenials<'a> {
+    redis: &'a Redis,
+    prefix: &'a str,
+}
+
+impl Redis {
+    /// Returns the denied subjects of that prefix.
+    pub(crate) fn denials<'a>(&'a self, prefix: &'a str) -> StoredDenials<'a> {
+        StoredDenials { redis: self, prefix }
+    }
+}
+
+impl StoredDenials<'_> {
+    /// Adds denials of subjects, and takes those out of the list that it sends.
+    ///
+    /// Those that were sent do not come back, unless they certainly were not added: sent again, they might count twice.
+    ///
+    /// # Errors
+    ///
+    /// The server does not answer.
+    pub(crate) async fn add(
+        &self,
+        policy: &str,
+        period: u64,
+        denials: &mut Vec<(String, u64)>,
+    ) -> Result<(), BackendError> {
+        let key = reserved_keys::denials(self.prefix, policy, period);
+        while !denials.is_empty() {
+            let sent = denials.split_off(denials.len().saturating_sub(MOST_AT_ONCE));
+            if let Err(error) = self.add_at_once(&key, &sent).await {
+                if error.is_refusal() {
+                    denials.extend(sent);
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    async fn add_at_once(&self, key: &str, denials: &[(String, u64)]) -> Result<(), BackendError> {
+        let mut command = cmd("EVAL");
+        command.arg(lua::DENIED).arg(1).arg(key).arg(KEPT_MS).arg(MOST);
+        for (subject, denials) in denials {
+            command.arg(denials).arg(subject);
+        }
+        self.redis.query(key, &command).await
+    }
+
+    /// Returns the subjects with their denials.
+    pub(crate) async fn of(&self, policy: &str, period: u64) -> Result<Vec<(String, u64)>, BackendError> {
+        let key = reserved_keys::denials(self.prefix, policy, period);
+        let command = cmd("ZREVRANGE").arg(&key).arg(0).arg(MOST - 1).arg("WITHSCORES").to_owned();
+        let found: Vec<(Vec<u8>, f64)> = self.redis.query(&key, &command).await?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ok(found.into_iter().map(|(subject, score)| (text(subject), whole(score))).collect())
+    }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it saturates, and only whole numbers were added"
+)]
+fn whole(score: f64) -> u64 {
+    score as u64
+}

@@ -1,0 +1,109 @@
+//! Overrides in Redis: a hash of texts by policy and subject, and a version that every change renews.
+
+use std::collections::HashMap;
+
+use ::redis::{Cmd, FromRedisValue, cmd};
+use tallygate_lua as lua;
+
+use super::reserved_keys;
+use crate::error::BackendError;
+use crate::store::redis::Redis;
+
+/// The field of the version. No policy's name begins like it in a field, so no override is mistaken for it.
+const VERSION: &str = "!version";
+
+/// How many overrides are read at once where they are not read all at once.
+const PART: usize = 1_000;
+
+/// Fields of the hash with their texts, as the server has them.
+type Fields = HashMap<Vec<u8>, Vec<u8>>;
+
+/// The overrides of one prefix.
+pub(crate) struct StoredOverrides<'a> {
+    redis: &'a Redis,
+    key: String,
+}
+
+/// An override as it is stored.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredOverride {
+    pub(crate) field: String,
+    pub(crate) text: String,
+}
+
+impl Redis {
+    /// Returns the overrides of that prefix.
+    pub(crate) fn overrides(&self, prefix: &str) -> StoredOverrides<'_> {
+        StoredOverrides { redis: self, key: reserved_keys::overrides(prefix) }
+    }
+}
+
+impl StoredOverrides<'_> {
+    /// Returns the version, which changes with every change.
+    pub(crate) async fn version(&self) -> Result<Option<String>, BackendError> {
+        self.query(cmd("HGET").arg(&self.key).arg(VERSION)).await
+    }
+
+    /// Returns all overrides, unless there are more than `most`.
+    pub(crate) async fn all(&self, most: usize) -> Result<Option<Vec<StoredOverride>>, BackendError> {
+        let fields: usize = self.query(cmd("HLEN").arg(&self.key)).await?;
+        if fields > most + 1 {
+            return Ok(None);
+        }
+        let all: Fields = self.query(cmd("HGETALL").arg(&self.key)).await?;
+        Ok(Some(all.into_iter().filter_map(StoredOverride::of).collect()))
+    }
+
+    /// Returns at least so many overrides, if there are so many, in parts that are never too much to read. One may be
+    /// returned twice.
+    pub(crate) async fn at_least(&self, number: usize) -> Result<Vec<StoredOverride>, BackendError> {
+        let mut found = Vec::new();
+        let mut cursor = 0_u64;
+        loop {
+            let mut command = cmd("HSCAN");
+            command.arg(&self.key).arg(cursor).arg("COUNT").arg(PART);
+            let (next, part): (u64, Fields) = self.query(&command).await?;
+            found.extend(part.into_iter().filter_map(StoredOverride::of));
+            if next == 0 || found.len() >= number {
+                return Ok(found);
+            }
+            cursor = next;
+        }
+    }
+
+    /// Stores a text in a field, or removes the field, after it has removed those that have expired. Returns whether the
+    /// field was there; `None` says that nothing was stored, as there are `most` others.
+    pub(crate) async fn change(
+        &self,
+        field: &str,
+        text: Option<&str>,
+        most: usize,
+        expired: impl IntoIterator<Item = StoredOverride>,
+    ) -> Result<Option<bool>, BackendError> {
+        let version = format!("{:016x}", fastrand::u64(..));
+        let mut command = cmd("EVAL");
+        command.arg(lua::OVERRIDE).arg(1).arg(&self.key);
+        command.arg(version).arg(most).arg(field).arg(text.unwrap_or_default());
+        for StoredOverride { field, text } in expired {
+            command.arg(field).arg(text);
+        }
+        let were_there: i64 = self.query(&command).await?;
+        Ok((were_there >= 0).then_some(were_there > 0))
+    }
+
+    async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, BackendError> {
+        self.redis.query(&self.key, command).await
+    }
+}
+
+impl StoredOverride {
+    /// Reads a field of the hash; `None` if it is the version.
+    fn of((field, text): (Vec<u8>, Vec<u8>)) -> Option<Self> {
+        if field == VERSION.as_bytes() {
+            return None;
+        }
+        // Bytes that are no UTF-8 are as unreadable as any other text that is not ours.
+        let readable = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Some(Self { field: readable(field), text: readable(text) })
+    }
+}

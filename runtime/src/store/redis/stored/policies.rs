@@ -1,0 +1,97 @@
+//! The registry in Redis: a hash of the descriptions of policies, by their names.
+
+#[cfg(feature = "admin")]
+mod list;
+
+use ::redis::cmd;
+use tallygate_lua as lua;
+
+use super::reserved_keys;
+use crate::error::BackendError;
+use crate::store::redis::script::run::timed;
+use crate::store::redis::{Deployment, Redis};
+
+/// The most policies of a prefix.
+pub(crate) const MOST_POLICIES: usize = 1_000;
+
+/// How many seconds a policy stays that nobody registers: a week.
+const STAY_SECONDS: u64 = 7 * 86_400;
+
+/// Where to look next for policies that nobody registers any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    At(String),
+    Done,
+}
+
+/// What one call has done.
+#[derive(Debug)]
+pub(crate) struct Registered {
+    pub(crate) progress: Progress,
+    /// How many policies were removed.
+    pub(crate) removed: u64,
+    /// How many found no place.
+    pub(crate) refused: u64,
+}
+
+impl Progress {
+    /// Begins to look.
+    pub(crate) fn start() -> Self {
+        Self::At("0".to_owned())
+    }
+
+    /// Whether it has begun and is not done.
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self, Self::At(cursor) if cursor != "0")
+    }
+}
+
+/// The registry of one prefix.
+pub(crate) struct StoredPolicies<'a> {
+    redis: &'a Redis,
+    key: String,
+}
+
+impl Redis {
+    /// Returns the registry of that prefix.
+    pub(crate) fn policies(&self, prefix: &str) -> StoredPolicies<'_> {
+        StoredPolicies { redis: self, key: reserved_keys::policies(prefix) }
+    }
+}
+
+impl StoredPolicies<'_> {
+    /// How often a connection was made to the server that has the registry; 0 if that is not known. Where the number is
+    /// another one than before, the server may have lost the registry.
+    pub(crate) fn connections(&self) -> u64 {
+        match &self.redis.deployment {
+            Deployment::Server(node) => node.server().connector.connections(),
+            Deployment::Cluster(cluster) => cluster.connections(&self.key),
+        }
+    }
+
+    /// Registers policies, each by its name as it stands in keys and with its description, and looks at some that are
+    /// there.
+    pub(crate) async fn register<'p>(
+        &self,
+        policies: impl IntoIterator<Item = (&'p str, &'p str)>,
+        progress: &Progress,
+    ) -> Result<Registered, BackendError> {
+        let clock = &self.redis.clock;
+        let mut command = cmd("EVAL");
+        command.arg(timed(lua::REGISTER, clock)).arg(1).arg(&self.key).arg(MOST_POLICIES).arg(STAY_SECONDS);
+        command.arg(match progress {
+            Progress::At(cursor) => cursor,
+            Progress::Done => "",
+        });
+        for (name, description) in policies {
+            command.arg(name).arg(description);
+        }
+        if let Some(us) = clock.manual_us() {
+            command.arg(us);
+        }
+        let (cursor, removed, refused): (String, u64, u64) = self.redis.query(&self.key, &command).await?;
+        let is_done = matches!(&*cursor, "" | "0");
+        let progress = if is_done { Progress::Done } else { Progress::At(cursor) };
+        Ok(Registered { progress, removed, refused })
+    }
+}

@@ -15,7 +15,7 @@ pub use tallygate_rules::{Ban, OnOutage};
 #[cfg(feature = "utoipa")]
 pub use utoipa::IntoResponses;
 
-pub use self::call::{Call, call};
+pub use self::call::{LimitedCall, call};
 pub use self::entering::Entering;
 pub use self::in_context::{
     FilteredInContext, InContext, context, context_filtered, push_context, push_context_filtered,

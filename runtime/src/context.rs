@@ -55,13 +55,13 @@ mod values;
 #[cfg(feature = "web")]
 pub use self::decisions::Decisions;
 #[cfg(feature = "web")]
-pub(crate) use self::decisions::{Standing, Wait};
+pub(crate) use self::decisions::LimitStatus;
 pub(crate) use self::placeholder::{push, push_filtered, show};
 pub use self::scope::{carry, scope};
 #[cfg(feature = "web")]
 pub(crate) use self::scope::{collects_reports, enter, is_within_request, message_of, record_decision, record_recount};
 #[cfg(feature = "web")]
-pub(crate) use self::template::Template;
+pub(crate) use self::template::ContextKey;
 pub use self::values::Context;
 #[cfg(feature = "web")]
 pub(crate) use self::values::{Maker, Messages};

@@ -24,7 +24,7 @@ pub use self::kind::RejectionKind;
 pub(crate) use self::lease::Lease;
 pub use self::permit::Permit;
 pub(crate) use self::quota::Quota;
-pub(crate) use self::recount::{Costs, Recount};
+pub(crate) use self::recount::{CostChange, Recount};
 pub use self::rejection::{FromRejection, Rejection};
 pub(crate) use self::report::Report;
 pub(crate) use self::rounded_up::RoundedUp;

@@ -8,7 +8,7 @@ pub(crate) mod metrics;
 mod reported;
 mod warning;
 
-pub(crate) use self::decision::{Observation, Observed, Outcome, Purpose};
+pub(crate) use self::decision::{DecisionOutcome, Observation, Observed, Purpose};
 pub(crate) use self::gauge::{OverrideGauge, TallyGauge};
 pub(crate) use self::reported::Reported;
 pub(crate) use self::warning::warned;

@@ -27,10 +27,12 @@ pub use self::readiness::Readiness;
 #[cfg(feature = "tls")]
 pub use self::redis::Tls;
 #[cfg(feature = "admin")]
-pub(crate) use self::redis::{Access, Known, Permission, Purpose, Sample, Scan, ScriptState, ServerFacts, Times};
+pub(crate) use self::redis::{
+    Access, CommandPurpose, Permission, Sample, Scan, ScriptState, ServerFacts, ServerInfo, Times,
+};
 #[cfg(feature = "redis")]
 pub(crate) use self::redis::{
-    Destination, MOST_POLICIES, Progress, Redis, Registered, Setup, StoredOverride, have_clocks_differed,
+    Destination, MOST_POLICIES, Progress, Redis, RegistrationResult, Setup, StoredOverride, have_clocks_differed,
 };
 pub(crate) use self::request::{CallOptions, PlainCall, Request, WaitLimit};
 #[cfg(feature = "redis")]

@@ -16,7 +16,7 @@ use crate::subject::Subject;
 
 /// How one call is decided, where the attribute has more than rules and a key.
 #[derive(Debug)]
-pub struct Call<'a> {
+pub struct LimitedCall<'a> {
     policy: Result<Cow<'a, Policy>, &'static Rejection>,
     subject: Subject,
     extras: Option<Extras<'a>>,
@@ -27,11 +27,11 @@ pub struct Call<'a> {
 /// It is the element of an array, because the compiler then underlines it alone when its type is wrong.
 #[inline]
 #[track_caller]
-pub fn call([policy]: [&Policy; 1], key: Texts, values: impl Values) -> Call<'_> {
-    Call::new(Ok(Cow::Borrowed(policy)), subject(key, values))
+pub fn call([policy]: [&Policy; 1], key: Texts, values: impl Values) -> LimitedCall<'_> {
+    LimitedCall::new(Ok(Cow::Borrowed(policy)), subject(key, values))
 }
 
-impl<'a> Call<'a> {
+impl<'a> LimitedCall<'a> {
     #[inline]
     pub(super) fn new(policy: Result<Cow<'a, Policy>, &'static Rejection>, subject: Subject) -> Self {
         Self { policy, subject, extras: None }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::values::{Rendering, Values};
+use super::values::{Renderer, Values};
 use crate::context;
 
 /// A value of the context, which is read when the key is rendered.
@@ -27,13 +27,13 @@ pub fn context_filtered<F: FnOnce(&str) -> String>(name: &'static str, filter: F
 }
 
 impl Values for InContext {
-    fn render(self, key: &mut Rendering<'_>) {
+    fn render(self, key: &mut Renderer<'_>) {
         context::push(key.text(), self.0);
     }
 }
 
 impl<F: FnOnce(&str) -> String> Values for FilteredInContext<F> {
-    fn render(self, key: &mut Rendering<'_>) {
+    fn render(self, key: &mut Renderer<'_>) {
         context::push_filtered(key.text(), self.name, self.filter);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use once_cell::sync::OnceCell;
 use tallygate_rules::{Ban, OnOutage, RELEASED_LABEL, parse_rules};
 
-use super::call::Call;
+use super::call::LimitedCall;
 use super::entering::Entering;
 use super::question::Question;
 use super::values::{Texts, Values, subject};
@@ -144,8 +144,8 @@ impl PolicyCell {
     /// Starts a call that has options.
     #[inline]
     #[track_caller]
-    pub fn call(&'static self, values: impl Values) -> Call<'static> {
-        Call::new(self.policy().map(Cow::Borrowed), subject(self.key, values))
+    pub fn call(&'static self, values: impl Values) -> LimitedCall<'static> {
+        LimitedCall::new(self.policy().map(Cow::Borrowed), subject(self.key, values))
     }
 
     fn decide(&'static self, subject: &crate::subject::Subject) -> Entering {

@@ -34,12 +34,12 @@ impl<T: Display + ?Sized> Value for T {}
 )]
 pub trait Values {
     /// Adds each value behind the text that stands before it.
-    fn render(self, key: &mut Rendering<'_>);
+    fn render(self, key: &mut Renderer<'_>);
 }
 
 /// A subject that is being rendered.
 #[derive(Debug)]
-pub struct Rendering<'s> {
+pub struct Renderer<'s> {
     subject: &'s mut Subject,
     texts: slice::Iter<'static, &'static str>,
 }
@@ -49,7 +49,7 @@ pub struct Rendering<'s> {
 #[track_caller]
 pub fn subject(texts: Texts, values: impl Values) -> Subject {
     let mut subject = Subject::everyone();
-    let mut rendering = Rendering { subject: &mut subject, texts: texts.iter() };
+    let mut rendering = Renderer { subject: &mut subject, texts: texts.iter() };
     values.render(&mut rendering);
     rendering.text();
     if subject.mistake().is_some() {
@@ -63,7 +63,7 @@ fn locate_mistake(subject: &mut Subject, attribute: &Location<'_>) {
     subject.map_mistake(|mistake| BackendError::misuse(format!("{mistake}; the limit is at {attribute}")));
 }
 
-impl Rendering<'_> {
+impl Renderer<'_> {
     /// Adds the text before the next value, or after the last one.
     #[inline]
     pub(super) fn text(&mut self) -> &mut Subject {
@@ -85,7 +85,7 @@ impl Rendering<'_> {
 #[diagnostic::do_not_recommend]
 impl<T: Value> Values for &T {
     #[inline]
-    fn render(self, key: &mut Rendering<'_>) {
+    fn render(self, key: &mut Renderer<'_>) {
         key.value(self);
     }
 }
@@ -94,7 +94,7 @@ impl<T: Value> Values for &T {
 #[diagnostic::do_not_recommend]
 impl Values for &str {
     #[inline]
-    fn render(self, key: &mut Rendering<'_>) {
+    fn render(self, key: &mut Renderer<'_>) {
         key.string(self);
     }
 }
@@ -102,13 +102,13 @@ impl Values for &str {
 #[diagnostic::do_not_recommend]
 impl Values for () {
     #[inline]
-    fn render(self, _: &mut Rendering<'_>) {}
+    fn render(self, _: &mut Renderer<'_>) {}
 }
 
 #[diagnostic::do_not_recommend]
 impl<A: Values, B: Values> Values for (A, B) {
     #[inline]
-    fn render(self, key: &mut Rendering<'_>) {
+    fn render(self, key: &mut Renderer<'_>) {
         self.0.render(key);
         self.1.render(key);
     }

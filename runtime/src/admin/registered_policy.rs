@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tallygate_rules::{Ban, Rule, format_rules};
 
 use super::placeholder::Placeholder;
-use super::template::{self, Template};
+use super::template::{self, KeyTemplate};
 use crate::error::Error;
 use crate::policy::{Description, NO_REGISTRY, Policy, PolicyBuilder};
 use crate::subject::Subject;
@@ -154,8 +154,8 @@ impl RegisteredPolicy {
         Subject::from_rendered(text).ok().filter(|subject| template.has_text() && template.fits(&subject.to_string()))
     }
 
-    fn template(&self, label: Option<&str>) -> Result<Option<Template>, Error> {
-        self.key_of(label).map(|key| Template::read(self.name(), key)).transpose()
+    fn template(&self, label: Option<&str>) -> Result<Option<KeyTemplate>, Error> {
+        self.key_of(label).map(|key| KeyTemplate::read(self.name(), key)).transpose()
     }
 
     fn key_of(&self, label: Option<&str>) -> Option<&str> {
@@ -173,7 +173,7 @@ impl RegisteredPolicy {
     pub fn placeholders(&self) -> Result<Vec<Placeholder>, Error> {
         let main = self.key().filter(|_| self.has_main_subject());
         let keys = main.into_iter().chain(self.subjects().filter_map(|subject| subject.key));
-        let templates = keys.map(|key| Template::read(self.name(), key)).collect::<Result<Vec<_>, _>>()?;
+        let templates = keys.map(|key| KeyTemplate::read(self.name(), key)).collect::<Result<Vec<_>, _>>()?;
         Ok(template::placeholders(&templates))
     }
 }

@@ -8,7 +8,7 @@ use super::client_address;
 use super::placeholder::Placeholder;
 use super::registered_policy::RegisteredPolicy;
 use super::subjects::Subjects;
-use super::template::Template;
+use super::template::KeyTemplate;
 use crate::error::Error;
 use crate::limiter::Limiter;
 use crate::subject::Subject;
@@ -138,16 +138,18 @@ impl<'a> Rendering<'a> {
         let policy = self.policy;
         self.check_labels()?;
         let main = match (&self.main, policy.has_main_subject()) {
-            (None, true) => Some(Template::read(policy.name(), policy.key().ok_or_else(|| self.unknown_key(None))?)?),
+            (None, true) => {
+                Some(KeyTemplate::read(policy.name(), policy.key().ok_or_else(|| self.unknown_key(None))?)?)
+            }
             _ => None,
         };
         let mut others = Vec::new();
         for subject in policy.subjects().filter(|subject| self.whole(subject.label()).is_none()) {
             let key = subject.key().ok_or_else(|| self.unknown_key(Some(subject.label())))?;
-            others.push((subject.label(), Template::read(policy.name(), key)?));
+            others.push((subject.label(), KeyTemplate::read(policy.name(), key)?));
         }
         self.check_main()?;
-        let templates: Vec<&Template> = main.iter().chain(others.iter().map(|(_, template)| template)).collect();
+        let templates: Vec<&KeyTemplate> = main.iter().chain(others.iter().map(|(_, template)| template)).collect();
         let placeholders = super::template::placeholders(templates.iter().copied());
         self.check_text(&templates)?;
         let given = self.given(&placeholders)?;
@@ -156,13 +158,13 @@ impl<'a> Rendering<'a> {
         self.check_secret(needed)?;
         self.check_address(&given)?;
         let is_given = |name: &str| given.iter().any(|(known, _)| *known == name);
-        let lacks = |template: &Template| -> Vec<String> {
+        let lacks = |template: &KeyTemplate| -> Vec<String> {
             template.names().filter(|name| !is_given(name)).map(str::to_owned).collect()
         };
         let of_main = main.iter().map(|template| (None, lacks(template)));
         let of_others = others.iter().map(|(label, template)| (Some((*label).to_owned()), lacks(template)));
         let missing = of_main.chain(of_others).filter(|(_, names)| !names.is_empty()).collect();
-        let render = |template: &Template| {
+        let render = |template: &KeyTemplate| {
             if !lacks(template).is_empty() {
                 return Subject::everyone();
             }
@@ -226,7 +228,7 @@ impl<'a> Rendering<'a> {
     }
 
     /// What `Debug` writes of a value, only the program knows: of a text, quotes are a part of it.
-    fn check_text(&self, templates: &[&Template]) -> Result<(), Error> {
+    fn check_text(&self, templates: &[&KeyTemplate]) -> Result<(), Error> {
         match templates.iter().find_map(|template| template.debugged()) {
             Some(name) => Err(self.refuse(&format!(
                 "its key has `{name}` as `Debug` writes it, which only the program knows; give the subject as a whole"

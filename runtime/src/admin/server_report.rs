@@ -4,7 +4,7 @@ mod access;
 mod clock;
 mod settings;
 
-use self::access::Leases;
+use self::access::LeaseUse;
 use super::finding::{Finding, Level};
 use super::registered_policy::RegisteredPolicy;
 use crate::error::BackendError;
@@ -56,16 +56,16 @@ impl Limiter {
     }
 
     /// Whether a listed policy limits concurrent calls. Where the list cannot be read, that is another finding.
-    async fn leases(&self) -> Leases {
+    async fn leases(&self) -> LeaseUse {
         let registered = self.registered_policies().await;
         let takes_leases = |policy: &RegisteredPolicy| policy.rules().iter().any(|rule| rule.lease().is_some());
         let is_listed = registered.is_ok_and(|registered| registered.policies().iter().any(takes_leases));
-        if is_listed { Leases::Taken } else { Leases::Unknown }
+        if is_listed { LeaseUse::Taken } else { LeaseUse::Unknown }
     }
 }
 
 impl ServerReport {
-    fn of(facts: &ServerFacts, beside_others: Option<Finding>, leases: Leases) -> Self {
+    fn of(facts: &ServerFacts, beside_others: Option<Finding>, leases: LeaseUse) -> Self {
         let mut findings = match &facts.known {
             Ok(known) => [settings::judge(known), clock::judge(&known.times), access::judge(known, leases)].concat(),
             Err(error) => {

@@ -11,7 +11,7 @@ use crate::subject::{Subject, SubjectBuilder, SubjectValue};
 const DIGEST_MARK: char = '!';
 
 /// The template of a key: text beside values.
-pub(super) struct Template {
+pub(super) struct KeyTemplate {
     parts: Vec<Part>,
 }
 
@@ -20,7 +20,7 @@ enum Part {
     Value { name: String, filters: Vec<Filter> },
 }
 
-impl Template {
+impl KeyTemplate {
     /// Reads the key of a policy.
     pub(super) fn read(policy: &str, key: &str) -> Result<Self, Error> {
         let part = |piece| match piece {
@@ -69,7 +69,7 @@ impl Template {
     }
 }
 
-impl Template {
+impl KeyTemplate {
     /// Whether a subject may be one of the template: its text has the text of the template around values, which are escaped. Of
     /// one that is shortened, the start is compared.
     pub(super) fn fits(&self, subject: &str) -> bool {
@@ -123,9 +123,9 @@ fn escaped(text: &str) -> String {
 }
 
 /// The values that these templates show, in the order in which they first appear.
-pub(super) fn placeholders<'t>(templates: impl IntoIterator<Item = &'t Template>) -> Vec<Placeholder> {
+pub(super) fn placeholders<'t>(templates: impl IntoIterator<Item = &'t KeyTemplate>) -> Vec<Placeholder> {
     let mut found: Vec<Placeholder> = Vec::new();
-    for (name, is_hashed) in templates.into_iter().flat_map(Template::values) {
+    for (name, is_hashed) in templates.into_iter().flat_map(KeyTemplate::values) {
         match found.iter_mut().find(|known| known.name() == name) {
             Some(known) => known.merge(is_hashed),
             None => found.push(Placeholder::new(name.to_owned(), is_hashed)),
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_subject_fits_a_key_if_its_text_stands_around_escaped_values() {
-        let fits = |key: &str, subject: &str| Template::read("p", key).unwrap().fits(subject);
+        let fits = |key: &str, subject: &str| KeyTemplate::read("p", key).unwrap().fits(subject);
         for subject in ["sms:138", "sms:", "sms:zo%C3%AB", "sms:13!0123456789abcdef0123456789abcdef"] {
             assert!(fits("sms:{phone}", subject), "{subject}");
         }
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn an_example_has_the_names_of_the_values() {
-        let example = |key: &str| Template::read("p", key).unwrap().example();
+        let example = |key: &str| KeyTemplate::read("p", key).unwrap().example();
         assert_eq!([example("sms:{phone:trim}"), example("{@ip}/{user.id}")], ["sms:PHONE", "192.0.2.1/USERID"]);
     }
 }

@@ -1,6 +1,6 @@
 //! A policy of the file for requests of a web server.
 
-use crate::context::Template;
+use crate::context::ContextKey;
 use crate::error::Place;
 use crate::path_pattern::PathPattern;
 use crate::policy::Policy;
@@ -10,9 +10,9 @@ use crate::request_method;
 #[derive(Debug)]
 pub(crate) struct RequestLimit {
     pub(crate) policy: Policy,
-    pub(crate) key: Template,
+    pub(crate) key: ContextKey,
     /// Other subjects of the policy, by their labels.
-    pub(crate) subjects: Vec<(String, Template)>,
+    pub(crate) subjects: Vec<(String, ContextKey)>,
     pub(crate) is_shadow: bool,
     pub(super) requests: Requests,
 }

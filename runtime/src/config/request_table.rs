@@ -10,7 +10,7 @@ use super::request_limit::{RequestLimit, Requests};
 use super::rule_list::{self, RuleList};
 use super::table::{At, Table};
 use super::written_rule::WrittenRule;
-use crate::context::Template;
+use crate::context::ContextKey;
 use crate::error::Place;
 use crate::path_pattern::PathPattern;
 use crate::policy::{Policy, PolicyBuilder};
@@ -60,8 +60,8 @@ pub(super) fn read(common: Common<'_>, mut table: Table<'_>, lines: &mut Lines<'
     Some(RequestLimit { policy, key, subjects, is_shadow, requests })
 }
 
-fn template(text: &str, place: Place, lines: &mut Lines<'_>) -> Option<Template> {
-    lines.ok_or_report(place, Template::parse(text))
+fn template(text: &str, place: Place, lines: &mut Lines<'_>) -> Option<ContextKey> {
+    lines.ok_or_report(place, ContextKey::parse(text))
 }
 
 /// Returns the subject that a rule counts in a policy with that key.
@@ -74,7 +74,7 @@ fn subject<'a>(rule: &'a WrittenRule, main: Option<&'a str>) -> CountedSubject<'
 }
 
 /// Returns the subjects beside the main one, by their labels.
-fn subjects(rules: &RuleList, main: Option<&str>, lines: &mut Lines<'_>) -> Vec<(String, Template)> {
+fn subjects(rules: &RuleList, main: Option<&str>, lines: &mut Lines<'_>) -> Vec<(String, ContextKey)> {
     let mut seen = BTreeSet::new();
     let others = rules.value.iter().filter(|rule| rule.label(main).is_some()).filter_map(|rule| rule.key.as_ref());
     others

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tallygate_rules::Role;
 
-use crate::decision::{Charge, Costs, Decision, Denial, Recount, RuleStatus};
+use crate::decision::{Charge, CostChange, Decision, Denial, Recount, RuleStatus, Wait};
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
 
@@ -19,12 +19,12 @@ const MOST: usize = 16;
 /// It keeps the 16 tightest of all.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
-    standings: Arc<Mutex<Vec<Standing>>>,
+    standings: Arc<Mutex<Vec<LimitStatus>>>,
 }
 
 /// Where a rule or a ban stands.
 #[derive(Clone, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct LimitStatus {
     pub(crate) policy: Policy,
     /// The subject, where a refund can raise what remains of it.
     refundable: Option<SubjectKey>,
@@ -32,13 +32,6 @@ pub(crate) struct Standing {
     pub(crate) rule: Option<RuleStatus>,
     /// How long the calls wait that it denied; `None` if it denied none.
     pub(crate) denied: Option<Wait>,
-}
-
-/// How long a denied call waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Wait {
-    For(Duration),
-    Forever,
 }
 
 impl Decisions {
@@ -57,7 +50,7 @@ impl Decisions {
                     let refundable =
                         permit.charge().and_then(|charge| charge.subject_of(status.position(), None).copied());
                     let rule = Some(status.clone());
-                    self.insert(Standing { policy: policy.clone(), refundable, rule, denied: None });
+                    self.insert(LimitStatus { policy: policy.clone(), refundable, rule, denied: None });
                 }
             }
             Decision::Denied(denial) => self.add_denial(denial),
@@ -78,10 +71,7 @@ impl Decisions {
     /// Returns the longest time that a denied call waits; `None` if none was denied, or one is never admitted.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        match self.longest_wait()? {
-            Wait::For(wait) => Some(wait),
-            Wait::Forever => None,
-        }
+        self.longest_wait()?.retry_after()
     }
 
     /// The longest time that a denied call waits.
@@ -91,8 +81,8 @@ impl Decisions {
 
     /// Counts a call as what it has used. Calls in shadow are not collected, and a denial stays one.
     pub(crate) fn recount(&self, charge: &Charge, recount: Recount) {
-        let costs = Costs { charged: charge.cost, used: recount.used };
-        let of_policy = |standing: &&mut Standing| standing.policy.name() == charge.policy.name();
+        let costs = CostChange { charged: charge.cost, used: recount.used };
+        let of_policy = |standing: &&mut LimitStatus| standing.policy.name() == charge.policy.name();
         for standing in self.lock().iter_mut().filter(|_| !charge.is_shadow).filter(of_policy) {
             if let (Some(status), Some(subject)) = (&mut standing.rule, &standing.refundable)
                 && charge.subject_of(status.position(), recount.part) == Some(subject)
@@ -103,8 +93,8 @@ impl Decisions {
     }
 
     /// The tightest standing of each rule, those of one policy in the order of its rules.
-    pub(crate) fn standings(&self) -> Vec<Standing> {
-        let mut tightest: Vec<Standing> = Vec::new();
+    pub(crate) fn standings(&self) -> Vec<LimitStatus> {
+        let mut tightest: Vec<LimitStatus> = Vec::new();
         for standing in self.lock().iter() {
             match tightest.iter_mut().find(|known| known.is_of(standing)) {
                 Some(known) if standing.room() < known.room() => *known = standing.clone(),
@@ -116,30 +106,35 @@ impl Decisions {
     }
 
     fn add_denial(&self, denial: &Denial) {
-        let wait = denial.retry_after().map_or(Wait::Forever, Wait::For);
+        let wait = denial.retry_after().map_or(Wait::NEVER, Wait::of);
         let policy = denial.policy();
         let Some(rule) = denial.rule() else {
-            self.insert(Standing { policy: policy.clone(), refundable: None, rule: None, denied: Some(wait) });
+            self.insert(LimitStatus { policy: policy.clone(), refundable: None, rule: None, denied: Some(wait) });
             return;
         };
         if denial.report().is_empty() {
             let status = RuleStatus::used_up(rule.position(), rule.rule().clone());
-            self.insert(Standing { policy: policy.clone(), refundable: None, rule: Some(status), denied: Some(wait) });
+            self.insert(LimitStatus {
+                policy: policy.clone(),
+                refundable: None,
+                rule: Some(status),
+                denied: Some(wait),
+            });
         }
         let behind = behind_duplicate(denial, wait);
         for status in denial.report() {
             let denied = match behind {
-                Some(_) if rule.position() == status.position() => Some(Wait::For(status.reset())),
+                Some(_) if rule.position() == status.position() => Some(Wait::of(status.reset())),
                 Some(behind) => (behind == status.position()).then_some(wait),
                 None => (rule.position() == status.position()).then_some(wait),
             };
-            self.insert(Standing { policy: policy.clone(), refundable: None, rule: Some(status.clone()), denied });
+            self.insert(LimitStatus { policy: policy.clone(), refundable: None, rule: Some(status.clone()), denied });
         }
     }
 
-    fn insert(&self, standing: Standing) {
+    fn insert(&self, standing: LimitStatus) {
         let mut standings = self.lock();
-        let is_same = |known: &Standing| known.is_of(&standing) && known.refundable == standing.refundable;
+        let is_same = |known: &LimitStatus| known.is_of(&standing) && known.refundable == standing.refundable;
         let of_same = standings.iter().position(is_same);
         if of_same.is_none() && standings.len() < MOST {
             standings.push(standing);
@@ -154,7 +149,7 @@ impl Decisions {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Standing>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<LimitStatus>> {
         self.standings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -163,16 +158,16 @@ impl Decisions {
 fn behind_duplicate(denial: &Denial, wait: Wait) -> Option<usize> {
     let reported = denial.rule()?.position();
     let duplicate = denial.report().iter().find(|status| status.position() == reported)?;
-    if duplicate.rule().role() != Role::Duplicate || wait <= Wait::For(duplicate.reset()) {
+    if duplicate.rule().role() != Role::Duplicate || wait <= Wait::of(duplicate.reset()) {
         return None;
     }
     // A rule never denies for longer than it counts, unless it does for ever.
-    let may_deny = |status: &&RuleStatus| wait == Wait::Forever || wait <= Wait::For(status.reset());
+    let may_deny = |status: &&RuleStatus| wait == Wait::NEVER || wait <= Wait::of(status.reset());
     let others = denial.report().iter().filter(|status| status.position() != reported).filter(may_deny);
     others.min_by_key(|status| status.remaining()).map(RuleStatus::position)
 }
 
-impl Standing {
+impl LimitStatus {
     /// Whether it is of the same rule as the other, or of the same ban.
     fn is_of(&self, other: &Self) -> bool {
         self.policy.name() == other.policy.name() && self.position() == other.position()
@@ -190,7 +185,7 @@ impl Standing {
     /// The time in which no more than what remains may be used; `None` if nothing is used, or if it is not known.
     pub(crate) fn window(&self) -> Option<Wait> {
         let reset = self.rule.as_ref().map(RuleStatus::reset).filter(|reset| !reset.is_zero());
-        self.denied.filter(|_| !self.waits_for_another()).or(reset.map(Wait::For))
+        self.denied.filter(|_| !self.waits_for_another()).or(reset.map(Wait::of))
     }
 
     /// Whether the call that it denied waits longer than for itself, for a rule that is not known: a duplicate is reported
@@ -198,7 +193,7 @@ impl Standing {
     pub(crate) fn waits_for_another(&self) -> bool {
         let per = self.rule.as_ref().filter(|status| status.rule().role() == Role::Duplicate);
         let per = per.and_then(|status| status.rule().per());
-        per.is_some_and(|per| self.denied > Some(Wait::For(per)))
+        per.is_some_and(|per| self.denied > Some(Wait::of(per)))
     }
 
     /// What the rule is for; `None` for a ban.

@@ -8,7 +8,7 @@ use crate::subject::{Subject, SubjectBuilder, SubjectValue};
 
 /// A key of text and values of the context, like `{@ip}/{@user:lower}`.
 #[derive(Clone, Debug)]
-pub(crate) struct Template {
+pub(crate) struct ContextKey {
     parts: Vec<Part>,
 }
 
@@ -18,7 +18,7 @@ enum Part {
     Value { name: String, filters: Vec<Filter> },
 }
 
-impl Template {
+impl ContextKey {
     /// Reads a key.
     ///
     /// # Errors
@@ -109,13 +109,13 @@ mod tests {
     use crate::context::{Context, scope};
 
     fn mistake(text: &str) -> String {
-        Template::parse(text).unwrap_err().to_string()
+        ContextKey::parse(text).unwrap_err().to_string()
     }
 
     #[tokio::test]
     async fn a_template_renders_as_a_subject_that_is_built_by_hand() {
         let secret = Secret::public();
-        let template = Template::parse("{@ip:subnet}/{@user:trim:lower} {{x}}").unwrap();
+        let template = ContextKey::parse("{@ip:subnet}/{@user:trim:lower} {{x}}").unwrap();
         assert_eq!(template.names().collect::<Vec<_>>(), ["ip", "user"]);
         let context = Context::new().with("ip", "[2001:db8::7]:80").with("user", " Zoë ");
         let built = SubjectBuilder::new(&secret).value("2001:db8::/64").text("/").value("zoë").text(" {x}").build();

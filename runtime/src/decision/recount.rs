@@ -16,12 +16,12 @@ impl Recount {
 
 /// The cost of a call: what it was, and what it is from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Costs {
+pub(crate) struct CostChange {
     pub(crate) charged: u64,
     pub(crate) used: u64,
 }
 
-impl Costs {
+impl CostChange {
     /// Returns what a sum that has counted the call is from now on: no more than `most`.
     pub(crate) fn corrected(self, sum: u64, most: u64) -> u64 {
         sum.saturating_sub(self.given_back()).saturating_add(self.beyond()).min(most)

@@ -7,7 +7,7 @@ use tallygate_rules::{Role, Rule};
 
 use super::quota::Quota;
 #[cfg(feature = "web")]
-use super::recount::Costs;
+use super::recount::CostChange;
 
 /// Where one rule stands: its limit, what remains of it, and when it is reset.
 #[derive(Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl RuleStatus {
 
     /// The same status where a call counts as what it has used.
     #[cfg(feature = "web")]
-    pub(crate) fn recounted(&self, costs: Costs) -> Self {
+    pub(crate) fn recounted(&self, costs: CostChange) -> Self {
         // To a rule that counts calls, a call is one call.
         let costs = if self.rule.role() == Role::Limit { costs } else { costs.at_most(1) };
         let remaining = self.remaining().saturating_add(costs.given_back()).min(self.limit());

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::micros;
+
 /// The microseconds until a call would be admitted: none of them, some, or never enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Wait(u64);
@@ -12,6 +14,10 @@ impl Wait {
 
     pub(crate) fn us(us: u64) -> Self {
         Self(us)
+    }
+
+    pub(crate) fn of(wait: Duration) -> Self {
+        Self(micros::from_duration(wait))
     }
 
     #[inline]

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
 use self::noted::Noted;
-use self::queue::Queue;
+use self::queue::RegistrationQueue;
 use crate::observe::log;
 use crate::policy::{Description, NO_REGISTRY, Policy};
 use crate::store::MOST_POLICIES;
@@ -25,13 +25,13 @@ static TERMS: AtomicU64 = AtomicU64::new(1);
 pub(super) struct Registrations {
     /// In which a policy is registered once. Of no other limiter, or [`NO_REGISTRY`].
     term: AtomicU64,
-    queue: Mutex<Queue>,
+    queue: Mutex<RegistrationQueue>,
 }
 
 impl Registrations {
     pub(super) fn new(is_on: bool) -> Self {
         let term = if is_on { next_term() } else { NO_REGISTRY };
-        Self { term: AtomicU64::new(term), queue: Mutex::new(Queue::new(Instant::now())) }
+        Self { term: AtomicU64::new(term), queue: Mutex::new(RegistrationQueue::new(Instant::now())) }
     }
 
     /// Whether there is nothing to do for that policy.
@@ -46,7 +46,7 @@ impl Registrations {
         self.renew_locked(&mut self.lock());
     }
 
-    fn renew_locked(&self, queue: &mut Queue) {
+    fn renew_locked(&self, queue: &mut RegistrationQueue) {
         if self.term.load(Ordering::Relaxed) != NO_REGISTRY {
             self.term.store(next_term(), Ordering::Relaxed);
             queue.renew(Instant::now());
@@ -72,12 +72,12 @@ impl Registrations {
     }
 
     /// Registers nothing any more.
-    fn give_up(&self, queue: &mut Queue) {
+    fn give_up(&self, queue: &mut RegistrationQueue) {
         self.term.store(NO_REGISTRY, Ordering::Relaxed);
         queue.renew(Instant::now());
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, RegistrationQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -86,7 +86,7 @@ fn next_term() -> u64 {
     TERMS.fetch_add(1, Ordering::Relaxed)
 }
 
-fn report_no_place(queue: &mut Queue) {
+fn report_no_place(queue: &mut RegistrationQueue) {
     if queue.is_first_without_place() {
         log::no_place_for_policies(MOST_POLICIES);
     }

@@ -27,11 +27,11 @@ impl WaitQueues {
     }
 
     /// Adds a caller at the end of the queue.
-    pub(super) fn join(&self, key: Arc<str>) -> Place<'_> {
+    pub(super) fn join(&self, key: Arc<str>) -> QueuePlace<'_> {
         let mut queues = self.lock();
         let queue = queues.entry(Arc::clone(&key)).or_default();
         queue.callers += 1;
-        Place { queues: self, key, turn: Arc::clone(&queue.turn) }
+        QueuePlace { queues: self, key, turn: Arc::clone(&queue.turn) }
     }
 
     /// The number of callers in each queue.
@@ -55,13 +55,13 @@ impl WaitQueues {
 }
 
 /// A caller's place in a queue. Dropping it leaves the queue.
-pub(super) struct Place<'a> {
+pub(super) struct QueuePlace<'a> {
     queues: &'a WaitQueues,
     key: Arc<str>,
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-impl Place<'_> {
+impl QueuePlace<'_> {
     /// Waits until the caller is the first of its queue; `None` at the deadline.
     pub(super) async fn turn(
         &self,
@@ -75,7 +75,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         self.queues.leave(&self.key);
     }

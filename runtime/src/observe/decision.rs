@@ -39,7 +39,7 @@ impl Observed<'_> {
 
 /// The outcome of a decision.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Outcome<'a> {
+pub(crate) enum DecisionOutcome<'a> {
     Allowed,
     /// The kind of the rejection, and the position of the rule if it was a rule's.
     Denied {
@@ -104,7 +104,7 @@ impl Observation {
     }
 
     /// Reports the outcome, and who decided.
-    pub(crate) fn finish(&self, observed: Observed<'_>, outcome: Outcome<'_>, decided_by: &'static str) {
+    pub(crate) fn finish(&self, observed: Observed<'_>, outcome: DecisionOutcome<'_>, decided_by: &'static str) {
         if !Self::is_heard(self.purpose) {
             return;
         }
@@ -119,23 +119,23 @@ impl Observation {
         #[cfg(feature = "metrics")]
         observed.metrics.record(observed.policy, Labels { outcome: label, rule, decided_by }, self.started.elapsed());
         self.within(|| match outcome {
-            Outcome::Allowed => {}
-            Outcome::Denied { kind, rule } if self.purpose == Purpose::Shadow => {
+            DecisionOutcome::Allowed => {}
+            DecisionOutcome::Denied { kind, rule } if self.purpose == Purpose::Shadow => {
                 log::denied_in_shadow(observed.policy, kind, rule, decided_by);
             }
-            Outcome::Denied { kind, rule } => log::denied(observed.policy, kind, rule, decided_by),
-            Outcome::Undecided(error) => log::undecided(observed.policy, error),
+            DecisionOutcome::Denied { kind, rule } => log::denied(observed.policy, kind, rule, decided_by),
+            DecisionOutcome::Undecided(error) => log::undecided(observed.policy, error),
         });
     }
 
     /// The outcome in one word, and the position of the rule.
     #[cfg(any(feature = "metrics", feature = "tracing-spans"))]
-    fn label(&self, outcome: Outcome<'_>) -> (&'static str, Option<usize>) {
+    fn label(&self, outcome: DecisionOutcome<'_>) -> (&'static str, Option<usize>) {
         match outcome {
-            Outcome::Allowed => ("allowed", None),
-            Outcome::Denied { rule, .. } if self.purpose == Purpose::Shadow => ("shadow", rule),
-            Outcome::Denied { kind, rule } => (kind, rule),
-            Outcome::Undecided(_) => ("unavailable", None),
+            DecisionOutcome::Allowed => ("allowed", None),
+            DecisionOutcome::Denied { rule, .. } if self.purpose == Purpose::Shadow => ("shadow", rule),
+            DecisionOutcome::Denied { kind, rule } => (kind, rule),
+            DecisionOutcome::Undecided(_) => ("unavailable", None),
         }
     }
 }

@@ -12,7 +12,7 @@ const LABELLED: &str = "subject:";
 const KNOWN: &str = "the columns are `time`, `subject`, `cost` and `subject:label`";
 
 /// What is wrong with a line, and the remedy.
-pub(super) type Mistake = Cow<'static, str>;
+pub(super) type LineMistake = Cow<'static, str>;
 
 /// Where each value of a call is in its line.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(super) struct Columns {
 
 impl Columns {
     /// Reads the names of the columns.
-    pub(super) fn from_header(header: &[&str]) -> Result<Self, Mistake> {
+    pub(super) fn from_header(header: &[&str]) -> Result<Self, LineMistake> {
         let mut columns = Self { count: header.len(), ..Self::default() };
         let mut time = None;
         for (index, &name) in header.iter().enumerate() {
@@ -46,7 +46,7 @@ impl Columns {
     }
 
     /// Reads a call.
-    pub(super) fn call(&self, fields: &[&str]) -> Result<Call, Mistake> {
+    pub(super) fn call(&self, fields: &[&str]) -> Result<Call, LineMistake> {
         if fields.len() != self.count {
             let (found, named) = (fields.len(), self.count);
             return Err(format!("fields: {found} found, {named} named in the header; give each column a field").into());

@@ -2,7 +2,7 @@
 
 use csv_core::{ReadRecordResult, Reader};
 
-use super::columns::Mistake;
+use super::columns::LineMistake;
 
 /// Splits lines into their fields, one line at a time: a call is one line, so that its number is known.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl LineSplitter {
     /// # Errors
     ///
     /// A quote is open at its end.
-    pub(super) fn split(&mut self, line: &str) -> Result<Vec<&str>, Mistake> {
+    pub(super) fn split(&mut self, line: &str) -> Result<Vec<&str>, LineMistake> {
         self.reader.reset();
         // No field takes more room without its quotes, and each but the last ends with a comma.
         self.text.resize(line.len(), 0);

@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader, Read, Split};
 
 use super::call::Call;
-use super::columns::{Columns, Mistake};
+use super::columns::{Columns, LineMistake};
 use super::csv_line::LineSplitter;
-use super::error::{Place, TraceError, TraceErrorKind};
+use super::error::{TraceError, TraceErrorKind, TracePlace};
 
 /// A trace that is read from text in columns, as CSV: one line for each call. Empty lines are skipped.
 ///
@@ -113,7 +113,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    fn mistake(&self, kind: TraceErrorKind, mistake: Mistake) -> TraceError {
-        TraceError::new(kind, Place { line: (self.number > 0).then_some(self.number), call: None }, mistake)
+    fn mistake(&self, kind: TraceErrorKind, mistake: LineMistake) -> TraceError {
+        TraceError::new(kind, TracePlace { line: (self.number > 0).then_some(self.number), call: None }, mistake)
     }
 }

@@ -3,7 +3,7 @@
 use std::time::UNIX_EPOCH;
 
 use super::call::Call;
-use super::error::{Place, TraceError, TraceErrorKind};
+use super::error::{TraceError, TraceErrorKind, TracePlace};
 use super::time;
 use crate::clock::{Clock, RANGE_US, SimulatedClock};
 use crate::decision::{DecidedBy, Decision};
@@ -28,7 +28,7 @@ pub(super) struct Ready {
     subjects: CallSubjects,
     cost: u64,
     us: u64,
-    place: Place,
+    place: TracePlace,
 }
 
 impl Engine {
@@ -42,7 +42,7 @@ impl Engine {
     /// Checks a call, and changes nothing but the number of calls.
     pub(super) fn prepare(&mut self, call: &Call) -> Result<Ready, TraceError> {
         self.calls += 1;
-        let place = Place { line: call.line(), call: Some(self.calls) };
+        let place = TracePlace { line: call.line(), call: Some(self.calls) };
         let us = call.at().duration_since(UNIX_EPOCH).map_or(0, micros::from_duration);
         if !RANGE_US.contains(&us) {
             let text = "its time is before 1981 or after 2244; epoch times are in seconds, like 1800000000.25";
@@ -81,6 +81,6 @@ impl Engine {
     }
 }
 
-fn undecided(place: Place, mistake: BackendError) -> TraceError {
+fn undecided(place: TracePlace, mistake: BackendError) -> TraceError {
     TraceError::new(TraceErrorKind::Subject, place, mistake.to_string()).with_source(mistake)
 }

@@ -10,7 +10,7 @@ use std::fmt;
 #[derive(Debug)]
 pub struct TraceError {
     kind: TraceErrorKind,
-    place: Place,
+    place: TracePlace,
     text: Cow<'static, str>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
@@ -35,13 +35,13 @@ pub enum TraceErrorKind {
 
 /// Where in a trace something is, as far as that is known.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct TracePlace {
     pub(super) line: Option<u64>,
     pub(super) call: Option<u64>,
 }
 
 impl TraceError {
-    pub(super) fn new(kind: TraceErrorKind, place: Place, text: impl Into<Cow<'static, str>>) -> Self {
+    pub(super) fn new(kind: TraceErrorKind, place: TracePlace, text: impl Into<Cow<'static, str>>) -> Self {
         Self { kind, place, text: text.into(), source: None }
     }
 

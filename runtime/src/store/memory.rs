@@ -21,7 +21,7 @@ use self::shard::Shard;
 use self::standstill::is_set_back;
 use self::tally::Tally;
 use crate::clock::Clock;
-use crate::decision::{AdmittedAt, Costs};
+use crate::decision::{AdmittedAt, CostChange};
 use crate::error::BackendError;
 use crate::policy::{Policy, RuleGroup};
 use crate::store::answer::{self, Answer, Outcome};
@@ -146,7 +146,7 @@ impl Memory {
     /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether
     /// that has changed anything.
     pub(crate) fn refund(&self, request: Request<'_>, used: u64, admitted: &AdmittedAt) -> bool {
-        let costs = Costs { charged: request.options.cost, used };
+        let costs = CostChange { charged: request.options.cost, used };
         let mut refunded = false;
         for (index, id) in request.tally_ids().enumerate() {
             let hash = id.hash(&self.seed);

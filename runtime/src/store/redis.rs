@@ -23,7 +23,7 @@ use self::cluster::Cluster;
 pub(crate) use self::connection::address::Destination;
 use self::connection::attempt::longest_attempt;
 use self::connection::greeting::Mode;
-use self::connection::place::Place;
+use self::connection::place::ServerPlace;
 pub(crate) use self::connection::real_time::have_clocks_differed;
 use self::connection::sentinel::Sentinels;
 #[cfg(feature = "tls")]
@@ -32,12 +32,14 @@ use self::connection::visit::Visit;
 #[cfg(feature = "admin")]
 pub(crate) use self::inspection::scan::Scan;
 #[cfg(feature = "admin")]
-pub(crate) use self::inspection::{Access, Known, Permission, Purpose, Sample, ScriptState, ServerFacts, Times};
+pub(crate) use self::inspection::{
+    Access, CommandPurpose, Permission, Sample, ScriptState, ServerFacts, ServerInfo, Times,
+};
 use self::node::Node;
 use self::server::Server;
 pub(crate) use self::server::Setup;
 pub(crate) use self::stored::overrides::StoredOverride;
-pub(crate) use self::stored::policies::{MOST_POLICIES, Progress, Registered};
+pub(crate) use self::stored::policies::{MOST_POLICIES, Progress, RegistrationResult};
 use crate::clock::Clock;
 use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind, Error};
@@ -70,11 +72,11 @@ impl Redis {
         let Setup { deadline, clock, .. } = setup.clone();
         let deployment = match destination {
             Destination::Server(address) => {
-                Deployment::Server(Node::new(Server::new(Place::At(address.into()), Mode::Standalone, &setup)))
+                Deployment::Server(Node::new(Server::new(ServerPlace::At(address.into()), Mode::Standalone, &setup)))
             }
             Destination::Primary { name, sentinels, address } => {
                 let sentinels = Sentinels::new(sentinels, address, name, longest_attempt(deadline));
-                let place = Place::Named(Arc::new(sentinels));
+                let place = ServerPlace::Named(Arc::new(sentinels));
                 Deployment::Server(Node::new(Server::new(place, Mode::Standalone, &setup)))
             }
             Destination::Cluster { seeds, address } => Deployment::Cluster(Cluster::new(seeds, address, setup)),

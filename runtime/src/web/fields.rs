@@ -12,7 +12,7 @@ use tallygate_rules::Role;
 
 use self::item::Item;
 pub(super) use self::item::{ban_name, rule_name};
-use crate::context::{Decisions, Standing};
+use crate::context::{Decisions, LimitStatus};
 
 /// Which fields tell a client where its limits stand.
 ///
@@ -115,7 +115,7 @@ impl Fields {
     pub fn of(self, decisions: &Decisions) -> Vec<(&'static str, String)> {
         let standings = decisions.standings();
         let Some(tightest) = tightest(&standings) else { return Vec::new() };
-        let item = |standing: &Standing| Item::new(standing, decisions.longest_wait());
+        let item = |standing: &LimitStatus| Item::new(standing, decisions.longest_wait());
         let items: Vec<Item> = match self.items {
             Items::All => standings.iter().map(item).collect(),
             Items::Tightest => vec![item(tightest)],
@@ -148,7 +148,7 @@ impl From<Legacy> for Fields {
 }
 
 /// The one that a client can act on: what denied a call for longest, or else, of the limits on calls, the one that allows least.
-fn tightest(standings: &[Standing]) -> Option<&Standing> {
+fn tightest(standings: &[LimitStatus]) -> Option<&LimitStatus> {
     let first = standings.iter().min_by_key(|standing| standing.room())?;
     if first.denied.is_some() {
         return Some(first);

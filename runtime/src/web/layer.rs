@@ -11,7 +11,7 @@ pub(super) use self::service::answer_within;
 pub use self::service::{LayerService, ResponseFuture};
 pub(super) use self::settings::Settings;
 #[cfg(feature = "actix")]
-pub(super) use self::settings::{Entered, retry_after_s};
+pub(super) use self::settings::{EnteredRequest, retry_after_s};
 use super::client_ip::ClientIpSource;
 use super::fields::{Draft, Items, Legacy};
 use super::parts::Parts;

@@ -16,7 +16,7 @@ use self::labels::LackOfKeys;
 pub use self::service::{LimitBody, LimitService};
 use super::layer::Layer;
 use super::parts::Parts;
-use crate::context::Template;
+use crate::context::ContextKey;
 use crate::error::Error;
 use crate::limiter::Limiter;
 use crate::path_pattern::PathPattern;
@@ -68,7 +68,7 @@ use crate::request_method;
 /// ```
 pub fn limit(policy: &Policy, key: &str) -> Result<Limit, Error> {
     let settings = Settings {
-        key: Template::parse(key)?,
+        key: ContextKey::parse(key)?,
         policy: with_template(policy, None, key),
         subjects: Vec::new(),
         lack_of_keys: LackOfKeys::not_reported(),
@@ -90,9 +90,9 @@ pub struct Limit {
 #[derive(Clone)]
 struct Settings {
     policy: Policy,
-    key: Template,
+    key: ContextKey,
     /// Other subjects of the policy, by their labels.
-    subjects: Vec<(String, Template)>,
+    subjects: Vec<(String, ContextKey)>,
     lack_of_keys: LackOfKeys,
     /// `None` is the installed one.
     limiter: Option<Limiter>,
@@ -116,7 +116,7 @@ impl Limit {
     ///
     /// The policy has no rule on a subject of that label, or the key is mistaken, as of [`limit`].
     pub fn subject(self, label: impl Into<String>, key: &str) -> Result<Self, Error> {
-        let (text, key) = (key, Template::parse(key)?);
+        let (text, key) = (key, ContextKey::parse(key)?);
         let label = label.into();
         labels::check(&self.settings.policy, &label)?;
         Ok(self.set(|settings| {

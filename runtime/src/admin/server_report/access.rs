@@ -1,7 +1,7 @@
 //! What the user of a limiter may do, and what it finds there.
 
 use crate::admin::finding::{Finding, Level};
-use crate::store::{Access, Known, Permission, Purpose, Sample, ScriptState};
+use crate::store::{Access, CommandPurpose, Permission, Sample, ScriptState, ServerInfo};
 
 const PERMISSIONS: &str = "permissions";
 const KEYS: &str = "keys";
@@ -12,24 +12,24 @@ const WRITING: [&str; 11] =
 
 /// Whether calls are known to take leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Leases {
+pub(super) enum LeaseUse {
     Taken,
     Unknown,
 }
 
 /// Judges the permissions, the script and the keys.
-pub(super) fn judge(known: &Known, leases: Leases) -> Vec<Finding> {
+pub(super) fn judge(known: &ServerInfo, leases: LeaseUse) -> Vec<Finding> {
     let mut findings = permissions(&known.permissions, leases);
     findings.extend(known.script.map(script));
     findings.push(keys(known.sample.as_ref()));
     findings
 }
 
-fn permissions(all: &[Permission], leases: Leases) -> Vec<Finding> {
+fn permissions(all: &[Permission], leases: LeaseUse) -> Vec<Finding> {
     if let Some(finding) = looks_only(all) {
         return vec![finding];
     }
-    let purposes = [Purpose::Decisions, Purpose::Leases, Purpose::Lists, Purpose::Denials];
+    let purposes = [CommandPurpose::Decisions, CommandPurpose::Leases, CommandPurpose::Lists, CommandPurpose::Denials];
     let mut findings: Vec<_> = purposes.into_iter().filter_map(|purpose| missing(all, purpose, leases)).collect();
     if findings.is_empty() {
         findings.push(Finding::ok(PERMISSIONS, granted(all)));
@@ -48,25 +48,25 @@ fn looks_only(all: &[Permission]) -> Option<Finding> {
 }
 
 /// Says what does not work, if commands for that purpose are refused.
-fn missing(all: &[Permission], purpose: Purpose, leases: Leases) -> Option<Finding> {
+fn missing(all: &[Permission], purpose: CommandPurpose, leases: LeaseUse) -> Option<Finding> {
     let refused = refused(all, purpose);
     if refused.is_empty() {
         return None;
     }
     let (level, therefore) = match purpose {
-        Purpose::Decisions => (Level::Problem, "calls are not decided"),
-        Purpose::Leases if leases == Leases::Taken => {
+        CommandPurpose::Decisions => (Level::Problem, "calls are not decided"),
+        CommandPurpose::Leases if leases == LeaseUse::Taken => {
             (Level::Problem, "calls of policies that limit concurrent calls are not decided")
         }
-        Purpose::Lists => (Level::Warning, "overrides and the list of policies cannot be read or changed"),
+        CommandPurpose::Lists => (Level::Warning, "overrides and the list of policies cannot be read or changed"),
         // Most fleets do neither: their users do not need what is for it.
-        Purpose::Leases | Purpose::Denials => return None,
+        CommandPurpose::Leases | CommandPurpose::Denials => return None,
     };
     let text = format!("the user may not send {}, so {therefore}", refused.join(", "));
     Some(Finding::new(PERMISSIONS, level, text).with_remedy(remedy(&refused)))
 }
 
-fn refused(all: &[Permission], purpose: Purpose) -> Vec<&'static str> {
+fn refused(all: &[Permission], purpose: CommandPurpose) -> Vec<&'static str> {
     let refused = |permission: &&Permission| permission.access == Access::Refused && permission.purpose == purpose;
     all.iter().filter(refused).map(|permission| permission.command).collect()
 }
@@ -79,8 +79,8 @@ fn granted(all: &[Permission]) -> String {
         some => format!("all that was tried; {} cannot be tried without a change", some.join(", ")),
     };
     let also = [
-        (Purpose::Leases, "concurrency limits, which no policy is listed with,"),
-        (Purpose::Denials, "denied subjects, which are kept only if asked for,"),
+        (CommandPurpose::Leases, "concurrency limits, which no policy is listed with,"),
+        (CommandPurpose::Denials, "denied subjects, which are kept only if asked for,"),
     ];
     also.into_iter().fold(granted, |granted, (purpose, what)| match &refused(all, purpose)[..] {
         [] => granted,
@@ -124,19 +124,19 @@ fn keys(sample: Option<&Sample>) -> Finding {
 mod tests {
     use super::*;
 
-    fn permission(command: &'static str, purpose: Purpose, access: Access) -> Permission {
+    fn permission(command: &'static str, purpose: CommandPurpose, access: Access) -> Permission {
         Permission { command, purpose, access }
     }
 
     #[test]
     fn each_missing_permission_is_named_with_its_remedy() {
         let all = [
-            permission("set", Purpose::Decisions, Access::Refused),
-            permission("time", Purpose::Decisions, Access::Granted),
-            permission("append", Purpose::Decisions, Access::Untried),
-            permission("hset", Purpose::Lists, Access::Refused),
+            permission("set", CommandPurpose::Decisions, Access::Refused),
+            permission("time", CommandPurpose::Decisions, Access::Granted),
+            permission("append", CommandPurpose::Decisions, Access::Untried),
+            permission("hset", CommandPurpose::Lists, Access::Refused),
         ];
-        let found = permissions(&all, Leases::Unknown);
+        let found = permissions(&all, LeaseUse::Unknown);
         assert_eq!(found.iter().map(Finding::level).collect::<Vec<_>>(), [Level::Problem, Level::Warning]);
         assert!(found[0].to_string().contains("may not send set,") && found[0].to_string().contains("`+set`"));
         assert!(found[1].to_string().contains("may not send hset,"), "{}", found[1]);
@@ -145,16 +145,16 @@ mod tests {
     #[test]
     fn what_leases_need_is_a_problem_where_calls_take_some() {
         let all = [
-            permission("set", Purpose::Decisions, Access::Granted),
-            permission("zadd", Purpose::Leases, Access::Refused),
+            permission("set", CommandPurpose::Decisions, Access::Granted),
+            permission("zadd", CommandPurpose::Leases, Access::Refused),
         ];
-        let found = permissions(&all, Leases::Taken);
+        let found = permissions(&all, LeaseUse::Taken);
         assert_eq!(found.iter().map(Finding::level).collect::<Vec<_>>(), [Level::Problem]);
         assert!(
             found[0].to_string().contains("concurrent calls are not decided")
                 && found[0].to_string().contains("`+zadd`")
         );
-        let found = permissions(&all, Leases::Unknown);
+        let found = permissions(&all, LeaseUse::Unknown);
         assert_eq!(found.iter().map(Finding::level).collect::<Vec<_>>(), [Level::Ok]);
         assert!(found[0].text().ends_with("also need zadd"), "{}", found[0]);
     }
@@ -162,10 +162,10 @@ mod tests {
     #[test]
     fn what_denied_subjects_need_is_only_named() {
         let all = [
-            permission("set", Purpose::Decisions, Access::Granted),
-            permission("zincrby", Purpose::Denials, Access::Refused),
+            permission("set", CommandPurpose::Decisions, Access::Granted),
+            permission("zincrby", CommandPurpose::Denials, Access::Refused),
         ];
-        let found = permissions(&all, Leases::Taken);
+        let found = permissions(&all, LeaseUse::Taken);
         assert_eq!(found.iter().map(Finding::level).collect::<Vec<_>>(), [Level::Ok]);
         assert!(found[0].text().ends_with("denied subjects, which are kept only if asked for, also need zincrby"));
     }
@@ -173,8 +173,11 @@ mod tests {
     #[test]
     fn a_user_that_only_looks_is_told_from_one_that_cannot_decide() {
         let permissions_of = |set, get| {
-            let all = [permission("set", Purpose::Decisions, set), permission("getrange", Purpose::Decisions, get)];
-            let found = permissions(&all, Leases::Unknown);
+            let all = [
+                permission("set", CommandPurpose::Decisions, set),
+                permission("getrange", CommandPurpose::Decisions, get),
+            ];
+            let found = permissions(&all, LeaseUse::Unknown);
             (found[0].level(), found[0].text().to_owned())
         };
         let (level, text) = permissions_of(Access::Refused, Access::Granted);
@@ -186,9 +189,9 @@ mod tests {
 
     #[test]
     fn what_could_not_be_tried_is_said() {
-        let all = [permission("append", Purpose::Decisions, Access::Untried)];
+        let all = [permission("append", CommandPurpose::Decisions, Access::Untried)];
         assert_eq!(
-            permissions(&all, Leases::Unknown)[0].text(),
+            permissions(&all, LeaseUse::Unknown)[0].text(),
             "all that was tried; append cannot be tried without a change"
         );
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::admin::finding::Finding;
-use crate::store::Known;
+use crate::store::ServerInfo;
 
 type Info = HashMap<String, String>;
 
@@ -16,7 +16,7 @@ const ALMOST_FULL: u64 = 80;
 const MEMORY: &str = "raise `maxmemory`, or see which limits store the most";
 
 /// Judges what `INFO` tells.
-pub(super) fn judge(known: &Known) -> Vec<Finding> {
+pub(super) fn judge(known: &ServerInfo) -> Vec<Finding> {
     let Some(info) = &known.info else {
         let text = "the user may not ask for INFO, so version, eviction, memory and persistence are not known";
         return vec![Finding::warning("info", text).with_remedy("let a user with `+info` look")];

@@ -164,12 +164,12 @@ impl Check<'_> {
             Err(_) => DecidedBy::Nobody,
         };
         let outcome = match decided {
-            Ok(Decision::Allowed(_)) => observe::Outcome::Allowed,
-            Ok(Decision::Denied(denial)) => observe::Outcome::Denied {
+            Ok(Decision::Allowed(_)) => observe::DecisionOutcome::Allowed,
+            Ok(Decision::Denied(denial)) => observe::DecisionOutcome::Denied {
                 kind: denial.kind().as_str(),
                 rule: denial.rule().map(|rule| rule.position()),
             },
-            Err(error) => observe::Outcome::Undecided(error),
+            Err(error) => observe::DecisionOutcome::Undecided(error),
         };
         observation.finish(self.policy().observed(), outcome, decided_by.as_str());
         match decided {

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::sketch::{Kept, Sketch};
+use super::sketch::{Sketch, SketchedSubject};
 use crate::error::Error;
 use crate::limiter::Limiter;
 use crate::store::Store;
@@ -96,7 +96,7 @@ impl Limiter {
 }
 
 impl DeniedSubject {
-    fn of(policy: &str, kept: &Kept) -> Option<Self> {
+    fn of(policy: &str, kept: &SketchedSubject) -> Option<Self> {
         let id = kept.id();
         Some(Self {
             policy: policy.to_owned(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
-use super::sketch::{Kept, SubjectId};
+use super::sketch::{SketchedSubject, SubjectId};
 use super::{DeniedSubject, DeniedSubjects};
 use crate::error::BackendError;
 use crate::limiter::core::Core;
@@ -66,7 +66,7 @@ impl DeniedSubjects {
         let unpublished: HashMap<_, _> =
             unpublished.iter().map(|(member, denials)| (member.as_str(), *denials)).collect();
         self.with_sketch(policy, |sketch| {
-            sketch.iter_mut().for_each(|kept: &mut Kept| {
+            sketch.iter_mut().for_each(|kept: &mut SketchedSubject| {
                 let denials = unpublished.get(member(kept.id()).as_str()).copied().unwrap_or_default();
                 kept.unpublished = kept.unpublished.saturating_add(denials);
             });

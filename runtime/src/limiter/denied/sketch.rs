@@ -24,11 +24,11 @@ pub(super) struct Sketch {
     most: NonZeroUsize,
     /// No subject that is not kept has come more often than this.
     floor: u64,
-    kept: HashTable<Kept>,
+    kept: HashTable<SketchedSubject>,
 }
 
 /// A subject that is kept.
-pub(super) struct Kept {
+pub(super) struct SketchedSubject {
     hash: u64,
     label: Option<Box<str>>,
     subject: Box<str>,
@@ -55,7 +55,7 @@ impl Sketch {
         if self.kept.len() >= self.most.get() {
             self.make_room();
         }
-        let mut kept = Kept {
+        let mut kept = SketchedSubject {
             hash,
             label: id.label.map(Into::into),
             subject: id.subject.into(),
@@ -70,7 +70,7 @@ impl Sketch {
 
     /// Removes the half of the subjects that come least often.
     fn make_room(&mut self) {
-        let mut counts: Vec<_> = self.kept.iter().map(Kept::at_most).collect();
+        let mut counts: Vec<_> = self.kept.iter().map(SketchedSubject::at_most).collect();
         let middle = counts.len() / 2;
         if middle < counts.len() {
             let (_, median, _) = counts.select_nth_unstable(middle);
@@ -80,17 +80,17 @@ impl Sketch {
     }
 
     /// Returns those that are kept, in no order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Kept> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &SketchedSubject> {
         self.kept.iter()
     }
 
     #[cfg(feature = "redis")]
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Kept> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut SketchedSubject> {
         self.kept.iter_mut()
     }
 }
 
-impl Kept {
+impl SketchedSubject {
     pub(super) fn id(&self) -> SubjectId<'_> {
         SubjectId { label: self.label.as_deref(), subject: &self.subject }
     }

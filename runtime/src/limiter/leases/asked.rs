@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::LeasedCall;
-use super::kept::{Kept, lengths_us, patience_us};
+use super::kept::{HeldLeases, lengths_us, patience_us};
 use crate::decision::Lease;
 use crate::error::BackendError;
 use crate::limiter::core::Core;
@@ -75,7 +75,7 @@ impl Asked {
         // Boxed, so that the task does not carry it while the call is running.
         match Box::pin(redis.decide(request)).await {
             Ok(admitted) if admitted.outcome == Outcome::Admitted => {
-                let (leases, dropped) = Kept::new(&self.call);
+                let (leases, dropped) = HeldLeases::new(&self.call);
                 // What a caller that has gone does not receive is dropped.
                 drop(answer.send(Ok((admitted, Some(Box::new(leases))))));
                 self.core.keep(&self.call, self.since_us, dropped).await;

@@ -23,12 +23,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const ATTEMPTS: u64 = 8;
 
 /// Leases that a task keeps. Dropping it lets the task give them back.
-pub(super) struct Kept {
+pub(super) struct HeldLeases {
     _dropped: oneshot::Sender<()>,
     call: Arc<LeasedCall>,
 }
 
-impl Kept {
+impl HeldLeases {
     /// The leases that a call has taken, and what tells the task that they were dropped.
     pub(super) fn new(call: &Arc<LeasedCall>) -> (Self, oneshot::Receiver<()>) {
         let (sender, dropped) = oneshot::channel();
@@ -95,7 +95,7 @@ pub(super) fn patience_us(redis: &Redis, call: &LeasedCall) -> u64 {
     2 * micros::from_duration(redis.deadline_of(&call.policy))
 }
 
-impl Drop for Kept {
+impl Drop for HeldLeases {
     fn drop(&mut self) {
         self.call.policy.observed().lease_given_back();
     }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tallygate_rules::RuleId;
 
-use super::target::Target;
+use super::target::OverrideTarget;
 use super::text;
 use crate::observe::log;
 use crate::policy::{Policy, Replacement};
@@ -38,7 +38,7 @@ pub(super) struct ActiveOverride {
 
 impl ActiveOverride {
     /// Reads an override from its text.
-    pub(super) fn read(target: &Target, text: &str) -> Result<Self, String> {
+    pub(super) fn read(target: &OverrideTarget, text: &str) -> Result<Self, String> {
         let (replacement, expires_us) = text::read(text)?;
         Ok(Self {
             #[cfg(feature = "redis")]

@@ -1,7 +1,7 @@
 //! Overrides in the backend of a limiter: in this process, or in Redis.
 
 use super::active::ActiveOverride;
-use super::target::Target;
+use super::target::OverrideTarget;
 use crate::error::{BackendError, Error};
 use crate::limiter::core::Core;
 use crate::observe::log;
@@ -28,7 +28,7 @@ impl Core {
         Ok(self.store.now_us())
     }
 
-    pub(super) async fn set_override(&self, target: Target, new: ActiveOverride) -> Result<(), Error> {
+    pub(super) async fn set_override(&self, target: OverrideTarget, new: ActiveOverride) -> Result<(), Error> {
         match &self.store {
             Store::Memory(_) => {
                 let name = target.key().policy.to_owned();
@@ -42,7 +42,7 @@ impl Core {
         }
     }
 
-    pub(super) async fn clear_override(&self, target: &Target) -> Result<bool, Error> {
+    pub(super) async fn clear_override(&self, target: &OverrideTarget) -> Result<bool, Error> {
         match &self.store {
             Store::Memory(_) => {
                 self.remove_expired_overrides();

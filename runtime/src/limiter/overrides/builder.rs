@@ -8,8 +8,8 @@ use tallygate_rules::{MAX_PER, Rule, RuleId};
 use super::active::ActiveOverride;
 use super::checks::{self, Unknown};
 use super::listed::Override;
-use super::target::Target;
-use super::text::{self, Entries};
+use super::target::OverrideTarget;
+use super::text::{self, ReplacingRules};
 use crate::error::Error;
 use crate::limiter::Limiter;
 use crate::micros;
@@ -24,7 +24,7 @@ pub struct OverrideBuilder<'a> {
     policy: String,
     label: Option<String>,
     subject: Option<Subject>,
-    entries: Entries,
+    entries: ReplacingRules,
     expires_in: Option<Duration>,
     /// What is wrong with the text that was given.
     mistake: Option<String>,
@@ -191,7 +191,7 @@ impl OverrideBuilder<'_> {
     }
 
     /// The override, and for how long it holds in microseconds, if nothing is wrong with it.
-    fn checked(&self) -> Result<(Target, Replacement, Option<u64>), Error> {
+    fn checked(&self) -> Result<(OverrideTarget, Replacement, Option<u64>), Error> {
         let refuse = |mistake: &str| self.refuse(mistake);
         if let Some(mistake) = &self.mistake {
             return Err(refuse(mistake));
@@ -235,11 +235,11 @@ impl OverrideBuilder<'_> {
         Ok(found.map(|entry| Override::new(entry, now_us)))
     }
 
-    fn target(&self) -> Result<Target, Error> {
+    fn target(&self) -> Result<OverrideTarget, Error> {
         if let Some(mistake) = self.subject.as_ref().and_then(Subject::mistake) {
             return Err(Error::new(format!("`subject`: {mistake}")));
         }
-        Ok(Target::new(self.policy.clone(), self.label.clone(), self.subject.clone()))
+        Ok(OverrideTarget::new(self.policy.clone(), self.label.clone(), self.subject.clone()))
     }
 }
 

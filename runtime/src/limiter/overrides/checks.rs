@@ -2,7 +2,7 @@
 
 use tallygate_rules::{Rule, RuleChange, RuleError, RuleId, nearest, override_rules, validate_override};
 
-use super::target::Target;
+use super::target::OverrideTarget;
 use crate::error::Error;
 use crate::policy::{Policy, Replacement, registry};
 
@@ -14,7 +14,7 @@ pub(super) enum Unknown {
 }
 
 /// Refuses rules that are mistaken, and names that this process does not know although it knows others.
-pub(super) fn check(target: &Target, replacement: &Replacement, unknown: Unknown) -> Result<(), Error> {
+pub(super) fn check(target: &OverrideTarget, replacement: &Replacement, unknown: Unknown) -> Result<(), Error> {
     if let Replacement::Single(rules) = replacement {
         check_distinct(target, rules)?;
     }
@@ -50,12 +50,12 @@ pub(super) fn mistakes(replacement: &Replacement) -> Vec<String> {
     }
 }
 
-fn check_alone(target: &Target, replacement: &Replacement) -> Result<(), Error> {
+fn check_alone(target: &OverrideTarget, replacement: &Replacement) -> Result<(), Error> {
     let found = mistakes(replacement);
     if found.is_empty() { Ok(()) } else { Err(refuse(target, &found.join("; "))) }
 }
 
-fn check_distinct(target: &Target, rules: &[(RuleId, Rule)]) -> Result<(), Error> {
+fn check_distinct(target: &OverrideTarget, rules: &[(RuleId, Rule)]) -> Result<(), Error> {
     let is_repeated =
         |(index, (id, _)): &(usize, &(RuleId, _))| rules[..*index].iter().any(|(earlier, _)| earlier == id);
     match rules.iter().enumerate().find(is_repeated) {
@@ -78,7 +78,7 @@ fn check_policy_name(name: &str, known: &[Policy]) -> Result<(), Error> {
 }
 
 /// Checks rules beside the policy's other rules.
-fn check_in_policy(policy: &Policy, target: &Target, replacement: &Replacement) -> Result<(), Error> {
+fn check_in_policy(policy: &Policy, target: &OverrideTarget, replacement: &Replacement) -> Result<(), Error> {
     let changes = match replacement {
         Replacement::All(rules) => vec![RuleChange::Subject { label: target.label.clone(), rules: rules.clone() }],
         Replacement::Single(rules) => {
@@ -91,7 +91,7 @@ fn check_in_policy(policy: &Policy, target: &Target, replacement: &Replacement) 
 }
 
 /// Refuses a rule that counts another subject than the override is for.
-fn check_subject(policy: &Policy, target: &Target, id: &RuleId) -> Result<(), Error> {
+fn check_subject(policy: &Policy, target: &OverrideTarget, id: &RuleId) -> Result<(), Error> {
     if has(policy, target, id) {
         return Ok(());
     }
@@ -108,7 +108,7 @@ fn check_subject(policy: &Policy, target: &Target, id: &RuleId) -> Result<(), Er
     }
 }
 
-fn has_all(policy: &Policy, target: &Target, replacement: &Replacement) -> bool {
+fn has_all(policy: &Policy, target: &OverrideTarget, replacement: &Replacement) -> bool {
     match replacement {
         // A subject that a ban alone counts has no rules.
         Replacement::All(_) => policy.rules_with_labels().iter().any(|(label, _)| *label == target.label),
@@ -117,13 +117,13 @@ fn has_all(policy: &Policy, target: &Target, replacement: &Replacement) -> bool 
 }
 
 /// Whether the policy has that rule, on the subject that the override is for.
-fn has(policy: &Policy, target: &Target, id: &RuleId) -> bool {
+fn has(policy: &Policy, target: &OverrideTarget, id: &RuleId) -> bool {
     let labels = policy.groups().iter().map(|group| group.label.as_deref());
     let mut labels = labels.filter(|label| target.is_for_any_subject() || *label == target.label.as_deref());
     labels.any(|label| policy.position_of(label, id).is_some())
 }
 
-fn refuse(target: &Target, mistake: &str) -> Error {
+fn refuse(target: &OverrideTarget, mistake: &str) -> Error {
     Error::new(format!("policy `{}`: {mistake}", target.policy))
 }
 

@@ -11,8 +11,8 @@ use super::from_file::FromFile;
 use super::readings::Readings;
 #[cfg(feature = "redis")]
 use super::refresh_timer::RefreshTimer;
-use super::table::Table;
-use super::target::{Target, TargetKey};
+use super::table::OverrideTable;
+use super::target::{OverrideTarget, TargetKey};
 #[cfg(feature = "config")]
 use crate::config::Policies;
 use crate::error::Error;
@@ -32,7 +32,7 @@ pub(crate) struct Overrides {
     active: AtomicBool,
     /// When the first of them expires, in microseconds since 1970 by the clock of the store.
     next_expiry_us: AtomicU64,
-    known: RwLock<Known>,
+    known: RwLock<KnownOverrides>,
     #[cfg(feature = "redis")]
     pub(super) timer: RefreshTimer,
     #[cfg(feature = "redis")]
@@ -40,8 +40,8 @@ pub(crate) struct Overrides {
 }
 
 #[derive(Default)]
-pub(super) struct Known {
-    pub(super) table: Table,
+pub(super) struct KnownOverrides {
+    pub(super) table: OverrideTable,
     gauge: OverrideGauge,
     /// The policies of a file, which overrides go before.
     #[cfg(feature = "config")]
@@ -129,7 +129,7 @@ impl Overrides {
     }
 
     /// Adds an override, in place of the one that there is.
-    pub(super) fn put(&self, target: Target, new: ActiveOverride) -> Result<(), Error> {
+    pub(super) fn put(&self, target: OverrideTarget, new: ActiveOverride) -> Result<(), Error> {
         self.change(|known| {
             if known.table.len() >= MOST_OVERRIDES && known.table.get(target.key()).is_none() {
                 return Err(too_many());
@@ -144,13 +144,14 @@ impl Overrides {
         self.change(|known| known.table.remove(key).is_some())
     }
 
-    pub(super) fn read(&self) -> RwLockReadGuard<'_, Known> {
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, KnownOverrides> {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes what is known.
-    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Known) -> T) -> T {
-        let mut known: RwLockWriteGuard<'_, Known> = self.known.write().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut KnownOverrides) -> T) -> T {
+        let mut known: RwLockWriteGuard<'_, KnownOverrides> =
+            self.known.write().unwrap_or_else(PoisonError::into_inner);
         let changed = change(&mut known);
         let number = known.table.len();
         known.gauge.set(number);
@@ -160,7 +161,7 @@ impl Overrides {
     }
 }
 
-impl Known {
+impl KnownOverrides {
     /// Whether any policy is decided by other rules than its own.
     fn are_any(&self) -> bool {
         #[cfg(feature = "config")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tallygate_rules::{Rule, RuleId};
 
-use super::table::Entry;
+use super::table::OverrideEntry;
 use super::text;
 use crate::decision::RoundedUp;
 use crate::error::Error;
@@ -47,8 +47,8 @@ impl Limiter {
 }
 
 impl Override {
-    pub(super) fn new(entry: &Entry, now_us: u64) -> Self {
-        let Entry { target, found, .. } = entry;
+    pub(super) fn new(entry: &OverrideEntry, now_us: u64) -> Self {
+        let OverrideEntry { target, found, .. } = entry;
         let expires_in = found.expires_us.map(|expires_us| Duration::from_micros(expires_us.saturating_sub(now_us)));
         Self {
             policy: target.policy.clone(),

@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use super::active::ActiveOverride;
 use super::known::{MOST_OVERRIDES, Overrides, too_many};
 use super::readings::Reading;
-use super::table::Table;
-use super::target::Target;
+use super::table::OverrideTable;
+use super::target::OverrideTarget;
 use super::text;
 use crate::error::{BackendError, Error};
 use crate::limiter::core::Core;
@@ -28,7 +28,7 @@ const MOST_REMOVED_BYTES: usize = 64 * 1024;
 const MOST_LOOKED_AT: usize = 2 * MOST_OVERRIDES;
 
 /// What is stored, and the overrides among it that are not known yet.
-type Found = Vec<(Target, Option<ActiveOverride>)>;
+type Found = Vec<(OverrideTarget, Option<ActiveOverride>)>;
 
 impl Overrides {
     /// Adopts what is stored, unless what was read later is adopted. Returns the policies for which that differs from what
@@ -67,7 +67,7 @@ impl Overrides {
     fn read_stored(&self, stored: Vec<StoredOverride>) -> Found {
         let mut found = Vec::with_capacity(stored.len());
         for StoredOverride { field, text } in stored {
-            let Some(target) = Target::from_field(&field) else {
+            let Some(target) = OverrideTarget::from_field(&field) else {
                 // The subject may be personal.
                 let policy = field.split(':').next().unwrap_or_default();
                 log::override_ignored(policy, "its field is not of the form `policy=label:subject`");
@@ -89,7 +89,7 @@ impl Overrides {
     fn replace(&self, version: Option<String>, found: Found, now_us: u64) -> HashSet<String> {
         self.change(|known| {
             let mut before = mem::take(&mut known.table);
-            let mut next = Table::default();
+            let mut next = OverrideTable::default();
             let mut changed = HashSet::new();
             for (target, new) in found {
                 let is_new = new.is_some();
@@ -126,7 +126,7 @@ impl Core {
     pub(super) async fn store_override(
         &self,
         redis: &Redis,
-        target: &Target,
+        target: &OverrideTarget,
         text: Option<&str>,
     ) -> Result<bool, Error> {
         let stored = redis.overrides(&self.prefix);

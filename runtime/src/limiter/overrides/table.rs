@@ -6,21 +6,21 @@ use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
 use super::active::ActiveOverride;
-use super::target::{Target, TargetKey};
+use super::target::{OverrideTarget, TargetKey};
 
 #[derive(Default)]
-pub(super) struct Table {
+pub(super) struct OverrideTable {
     seed: RandomState,
-    entries: HashTable<Entry>,
+    entries: HashTable<OverrideEntry>,
 }
 
-pub(super) struct Entry {
+pub(super) struct OverrideEntry {
     hash: u64,
-    pub(super) target: Target,
+    pub(super) target: OverrideTarget,
     pub(super) found: ActiveOverride,
 }
 
-impl Table {
+impl OverrideTable {
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -30,9 +30,9 @@ impl Table {
         Some(&entry.found)
     }
 
-    pub(super) fn put(&mut self, target: Target, found: ActiveOverride) {
+    pub(super) fn put(&mut self, target: OverrideTarget, found: ActiveOverride) {
         self.remove(target.key());
-        let entry = Entry { hash: self.seed.hash_one(target.key()), target, found };
+        let entry = OverrideEntry { hash: self.seed.hash_one(target.key()), target, found };
         self.entries.insert_unique(entry.hash, entry, |entry| entry.hash);
     }
 
@@ -42,7 +42,7 @@ impl Table {
     }
 
     /// Removes the overrides that are over at that time, and returns them.
-    pub(super) fn remove_expired(&mut self, now_us: u64) -> Vec<Entry> {
+    pub(super) fn remove_expired(&mut self, now_us: u64) -> Vec<OverrideEntry> {
         self.entries.extract_if(|entry| entry.found.is_expired(now_us)).collect()
     }
 
@@ -51,7 +51,7 @@ impl Table {
         self.iter().filter_map(|entry| entry.found.expires_us).min()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &OverrideEntry> {
         self.entries.iter()
     }
 }

@@ -6,7 +6,7 @@ use crate::subject::{percent_decode, percent_encode};
 
 /// What an override is for: the rules of a policy on one of its subjects, whatever its value or for one value.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(super) struct OverrideTarget {
     pub(super) policy: String,
     /// Says which of the policy's subjects; `None` is the main one.
     pub(super) label: Option<String>,
@@ -28,7 +28,7 @@ struct OwnedKey {
     subject: Option<Box<str>>,
 }
 
-impl Target {
+impl OverrideTarget {
     pub(super) fn new(policy: String, label: Option<String>, subject: Option<Subject>) -> Self {
         let escaped_subject = subject.as_ref().map(|subject| (*subject.key()).into());
         let key = OwnedKey { policy: (*escape_name(&policy)).into(), subject: escaped_subject };
@@ -49,7 +49,7 @@ impl Target {
 /// In Redis, an override has a field of the form `policy`, `policy:subject`, `policy=label` or `policy=label:subject`.
 /// Names and labels are percent-encoded, so they contain neither of the signs.
 #[cfg(feature = "redis")]
-impl Target {
+impl OverrideTarget {
     pub(super) fn field(&self) -> String {
         let mut field = percent_encode(&self.policy);
         if let Some(label) = &self.label {
@@ -86,14 +86,14 @@ mod tests {
         let vip = || Some(Subject::of("user").and("a:b"));
         let label = || Some("net work".to_owned());
         for (target, field) in [
-            (Target::new("sms.send".into(), None, None), "sms.send"),
-            (Target::new("sms.send".into(), None, vip()), "sms.send:user:a%3Ab"),
-            (Target::new("sms.send".into(), None, Some(Subject::everyone())), "sms.send:"),
-            (Target::new("a::b=c".into(), label(), None), "a%3A%3Ab%3Dc=net%20work"),
-            (Target::new("p".into(), label(), vip()), "p=net%20work:user:a%3Ab"),
+            (OverrideTarget::new("sms.send".into(), None, None), "sms.send"),
+            (OverrideTarget::new("sms.send".into(), None, vip()), "sms.send:user:a%3Ab"),
+            (OverrideTarget::new("sms.send".into(), None, Some(Subject::everyone())), "sms.send:"),
+            (OverrideTarget::new("a::b=c".into(), label(), None), "a%3A%3Ab%3Dc=net%20work"),
+            (OverrideTarget::new("p".into(), label(), vip()), "p=net%20work:user:a%3Ab"),
         ] {
             assert_eq!(target.field(), field);
-            let read = Target::from_field(field).unwrap();
+            let read = OverrideTarget::from_field(field).unwrap();
             assert_eq!(
                 (read.policy.as_str(), &read.label, &read.subject),
                 (target.policy.as_str(), &target.label, &target.subject)
@@ -101,13 +101,13 @@ mod tests {
             assert!(read.key() == target.key(), "{field}");
         }
         let long = "p".repeat(300);
-        assert_eq!(Target::from_field(&long).unwrap().policy, long);
+        assert_eq!(OverrideTarget::from_field(&long).unwrap().policy, long);
     }
 
     #[test]
     fn what_has_another_form_is_for_nothing() {
         for field in ["!version", "a b", "p=é", "p=a=b", "p:\u{e9}", "p%4"] {
-            assert!(Target::from_field(field).is_none(), "{field}");
+            assert!(OverrideTarget::from_field(field).is_none(), "{field}");
         }
     }
 }

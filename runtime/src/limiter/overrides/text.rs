@@ -28,7 +28,7 @@ use crate::policy::Replacement;
 const MOST_BYTES: usize = 8 * 1024;
 
 /// Rules, each with the rule that it replaces; without one, they replace all rules of the subject.
-pub(super) type Entries = Vec<(Option<RuleId>, Rule)>;
+pub(super) type ReplacingRules = Vec<(Option<RuleId>, Rule)>;
 
 /// Reads an override as it is stored: its rules, and when it expires in microseconds since 1970.
 pub(super) fn read(text: &str) -> Result<(Replacement, Option<u64>), String> {
@@ -71,7 +71,7 @@ pub(super) fn expires_us(text: &str) -> Option<u64> {
 }
 
 /// Reads an override as people write it: its rules, and how long it holds.
-pub(super) fn read_written(text: &str) -> Result<(Entries, Option<Duration>), String> {
+pub(super) fn read_written(text: &str) -> Result<(ReplacingRules, Option<Duration>), String> {
     read_strictly(text).map_err(|mistake| {
         let meant = meant(text).filter(|meant| read_strictly(meant).is_ok());
         let remedy = meant.map(|meant| format!("did you mean `{meant}`?"));
@@ -81,7 +81,7 @@ pub(super) fn read_written(text: &str) -> Result<(Entries, Option<Duration>), St
     })
 }
 
-fn read_strictly(text: &str) -> Result<(Entries, Option<Duration>), String> {
+fn read_strictly(text: &str) -> Result<(ReplacingRules, Option<Duration>), String> {
     let (rules, end) = split_end(text, "for");
     let holds =
         end.map(|text| parse_duration(text).map_err(|mistake| format!("the duration in `for {text}` {mistake}")));
@@ -89,7 +89,7 @@ fn read_strictly(text: &str) -> Result<(Entries, Option<Duration>), String> {
 }
 
 /// Says what the rules replace.
-pub(super) fn replacement(entries: Entries) -> Result<Replacement, String> {
+pub(super) fn replacement(entries: ReplacingRules) -> Result<Replacement, String> {
     let number = entries.len();
     let mut all = Vec::new();
     let mut single = Vec::new();
@@ -132,7 +132,7 @@ fn read_time(text: &str) -> Result<u64, String> {
     us.ok_or_else(|| format!("`until {text}` is no time; write the seconds since 1970, like `until 1800007200`"))
 }
 
-fn read_entries(text: &str) -> Result<Entries, String> {
+fn read_entries(text: &str) -> Result<ReplacingRules, String> {
     if text.len() > MOST_BYTES {
         return Err(format!("it has more than {MOST_BYTES} bytes"));
     }

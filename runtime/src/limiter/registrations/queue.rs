@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::noted::Noted;
-use crate::store::{MOST_POLICIES, Progress, Registered};
+use crate::store::{MOST_POLICIES, Progress, RegistrationResult};
 
 /// The most policies that one call registers, and the most bytes of their descriptions: it takes the server less than a
 /// millisecond.
@@ -30,14 +30,14 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
 /// A policy, by its name as it stands in keys, and its description.
-pub(super) type Entry = (Arc<str>, Arc<str>);
+pub(super) type PolicyText = (Arc<str>, Arc<str>);
 
 /// The policies that are registered or are to be.
-pub(super) struct Queue {
+pub(super) struct RegistrationQueue {
     known: HashMap<Arc<str>, Known>,
-    pending: Vec<Entry>,
+    pending: Vec<PolicyText>,
     /// Those that found no place. There may be one once it was looked for policies that nobody registers any more.
-    refused: Vec<Entry>,
+    refused: Vec<PolicyText>,
     looking: Progress,
     /// How many policies were removed since the last of those that found no place.
     removed: u64,
@@ -64,7 +64,7 @@ struct Known {
     since: Instant,
 }
 
-impl Queue {
+impl RegistrationQueue {
     pub(super) fn new(now: Instant) -> Self {
         Self {
             known: HashMap::new(),
@@ -104,7 +104,7 @@ impl Queue {
             None if self.known.len() >= MOST_POLICIES => return Noted::NoPlace,
             _ => {}
         }
-        let (name, description): Entry = (name.into(), description.into());
+        let (name, description): PolicyText = (name.into(), description.into());
         self.pending.retain(|(pending, _)| *pending != name);
         self.pending.push((Arc::clone(&name), Arc::clone(&description)));
         self.known.insert(name, Known { description, since: now });
@@ -122,7 +122,7 @@ impl Queue {
     }
 
     /// Returns what to write next, and where to look meanwhile. If there is nothing, the task that writes ends.
-    pub(super) fn next(&mut self) -> Option<(Vec<Entry>, Progress)> {
+    pub(super) fn next(&mut self) -> Option<(Vec<PolicyText>, Progress)> {
         if !self.has_work() {
             self.writer = Weak::new();
             return None;
@@ -141,7 +141,7 @@ impl Queue {
     }
 
     /// Records what was written. Returns whether policies found no place.
-    pub(super) fn written(&mut self, entries: Vec<Entry>, registered: Registered, now: Instant) -> bool {
+    pub(super) fn written(&mut self, entries: Vec<PolicyText>, registered: RegistrationResult, now: Instant) -> bool {
         self.failures = 0;
         self.retry = now;
         self.looking = registered.progress;
@@ -161,7 +161,7 @@ impl Queue {
     }
 
     /// Records that nothing was written, and ends the task that writes.
-    pub(super) fn failed(&mut self, entries: Vec<Entry>, now: Instant) {
+    pub(super) fn failed(&mut self, entries: Vec<PolicyText>, now: Instant) {
         self.pending.splice(..0, entries);
         let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures)).min(LONGEST_PAUSE);
         self.failures = self.failures.saturating_add(1);
@@ -186,18 +186,18 @@ fn renewal(now: Instant) -> Instant {
 mod tests {
     use super::*;
 
-    fn names(entries: &[Entry]) -> Vec<&str> {
+    fn names(entries: &[PolicyText]) -> Vec<&str> {
         entries.iter().map(|(name, _)| &**name).collect()
     }
 
-    fn registered(progress: Progress, removed: u64, refused: u64) -> Registered {
-        Registered { progress, removed, refused }
+    fn registered(progress: Progress, removed: u64, refused: u64) -> RegistrationResult {
+        RegistrationResult { progress, removed, refused }
     }
 
     #[test]
     fn policies_that_come_at_once_are_written_in_calls_of_bounded_work() {
         let now = Instant::now();
-        let mut queue = Queue::new(now);
+        let mut queue = RegistrationQueue::new(now);
         for number in 0..40 {
             assert_eq!(queue.note(&format!("p{number}"), "short", now), Noted::Done);
         }
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn policies_of_one_name_are_written_once_and_then_once_a_minute_at_most() {
         let now = Instant::now();
-        let mut queue = Queue::new(now);
+        let mut queue = RegistrationQueue::new(now);
         assert_eq!(queue.note("p", "1 per 1h", now), Noted::Done);
         assert_eq!(queue.note("p", "1 per 1h", now), Noted::Done);
         assert_eq!(queue.note("p", "2 per 1h", now), Noted::NotNow);
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn there_is_one_writer_and_another_one_after_a_pause_that_grows() {
         let mut now = Instant::now();
-        let mut queue = Queue::new(now);
+        let mut queue = RegistrationQueue::new(now);
         assert!(queue.start(now).is_none(), "there is nothing to write");
         queue.note("p", "1 per 1h", now);
         for pause in [1, 2, 4, 8] {
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn what_found_no_place_is_written_once_more_if_one_was_made() {
         let now = Instant::now();
-        let mut queue = Queue::new(now);
+        let mut queue = RegistrationQueue::new(now);
         queue.note("p", "1 per 1h", now);
         let (entries, looking) = queue.next().unwrap();
         assert_eq!(looking, Progress::start());
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn about_a_day_later_all_is_written_again() {
         let now = Instant::now();
-        let mut queue = Queue::new(now);
+        let mut queue = RegistrationQueue::new(now);
         let hours = |hours: u64| now + Duration::from_secs(3_600 * hours);
         assert!(!queue.is_renewal_due(hours(21), 1) && queue.is_renewal_due(hours(27), 1));
         queue.note("p", "1 per 1h", now);
@@ -280,7 +280,7 @@ mod tests {
     fn all_is_written_again_within_a_minute_of_a_new_connection() {
         let now = Instant::now();
         let minute = Duration::from_secs(60);
-        let mut queue = Queue::new(now);
+        let mut queue = RegistrationQueue::new(now);
         assert!(!queue.is_renewal_due(now + minute, 1), "it is the first one");
         assert!(!queue.is_renewal_due(now + minute, 0), "it is not known any more which server it is");
         assert!(!queue.is_renewal_due(now + 2 * minute, 1));

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::report_no_place;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::limiter::core::Core;
-use crate::limiter::registrations::queue::Entry;
+use crate::limiter::registrations::queue::PolicyText;
 use crate::observe::log;
 use crate::policy::Policy;
 use crate::store::{Redis, Store};
@@ -64,7 +64,7 @@ impl Core {
         }
     }
 
-    fn not_registered(&self, entries: Vec<Entry>, error: &BackendError) {
+    fn not_registered(&self, entries: Vec<PolicyText>, error: &BackendError) {
         let mut queue = self.registrations.lock();
         queue.failed(entries, Instant::now());
         match error.kind() {

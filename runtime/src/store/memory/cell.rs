@@ -10,7 +10,7 @@ mod state;
 use tallygate_rules::{Algorithm, Rule};
 
 pub(super) use self::state::Cell;
-use crate::decision::{Costs, Quota, Wait};
+use crate::decision::{CostChange, Quota, Wait};
 use crate::micros;
 
 impl Cell {
@@ -62,7 +62,7 @@ impl Cell {
     }
 
     /// Returns the cell with what a call has used that was admitted then, where that still counts.
-    pub(super) fn refunded(self, rule: &Rule, costs: Costs, admitted_us: u64, now_us: u64) -> Self {
+    pub(super) fn refunded(self, rule: &Rule, costs: CostChange, admitted_us: u64, now_us: u64) -> Self {
         // A cell that is later than now is as good as forgotten.
         if self.is_after(now_us) {
             return self;

@@ -6,11 +6,11 @@ mod foresight;
 
 use tallygate_rules::{MAX_LOG_ENTRIES, MAX_REFUND_DISTANCE};
 
-use self::entries::Entries;
-use self::entry::Entry;
+use self::entries::LogEntries;
+use self::entry::LogEntry;
 use self::foresight::Foresight;
 use super::outcome_builder::OutcomeBuilder;
-use crate::decision::{Costs, Quota, Wait};
+use crate::decision::{CostChange, Quota, Wait};
 use crate::policy::{RuleGroup, Window};
 
 /// The calls that sliding windows count, in the order of their times.
@@ -25,9 +25,9 @@ use crate::policy::{RuleGroup, Window};
 #[derive(Debug, Default)]
 pub(super) struct Log {
     /// The entries before the last one.
-    older: Entries,
+    older: LogEntries,
     /// The last entry. An empty log is one whose last entry weighs nothing.
-    last: Entry,
+    last: LogEntry,
     /// The sum of all weights.
     end: u32,
     /// The sum of the weights before the first entry.
@@ -50,7 +50,7 @@ impl Log {
         self.drop_over(reach_us, self.last.at_us());
         while self.last.at_us() > now_us {
             self.end = self.last.before();
-            self.last = self.older.pop().unwrap_or(Entry::new(0, self.end));
+            self.last = self.older.pop().unwrap_or(LogEntry::new(0, self.end));
         }
     }
 
@@ -116,17 +116,17 @@ impl Log {
         }
         let weighs_nothing = self.last.before() == self.end;
         if self.last.at_us() == now_us || weighs_nothing || self.is_dense(group, now_us) {
-            self.last = Entry::new(now_us, self.last.before());
+            self.last = LogEntry::new(now_us, self.last.before());
         } else {
             self.older.push(self.last);
-            self.last = Entry::new(now_us, self.end);
+            self.last = LogEntry::new(now_us, self.end);
         }
         self.end = self.end.wrapping_add(weight);
     }
 
     /// Counts a call that was admitted then as what it has used; returns whether that has changed anything. Far from the end
     /// of the log, nothing is given back; what was used beyond the charge then counts with a later call.
-    pub(super) fn refund(&mut self, group: &RuleGroup, costs: Costs, admitted_us: u64, now_us: u64) -> bool {
+    pub(super) fn refund(&mut self, group: &RuleGroup, costs: CostChange, admitted_us: u64, now_us: u64) -> bool {
         let counts = admitted_us <= now_us && now_us < admitted_us + group.reach_us;
         if !counts || self.last.at_us() < admitted_us {
             return false;
@@ -156,9 +156,9 @@ impl Log {
         let taken = own.min(u32::try_from(weight).unwrap_or(u32::MAX));
         if taken > 0 && taken == own {
             // So the last entry has the time of the last call that counts.
-            *entry = Entry::new(older.last().map_or(0, Entry::at_us), entry.before());
+            *entry = LogEntry::new(older.last().map_or(0, LogEntry::at_us), entry.before());
         }
-        behind.for_each(|entry| *entry = Entry::new(entry.at_us(), entry.before().wrapping_sub(taken)));
+        behind.for_each(|entry| *entry = LogEntry::new(entry.at_us(), entry.before().wrapping_sub(taken)));
         self.end = self.end.wrapping_sub(taken);
         taken > 0
     }
@@ -168,7 +168,7 @@ impl Log {
         let room = u64::from(u32::MAX) - self.weight();
         let added = u32::try_from(weight.min(room)).unwrap_or(u32::MAX);
         let behind = self.older.as_mut_slice().iter_mut().chain([&mut self.last]).skip(index + 1);
-        behind.for_each(|entry| *entry = Entry::new(entry.at_us(), entry.before().wrapping_add(added)));
+        behind.for_each(|entry| *entry = LogEntry::new(entry.at_us(), entry.before().wrapping_add(added)));
         self.end = self.end.wrapping_add(added);
         added > 0
     }
@@ -176,7 +176,7 @@ impl Log {
     /// Tells where a window stands.
     pub(super) fn quota(&self, window: &Window, now_us: u64) -> Quota {
         let Window { count, per_us, .. } = *window;
-        let is_over = |entry: &Entry| entry.at_us() + per_us <= now_us;
+        let is_over = |entry: &LogEntry| entry.at_us() + per_us <= now_us;
         let older = self.older.as_slice();
         let first = older.get(older.partition_point(is_over)).unwrap_or(&self.last);
         let used = if is_over(first) { 0 } else { self.weight_from(first) };
@@ -192,7 +192,7 @@ impl Log {
 
     /// The weight of an entry and all behind it.
     #[inline]
-    fn weight_from(&self, entry: &Entry) -> u64 {
+    fn weight_from(&self, entry: &LogEntry) -> u64 {
         self.end.wrapping_sub(entry.before()).into()
     }
 
@@ -201,7 +201,7 @@ impl Log {
     // Code of its own, so that a call for which there is room has no part of it.
     #[inline(never)]
     fn in_the_way_us(&self, room: u64) -> u64 {
-        let is_in_the_way = |entry: &Entry| self.weight_from(entry) > room;
+        let is_in_the_way = |entry: &LogEntry| self.weight_from(entry) > room;
         if is_in_the_way(&self.last) {
             return self.last.at_us();
         }
@@ -228,11 +228,11 @@ impl Log {
     /// Drops the entries that did not count any more then.
     #[cold]
     fn drop_over(&mut self, reach_us: u64, then_us: u64) {
-        let is_over = |entry: &Entry| entry.at_us() + reach_us <= then_us;
+        let is_over = |entry: &LogEntry| entry.at_us() + reach_us <= then_us;
         let over = self.older.as_slice().partition_point(is_over);
         self.older.remove_first(over);
         if is_over(&self.last) {
-            self.last = Entry::new(self.last.at_us(), self.end);
+            self.last = LogEntry::new(self.last.at_us(), self.end);
         }
         self.start = self.older.as_slice().first().unwrap_or(&self.last).before();
     }

@@ -4,7 +4,7 @@ use super::ban_state::BanState;
 use super::cell::Cell;
 use super::leases::Leases;
 use super::outcome_builder::OutcomeBuilder;
-use crate::decision::{Costs, Wait};
+use crate::decision::{CostChange, Wait};
 use crate::policy::RuleGroup;
 
 /// The state of the rules that are no sliding windows, of a ban, and of concurrent calls.
@@ -92,7 +92,7 @@ impl Others {
 
     /// Counts a call that was admitted then as what it has used, where it still counts; returns whether that has changed
     /// anything.
-    pub(super) fn refund(&mut self, group: &RuleGroup, costs: Costs, admitted_us: u64, now_us: u64) -> bool {
+    pub(super) fn refund(&mut self, group: &RuleGroup, costs: CostChange, admitted_us: u64, now_us: u64) -> bool {
         let mut changed = false;
         for (cell, (_, rule)) in self.cells.iter_mut().zip(group.rules_with_cells()) {
             let refunded = cell.refunded(rule, costs, admitted_us, now_us);

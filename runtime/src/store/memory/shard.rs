@@ -19,7 +19,7 @@ const CANDIDATES: usize = 128;
 
 /// Some of the tallies.
 pub(super) struct Shard {
-    tallies: HashTable<Entry>,
+    tallies: HashTable<StoredTally>,
     capacity: Capacity,
 }
 
@@ -31,14 +31,14 @@ pub(super) struct Capacity {
 }
 
 /// Where a tally is, or will be.
-pub(super) enum Place<'a> {
+pub(super) enum TallyPlace<'a> {
     Known(&'a mut Tally),
-    New { hash: u64, id: TallyId<'a>, tallies: &'a mut HashTable<Entry>, capacity: &'a mut Capacity },
+    New { hash: u64, id: TallyId<'a>, tallies: &'a mut HashTable<StoredTally>, capacity: &'a mut Capacity },
 }
 
 /// A tally and its identity: as long as two cache lines, and aligned to them, so that a decision misses the cache once.
 #[repr(align(128))]
-pub(super) struct Entry {
+pub(super) struct StoredTally {
     hash: u64,
     /// That of the rule group.
     segment: Arc<str>,
@@ -59,10 +59,10 @@ impl Shard {
 
     /// Looks for the tally of that identity and hash.
     #[inline]
-    pub(super) fn place<'a>(&'a mut self, hash: u64, id: TallyId<'a>) -> Place<'a> {
+    pub(super) fn place<'a>(&'a mut self, hash: u64, id: TallyId<'a>) -> TallyPlace<'a> {
         match self.tallies.find_entry(hash, |entry| entry.is(hash, id)) {
-            Ok(found) => Place::Known(&mut found.into_mut().tally),
-            Err(absent) => Place::New { hash, id, tallies: absent.into_table(), capacity: &mut self.capacity },
+            Ok(found) => TallyPlace::Known(&mut found.into_mut().tally),
+            Err(absent) => TallyPlace::New { hash, id, tallies: absent.into_table(), capacity: &mut self.capacity },
         }
     }
 
@@ -80,7 +80,7 @@ impl Shard {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> TallyPlace<'a> {
     /// Returns the tally, a new one for a new subject.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Capacity {
     #[cold]
     fn insert<'t>(
         &mut self,
-        tallies: &'t mut HashTable<Entry>,
+        tallies: &'t mut HashTable<StoredTally>,
         hash: u64,
         id: TallyId<'_>,
         now_us: u64,
@@ -115,12 +115,12 @@ impl Capacity {
             ));
         }
         self.gauge.set(tallies.len() + 1);
-        let entry = tallies.insert_unique(hash, Entry::new(hash, id), |entry| entry.hash);
+        let entry = tallies.insert_unique(hash, StoredTally::new(hash, id), |entry| entry.hash);
         Ok(&mut entry.into_mut().tally)
     }
 }
 
-impl Entry {
+impl StoredTally {
     fn new(hash: u64, id: TallyId<'_>) -> Self {
         let TallyId { group, subject } = id;
         let segment = Arc::clone(&group.segment);
@@ -139,6 +139,6 @@ mod tests {
 
     #[test]
     fn an_entry_takes_two_cache_lines() {
-        assert_eq!(size_of::<Entry>(), 128);
+        assert_eq!(size_of::<StoredTally>(), 128);
     }
 }

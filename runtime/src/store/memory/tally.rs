@@ -4,7 +4,7 @@ use super::log::Log;
 use super::others::Others;
 use super::outcome_builder::OutcomeBuilder;
 use super::standstill::is_set_back;
-use crate::decision::{Costs, Quota, Wait};
+use crate::decision::{CostChange, Quota, Wait};
 use crate::policy::RuleGroup;
 use crate::store::Outcome;
 use crate::store::lease_name::LeaseName;
@@ -180,7 +180,7 @@ impl Tally {
 
     /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether
     /// that has changed anything.
-    pub(super) fn refund(&mut self, group: &RuleGroup, costs: Costs, admitted_us: u64, now_us: u64) -> bool {
+    pub(super) fn refund(&mut self, group: &RuleGroup, costs: CostChange, admitted_us: u64, now_us: u64) -> bool {
         let mut changed = self.log.refund(group, costs, admitted_us, now_us);
         if let Some(others) = &mut self.others {
             changed |= others.refund(group, costs, admitted_us, now_us);

@@ -12,7 +12,7 @@ use ::redis::{Cmd, RedisResult, Value, cmd, from_redis_value};
 use futures_util::future::join_all;
 use tallygate_lua as lua;
 
-pub(crate) use self::permissions::{Access, Permission, Purpose};
+pub(crate) use self::permissions::{Access, CommandPurpose, Permission};
 pub(crate) use self::sample::Sample;
 use super::{Deployment, Redis};
 use crate::error::BackendError;
@@ -30,12 +30,12 @@ pub(crate) struct ServerFacts {
     /// Host and port, or the path of a socket.
     pub(crate) place: String,
     /// Why the server could not be asked, if it could not.
-    pub(crate) known: Result<Known, BackendError>,
+    pub(crate) known: Result<ServerInfo, BackendError>,
 }
 
 /// What a server says of itself.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct ServerInfo {
     /// The fields of `INFO`; `None` where the user may not ask for them.
     pub(crate) info: Option<HashMap<String, String>>,
     /// The snapshots that are configured; `None` where the user may not ask for that.
@@ -89,8 +89,8 @@ impl Server {
         ServerFacts { place: self.connector.whereabouts().await, known: self.known(deadline).await }
     }
 
-    async fn known(&self, deadline: Duration) -> Result<Known, BackendError> {
-        Ok(Known {
+    async fn known(&self, deadline: Duration) -> Result<ServerInfo, BackendError> {
+        Ok(ServerInfo {
             info: self.try_one(&cmd("INFO"), deadline).await?.ok().as_ref().map(fields),
             save: self.save(deadline).await?,
             times: self.times(deadline).await?,

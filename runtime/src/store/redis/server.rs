@@ -10,16 +10,16 @@ use tallygate_lua as lua;
 
 use crate::clock::Clock;
 use crate::error::{BackendError, BackendErrorKind};
-use crate::store::redis::connection::attempt::{Target, longest_attempt};
+use crate::store::redis::connection::attempt::{ConnectTarget, longest_attempt};
 use crate::store::redis::connection::connect::Connector;
 use crate::store::redis::connection::greeting::Mode;
-use crate::store::redis::connection::place::Place;
+use crate::store::redis::connection::place::ServerPlace;
 use crate::store::redis::connection::visit::{Visit, only};
 use crate::store::redis::script::Scripts;
 use crate::store::redis::script::pack;
-use crate::store::redis::script::question::{Form, Question, unknown_shape};
+use crate::store::redis::script::question::{Form, ScriptQuestion, unknown_shape};
 use crate::store::redis::script::refund::parts;
-use crate::store::redis::script::run::{Call, Script, run_each};
+use crate::store::redis::script::run::{Script, ScriptCall, run_each};
 use crate::store::redis::script::wire::{self, Reply};
 use crate::store::redis::stored::reserved_keys;
 use crate::store::request::Request;
@@ -65,10 +65,10 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(place: Place, mode: Mode, setup: &Setup) -> Self {
+    pub(super) fn new(place: ServerPlace, mode: Mode, setup: &Setup) -> Self {
         let Setup { prefix, deadline, clock, .. } = setup.clone();
         let probe = setup.probe(&reserved_keys::ping(&prefix));
-        let target = Target { place, mode, probe: probe.clone(), longest: longest_attempt(deadline) };
+        let target = ConnectTarget { place, mode, probe: probe.clone(), longest: longest_attempt(deadline) };
         Self {
             connector: Connector::new(target, deadline),
             probe,
@@ -137,8 +137,8 @@ impl Server {
     }
 
     /// What to ask of a script about these requests, by what is known of the server's time.
-    pub(super) fn question(&self, requests: &[Request<'_>]) -> Question<'_> {
-        Question::about(requests, &self.scripts, self.now_us())
+    pub(super) fn question(&self, requests: &[Request<'_>]) -> ScriptQuestion<'_> {
+        ScriptQuestion::about(requests, &self.scripts, self.now_us())
     }
 
     /// Reads the answer to these requests.
@@ -151,7 +151,7 @@ impl Server {
     /// Makes several calls in one round trip. Each has an answer of its own.
     pub(super) async fn call_each(
         &self,
-        calls: &[Call<'_>],
+        calls: &[ScriptCall<'_>],
         until: Instant,
     ) -> Result<Vec<RedisResult<Vec<u8>>>, BackendError> {
         self.answer(until, async |connection| run_each(connection, calls, Visit::Owner).await).await
@@ -237,7 +237,7 @@ impl Server {
                 self.answer(until, async |connection| script.run(connection, keys.clone(), arguments).await).await
             }
             Visit::Importer => {
-                let call = Call { script, keys: keys.collect(), arguments: arguments.to_vec() };
+                let call = ScriptCall { script, keys: keys.collect(), arguments: arguments.to_vec() };
                 let ran = async |connection: &mut _| run_each(connection, &[call], visit).await;
                 only(self.answer(until, ran).await?).map_err(|error| self.connector.explain(&error))
             }

@@ -10,7 +10,7 @@ use actix_web::http::header::{HeaderName, HeaderValue, RETRY_AFTER};
 use actix_web::{Error, HttpMessage as _};
 
 use crate::context::{self, Decisions, Maker};
-use crate::web::layer::{Entered, Layer, LayerService, Settings, retry_after_s};
+use crate::web::layer::{EnteredRequest, Layer, LayerService, Settings, retry_after_s};
 use crate::web::parts::Parts;
 
 /// The middleware is the [`LayerService`], too.
@@ -47,7 +47,7 @@ where
 
     fn call(&self, request: ServiceRequest) -> Self::Future {
         let settings = Arc::clone(self.settings());
-        let Entered { mut context, decisions, .. } = enter(&settings, &request, Maker::Layer);
+        let EnteredRequest { mut context, decisions, .. } = enter(&settings, &request, Maker::Layer);
         let future = context::enter(&mut context, || self.inner().call(request));
         Box::pin(async move {
             let mut response = context::scope(context, future).await?;
@@ -66,14 +66,14 @@ pub(super) async fn answer_within<B, F>(
 where
     F: Future<Output = Result<ServiceResponse<B>, Error>>,
 {
-    let Entered { context, decisions, .. } = enter(settings, &request, Maker::Limit);
+    let EnteredRequest { context, decisions, .. } = enter(settings, &request, Maker::Limit);
     let mut response = context::scope(context, async { answer(request).await }).await?;
     write_fields(&mut response, settings, &decisions);
     Ok(response)
 }
 
 /// Makes the context of a request, and stores its client in it for handlers.
-fn enter(settings: &Settings, request: &ServiceRequest, maker: Maker) -> Entered {
+fn enter(settings: &Settings, request: &ServiceRequest, maker: Maker) -> EnteredRequest {
     let entered = settings.enter(Parts::of_actix(request), maker);
     if let Some(client_ip) = entered.client_ip {
         request.extensions_mut().insert(client_ip);

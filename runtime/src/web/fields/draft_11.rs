@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use super::item::{Item, Quota};
+use super::item::{Allowance, Item};
 use super::structured::{Integer, QuotedString, list};
 
 pub(super) fn fields(items: &[Item]) -> Vec<(&'static str, String)> {
@@ -15,7 +15,7 @@ pub(super) fn fields(items: &[Item]) -> Vec<(&'static str, String)> {
 /// `"captcha.1m";q=5;w=60`, or `"export.concurrency";q=2;qu="concurrent-requests"`
 struct PolicyItem<'a> {
     name: &'a str,
-    quota: Quota,
+    quota: Allowance,
 }
 
 impl Display for PolicyItem<'_> {

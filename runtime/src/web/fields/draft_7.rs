@@ -1,10 +1,10 @@
 //! The fields of draft-ietf-httpapi-ratelimit-headers-07.
 
-use super::item::{Item, Quota};
+use super::item::{Allowance, Item};
 use super::structured::{Integer, list};
 
 pub(super) fn fields(items: &[Item], tightest: &Item) -> Vec<(&'static str, String)> {
-    let policy = |Quota { limit, window_s, .. }: Quota| {
+    let policy = |Allowance { limit, window_s, .. }: Allowance| {
         let window = window_s.map_or(String::new(), |window_s| format!(";w={}", Integer(window_s)));
         format!("{}{window}", Integer(limit))
     };

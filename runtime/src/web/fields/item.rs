@@ -2,8 +2,9 @@
 
 use tallygate_rules::{Algorithm, Role, Rule, format_duration};
 
-use crate::context::{Standing, Wait};
+use crate::context::LimitStatus;
 use crate::decision::RuleStatus;
+use crate::decision::Wait;
 use crate::policy::Policy;
 use crate::web::seconds;
 
@@ -13,7 +14,7 @@ pub(super) struct Item {
     /// The name of the policy and that of the rule, like `captcha.1m`.
     pub(super) name: String,
     /// The greatest cost that is ever admitted at once, and the window in which that is used up; a ban has none.
-    pub(super) quota: Option<Quota>,
+    pub(super) quota: Option<Allowance>,
     /// The greatest cost that would be admitted now.
     pub(super) remaining: u64,
     /// The time in which no more than that may be used.
@@ -25,14 +26,14 @@ pub(super) struct Item {
 impl Item {
     /// The quota and the same time, for fields that always have both: for lack of the time, it is the whole window. `None`
     /// where there is no quota, as of a ban, or where the time is not known.
-    pub(super) fn quota_and_reset_s(&self) -> Option<(Quota, u64)> {
+    pub(super) fn quota_and_reset_s(&self) -> Option<(Allowance, u64)> {
         let quota = self.quota.filter(|_| !self.waits_for_another)?;
         Some((quota, self.window_s.or(quota.window_s).unwrap_or(0)))
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Quota {
+pub(super) struct Allowance {
     pub(super) limit: u64,
     /// `None` for windows of changing length, and for concurrent calls.
     pub(super) window_s: Option<u64>,
@@ -42,15 +43,12 @@ pub(super) struct Quota {
 
 impl Item {
     /// Shows a standing. Where a call waits, windows that end later than it are left out.
-    pub(super) fn new(standing: &Standing, wait: Option<Wait>) -> Self {
+    pub(super) fn new(standing: &LimitStatus, wait: Option<Wait>) -> Self {
         let window = standing.window().filter(|window| wait.is_none_or(|wait| *window <= wait));
-        let window_s = match window {
-            Some(Wait::For(window)) => Some(seconds::rounded_up(window)),
-            Some(Wait::Forever) | None => None,
-        };
+        let window_s = window.and_then(Wait::retry_after).map(seconds::rounded_up);
         Self {
             name: name(standing),
-            quota: standing.rule.as_ref().map(Quota::new),
+            quota: standing.rule.as_ref().map(Allowance::new),
             remaining: standing.remaining(),
             window_s,
             waits_for_another: standing.waits_for_another(),
@@ -58,7 +56,7 @@ impl Item {
     }
 }
 
-impl Quota {
+impl Allowance {
     fn new(status: &RuleStatus) -> Self {
         let rule = status.rule();
         let window = match rule.algorithm() {
@@ -76,8 +74,8 @@ impl Quota {
 }
 
 /// Returns the name of a limit. Two rules of a policy never have the same one.
-fn name(standing: &Standing) -> String {
-    let Standing { policy, rule, .. } = standing;
+fn name(standing: &LimitStatus) -> String {
+    let LimitStatus { policy, rule, .. } = standing;
     match rule {
         Some(status) => rule_name(policy, status.position(), status.rule()),
         None => ban_name(policy),

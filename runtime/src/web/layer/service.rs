@@ -11,7 +11,7 @@ use http::{HeaderName, HeaderValue, Request, Response};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use super::settings::{Entered, Settings, retry_after_s};
+use super::settings::{EnteredRequest, Settings, retry_after_s};
 use crate::context::{self, Context, Decisions, Maker};
 use crate::web::parts::Parts;
 
@@ -51,7 +51,7 @@ where
     }
 
     fn call(&mut self, request: Request<Q>) -> Self::Future {
-        let (request, Entered { mut context, decisions, .. }) = enter(&self.settings, request, Maker::Layer);
+        let (request, EnteredRequest { mut context, decisions, .. }) = enter(&self.settings, request, Maker::Layer);
         let future = context::enter(&mut context, || self.inner.call(request));
         ResponseFuture { future, context, decisions, settings: Arc::clone(&self.settings) }
     }
@@ -103,14 +103,14 @@ pub(in crate::web) async fn answer_within<Q, B, E, F>(
 where
     F: Future<Output = Result<Response<B>, E>>,
 {
-    let (request, Entered { context, decisions, .. }) = enter(settings, request, Maker::Limit);
+    let (request, EnteredRequest { context, decisions, .. }) = enter(settings, request, Maker::Limit);
     let mut response = context::scope(context, async { answer(request).await }).await?;
     write_fields(&mut response, settings, &decisions);
     Ok(response)
 }
 
 /// Makes the context of a request, and stores its client in it for handlers.
-fn enter<Q>(settings: &Settings, request: Request<Q>, maker: Maker) -> (Request<Q>, Entered) {
+fn enter<Q>(settings: &Settings, request: Request<Q>, maker: Maker) -> (Request<Q>, EnteredRequest) {
     let (mut parts, body) = request.into_parts();
     let entered = settings.enter(Parts::of_http(&parts), maker);
     if let Some(client_ip) = entered.client_ip {

@@ -29,7 +29,7 @@ pub(in crate::web) struct Settings {
 pub(super) type FindValue = dyn Fn(&Parts<'_>) -> Option<String> + Send + Sync;
 
 /// A request whose context is made.
-pub(in crate::web) struct Entered {
+pub(in crate::web) struct EnteredRequest {
     pub(in crate::web) context: Context,
     pub(in crate::web) decisions: Decisions,
     pub(in crate::web) client_ip: Option<ClientIp>,
@@ -67,7 +67,7 @@ impl Settings {
     }
 
     /// Makes the context of a request, inside of the one in which this is called.
-    pub(in crate::web) fn enter(&self, parts: Parts<'_>, maker: Maker) -> Entered {
+    pub(in crate::web) fn enter(&self, parts: Parts<'_>, maker: Maker) -> EnteredRequest {
         let around = Context::current();
         report_order(around.as_ref());
         let parts = parts.with_client(&self.client_ip);
@@ -85,7 +85,7 @@ impl Settings {
         }
         let decisions = Decisions::new();
         let collect = if self.on_success { Context::collect } else { Context::collect_denials };
-        Entered { context: collect(context, &decisions), decisions, client_ip }
+        EnteredRequest { context: collect(context, &decisions), decisions, client_ip }
     }
 
     /// Returns the fields of the response.

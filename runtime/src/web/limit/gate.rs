@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::context::{self, Context, Template};
+use crate::context::{self, Context, ContextKey};
 use crate::decision::{Decision, Permit, Rejection};
 use crate::limiter::{Check, Limiter};
 use crate::policy::Policy;
@@ -22,9 +22,9 @@ pub(in crate::web) trait Gate: Send + Sync {
 /// A policy, and the keys of its subjects.
 pub(in crate::web) struct Guard<'a> {
     pub(in crate::web) policy: &'a Policy,
-    pub(in crate::web) key: &'a Template,
+    pub(in crate::web) key: &'a ContextKey,
     /// Other subjects of the policy, by their labels.
-    pub(in crate::web) subjects: &'a [(String, Template)],
+    pub(in crate::web) subjects: &'a [(String, ContextKey)],
     /// `None` is the installed one.
     pub(in crate::web) limiter: Option<&'a Limiter>,
     pub(in crate::web) is_shadow: bool,

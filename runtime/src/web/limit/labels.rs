@@ -5,7 +5,7 @@ use std::sync::{Arc, Once};
 
 use tallygate_rules::nearest;
 
-use crate::context::Template;
+use crate::context::ContextKey;
 use crate::error::Error;
 use crate::observe::log;
 use crate::policy::Policy;
@@ -21,7 +21,7 @@ impl LackOfKeys {
 
     /// Reports to the log, the first time, a subject of the policy that has no key: it fails every request, and in shadow
     /// nobody else would say so.
-    pub(super) fn report_once(&self, policy: &Policy, subjects: &[(String, Template)]) {
+    pub(super) fn report_once(&self, policy: &Policy, subjects: &[(String, ContextKey)]) {
         self.0.call_once(|| {
             if let Some(label) = left_out(policy, subjects) {
                 log::limit_lacks_key(policy.name(), label);
@@ -45,7 +45,7 @@ pub(super) fn check(policy: &Policy, label: &str) -> Result<(), Error> {
 }
 
 /// The first subject of the policy that has no key.
-fn left_out<'p>(policy: &'p Policy, subjects: &[(String, Template)]) -> Option<&'p str> {
+fn left_out<'p>(policy: &'p Policy, subjects: &[(String, ContextKey)]) -> Option<&'p str> {
     labels(policy).find(|known| subjects.iter().all(|(label, _)| label != known))
 }
 
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_subject_without_a_key_is_left_out() {
-        let key = |label: &str| (label.to_owned(), Template::parse("{@ip}").unwrap());
+        let key = |label: &str| (label.to_owned(), ContextKey::parse("{@ip}").unwrap());
         let policy = policy(&["network", "all"]);
         assert_eq!(left_out(&policy, &[key("network")]), Some("all"));
         assert_eq!(left_out(&policy, &[key("all"), key("network")]), None);

@@ -3,7 +3,7 @@
 use tallygate_rules::TokenBucket;
 
 use super::state::Cell;
-use crate::decision::{Costs, Quota, Wait};
+use crate::decision::{CostChange, Quota, Wait};
 use crate::micros;
 
 pub(super) fn at(cell: Cell, bucket: &TokenBucket, count: u64, now_us: u64) -> Cell {
@@ -66,7 +66,7 @@ pub(super) fn refunded(
     cell: Cell,
     bucket: &TokenBucket,
     count: u64,
-    costs: Costs,
+    costs: CostChange,
     admitted_us: u64,
     now_us: u64,
 ) -> Cell {

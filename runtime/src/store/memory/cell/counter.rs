@@ -3,7 +3,7 @@
 use tallygate_rules::MAX_COUNTER_COUNT;
 
 use super::state::Cell;
-use crate::decision::{Costs, Quota, Wait};
+use crate::decision::{CostChange, Quota, Wait};
 
 pub(super) fn at(cell: Cell, slot_us: u64, now_us: u64) -> Cell {
     let start_us = now_us - now_us % slot_us;
@@ -26,7 +26,7 @@ pub(super) fn wait(cell: Cell, count: u64, slot_us: u64, cost: u64, now_us: u64)
 }
 
 /// The weight of a slot counts until the end of the next slot.
-pub(super) fn refunded(cell: Cell, slot_us: u64, costs: Costs, admitted_us: u64, now_us: u64) -> Cell {
+pub(super) fn refunded(cell: Cell, slot_us: u64, costs: CostChange, admitted_us: u64, now_us: u64) -> Cell {
     let ends_us = cell.stamp_us + slot_us;
     let slot = cell.stamp_us..ends_us;
     if slot.contains(&admitted_us) && now_us < ends_us + slot_us {

@@ -3,7 +3,7 @@
 use tallygate_rules::{MAX_EXACT, Schedule};
 
 use super::state::{Cell, wait_for_room};
-use crate::decision::{Costs, Quota, Wait};
+use crate::decision::{CostChange, Quota, Wait};
 
 /// The next tick is stored, so the schedule is evaluated once per window.
 pub(super) fn at(cell: Cell, schedule: &Schedule, now_us: u64) -> Cell {
@@ -19,7 +19,7 @@ pub(super) fn wait(cell: Cell, count: u64, cost: u64, now_us: u64) -> Wait {
     wait_for_room(cell.amount, count, cost, || Wait::until(cell.other, now_us))
 }
 
-pub(super) fn refunded(cell: Cell, schedule: &Schedule, costs: Costs, admitted_us: u64, now_us: u64) -> Cell {
+pub(super) fn refunded(cell: Cell, schedule: &Schedule, costs: CostChange, admitted_us: u64, now_us: u64) -> Cell {
     let last_tick_us = schedule.last_tick(now_us).unwrap_or(0);
     // What is later than the last hit was forgotten when the clock was set back.
     let counts = last_tick_us <= admitted_us && admitted_us <= cell.stamp_us;

@@ -3,7 +3,7 @@
 use tallygate_rules::MAX_EXACT;
 
 use super::state::{Cell, wait_for_room};
-use crate::decision::{Costs, Quota, Wait};
+use crate::decision::{CostChange, Quota, Wait};
 
 pub(super) fn at(cell: Cell, window_us: u64, now_us: u64) -> Cell {
     if cell.stamp_us + window_us <= now_us { Cell { stamp_us: now_us, ..Cell::default() } } else { cell }
@@ -13,7 +13,7 @@ pub(super) fn wait(cell: Cell, count: u64, window_us: u64, cost: u64, now_us: u6
     wait_for_room(cell.amount, count, cost, || Wait::until(cell.stamp_us + window_us, now_us))
 }
 
-pub(super) fn refunded(cell: Cell, window_us: u64, costs: Costs, admitted_us: u64, now_us: u64) -> Cell {
+pub(super) fn refunded(cell: Cell, window_us: u64, costs: CostChange, admitted_us: u64, now_us: u64) -> Cell {
     let window = cell.stamp_us..cell.stamp_us + window_us;
     let counts = window.contains(&admitted_us) && window.contains(&now_us);
     if counts { Cell { amount: costs.corrected(cell.amount, MAX_EXACT), ..cell } } else { cell }

@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 
-use super::entry::Entry;
+use super::entry::LogEntry;
 
 /// So many entries lie with their tally, where a decision needs no other memory.
 const FEW: usize = 2;
@@ -15,27 +15,27 @@ const KEPT: usize = 64;
 
 /// Entries that come at the end and leave at the front, where they leave together.
 #[derive(Debug)]
-pub(super) enum Entries {
-    Few(ArrayVec<Entry, FEW>),
-    Many(Vec<Entry>),
+pub(super) enum LogEntries {
+    Few(ArrayVec<LogEntry, FEW>),
+    Many(Vec<LogEntry>),
 }
 
-impl Default for Entries {
+impl Default for LogEntries {
     fn default() -> Self {
         Self::Few(ArrayVec::new())
     }
 }
 
-impl Entries {
+impl LogEntries {
     #[inline]
-    pub(super) fn as_slice(&self) -> &[Entry] {
+    pub(super) fn as_slice(&self) -> &[LogEntry] {
         match self {
             Self::Few(entries) => entries,
             Self::Many(entries) => entries,
         }
     }
 
-    pub(super) fn as_mut_slice(&mut self) -> &mut [Entry] {
+    pub(super) fn as_mut_slice(&mut self) -> &mut [LogEntry] {
         match self {
             Self::Few(entries) => entries,
             Self::Many(entries) => entries,
@@ -52,7 +52,7 @@ impl Entries {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, entry: Entry) {
+    pub(super) fn push(&mut self, entry: LogEntry) {
         match self {
             Self::Few(entries) if !entries.is_full() => entries.push(entry),
             Self::Few(_) => self.become_many(entry),
@@ -60,7 +60,7 @@ impl Entries {
         }
     }
 
-    pub(super) fn pop(&mut self) -> Option<Entry> {
+    pub(super) fn pop(&mut self) -> Option<LogEntry> {
         match self {
             Self::Few(entries) => entries.pop(),
             Self::Many(entries) => entries.pop(),
@@ -84,7 +84,7 @@ impl Entries {
     }
 
     #[cold]
-    fn become_many(&mut self, entry: Entry) {
+    fn become_many(&mut self, entry: LogEntry) {
         let mut entries = Vec::with_capacity(MANY);
         entries.extend_from_slice(self.as_slice());
         entries.push(entry);
@@ -98,14 +98,14 @@ mod tests {
 
     use super::*;
 
-    fn numbers(entries: &[Entry]) -> Vec<u32> {
-        entries.iter().map(Entry::before).collect()
+    fn numbers(entries: &[LogEntry]) -> Vec<u32> {
+        entries.iter().map(LogEntry::before).collect()
     }
 
     #[test]
     fn entries_come_and_leave_like_those_of_a_queue() {
         let mut random = fastrand::Rng::with_seed(7);
-        let (mut entries, mut queue) = (Entries::default(), VecDeque::new());
+        let (mut entries, mut queue) = (LogEntries::default(), VecDeque::new());
         for number in 0..100_000 {
             // Now and then it grows to hundreds, and becomes empty.
             let growing = number / 500 % 2 == 0;
@@ -118,7 +118,7 @@ mod tests {
                     queue.drain(..count);
                 }
                 _ => {
-                    entries.push(Entry::new(0, number));
+                    entries.push(LogEntry::new(0, number));
                     queue.push_back(number);
                 }
             }
@@ -132,6 +132,6 @@ mod tests {
 
     #[test]
     fn few_entries_take_as_much_room_as_the_pointers_to_many() {
-        assert_eq!((size_of::<Entry>(), size_of::<Entries>()), (12, 32));
+        assert_eq!((size_of::<LogEntry>(), size_of::<LogEntries>()), (12, 32));
     }
 }

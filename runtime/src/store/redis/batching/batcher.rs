@@ -41,7 +41,7 @@ struct Turn {
 }
 
 /// What a request gets when it arrives.
-enum Entry<'a> {
+enum Arrival<'a> {
     Alone(Alone<'a>),
     /// The turns answer it in time.
     Watched(Answered),
@@ -64,9 +64,9 @@ impl Batcher {
     ) -> Result<Reply, BackendError> {
         // What few callers need is boxed, so that it makes no future larger.
         let answer = match self.enter(request, now, until)? {
-            Entry::Alone(_alone) => return one(Box::pin(self.server.ask(&[request], until)).await?),
-            Entry::Watched(answered) => Some(answered.await),
-            Entry::Unwatched(answered) => Box::pin(real_time::wait_for_bounded(until, answered)).await,
+            Arrival::Alone(_alone) => return one(Box::pin(self.server.ask(&[request], until)).await?),
+            Arrival::Watched(answered) => Some(answered.await),
+            Arrival::Unwatched(answered) => Box::pin(real_time::wait_for_bounded(until, answered)).await,
         };
         match answer {
             Some(Ok(answer)) => answer,
@@ -76,10 +76,15 @@ impl Batcher {
     }
 
     /// Lets a caller call by itself, or queues its request and begins a turn if there is one to be had.
-    fn enter(self: &Arc<Self>, request: Request<'_>, now: Instant, until: Instant) -> Result<Entry<'_>, BackendError> {
+    fn enter(
+        self: &Arc<Self>,
+        request: Request<'_>,
+        now: Instant,
+        until: Instant,
+    ) -> Result<Arrival<'_>, BackendError> {
         let runtime = in_runtime()?;
         if self.lock().begin_alone() {
-            return Ok(Entry::Alone(Alone(self)));
+            return Ok(Arrival::Alone(Alone(self)));
         }
         let (caller, answered) = Caller::new(until);
         let waiting = Waiting::new(request, caller);
@@ -87,7 +92,7 @@ impl Batcher {
         if let Some(id) = place.turn {
             runtime.spawn(Turn { batcher: Arc::clone(self), id }.take());
         }
-        Ok(if place.is_watched { Entry::Watched(answered) } else { Entry::Unwatched(answered) })
+        Ok(if place.is_watched { Arrival::Watched(answered) } else { Arrival::Unwatched(answered) })
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {

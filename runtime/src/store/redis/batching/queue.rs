@@ -76,7 +76,7 @@ struct Watch {
 
 /// What a request gets in the queue.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Queued {
     /// The turn to begin for it, if there is one to be had.
     pub(crate) turn: Option<TurnId>,
     /// Whether the turns answer it in time.
@@ -96,7 +96,7 @@ impl Queue {
     }
 
     /// Adds a request of a caller on that runtime.
-    pub(crate) fn push(&mut self, waiting: Waiting, runtime: Id, now: Instant) -> Place {
+    pub(crate) fn push(&mut self, waiting: Waiting, runtime: Id, now: Instant) -> Queued {
         let until = waiting.caller.until();
         self.turns.retain(|turn| turn.until >= now);
         if self.turns.is_empty() && self.waiting.is_empty() {
@@ -104,7 +104,7 @@ impl Queue {
         }
         let is_watched = self.watch.get_or_insert(Watch { runtime: Some(runtime), until }).covers(runtime, until);
         self.waiting.push_back(waiting);
-        Place { turn: self.begin(until), is_watched }
+        Queued { turn: self.begin(until), is_watched }
     }
 
     fn begin(&mut self, until: Instant) -> Option<TurnId> {

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use super::slots::Slot;
 use crate::error::BackendError;
-use crate::store::redis::script::question::{Form, Question, unknown_shape};
-use crate::store::redis::script::run::Call;
+use crate::store::redis::script::question::{Form, ScriptQuestion, unknown_shape};
+use crate::store::redis::script::run::ScriptCall;
 use crate::store::redis::script::wire::Reply;
 use crate::store::redis::server::Server;
 use crate::store::request::Request;
@@ -51,9 +51,9 @@ impl Server {
     }
 
     /// The call about the requests of a group, and the form of its answer.
-    fn call(&self, group: &Group<'_>) -> (Call<'_>, Form) {
-        let Question { script, arguments, form } = self.question(&group.requests);
-        (Call { script, keys: group.keys.clone(), arguments }, form)
+    fn call(&self, group: &Group<'_>) -> (ScriptCall<'_>, Form) {
+        let ScriptQuestion { script, arguments, form } = self.question(&group.requests);
+        (ScriptCall { script, keys: group.keys.clone(), arguments }, form)
     }
 
     fn group<'a>(&self, requests: &[Request<'a>]) -> Vec<Group<'a>> {

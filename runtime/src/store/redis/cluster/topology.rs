@@ -19,7 +19,7 @@ use crate::store::redis::connection::address::{Address, Host};
 use crate::store::redis::connection::attempt::longest_explained;
 use crate::store::redis::connection::greeting::Mode;
 use crate::store::redis::connection::listed::Listed;
-use crate::store::redis::connection::place::Place;
+use crate::store::redis::connection::place::ServerPlace;
 use crate::store::redis::connection::real_time;
 use crate::store::redis::node::Node;
 use crate::store::redis::server::{Server, Setup};
@@ -122,7 +122,7 @@ impl Topology {
         }
         let address = if self.seeds.contains(host) { self.address.at(host) } else { self.address.at_node(host) };
         let address = address.map_err(|error| BackendError::new(error.to_string()))?;
-        let server = Server::new(Place::At(address.into()), Mode::Cluster, &self.setup);
+        let server = Server::new(ServerPlace::At(address.into()), Mode::Cluster, &self.setup);
         let is_importer = AtomicBool::new(false);
         let member = || Arc::new(Member { host: host.clone(), node: Node::new(server), is_importer });
         Ok(Arc::clone(self.write().members.entry(host.clone()).or_insert_with(member)))

@@ -16,7 +16,7 @@ use ::redis::{Client, ConnectionAddr, ConnectionInfo, ProtocolVersion, RedisConn
 pub(crate) use self::destination::Destination;
 pub(crate) use self::location::Host;
 use self::location::Login;
-use super::role::Role;
+use super::role::ServerRole;
 #[cfg(feature = "tls")]
 use super::tls::{self, Tls};
 use crate::error::Error;
@@ -36,11 +36,11 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub(crate) struct Address {
     client: Client,
-    role: Role,
+    role: ServerRole,
 }
 
 impl Address {
-    fn new(info: ConnectionInfo, role: Role) -> Result<Self, Error> {
+    fn new(info: ConnectionInfo, role: ServerRole) -> Result<Self, Error> {
         #[cfg(feature = "tls")]
         if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
             tls::provide();
@@ -75,7 +75,7 @@ impl Address {
 
     /// Returns the address of a node that the nodes of a cluster announce, with the same login and settings.
     pub(crate) fn at_node(&self, host: &Host) -> Result<Self, Error> {
-        Ok(Self { role: Role::Node, ..self.at(host)? })
+        Ok(Self { role: ServerRole::Node, ..self.at(host)? })
     }
 
     /// Returns the address of a sentinel, with the same login and settings.
@@ -83,7 +83,7 @@ impl Address {
         let address = self.at(host)?;
         let info = address.client.get_connection_info().clone();
         let settings = info.redis_settings().clone().set_db(0);
-        Self::new(info.set_redis_settings(settings), Role::Sentinel)
+        Self::new(info.set_redis_settings(settings), ServerRole::Sentinel)
     }
 
     /// Returns the same address without user and password, if it has some.
@@ -101,7 +101,7 @@ impl Address {
     }
 
     /// What the server is to the limiter.
-    pub(crate) fn role(&self) -> Role {
+    pub(crate) fn role(&self) -> ServerRole {
         self.role
     }
 

@@ -12,7 +12,7 @@ use super::fault::{self, Fault};
 use super::greeting::{Greeting, Mode};
 use super::link::{Link, Pushes};
 use super::look::LONGEST_LOOK;
-use super::place::Place;
+use super::place::ServerPlace;
 use super::real_time;
 use crate::error::BackendError;
 
@@ -21,8 +21,8 @@ const LONGEST_ATTEMPT: Duration = Duration::from_secs(1);
 
 /// Where to connect to, and what to ask there first.
 #[derive(Clone)]
-pub(crate) struct Target {
-    pub(crate) place: Place,
+pub(crate) struct ConnectTarget {
+    pub(crate) place: ServerPlace,
     /// What kind of server is to be there.
     pub(crate) mode: Mode,
     /// A question that a server answers with an error if another one has become the primary. It changes nothing.
@@ -41,7 +41,7 @@ pub(crate) fn longest_explained(deadline: Duration) -> Duration {
     longest_attempt(deadline) + LONGEST_LOOK
 }
 
-impl Target {
+impl ConnectTarget {
     /// When an attempt that begins now has ended, and it is known why.
     pub(crate) fn ends(&self) -> Instant {
         let connecting = self.longest + LONGEST_LOOK;

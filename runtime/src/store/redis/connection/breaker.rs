@@ -56,7 +56,7 @@ struct Repair {
 pub(crate) type Reports = watch::Receiver<()>;
 
 /// What to do with a call.
-pub(crate) enum Standing {
+pub(crate) enum LinkState {
     /// Send it.
     Connected(Link),
     /// Wait for the next report.
@@ -81,15 +81,15 @@ impl Breaker {
     }
 
     /// What to do with a call.
-    pub(crate) fn standing(&mut self, now: Instant) -> Standing {
+    pub(crate) fn standing(&mut self, now: Instant) -> LinkState {
         if matches!(&self.phase, Phase::Connected(link) if !link.is_open()) {
             self.phase = Phase::Unknown;
         }
         match (&self.phase, self.repair.as_ref().filter(|repair| repair.is_alive(now))) {
-            (Phase::Connected(link), _) => Standing::Connected(link.clone()),
-            (Phase::Away(error), Some(_)) => Standing::Away(error.clone()),
-            (Phase::Connecting, Some(repair)) => Standing::Connecting(repair.reports.clone()),
-            (Phase::Unknown | Phase::Connecting | Phase::Away(_), _) => Standing::Unrepaired,
+            (Phase::Connected(link), _) => LinkState::Connected(link.clone()),
+            (Phase::Away(error), Some(_)) => LinkState::Away(error.clone()),
+            (Phase::Connecting, Some(repair)) => LinkState::Connecting(repair.reports.clone()),
+            (Phase::Unknown | Phase::Connecting | Phase::Away(_), _) => LinkState::Unrepaired,
         }
     }
 

@@ -11,10 +11,10 @@ use ::redis::aio::MultiplexedConnection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::{coop, yield_now};
 
-use super::attempt::Target;
+use super::attempt::ConnectTarget;
 #[cfg(feature = "admin")]
 use super::attempt::longest_attempt;
-use super::breaker::Standing;
+use super::breaker::LinkState;
 use super::fault::{self, Fault};
 use super::keeper::{Keeper, Loss};
 use super::link::Link;
@@ -32,7 +32,7 @@ pub(crate) struct Connector {
 
 impl Connector {
     /// Connects to nothing yet. Callers wait for an answer as long as the deadline.
-    pub(crate) fn new(target: Target, deadline: Duration) -> Self {
+    pub(crate) fn new(target: ConnectTarget, deadline: Duration) -> Self {
         Self { keeper: Keeper::new(target), deadline }
     }
 
@@ -53,7 +53,7 @@ impl Connector {
 
     /// Returns why calls are refused, if they are.
     pub(crate) async fn outage(&self) -> Option<BackendError> {
-        let Standing::Away(error) = self.keeper.standing() else { return None };
+        let LinkState::Away(error) = self.keeper.standing() else { return None };
         give_way().await;
         Some(error.into_refusal())
     }
@@ -93,19 +93,19 @@ impl Connector {
     async fn link(&self, until: Instant) -> Result<Link, BackendError> {
         loop {
             match self.keeper.standing() {
-                Standing::Connected(link) => return Ok(link),
-                Standing::Connecting(mut reports) => {
+                LinkState::Connected(link) => return Ok(link),
+                LinkState::Connecting(mut reports) => {
                     // Closed when the connection is there, or when the runtime that was to make it is gone.
                     if real_time::wait_until(until, reports.changed()).await.is_none() {
                         self.keeper.lock().open_if_slow(self.patience(), late());
                         return Err(late());
                     }
                 }
-                Standing::Away(error) => {
+                LinkState::Away(error) => {
                     give_way().await;
                     return Err(error);
                 }
-                Standing::Unrepaired => return Err(late()),
+                LinkState::Unrepaired => return Err(late()),
             }
         }
     }

@@ -9,11 +9,11 @@ use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::attempt::Target;
+use super::attempt::ConnectTarget;
 use super::attempt_budget::AttemptBudget;
-use super::breaker::{Breaker, Standing};
+use super::breaker::{Breaker, LinkState};
 use super::link::Link;
-use super::place::Place;
+use super::place::ServerPlace;
 use super::real_time;
 use crate::error::{BackendError, BackendErrorKind};
 
@@ -28,7 +28,7 @@ pub(crate) struct Keeper {
 }
 
 struct Shared {
-    target: Target,
+    target: ConnectTarget,
     budget: Arc<AttemptBudget>,
     breaker: Mutex<Breaker>,
     /// The kind of the outage that the breaker knows of, for calls to look at without a lock.
@@ -62,7 +62,7 @@ enum Start {
 
 impl Keeper {
     /// Connects to nothing yet.
-    pub(crate) fn new(target: Target) -> Self {
+    pub(crate) fn new(target: ConnectTarget) -> Self {
         let budget = AttemptBudget::shared(&target.place.to_string());
         let (breaker, outage, term) = (Mutex::default(), AtomicU8::new(NO_OUTAGE), AtomicU64::new(SEEKING));
         let shared = Shared { target, budget, breaker, outage, term, connections: AtomicU64::new(0) };
@@ -81,7 +81,7 @@ impl Keeper {
     }
 
     /// Where the server is.
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &ServerPlace {
         &self.shared.target.place
     }
 
@@ -91,14 +91,14 @@ impl Keeper {
     }
 
     /// What to do with a call; there is a repair if it needs one.
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> LinkState {
         let mut breaker = self.lock();
         self.check_link(&mut breaker);
         self.check_place(&mut breaker);
         let now = Instant::now();
         match breaker.standing(now) {
-            Standing::Unrepaired if breaker.is_away() => self.begin(&mut breaker, Start::Later),
-            Standing::Unrepaired => {
+            LinkState::Unrepaired if breaker.is_away() => self.begin(&mut breaker, Start::Later),
+            LinkState::Unrepaired => {
                 // Nothing has failed: the limiter is new, or the runtime of its connection is gone.
                 self.shared.budget.spend(now);
                 self.begin(&mut breaker, Start::Now);

@@ -9,12 +9,12 @@ use crate::error::BackendError;
 
 /// Where a server is: at an address, or where the sentinels say.
 #[derive(Clone)]
-pub(crate) enum Place {
+pub(crate) enum ServerPlace {
     At(Box<Address>),
     Named(Arc<Sentinels>),
 }
 
-impl Place {
+impl ServerPlace {
     /// Changes when the server is somewhere else.
     pub(crate) fn term(&self) -> u64 {
         match self {
@@ -46,7 +46,7 @@ impl Place {
 }
 
 /// Shows hosts and ports, or the path of a socket.
-impl fmt::Display for Place {
+impl fmt::Display for ServerPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::At(address) => address.fmt(f),

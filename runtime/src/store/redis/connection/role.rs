@@ -2,7 +2,7 @@
 
 /// What a server is to the limiter, and who says where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum ServerRole {
     /// The server of the url, which is by itself.
     Server,
     /// A sentinel of the url.

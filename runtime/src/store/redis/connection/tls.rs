@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::{AlertDescription, CertificateError, RootCertStore};
 
-use super::role::Role;
+use super::role::ServerRole;
 use crate::error::Error;
 
 /// Which certificates a connection of `rediss://` accepts, and its own: for [`LimiterBuilder::tls`].
@@ -166,7 +166,7 @@ pub(crate) fn provide() {
 }
 
 /// Says what to do about a handshake that failed with a server of that role; `None` if the error is about something else.
-pub(crate) fn advice(role: Role, error: &RedisError) -> Option<&'static str> {
+pub(crate) fn advice(role: ServerRole, error: &RedisError) -> Option<&'static str> {
     use rustls::Error::{AlertReceived, InvalidCertificate, PeerIncompatible};
     Some(match handshake_error(error)? {
         InvalidCertificate(error) => certificate_advice(role, error),
@@ -179,7 +179,7 @@ pub(crate) fn advice(role: Role, error: &RedisError) -> Option<&'static str> {
 const VERSION: &str = "; the server has to speak TLS 1.2 or 1.3";
 
 /// What to do about the certificate that a server shows.
-fn certificate_advice(role: Role, error: &CertificateError) -> &'static str {
+fn certificate_advice(role: ServerRole, error: &CertificateError) -> &'static str {
     match error {
         CertificateError::UnknownIssuer => "; give the certificate of its authority with `Tls::ca`",
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => name_advice(role),
@@ -197,15 +197,15 @@ fn certificate_advice(role: Role, error: &CertificateError) -> &'static str {
 }
 
 /// What to do about a certificate that does not name the host: that depends on who says that the server is there.
-fn name_advice(role: Role) -> &'static str {
+fn name_advice(role: ServerRole) -> &'static str {
     match role {
-        Role::Server | Role::Sentinel | Role::Seed => "; write a host that the certificate names",
-        Role::Primary => {
+        ServerRole::Server | ServerRole::Sentinel | ServerRole::Seed => "; write a host that the certificate names",
+        ServerRole::Primary => {
             "; the sentinels name this host: let them name one that the certificate names, with `sentinel resolve-hostnames yes`, \
              `sentinel announce-hostnames yes` and the name in `sentinel monitor` and `replica-announce-ip`, or issue one \
              for this host"
         }
-        Role::Node => {
+        ServerRole::Node => {
             "; the nodes announce this host: let them announce one that the certificate names, with \
              `cluster-announce-hostname` and `cluster-preferred-endpoint-type hostname`, or issue one for this host"
         }

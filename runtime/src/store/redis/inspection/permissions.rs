@@ -12,13 +12,13 @@ use crate::store::redis::stored::reserved_keys;
 #[derive(Clone, Debug)]
 pub(crate) struct Permission {
     pub(crate) command: &'static str,
-    pub(crate) purpose: Purpose,
+    pub(crate) purpose: CommandPurpose,
     pub(crate) access: Access,
 }
 
 /// What a command is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum CommandPurpose {
     /// Calls of any policy.
     Decisions,
     /// Calls of a policy that limits concurrent calls.
@@ -41,7 +41,7 @@ pub(crate) enum Access {
 /// A command, and arguments with which it changes nothing: `KEY` stands for a key that never exists.
 struct Trial {
     arguments: &'static [&'static str],
-    purpose: Purpose,
+    purpose: CommandPurpose,
 }
 
 const KEY: &str = "KEY";
@@ -81,19 +81,19 @@ const TRIALS: [Trial; 25] = [
 ];
 
 const fn decides(arguments: &'static [&'static str]) -> Trial {
-    Trial { arguments, purpose: Purpose::Decisions }
+    Trial { arguments, purpose: CommandPurpose::Decisions }
 }
 
 const fn leases(arguments: &'static [&'static str]) -> Trial {
-    Trial { arguments, purpose: Purpose::Leases }
+    Trial { arguments, purpose: CommandPurpose::Leases }
 }
 
 const fn lists(arguments: &'static [&'static str]) -> Trial {
-    Trial { arguments, purpose: Purpose::Lists }
+    Trial { arguments, purpose: CommandPurpose::Lists }
 }
 
 const fn denials(arguments: &'static [&'static str]) -> Trial {
-    Trial { arguments, purpose: Purpose::Denials }
+    Trial { arguments, purpose: CommandPurpose::Denials }
 }
 
 /// Asks the server whether this user may append, from version 7 on.
@@ -118,7 +118,7 @@ pub(super) async fn of(server: &Server, deadline: Duration) -> Result<Vec<Permis
         Ok(Value::Int(0)) => Access::Refused,
         _ => Access::Untried,
     };
-    permissions.push(Permission { command: "append", purpose: Purpose::Decisions, access });
+    permissions.push(Permission { command: "append", purpose: CommandPurpose::Decisions, access });
     Ok(permissions)
 }
 

@@ -10,7 +10,7 @@ use crate::store::redis::script::Scripts;
 use crate::store::request::Request;
 
 /// What is asked of a script.
-pub(crate) struct Question<'a> {
+pub(crate) struct ScriptQuestion<'a> {
     pub(crate) script: &'a Script,
     pub(crate) arguments: Vec<Vec<u8>>,
     pub(crate) form: Form,
@@ -24,7 +24,7 @@ pub(crate) enum Form {
     OneOfWindows,
 }
 
-impl<'a> Question<'a> {
+impl<'a> ScriptQuestion<'a> {
     /// What to ask about these requests, if that is the server's time.
     pub(crate) fn about(requests: &[Request<'_>], scripts: &'a Scripts, now_us: u64) -> Self {
         if requests.is_empty() || !requests.iter().all(|request| is_plain(*request)) {

@@ -27,7 +27,7 @@ impl fmt::Debug for Script {
 }
 
 /// A call of a script on keys of one slot.
-pub(crate) struct Call<'a> {
+pub(crate) struct ScriptCall<'a> {
     pub(crate) script: &'a Script,
     pub(crate) keys: Vec<TallyKey>,
     pub(crate) arguments: Vec<Vec<u8>>,
@@ -95,10 +95,10 @@ impl Script {
 /// own.
 pub(crate) async fn run_each(
     connection: &mut MultiplexedConnection,
-    calls: &[Call<'_>],
+    calls: &[ScriptCall<'_>],
     visit: Visit,
 ) -> RedisResult<Vec<RedisResult<Vec<u8>>>> {
-    let by_name = |call: &Call<'_>| call.command("EVALSHA", &call.script.sha1);
+    let by_name = |call: &ScriptCall<'_>| call.command("EVALSHA", &call.script.sha1);
     let mut answers = visit.send(connection, calls.iter().map(by_name)).await?;
     let is_unknown = |answer: &RedisResult<_>| answer.as_ref().is_err_and(is_unknown);
     let unknown = calls.iter().zip(&answers).filter(|(_, answer)| is_unknown(answer));
@@ -110,7 +110,7 @@ pub(crate) async fn run_each(
     Ok(answers)
 }
 
-impl Call<'_> {
+impl ScriptCall<'_> {
     fn command(&self, name: &str, script: &str) -> Cmd {
         self.script.command(name, script, self.keys.iter().copied(), &self.arguments)
     }

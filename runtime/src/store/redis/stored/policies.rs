@@ -24,9 +24,9 @@ pub(crate) enum Progress {
     Done,
 }
 
-/// What one call has done.
+/// What one registration has done.
 #[derive(Debug)]
-pub(crate) struct Registered {
+pub(crate) struct RegistrationResult {
     pub(crate) progress: Progress,
     /// How many policies were removed.
     pub(crate) removed: u64,
@@ -75,7 +75,7 @@ impl StoredPolicies<'_> {
         &self,
         policies: impl IntoIterator<Item = (&'p str, &'p str)>,
         progress: &Progress,
-    ) -> Result<Registered, BackendError> {
+    ) -> Result<RegistrationResult, BackendError> {
         let clock = &self.redis.clock;
         let mut command = cmd("EVAL");
         command.arg(timed(lua::REGISTER, clock)).arg(1).arg(&self.key).arg(MOST_POLICIES).arg(STAY_SECONDS);
@@ -92,6 +92,6 @@ impl StoredPolicies<'_> {
         let (cursor, removed, refused): (String, u64, u64) = self.redis.query(&self.key, &command).await?;
         let is_done = matches!(&*cursor, "" | "0");
         let progress = if is_done { Progress::Done } else { Progress::At(cursor) };
-        Ok(Registered { progress, removed, refused })
+        Ok(RegistrationResult { progress, removed, refused })
     }
 }

@@ -34,7 +34,7 @@ impl Trial {
     }
 
     /// Queues a request, and returns how its caller gets the answer.
-    fn push(&mut self, policy: &Policy, patience: Duration) -> (Place, Answered) {
+    fn push(&mut self, policy: &Policy, patience: Duration) -> (Queued, Answered) {
         let (caller, answered) = Caller::new(self.now + patience);
         let subject = [Subject::everyone().key()];
         let request = Request::new(policy, &subject, CallOptions::PLAIN);
@@ -42,7 +42,7 @@ impl Trial {
         (place, answered)
     }
 
-    fn push_light(&mut self, patience: Duration) -> (Place, Answered) {
+    fn push_light(&mut self, patience: Duration) -> (Queued, Answered) {
         let light = self.light.clone();
         self.push(&light, patience)
     }

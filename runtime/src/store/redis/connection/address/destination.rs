@@ -7,7 +7,7 @@ use ::redis::{Client, ConnectionAddr, IntoConnectionInfo};
 use super::location::{Host, Location, Target};
 use super::{Address, check_supported, settings, unusable};
 use crate::error::Error;
-use crate::store::redis::connection::role::Role;
+use crate::store::redis::connection::role::ServerRole;
 #[cfg(feature = "tls")]
 use crate::store::redis::connection::tls::Tls;
 
@@ -47,16 +47,16 @@ impl Destination {
             address(socket, role)
         };
         match target {
-            Target::Server(host) => server(host, Role::Server).map(Self::Server),
-            Target::Socket(path) => address(ConnectionAddr::Unix(path), Role::Server).map(Self::Server),
+            Target::Server(host) => server(host, ServerRole::Server).map(Self::Server),
+            Target::Socket(path) => address(ConnectionAddr::Unix(path), ServerRole::Server).map(Self::Server),
             Target::Primary { name, first, others } => {
-                let address = server(first.clone(), Role::Primary)?;
+                let address = server(first.clone(), ServerRole::Primary)?;
                 let hosts = [vec![first], others].concat();
                 let sentinels = hosts.iter().map(|host| address.at_sentinel(host)).collect::<Result<_, _>>()?;
                 Ok(Self::Primary { name, sentinels, address })
             }
             Target::Cluster { first, others } => {
-                let address = server(first.clone(), Role::Seed)?;
+                let address = server(first.clone(), ServerRole::Seed)?;
                 Ok(Self::Cluster { seeds: [vec![first], others].concat(), address })
             }
         }
@@ -64,7 +64,7 @@ impl Destination {
 
     /// Returns what a client leads to.
     pub(crate) fn of_client(client: &Client) -> Result<Self, Error> {
-        Address::new(client.get_connection_info().clone(), Role::Server).map(Self::Server)
+        Address::new(client.get_connection_info().clone(), ServerRole::Server).map(Self::Server)
     }
 
     /// Encrypts connections as these settings say.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::store::redis::connection::address::Address;
-use crate::store::redis::connection::role::Role;
+use crate::store::redis::connection::role::ServerRole;
 
 /// What to do about an error of a server.
 #[derive(Clone, Copy, Debug)]
@@ -37,46 +37,50 @@ impl Remedy {
     }
 }
 
-fn login(role: Role) -> &'static str {
+fn login(role: ServerRole) -> &'static str {
     match role {
-        Role::Sentinel => "the sentinel wants a login: put user and password into the url, for it and for the primary",
+        ServerRole::Sentinel => {
+            "the sentinel wants a login: put user and password into the url, for it and for the primary"
+        }
         _ => "put user and password into the url",
     }
 }
 
-fn other_login(role: Role) -> &'static str {
+fn other_login(role: ServerRole) -> &'static str {
     match role {
-        Role::Server | Role::Seed => "check user and password in the url",
-        Role::Node => "check user and password in the url: all nodes of the cluster have to take them",
-        Role::Primary => "check user and password in the url: they are those of the primary",
-        Role::Sentinel => {
+        ServerRole::Server | ServerRole::Seed => "check user and password in the url",
+        ServerRole::Node => "check user and password in the url: all nodes of the cluster have to take them",
+        ServerRole::Primary => "check user and password in the url: they are those of the primary",
+        ServerRole::Sentinel => {
             "check user and password in the url: a sentinel gets those of the primary, so set the same there, or none"
         }
     }
 }
 
-fn cluster(role: Role, scheme: &str) -> Cow<'static, str> {
+fn cluster(role: ServerRole, scheme: &str) -> Cow<'static, str> {
     match role {
         // The url says so.
-        Role::Seed | Role::Node => "".into(),
-        Role::Server | Role::Sentinel | Role::Primary => {
+        ServerRole::Seed | ServerRole::Node => "".into(),
+        ServerRole::Server | ServerRole::Sentinel | ServerRole::Primary => {
             format!("the server is a node of a cluster: begin the url with `{scheme}+cluster://`").into()
         }
     }
 }
 
-fn no_cluster(role: Role, scheme: &str) -> Cow<'static, str> {
+fn no_cluster(role: ServerRole, scheme: &str) -> Cow<'static, str> {
     match role {
-        Role::Node => "the server is not part of a cluster, and the nodes announce it: check what they announce".into(),
+        ServerRole::Node => {
+            "the server is not part of a cluster, and the nodes announce it: check what they announce".into()
+        }
         _ => format!("the server is not part of a cluster: begin the url with `{scheme}://`").into(),
     }
 }
 
-fn primary(role: Role) -> &'static str {
+fn primary(role: ServerRole) -> &'static str {
     match role {
-        Role::Server => "the server is a replica: the url has to lead to the primary",
-        Role::Sentinel | Role::Primary => "the server is a replica: the sentinels will name the primary",
-        Role::Seed | Role::Node => "the server is a replica: the nodes will say which one is the primary",
+        ServerRole::Server => "the server is a replica: the url has to lead to the primary",
+        ServerRole::Sentinel | ServerRole::Primary => "the server is a replica: the sentinels will name the primary",
+        ServerRole::Seed | ServerRole::Node => "the server is a replica: the nodes will say which one is the primary",
     }
 }
 

@@ -1,7 +1,7 @@
-//! How long a call has to wait.
 
 use std::time::Duration;
 
+#[cfg(feature = "web")]
 use crate::micros;
 
 /// The microseconds until a call would be admitted: none of them, some, or never enough.
@@ -16,6 +16,7 @@ impl Wait {
         Self(us)
     }
 
+    #[cfg(feature = "web")]
     pub(crate) fn of(wait: Duration) -> Self {
         Self(micros::from_duration(wait))
     }

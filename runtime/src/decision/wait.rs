@@ -1,3 +1,4 @@
+//! How long a call has to wait.
 
 use std::time::Duration;
 

@@ -3,7 +3,8 @@
 use crate::step::{self, Outcome, cargo};
 use crate::test::{self, Length};
 use crate::{
-    dependencies, deploy, features, layers, licences, minimal_versions, package, pictures, rust_version, soak,
+    compatibility, dependencies, deploy, features, layers, licences, minimal_versions, package, pictures, rust_version,
+    soak,
 };
 
 struct Check {
@@ -11,7 +12,7 @@ struct Check {
     run: fn() -> Outcome,
 }
 
-const CHECKS: [Check; 14] = [
+const CHECKS: [Check; 15] = [
     Check { name: "format", run: format },
     Check { name: "layers", run: layers::run },
     Check { name: "licences", run: licences::run },
@@ -20,6 +21,7 @@ const CHECKS: [Check; 14] = [
     Check { name: "features", run: features::run },
     Check { name: "rust-version", run: rust_version::run },
     Check { name: "minimal-versions", run: minimal_versions::run },
+    Check { name: "compatibility", run: compatibility::run },
     Check { name: "test", run: tests },
     Check { name: "deploy", run: deploy::run },
     Check { name: "soak", run: soak },

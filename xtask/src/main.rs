@@ -4,6 +4,7 @@
 
 mod bench;
 mod ci;
+mod compatibility;
 mod debian;
 mod dependencies;
 mod deploy;

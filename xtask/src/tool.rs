@@ -13,6 +13,7 @@ pub(crate) struct Tool {
 
 pub(crate) const CARGO_DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2" };
 pub(crate) const CARGO_HACK: Tool = Tool { name: "cargo-hack", version: "0.6.46" };
+pub(crate) const CARGO_SEMVER_CHECKS: Tool = Tool { name: "cargo-semver-checks", version: "0.51.0" };
 
 impl Tool {
     /// Returns a command of the tool, written as in a shell. It is installed unless that was done before.

@@ -55,7 +55,7 @@ async fn a_concurrent_call_is_counted_until_its_permit_is_dropped() {
         let mut assert_running = |expected: f64| {
             let (labels, change) = gauge(&snapshots, "tallygate_concurrent_calls").expect("it is set");
             running += change;
-            assert_eq!((labels.as_str(), running), ("policy=running", expected));
+            assert_eq!((labels.as_str(), running), ("policy=concurrent", expected));
         };
         let first = decide().await.unwrap();
         assert_eq!(first.decided_by(), decided_by);

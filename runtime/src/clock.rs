@@ -72,7 +72,6 @@ impl Clock {
     }
 
     /// Returns the time by which Redis decides instead of its own, if this clock is moved by hand.
-    #[cfg(feature = "redis")]
     pub(crate) fn manual_us(&self) -> Option<u64> {
         match &self.0 {
             Source::Tokio { .. } => None,

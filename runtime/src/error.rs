@@ -104,7 +104,6 @@ impl Error {
     }
 
     /// A backend that the setting leads to, and that cannot be used.
-    #[cfg(feature = "redis")]
     pub(crate) fn backend(setting: &str, error: BackendError) -> Self {
         let text = format!("`{setting}`: {error}");
         Self::caused_by(Cause::Backend(error), text)

@@ -123,6 +123,7 @@
 //! [limitations](guide::limitations).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(feature = "redis"), allow(dead_code, reason = "much serves only the store in Redis"))]
 
 #[doc(hidden)]
 pub mod __private;

@@ -6,16 +6,13 @@ mod builder;
 mod call_subjects;
 mod check;
 mod core;
-#[cfg(feature = "redis")]
 mod denial_cache;
 mod denied;
 mod handles;
 mod leases;
-#[cfg(feature = "redis")]
 mod outage;
 mod overrides;
 mod parties;
-#[cfg(feature = "redis")]
 mod registrations;
 mod releases;
 mod wait_queue;
@@ -146,11 +143,9 @@ impl Limiter {
 }
 
 impl fmt::Debug for Limiter {
-    #[cfg_attr(not(feature = "redis"), allow(clippy::infallible_destructuring_match, reason = "one store of several"))]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let store: &dyn fmt::Debug = match &self.core.store {
             Store::Memory(memory) => memory,
-            #[cfg(feature = "redis")]
             Store::Redis(_) => &format_args!("Redis"),
         };
         f.debug_struct("Limiter").field("store", store).field("prefix", &self.core.prefix).finish_non_exhaustive()

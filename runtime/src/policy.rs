@@ -1,11 +1,9 @@
 //! A policy: the named, ordered rules of one function.
 
 mod builder;
-#[cfg(feature = "redis")]
 mod description;
 mod layout;
 mod positions;
-#[cfg(feature = "redis")]
 mod registration;
 pub(crate) mod registry;
 mod replacement;
@@ -14,26 +12,22 @@ mod settings;
 mod shared;
 mod templates;
 mod texts;
-#[cfg(all(feature = "cron", feature = "redis"))]
+#[cfg(feature = "cron")]
 mod ticks;
 mod variants;
 
 use std::borrow::Cow;
 use std::fmt;
-#[cfg(feature = "redis")]
 use std::num::NonZeroU64;
 use std::ptr;
-#[cfg(feature = "redis")]
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use tallygate_rules::{Ban, OnOutage, Rule};
 
 pub use self::builder::PolicyBuilder;
-#[cfg(feature = "redis")]
 pub(crate) use self::description::Description;
 pub(crate) use self::layout::LAYOUT_BYTES;
-#[cfg(feature = "redis")]
 pub(crate) use self::registration::{NO_REGISTRY, Registration};
 pub(crate) use self::replacement::Replacement;
 pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, Window};
@@ -74,7 +68,6 @@ struct Inner {
     groups: Box<[RuleGroup]>,
     settings: PolicySettings,
     /// The part of one of so many processes, once a standby has decided by it.
-    #[cfg(feature = "redis")]
     part: OnceLock<(NonZeroU64, Policy)>,
     /// Where an override is in force: the position of the policy's own rule that each rule replaces. Else empty.
     replaced: Box<[Option<usize>]>,
@@ -83,7 +76,6 @@ struct Inner {
     /// The policy of which it is a variant, with the same tallies or with other rules.
     origin: Option<Policy>,
     /// Where the policy is known to be in the registry.
-    #[cfg(feature = "redis")]
     registration: Registration,
     #[cfg(feature = "metrics")]
     metrics: PolicyMetrics,
@@ -147,7 +139,6 @@ impl Policy {
     }
 
     /// Where it is known to be registered.
-    #[cfg(feature = "redis")]
     #[inline]
     pub(crate) fn registration(&self) -> &Registration {
         &self.inner.registration
@@ -168,7 +159,6 @@ impl Policy {
 
     /// Whether a cached denial may answer for the next calls. It may not where a ban counts every denial, or where a call
     /// that is over makes room at any time.
-    #[cfg(feature = "redis")]
     pub(crate) fn caches_denials(&self) -> bool {
         self.inner.ban.is_none() && !self.has_leases()
     }
@@ -260,12 +250,10 @@ impl Inner {
             ban,
             groups,
             settings,
-            #[cfg(feature = "redis")]
             part: OnceLock::new(),
             replaced,
             templates: Templates::default(),
             origin: None,
-            #[cfg(feature = "redis")]
             registration: Registration::default(),
             #[cfg(feature = "metrics")]
             metrics,

@@ -5,12 +5,15 @@
 mod answer;
 mod lease_name;
 pub(crate) mod memory;
+#[cfg(not(feature = "redis"))]
+mod no_redis;
 mod readiness;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 mod request;
-#[cfg(feature = "redis")]
+mod setup;
 mod standby;
+mod stored;
 mod tally_id;
 mod tally_key;
 
@@ -19,10 +22,10 @@ use std::time::Duration;
 use tallygate_rules::{MAX_PER, format_duration};
 
 pub(crate) use self::answer::{Answer, Outcome};
-#[cfg(feature = "redis")]
-pub(crate) use self::lease_name::LeaseChange;
-pub(crate) use self::lease_name::LeaseName;
+pub(crate) use self::lease_name::{LeaseChange, LeaseName};
 pub(crate) use self::memory::Memory;
+#[cfg(not(feature = "redis"))]
+use self::no_redis as redis;
 pub use self::readiness::Readiness;
 #[cfg(feature = "tls")]
 pub use self::redis::Tls;
@@ -30,13 +33,11 @@ pub use self::redis::Tls;
 pub(crate) use self::redis::{
     Access, CommandPurpose, Permission, Sample, Scan, ScriptState, ServerFacts, ServerInfo, Times,
 };
-#[cfg(feature = "redis")]
-pub(crate) use self::redis::{
-    Destination, MOST_POLICIES, Progress, Redis, RegistrationResult, Setup, StoredOverride, have_clocks_differed,
-};
+pub(crate) use self::redis::{Redis, have_clocks_differed, random_fraction};
 pub(crate) use self::request::{CallOptions, PlainCall, Request, WaitLimit};
-#[cfg(feature = "redis")]
+pub(crate) use self::setup::Setup;
 pub(crate) use self::standby::Standby;
+pub(crate) use self::stored::{MOST_POLICIES, Progress, RegistrationResult, StoredOverride};
 pub(crate) use self::tally_id::TallyId;
 pub(crate) use self::tally_key::{PREFIX_BYTES, TallyKey};
 use crate::decision::AdmittedAt;
@@ -47,17 +48,14 @@ use crate::micros;
 #[derive(Debug)]
 pub(crate) enum Store {
     Memory(Memory),
-    #[cfg(feature = "redis")]
     Redis(Redis),
 }
 
-#[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "memory answers at once"))]
 impl Store {
     /// The time by which calls are decided, in microseconds since 1970.
     pub(crate) fn now_us(&self) -> u64 {
         match self {
             Self::Memory(memory) => memory.now_us(),
-            #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.now_us(),
         }
     }
@@ -66,7 +64,6 @@ impl Store {
     pub(crate) async fn ping(&self) -> Result<Readiness, BackendError> {
         match self {
             Self::Memory(_) => Ok(Readiness::COMPLETE),
-            #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.ping().await,
         }
     }
@@ -81,7 +78,6 @@ impl Store {
     ) -> Result<bool, BackendError> {
         match self {
             Self::Memory(memory) => Ok(memory.refund(request, used, admitted)),
-            #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.refund(request, used, admitted).await,
         }
     }
@@ -93,7 +89,6 @@ impl Store {
                 memory.reset(request);
                 Ok(())
             }
-            #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.reset(request).await,
         }
     }
@@ -103,7 +98,6 @@ impl Store {
         let (id, duration_us) = ban(request, duration)?;
         match self {
             Self::Memory(memory) => memory.ban(id, duration_us),
-            #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.ban(id, duration_us).await,
         }
     }

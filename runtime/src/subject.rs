@@ -3,7 +3,6 @@
 mod builder;
 mod escaping;
 pub(crate) mod filters;
-#[cfg(feature = "redis")]
 mod percent;
 
 use std::fmt::{self, Write as _};
@@ -14,7 +13,6 @@ use tallygate_rules::is_printed;
 pub use self::builder::{SubjectBuilder, SubjectValue};
 use self::escaping::{Bounded, EscapedText};
 pub(crate) use self::escaping::{NAME_BYTES, digest32, escape_name};
-#[cfg(feature = "redis")]
 pub(crate) use self::percent::{percent_decode, percent_encode};
 use crate::error::{BackendError, Error};
 

@@ -35,17 +35,14 @@ pub(crate) enum AdmittedAt {
     /// When all its subjects were charged.
     Once(u64),
     /// When each of its subjects was charged by a server of its own, in the order of the policy's groups.
-    #[cfg(feature = "redis")]
     Each(Box<[u64]>),
 }
 
 impl AdmittedAt {
     /// When the subject of the group with this index was charged.
-    #[cfg_attr(not(feature = "redis"), allow(unused_variables, reason = "all subjects are charged at once"))]
     pub(crate) fn us(&self, group: usize) -> u64 {
         match self {
             Self::Once(us) => *us,
-            #[cfg(feature = "redis")]
             Self::Each(us) => us.get(group).copied().unwrap_or_default(),
         }
     }

@@ -39,7 +39,6 @@ impl Wait {
     }
 
     /// What is left of it after so many microseconds.
-    #[cfg(feature = "redis")]
     pub(crate) fn after(self, us: u64) -> Self {
         if self == Self::NEVER { self } else { Self(self.0.saturating_sub(us)) }
     }

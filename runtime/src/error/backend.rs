@@ -13,7 +13,6 @@ use std::sync::Arc;
 pub struct BackendError {
     inner: Arc<Inner>,
     /// Whether the call was not sent, or was sent back: nothing was executed.
-    #[cfg(feature = "redis")]
     is_refusal: bool,
 }
 
@@ -66,22 +65,16 @@ impl BackendError {
     }
 
     fn of(inner: Inner) -> Self {
-        Self {
-            inner: Arc::new(inner),
-            #[cfg(feature = "redis")]
-            is_refusal: false,
-        }
+        Self { inner: Arc::new(inner), is_refusal: false }
     }
 
     /// The same error of a call that was not executed.
-    #[cfg(feature = "redis")]
     pub(crate) fn into_refusal(self) -> Self {
         Self { is_refusal: true, ..self }
     }
 
     /// The same error in answer to a question that every server of the right kind can answer: if nobody knows it, it is a
     /// mistake.
-    #[cfg(feature = "redis")]
     pub(crate) fn into_known(self) -> Self {
         match self.kind() {
             BackendErrorKind::Unknown => Self::with_source(BackendErrorKind::Wrong, self.to_string(), self),
@@ -90,13 +83,11 @@ impl BackendError {
     }
 
     /// The reason of something that failed for both: a mistake rather than anything else, and the later error otherwise.
-    #[cfg(feature = "redis")]
     pub(crate) fn or_mistake(self, later: Self) -> Self {
         if self.kind() == BackendErrorKind::Wrong { self } else { later }
     }
 
     /// Whether the call was certainly not executed.
-    #[cfg(feature = "redis")]
     pub(crate) fn is_refusal(&self) -> bool {
         self.is_refusal
     }

@@ -64,7 +64,6 @@ impl Limiter {
             return Err(ConfigError::new(mistakes));
         }
         self.core.overrides.apply(policies);
-        #[cfg(feature = "redis")]
         self.core.registrations.renew();
         let applied = Applied { policies: policies.clone() };
         log::policies_applied(policies.names().count(), applied.unknown().len());

@@ -50,7 +50,6 @@ pub struct LimiterBuilder {
     processes: u64,
     on_warning: Option<OnWarning>,
     registry: bool,
-    #[cfg(feature = "redis")]
     looks_only: bool,
     denied_subjects: usize,
     clock: Clock,
@@ -71,7 +70,6 @@ impl Default for LimiterBuilder {
             processes: 1,
             on_warning: None,
             registry: true,
-            #[cfg(feature = "redis")]
             looks_only: false,
             denied_subjects: 0,
             clock: Clock::tokio(),

@@ -5,7 +5,6 @@ mod decide;
 mod deciding;
 mod denied;
 mod effective;
-#[cfg(feature = "redis")]
 mod outage;
 mod waiting;
 

@@ -1,15 +1,11 @@
 //! What the clones of a limiter share.
 
-#[cfg(feature = "redis")]
 use std::sync::atomic::AtomicUsize;
 
-#[cfg(feature = "redis")]
 use super::denial_cache::DenialCache;
 use super::denied::DeniedSubjects;
-#[cfg(feature = "redis")]
 use super::outage::Outage;
 use super::overrides::Overrides;
-#[cfg(feature = "redis")]
 use super::registrations::Registrations;
 use super::releases::Releases;
 use super::wait_queue::WaitQueues;
@@ -18,9 +14,7 @@ use crate::clock::Clock;
 #[cfg(feature = "web")]
 use crate::context;
 use crate::decision::{Charge, Recount, Refunded, Refunder};
-#[cfg(feature = "redis")]
-use crate::store::Outcome;
-use crate::store::{Request, Store};
+use crate::store::{Outcome, Request, Store};
 use crate::subject::filters::Secret;
 
 /// What the clones of a limiter share.
@@ -36,14 +30,10 @@ pub(crate) struct Core {
     /// `None` where they are not counted.
     pub(super) denied_subjects: Option<DeniedSubjects>,
     /// `None` where denials are not cached.
-    #[cfg(feature = "redis")]
     pub(super) denial_cache: Option<DenialCache>,
-    #[cfg(feature = "redis")]
     pub(super) outage: Outage,
     /// How many calls are being given back whose answers did not come.
-    #[cfg(feature = "redis")]
     pub(super) late: AtomicUsize,
-    #[cfg(feature = "redis")]
     pub(super) registrations: Registrations,
 }
 
@@ -57,14 +47,12 @@ impl Core {
 
     /// Returns what a cached denial says of such a call. A refundable call asks the store: it depends on refunds of other
     /// processes.
-    #[cfg(feature = "redis")]
     pub(super) fn cached_denial(&self, request: Request<'_>) -> Option<Outcome> {
         let cache = self.denial_cache.as_ref().filter(|_| !request.options.refundable)?;
         cache.get(request, self.clock.now_us())
     }
 
     /// Caches the outcome of a request that was sent at `asked_us`.
-    #[cfg(feature = "redis")]
     pub(super) fn cache_outcome(&self, request: Request<'_>, outcome: Outcome, asked_us: u64) {
         if let Some(cache) = &self.denial_cache {
             cache.record(request, outcome, asked_us, self.clock.now_us());
@@ -72,9 +60,7 @@ impl Core {
     }
 
     /// Removes the cached denials of such a call, so that the next one asks the store.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_self, unused_variables, reason = "nothing is cached"))]
     pub(super) fn invalidate_denials(&self, request: Request<'_>) {
-        #[cfg(feature = "redis")]
         if let Some(cache) = &self.denial_cache {
             cache.invalidate(request, self.clock.now_us());
         }

@@ -1,18 +1,14 @@
 //! The subjects that are denied most often: a sketch of each policy's denials, in bounded memory.
 
 mod listed;
-#[cfg(feature = "redis")]
 mod published;
 mod sketch;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
-#[cfg(feature = "redis")]
-use std::sync::Arc;
-#[cfg(feature = "redis")]
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
 
 use foldhash::quality::RandomState;
 
@@ -36,7 +32,6 @@ pub(super) struct DeniedSubjects {
     /// Told once that there are too many policies.
     too_many: Once,
     /// Whether they are about to be published.
-    #[cfg(feature = "redis")]
     scheduled: Arc<AtomicBool>,
 }
 
@@ -48,7 +43,6 @@ impl DeniedSubjects {
             seed: RandomState::default(),
             sketches: RwLock::default(),
             too_many: Once::new(),
-            #[cfg(feature = "redis")]
             scheduled: Arc::default(),
         })
     }
@@ -71,7 +65,6 @@ impl DeniedSubjects {
     }
 
     /// Visits the sketch of that policy, if there is one.
-    #[cfg(feature = "redis")]
     fn with_sketch(&self, policy: &str, visit: impl FnOnce(&mut Sketch)) {
         let known = self.sketches.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(sketch) = known.get(policy) {

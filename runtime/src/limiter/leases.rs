@@ -1,8 +1,6 @@
 //! The leases of concurrent calls: held by the permit of a call, and given back when it is dropped.
 
-#[cfg(feature = "redis")]
 mod asked;
-#[cfg(feature = "redis")]
 mod kept;
 
 use std::fmt;
@@ -26,7 +24,6 @@ pub(super) struct LeasedCall {
 struct InMemory {
     core: Arc<Core>,
     call: LeasedCall,
-    #[cfg(feature = "redis")]
     is_standby: bool,
 }
 
@@ -38,7 +35,6 @@ impl LeasedCall {
     }
 
     /// The request that decides the call.
-    #[cfg(feature = "redis")]
     fn whole(&self) -> Request<'_> {
         Request::new(&self.policy, &self.subjects, self.options)
     }
@@ -51,16 +47,10 @@ impl LeasedCall {
 
 impl Core {
     /// Returns the leases that a call has taken in this process.
-    #[cfg_attr(not(feature = "redis"), allow(unused_variables, reason = "there is no other store"))]
     pub(super) fn leases_in_memory(self: &Arc<Self>, request: Request<'_>, decided_by: DecidedBy) -> Option<Lease> {
         let call = LeasedCall::of(request)?;
         call.policy.observed().lease_taken();
-        Some(Box::new(InMemory {
-            core: Arc::clone(self),
-            call,
-            #[cfg(feature = "redis")]
-            is_standby: decided_by == DecidedBy::Standby,
-        }))
+        Some(Box::new(InMemory { core: Arc::clone(self), call, is_standby: decided_by == DecidedBy::Standby }))
     }
 
     /// Wakes the callers of this process that wait for one of the leases of a call that is over.
@@ -74,9 +64,7 @@ impl Drop for InMemory {
         let Some(request) = self.call.request() else { return };
         match &self.core.store {
             Store::Memory(memory) => memory.give_back(request),
-            #[cfg(feature = "redis")]
             Store::Redis(_) if self.is_standby => self.core.outage.standby.give_back(request),
-            #[cfg(feature = "redis")]
             Store::Redis(_) => {}
         }
         self.call.policy.observed().lease_given_back();

@@ -8,11 +8,8 @@ mod checks;
 mod from_file;
 mod known;
 mod listed;
-#[cfg(feature = "redis")]
 mod readings;
-#[cfg(feature = "redis")]
 mod refresh_timer;
-#[cfg(feature = "redis")]
 mod sync;
 mod table;
 mod target;

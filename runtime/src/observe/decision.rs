@@ -28,7 +28,6 @@ pub(crate) struct Observed<'a> {
 
 impl Observed<'_> {
     /// Counts a denial that the cache has answered in place of Redis.
-    #[cfg(feature = "redis")]
     #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
     #[inline]
     pub(crate) fn cached_denial(self) {

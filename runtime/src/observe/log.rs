@@ -21,7 +21,6 @@ pub(crate) fn undecided(policy: &str, error: &BackendError) {
 }
 
 /// Reports a call that is decided in another way, as Redis did not.
-#[cfg(feature = "redis")]
 pub(crate) fn decided_without_redis(policy: &str, decided_by: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %decided_by, %error, "decided without redis");
 }
@@ -84,13 +83,11 @@ pub(crate) fn not_refunded(policy: &str, error: &BackendError) {
 }
 
 /// Reports that the leases of a concurrent call were not renewed.
-#[cfg(feature = "redis")]
 pub(crate) fn lease_not_renewed(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %error, "the lease of a concurrent call could not be renewed; it is tried again");
 }
 
 /// Reports that the leases of a call that is over stay taken until they end.
-#[cfg(feature = "redis")]
 pub(crate) fn lease_not_given_back(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %error, "the lease of a call that is over could not be given back; it ends by itself");
 }
@@ -134,38 +131,32 @@ pub(crate) fn override_without_rule(policy: &str, rule: &str) {
 }
 
 /// Reports an override that cannot be read.
-#[cfg(feature = "redis")]
 pub(crate) fn override_ignored(policy: &str, mistake: &str) {
     warn!(target: TARGET, policy, mistake, "an override cannot be read and is ignored; set or clear it again");
 }
 
 /// Reports that the overrides cannot be read.
-#[cfg(feature = "redis")]
 pub(crate) fn overrides_unread(error: &BackendError) {
     warn!(target: TARGET, %error, "overrides cannot be read; the last known ones stay in force");
 }
 
 /// Reports that the policies of this process are not in the list of policies. No decision depends on it.
-#[cfg(feature = "redis")]
 pub(crate) fn not_registered(error: &BackendError, is_final: bool) {
     let goes_on = if is_final { "it is not tried again" } else { "it is tried again later" };
     warn!(target: TARGET, %error, goes_on, "the policies of this process could not be listed in redis for tools; decisions do not depend on it");
 }
 
 /// Reports policies that have no place in the list of policies.
-#[cfg(feature = "redis")]
 pub(crate) fn no_place_for_policies(most: usize) {
     warn!(target: TARGET, most, "there are too many policies to list all of them in redis for tools; decisions do not depend on it");
 }
 
 /// Reports a policy whose description is too long for the list of policies.
-#[cfg(feature = "redis")]
 pub(crate) fn description_too_long(policy: &str) {
     warn!(target: TARGET, policy, "a policy is not listed in redis for tools, as its rules and keys are too long; decisions do not depend on it");
 }
 
 /// Reports that denied subjects could not be published.
-#[cfg(feature = "redis")]
 pub(crate) fn denied_not_published(error: &BackendError) {
     debug!(target: TARGET, %error, "denied subjects could not be published");
 }
@@ -181,7 +172,6 @@ pub(crate) fn too_many_policies_of_denials(most: usize) {
 }
 
 /// Reports that the overrides are too many to be read.
-#[cfg(feature = "redis")]
 pub(crate) fn too_many_overrides(most: usize) {
     warn!(target: TARGET, most, "there are too many overrides to read; the last known ones stay in force");
 }

@@ -34,7 +34,6 @@ pub(crate) struct PolicyMetrics {
     rules: usize,
     seconds: OnceLock<Key>,
     concurrent_calls: OnceLock<Key>,
-    #[cfg(feature = "redis")]
     cached_denials: OnceLock<Key>,
     unavailable: OnceLock<Key>,
     by_backend: DecisionKeys,
@@ -68,7 +67,6 @@ impl PolicyMetrics {
             rules,
             seconds: OnceLock::new(),
             concurrent_calls: OnceLock::new(),
-            #[cfg(feature = "redis")]
             cached_denials: OnceLock::new(),
             unavailable: OnceLock::new(),
             by_backend: DecisionKeys::new(rules),
@@ -87,7 +85,6 @@ impl PolicyMetrics {
     }
 
     /// Counts a denial that the cache has answered in place of Redis. As a decision, it is counted like any other.
-    #[cfg(feature = "redis")]
     pub(super) fn count_cached_denial(&self, policy: &str) {
         count(self.cached_denials.get_or_init(|| key_of_policy(CACHED_DENIALS, policy)));
     }

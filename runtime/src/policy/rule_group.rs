@@ -8,7 +8,7 @@ use foldhash::quality::FixedState;
 use tallygate_rules::{Algorithm, Ban, Role, Rule};
 
 use super::layout::{layout, reach, sliding};
-#[cfg(all(feature = "cron", feature = "redis"))]
+#[cfg(feature = "cron")]
 use super::ticks::Ticks;
 use crate::micros;
 use crate::subject::{digest32, escape_name};
@@ -41,13 +41,12 @@ pub(crate) struct RuleGroup {
     /// The longest sliding window: how long the log reaches back.
     pub(crate) reach_us: u64,
     /// The longest time for which a hit or a denial counts, schedules aside.
-    #[cfg_attr(not(feature = "redis"), allow(dead_code, reason = "tallies in memory know when they are over"))]
     pub(crate) longest_us: u64,
     /// Policy, subject and layout, as they stand in keys.
     pub(crate) segment: Arc<str>,
     /// A hash of the segment. No caller can choose the segment, so it needs no seed.
     pub(crate) segment_hash: u64,
-    #[cfg(all(feature = "cron", feature = "redis"))]
+    #[cfg(feature = "cron")]
     pub(crate) ticks: Arc<Ticks>,
 }
 
@@ -110,7 +109,7 @@ impl RuleGroup {
             label: label.map(|label| label.as_str().into()),
             segment_hash: FixedState::default().hash_one(&*segment),
             segment,
-            #[cfg(all(feature = "cron", feature = "redis"))]
+            #[cfg(feature = "cron")]
             ticks: Arc::new(Ticks::new(&rules)),
             positions: positions.into(),
             ban,

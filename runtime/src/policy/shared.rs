@@ -28,7 +28,6 @@ impl<T> Shared<T> {
     }
 
     /// Shares another value as long as this one is.
-    #[cfg(feature = "redis")]
     pub(super) fn share_alike(&self, value: T) -> Self {
         match self {
             Self::Counted(_) => Self::counted(value),

@@ -1,8 +1,6 @@
 //! Variants of a policy: with other counts.
 
-#[cfg(feature = "redis")]
 use std::borrow::Cow;
-#[cfg(feature = "redis")]
 use std::num::NonZeroU64;
 
 use tallygate_rules::Rule;
@@ -56,7 +54,6 @@ impl Policy {
     /// Returns the part of one of so many processes: the same policy, with counts that are divided by their number and
     /// rounded up. The denials of a ban are not divided: the smaller the counts, the more calls are denied that no other
     /// process would deny.
-    #[cfg(feature = "redis")]
     pub(crate) fn part_of(&self, processes: NonZeroU64) -> Cow<'_, Self> {
         if processes == NonZeroU64::MIN {
             return Cow::Borrowed(self);

@@ -18,7 +18,6 @@ impl Readiness {
     pub(crate) const COMPLETE: Self = Self { ready: 1, all: 1, error: None };
 
     /// So many slots of all that there are. If none is ready, the error is why.
-    #[cfg(feature = "redis")]
     pub(crate) fn of_slots(ready: u16, all: u16, error: Option<BackendError>) -> Result<Self, BackendError> {
         match error {
             Some(error) if ready == 0 => Err(error),

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use ::redis::{Cmd, FromRedisValue};
 
 use self::cluster::Cluster;
-pub(crate) use self::connection::address::Destination;
+use self::connection::address::Destination;
 use self::connection::attempt::longest_attempt;
 use self::connection::greeting::Mode;
 use self::connection::place::ServerPlace;
@@ -37,9 +37,6 @@ pub(crate) use self::inspection::{
 };
 use self::node::Node;
 use self::server::Server;
-pub(crate) use self::server::Setup;
-pub(crate) use self::stored::overrides::StoredOverride;
-pub(crate) use self::stored::policies::{MOST_POLICIES, Progress, RegistrationResult};
 use crate::clock::Clock;
 use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind, Error};
@@ -48,6 +45,7 @@ use crate::store::answer::Answer;
 use crate::store::lease_name::LeaseChange;
 use crate::store::readiness::Readiness;
 use crate::store::request::Request;
+use crate::store::setup::Setup;
 use crate::store::tally_id::TallyId;
 
 /// Tallies in Redis.
@@ -67,8 +65,29 @@ enum Deployment {
     Cluster(Arc<Cluster>),
 }
 
+/// A random number from 0 to 1, which spreads what all processes do.
+pub(crate) fn random_fraction() -> f64 {
+    fastrand::f64()
+}
+
 impl Redis {
-    pub(crate) fn new(destination: Destination, setup: Setup) -> Self {
+    /// Returns the tallies on the server of a URL, to which it connects with the first decision.
+    pub(crate) fn open(url: &str, setup: Setup) -> Result<Self, Error> {
+        Ok(Self::new(Destination::parse(url)?, setup))
+    }
+
+    /// Returns the same, with settings for encrypted connections.
+    #[cfg(feature = "tls")]
+    pub(crate) fn open_with_tls(url: &str, tls: &Tls, setup: Setup) -> Result<Self, Error> {
+        Ok(Self::new(Destination::parse(url)?.with_tls(tls)?, setup))
+    }
+
+    /// Returns the tallies on the server of a client.
+    pub(crate) fn of_client(client: &::redis::Client, setup: Setup) -> Result<Self, Error> {
+        Ok(Self::new(Destination::of_client(client)?, setup))
+    }
+
+    fn new(destination: Destination, setup: Setup) -> Self {
         let Setup { deadline, clock, .. } = setup.clone();
         let deployment = match destination {
             Destination::Server(address) => {

@@ -1,17 +1,13 @@
 //! What is asked of a store.
 
-#[cfg(feature = "redis")]
 use std::sync::Weak;
 use std::time::Duration;
 
 use super::lease_name::LeaseName;
 use super::tally_id::TallyId;
-#[cfg(feature = "redis")]
 use super::tally_key::TallyKey;
 use crate::decision::Charge;
-use crate::policy::Policy;
-#[cfg(feature = "redis")]
-use crate::policy::RuleGroup;
+use crate::policy::{Policy, RuleGroup};
 use crate::subject::SubjectKey;
 
 /// How one call is decided. The same options are handed down from the caller to the store.
@@ -69,7 +65,6 @@ pub(crate) struct Request<'a> {
     pub(crate) options: CallOptions,
     pub(crate) scope: Scope,
     /// Leads to whoever awaits the answer, where another task asks for it.
-    #[cfg(feature = "redis")]
     pub(crate) caller: Option<&'a Weak<()>>,
 }
 
@@ -88,7 +83,6 @@ pub(crate) enum Scope {
     /// One of its subjects, that of the group with this index. The answers to all parts are combined.
     Part(usize),
     /// The main subject of a call that is denied: nothing is charged, and the denial counts towards a ban.
-    #[cfg(feature = "redis")]
     Denial,
 }
 
@@ -96,14 +90,7 @@ impl<'a> Request<'a> {
     /// A request that decides a call.
     #[inline]
     pub(crate) fn new(policy: &'a Policy, subjects: &'a [SubjectKey], options: CallOptions) -> Self {
-        Self {
-            policy,
-            subjects,
-            options,
-            scope: Scope::Call,
-            #[cfg(feature = "redis")]
-            caller: None,
-        }
+        Self { policy, subjects, options, scope: Scope::Call, caller: None }
     }
 
     /// The request whose charge is recounted, or of several subjects that of the group with this index. Concurrent calls are
@@ -138,52 +125,43 @@ impl<'a> Request<'a> {
     pub(crate) fn first_group(self) -> usize {
         match self.scope {
             Scope::Part(index) => index,
-            Scope::Call => 0,
-            #[cfg(feature = "redis")]
-            Scope::Denial => 0,
+            Scope::Call | Scope::Denial => 0,
         }
     }
 
     /// One request for each of its subjects.
-    #[cfg(feature = "redis")]
     pub(crate) fn parts(self) -> impl Iterator<Item = Self> {
         (0..self.subjects.len()).map(move |index| self.part(index))
     }
 
     /// The request that counts a denial of the main subject.
-    #[cfg(feature = "redis")]
     pub(crate) fn as_denial(self) -> Option<Self> {
         let options = CallOptions { report: false, ..self.options };
         Some(Self { subjects: self.subjects.get(..1)?, scope: Scope::Denial, options, ..self })
     }
 
     /// Whether nobody awaits the answer any more.
-    #[cfg(feature = "redis")]
     pub(crate) fn is_abandoned(self) -> bool {
         self.caller.is_some_and(|caller| caller.strong_count() == 0)
     }
 
     /// The rule groups that decide it.
-    #[cfg(feature = "redis")]
     pub(crate) fn groups(self) -> &'a [RuleGroup] {
         let first = self.first_group();
         self.policy.groups().get(first..first + self.subjects.len()).unwrap_or_default()
     }
 
     /// How many rules decide it.
-    #[cfg(feature = "redis")]
     pub(crate) fn rules(self) -> usize {
         self.groups().iter().map(|group| group.rules.len()).sum()
     }
 
     /// The place of its first rule among those of all groups of the policy, one group after the other.
-    #[cfg(feature = "redis")]
     pub(crate) fn first_place(self) -> usize {
         self.policy.groups().iter().take(self.first_group()).map(|group| group.rules.len()).sum()
     }
 
     /// The keys of these tallies, in the same order.
-    #[cfg(feature = "redis")]
     pub(crate) fn keys<'k>(self, prefix: &'k str) -> impl Iterator<Item = TallyKey> + Clone + use<'a, 'k> {
         self.tally_ids().map(move |id| id.key(prefix))
     }

@@ -1,7 +1,6 @@
 //! From settings to a limiter: in memory, or on a server.
 
 use std::num::NonZeroU64;
-#[cfg(feature = "redis")]
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
@@ -9,20 +8,15 @@ use super::LimiterBuilder;
 use crate::error::Error;
 use crate::limiter::Limiter;
 use crate::limiter::core::Core;
-#[cfg(feature = "redis")]
 use crate::limiter::denial_cache::DenialCache;
 use crate::limiter::denied::DeniedSubjects;
-#[cfg(feature = "redis")]
 use crate::limiter::outage::Outage;
 use crate::limiter::overrides::Overrides;
-#[cfg(feature = "redis")]
 use crate::limiter::registrations::Registrations;
 use crate::limiter::releases::Releases;
 use crate::limiter::wait_queue::WaitQueues;
 use crate::limiter::warnings::Warnings;
-#[cfg(feature = "redis")]
-use crate::store::{Destination, Redis, Setup};
-use crate::store::{Memory, Store};
+use crate::store::{Memory, Redis, Setup, Store};
 use crate::subject::filters::Secret;
 
 impl Limiter {
@@ -93,12 +87,10 @@ impl LimiterBuilder {
     /// # Errors
     ///
     /// A setting or a URL that cannot be used, or a server that cannot be reached or refuses the password.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "only a server has to be reached"))]
     pub async fn connect(self, url: &str) -> Result<Limiter, Error> {
         let limiter = self.connect_lazy(url)?;
         match &limiter.core.store {
             Store::Memory(_) => {}
-            #[cfg(feature = "redis")]
             Store::Redis(redis) => redis.reach().await?,
         }
         Ok(limiter)
@@ -143,12 +135,11 @@ impl LimiterBuilder {
         if self.tls.is_some() {
             return Err(Error::new("`tls` is set, but the client has settings of its own; leave `tls` out"));
         }
-        let store = self.redis(Destination::of_client(client)?);
+        let store = Store::Redis(Redis::of_client(client, self.setup())?);
         Ok(self.build(store))
     }
 
     /// Builds a limiter of settings that were checked.
-    #[cfg_attr(not(feature = "redis"), allow(unused_variables, reason = "only Redis needs them"))]
     fn build(self, store: Store) -> Limiter {
         let Self { prefix, secret, clock, max_subjects, on_warning, denied_subjects, .. } = self;
         let Self { on_outage, processes, registry, denial_cache, .. } = self;
@@ -163,16 +154,12 @@ impl LimiterBuilder {
             wait_queues: WaitQueues::default(),
             releases: Releases::default(),
             overrides: Overrides::default(),
-            #[cfg(feature = "redis")]
             outage: Outage::new(on_outage, processes, max_subjects, clock.clone()),
             clock,
             warnings: Warnings::new(on_warning),
             denied_subjects: DeniedSubjects::new(denied_subjects),
-            #[cfg(feature = "redis")]
             denial_cache: DenialCache::new(denial_cache),
-            #[cfg(feature = "redis")]
             late: AtomicUsize::new(0),
-            #[cfg(feature = "redis")]
             registrations: Registrations::new(registry),
         })
     }
@@ -181,7 +168,7 @@ impl LimiterBuilder {
         match url.split_once("://") {
             Some(("memory", "")) => Ok(self.memory()),
             Some(("memory", _)) => Err(Error::new("`url` has something behind `memory://`; write just that")),
-            _ => self.server(url),
+            _ => Ok(Store::Redis(self.redis(url)?)),
         }
     }
 
@@ -189,33 +176,20 @@ impl LimiterBuilder {
         Store::Memory(Memory::new(self.clock.clone(), self.max_subjects))
     }
 
-    #[cfg(feature = "redis")]
-    fn server(&self, url: &str) -> Result<Store, Error> {
-        let destination = Destination::parse(url)?;
+    fn redis(&self, url: &str) -> Result<Redis, Error> {
         #[cfg(feature = "tls")]
-        let destination = match &self.tls {
-            Some(tls) => destination.with_tls(tls)?,
-            None => destination,
-        };
-        Ok(self.redis(destination))
+        if let Some(tls) = &self.tls {
+            return Redis::open_with_tls(url, tls, self.setup());
+        }
+        Redis::open(url, self.setup())
     }
 
-    #[cfg(feature = "redis")]
-    fn redis(&self, destination: Destination) -> Store {
-        Store::Redis(Redis::new(
-            destination,
-            Setup {
-                prefix: self.prefix.clone(),
-                deadline: self.deadline,
-                clock: self.clock.clone(),
-                looks_only: self.looks_only,
-            },
-        ))
-    }
-
-    #[cfg(not(feature = "redis"))]
-    #[allow(clippy::unused_self, reason = "with Redis, it needs the settings")]
-    fn server(&self, _url: &str) -> Result<Store, Error> {
-        Err(Error::new("`url` is not `memory://`; for a Redis server, enable the feature `redis` of tallygate"))
+    fn setup(&self) -> Setup {
+        Setup {
+            prefix: self.prefix.clone(),
+            deadline: self.deadline,
+            clock: self.clock.clone(),
+            looks_only: self.looks_only,
+        }
     }
 }

@@ -49,7 +49,6 @@ impl Check<'_> {
 
     async fn reset_tallies(&self, request: Request<'_>) -> Result<(), BackendError> {
         let core = &self.limiter().core;
-        #[cfg(feature = "redis")]
         core.outage.standby.reset(request);
         let reset = core.store.reset(request).await;
         core.invalidate_denials(request);
@@ -66,7 +65,6 @@ impl Check<'_> {
         let adopted = self.adopt_overrides().await;
         for effective in self.effective_and_own(Subjects::Main)? {
             let (core, request) = (&self.limiter().core, effective.request(self.options));
-            #[cfg(feature = "redis")]
             if core.outage.has_standby(&effective.policy) {
                 core.outage.standby.ban(request, duration)?;
             }
@@ -104,12 +102,10 @@ impl Check<'_> {
     /// yet knows of none.
     ///
     /// Where that fails, what is known is changed all the same, and then the error says that there may be more.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "without Redis there is none to wait for"))]
     async fn adopt_overrides(&self) -> Result<(), BackendError> {
         let core = &self.limiter().core;
         match &core.store {
             Store::Memory(_) => Ok(()),
-            #[cfg(feature = "redis")]
             Store::Redis(redis) => redis.within_deadline(self.policy(), core.adopt_stored_overrides()).await,
         }
     }

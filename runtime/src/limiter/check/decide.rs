@@ -8,9 +8,7 @@ use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Denial, Permit, R
 use crate::error::BackendError;
 use crate::limiter::parties::Parties;
 use crate::policy::Policy;
-#[cfg(feature = "redis")]
-use crate::store::Redis;
-use crate::store::{Answer, CallOptions, Memory, Outcome, PlainCall, Request, Store};
+use crate::store::{Answer, CallOptions, Memory, Outcome, PlainCall, Redis, Request, Store};
 
 /// The result of a call.
 pub(crate) type Decided = Result<Decision, BackendError>;
@@ -25,7 +23,6 @@ impl Check<'_> {
     }
 
     /// Decides a call that this process can decide by itself; `None` for any other.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, reason = "without Redis it can decide any"))]
     pub(super) fn decide_local(&self) -> Option<Decided> {
         let core = &self.limiter().core;
         match &core.store {
@@ -33,7 +30,6 @@ impl Check<'_> {
                 Some(outcome) => Ok(plain_decision(self.policy(), outcome, self.options.cost, DecidedBy::Backend)),
                 None => self.decide_effective_in_memory(memory),
             }),
-            #[cfg(feature = "redis")]
             Store::Redis(redis) => match core.outage.known_substitute(self.policy(), redis) {
                 Some(substitute) => self.decide_in_known_outage(substitute),
                 None => self.decide_by_known_denial(),
@@ -66,7 +62,6 @@ impl Check<'_> {
         let PlainCall { policy, subject, cost } = self.plain()?;
         match &self.limiter().core.store {
             Store::Memory(memory) => memory.outcome(policy, subject, cost),
-            #[cfg(feature = "redis")]
             Store::Redis(_) => None,
         }
     }
@@ -80,7 +75,6 @@ impl Check<'_> {
     }
 
     /// Denies a call of which this process knows that Redis would deny it.
-    #[cfg(feature = "redis")]
     fn decide_by_known_denial(&self) -> Option<Decided> {
         let core = &self.limiter().core;
         let effective = match self.effective() {
@@ -101,11 +95,9 @@ impl Check<'_> {
     }
 
     /// Decides a call that this process cannot decide by itself.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "without Redis there is nothing to await"))]
     pub(super) async fn decide_remote(&self) -> Decided {
         match &self.limiter().core.store {
             Store::Memory(memory) => self.decide_in_memory(memory, &self.effective()?),
-            #[cfg(feature = "redis")]
             Store::Redis(redis) => match self.decide_in_redis(redis).await {
                 Err(reason) => self.decide_without_redis(reason, redis),
                 decided => {
@@ -117,7 +109,6 @@ impl Check<'_> {
     }
 
     /// Lists the policy in Redis, in the background, unless this is known to be done.
-    #[cfg(feature = "redis")]
     #[inline]
     fn register(&self) {
         let core = &self.limiter().core;
@@ -144,7 +135,6 @@ impl Check<'_> {
         }
     }
 
-    #[cfg(feature = "redis")]
     async fn decide_in_redis(&self, redis: &Redis) -> Decided {
         let core = &self.limiter().core;
         let Some(mut refresh) = core.refresh_overrides() else {
@@ -159,7 +149,6 @@ impl Check<'_> {
         decided.await
     }
 
-    #[cfg(feature = "redis")]
     async fn ask_redis(&self, redis: &Redis) -> Decided {
         let core = &self.limiter().core;
         let effective = self.effective()?;
@@ -206,10 +195,8 @@ impl Check<'_> {
     }
 
     /// Returns what takes a charge back: whatever has counted it.
-    #[cfg_attr(not(feature = "redis"), allow(unused_variables, reason = "without Redis there is only one"))]
     fn refunder(&self, decided_by: DecidedBy) -> Arc<dyn Refunder> {
         let core = &self.limiter().core;
-        #[cfg(feature = "redis")]
         if decided_by != DecidedBy::Backend {
             return Arc::clone(&core.outage.standby) as _;
         }

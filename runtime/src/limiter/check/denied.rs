@@ -20,7 +20,6 @@ impl Check<'_> {
         let own = self.policy().groups().iter().position(|group| group.label.as_deref() == label);
         if let Some(subject) = own.and_then(|own| subjects.get(own)) {
             denied.count(self.policy().name(), label, subject);
-            #[cfg(feature = "redis")]
             core.publish_denied_soon();
         }
     }

@@ -64,11 +64,9 @@ impl Limiter {
     /// # Errors
     ///
     /// Redis does not answer.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "only a server has to be asked"))]
     pub async fn top_denied(&self, policy: &str, most: usize) -> Result<Vec<DeniedSubject>, Error> {
         let mut listed: Vec<_> = match &self.core.store {
             Store::Memory(_) => self.denied_subjects().into_iter().filter(|denied| denied.policy == policy).collect(),
-            #[cfg(feature = "redis")]
             Store::Redis(redis) => self.core.published_denied(redis, policy).await?,
         };
         sort(&mut listed);
@@ -84,11 +82,9 @@ impl Limiter {
     ///
     /// Redis does not answer. What it has certainly not counted is published later. What it may have counted is not, so that
     /// nothing counts twice.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "only a server has to be told"))]
     pub async fn publish_denied_subjects(&self) -> Result<(), Error> {
         match &self.core.store {
             Store::Memory(_) => {}
-            #[cfg(feature = "redis")]
             Store::Redis(redis) => self.core.publish_denied(redis).await?,
         }
         Ok(())

@@ -37,7 +37,6 @@ pub(super) struct SketchedSubject {
     /// The most that it may have had before.
     pub(super) missed: u64,
     /// Those of `denials` that are yet to be published.
-    #[cfg(feature = "redis")]
     pub(super) unpublished: u64,
 }
 
@@ -61,7 +60,6 @@ impl Sketch {
             subject: id.subject.into(),
             denials: 0,
             missed: self.floor,
-            #[cfg(feature = "redis")]
             unpublished: 0,
         };
         kept.count();
@@ -84,7 +82,6 @@ impl Sketch {
         self.kept.iter()
     }
 
-    #[cfg(feature = "redis")]
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut SketchedSubject> {
         self.kept.iter_mut()
     }
@@ -101,7 +98,6 @@ impl SketchedSubject {
 
     fn count(&mut self) {
         self.denials = self.denials.saturating_add(1);
-        #[cfg(feature = "redis")]
         {
             self.unpublished = self.unpublished.saturating_add(1);
         }

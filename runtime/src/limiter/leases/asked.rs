@@ -121,7 +121,7 @@ impl Drop for Late<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "redis"))]
 mod tests {
     use std::time::Duration;
 

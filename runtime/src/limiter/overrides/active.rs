@@ -23,7 +23,6 @@ struct Applied {
 /// An override as it is applied to policies.
 pub(super) struct ActiveOverride {
     /// As it is stored. Also in memory an override is what its text says.
-    #[cfg(feature = "redis")]
     pub(super) text: Box<str>,
     pub(super) replacement: Replacement,
     /// In microseconds since 1970, by the clock of the store.
@@ -41,7 +40,6 @@ impl ActiveOverride {
     pub(super) fn read(target: &OverrideTarget, text: &str) -> Result<Self, String> {
         let (replacement, expires_us) = text::read(text)?;
         Ok(Self {
-            #[cfg(feature = "redis")]
             text: text.into(),
             replacement,
             expires_us,

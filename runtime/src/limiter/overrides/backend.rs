@@ -7,11 +7,9 @@ use crate::limiter::core::Core;
 use crate::observe::log;
 use crate::store::Store;
 
-#[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "without Redis there is none to wait for"))]
 impl Core {
     /// Adopts what is stored now.
     pub(in crate::limiter) async fn adopt_stored_overrides(&self) -> Result<(), BackendError> {
-        #[cfg(feature = "redis")]
         if let Store::Redis(redis) = &self.store {
             self.adopt_all_overrides(redis).await?;
         }
@@ -21,7 +19,6 @@ impl Core {
 
     /// The time of the store. A server is asked for it.
     pub(super) async fn refreshed_now_us(&self) -> Result<u64, Error> {
-        #[cfg(feature = "redis")]
         if let Store::Redis(redis) = &self.store {
             redis.refresh_time().await?;
         }
@@ -37,7 +34,6 @@ impl Core {
                 log::overridden(&name);
                 Ok(())
             }
-            #[cfg(feature = "redis")]
             Store::Redis(redis) => self.store_override(redis, &target, Some(&new.text)).await.map(drop),
         }
     }
@@ -52,7 +48,6 @@ impl Core {
                 }
                 Ok(is_removed)
             }
-            #[cfg(feature = "redis")]
             Store::Redis(redis) => self.store_override(redis, target, None).await,
         }
     }

@@ -7,9 +7,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::active::ActiveOverride;
 #[cfg(feature = "config")]
 use super::from_file::FromFile;
-#[cfg(feature = "redis")]
 use super::readings::Readings;
-#[cfg(feature = "redis")]
 use super::refresh_timer::RefreshTimer;
 use super::table::OverrideTable;
 use super::target::{OverrideTarget, TargetKey};
@@ -33,9 +31,7 @@ pub(crate) struct Overrides {
     /// When the first of them expires, in microseconds since 1970 by the clock of the store.
     next_expiry_us: AtomicU64,
     known: RwLock<KnownOverrides>,
-    #[cfg(feature = "redis")]
     pub(super) timer: RefreshTimer,
-    #[cfg(feature = "redis")]
     pub(super) readings: Readings,
 }
 
@@ -47,10 +43,8 @@ pub(super) struct KnownOverrides {
     #[cfg(feature = "config")]
     pub(super) from_file: Option<FromFile>,
     /// The version of what was read from Redis.
-    #[cfg(feature = "redis")]
     pub(super) version: Option<String>,
     /// Whether there were too many to be read.
-    #[cfg(feature = "redis")]
     pub(super) is_too_long: bool,
 }
 
@@ -60,9 +54,7 @@ impl Default for Overrides {
             active: AtomicBool::new(false),
             next_expiry_us: AtomicU64::new(NEVER_US),
             known: RwLock::default(),
-            #[cfg(feature = "redis")]
             timer: RefreshTimer::default(),
-            #[cfg(feature = "redis")]
             readings: Readings::default(),
         }
     }
@@ -110,7 +102,6 @@ impl Overrides {
     }
 
     /// The policy as a file changes it, whatever overrides there are; `None` if no file does.
-    #[cfg(feature = "redis")]
     pub(in crate::limiter) fn changed_by_file(&self, policy: &Policy) -> Option<Policy> {
         self.read().changed_by_file(policy)
     }

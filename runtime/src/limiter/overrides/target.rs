@@ -1,8 +1,6 @@
 //! What an override is for.
 
-use crate::subject::{Subject, escape_name};
-#[cfg(feature = "redis")]
-use crate::subject::{percent_decode, percent_encode};
+use crate::subject::{Subject, escape_name, percent_decode, percent_encode};
 
 /// What an override is for: the rules of a policy on one of its subjects, whatever its value or for one value.
 #[derive(Clone)]
@@ -48,7 +46,6 @@ impl OverrideTarget {
 
 /// In Redis, an override has a field of the form `policy`, `policy:subject`, `policy=label` or `policy=label:subject`.
 /// Names and labels are percent-encoded, so they contain neither of the signs.
-#[cfg(feature = "redis")]
 impl OverrideTarget {
     pub(super) fn field(&self) -> String {
         let mut field = percent_encode(&self.policy);
@@ -77,7 +74,7 @@ impl OverrideTarget {
     }
 }
 
-#[cfg(all(test, feature = "redis"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -65,7 +65,6 @@ pub(super) fn write_rules(replacement: &Replacement) -> String {
 }
 
 /// Returns when an override that is stored so expires, if it can be read.
-#[cfg(feature = "redis")]
 pub(super) fn expires_us(text: &str) -> Option<u64> {
     split_end(text, "until").1.and_then(|time| read_time(time).ok())
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::noted::Noted;
-use crate::store::{MOST_POLICIES, Progress, RegistrationResult};
+use crate::store::{MOST_POLICIES, Progress, RegistrationResult, random_fraction};
 
 /// The most policies that one call registers, and the most bytes of their descriptions: it takes the server less than a
 /// millisecond.
@@ -91,7 +91,7 @@ impl RegistrationQueue {
     pub(super) fn is_renewal_due(&mut self, now: Instant, connections: u64) -> bool {
         let known = mem::replace(&mut self.connections, connections);
         if known > 0 && connections > 0 && known != connections {
-            self.renewal = self.renewal.min(now + RECONNECTED.mul_f64(fastrand::f64()));
+            self.renewal = self.renewal.min(now + RECONNECTED.mul_f64(random_fraction()));
         }
         now >= self.renewal
     }
@@ -179,7 +179,7 @@ impl RegistrationQueue {
 }
 
 fn renewal(now: Instant) -> Instant {
-    now + RENEWAL + JITTER.mul_f64(fastrand::f64())
+    now + RENEWAL + JITTER.mul_f64(random_fraction())
 }
 
 #[cfg(test)]

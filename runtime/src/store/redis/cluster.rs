@@ -29,9 +29,9 @@ use crate::store::redis::cluster::slots::{SLOTS, Slot};
 use crate::store::redis::cluster::topology::Topology;
 use crate::store::redis::connection::address::{Address, Host};
 use crate::store::redis::connection::attempt::longest_explained;
-use crate::store::redis::server::Setup;
 use crate::store::redis::stored::reserved_keys;
 use crate::store::request::Request;
+use crate::store::setup::Setup;
 use crate::store::tally_id::TallyId;
 
 /// How many keys are tried to find one in a slot of a node. In all slots together, there are far fewer.

@@ -23,20 +23,9 @@ use crate::store::redis::script::run::{Script, ScriptCall, run_each};
 use crate::store::redis::script::wire::{self, Reply};
 use crate::store::redis::stored::reserved_keys;
 use crate::store::request::Request;
+use crate::store::setup::Setup;
 use crate::store::tally_id::TallyId;
 use crate::store::tally_key::TallyKey;
-
-/// What all servers of a limiter have in common.
-#[derive(Clone, Debug)]
-pub(crate) struct Setup {
-    /// What all keys begin with.
-    pub(crate) prefix: String,
-    /// The longest that a call takes.
-    pub(crate) deadline: Duration,
-    pub(crate) clock: Clock,
-    /// Whether the user may not write, and so a probe does not either.
-    pub(crate) looks_only: bool,
-}
 
 impl Setup {
     /// Asks about a key that does not exist. To remove it is refused by a replica, and by a server that may not write; nothing

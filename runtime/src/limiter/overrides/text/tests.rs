@@ -46,7 +46,6 @@ fn an_expiry_is_stored_in_seconds_to_the_microsecond() {
     assert_eq!(read("1 per 1h  until  7.25\n").unwrap(), (all(), Some(7_250_000)));
 }
 
-#[cfg(feature = "redis")]
 #[test]
 fn the_expiry_of_any_text_is_found() {
     assert_eq!(expires_us("something else until 7"), Some(7_000_000));

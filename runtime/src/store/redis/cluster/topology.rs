@@ -22,7 +22,8 @@ use crate::store::redis::connection::listed::Listed;
 use crate::store::redis::connection::place::ServerPlace;
 use crate::store::redis::connection::real_time;
 use crate::store::redis::node::Node;
-use crate::store::redis::server::{Server, Setup};
+use crate::store::redis::server::Server;
+use crate::store::setup::Setup;
 
 /// How long a node may take to say what it knows.
 const PATIENCE: Duration = Duration::from_secs(1);

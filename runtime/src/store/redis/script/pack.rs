@@ -1,6 +1,8 @@
 //! Requests as the script takes them: packed fields, in the order that the header of `decide.lua` gives.
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::Write as _;
+use std::sync::LazyLock;
 
 use tallygate_lua as lua;
 use tallygate_rules::{Algorithm, MAX_EXACT, Role, Rule};
@@ -19,6 +21,9 @@ const _: () = assert!(lua::END_ENTRIES as u64 > SHORT_LOG + 1);
 /// A log may hold up to so many entries that count no more, beside those that do.
 const MOST_SPARE: u64 = 16_384;
 
+/// What tells this process from all others: random, as the keys of hash tables are.
+static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("tallygate"));
+
 /// Packs one request.
 pub(crate) fn request(request: &Request<'_>, now_us: u64) -> Vec<u8> {
     let groups = request.groups();
@@ -34,7 +39,10 @@ pub(crate) fn request(request: &Request<'_>, now_us: u64) -> Vec<u8> {
 
 /// The bytes of a name; of a call that takes no lease, zeros.
 pub(crate) fn lease_name(name: Option<LeaseName>) -> [u8; lua::LEASE_NAME_BYTES] {
-    name.map_or([0; lua::LEASE_NAME_BYTES], LeaseName::bytes)
+    name.map_or([0; lua::LEASE_NAME_BYTES], |name| {
+        let (process, call) = (u128::from(*PROCESS), u128::from(name.number()));
+        (process << 64 | call).to_be_bytes()
+    })
 }
 
 /// What is asked, as a sum.
@@ -193,4 +201,15 @@ fn short(packed: &mut Vec<u8>, number: usize) {
 
 fn byte(number: usize) -> u8 {
     u8::try_from(number).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_names_of_one_process_begin_alike_and_are_in_the_order_of_its_calls() {
+        let (one, other) = (lease_name(Some(LeaseName::next())), lease_name(Some(LeaseName::next())));
+        assert!(one < other && one[..8] == other[..8]);
+    }
 }

@@ -8,6 +8,7 @@ use tallygate_lua as lua;
 use super::reserved_keys;
 use crate::error::BackendError;
 use crate::store::redis::Redis;
+use crate::store::stored::StoredOverride;
 
 /// The field of the version. No policy's name begins like it in a field, so no override is mistaken for it.
 const VERSION: &str = "!version";
@@ -22,13 +23,6 @@ type Fields = HashMap<Vec<u8>, Vec<u8>>;
 pub(crate) struct StoredOverrides<'a> {
     redis: &'a Redis,
     key: String,
-}
-
-/// An override as it is stored.
-#[derive(Clone, Debug)]
-pub(crate) struct StoredOverride {
-    pub(crate) field: String,
-    pub(crate) text: String,
 }
 
 impl Redis {
@@ -51,7 +45,7 @@ impl StoredOverrides<'_> {
             return Ok(None);
         }
         let all: Fields = self.query(cmd("HGETALL").arg(&self.key)).await?;
-        Ok(Some(all.into_iter().filter_map(StoredOverride::of).collect()))
+        Ok(Some(all.into_iter().filter_map(read).collect()))
     }
 
     /// Returns at least so many overrides, if there are so many, in parts that are never too much to read. One may be
@@ -63,7 +57,7 @@ impl StoredOverrides<'_> {
             let mut command = cmd("HSCAN");
             command.arg(&self.key).arg(cursor).arg("COUNT").arg(PART);
             let (next, part): (u64, Fields) = self.query(&command).await?;
-            found.extend(part.into_iter().filter_map(StoredOverride::of));
+            found.extend(part.into_iter().filter_map(read));
             if next == 0 || found.len() >= number {
                 return Ok(found);
             }
@@ -96,14 +90,12 @@ impl StoredOverrides<'_> {
     }
 }
 
-impl StoredOverride {
-    /// Reads a field of the hash; `None` if it is the version.
-    fn of((field, text): (Vec<u8>, Vec<u8>)) -> Option<Self> {
-        if field == VERSION.as_bytes() {
-            return None;
-        }
-        // Bytes that are no UTF-8 are as unreadable as any other text that is not ours.
-        let readable = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Some(Self { field: readable(field), text: readable(text) })
+/// Reads a field of the hash; `None` if it is the version.
+fn read((field, text): (Vec<u8>, Vec<u8>)) -> Option<StoredOverride> {
+    if field == VERSION.as_bytes() {
+        return None;
     }
+    // Bytes that are no UTF-8 are as unreadable as any other text that is not ours.
+    let readable = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Some(StoredOverride { field: readable(field), text: readable(text) })
 }

@@ -10,41 +10,10 @@ use super::reserved_keys;
 use crate::error::BackendError;
 use crate::store::redis::script::run::timed;
 use crate::store::redis::{Deployment, Redis};
-
-/// The most policies of a prefix.
-pub(crate) const MOST_POLICIES: usize = 1_000;
+use crate::store::stored::{MOST_POLICIES, Progress, RegistrationResult};
 
 /// How many seconds a policy stays that nobody registers: a week.
 const STAY_SECONDS: u64 = 7 * 86_400;
-
-/// Where to look next for policies that nobody registers any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
-    At(String),
-    Done,
-}
-
-/// What one registration has done.
-#[derive(Debug)]
-pub(crate) struct RegistrationResult {
-    pub(crate) progress: Progress,
-    /// How many policies were removed.
-    pub(crate) removed: u64,
-    /// How many found no place.
-    pub(crate) refused: u64,
-}
-
-impl Progress {
-    /// Begins to look.
-    pub(crate) fn start() -> Self {
-        Self::At("0".to_owned())
-    }
-
-    /// Whether it has begun and is not done.
-    pub(crate) fn is_running(&self) -> bool {
-        matches!(self, Self::At(cursor) if cursor != "0")
-    }
-}
 
 /// The registry of one prefix.
 pub(crate) struct StoredPolicies<'a> {

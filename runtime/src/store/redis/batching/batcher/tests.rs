@@ -10,8 +10,8 @@ use crate::policy::Policy;
 use crate::store::redis::Destination;
 use crate::store::redis::connection::greeting::Mode;
 use crate::store::redis::connection::place::ServerPlace;
-use crate::store::redis::server::Setup;
 use crate::store::request::CallOptions;
+use crate::store::setup::Setup;
 use crate::subject::Subject;
 
 const SHORT: Duration = Duration::from_millis(20);

@@ -2,8 +2,9 @@
 
 use ::redis::cmd;
 
-use super::{MOST_POLICIES, StoredPolicies};
+use super::StoredPolicies;
 use crate::error::BackendError;
+use crate::store::stored::MOST_POLICIES;
 
 /// How many policies are read at once.
 const COUNT: usize = 64;

@@ -1,0 +1,40 @@
+//! What is stored in Redis beside tallies.
+
+/// The most policies in the list of a prefix.
+pub(crate) const MOST_POLICIES: usize = 1_000;
+
+/// An override as it is stored.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredOverride {
+    pub(crate) field: String,
+    pub(crate) text: String,
+}
+
+/// Where to look next for policies that nobody registers any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    At(String),
+    Done,
+}
+
+/// What one registration has done.
+#[derive(Debug)]
+pub(crate) struct RegistrationResult {
+    pub(crate) progress: Progress,
+    /// How many policies were removed.
+    pub(crate) removed: u64,
+    /// How many found no place.
+    pub(crate) refused: u64,
+}
+
+impl Progress {
+    /// Begins to look.
+    pub(crate) fn start() -> Self {
+        Self::At("0".to_owned())
+    }
+
+    /// Whether it has begun and is not done.
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self, Self::At(cursor) if cursor != "0")
+    }
+}

@@ -49,10 +49,16 @@ fn unpaired(brace: &str) -> String {
     format!("unmatched `{brace}`; write a placeholder like `{{phone}}`, or `{brace}{brace}` for the brace itself")
 }
 
-/// Returns whether a text shows nothing: whether it is empty, or has white space alone.
+/// Characters that look like white space, or like nothing, and are none to Rust.
+const INVISIBLE: [char; 13] = [
+    '\u{ad}', '\u{115f}', '\u{1160}', '\u{180e}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}',
+    '\u{2060}', '\u{3164}', '\u{feff}', '\u{ffa0}',
+];
+
+/// Returns whether a text shows nothing: whether it is empty, or has white space and characters without a shape alone.
 #[must_use]
 pub fn is_blank(text: &str) -> bool {
-    text.trim().is_empty()
+    text.chars().all(|character| character.is_whitespace() || INVISIBLE.contains(&character))
 }
 
 /// Returns whether the text separates the values on its two sides: whether it contains a byte that no value contains.
@@ -179,6 +185,16 @@ mod tests {
         ];
         for (placeholder, mistake) in mistakes {
             assert_eq!(Filter::split(placeholder), Err(mistake.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_text_that_shows_nothing_is_blank() {
+        for blank in ["", " ", "\t\u{a0}\u{2003}", "\u{200b}", " \u{feff}\u{3164}"] {
+            assert!(is_blank(blank), "{blank:?}");
+        }
+        for text in ["0", "-", "\u{200b}a", "短信"] {
+            assert!(!is_blank(text), "{text:?}");
         }
     }
 

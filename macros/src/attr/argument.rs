@@ -131,7 +131,8 @@ impl Argument {
             let parens = syn::parenthesized!(content in input);
             if POSITIONAL.iter().any(|positional| name == positional) {
                 let values: TokenStream = content.parse()?;
-                let values = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(values)?;
+                // Without values, the list says how it is written.
+                let values = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(values).unwrap_or_default();
                 Value::Positional(parens.span.close(), values.into_iter().map(ungrouped).collect())
             } else {
                 Value::List(parens.span.close(), Written::read(&content, &text, diagnostics))

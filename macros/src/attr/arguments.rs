@@ -136,6 +136,9 @@ impl Arguments {
         if let Some(rules) = argument.single().and_then(meant::rules).filter(|_| self.known.contains(&"rule")) {
             return format!("unknown argument `{name}`; did you mean `{rules}`?");
         }
+        if let Some(rule) = argument.single().and_then(|count| meant::rate(name, count, &self.known)) {
+            return format!("unknown argument `{name}`; did you mean `{rule}`?");
+        }
         let is_alike = synonym(name, &self.known).is_some() || nearest(name, self.known.iter().copied()).is_some();
         match self.misplaced_synonym(name).filter(|_| !is_alike) {
             Some((meant, belongs)) => format!("unknown argument `{name}`; did you mean `{meant}`? it {belongs}"),

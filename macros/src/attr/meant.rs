@@ -22,6 +22,17 @@ pub(super) fn rules(value: &Expr) -> Option<String> {
     }
 }
 
+/// Returns the rule that a name with a window in it stands for, or what stands in its parentheses where those are known:
+/// `rule(count = 10, per = "1s")` for `per_second = 10`.
+pub(super) fn rate(name: &str, count: &Expr, known: &[&str]) -> Option<String> {
+    let Expr::Lit(ExprLit { lit: Lit::Int(count), .. }) = count else { return None };
+    let rule = attribute_form(&rule_meant(&format!("{} {}", count.base10_digits(), name.replace('_', " ")))?);
+    if known.contains(&"rule") {
+        return Some(rule);
+    }
+    inner(&rule).filter(|_| known.contains(&"count"))
+}
+
 /// Returns the argument with a text in place of this value: `per = "60s"` for `60`.
 pub(super) fn text(name: &str, value: &Expr) -> Option<String> {
     let text = match value {
@@ -136,6 +147,17 @@ mod tests {
         ] {
             assert_eq!(text(name, &parse_str(value).unwrap()).unwrap_or_default(), meant, "{name} = {value}");
         }
+    }
+
+    #[test]
+    fn a_window_in_a_name_is_the_window_of_a_rule() {
+        let meant = |name, known: &[&str]| rate(name, &parse_str("10").unwrap(), known).unwrap_or_default();
+        for name in ["per_second", "rps", "requests_per_second", "calls_per_1s"] {
+            assert_eq!(meant(name, &["rule"]), r#"rule(count = 10, per = "1s")"#, "{name}");
+            assert_eq!(meant(name, &["count", "per"]), r#"count = 10, per = "1s""#, "{name}");
+        }
+        assert_eq!(meant("per_second", &["denials", "within"]), "");
+        assert_eq!(meant("burst", &["rule"]), "");
     }
 
     #[test]

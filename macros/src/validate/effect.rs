@@ -86,9 +86,15 @@ pub(super) fn check_counts_limit(model: &Model, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Returns whether it is `u64::MAX`, or that of another type.
+/// Returns whether it is `u64::MAX`, or that of another type, as in `u32::MAX as u64` and `u32::MAX.into()`.
 fn is_greatest(count: &Expr) -> bool {
-    let Expr::Path(path) = count else { return false };
+    let path = match count {
+        Expr::Path(path) => path,
+        Expr::Cast(cast) => return is_greatest(&cast.expr),
+        Expr::Paren(paren) => return is_greatest(&paren.expr),
+        Expr::MethodCall(call) => return call.method == "into" && is_greatest(&call.receiver),
+        _ => return false,
+    };
     let mut names = path.path.segments.iter().rev().map(|segment| &segment.ident);
     let is_max = names.next().is_some_and(|name| name == "MAX");
     is_max && names.next().is_some_and(|of| NUMBERS.iter().any(|number| of == number))
@@ -135,10 +141,12 @@ mod tests {
 
     #[test]
     fn the_greatest_number_of_a_type_is_told_from_a_constant() {
-        for greatest in ["u64::MAX", "std::primitive::u32::MAX", "std::u64::MAX"] {
+        for greatest in
+            ["u64::MAX", "std::primitive::u32::MAX", "std::u64::MAX", "usize::MAX as u64", "(u32::MAX).into()"]
+        {
             assert!(is_greatest(&parse_str(greatest).unwrap()), "{greatest}");
         }
-        for count in ["MAX", "limits::MAX", "u64::MAX / 2", "user.calls()"] {
+        for count in ["MAX", "limits::MAX", "u64::MAX / 2", "user.calls()", "user.calls() as u64"] {
             assert!(!is_greatest(&parse_str(count).unwrap()), "{count}");
         }
     }

@@ -1,6 +1,7 @@
 //! Building a policy, and refusing one that is mistaken.
 
 use std::borrow::Cow;
+use std::iter;
 use std::time::Duration;
 
 use tallygate_rules::{
@@ -187,7 +188,8 @@ impl PolicyBuilder {
     /// or `warn_at` that the attribute refuses at compile time. The error lists all of them: see [`Error::rule_errors`].
     pub fn build(self) -> Result<Policy, Error> {
         let labels: Vec<_> = self.rules.iter().filter_map(|(label, _)| label.as_deref()).collect();
-        let texts = texts::mistakes(&self.name, &labels, &self.templates);
+        let names = iter::once(&*self.name).chain(self.rules.iter().filter_map(|(_, rule)| rule.name()));
+        let texts = texts::mistakes(names, &labels, &self.templates);
         self.build_as(Shared::counted, texts)
     }
 
@@ -279,7 +281,12 @@ mod tests {
         let builder = |name| Policy::builder(name).rule(Rule::sliding_window(1, minute));
         let text = |builder: PolicyBuilder| builder.build().unwrap_err().to_string();
         assert!(text(builder(" ")).starts_with("policy: `name` must not be empty"));
-        assert!(text(builder("sms.%s")).contains("`%s` without braces is fixed text, so this `name` is the same"));
+        for name in [builder("sms.%s"), builder("sms").rule(Rule::sliding_window(9, 2 * minute).named("a.%s"))] {
+            assert!(text(name).contains("`%s` without braces is fixed text, so this `name` is the same"));
+        }
+        for name in [builder("{sms}"), builder("sms").rule(Rule::sliding_window(9, 2 * minute).named("{a}"))] {
+            assert!(text(name).contains("`name` is fixed text; remove the braces"));
+        }
         assert!(
             text(builder("sms").rule_on("\t", Rule::sliding_window(2, minute))).contains("a label must not be empty")
         );

@@ -1,18 +1,29 @@
 //! The checks of a policy's texts that are written by hand: its name, its labels and its keys.
 
-use tallygate_rules::{TemplateUse, is_blank, scan};
+use tallygate_rules::{NAME_WITH_BRACES, TemplateUse, is_blank, scan};
 
 use crate::policy::Templates;
 
-/// Returns every mistake in the texts of a policy, but for a name that is blank.
-pub(super) fn mistakes(name: &str, labels: &[&str], templates: &Templates) -> Vec<String> {
-    let of_name = TemplateUse::Name.check_fixed_text(name, |_| false).err();
+/// Returns every mistake in the texts of a policy, but for names that are blank. The names are its own and those of rules.
+pub(super) fn mistakes<'a>(
+    names: impl Iterator<Item = &'a str>,
+    labels: &[&str],
+    templates: &Templates,
+) -> Vec<String> {
+    let of_names = names.filter_map(|name| check_name(name).err());
     let of_labels = labels.iter().any(|label| is_blank(label)).then(|| {
         "a label must not be empty; name the subject that the rule counts, like `rule_on(\"network\", …)`".to_owned()
     });
     let of_keys =
         templates.iter().filter_map(|(label, key)| check_key(key).err().or_else(|| check_label(label?, labels)));
-    of_name.into_iter().chain(of_labels).chain(of_keys).collect()
+    of_names.chain(of_labels).chain(of_keys).collect()
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    if name.contains(['{', '}']) {
+        return Err(NAME_WITH_BRACES.to_owned());
+    }
+    TemplateUse::Name.check_fixed_text(name, |_| false)
 }
 
 /// An empty key is legal: all calls are one subject.

@@ -19,6 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 enum Port {
     HangsUp,
     SpeaksHttp,
+    SpeaksHtml,
     SaysNonsense,
 }
 
@@ -38,6 +39,7 @@ impl Port {
         let answer: &[u8] = match self {
             Self::HangsUp => return,
             Self::SpeaksHttp => b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n",
+            Self::SpeaksHtml => b"<!DOCTYPE HTML>\n<html></html>\n",
             Self::SaysNonsense => b"220 mail.example.org ready\r\n",
         };
         let _ = stream.read(&mut [0; 512]).await;
@@ -61,12 +63,14 @@ async fn a_port_that_is_no_redis_is_told_by_its_bytes() {
     for (port, kind, words) in [
         (Port::HangsUp, BackendErrorKind::Away, ""),
         (Port::SpeaksHttp, BackendErrorKind::Wrong, "an HTTP server answers there: check the port"),
-        (Port::SaysNonsense, BackendErrorKind::Wrong, ""),
+        (Port::SpeaksHtml, BackendErrorKind::Wrong, "an HTTP server answers there: check the port"),
+        (Port::SaysNonsense, BackendErrorKind::Wrong, "does not speak the protocol of Redis; check host and port"),
     ] {
         let address = port.open().await;
         let error = error_at(&format!("redis://{address}/")).await;
         assert!(error.kind() == kind && error.to_string().contains(words), "{error}");
         assert!(error.to_string().contains(&address.to_string()) && !error.to_string().contains("TLS"), "{error}");
+        assert!(!error.to_string().contains('\n'), "{error}");
     }
 }
 

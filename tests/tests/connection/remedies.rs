@@ -69,9 +69,10 @@ async fn nodes_and_sentinels_of_which_none_answers_are_named() {
     for ports in [[free_port(), free_port()], silent] {
         let hosts = ports.map(|port| format!("127.0.0.1:{port}"));
         let hosts = hosts.each_ref().map(String::as_str);
-        let url = Cluster::url_of(ports);
-        let error = builder.clone().connect(&url).await.unwrap_err().to_string();
-        assert!(hosts.iter().all(|host| error.contains(host)), "{error}");
-        assert_said(&builder.clone().connect_lazy(&url).unwrap(), &hosts).await;
+        for url in [Cluster::url_of(ports), Sentinels::url_of(ports)] {
+            let error = builder.clone().connect(&url).await.unwrap_err().to_string();
+            assert!(hosts.iter().all(|host| error.contains(host)), "{error}");
+            assert_said(&builder.clone().connect_lazy(&url).unwrap(), &hosts).await;
+        }
     }
 }

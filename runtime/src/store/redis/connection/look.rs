@@ -85,7 +85,8 @@ fn understand(answer: &[u8]) -> Option<Seen> {
     match answer {
         // An alert or a handshake, whatever the version.
         [0x15 | 0x16, 0x03, ..] => Some(Seen::Tls),
-        [b'H', b'T', b'T', b'P', b'/', ..] => Some(Seen::Http),
+        // To a line that names no version of HTTP, some answer without a head.
+        [b'H', b'T', b'T', b'P', b'/', ..] | [b'<', ..] => Some(Seen::Http),
         [b'-', ..] => Some(Seen::Plain),
         _ => None,
     }
@@ -98,7 +99,9 @@ mod tests {
     #[test]
     fn bytes_show_what_answers() {
         assert_eq!(understand(b"\x15\x03\x03\x00\x02\x02\x46"), Some(Seen::Tls));
-        assert_eq!(understand(b"HTTP/1.1 400 Bad Request\r\n"), Some(Seen::Http));
+        for http in [&b"HTTP/1.1 400 Bad Request\r\n"[..], b"<!DOCTYPE HTML>\n", b"<html>"] {
+            assert_eq!(understand(http), Some(Seen::Http));
+        }
         assert_eq!(understand(b"-NOAUTH Authentication required.\r\n"), Some(Seen::Plain));
         assert_eq!((understand(b""), understand(b"220 mail")), (None, None));
         assert!(matches!(read_refusal(b"-ERR max number of clients reached\r\n"), Some(Seen::Refusal(_))));

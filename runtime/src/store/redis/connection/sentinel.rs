@@ -15,7 +15,7 @@ use self::findings::{Findings, Term};
 use self::watcher::Watcher;
 use super::address::Address;
 use super::listed::Listed;
-use crate::error::BackendError;
+use crate::error::{BackendError, BackendErrorKind};
 
 /// The sentinels of a primary.
 pub(crate) struct Sentinels {
@@ -47,9 +47,19 @@ impl Sentinels {
 
     /// Returns the address of the primary, once a sentinel has named it, and the term.
     pub(crate) async fn primary(&self) -> Result<(Address, u64), BackendError> {
-        let (host, term) = self.findings().primary().await?;
+        let (host, term) = self.findings().primary().await.map_err(|error| self.unnamed(error))?;
         let address = self.primary.at(&host).map_err(|error| BackendError::new(error.to_string()))?;
         Ok((address, term))
+    }
+
+    /// Names the sentinels that were asked in vain, unless one of them shows a mistake: that names its own.
+    fn unnamed(&self, error: BackendError) -> BackendError {
+        if error.kind() == BackendErrorKind::Wrong {
+            return error;
+        }
+        let text = error.to_string();
+        let reason = text.strip_prefix("redis: ").unwrap_or(&text);
+        BackendError::with_source(error.kind(), format!("redis: nobody says where to find {self}: {reason}"), error)
     }
 
     /// Returns what the watchers find out. They begin on this runtime, unless they are at work already.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ::redis::RedisError;
+use ::redis::{ErrorKind, RedisError};
 
 use super::Fault;
 use super::said::Said;
@@ -40,6 +40,7 @@ pub(crate) async fn attempt_error(address: &Address, error: &RedisError) -> Back
     let is_misunderstood = matches!(Fault::of(error), Fault::Garbled | Fault::Broken) && !error.is_connection_refusal();
     match if is_misunderstood { look(address).await } else { None } {
         Some(seen) => seen_error(address, &seen, error),
+        None if Fault::of(error) == Fault::Garbled => server_error(address, error, "; check host and port"),
         None => server_error(address, error, ""),
     }
 }
@@ -91,7 +92,14 @@ fn refused_attempt(address: &Address, error: &RedisError, advice: &str) -> Backe
 }
 
 fn explain(address: &Address, error: &RedisError) -> (BackendErrorKind, String) {
-    let Some(said) = Said::of(error) else { return (Fault::of(error).kind(), error.to_string()) };
+    let Some(said) = Said::of(error) else {
+        let text = match error.kind() {
+            // The client library lists what it would have expected, on several lines.
+            ErrorKind::Parse => "what answers does not speak the protocol of Redis".to_owned(),
+            _ => error.to_string(),
+        };
+        return (Fault::of(error).kind(), text);
+    };
     let (fault, remedy) = said.meaning();
     let remedy = remedy.text(address);
     let semicolon = if remedy.is_empty() { "" } else { "; " };

@@ -1,35 +1,25 @@
 //! The answer to one call: a permit, or a denial.
 
-mod answered;
 mod charge;
 mod decided_by;
 mod denial;
-mod kind;
-mod lease;
 mod permit;
-mod quota;
-mod recount;
 mod rejection;
 mod report;
-mod rounded_up;
-mod rule_status;
+mod returned;
 mod wait;
 mod warning;
 
-pub use self::answered::{Answered, answered, rejected};
-pub(crate) use self::charge::{AdmittedAt, Charge, RefundTicket, Refunded, Refunder};
+pub(crate) use self::charge::{AdmittedAt, Charge, CostChange, Recount, RefundTicket, Refunded, Refunder};
 pub use self::decided_by::DecidedBy;
-pub use self::denial::{Denial, LimitingRule};
-pub use self::kind::RejectionKind;
-pub(crate) use self::lease::Lease;
+pub use self::denial::{Denial, LimitingRule, RejectionKind};
+pub(crate) use self::permit::Lease;
 pub use self::permit::Permit;
-pub(crate) use self::quota::Quota;
-pub(crate) use self::recount::{CostChange, Recount};
-pub use self::rejection::{FromRejection, Rejection};
-pub(crate) use self::report::Report;
-pub(crate) use self::rounded_up::RoundedUp;
-pub use self::rule_status::RuleStatus;
-pub(crate) use self::wait::Wait;
+pub use self::rejection::Rejection;
+pub use self::report::RuleStatus;
+pub(crate) use self::report::{Quota, Report};
+pub use self::returned::{Answered, FromRejection, answered, rejected};
+pub(crate) use self::wait::{RoundedUp, Wait};
 pub use self::warning::Warning;
 
 /// The answer to one call.

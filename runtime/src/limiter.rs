@@ -3,7 +3,6 @@
 #[cfg(feature = "config")]
 mod applied;
 mod builder;
-mod call_subjects;
 mod check;
 mod core;
 mod denial_cache;
@@ -12,7 +11,6 @@ mod handles;
 mod leases;
 mod outage;
 mod overrides;
-mod parties;
 mod registrations;
 mod releases;
 mod wait_queue;
@@ -28,10 +26,7 @@ use once_cell::sync::{Lazy, OnceCell};
 pub use self::applied::Applied;
 pub use self::builder::LimiterBuilder;
 #[cfg(feature = "simulation")]
-pub(crate) use self::call_subjects::CallSubjects;
-pub(crate) use self::check::Decided;
-#[cfg(feature = "simulation")]
-pub(crate) use self::check::plain_decision;
+pub(crate) use self::check::{CallSubjects, plain_decision};
 pub use self::check::{Check, Deciding};
 use self::core::Core;
 pub use self::denied::DeniedSubject;

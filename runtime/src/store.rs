@@ -34,7 +34,7 @@ pub(crate) use self::redis::{
     Access, CommandPurpose, Permission, Sample, Scan, ScriptState, ServerFacts, ServerInfo, Times,
 };
 pub(crate) use self::redis::{Redis, have_clocks_differed, random_fraction};
-pub(crate) use self::request::{CallOptions, PlainCall, Request, WaitLimit};
+pub(crate) use self::request::{CallOptions, PlainCall, Request, SubjectKeys, WaitLimit};
 pub(crate) use self::setup::Setup;
 pub(crate) use self::standby::Standby;
 pub(crate) use self::stored::{MOST_POLICIES, Progress, RegistrationResult, StoredOverride};

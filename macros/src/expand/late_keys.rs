@@ -33,7 +33,7 @@ impl<'m> Expansion<'m> {
         })
     }
 
-    /// Decides a call that was kept, once its keys are rendered.
+    /// Decides a call that was deferred, once its keys are rendered.
     pub(super) fn entered_late(self) -> TokenStream {
         let private = self.private();
         let subject = |(number, key): (usize, Option<&Template>)| {

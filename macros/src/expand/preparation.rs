@@ -10,8 +10,8 @@ impl Expansion<'_> {
     /// Returns the statements that stand where all arguments are in scope, before those that await the answer.
     pub(super) fn preparation(self) -> TokenStream {
         if self.function.is_split() {
-            let (call, kept) = (self.with_value_names(quote_hygienic!(tallygate_call)), self.kept());
-            quote_hygienic!(let #call = #kept;)
+            let (call, deferred) = (self.with_value_names(quote_hygienic!(tallygate_call)), self.deferred());
+            quote_hygienic!(let #call = #deferred;)
         } else if self.has_early_values() {
             let (entering, entered) = (self.with_value_names(quote_hygienic!(tallygate_entering)), self.entered());
             quote_hygienic!(let #entering = #entered;)
@@ -36,15 +36,16 @@ impl Expansion<'_> {
     /// Decides the call, at least as far as this process can.
     fn entered(self) -> TokenStream {
         let private = self.private();
-        self.prepared(&self.entering(), &quote_hygienic!(#private::Entering::skipped()))
+        self.prepared(&self.entering(), &quote_hygienic!(#private::Admission::skipped()))
     }
 
-    /// Keeps the call for a future of the user's own, which captures no argument for it.
-    fn kept(self) -> TokenStream {
+    /// Defers the call to a future of the user's own, which captures no argument for it.
+    fn deferred(self) -> TokenStream {
         let private = self.private();
         let call = self.call();
-        let kept = if self.has_late_keys() { quote_hygienic!(keep_without_subject()) } else { quote_hygienic!(keep()) };
-        self.prepared(&quote_hygienic!(#call.#kept), &quote_hygienic!(#private::Kept::skipped()))
+        let deferred =
+            if self.has_late_keys() { quote_hygienic!(defer_without_subject()) } else { quote_hygienic!(defer()) };
+        self.prepared(&quote_hygienic!(#call.#deferred), &quote_hygienic!(#private::DeferredCall::skipped()))
     }
 
     /// Returns a block with what is made of the call, and the values that are rendered before it.

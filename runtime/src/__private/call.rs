@@ -1,11 +1,9 @@
-//! A call that has more than a policy and a subject.
+//! The calls of annotated functions that have more than a policy and a subject.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::entering::Entering;
-use super::extras::Extras;
-use super::kept::Kept;
+use super::admission::Admission;
 use super::values::{Texts, Values, subject};
 use crate::decision::Rejection;
 use crate::error::BackendError;
@@ -19,7 +17,46 @@ use crate::subject::Subject;
 pub struct LimitedCall<'a> {
     policy: Result<Cow<'a, Policy>, &'static Rejection>,
     subject: Subject,
-    extras: Option<Extras<'a>>,
+    settings: Option<CallSettings<'a>>,
+}
+
+/// A call that is prepared where a function is called, and decided in the future that the function returns.
+///
+/// It owns what it is made of, and takes little room in that future. It has no subject, `()`, if the future renders that.
+/// `None` stands for a call that is not limited.
+#[derive(Debug)]
+pub struct DeferredCall<S = Subject>(Option<Deferred<S>>);
+
+#[derive(Debug)]
+struct Deferred<S> {
+    policy: Result<Policy, &'static Rejection>,
+    subject: S,
+    /// Boxed, as most calls have none.
+    settings: Option<Box<CallSettings<'static>>>,
+}
+
+/// What most calls do not have: a limiter of their own, other subjects, options.
+#[derive(Debug)]
+pub(super) struct CallSettings<'a> {
+    /// The limiter that the user named.
+    limiter: Option<Cow<'a, Limiter>>,
+    /// The other subjects, by their labels.
+    others: Vec<(&'static str, Subject)>,
+    options: CallOptions,
+}
+
+/// Returns the limiter that the user named.
+///
+/// It is the element of an array, because the compiler then underlines it alone when its type is wrong.
+#[inline]
+pub fn limiter([named]: [&Limiter; 1]) -> &Limiter {
+    named
+}
+
+/// Returns the limiter that is installed at this moment.
+#[inline]
+pub fn installed() -> &'static Limiter {
+    Limiter::installed()
 }
 
 /// Starts a call by a policy that the user named.
@@ -34,13 +71,13 @@ pub fn call([policy]: [&Policy; 1], key: Texts, values: impl Values) -> LimitedC
 impl<'a> LimitedCall<'a> {
     #[inline]
     pub(super) fn new(policy: Result<Cow<'a, Policy>, &'static Rejection>, subject: Subject) -> Self {
-        Self { policy, subject, extras: None }
+        Self { policy, subject, settings: None }
     }
 
     /// Chooses the limiter.
     #[inline]
     pub fn limiter(&mut self, limiter: &'a Limiter) -> &mut Self {
-        self.extras().limiter = Some(Cow::Borrowed(limiter));
+        self.settings().limiter = Some(Cow::Borrowed(limiter));
         self
     }
 
@@ -55,7 +92,7 @@ impl<'a> LimitedCall<'a> {
     /// Adds another subject.
     #[track_caller]
     pub fn subject(&mut self, label: &'static str, key: Texts, values: impl Values) -> &mut Self {
-        self.extras().others.push((label, subject(key, values)));
+        self.settings().others.push((label, subject(key, values)));
         self
     }
 
@@ -64,7 +101,7 @@ impl<'a> LimitedCall<'a> {
     /// It is the element of an array, because the compiler then underlines it alone when its type is wrong.
     #[inline]
     pub fn cost(&mut self, [cost]: [u64; 1]) -> &mut Self {
-        self.extras().options.cost = cost;
+        self.settings().options.cost = cost;
         self
     }
 
@@ -77,66 +114,132 @@ impl<'a> LimitedCall<'a> {
     /// Waits up to that long.
     #[inline]
     pub fn wait(&mut self, limit: Duration) -> &mut Self {
-        self.extras().options.wait = Some(WaitLimit::Within(limit));
+        self.settings().options.wait = Some(WaitLimit::Within(limit));
         self
     }
 
     /// Asks for a permit that can be refunded.
     #[inline]
     pub fn refundable(&mut self) -> &mut Self {
-        self.extras().options.refundable = true;
+        self.settings().options.refundable = true;
         self
     }
 
     /// Runs the call whatever is decided.
     #[inline]
     pub fn shadow(&mut self) -> &mut Self {
-        self.extras().options.shadow = true;
+        self.settings().options.shadow = true;
         self
     }
 
     /// Decides the call.
-    pub fn enter(&self) -> Entering {
+    pub fn enter(&self) -> Admission {
         let policy = self.policy.as_deref().map_err(|refused| *refused);
-        Extras::enter(self.extras.as_ref(), policy, &self.subject)
+        admission(policy, &self.subject, self.settings.as_ref())
     }
 
     /// Returns the call for a future that decides it later.
     #[must_use]
-    pub fn keep(&self) -> Kept {
-        self.keep_with(self.subject.clone())
+    pub fn defer(&self) -> DeferredCall {
+        self.defer_with(self.subject.clone())
     }
 
     /// Returns the call for a future that renders its subjects, too.
     #[must_use]
-    pub fn keep_without_subject(&self) -> Kept<()> {
-        self.keep_with(())
+    pub fn defer_without_subject(&self) -> DeferredCall<()> {
+        self.defer_with(())
     }
 
-    fn keep_with<S>(&self, subject: S) -> Kept<S> {
+    fn defer_with<S>(&self, subject: S) -> DeferredCall<S> {
         let policy = self.policy.as_deref().cloned().map_err(|refused| *refused);
-        Kept::new(policy, subject, self.extras.as_ref().map(Extras::owned))
+        let settings = self.settings.as_ref().map(|settings| Box::new(settings.to_owned()));
+        DeferredCall(Some(Deferred { policy, subject, settings }))
     }
 
     /// Returns the check of the call, which owns all that it needs.
     ///
     /// If the policy is refused, awaiting the check is an error.
     pub fn check(&self) -> Check<'static> {
+        let settings = self.settings.as_ref();
         match &self.policy {
-            Ok(policy) => Extras::question(self.extras.as_ref(), policy, &self.subject).owned_check(),
+            Ok(policy) => check(policy, &self.subject, settings).into_owned(),
             Err(refused) => {
                 let error = refused.backend_error().cloned();
                 let error = error.unwrap_or_else(|| BackendError::misuse(refused.to_string()));
-                let limiter = Extras::limiter(self.extras.as_ref()).clone();
-                Check::without_policy(Cow::Owned(limiter), refused.policy().to_owned(), error)
+                Check::without_policy(limiter_of(settings).clone(), refused.policy().to_owned(), error)
             }
         }
     }
 
     #[inline]
-    fn extras(&mut self) -> &mut Extras<'a> {
-        self.extras.get_or_insert(Extras { limiter: None, others: Vec::new(), options: CallOptions::PLAIN })
+    fn settings(&mut self) -> &mut CallSettings<'a> {
+        self.settings.get_or_insert(CallSettings { limiter: None, others: Vec::new(), options: CallOptions::PLAIN })
     }
+}
+
+impl<S> DeferredCall<S> {
+    /// Stands for a call that is not limited.
+    #[must_use]
+    pub const fn skipped() -> Self {
+        Self(None)
+    }
+}
+
+impl DeferredCall {
+    /// Decides the call. It is taken, so that a future owns it in whichever way it captures.
+    pub fn enter(self) -> Admission {
+        let Some(Deferred { policy, subject, settings }) = self.0 else { return Admission::skipped() };
+        admission(policy.as_ref().map_err(|refused| *refused), &subject, settings.as_deref())
+    }
+}
+
+impl DeferredCall<()> {
+    /// Decides the call for these subjects, which are rendered only now: the main one, and the others by their labels.
+    pub fn enter_with<const N: usize>(
+        self,
+        subjects: impl FnOnce(&Limiter) -> (Subject, [(&'static str, Subject); N]),
+    ) -> Admission {
+        let Some(Deferred { policy, mut settings, .. }) = self.0 else { return Admission::skipped() };
+        let (subject, others) = subjects(limiter_of(settings.as_deref()));
+        if let Some(settings) = &mut settings {
+            settings.others = others.into();
+        }
+        DeferredCall(Some(Deferred { policy, subject, settings })).enter()
+    }
+}
+
+impl CallSettings<'_> {
+    fn to_owned(&self) -> CallSettings<'static> {
+        let limiter = self.limiter.as_deref().cloned().map(Cow::Owned);
+        CallSettings { limiter, others: self.others.clone(), options: self.options }
+    }
+}
+
+/// Decides a call, unless its policy is refused.
+#[inline]
+pub(super) fn admission(
+    policy: Result<&Policy, &'static Rejection>,
+    subject: &Subject,
+    settings: Option<&CallSettings<'_>>,
+) -> Admission {
+    match policy {
+        Ok(policy) => Admission::begin(check(policy, subject, settings)),
+        Err(_) if settings.is_some_and(|settings| settings.options.shadow) => Admission::skipped(),
+        Err(refused) => Admission::rejected(refused.clone()),
+    }
+}
+
+#[inline]
+fn check<'c>(policy: &'c Policy, subject: &'c Subject, settings: Option<&'c CallSettings<'_>>) -> Check<'c> {
+    let options = settings.map_or(CallOptions::PLAIN, |settings| settings.options);
+    let check = Check::new(limiter_of(settings), policy, subject, options);
+    let others = settings.map_or(&[][..], |settings| &settings.others[..]);
+    others.iter().fold(check, |check, (label, subject)| check.subject(label, subject))
+}
+
+#[inline]
+fn limiter_of<'c>(settings: Option<&'c CallSettings<'_>>) -> &'c Limiter {
+    settings.and_then(|settings| settings.limiter.as_deref()).unwrap_or_else(|| Limiter::installed())
 }
 
 #[cfg(test)]

@@ -7,16 +7,14 @@ use std::time::Duration;
 use once_cell::sync::OnceCell;
 use tallygate_rules::{Ban, OnOutage, RELEASED_LABEL, parse_rules};
 
-use super::call::LimitedCall;
-use super::entering::Entering;
-use super::question::Question;
+use super::admission::Admission;
+use super::call::{LimitedCall, admission};
 use super::values::{Texts, Values, subject};
 use crate::decision::Rejection;
 use crate::error::{BackendError, BackendErrorKind, Error};
-use crate::limiter::Limiter;
 use crate::observe::log;
 use crate::policy::{Policy, PolicyBuilder};
-use crate::store::CallOptions;
+use crate::subject::Subject;
 
 /// The policy of one annotated function, built at its first call, and the text of its key.
 ///
@@ -137,7 +135,7 @@ impl PolicyCell {
     /// Decides a call that has no options, by the limiter that is installed.
     #[inline]
     #[track_caller]
-    pub fn enter(&'static self, values: impl Values) -> Entering {
+    pub fn enter(&'static self, values: impl Values) -> Admission {
         self.decide(&subject(self.key, values))
     }
 
@@ -148,14 +146,8 @@ impl PolicyCell {
         LimitedCall::new(self.policy().map(Cow::Borrowed), subject(self.key, values))
     }
 
-    fn decide(&'static self, subject: &crate::subject::Subject) -> Entering {
-        match self.policy() {
-            Ok(policy) => {
-                Question { limiter: Limiter::installed(), policy, subject, others: &[], options: CallOptions::PLAIN }
-                    .decide()
-            }
-            Err(rejection) => Entering::known(Err(rejection.clone())),
-        }
+    fn decide(&'static self, subject: &Subject) -> Admission {
+        admission(self.policy(), subject, None)
     }
 
     /// Returns the policy, which is built at the first call.

@@ -1,9 +1,10 @@
 //! The values of placeholders, and the subject that they are rendered into.
 
-use std::fmt::{Debug, Display};
+use std::fmt::{self, Debug, Display};
 use std::panic::Location;
 use std::slice;
 
+use crate::context;
 use crate::error::BackendError;
 use crate::limiter::Limiter;
 use crate::subject::{Subject, filters};
@@ -111,6 +112,45 @@ impl<A: Values, B: Values> Values for (A, B) {
     fn render(self, key: &mut Renderer<'_>) {
         self.0.render(key);
         self.1.render(key);
+    }
+}
+
+/// A value of the context, which is read when the key is rendered.
+#[derive(Clone, Copy, Debug)]
+pub struct InContext(&'static str);
+
+/// A value of the context that is filtered.
+pub struct FilteredInContext<F> {
+    name: &'static str,
+    filter: F,
+}
+
+/// Returns the value of that name.
+#[must_use]
+pub fn context(name: &'static str) -> InContext {
+    InContext(name)
+}
+
+/// Returns the value of that name, filtered.
+pub fn context_filtered<F: FnOnce(&str) -> String>(name: &'static str, filter: F) -> FilteredInContext<F> {
+    FilteredInContext { name, filter }
+}
+
+impl Values for InContext {
+    fn render(self, key: &mut Renderer<'_>) {
+        context::push(key.text(), self.0);
+    }
+}
+
+impl<F: FnOnce(&str) -> String> Values for FilteredInContext<F> {
+    fn render(self, key: &mut Renderer<'_>) {
+        context::push_filtered(key.text(), self.name, self.filter);
+    }
+}
+
+impl<F> fmt::Debug for FilteredInContext<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FilteredInContext").field(&self.name).finish()
     }
 }
 

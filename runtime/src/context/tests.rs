@@ -130,7 +130,7 @@ fn debug_output_leaves_out_the_values() {
 #[cfg(feature = "web")]
 mod collected {
     use super::*;
-    use crate::__private::{Due, call as asked, finish};
+    use crate::__private::{Correction, call as asked, finish};
     use crate::decision::Permit;
 
     /// Makes a call, and returns the permit if it is admitted.
@@ -251,7 +251,7 @@ mod collected {
             let key = &["alice"];
             let in_shadow = asked([&policy], key, ()).limiter(&limiter).shadow().refundable().enter().await.unwrap();
             let _counted = call(&limiter, &policy).await.unwrap();
-            finish(in_shadow, [Some(Due::Refund)]).await;
+            finish(in_shadow, [Some(Correction::Refund)]).await;
         };
         scope(Context::new().collect(&decisions), request).await;
         assert_eq!(remaining(&decisions), [(1, false)]);

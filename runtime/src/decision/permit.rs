@@ -7,12 +7,9 @@ use tallygate_rules::MAX_EXACT;
 
 #[cfg(feature = "web")]
 use super::charge::Charge;
-use super::charge::RefundTicket;
+use super::charge::{Recount, RefundTicket};
 use super::decided_by::DecidedBy;
-use super::lease::Lease;
-use super::recount::Recount;
-use super::report::Report;
-use super::rule_status::RuleStatus;
+use super::report::{Report, RuleStatus};
 use crate::error::BackendError;
 use crate::policy::Policy;
 
@@ -26,6 +23,9 @@ pub struct Permit {
     extras: Option<Arc<Extras>>,
     decided_by: DecidedBy,
 }
+
+/// What a permit holds while its call is running: the leases of a concurrent call. Dropping it gives them back.
+pub(crate) type Lease = Box<dyn Send + Sync>;
 
 /// What a call asked for beside the permit.
 struct Extras {

@@ -4,8 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::denial::{Denial, LimitingRule};
-use super::kind::RejectionKind;
+use super::denial::{Denial, LimitingRule, RejectionKind};
 use crate::error::{BackendError, BackendErrorKind};
 
 /// Why a limited function did not run.
@@ -174,31 +173,6 @@ impl std::error::Error for Rejection {
             Reason::Denied(_) => None,
             Reason::Unavailable(_, error) => Some(error),
         }
-    }
-}
-
-/// A type that can carry a [`Rejection`] back to the caller of a limited function.
-///
-/// Every `Result<T, E>` is one when `E: From<Rejection>`, `Rejection` itself included. With the feature `axum` or `actix`, so
-/// is the response of that framework, and a function may return `impl IntoResponse` or `impl Responder` whatever the type
-/// behind it: a rejected call is then answered with problem details.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot carry a rejection back to the caller",
-    label = "a limited function returns a type that is `FromRejection`",
-    note = "return `Result<T, E>` with `impl From<tallygate::Rejection> for E`",
-    note = "or say in the attribute how it is made of a rejection: `reject = |rejection| …`",
-    note = "or, if `{Self}` is a type of your own, `impl tallygate::FromRejection` for it"
-)]
-pub trait FromRejection {
-    /// Turns a rejection into the value that the limited function returns.
-    fn from_rejection(rejection: Rejection) -> Self;
-}
-
-// Of a `Result` that is none, the notes above say more than that its error lacks a `From`.
-#[diagnostic::do_not_recommend]
-impl<T, E: From<Rejection>> FromRejection for Result<T, E> {
-    fn from_rejection(rejection: Rejection) -> Self {
-        Err(E::from(rejection))
     }
 }
 

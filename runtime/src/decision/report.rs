@@ -1,8 +1,13 @@
-//! Where all rules of a policy stand.
+//! Where the rules of a policy stand.
 
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::rule_status::RuleStatus;
+use tallygate_rules::{Role, Rule};
+
+#[cfg(feature = "web")]
+use super::charge::CostChange;
 
 /// Where all rules of a policy stand after a decision; nothing, as most calls ask for none.
 // Behind one pointer, as it is moved with every decision.
@@ -23,5 +28,115 @@ impl FromIterator<RuleStatus> for Report {
     fn from_iter<I: IntoIterator<Item = RuleStatus>>(rules: I) -> Self {
         let rules: Vec<_> = rules.into_iter().collect();
         Self((!rules.is_empty()).then(|| Arc::new(rules)))
+    }
+}
+
+/// What is left of a rule at the time of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quota {
+    /// The greatest cost that would be admitted now.
+    pub(crate) remaining: u64,
+    /// The time until the rule is as if it had never counted.
+    pub(crate) reset: Duration,
+}
+
+impl Quota {
+    pub(crate) fn new(remaining: u64, reset_us: u64) -> Self {
+        Self { remaining, reset: Duration::from_micros(reset_us) }
+    }
+}
+
+/// Where one rule stands: its limit, what remains of it, and when it is reset.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RuleStatus {
+    position: usize,
+    rule: Rule,
+    quota: Quota,
+}
+
+impl RuleStatus {
+    pub(crate) fn new(position: usize, rule: Rule, quota: Quota) -> Self {
+        Self { position, rule, quota }
+    }
+
+    /// The status of a rule that is known to admit nothing now.
+    #[cfg(feature = "web")]
+    pub(crate) fn used_up(position: usize, rule: Rule) -> Self {
+        Self::new(position, rule, Quota::new(0, 0))
+    }
+
+    /// The same status where a call counts as what it has used.
+    #[cfg(feature = "web")]
+    pub(crate) fn recounted(&self, costs: CostChange) -> Self {
+        // To a rule that counts calls, a call is one call.
+        let costs = if self.rule.role() == Role::Limit { costs } else { costs.at_most(1) };
+        let remaining = self.remaining().saturating_add(costs.given_back()).min(self.limit());
+        let remaining = remaining.saturating_sub(costs.beyond());
+        Self { quota: Quota { remaining, ..self.quota }, ..self.clone() }
+    }
+
+    /// Returns the rule's position in its policy, counted from 0.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Returns the rule.
+    #[must_use]
+    pub fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    /// Returns the greatest cost that the rule ever admits at once: its count, or its bucket's capacity. For concurrency, that
+    /// is the greatest number of concurrent calls.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.rule.capacity().unwrap_or(self.rule.count())
+    }
+
+    /// Returns the greatest cost that the rule would admit now; for concurrency, how many calls.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.quota.remaining
+    }
+
+    /// Whether that share of the limit is used. One call uses up a limit of 1, so nothing is near that; neither is a
+    /// duplicate.
+    pub(crate) fn is_near(&self, share: f64) -> bool {
+        self.can_be_near() && self.used_share(self.remaining()) >= share
+    }
+
+    /// Whether that share of the limit is used since a call of that cost.
+    pub(crate) fn has_come_near(&self, share: f64, cost: u64) -> bool {
+        let weight = if self.rule.role() == Role::Limit { cost } else { 1 };
+        self.is_near(share) && self.used_share(self.remaining().saturating_add(weight)) < share
+    }
+
+    fn can_be_near(&self) -> bool {
+        self.rule.role() != Role::Duplicate && self.limit() > 1
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "no limit is greater than 2^31")]
+    fn used_share(&self, remaining: u64) -> f64 {
+        self.limit().saturating_sub(remaining) as f64 / self.limit() as f64
+    }
+
+    /// Returns how long it takes, without further calls, until the rule is as if it had never counted; for concurrency, at
+    /// most, if no lease is renewed.
+    #[must_use]
+    pub fn reset(&self) -> Duration {
+        self.quota.reset
+    }
+}
+
+#[allow(clippy::missing_fields_in_debug, reason = "both parts of the quota are shown")]
+impl fmt::Debug for RuleStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuleStatus")
+            .field("position", &self.position)
+            .field("rule", &format_args!("{}", self.rule))
+            .field("remaining", &self.remaining())
+            .field("reset", &self.reset())
+            .finish()
     }
 }

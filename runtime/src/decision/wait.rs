@@ -1,5 +1,6 @@
 //! How long a call has to wait.
 
+use std::fmt;
 use std::time::Duration;
 
 #[cfg(feature = "web")]
@@ -46,5 +47,43 @@ impl Wait {
     /// The wait as callers see it: `None` is never.
     pub(crate) fn retry_after(self) -> Option<Duration> {
         (self != Self::NEVER).then(|| Duration::from_micros(self.0))
+    }
+}
+
+/// A time to wait, in at most two units and rounded up: a caller that comes back early is denied again.
+pub(crate) struct RoundedUp(pub(crate) Duration);
+
+impl fmt::Display for RoundedUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.as_secs() + u64::from(self.0.subsec_nanos() > 0);
+        let (great, small, size, within) = match seconds {
+            0..60 => return write!(f, "{seconds}s"),
+            60..3_600 => ("m", "s", 60, 1),
+            3_600..86_400 => ("h", "m", 3_600, 60),
+            _ => ("d", "h", 86_400, 3_600),
+        };
+        let total = seconds.div_ceil(within);
+        let (whole, rest) = (total / (size / within), total % (size / within));
+        match rest {
+            0 => write!(f, "{whole}{great}"),
+            _ => write!(f, "{whole}{great} {rest}{small}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_rounded_up_to_what_it_shows() {
+        let shown = |seconds: f64| RoundedUp(Duration::from_secs_f64(seconds)).to_string();
+        assert_eq!(shown(0.001), "1s");
+        assert_eq!(shown(59.5), "1m");
+        assert_eq!(shown(61.0), "1m 1s");
+        assert_eq!(shown(3_599.1), "1h");
+        assert_eq!(shown(3_601.0), "1h 1m");
+        assert_eq!(shown(86_399.0), "24h");
+        assert_eq!(shown(90_001.0), "1d 2h");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::rule_status::RuleStatus;
+use super::report::RuleStatus;
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
 

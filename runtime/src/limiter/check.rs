@@ -5,22 +5,23 @@ mod decide;
 mod deciding;
 mod denied;
 mod effective;
+mod inputs;
 mod outage;
 mod waiting;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-pub(crate) use self::decide::Decided;
 #[cfg(feature = "simulation")]
 pub(crate) use self::decide::plain_decision;
 pub use self::deciding::Deciding;
+#[cfg(feature = "simulation")]
+pub(crate) use self::inputs::CallSubjects;
+use self::inputs::Inputs;
 #[cfg(feature = "web")]
 use crate::context;
 use crate::error::BackendError;
 use crate::limiter::Limiter;
-use crate::limiter::parties::Parties;
 use crate::policy::Policy;
 use crate::store::{CallOptions, WaitLimit};
 use crate::subject::Subject;
@@ -31,7 +32,7 @@ use crate::subject::Subject;
 #[derive(Clone)]
 #[must_use = "a call is decided when it is awaited"]
 pub struct Check<'a> {
-    parties: Parties<'a>,
+    inputs: Inputs<'a>,
     options: CallOptions,
 }
 
@@ -120,19 +121,17 @@ impl<'a> Check<'a> {
     pub(crate) fn new(limiter: &'a Limiter, policy: &'a Policy, subject: &'a Subject, options: CallOptions) -> Self {
         #[cfg(feature = "web")]
         let options = collected(options);
-        Self { parties: Parties::borrowed(limiter, policy, subject), options }
-    }
-
-    /// Returns a call that outlives what it is made of.
-    pub(crate) fn owned(limiter: Cow<'a, Limiter>, policy: Policy, subject: &Subject, options: CallOptions) -> Self {
-        #[cfg(feature = "web")]
-        let options = collected(options);
-        Self { parties: Parties::owned(limiter, policy, subject), options }
+        Self { inputs: Inputs::new(limiter, policy, subject), options }
     }
 
     /// Returns a call that cannot be decided, because its policy is refused: awaiting it is that error.
-    pub(crate) fn without_policy(limiter: Cow<'a, Limiter>, name: String, error: BackendError) -> Self {
-        Self { parties: Parties::without_policy(limiter, name, error), options: CallOptions::PLAIN }
+    pub(crate) fn without_policy(limiter: Limiter, name: String, error: BackendError) -> Self {
+        Self { inputs: Inputs::without_policy(limiter, name, error), options: CallOptions::PLAIN }
+    }
+
+    /// Returns the same call, which outlives what it is made of.
+    pub(crate) fn into_owned(self) -> Check<'static> {
+        Check { inputs: self.inputs.into_owned(), options: self.options }
     }
 
     /// Adds another subject of the call, by the label that [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave
@@ -141,7 +140,7 @@ impl<'a> Check<'a> {
     /// A call that leaves one of the policy's subjects out, or adds one that the policy does not have, is not decided:
     /// awaiting it is an error.
     pub fn subject(mut self, label: &str, subject: &Subject) -> Self {
-        self.parties.insert_subject(label, subject);
+        self.inputs.insert_subject(label, subject);
         self
     }
 
@@ -208,12 +207,12 @@ impl<'a> Check<'a> {
 
     #[inline]
     fn limiter(&self) -> &Limiter {
-        self.parties.limiter()
+        self.inputs.limiter()
     }
 
     #[inline]
     fn policy(&self) -> &Policy {
-        self.parties.policy()
+        self.inputs.policy()
     }
 
     /// The same call as a peek.

@@ -71,13 +71,13 @@ impl Engine {
 
     fn outcome(&self, ready: &Ready) -> Result<Outcome, BackendError> {
         let subjects = ready.subjects.complete(&self.policy)?;
-        if let [subject] = &*subjects
+        if let [subject] = subjects
             && let Some(outcome) = self.memory.outcome(&self.policy, subject, ready.cost)
         {
             return Ok(outcome);
         }
         let options = CallOptions { cost: ready.cost, ..CallOptions::PLAIN };
-        Ok(self.memory.decide(Request::new(&self.policy, &subjects, options))?.outcome)
+        Ok(self.memory.decide(Request::new(&self.policy, subjects, options))?.outcome)
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is asked of a store.
 
+use std::ops::{Deref, DerefMut};
+use std::slice;
 use std::sync::Weak;
 use std::time::Duration;
 
@@ -54,6 +56,49 @@ impl CallOptions {
         shadow: false,
         lease: None,
     };
+}
+
+/// The subjects of a call that owns them, most often one.
+#[derive(Clone, Debug)]
+pub(crate) enum SubjectKeys {
+    One(SubjectKey),
+    Several(Box<[SubjectKey]>),
+}
+
+impl SubjectKeys {
+    /// The same subject so many times.
+    pub(crate) fn repeated(subject: SubjectKey, count: usize) -> Self {
+        if count == 1 { Self::One(subject) } else { Self::Several(vec![subject; count].into()) }
+    }
+}
+
+impl From<&[SubjectKey]> for SubjectKeys {
+    fn from(subjects: &[SubjectKey]) -> Self {
+        match subjects {
+            [subject] => Self::One(*subject),
+            several => Self::Several(several.into()),
+        }
+    }
+}
+
+impl Deref for SubjectKeys {
+    type Target = [SubjectKey];
+
+    fn deref(&self) -> &[SubjectKey] {
+        match self {
+            Self::One(subject) => slice::from_ref(subject),
+            Self::Several(several) => several,
+        }
+    }
+}
+
+impl DerefMut for SubjectKeys {
+    fn deref_mut(&mut self) -> &mut [SubjectKey] {
+        match self {
+            Self::One(subject) => slice::from_mut(subject),
+            Self::Several(several) => several,
+        }
+    }
 }
 
 /// One call to decide: charge every rule of every subject, or none.

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use self::exempt::Exemptions;
-use self::gate::{Gate, Guard, RequestCheck};
+use self::gate::{Gate, Guard};
 pub use self::held::Held;
 use self::labels::LackOfKeys;
 pub use self::service::{LimitBody, LimitService};
@@ -18,7 +18,7 @@ use super::layer::Layer;
 use super::parts::Parts;
 use crate::context::ContextKey;
 use crate::error::Error;
-use crate::limiter::Limiter;
+use crate::limiter::{Check, Limiter};
 use crate::path_pattern::PathPattern;
 use crate::policy::Policy;
 use crate::request_method;
@@ -197,7 +197,7 @@ fn with_template(policy: &Policy, label: Option<String>, key: &str) -> Policy {
 }
 
 impl Gate for Settings {
-    fn check(&self, parts: &Parts<'_>) -> Option<RequestCheck> {
+    fn check(&self, parts: &Parts<'_>) -> Option<Check<'static>> {
         let Self { policy, key, subjects, limiter, exemptions, shadow, .. } = self;
         self.lack_of_keys.report_once(policy, subjects);
         let guard = Guard { policy, key, subjects, limiter: limiter.as_ref(), is_shadow: *shadow };

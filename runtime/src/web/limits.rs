@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::layer::Layer;
 use super::limit::LimitService;
 use super::limit::exempt::Exemptions;
-use super::limit::gate::{Gate, Guard, RequestCheck};
+use super::limit::gate::{Gate, Guard};
 use super::parts::Parts;
 use crate::error::Error;
-use crate::limiter::Limiter;
+use crate::limiter::{Check, Limiter};
 
 /// Limits requests by the policies of the file that this limiter has [applied](Limiter::apply): those with `match`. It is a
 /// layer of `tower`, and a middleware of actix-web.
@@ -94,7 +94,7 @@ impl Limits {
 }
 
 impl Gate for Settings {
-    fn check(&self, parts: &Parts<'_>) -> Option<RequestCheck> {
+    fn check(&self, parts: &Parts<'_>) -> Option<Check<'static>> {
         let policies = self.limiter.applied()?;
         let limit = policies.requests().iter().find(|limit| limit.is_for(parts.method(), parts.path()))?;
         let guard = Guard {

@@ -19,7 +19,8 @@ impl Check<'_> {
     /// The policy has no rule on the main subject, or the backend did not answer within the deadline. If it is the overrides
     /// that cannot be read, only what this process knows of them was removed.
     pub async fn reset(self) -> Result<(), BackendError> {
-        if self.parties.main_subject()?.is_empty() {
+        self.inputs.subjects_filled_by_main()?;
+        if self.policy().groups().iter().all(|group| group.label.is_some()) {
             let name = self.policy().name();
             return Err(BackendError::misuse(format!(
                 "policy `{name}` has no rule on the main subject; `reset_all` resets the others"

@@ -4,18 +4,15 @@ use std::sync::Arc;
 
 use super::Check;
 use super::effective::Effective;
+use super::inputs::Inputs;
 use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Denial, Permit, RefundTicket, Refunder, Report, Wait};
 use crate::error::BackendError;
-use crate::limiter::parties::Parties;
 use crate::policy::Policy;
 use crate::store::{Answer, CallOptions, Memory, Outcome, PlainCall, Redis, Request, Store};
 
-/// The result of a call.
-pub(crate) type Decided = Result<Decision, BackendError>;
-
 impl Check<'_> {
     /// Decides once, without waiting for admission.
-    pub(super) async fn decide(&self) -> Decided {
+    pub(super) async fn decide(&self) -> Result<Decision, BackendError> {
         match self.decide_local() {
             Some(decided) => decided,
             None => self.decide_remote().await,
@@ -23,7 +20,7 @@ impl Check<'_> {
     }
 
     /// Decides a call that this process can decide by itself; `None` for any other.
-    pub(super) fn decide_local(&self) -> Option<Decided> {
+    pub(super) fn decide_local(&self) -> Option<Result<Decision, BackendError>> {
         let core = &self.limiter().core;
         match &core.store {
             Store::Memory(memory) => Some(match self.plain_outcome() {
@@ -41,7 +38,7 @@ impl Check<'_> {
     /// the outcome. `None` for any other.
     #[inline]
     pub(super) fn plain(&self) -> Option<PlainCall<'_>> {
-        let Parties::Borrowed { limiter, policy, subject } = self.parties else { return None };
+        let Inputs::Borrowed { limiter, policy, subject } = self.inputs else { return None };
         let CallOptions { cost, report, peek, trial, refundable, .. } = self.options;
         if report
             || peek
@@ -66,7 +63,7 @@ impl Check<'_> {
         }
     }
 
-    fn decide_effective_in_memory(&self, memory: &Memory) -> Decided {
+    fn decide_effective_in_memory(&self, memory: &Memory) -> Result<Decision, BackendError> {
         let effective = self.effective()?;
         match effective.closed(self.options) {
             Some(closed) => Ok(plain_decision(&effective.policy, closed, self.options.cost, DecidedBy::Backend)),
@@ -75,7 +72,7 @@ impl Check<'_> {
     }
 
     /// Denies a call of which this process knows that Redis would deny it.
-    fn decide_by_known_denial(&self) -> Option<Decided> {
+    fn decide_by_known_denial(&self) -> Option<Result<Decision, BackendError>> {
         let core = &self.limiter().core;
         let effective = match self.effective() {
             Ok(effective) => effective,
@@ -95,7 +92,7 @@ impl Check<'_> {
     }
 
     /// Decides a call that this process cannot decide by itself.
-    pub(super) async fn decide_remote(&self) -> Decided {
+    pub(super) async fn decide_remote(&self) -> Result<Decision, BackendError> {
         match &self.limiter().core.store {
             Store::Memory(memory) => self.decide_in_memory(memory, &self.effective()?),
             Store::Redis(redis) => match self.decide_in_redis(redis).await {
@@ -118,7 +115,7 @@ impl Check<'_> {
         }
     }
 
-    fn decide_in_memory(&self, memory: &Memory, effective: &Effective<'_>) -> Decided {
+    fn decide_in_memory(&self, memory: &Memory, effective: &Effective<'_>) -> Result<Decision, BackendError> {
         let request = effective.request(self.options);
         let answer = memory.decide(request)?;
         Ok(self.decision_in_memory(request, with_closed(answer, effective), DecidedBy::Backend))
@@ -135,7 +132,7 @@ impl Check<'_> {
         }
     }
 
-    async fn decide_in_redis(&self, redis: &Redis) -> Decided {
+    async fn decide_in_redis(&self, redis: &Redis) -> Result<Decision, BackendError> {
         let core = &self.limiter().core;
         let Some(mut refresh) = core.refresh_overrides() else {
             return self.ask_redis(redis).await;
@@ -149,7 +146,7 @@ impl Check<'_> {
         decided.await
     }
 
-    async fn ask_redis(&self, redis: &Redis) -> Decided {
+    async fn ask_redis(&self, redis: &Redis) -> Result<Decision, BackendError> {
         let core = &self.limiter().core;
         let effective = self.effective()?;
         if let Some(closed) = effective.closed(self.options) {

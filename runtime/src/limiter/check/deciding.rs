@@ -8,11 +8,11 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use super::Check;
-use super::decide::{Decided, plain_decision};
+use super::decide::plain_decision;
 #[cfg(feature = "web")]
 use crate::context;
-use crate::decision::{DecidedBy, Decision, Permit};
-use crate::error::BackendErrorKind;
+use crate::decision::{DecidedBy, Decision, Permit, Rejection};
+use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::{self, Observation, Purpose, log};
 use crate::store::Outcome;
 
@@ -26,18 +26,19 @@ pub struct Deciding<'a> {
 
 /// The answer to most calls: a constant, as it is copied in one piece. Fields that are written one by one are waited for when
 /// they are moved together.
-const ADMITTED: Poll<Decided> = Poll::Ready(Ok(Decision::Allowed(Permit::plain(DecidedBy::Backend))));
+const ADMITTED: Poll<Result<Decision, BackendError>> =
+    Poll::Ready(Ok(Decision::Allowed(Permit::plain(DecidedBy::Backend))));
 
 #[allow(clippy::large_enum_variant, reason = "it is decided where it lies; boxing it would cost every call more")]
 enum State<'a> {
     Start(Check<'a>),
     // Boxed, so that the future of an annotated function does not carry the state of a network call.
-    Waiting(Pin<Box<dyn Future<Output = Decided> + Send + 'a>>),
+    Waiting(Pin<Box<dyn Future<Output = Result<Decision, BackendError>> + Send + 'a>>),
     Done,
 }
 
 impl<'a> IntoFuture for Check<'a> {
-    type Output = Decided;
+    type Output = Result<Decision, BackendError>;
     type IntoFuture = Deciding<'a>;
 
     #[inline]
@@ -47,10 +48,10 @@ impl<'a> IntoFuture for Check<'a> {
 }
 
 impl Future for Deciding<'_> {
-    type Output = Decided;
+    type Output = Result<Decision, BackendError>;
 
     #[inline]
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Decided> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<Decision, BackendError>> {
         if let State::Start(check) = &self.state
             && !self.is_done
             && let Some(outcome) = check.outcome_at_once()
@@ -71,10 +72,11 @@ impl Future for Deciding<'_> {
 impl<'a> Deciding<'a> {
     /// Goes on with a call that could not be decided at once.
     fn waiting(check: Check<'a>, observation: Observation) -> Self {
-        Self { state: State::Waiting(Box::pin(check.decide_observed(observation))), is_done: false }
+        let waiting = Box::pin(async move { check.decide_observed(observation).await });
+        Self { state: State::Waiting(waiting), is_done: false }
     }
 
-    fn poll_observed(&mut self, context: &mut Context<'_>) -> Poll<Decided> {
+    fn poll_observed(&mut self, context: &mut Context<'_>) -> Poll<Result<Decision, BackendError>> {
         if self.is_done {
             // Polled again after it was ready, which is the caller's mistake: it never is again.
             return Poll::Pending;
@@ -104,12 +106,33 @@ impl<'a> Deciding<'a> {
 impl Check<'_> {
     /// Decides a call that this process can decide at once. Of any other, it returns the observation that has begun.
     #[inline]
-    pub(crate) fn decide_at_once(&self) -> ControlFlow<Decided, Observation> {
+    pub(crate) fn decide_at_once(&self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
         match self.outcome_at_once() {
             Some(outcome) => {
                 ControlFlow::Break(Ok(plain_decision(self.policy(), outcome, self.options.cost, DecidedBy::Backend)))
             }
             None => self.decide_observed_at_once(),
+        }
+    }
+
+    /// Decides a call that runs only if it is admitted, and returns as [`admitted`](Self::admitted) does.
+    #[cfg(feature = "web")]
+    pub(crate) async fn admit(self) -> Result<Option<Permit>, Rejection> {
+        let decided = match self.decide_at_once() {
+            ControlFlow::Break(decided) => decided,
+            ControlFlow::Continue(observation) => self.decide_observed(observation).await,
+        };
+        self.admitted(decided)
+    }
+
+    /// Returns the permit to run the call, or the rejection. In shadow, it runs whatever was decided, then without a permit.
+    #[inline]
+    pub(crate) fn admitted(&self, decided: Result<Decision, BackendError>) -> Result<Option<Permit>, Rejection> {
+        match decided {
+            Ok(Decision::Allowed(permit)) => Ok(Some(permit)),
+            _ if self.options.shadow => Ok(None),
+            Ok(Decision::Denied(denial)) => Err(denial.into()),
+            Err(error) => Err(Rejection::unavailable(self.policy().name(), error)),
         }
     }
 
@@ -122,7 +145,7 @@ impl Check<'_> {
         if is_heard || is_counted || self.options.wait.is_some() { None } else { self.plain_outcome() }
     }
 
-    fn decide_observed_at_once(&self) -> ControlFlow<Decided, Observation> {
+    fn decide_observed_at_once(&self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
         let observation = Observation::start(self.policy().name(), self.purpose());
         if self.options.wait.is_none()
             && let Some(decided) = observation.within(|| self.decide_local())
@@ -134,7 +157,7 @@ impl Check<'_> {
     }
 
     /// Decides a call that this process cannot decide at once.
-    pub(crate) async fn decide_observed(self, observation: Observation) -> Decided {
+    pub(crate) async fn decide_observed(&self, observation: Observation) -> Result<Decision, BackendError> {
         let decided = {
             let mut deciding = pin!(async {
                 match self.options.wait {
@@ -158,7 +181,7 @@ impl Check<'_> {
         }
     }
 
-    fn finish(&self, observation: &Observation, decided: &Decided) {
+    fn finish(&self, observation: &Observation, decided: &Result<Decision, BackendError>) {
         let decided_by = match decided {
             Ok(decision) => decision.decided_by(),
             Err(_) => DecidedBy::Nobody,

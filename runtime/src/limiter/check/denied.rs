@@ -14,7 +14,7 @@ impl Check<'_> {
         let groups = denial.policy().groups();
         // A ban is the main subject's.
         let index = denial.rule().and_then(|rule| denial.policy().group_of(rule.position())).unwrap_or_default();
-        let Ok(subjects) = self.parties.subjects() else { return };
+        let Ok(subjects) = self.inputs.subjects() else { return };
         let Some(label) = groups.get(index).map(|group| group.label.as_deref()) else { return };
         // The groups in force may be others than those of the policy itself, to which the subjects belong.
         let own = self.policy().groups().iter().position(|group| group.label.as_deref() == label);

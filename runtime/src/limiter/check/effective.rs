@@ -62,30 +62,24 @@ impl Check<'_> {
         &self,
         subjects: Subjects,
     ) -> Result<impl Iterator<Item = Effective<'_>>, BackendError> {
-        let own = || match subjects {
-            Subjects::Main => self.own_of_main(),
-            Subjects::All => self.own(),
+        let subjects = match subjects {
+            Subjects::Main => self.inputs.subjects_filled_by_main()?,
+            Subjects::All => self.inputs.subjects()?,
         };
-        let effective = self.in_force(own()?);
-        let own = if effective.is_overridden() { Some(own()?) } else { None };
+        let effective = self.in_force(self.own_on(subjects));
+        let own = effective.is_overridden().then(|| self.own_on(subjects));
         Ok(iter::once(effective).chain(own))
     }
 
     /// The policy's own rules.
     #[inline]
     pub(super) fn own(&self) -> Result<Effective<'_>, BackendError> {
-        let subjects = self.parties.subjects()?;
-        Ok(Effective { policy: Cow::Borrowed(self.policy()), subjects, closed: None })
+        Ok(self.own_on(self.inputs.subjects()?))
     }
 
-    /// The policy's own rules, of which those on the main subject are meant, and no others.
-    fn own_of_main(&self) -> Result<Effective<'_>, BackendError> {
-        let subjects = match self.parties.main_subject()? {
-            // The places of the others are filled, so that each group has the one at its index.
-            &[main] if self.policy().groups().len() > 1 => Cow::Owned(vec![main; self.policy().groups().len()]),
-            subjects => Cow::Borrowed(subjects),
-        };
-        Ok(Effective { policy: Cow::Borrowed(self.policy()), subjects, closed: None })
+    #[inline]
+    fn own_on<'e>(&'e self, subjects: &'e [SubjectKey]) -> Effective<'e> {
+        Effective { policy: Cow::Borrowed(self.policy()), subjects: Cow::Borrowed(subjects), closed: None }
     }
 
     #[inline]

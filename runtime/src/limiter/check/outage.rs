@@ -1,7 +1,7 @@
 //! What becomes of a call that Redis does not decide.
 
 use super::Check;
-use super::decide::{Decided, plain_decision, with_closed};
+use super::decide::{plain_decision, with_closed};
 use super::effective::{Effective, closed};
 use crate::decision::{DecidedBy, Decision, Report};
 use crate::error::BackendError;
@@ -11,7 +11,7 @@ use crate::store::{Answer, CallOptions, Outcome, PlainCall, Redis, Request};
 impl Check<'_> {
     /// Decides a call that Redis did not decide, if its policy says so.
     #[cold]
-    pub(super) fn decide_without_redis(&self, reason: BackendError, redis: &Redis) -> Decided {
+    pub(super) fn decide_without_redis(&self, reason: BackendError, redis: &Redis) -> Result<Decision, BackendError> {
         let effective = self.effective()?;
         match self.limiter().core.outage.substitute(&effective.policy, reason.kind(), redis) {
             Some(substitute) => {
@@ -24,7 +24,7 @@ impl Check<'_> {
 
     /// Decides a call at once, as Redis is known to be away. Now and then it does not, so that a call finds out whether that
     /// is still so.
-    pub(super) fn decide_in_known_outage(&self, substitute: DecidedBy) -> Option<Decided> {
+    pub(super) fn decide_in_known_outage(&self, substitute: DecidedBy) -> Option<Result<Decision, BackendError>> {
         if self.limiter().core.outage.is_look_due(substitute) {
             return None;
         }
@@ -36,7 +36,7 @@ impl Check<'_> {
     }
 
     #[inline]
-    fn decide_plain_by_standby(&self, call: PlainCall<'_>) -> Option<Decided> {
+    fn decide_plain_by_standby(&self, call: PlainCall<'_>) -> Option<Result<Decision, BackendError>> {
         let PlainCall { policy, subject, cost } = call;
         let standby = &self.limiter().core.outage.standby;
         let part = standby.part_of(policy);
@@ -49,7 +49,7 @@ impl Check<'_> {
         Some(Ok(plain_decision(&part, outcome, cost, DecidedBy::Standby)))
     }
 
-    fn decide_by(&self, substitute: DecidedBy, effective: &Effective<'_>) -> Decided {
+    fn decide_by(&self, substitute: DecidedBy, effective: &Effective<'_>) -> Result<Decision, BackendError> {
         if let Some(closed) = effective.closed(self.options) {
             return Ok(plain_decision(&effective.policy, closed, self.options.cost, DecidedBy::Backend));
         }

@@ -13,7 +13,7 @@ use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
 use super::middleware::answer_within;
 use super::response;
 use crate::context;
-use crate::web::limit::gate::{Gate, RequestCheck};
+use crate::web::limit::gate::{Gate, permit};
 use crate::web::limit::{Held, Limit, LimitService};
 #[cfg(feature = "config")]
 use crate::web::limits::Limits;
@@ -79,7 +79,7 @@ where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
 {
     let check = gate.check(&Parts::of_actix(&request).with_known_client());
-    let permit = match RequestCheck::admit(check).await {
+    let permit = match permit(check).await {
         Ok(permit) => permit,
         Err(rejection) => return Ok(request.into_response(response(&rejection)).map_into_right_body()),
     };

@@ -1,9 +1,7 @@
 //! What a service asks before each request.
 
-use std::borrow::Cow;
-
 use crate::context::{self, Context, ContextKey};
-use crate::decision::{Decision, Permit, Rejection};
+use crate::decision::{Permit, Rejection};
 use crate::limiter::{Check, Limiter};
 use crate::policy::Policy;
 use crate::store::CallOptions;
@@ -13,7 +11,7 @@ use crate::web::parts::Parts;
 /// What a service asks before each request.
 pub(in crate::web) trait Gate: Send + Sync {
     /// Returns the check of a request in the current context; `None` if the request is not limited.
-    fn check(&self, parts: &Parts<'_>) -> Option<RequestCheck>;
+    fn check(&self, parts: &Parts<'_>) -> Option<Check<'static>>;
 
     /// Gives a context to requests that have none.
     fn layer(&self) -> &Layer;
@@ -30,27 +28,26 @@ pub(in crate::web) struct Guard<'a> {
     pub(in crate::web) is_shadow: bool,
 }
 
-/// The check of a request.
-pub(in crate::web) struct RequestCheck {
-    check: Check<'static>,
-    policy: Policy,
-    is_shadow: bool,
+/// Awaits the decision, if the request is limited. The permit is to be held until the response was sent.
+pub(in crate::web) async fn permit(check: Option<Check<'static>>) -> Result<Option<Permit>, Rejection> {
+    match check {
+        Some(check) => check.admit().await,
+        None => Ok(None),
+    }
 }
 
 impl Guard<'_> {
     /// Returns the check of a request in the current context.
-    pub(in crate::web) fn check(&self, parts: &Parts<'_>) -> RequestCheck {
-        let limiter = self.limiter.map_or_else(|| Cow::Borrowed(Limiter::installed()), |own| Cow::Owned(own.clone()));
+    pub(in crate::web) fn check(&self, parts: &Parts<'_>) -> Check<'static> {
+        let limiter = self.limiter.unwrap_or_else(|| Limiter::installed());
         let mut context = self.request_values(parts);
-        let check = context::enter(&mut context, || {
+        context::enter(&mut context, || {
             let subject = self.key.subject(limiter.secret());
             let options = CallOptions { shadow: self.is_shadow, ..CallOptions::PLAIN };
-            let others: Vec<_> =
-                self.subjects.iter().map(|(label, key)| (label, key.subject(limiter.secret()))).collect();
-            let check = Check::owned(limiter, self.policy.clone(), &subject, options);
-            others.iter().fold(check, |check, (label, subject)| check.subject(label, subject))
-        });
-        RequestCheck { check, policy: self.policy.clone(), is_shadow: self.is_shadow }
+            let check = Check::new(limiter, self.policy, &subject, options);
+            let others = self.subjects.iter().map(|(label, key)| (label, key.subject(limiter.secret())));
+            others.fold(check, |check, (label, subject)| check.subject(label, &subject)).into_owned()
+        })
     }
 
     /// The values of the request that the keys show, as far as the context does not have them.
@@ -64,18 +61,5 @@ impl Guard<'_> {
             "route" => context.with("route", parts.route().unwrap_or_default()),
             _ => context,
         })
-    }
-}
-
-impl RequestCheck {
-    /// Awaits the decision, if the request is limited. The permit is to be held until the response was sent.
-    pub(in crate::web) async fn admit(check: Option<Self>) -> Result<Option<Permit>, Rejection> {
-        let Some(Self { check, policy, is_shadow }) = check else { return Ok(None) };
-        match check.await {
-            Ok(Decision::Allowed(permit)) => Ok(Some(permit)),
-            _ if is_shadow => Ok(None),
-            Ok(Decision::Denied(denial)) => Err(denial.into()),
-            Err(error) => Err(Rejection::unavailable(policy.name(), error)),
-        }
     }
 }

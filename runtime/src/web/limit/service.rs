@@ -14,7 +14,7 @@ use http_body_util::{Either, Full};
 use tower_service::Service;
 
 use super::Limit;
-use super::gate::{Gate, RequestCheck};
+use super::gate::{Gate, permit};
 use super::held::Held;
 use crate::context;
 use crate::decision::Rejection;
@@ -106,7 +106,7 @@ impl<S> Limited<S> {
     {
         let (parts, body) = request.into_parts();
         let check = self.gate.check(&Parts::of_http(&parts).with_known_client());
-        let permit = match RequestCheck::admit(check).await {
+        let permit = match permit(check).await {
             Ok(permit) => permit,
             Err(rejection) => return Ok(rejected(&rejection, &parts).map(Either::Right)),
         };

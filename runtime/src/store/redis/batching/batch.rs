@@ -13,8 +13,7 @@ use crate::store::redis::connection::real_time::{self, TICK};
 use crate::store::redis::script::plain::is_plain;
 use crate::store::redis::script::wire::Reply;
 use crate::store::redis::server::Server;
-use crate::store::request::{CallOptions, Request, Scope};
-use crate::subject::SubjectKey;
+use crate::store::request::{CallOptions, Request, Scope, SubjectKeys};
 
 /// What is sent in one call.
 #[derive(Debug)]
@@ -26,16 +25,10 @@ pub(crate) struct Batch {
 #[derive(Debug)]
 pub(crate) struct OwnedRequest {
     policy: Policy,
-    subjects: Subjects,
+    subjects: SubjectKeys,
     options: CallOptions,
     scope: Scope,
     caller: Option<Weak<()>>,
-}
-
-#[derive(Debug)]
-enum Subjects {
-    One(SubjectKey),
-    Several(Box<[SubjectKey]>),
 }
 
 /// Who waits for a reply.
@@ -97,11 +90,7 @@ fn next_deadline(callers: &[Caller]) -> Option<Instant> {
 impl OwnedRequest {
     pub(crate) fn new(request: Request<'_>) -> Self {
         let Request { policy, subjects, options, scope, caller } = request;
-        let subjects = match subjects {
-            [subject] => Subjects::One(*subject),
-            several => Subjects::Several(several.into()),
-        };
-        Self { policy: policy.clone(), subjects, options, scope, caller: caller.cloned() }
+        Self { policy: policy.clone(), subjects: subjects.into(), options, scope, caller: caller.cloned() }
     }
 
     /// The same for requests of one policy and cost.
@@ -110,12 +99,8 @@ impl OwnedRequest {
     }
 
     pub(crate) fn as_request(&self) -> Request<'_> {
-        let subjects = match &self.subjects {
-            Subjects::One(subject) => std::slice::from_ref(subject),
-            Subjects::Several(several) => several,
-        };
         let caller = self.caller.as_ref();
-        Request { policy: &self.policy, subjects, options: self.options, scope: self.scope, caller }
+        Request { policy: &self.policy, subjects: &self.subjects, options: self.options, scope: self.scope, caller }
     }
 }
 

@@ -1,10 +1,11 @@
-//! Rendering the message of a rejection.
+//! What is made of a rejection: its message, and what the function returns.
 
 use std::fmt::Write as _;
 
 use tallygate_rules::format_duration;
 
 use super::values::Value;
+use crate::context;
 use crate::decision::{Rejection, RejectionKind, RoundedUp};
 
 /// Adds text to a message.
@@ -22,6 +23,16 @@ pub fn push_shown(message: &mut String, value: &(impl Value + ?Sized)) {
 #[allow(clippy::needless_pass_by_value, reason = "a future that says it has it, and no borrow of it")]
 pub fn push_string(message: &mut String, value: String) {
     message.push_str(&value);
+}
+
+/// Adds a value of the context to a message.
+pub fn push_context(message: &mut String, name: &'static str) {
+    context::show(message, name, str::to_owned);
+}
+
+/// Adds a value of the context to a message, filtered.
+pub fn push_context_filtered(message: &mut String, name: &'static str, filter: impl FnOnce(&str) -> String) {
+    context::show(message, name, filter);
 }
 
 /// Adds how long to wait: `42s`, or `never` if waiting will not help.
@@ -72,4 +83,9 @@ pub fn denying_rule(rejection: &Rejection) -> Option<usize> {
 #[must_use]
 pub fn is_ban(rejection: &Rejection) -> bool {
     rejection.kind() == RejectionKind::Banned
+}
+
+/// Makes what the function returns of the rejection, by what the user named.
+pub fn reject<T>(rejection: Rejection, reject: impl FnOnce(Rejection) -> T) -> T {
+    reject(rejection)
 }

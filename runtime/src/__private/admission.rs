@@ -1,0 +1,84 @@
+//! What an annotated function awaits: its admission, decided already or on its way.
+
+use std::fmt;
+use std::future::Future;
+use std::ops::ControlFlow;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::decision::{Permit, Rejection};
+use crate::limiter::Check;
+use crate::observe::Observation;
+
+/// The permit to run, which a call in shadow may lack; or why the function must not run.
+type Admitted = Result<Option<Permit>, Rejection>;
+
+/// The admission of a call: known already where this process could decide it, else on its way.
+///
+/// It is all that the future of an annotated function holds of the call. It is a type of its own, and of this crate: the
+/// state of an `async fn` would be worked out again by the compiler for every annotated function.
+#[must_use = "a function may only run once the call is admitted"]
+pub struct Admission(State);
+
+enum State {
+    /// Nothing once it was taken.
+    Known(Option<Admitted>),
+    // Boxed, so that the future of an annotated function does not carry the state of a network call.
+    Waiting(Pin<Box<dyn Future<Output = Admitted> + Send>>),
+}
+
+impl Admission {
+    /// Stands for a call that is not limited.
+    #[inline]
+    pub fn skipped() -> Self {
+        Self(State::Known(Some(Ok(None))))
+    }
+
+    /// Stands for a call that is rejected without being decided.
+    pub(super) fn rejected(rejection: Rejection) -> Self {
+        Self(State::Known(Some(Err(rejection))))
+    }
+
+    /// Decides the call, at least as far as this process can.
+    #[inline]
+    pub(super) fn begin(check: Check<'_>) -> Self {
+        match check.decide_at_once() {
+            ControlFlow::Break(decided) => Self(State::Known(Some(check.admitted(decided)))),
+            ControlFlow::Continue(observation) => Self::waiting(check, observation),
+        }
+    }
+
+    #[cold]
+    fn waiting(check: Check<'_>, observation: Observation) -> Self {
+        let check = check.into_owned();
+        Self(State::Waiting(Box::pin(async move {
+            let decided = check.decide_observed(observation).await;
+            check.admitted(decided)
+        })))
+    }
+}
+
+impl Future for Admission {
+    type Output = Admitted;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Admitted> {
+        match &mut self.0 {
+            // Polled again after it was ready, which is the caller's mistake: it never is again.
+            State::Known(admitted) => admitted.take().map_or(Poll::Pending, Poll::Ready),
+            State::Waiting(waiting) => {
+                let polled = waiting.as_mut().poll(context);
+                if polled.is_ready() {
+                    self.0 = State::Known(None);
+                }
+                polled
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Admission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admission").finish_non_exhaustive()
+    }
+}

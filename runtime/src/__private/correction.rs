@@ -1,0 +1,72 @@
+//! How the count of a call is corrected once the result of its body is known.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::decision::Permit;
+use crate::error::BackendError;
+use crate::observe::log;
+
+/// How the count of a call is corrected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Correction {
+    /// Its permit is refunded.
+    Refund,
+    /// It is refunded on the subject of that label.
+    RefundOn(&'static str),
+    /// The call has used that much.
+    Settle(u64),
+}
+
+/// Refunds the permit of a body with that result, if it is to be.
+pub fn refund_if<T>(result: &T, refund_if: impl FnOnce(&T) -> bool) -> Option<Correction> {
+    refund_if(result).then_some(Correction::Refund)
+}
+
+/// Refunds it on the subject of that label, if it is to be.
+pub fn release_if<T>(label: &'static str, result: &T, release_if: impl FnOnce(&T) -> bool) -> Option<Correction> {
+    release_if(result).then_some(Correction::RefundOn(label))
+}
+
+/// Settles it by what a body with that result has used.
+#[allow(clippy::unnecessary_wraps, reason = "one of several corrections")]
+pub fn settle<T>(result: &T, used: impl FnOnce(&T) -> u64) -> Option<Correction> {
+    Some(Correction::Settle(used(result)))
+}
+
+/// Makes the first of these corrections, if there is one. The body has run: a failure is only reported to the log.
+pub fn finish<const N: usize>(
+    permit: Option<Permit>,
+    corrections: [Option<Correction>; N],
+) -> impl Future<Output = ()> + use<N> {
+    let first = corrections.into_iter().flatten().next();
+    // Boxed, so that the future of an annotated function does not carry it.
+    let correcting = permit.zip(first).map(|(permit, correction)| Box::pin(correct(permit, correction)));
+    async move {
+        if let Some(correcting) = correcting {
+            correcting.await;
+        }
+    }
+}
+
+async fn correct(permit: Permit, correction: Correction) {
+    let Some(policy) = permit.policy().cloned() else { return };
+    let refunded = match correction {
+        Correction::Refund => permit.refund().await,
+        Correction::RefundOn(label) => permit.refund_on(label).await,
+        Correction::Settle(used) => return report_settlement(policy.name(), permit.settle(used).await),
+    };
+    if let Err(error) = refunded {
+        log::not_refunded(policy.name(), &error);
+    }
+}
+
+/// Reports a settlement that has failed: what was used beyond the cost is never counted.
+fn report_settlement(policy: &str, settled: Result<bool, BackendError>) {
+    /// Whether the last settlement of this process has failed.
+    static FAILING: AtomicBool = AtomicBool::new(false);
+    let was_failing = FAILING.swap(settled.is_err(), Ordering::Relaxed);
+    if let Err(error) = settled {
+        log::not_settled(policy, &error, !was_failing);
+    }
+}

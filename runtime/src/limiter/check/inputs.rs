@@ -1,0 +1,188 @@
+//! What a check is made of: the limiter, the policy and the subjects.
+
+use std::borrow::Cow;
+use std::slice;
+use std::sync::Arc;
+
+use crate::error::BackendError;
+use crate::limiter::Limiter;
+use crate::policy::{Policy, RuleGroup};
+use crate::store::SubjectKeys;
+use crate::subject::{Subject, SubjectKey};
+
+/// The limiter, the policy and the subjects of a call.
+#[derive(Clone)]
+pub(super) enum Inputs<'a> {
+    /// Those of most calls: one subject, and nothing that has to be dropped.
+    Borrowed {
+        limiter: &'a Limiter,
+        policy: &'a Policy,
+        subject: &'a SubjectKey,
+    },
+    // An `Arc`, although clones are rare: to drop one that is not there is a test, as the rest is code of its own.
+    Owned(Arc<OwnedInputs<'a>>),
+}
+
+/// Those of any call.
+#[derive(Clone)]
+pub(super) struct OwnedInputs<'a> {
+    limiter: Cow<'a, Limiter>,
+    policy: Cow<'a, Policy>,
+    subjects: CallSubjects,
+}
+
+/// The subjects of a call, as far as the caller gave them; or why nothing can be counted.
+#[derive(Clone, Debug)]
+pub(crate) struct CallSubjects(Result<GivenSubjects, BackendError>);
+
+#[derive(Clone, Debug)]
+struct GivenSubjects {
+    /// One for each of the policy's groups, in their order. The main subject takes the places of those that are missing.
+    keys: SubjectKeys,
+    /// The indices of those that the call has not given yet.
+    missing: Vec<usize>,
+}
+
+impl<'a> Inputs<'a> {
+    /// Starts with the main subject.
+    #[inline]
+    pub(super) fn new(limiter: &'a Limiter, policy: &'a Policy, subject: &'a Subject) -> Self {
+        match (policy.groups(), subject.whole()) {
+            ([group], Some(subject)) if group.label.is_none() => Self::Borrowed { limiter, policy, subject },
+            _ => Self::owned(Cow::Borrowed(limiter), Cow::Borrowed(policy), CallSubjects::new(policy, subject)),
+        }
+    }
+
+    /// Has no policy, because that is refused.
+    pub(super) fn without_policy(limiter: Limiter, name: String, error: BackendError) -> Self {
+        Self::owned(Cow::Owned(limiter), Cow::Owned(Policy::without_rules(name)), CallSubjects(Err(error)))
+    }
+
+    #[cold]
+    fn owned(limiter: Cow<'a, Limiter>, policy: Cow<'a, Policy>, subjects: CallSubjects) -> Self {
+        Self::Owned(Arc::new(OwnedInputs { limiter, policy, subjects }))
+    }
+
+    /// The same, which outlive what they are borrowed from.
+    pub(super) fn into_owned(self) -> Inputs<'static> {
+        let (limiter, policy, subjects) = match self {
+            Self::Borrowed { limiter, policy, subject } => {
+                (limiter.clone(), policy.clone(), CallSubjects::one(*subject))
+            }
+            Self::Owned(inputs) => {
+                let OwnedInputs { limiter, policy, subjects } = Arc::unwrap_or_clone(inputs);
+                (limiter.into_owned(), policy.into_owned(), subjects)
+            }
+        };
+        Inputs::owned(Cow::Owned(limiter), Cow::Owned(policy), subjects)
+    }
+
+    /// Adds the subject that has that label in the policy.
+    pub(super) fn insert_subject(&mut self, label: &str, subject: &Subject) {
+        if let Self::Borrowed { limiter, policy, subject } = *self {
+            *self = Self::owned(Cow::Borrowed(limiter), Cow::Borrowed(policy), CallSubjects::one(*subject));
+        }
+        if let Self::Owned(inputs) = self {
+            let OwnedInputs { policy, subjects, .. } = Arc::make_mut(inputs);
+            subjects.insert(policy, label, subject);
+        }
+    }
+
+    #[inline]
+    pub(super) fn limiter(&self) -> &Limiter {
+        match self {
+            Self::Borrowed { limiter, .. } => limiter,
+            Self::Owned(inputs) => &inputs.limiter,
+        }
+    }
+
+    #[inline]
+    pub(super) fn policy(&self) -> &Policy {
+        match self {
+            Self::Borrowed { policy, .. } => policy,
+            Self::Owned(inputs) => &inputs.policy,
+        }
+    }
+
+    /// The subject of each of the policy's groups, in their order.
+    ///
+    /// # Errors
+    ///
+    /// The call left one out, or has one that the policy does not know, or there is no policy.
+    pub(super) fn subjects(&self) -> Result<&[SubjectKey], BackendError> {
+        match self {
+            Self::Borrowed { subject, .. } => Ok(slice::from_ref(*subject)),
+            Self::Owned(inputs) => inputs.subjects.complete(&inputs.policy),
+        }
+    }
+
+    /// The same, with the main subject in the places of those that the call left out.
+    ///
+    /// # Errors
+    ///
+    /// The call has a subject that the policy does not know, or there is no policy.
+    pub(super) fn subjects_filled_by_main(&self) -> Result<&[SubjectKey], BackendError> {
+        match self {
+            Self::Borrowed { subject, .. } => Ok(slice::from_ref(*subject)),
+            Self::Owned(inputs) => inputs.subjects.given().map(|given| &*given.keys),
+        }
+    }
+}
+
+impl CallSubjects {
+    /// Starts with the main subject.
+    pub(crate) fn new(policy: &Policy, subject: &Subject) -> Self {
+        if let Some(mistake) = subject.mistake() {
+            return Self(Err(mistake.clone()));
+        }
+        let groups = policy.groups();
+        let missing = (0..groups.len()).filter(|&index| groups[index].label.is_some()).collect();
+        Self(Ok(GivenSubjects { keys: SubjectKeys::repeated(subject.key(), groups.len()), missing }))
+    }
+
+    fn one(subject: SubjectKey) -> Self {
+        Self(Ok(GivenSubjects { keys: SubjectKeys::One(subject), missing: Vec::new() }))
+    }
+
+    /// Adds the subject that has that label in the policy.
+    pub(crate) fn insert(&mut self, policy: &Policy, label: &str, subject: &Subject) {
+        let Ok(GivenSubjects { keys, missing }) = &mut self.0 else { return };
+        let is_labelled = |group: &RuleGroup| group.label.as_deref() == Some(label);
+        if !policy.groups().iter().any(is_labelled) {
+            *self = Self(Err(unknown_label(policy, label)));
+        } else if let Some(mistake) = subject.mistake() {
+            *self = Self(Err(mistake.clone()));
+        } else {
+            let subject = subject.key();
+            let places = policy.groups().iter().zip(keys.iter_mut()).filter(|(group, _)| is_labelled(group));
+            places.for_each(|(_, place)| *place = subject);
+            missing.retain(|&index| !policy.groups().get(index).is_some_and(is_labelled));
+        }
+    }
+
+    /// The subject of each of the policy's groups, in their order.
+    ///
+    /// # Errors
+    ///
+    /// The call left one out, or has one that the policy does not know, or there is no policy.
+    pub(crate) fn complete(&self, policy: &Policy) -> Result<&[SubjectKey], BackendError> {
+        let GivenSubjects { keys, missing } = self.given()?;
+        missing.first().map_or(Ok(keys), |&missing| Err(left_out(policy, missing)))
+    }
+
+    fn given(&self) -> Result<&GivenSubjects, BackendError> {
+        self.0.as_ref().map_err(Clone::clone)
+    }
+}
+
+#[cold]
+fn unknown_label(policy: &Policy, label: &str) -> BackendError {
+    BackendError::misuse(format!("policy `{}` has no rule on a subject `{label}`", policy.name()))
+}
+
+#[cold]
+fn left_out(policy: &Policy, missing: usize) -> BackendError {
+    let label = policy.groups().get(missing).and_then(|group| group.label.as_deref()).unwrap_or_default();
+    let name = policy.name();
+    BackendError::misuse(format!("policy `{name}` has rules on a subject `{label}`, which the call left out"))
+}

@@ -27,13 +27,13 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
 
 fn run_library(minutes: &str, server: &Server) -> Outcome {
     // Beside a test, so that what the tests have built is not built again with other features.
-    step::run("build the soak", &mut step::cargo("build --workspace --bin soak --test concurrency"))?;
+    step::run("build the soak", &mut step::cargo("build --workspace --profile test --bin soak --test concurrency"))?;
     let mut soak = Command::new(step::target().join("debug").join("soak"));
     step::run("soak", soak.arg(minutes).env(server::VARIABLE, &server.binary))
 }
 
 /// The test has all that it needs to start the services and to call them.
 fn run_examples(minutes: &str, server: &Server) -> Outcome {
-    let mut test = step::cargo("test --workspace --test services -- --nocapture soak::");
+    let mut test = step::cargo("test --workspace --test examples -- --nocapture soak::");
     step::run("soak of the examples", test.env(server::VARIABLE, &server.binary).env("TALLYGATE_SOAK_MINUTES", minutes))
 }

@@ -5,7 +5,6 @@ mod cluster;
 mod connection;
 #[cfg(feature = "admin")]
 mod inspection;
-mod leases;
 mod node;
 mod script;
 mod server;
@@ -18,8 +17,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ::redis::{Cmd, FromRedisValue};
+use futures_util::future::join_all;
 
 use self::cluster::Cluster;
+use self::cluster::slots::Slot;
 use self::connection::address::Destination;
 use self::connection::attempt::longest_attempt;
 use self::connection::greeting::Mode;
@@ -28,16 +29,15 @@ pub(crate) use self::connection::real_time::have_clocks_differed;
 use self::connection::sentinel::Sentinels;
 #[cfg(feature = "tls")]
 pub use self::connection::tls::Tls;
-use self::connection::visit::Visit;
 #[cfg(feature = "admin")]
 pub(crate) use self::inspection::scan::Scan;
 #[cfg(feature = "admin")]
 pub(crate) use self::inspection::{
     Access, CommandPurpose, Permission, Sample, ScriptState, ServerFacts, ServerInfo, Times,
 };
-use self::node::Node;
+use self::node::{Node, Step};
 use self::server::Server;
-use crate::clock::Clock;
+use self::stored::reserved_keys;
 use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
@@ -52,8 +52,7 @@ use crate::store::tally_id::TallyId;
 #[derive(Debug)]
 pub(crate) struct Redis {
     deployment: Deployment,
-    deadline: Duration,
-    clock: Clock,
+    setup: Setup,
     /// Whether a call was decided.
     has_decided: AtomicBool,
 }
@@ -61,7 +60,7 @@ pub(crate) struct Redis {
 /// How many servers there are.
 #[derive(Debug)]
 enum Deployment {
-    Server(Node),
+    Server(Arc<Node>),
     Cluster(Arc<Cluster>),
 }
 
@@ -88,19 +87,16 @@ impl Redis {
     }
 
     fn new(destination: Destination, setup: Setup) -> Self {
-        let Setup { deadline, clock, .. } = setup.clone();
+        let server = |place| Deployment::Server(Node::new(Server::new(place, Mode::Standalone, &setup)));
         let deployment = match destination {
-            Destination::Server(address) => {
-                Deployment::Server(Node::new(Server::new(ServerPlace::At(address.into()), Mode::Standalone, &setup)))
-            }
+            Destination::Server(address) => server(ServerPlace::At(address.into())),
             Destination::Primary { name, sentinels, address } => {
-                let sentinels = Sentinels::new(sentinels, address, name, longest_attempt(deadline));
-                let place = ServerPlace::Named(Arc::new(sentinels));
-                Deployment::Server(Node::new(Server::new(place, Mode::Standalone, &setup)))
+                let sentinels = Sentinels::new(sentinels, address, name, longest_attempt(setup.deadline));
+                server(ServerPlace::Named(Arc::new(sentinels)))
             }
-            Destination::Cluster { seeds, address } => Deployment::Cluster(Cluster::new(seeds, address, setup)),
+            Destination::Cluster { seeds, address } => Deployment::Cluster(Cluster::new(seeds, address, setup.clone())),
         };
-        Self { deployment, deadline, clock, has_decided: AtomicBool::new(false) }
+        Self { deployment, setup, has_decided: AtomicBool::new(false) }
     }
 
     /// Connects, so that a wrong set-up is found at start-up.
@@ -108,7 +104,7 @@ impl Redis {
         let failed = |error| Error::backend("url", error);
         self.until().map_err(failed)?;
         match &self.deployment {
-            Deployment::Server(node) => node.server().reach(self.deadline).await,
+            Deployment::Server(node) => node.server().reach(self.setup.deadline).await,
             Deployment::Cluster(cluster) => cluster.reach().await,
         }
         .map_err(failed)
@@ -118,7 +114,7 @@ impl Redis {
     pub(crate) async fn ping(&self) -> Result<Readiness, BackendError> {
         let until = self.until()?;
         match &self.deployment {
-            Deployment::Server(node) => node.server().ping(until, Visit::Owner).await.map(|()| Readiness::COMPLETE),
+            Deployment::Server(node) => node.server().ping(until).await.map(|()| Readiness::COMPLETE),
             Deployment::Cluster(cluster) => cluster.ping(until).await,
         }
     }
@@ -141,13 +137,10 @@ impl Redis {
         }
     }
 
-    /// Asks the server for its time, which every decision also does.
+    /// Asks the server for its time, which every decision also does. In a cluster, it is that of the node that has the
+    /// overrides.
     pub(crate) async fn refresh_time(&self) -> Result<(), BackendError> {
-        let until = self.until()?;
-        match &self.deployment {
-            Deployment::Server(node) => node.server().refresh_time(until).await,
-            Deployment::Cluster(cluster) => cluster.refresh_time(until).await,
-        }
+        self.ask(&reserved_keys::overrides(&self.setup.prefix), self.until()?, Step::refresh_time).await
     }
 
     /// Awaits a future that asks this server, as long as a decision may take.
@@ -195,46 +188,61 @@ impl Redis {
         used: u64,
         admitted: &AdmittedAt,
     ) -> Result<bool, BackendError> {
-        let until = until(self.deadline_of(request.policy))?;
-        match &self.deployment {
-            Deployment::Server(node) => node.server().refund(request, used, admitted.us(0), until, Visit::Owner).await,
-            Deployment::Cluster(cluster) => cluster.refund(request, used, admitted, until).await,
-        }
+        let refunded = self.ask_parts(request, |step, part| step.refund(part, used, admitted.us(part.first_group())));
+        Ok(refunded.await?.contains(&true))
     }
 
     /// Renews the leases of a call, or gives them back.
     pub(crate) async fn change_leases(&self, request: Request<'_>, change: LeaseChange) -> Result<(), BackendError> {
-        let until = until(self.deadline_of(request.policy))?;
-        match &self.deployment {
-            Deployment::Server(node) => node.server().change_leases(request, change, until, Visit::Owner).await,
-            Deployment::Cluster(cluster) => cluster.change_leases(request, change, until).await,
-        }
+        self.ask_parts(request, |step, part| step.change_leases(part, change)).await.map(drop)
     }
 
     /// Bans a subject for that long, or ends its ban.
     pub(crate) async fn ban(&self, id: TallyId<'_>, duration_us: u64) -> Result<(), BackendError> {
-        let until = self.until()?;
-        match &self.deployment {
-            Deployment::Server(node) => node.server().ban(id, duration_us, until, Visit::Owner).await,
-            Deployment::Cluster(cluster) => cluster.ban(id, duration_us, until).await,
-        }
+        let key = id.key(&self.setup.prefix);
+        self.ask(key.as_str(), self.until()?, |step| step.ban(id, duration_us)).await
     }
 
     /// Removes the tallies of such a call.
     pub(crate) async fn reset(&self, request: Request<'_>) -> Result<(), BackendError> {
-        let until = until(self.deadline_of(request.policy))?;
-        match &self.deployment {
-            Deployment::Server(node) => node.server().reset(request, until, Visit::Owner).await,
-            Deployment::Cluster(cluster) => cluster.reset(request, until).await,
-        }
+        self.ask_parts(request, Step::reset).await.map(drop)
     }
 
     /// Sends a command about a key that is no tally.
     async fn query<T: FromRedisValue>(&self, key: &str, command: &Cmd) -> Result<T, BackendError> {
-        let until = self.until()?;
+        self.ask(key, self.until()?, |step| step.query(command)).await
+    }
+
+    /// Asks the server that has a key.
+    async fn ask<T, F>(&self, key: &str, until: Instant, ask: impl Fn(Step) -> F) -> Result<T, BackendError>
+    where
+        F: Future<Output = Result<T, BackendError>>,
+    {
         match &self.deployment {
-            Deployment::Server(node) => node.server().query(command, until, Visit::Owner).await,
-            Deployment::Cluster(cluster) => cluster.query(key, command, until).await,
+            Deployment::Server(node) => ask(Step::new(node, until)).await,
+            Deployment::Cluster(cluster) => cluster.ask(Slot::of(key), until, ask).await,
+        }
+    }
+
+    /// Asks about a call: a server about all its subjects, the nodes of a cluster about one each.
+    async fn ask_parts<'a, T, F>(
+        &self,
+        request: Request<'a>,
+        ask: impl Fn(Step, Request<'a>) -> F,
+    ) -> Result<Vec<T>, BackendError>
+    where
+        F: Future<Output = Result<T, BackendError>>,
+    {
+        let until = until(self.deadline_of(request.policy))?;
+        match &self.deployment {
+            Deployment::Server(node) => Ok(vec![ask(Step::new(node, until), request).await?]),
+            Deployment::Cluster(cluster) => {
+                let ask_one = |part| {
+                    let ask = &ask;
+                    cluster.ask(cluster.slot_of(part), until, move |step| ask(step, part))
+                };
+                join_all(request.parts().map(ask_one)).await.into_iter().collect()
+            }
         }
     }
 
@@ -244,15 +252,15 @@ impl Redis {
     ///
     /// There is no runtime in which the server could be asked.
     fn until(&self) -> Result<Instant, BackendError> {
-        until(self.deadline)
+        until(self.setup.deadline)
     }
 
     /// Returns the longest time that a decision by that policy takes.
     pub(crate) fn deadline_of(&self, policy: &Policy) -> Duration {
-        policy.deadline().unwrap_or(self.deadline)
+        policy.deadline().unwrap_or(self.setup.deadline)
     }
 }
 
 fn until(deadline: Duration) -> Result<Instant, BackendError> {
-    batching::batcher::in_runtime().map(|_| Instant::now() + deadline)
+    connection::connect::in_runtime().map(|_| Instant::now() + deadline)
 }

@@ -1,5 +1,153 @@
-//! Concurrent callers of a process share round trips: a queue of requests, and the turns in which they are sent.
+//! Concurrent callers of one process share round trips.
+//!
+//! A caller that finds nobody before it makes its call by itself, at once. The requests of all others wait in a queue.
+//! While there is a turn to be had, the next one begins: its task takes from the queue what fits into one call, sends it,
+//! answers the callers, and goes on until the queue is empty. Nothing is sent for a caller that gave up in the queue.
+//!
+//! Those in the queue need no timers, as the task of a turn answers each in time. Only one that is less patient than those
+//! before it has its own, and one whose runtime is not that of the turns: a runtime that stands still answers nobody.
+//! Nobody waits for a caller that calls by itself: its future may be one that nobody polls any more.
 
 pub(super) mod batch;
-pub(super) mod batcher;
-pub(super) mod queue;
+mod queue;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::oneshot;
+
+use self::batch::{Batch, Caller};
+use self::queue::{Queue, Taken, TurnId, Waiting};
+use crate::error::BackendError;
+use crate::store::redis::connection::connect::{in_runtime, late};
+use crate::store::redis::connection::real_time;
+use crate::store::redis::script::run::NodeRole;
+use crate::store::redis::script::unknown_shape;
+use crate::store::redis::script::wire::Reply;
+use crate::store::redis::server::Server;
+use crate::store::request::Request;
+
+/// Gathers requests into calls.
+#[derive(Debug)]
+pub(crate) struct Batcher {
+    server: Arc<Server>,
+    queue: Mutex<Queue>,
+}
+
+/// The right to call without waiting for others.
+struct Alone<'a>(&'a Batcher);
+
+/// The task of a turn that has not ended. Dropped with its runtime, it ends the turn.
+struct Turn {
+    batcher: Arc<Batcher>,
+    id: TurnId,
+}
+
+/// What a request gets when it arrives.
+enum Arrival<'a> {
+    Alone(Alone<'a>),
+    /// The turns answer it in time.
+    Watched(Answered),
+    Unwatched(Answered),
+}
+
+type Answered = oneshot::Receiver<Result<Reply, BackendError>>;
+
+impl Batcher {
+    pub(crate) fn new(server: Arc<Server>) -> Arc<Self> {
+        Arc::new(Self { server, queue: Mutex::default() })
+    }
+
+    /// Returns the reply to a request, or an error once it is too late for one.
+    pub(crate) async fn ask(
+        self: &Arc<Self>,
+        request: Request<'_>,
+        now: Instant,
+        until: Instant,
+    ) -> Result<Reply, BackendError> {
+        // What few callers need is boxed, so that it makes no future larger.
+        let answer = match self.enter(request, now, until)? {
+            Arrival::Alone(_alone) => return one(Box::pin(self.server.ask(&[request], until, NodeRole::Owner)).await?),
+            Arrival::Watched(answered) => Some(answered.await),
+            Arrival::Unwatched(answered) => Box::pin(real_time::wait_for_bounded(until, answered)).await,
+        };
+        match answer {
+            Some(Ok(answer)) => answer,
+            Some(Err(_)) => Err(BackendError::away("redis: the runtime was shut down")),
+            None => Err(late()),
+        }
+    }
+
+    /// Lets a caller call by itself, or queues its request and begins a turn if there is one to be had.
+    fn enter(
+        self: &Arc<Self>,
+        request: Request<'_>,
+        now: Instant,
+        until: Instant,
+    ) -> Result<Arrival<'_>, BackendError> {
+        let runtime = in_runtime()?;
+        if self.lock().begin_alone() {
+            return Ok(Arrival::Alone(Alone(self)));
+        }
+        let (caller, answered) = Caller::new(until);
+        let waiting = Waiting::new(request, caller);
+        let place = self.lock().push(waiting, runtime.id(), now);
+        if let Some(id) = place.turn {
+            runtime.spawn(Turn { batcher: Arc::clone(self), id }.take());
+        }
+        Ok(if place.is_watched { Arrival::Watched(answered) } else { Arrival::Unwatched(answered) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        self.0.lock().end_alone();
+    }
+}
+
+impl Turn {
+    /// Makes calls until nobody waits for one.
+    async fn take(self) {
+        while let Some(Taken { batches, late }) = self.next() {
+            late.into_iter().for_each(Caller::answer_late);
+            let mut batches = batches.into_iter().map(|(_, batch)| batch);
+            let first = batches.next();
+            // Each script has a call of its own, side by side.
+            let others: Vec<_> =
+                batches.map(|batch| tokio::spawn(send(batch, Arc::clone(&self.batcher.server)))).collect();
+            if let Some(first) = first {
+                first.send(&self.batcher.server).await;
+            }
+            for other in others {
+                // If it has failed, so have the callers' channels.
+                let _ = other.await;
+            }
+        }
+    }
+
+    fn next(&self) -> Option<Taken> {
+        self.batcher.lock().take(self.id, Instant::now())
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let unanswered = self.batcher.lock().end(self.id);
+        drop(unanswered);
+    }
+}
+
+async fn send(batch: Batch, server: Arc<Server>) {
+    batch.send(&server).await;
+}
+
+fn one(replies: Vec<Reply>) -> Result<Reply, BackendError> {
+    replies.into_iter().next().ok_or_else(unknown_shape)
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,8 +2,6 @@
 
 pub(super) mod by_slot;
 pub(super) mod combine;
-pub(super) mod member;
-pub(super) mod redirect;
 pub(super) mod route;
 pub(super) mod several;
 pub(super) mod slots;
@@ -11,24 +9,21 @@ pub(super) mod survey;
 pub(super) mod topology;
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::redis::{Cmd, FromRedisValue};
 use futures_util::future::join_all;
 
-use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::store::answer::Answer;
-use crate::store::lease_name::LeaseChange;
 use crate::store::readiness::Readiness;
-use crate::store::redis::cluster::member::Member;
-use crate::store::redis::cluster::redirect::is_try_again;
-use crate::store::redis::cluster::route::{Manner, Route};
+use crate::store::redis::cluster::route::{Route, is_try_again};
 use crate::store::redis::cluster::slots::{SLOTS, Slot};
 use crate::store::redis::cluster::topology::Topology;
 use crate::store::redis::connection::address::{Address, Host};
 use crate::store::redis::connection::attempt::longest_explained;
+use crate::store::redis::node::{ClusterNode, Step};
 use crate::store::redis::stored::reserved_keys;
 use crate::store::request::Request;
 use crate::store::setup::Setup;
@@ -70,8 +65,7 @@ impl Cluster {
             let key = self.key_of(primary)?;
             let probe = &self.setup.probe(&key);
             // A redirect is about the slot of the key that is asked for.
-            let route = self.route(Slot::of(&key), until).await?;
-            route.ask(|step| async move { step.node().server().query::<i64>(probe, until, step.visit()).await }).await
+            self.ask(Slot::of(&key), until, |step| step.query::<i64>(probe)).await
         });
         let answers = join_all(asked).await;
         let (mut ready, mut error) = (0, None);
@@ -92,7 +86,7 @@ impl Cluster {
     }
 
     /// Returns a key that never exists, in one of the slots that a node serves.
-    fn key_of(&self, primary: &Arc<Member>) -> Result<String, BackendError> {
+    fn key_of(&self, primary: &Arc<ClusterNode>) -> Result<String, BackendError> {
         let is_served =
             |key: &String| self.topology.known_owner(Slot::of(key)).is_some_and(|owner| Arc::ptr_eq(&owner, primary));
         let keys = (0..MOST_KEYS).map(|number| reserved_keys::ping_in(&self.setup.prefix, number));
@@ -106,25 +100,17 @@ impl Cluster {
         home.map_or_else(|| self.setup.clock.now_us(), |member| member.node.server().now_us())
     }
 
-    pub(super) async fn refresh_time(&self, until: Instant) -> Result<(), BackendError> {
-        let route = self.route(self.home, until).await?;
-        route.ask(|step| async move { step.node().server().refresh_time(until).await }).await
-    }
-
     /// How often a connection was made to the node that serves a key, as far as it is known.
     pub(super) fn connections(&self, key: &str) -> u64 {
         self.topology.known_owner(Slot::of(key)).map_or(0, |member| member.node.server().connector.connections())
     }
 
-    /// Sends a command about a key.
-    pub(super) async fn query<T: FromRedisValue>(
-        &self,
-        key: &str,
-        command: &Cmd,
-        until: Instant,
-    ) -> Result<T, BackendError> {
-        let route = self.route(Slot::of(key), until).await?;
-        route.ask(|step| async move { step.node().server().query(command, until, step.visit()).await }).await
+    /// Asks the node that serves a slot, and those that it redirects to.
+    pub(super) async fn ask<T, F>(&self, slot: Slot, until: Instant, ask: impl Fn(Step) -> F) -> Result<T, BackendError>
+    where
+        F: Future<Output = Result<T, BackendError>>,
+    {
+        Route::to(&self.topology, slot, until).await?.ask(ask).await
     }
 
     /// Decides a call: in one piece, if all its subjects are in one slot.
@@ -146,101 +132,25 @@ impl Cluster {
 
     /// Decides a request on one slot.
     pub(super) async fn decide_one(&self, request: Request<'_>, until: Instant) -> Result<Answer, BackendError> {
-        let route = self.route_of(request, until).await?;
-        let decided = route.ask(|step| async move {
-            match step.manner() {
-                Manner::Gathered => step.node().decide(request, Instant::now(), until).await,
-                Manner::Alone(visit) => step.node().decide_alone(request, until, visit).await,
-            }
-        });
-        decided.await
-    }
-
-    /// Counts a call as what it has used, on each subject by the time of that.
-    pub(super) async fn refund(
-        &self,
-        request: Request<'_>,
-        used: u64,
-        admitted: &AdmittedAt,
-        until: Instant,
-    ) -> Result<bool, BackendError> {
-        let parts = request.parts();
-        let refunded =
-            join_all(parts.map(|part| self.refund_one(part, used, admitted.us(part.first_group()), until))).await;
-        refunded.into_iter().try_fold(false, |any, refunded| Ok(any | refunded?))
-    }
-
-    pub(super) async fn refund_one(
-        &self,
-        request: Request<'_>,
-        used: u64,
-        admitted_us: u64,
-        until: Instant,
-    ) -> Result<bool, BackendError> {
-        let route = self.route_of(request, until).await?;
-        let refunded = route.ask(|step| async move {
-            step.node().server().refund(request, used, admitted_us, until, step.visit()).await
-        });
-        refunded.await
-    }
-
-    /// Renews the leases of a call, or gives them back.
-    pub(super) async fn change_leases(
-        &self,
-        request: Request<'_>,
-        change: LeaseChange,
-        until: Instant,
-    ) -> Result<(), BackendError> {
-        join_all(request.parts().map(|part| self.change_lease(part, change, until))).await.into_iter().collect()
-    }
-
-    /// Renews a lease, or gives it back.
-    pub(super) async fn change_lease(
-        &self,
-        request: Request<'_>,
-        change: LeaseChange,
-        until: Instant,
-    ) -> Result<(), BackendError> {
-        let route = self.route_of(request, until).await?;
-        route
-            .ask(|step| async move { step.node().server().change_leases(request, change, until, step.visit()).await })
-            .await
-    }
-
-    pub(super) async fn ban(&self, id: TallyId<'_>, duration_us: u64, until: Instant) -> Result<(), BackendError> {
-        let route = self.route(self.slot(id), until).await?;
-        route.ask(|step| async move { step.node().server().ban(id, duration_us, until, step.visit()).await }).await
-    }
-
-    pub(super) async fn reset(&self, request: Request<'_>, until: Instant) -> Result<(), BackendError> {
-        join_all(request.parts().map(|part| self.reset_one(part, until))).await.into_iter().collect()
-    }
-
-    async fn reset_one(&self, request: Request<'_>, until: Instant) -> Result<(), BackendError> {
-        let route = self.route_of(request, until).await?;
-        route.ask(|step| async move { step.node().server().reset(request, until, step.visit()).await }).await
-    }
-
-    /// The way of a request on one slot.
-    async fn route_of(&self, request: Request<'_>, until: Instant) -> Result<Route<'_>, BackendError> {
-        self.route(request.tally_ids().next().map_or(self.home, |id| self.slot(id)), until).await
+        self.ask(self.slot_of(request), until, |step| step.decide(request)).await
     }
 
     /// Returns the nodes that serve slots, as they are now.
     #[cfg(feature = "admin")]
-    pub(super) async fn primaries(&self, until: Instant) -> Result<Vec<Arc<Member>>, BackendError> {
+    pub(super) async fn primaries(&self, until: Instant) -> Result<Vec<Arc<ClusterNode>>, BackendError> {
         self.topology.await_refresh(until).await?;
         Ok(self.topology.primaries().into_iter().map(|(primary, _)| primary).collect())
-    }
-
-    async fn route(&self, slot: Slot, until: Instant) -> Result<Route<'_>, BackendError> {
-        Route::to(&self.topology, slot, until).await
     }
 
     fn has_one_slot(&self, request: Request<'_>) -> bool {
         let mut slots = request.tally_ids().map(|id| self.slot(id));
         let first = slots.next();
         slots.all(|slot| Some(slot) == first)
+    }
+
+    /// The slot of a request on one slot.
+    pub(super) fn slot_of(&self, request: Request<'_>) -> Slot {
+        request.tally_ids().next().map_or(self.home, |id| self.slot(id))
     }
 
     /// The slot of a tally.

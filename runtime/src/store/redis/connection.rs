@@ -24,8 +24,6 @@ pub(super) mod listed;
 pub(super) mod look;
 pub(super) mod place;
 pub(super) mod real_time;
-pub(super) mod role;
 pub(super) mod sentinel;
 #[cfg(feature = "tls")]
 pub(super) mod tls;
-pub(super) mod visit;

@@ -18,7 +18,7 @@ use super::{Deployment, Redis};
 use crate::error::BackendError;
 use crate::micros;
 use crate::store::redis::connection::fault::is_without_scripts;
-use crate::store::redis::connection::visit::{Visit, only};
+use crate::store::redis::script::run::{NodeRole, only};
 use crate::store::redis::server::Server;
 
 /// How often a server is asked for its time.
@@ -74,10 +74,10 @@ impl Redis {
     pub(crate) async fn inspect(&self) -> Result<Vec<ServerFacts>, BackendError> {
         let until = self.until()?;
         match &self.deployment {
-            Deployment::Server(node) => Ok(vec![node.server().inspect(self.deadline).await]),
+            Deployment::Server(node) => Ok(vec![node.server().inspect(self.setup.deadline).await]),
             Deployment::Cluster(cluster) => {
                 let primaries = cluster.primaries(until).await?;
-                Ok(join_all(primaries.iter().map(|primary| primary.node.server().inspect(self.deadline))).await)
+                Ok(join_all(primaries.iter().map(|primary| primary.node.server().inspect(self.setup.deadline))).await)
             }
         }
     }
@@ -111,7 +111,8 @@ impl Server {
         commands: impl Iterator<Item = Cmd>,
         deadline: Duration,
     ) -> Result<Vec<RedisResult<Value>>, BackendError> {
-        self.answer(Instant::now() + deadline, async |connection| Visit::Owner.send(connection, commands).await).await
+        self.answer(Instant::now() + deadline, async |connection| NodeRole::Owner.send(connection, commands).await)
+            .await
     }
 
     async fn save(&self, deadline: Duration) -> Result<Option<String>, BackendError> {
@@ -128,7 +129,7 @@ impl Server {
         for _ in 0..TIMES {
             let (asked, asked_us) = (Instant::now(), now_us());
             let (seconds, micros): (u64, u64) =
-                self.query(&cmd("TIME"), Instant::now() + deadline, Visit::Owner).await?;
+                self.query(&cmd("TIME"), Instant::now() + deadline, NodeRole::Owner).await?;
             let round_trip = asked.elapsed();
             let server_us = seconds.saturating_mul(1_000_000).saturating_add(micros);
             let half_us = micros::from_duration(round_trip / 2);

@@ -1,28 +1,63 @@
-//! A server, and the requests that it is asked.
+//! What is asked of one server: together with other requests, or in a call of its own.
 
+use std::iter;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
+
+use ::redis::{Cmd, FromRedisValue};
+use tallygate_lua as lua;
 
 use crate::error::BackendError;
 use crate::store::answer::Answer;
-use crate::store::redis::batching::batcher::Batcher;
-use crate::store::redis::connection::visit::Visit;
-use crate::store::redis::script::question::unknown_shape;
-use crate::store::redis::script::wire::Reply;
+use crate::store::lease_name::LeaseChange;
+use crate::store::redis::batching::Batcher;
+use crate::store::redis::connection::address::Host;
+use crate::store::redis::script::pack::{self, lease_name, ttl_ms};
+use crate::store::redis::script::run::NodeRole;
+use crate::store::redis::script::unknown_shape;
+use crate::store::redis::script::wire::{self, Reply};
+use crate::store::redis::script::work::refund_parts;
 use crate::store::redis::server::Server;
 use crate::store::request::Request;
+use crate::store::tally_id::TallyId;
 
-/// A server, and the requests that it is asked.
+/// A server, and the requests that wait for it.
 #[derive(Debug)]
 pub(super) struct Node {
     server: Arc<Server>,
     batcher: Arc<Batcher>,
 }
 
+/// A node of a cluster.
+pub(super) struct ClusterNode {
+    pub(super) host: Host,
+    pub(super) node: Arc<Node>,
+    /// Whether slots were on their way to it since the nodes were asked last. It need not serve any yet.
+    pub(super) is_importer: AtomicBool,
+}
+
+/// One step of a request: the node to ask, and how. A request to a single server is one step; in a cluster, each redirect
+/// leads to another one.
+#[derive(Clone)]
+pub(super) struct Step {
+    pub(super) node: Arc<Node>,
+    pub(super) manner: Manner,
+    pub(super) until: Instant,
+}
+
+/// How a node is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// Together with other requests.
+    Gathered,
+    Alone(NodeRole),
+}
+
 impl Node {
-    pub(super) fn new(server: Server) -> Self {
+    pub(super) fn new(server: Server) -> Arc<Self> {
         let server = Arc::new(server);
-        Self { batcher: Batcher::new(Arc::clone(&server)), server }
+        Arc::new(Self { batcher: Batcher::new(Arc::clone(&server)), server })
     }
 
     pub(super) fn server(&self) -> &Server {
@@ -45,21 +80,16 @@ impl Node {
         match self.batcher.ask(request, now, until).await? {
             Reply::Answer(answer) => Ok(answer),
             // Nothing was charged. Boxed, as it is rare: no other call carries its state.
-            Reply::AskAgain | Reply::Unreadable => Box::pin(self.decide_alone(request, until, Visit::Owner)).await,
+            Reply::AskAgain | Reply::Unreadable => Box::pin(self.decide_alone(request, until, NodeRole::Owner)).await,
         }
     }
 
     /// Decides a request that cannot be decided with others, or not by the time that was known of the server.
-    pub(super) async fn decide_alone(
-        &self,
-        request: Request<'_>,
-        until: Instant,
-        visit: Visit,
-    ) -> Result<Answer, BackendError> {
+    async fn decide_alone(&self, request: Request<'_>, until: Instant, role: NodeRole) -> Result<Answer, BackendError> {
         // The first answer has the server's time, by which the second has the right ticks. Where the clock was set back, each
         // call forgets what is later than now, of one subject at least.
         for _ in 0..=request.subjects.len() {
-            match self.server.ask_on(&[request], until, visit).await?.pop() {
+            match self.server.ask(&[request], until, role).await?.pop() {
                 Some(Reply::Answer(answer)) => return Ok(answer),
                 Some(Reply::Unreadable) => {
                     return Err(BackendError::new("redis: a tally's key holds something that is no tally"));
@@ -68,6 +98,108 @@ impl Node {
                 None => return Err(unknown_shape()),
             }
         }
-        Err(BackendError::new("redis: the server's clock is not where it was a moment ago"))
+        Err(clock_moved())
     }
+}
+
+impl Step {
+    pub(super) fn new(node: &Arc<Node>, until: Instant) -> Self {
+        Self { node: Arc::clone(node), manner: Manner::Gathered, until }
+    }
+
+    /// Decides a request.
+    pub(super) async fn decide(self, request: Request<'_>) -> Result<Answer, BackendError> {
+        match self.manner {
+            Manner::Gathered => self.node.decide(request, Instant::now(), self.until).await,
+            Manner::Alone(role) => self.node.decide_alone(request, self.until, role).await,
+        }
+    }
+
+    /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether
+    /// that has changed anything.
+    pub(super) async fn refund(self, request: Request<'_>, used: u64, admitted_us: u64) -> Result<bool, BackendError> {
+        let mut is_refunded = false;
+        // One after the other, so that the server serves others in between.
+        for part in refund_parts(request) {
+            is_refunded |= self.refund_part(part, used, admitted_us).await?;
+        }
+        Ok(is_refunded)
+    }
+
+    async fn refund_part(&self, part: Request<'_>, used: u64, admitted_us: u64) -> Result<bool, BackendError> {
+        let server = self.node.server();
+        // The first answer has the server's time, by which the second has the right ticks.
+        for _ in 0..2 {
+            let [admitted, used] = [admitted_us, used].map(|number| number.to_string().into());
+            let arguments = [pack::request(&part, server.now_us()), admitted, used];
+            let reply =
+                server.run(&server.scripts.refund, server.keys(part), &arguments, self.until, self.role()).await?;
+            let values = wire::integers(&reply).ok_or_else(unknown_shape)?;
+            server.learn_time(&values);
+            match values[..] {
+                [_, lua::ASK_AGAIN] => {}
+                [_, given] => return Ok(given > 0),
+                _ => return Err(unknown_shape()),
+            }
+        }
+        Err(clock_moved())
+    }
+
+    /// Renews the leases of a call, or gives them back.
+    pub(super) async fn change_leases(self, request: Request<'_>, change: LeaseChange) -> Result<(), BackendError> {
+        let server = self.node.server();
+        let arguments = lease_arguments(request, change);
+        server.run(&server.scripts.lease, server.keys(request), &arguments, self.until, self.role()).await.map(drop)
+    }
+
+    /// Bans a subject for that long, or ends its ban.
+    pub(super) async fn ban(self, id: TallyId<'_>, duration_us: u64) -> Result<(), BackendError> {
+        let (server, group) = (self.node.server(), id.group);
+        let ttl_ms = ttl_ms(group.longest_us.max(duration_us));
+        let numbers = [group.celled.len() as u64, pack::denials(group) as u64, duration_us, ttl_ms];
+        let arguments = numbers.map(|number| number.to_string().into());
+        let key = iter::once(id.key(&server.prefix));
+        server.run(&server.scripts.ban, key, &arguments, self.until, self.role()).await.map(drop)
+    }
+
+    /// Removes the tallies of such a call.
+    pub(super) async fn reset(self, request: Request<'_>) -> Result<(), BackendError> {
+        let mut command = ::redis::cmd("UNLINK");
+        for key in self.node.server().keys(request) {
+            command.arg(key.as_str());
+        }
+        self.query::<i64>(&command).await.map(drop)
+    }
+
+    /// Sends a command that is no script.
+    pub(super) async fn query<T: FromRedisValue>(self, command: &Cmd) -> Result<T, BackendError> {
+        self.node.server().query(command, self.until, self.role()).await
+    }
+
+    /// Asks the server for its time.
+    pub(super) async fn refresh_time(self) -> Result<(), BackendError> {
+        self.node.server().refresh_time(self.until).await
+    }
+
+    fn role(&self) -> NodeRole {
+        match self.manner {
+            Manner::Gathered => NodeRole::Owner,
+            Manner::Alone(role) => role,
+        }
+    }
+}
+
+/// The arguments about the leases of a call, after the protocol: their name, and of each how long it lasts from now on and
+/// its TTL.
+fn lease_arguments(request: Request<'_>, change: LeaseChange) -> Vec<Vec<u8>> {
+    let numbers = request.groups().iter().flat_map(|group| match change {
+        LeaseChange::Renewed => [group.lease_us.unwrap_or_default(), ttl_ms(group.longest_us)],
+        LeaseChange::GivenBack => [0, 0],
+    });
+    let name = lease_name(request.options.lease).to_vec();
+    iter::once(name).chain(numbers.map(|number| number.to_string().into())).collect()
+}
+
+fn clock_moved() -> BackendError {
+    BackendError::new("redis: the server's clock is not where it was a moment ago")
 }

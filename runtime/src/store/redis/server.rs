@@ -1,12 +1,10 @@
 //! The server: a connection, the scripts, and what is known of its clock.
 
-use std::iter;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult};
-use tallygate_lua as lua;
 
 use crate::clock::Clock;
 use crate::error::{BackendError, BackendErrorKind};
@@ -14,17 +12,12 @@ use crate::store::redis::connection::attempt::{ConnectTarget, longest_attempt};
 use crate::store::redis::connection::connect::Connector;
 use crate::store::redis::connection::greeting::Mode;
 use crate::store::redis::connection::place::ServerPlace;
-use crate::store::redis::connection::visit::{Visit, only};
-use crate::store::redis::script::Scripts;
-use crate::store::redis::script::pack;
-use crate::store::redis::script::question::{Form, ScriptQuestion, unknown_shape};
-use crate::store::redis::script::refund::parts;
-use crate::store::redis::script::run::{Script, ScriptCall, run_each};
+use crate::store::redis::script::run::{NodeRole, Script, ScriptCall, only, run_each};
 use crate::store::redis::script::wire::{self, Reply};
+use crate::store::redis::script::{Form, ScriptQuestion, Scripts};
 use crate::store::redis::stored::reserved_keys;
 use crate::store::request::Request;
 use crate::store::setup::Setup;
-use crate::store::tally_id::TallyId;
 use crate::store::tally_key::TallyKey;
 
 impl Setup {
@@ -72,12 +65,12 @@ impl Server {
     /// Connects, and finds out whether the server answers and may write.
     pub(super) async fn reach(&self, deadline: Duration) -> Result<(), BackendError> {
         self.connector.connect().await?;
-        self.ping(Instant::now() + deadline, Visit::Owner).await
+        self.ping(Instant::now() + deadline).await
     }
 
     /// Finds out whether the server answers and may write.
-    pub(super) async fn ping(&self, until: Instant, visit: Visit) -> Result<(), BackendError> {
-        self.query::<i64>(&self.probe, until, visit).await.map(drop)
+    pub(super) async fn ping(&self, until: Instant) -> Result<(), BackendError> {
+        self.query::<i64>(&self.probe, until, NodeRole::Owner).await.map(drop)
     }
 
     /// Why calls are refused, as far as this process knows without asking; `None` if they are not.
@@ -95,7 +88,7 @@ impl Server {
         match self.mode {
             // Boxed, as it carries more.
             Mode::Cluster => Box::pin(self.ask_by_slot(requests, until)).await,
-            Mode::Standalone | Mode::Sentinel => match self.ask(requests, until).await {
+            Mode::Standalone | Mode::Sentinel => match self.ask(requests, until, NodeRole::Owner).await {
                 Ok(replies) => replies.into_iter().map(Ok).collect(),
                 Err(error) => vec![Err(error); requests.len()],
             },
@@ -103,20 +96,15 @@ impl Server {
     }
 
     /// Sends several requests in one call. Each is decided on its own, in their order.
-    pub(super) async fn ask(&self, requests: &[Request<'_>], until: Instant) -> Result<Vec<Reply>, BackendError> {
-        self.ask_on(requests, until, Visit::Owner).await
-    }
-
-    /// The same on a visit of that kind.
-    pub(super) async fn ask_on(
+    pub(super) async fn ask(
         &self,
         requests: &[Request<'_>],
         until: Instant,
-        visit: Visit,
+        role: NodeRole,
     ) -> Result<Vec<Reply>, BackendError> {
         let keys = requests.iter().flat_map(|&request| self.keys(request));
         let question = self.question(requests);
-        let reply = self.reply(question.script, keys, &question.arguments, until, visit).await?;
+        let reply = self.run(question.script, keys, &question.arguments, until, role).await?;
         self.read(question.form, &reply, requests)
     }
 
@@ -143,91 +131,25 @@ impl Server {
         calls: &[ScriptCall<'_>],
         until: Instant,
     ) -> Result<Vec<RedisResult<Vec<u8>>>, BackendError> {
-        self.answer(until, async |connection| run_each(connection, calls, Visit::Owner).await).await
+        self.answer(until, async |connection| run_each(connection, calls, NodeRole::Owner).await).await
     }
 
-    /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether
-    /// that has changed anything.
-    pub(super) async fn refund(
-        &self,
-        request: Request<'_>,
-        used: u64,
-        admitted_us: u64,
-        until: Instant,
-        visit: Visit,
-    ) -> Result<bool, BackendError> {
-        let mut is_refunded = false;
-        // One after the other, so that the server serves others in between.
-        for part in parts(request) {
-            is_refunded |= self.refund_part(part, used, admitted_us, until, visit).await?;
-        }
-        Ok(is_refunded)
-    }
-
-    async fn refund_part(
-        &self,
-        part: Request<'_>,
-        used: u64,
-        admitted_us: u64,
-        until: Instant,
-        visit: Visit,
-    ) -> Result<bool, BackendError> {
-        // The first answer has the server's time, by which the second has the right ticks.
-        for _ in 0..2 {
-            let [admitted, used] = [admitted_us, used].map(|number| number.to_string().into());
-            let arguments = [pack::request(&part, self.now_us()), admitted, used];
-            let reply = self.reply(&self.scripts.refund, self.keys(part), &arguments, until, visit).await?;
-            let values = wire::integers(&reply).ok_or_else(unknown_shape)?;
-            self.learn_time(&values);
-            match values[..] {
-                [_, lua::ASK_AGAIN] => {}
-                [_, given] => return Ok(given > 0),
-                _ => return Err(unknown_shape()),
-            }
-        }
-        Err(BackendError::new("redis: the server's clock is not where it was a moment ago"))
-    }
-
-    /// Bans a subject for that long, or ends its ban.
-    pub(super) async fn ban(
-        &self,
-        id: TallyId<'_>,
-        duration_us: u64,
-        until: Instant,
-        visit: Visit,
-    ) -> Result<(), BackendError> {
-        let TallyId { group, .. } = id;
-        let key = id.key(&self.prefix);
-        let ttl_ms = pack::ttl_ms(group.longest_us.max(duration_us));
-        let numbers = [group.celled.len() as u64, pack::denials(group) as u64, duration_us, ttl_ms];
-        let arguments = numbers.map(|number| number.to_string().into());
-        self.reply(&self.scripts.ban, iter::once(key), &arguments, until, visit).await.map(drop)
-    }
-
-    /// Removes the tallies of such a call.
-    pub(super) async fn reset(&self, request: Request<'_>, until: Instant, visit: Visit) -> Result<(), BackendError> {
-        let mut command = ::redis::cmd("UNLINK");
-        for key in self.keys(request) {
-            command.arg(key.as_str());
-        }
-        self.query::<i64>(&command, until, visit).await.map(drop)
-    }
-
-    pub(super) async fn reply(
+    /// Runs a script.
+    pub(super) async fn run(
         &self,
         script: &Script,
         keys: impl Iterator<Item = TallyKey> + Clone,
         arguments: &[Vec<u8>],
         until: Instant,
-        visit: Visit,
+        role: NodeRole,
     ) -> Result<Vec<u8>, BackendError> {
-        match visit {
-            Visit::Owner => {
+        match role {
+            NodeRole::Owner => {
                 self.answer(until, async |connection| script.run(connection, keys.clone(), arguments).await).await
             }
-            Visit::Importer => {
+            NodeRole::Importer => {
                 let call = ScriptCall { script, keys: keys.collect(), arguments: arguments.to_vec() };
-                let ran = async |connection: &mut _| run_each(connection, &[call], visit).await;
+                let ran = async |connection: &mut _| run_each(connection, &[call], role).await;
                 only(self.answer(until, ran).await?).map_err(|error| self.connector.explain(&error))
             }
         }
@@ -247,9 +169,9 @@ impl Server {
         &self,
         command: &Cmd,
         until: Instant,
-        visit: Visit,
+        role: NodeRole,
     ) -> Result<T, BackendError> {
-        self.answer(until, async |connection| visit.send_one(connection, command).await).await
+        self.answer(until, async |connection| role.send_one(connection, command).await).await
     }
 
     /// Asks the server for its time.
@@ -258,7 +180,7 @@ impl Server {
         if self.clock.manual_us().is_some() {
             return Ok(());
         }
-        let (seconds, micros): (u64, u64) = self.query(&::redis::cmd("TIME"), until, Visit::Owner).await?;
+        let (seconds, micros): (u64, u64) = self.query(&::redis::cmd("TIME"), until, NodeRole::Owner).await?;
         self.note_time(seconds.saturating_mul(1_000_000).saturating_add(micros));
         Ok(())
     }
@@ -268,7 +190,7 @@ impl Server {
         self.clock.now_us().saturating_add_signed(self.ahead_us.load(Ordering::Relaxed))
     }
 
-    fn learn_time(&self, values: &[i64]) {
+    pub(super) fn learn_time(&self, values: &[i64]) {
         if let Some(server_us) = wire::server_us(values) {
             self.learn_time_us(server_us);
         }

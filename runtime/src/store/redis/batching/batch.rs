@@ -10,7 +10,7 @@ use crate::error::BackendError;
 use crate::policy::{Policy, RuleGroup};
 use crate::store::redis::connection::connect::late;
 use crate::store::redis::connection::real_time::{self, TICK};
-use crate::store::redis::script::plain::is_plain;
+use crate::store::redis::script::windows::is_plain;
 use crate::store::redis::script::wire::Reply;
 use crate::store::redis::server::Server;
 use crate::store::request::{CallOptions, Request, Scope, SubjectKeys};

@@ -8,7 +8,7 @@ use tokio::runtime::Id;
 
 use super::batch::{Batch, Caller, OwnedRequest};
 use crate::store::redis::connection::real_time::TICK;
-use crate::store::redis::script::plain::is_plain;
+use crate::store::redis::script::windows::is_plain;
 use crate::store::redis::script::work::Work;
 use crate::store::request::Request;
 

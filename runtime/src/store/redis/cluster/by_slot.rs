@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use super::slots::Slot;
 use crate::error::BackendError;
-use crate::store::redis::script::question::{Form, ScriptQuestion, unknown_shape};
 use crate::store::redis::script::run::ScriptCall;
 use crate::store::redis::script::wire::Reply;
+use crate::store::redis::script::{Form, ScriptQuestion, unknown_shape};
 use crate::store::redis::server::Server;
 use crate::store::request::Request;
 use crate::store::tally_key::TallyKey;

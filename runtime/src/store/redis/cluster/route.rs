@@ -1,19 +1,20 @@
-//! The way of a request through a cluster.
+//! The way of a request through a cluster, and the redirects that it follows. A node that redirects has executed nothing.
 
+use std::error::Error as _;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 use tokio::time::sleep;
 
-use super::member::Member;
-use super::redirect::Redirect;
 use super::slots::Slot;
 use super::topology::{Reason, Topology};
 use crate::error::{BackendError, BackendErrorKind};
+use crate::store::redis::connection::address::Host;
 use crate::store::redis::connection::connect::late;
-use crate::store::redis::connection::visit::Visit;
-use crate::store::redis::node::Node;
+use crate::store::redis::node::{ClusterNode, Manner, Step};
+use crate::store::redis::script::run::NodeRole;
 
 /// How many redirects are followed at once. From there on there are pauses: the nodes do not agree yet.
 const HOPS: u32 = 4;
@@ -26,48 +27,18 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 pub(crate) struct Route<'a> {
     topology: &'a Arc<Topology>,
     slot: Slot,
-    until: Instant,
-    step: Step,
-    hops: u32,
-}
-
-/// A step on the way: the node to ask, and how.
-#[derive(Clone)]
-pub(crate) struct Step {
-    member: Arc<Member>,
+    /// The node to ask next.
+    node: Arc<ClusterNode>,
     manner: Manner,
-}
-
-/// How a node is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
-    /// Together with other requests.
-    Gathered,
-    Alone(Visit),
-}
-
-impl Step {
-    pub(crate) fn node(&self) -> &Node {
-        &self.member.node
-    }
-
-    pub(crate) fn manner(&self) -> Manner {
-        self.manner
-    }
-
-    pub(crate) fn visit(&self) -> Visit {
-        match self.manner {
-            Manner::Gathered => Visit::Owner,
-            Manner::Alone(visit) => visit,
-        }
-    }
+    until: Instant,
+    hops: u32,
 }
 
 impl<'a> Route<'a> {
     /// Begins at the node that serves the slot.
     pub(crate) async fn to(topology: &'a Arc<Topology>, slot: Slot, until: Instant) -> Result<Self, BackendError> {
-        let member = topology.owner(slot, until).await.map_err(BackendError::into_refusal)?;
-        Ok(Self { topology, slot, until, step: Step { member, manner: Manner::Gathered }, hops: 0 })
+        let node = topology.owner(slot, until).await.map_err(BackendError::into_refusal)?;
+        Ok(Self { topology, slot, node, manner: Manner::Gathered, until, hops: 0 })
     }
 
     /// Asks one node after the other, as far as they redirect, and returns the answer of the last.
@@ -76,7 +47,8 @@ impl<'a> Route<'a> {
         F: Future<Output = Result<T, BackendError>>,
     {
         loop {
-            match ask(self.step.clone()).await {
+            let step = Step { node: Arc::clone(&self.node.node), manner: self.manner, until: self.until };
+            match ask(step).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => self.redirect(error).await?,
             }
@@ -85,18 +57,18 @@ impl<'a> Route<'a> {
 
     /// Goes where a node redirects to. Any other error is returned.
     async fn redirect(&mut self, error: BackendError) -> Result<(), BackendError> {
-        match Redirect::of(&error, &self.step.member.host) {
+        match Redirect::of(&error, &self.node.host) {
             Some(Redirect::Moved(host)) => {
-                self.step.member = self.topology.moved(self.slot, &host)?;
-                self.step.manner = Manner::Gathered;
+                self.node = self.topology.moved(self.slot, &host)?;
+                self.manner = Manner::Gathered;
             }
             // It is about all keys of those that are gathered. Redis 6 even says `ASK` if a single one of them is on its way.
-            Some(Redirect::Ask(_) | Redirect::TryAgain) if self.step.manner == Manner::Gathered => {
-                self.step.manner = Manner::Alone(Visit::Owner);
+            Some(Redirect::Ask(_) | Redirect::TryAgain) if self.manner == Manner::Gathered => {
+                self.manner = Manner::Alone(NodeRole::Owner);
             }
             Some(Redirect::Ask(host)) => {
-                self.step.member = self.topology.importer(&host)?;
-                self.step.manner = Manner::Alone(Visit::Importer);
+                self.node = self.topology.importer(&host)?;
+                self.manner = Manner::Alone(NodeRole::Importer);
                 self.hops += 1;
                 // At once: that the key is there holds for this moment.
                 return self.in_time();
@@ -113,9 +85,9 @@ impl<'a> Route<'a> {
 
     /// Asks the other nodes who serves the slots of one that does not, or that is no node of the cluster any more.
     fn suspect(&self, error: &BackendError) {
-        let is_away = self.step.node().server().known_outage().is_some();
+        let is_away = self.node.node.server().known_outage().is_some();
         if is_away || error.kind() == BackendErrorKind::Away {
-            self.topology.refresh(Reason::Away(&self.step.member.host));
+            self.topology.refresh(Reason::Away(&self.node.host));
         }
     }
 
@@ -132,5 +104,84 @@ impl<'a> Route<'a> {
 
     fn in_time(&self) -> Result<(), BackendError> {
         if Instant::now() < self.until { Ok(()) } else { Err(late().into_refusal()) }
+    }
+}
+
+/// Where a request is to be sent next.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Redirect {
+    /// To the owner of the slot, which is another node.
+    Moved(Host),
+    /// To the node that the slot is on its way to, this once.
+    Ask(Host),
+    /// Again, in smaller parts: some of its keys are on their way, and some are not.
+    TryAgain,
+}
+
+/// Whether the request has keys of which some are on their way, and some are not.
+pub(crate) fn is_try_again(error: &BackendError) -> bool {
+    server_error(error).is_some_and(|error| error.kind() == ServerErrorKind::TryAgain.into())
+}
+
+fn server_error(error: &BackendError) -> Option<&RedisError> {
+    error.source()?.downcast_ref()
+}
+
+impl Redirect {
+    /// Returns the redirect by the node that was reached at `asked`, if the error is one.
+    pub(crate) fn of(error: &BackendError, asked: &Host) -> Option<Self> {
+        let error = server_error(error)?;
+        let host = || asked.redirected(error.redirect_node()?.0);
+        match error.kind() {
+            ErrorKind::Server(ServerErrorKind::Moved) => host().map(Self::Moved),
+            ErrorKind::Server(ServerErrorKind::Ask) => host().map(Self::Ask),
+            ErrorKind::Server(ServerErrorKind::TryAgain) => Some(Self::TryAgain),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ::redis::{Value, parse_redis_value};
+
+    use super::*;
+    use crate::store::redis::connection::address::Destination;
+    use crate::store::redis::connection::fault::answer_error;
+
+    fn host(name: &str, port: u16) -> Host {
+        Host { name: name.to_owned(), port }
+    }
+
+    fn read(answer: &str) -> Option<Redirect> {
+        let Ok(Value::ServerError(error)) = parse_redis_value(format!("-{answer}\r\n").as_bytes()) else {
+            panic!("{answer} is no error");
+        };
+        let destination = Destination::parse("redis+cluster://seed:1").unwrap();
+        Redirect::of(&answer_error(destination.address(), &RedisError::from(error)), &host("seed", 1))
+    }
+
+    #[test]
+    fn a_redirect_names_the_node_to_ask_and_without_a_host_one_on_the_same_host() {
+        assert_eq!(read("MOVED 3999 10.0.0.1:6381"), Some(Redirect::Moved(host("10.0.0.1", 6_381))));
+        assert_eq!(read("MOVED 3999 :6381"), Some(Redirect::Moved(host("seed", 6_381))));
+        assert_eq!(read("ASK 3999 ::1:6381"), Some(Redirect::Ask(host("::1", 6_381))));
+        assert_eq!(read("TRYAGAIN Multiple keys request during rehashing of slot"), Some(Redirect::TryAgain));
+    }
+
+    #[test]
+    fn any_other_error_is_no_redirect() {
+        for answer in [
+            "MOVED",
+            "CLUSTERDOWN Hash slot not served",
+            "ASK 3999 nowhere",
+            "WRONGTYPE of a key",
+            "ERR of some kind",
+            "LOADING",
+            "CROSSSLOT",
+        ] {
+            assert_eq!(read(answer), None, "{answer}");
+        }
+        assert_eq!(Redirect::of(&BackendError::new("redis: no answer within the deadline"), &host("seed", 1)), None);
     }
 }

@@ -121,10 +121,11 @@ impl Count {
 
     /// Refunds a part, or gives its lease back.
     async fn undo_one(&self, part: Request<'_>, charged_us: u64, until: Instant) -> Result<(), BackendError> {
-        match part.groups().iter().find_map(|group| group.lease_us) {
-            Some(lease_us) => self.give_back(part, Duration::from_micros(lease_us)).await,
-            None => self.cluster.refund_one(part, 0, charged_us, until).await.map(drop),
+        if let Some(lease_us) = part.groups().iter().find_map(|group| group.lease_us) {
+            return self.give_back(part, Duration::from_micros(lease_us)).await;
         }
+        let slot = self.cluster.slot_of(part);
+        self.cluster.ask(slot, until, |step| step.refund(part, 0, charged_us)).await.map(drop)
     }
 
     /// Gives a lease back, and tries again until it ends by itself.
@@ -132,7 +133,9 @@ impl Count {
         let ends = Instant::now() + lease;
         loop {
             let until = Instant::now() + self.patience;
-            let given_back = self.cluster.change_lease(part, LeaseChange::GivenBack, until).await;
+            let slot = self.cluster.slot_of(part);
+            let given_back =
+                self.cluster.ask(slot, until, |step| step.change_leases(part, LeaseChange::GivenBack)).await;
             if given_back.is_ok() || Instant::now() >= ends {
                 return given_back;
             }

@@ -7,13 +7,13 @@ use ::redis::{Value, cmd};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::member::Member;
 use super::slots::SlotRange;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::store::redis::connection::address::Host;
 use crate::store::redis::connection::connect::late;
 use crate::store::redis::connection::listed::Listed;
-use crate::store::redis::connection::visit::Visit;
+use crate::store::redis::node::ClusterNode;
+use crate::store::redis::script::run::NodeRole;
 
 /// How long a node may take to say what it knows until the next one is asked too.
 const HEDGE: Duration = Duration::from_millis(30);
@@ -24,7 +24,7 @@ const HEDGE: Duration = Duration::from_millis(30);
 ///
 /// No answer can be used. If one of them shows a mistake, that is why. Each node may take that long.
 pub(crate) async fn first_answer(
-    candidates: Vec<Arc<Member>>,
+    candidates: Vec<Arc<ClusterNode>>,
     patience: Duration,
 ) -> Result<Vec<SlotRange>, BackendError> {
     let hosts: Vec<_> = candidates.iter().map(|member| member.host.clone()).collect();
@@ -54,11 +54,11 @@ fn nobody_answers(hosts: &[Host], error: BackendError) -> BackendError {
 }
 
 /// Asks a node which slots the nodes serve.
-async fn ask(member: Arc<Member>, patience: Duration) -> Result<Vec<SlotRange>, BackendError> {
+async fn ask(member: Arc<ClusterNode>, patience: Duration) -> Result<Vec<SlotRange>, BackendError> {
     let mut command = cmd("CLUSTER");
     command.arg("SLOTS");
     let until = Instant::now() + patience;
-    let answered = member.node.server().query(&command, until, Visit::Owner).await;
+    let answered = member.node.server().query(&command, until, NodeRole::Owner).await;
     let answer: Value = answered.map_err(BackendError::into_known)?;
     let host = &member.host;
     match SlotRange::read_all(&answer, &member.host) {

@@ -10,18 +10,17 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::member::Member;
 use super::slots::{SLOTS, Slot, SlotMap, SlotRange};
 use super::survey::first_answer;
 use crate::error::BackendError;
-use crate::store::redis::batching::batcher::in_runtime;
 use crate::store::redis::connection::address::{Address, Host};
 use crate::store::redis::connection::attempt::longest_explained;
+use crate::store::redis::connection::connect::in_runtime;
 use crate::store::redis::connection::greeting::Mode;
 use crate::store::redis::connection::listed::Listed;
 use crate::store::redis::connection::place::ServerPlace;
 use crate::store::redis::connection::real_time;
-use crate::store::redis::node::Node;
+use crate::store::redis::node::{ClusterNode, Node};
 use crate::store::redis::server::Server;
 use crate::store::setup::Setup;
 
@@ -50,8 +49,8 @@ pub(crate) struct Topology {
 }
 
 struct Known {
-    slots: SlotMap<Arc<Member>>,
-    members: HashMap<Host, Arc<Member>>,
+    slots: SlotMap<Arc<ClusterNode>>,
+    members: HashMap<Host, Arc<ClusterNode>>,
     is_empty: bool,
 }
 
@@ -72,7 +71,7 @@ impl Topology {
     }
 
     /// Returns the node that serves a slot. The first caller waits until the nodes have said so.
-    pub(crate) async fn owner(self: &Arc<Self>, slot: Slot, until: Instant) -> Result<Arc<Member>, BackendError> {
+    pub(crate) async fn owner(self: &Arc<Self>, slot: Slot, until: Instant) -> Result<Arc<ClusterNode>, BackendError> {
         in_runtime()?;
         if let Some(owner) = self.known_owner(slot) {
             return Ok(owner);
@@ -99,14 +98,14 @@ impl Topology {
     }
 
     /// Returns the node that serves a slot, if that is known.
-    pub(crate) fn known_owner(&self, slot: Slot) -> Option<Arc<Member>> {
+    pub(crate) fn known_owner(&self, slot: Slot) -> Option<Arc<ClusterNode>> {
         self.read().slots.owner(slot).cloned()
     }
 
     /// Returns the nodes that serve slots, and how many each serves.
-    pub(crate) fn primaries(&self) -> Vec<(Arc<Member>, u16)> {
+    pub(crate) fn primaries(&self) -> Vec<(Arc<ClusterNode>, u16)> {
         let known = self.read();
-        let mut primaries: Vec<(Arc<Member>, u16)> = Vec::new();
+        let mut primaries: Vec<(Arc<ClusterNode>, u16)> = Vec::new();
         for owner in known.slots.owners() {
             match primaries.iter_mut().find(|(primary, _)| Arc::ptr_eq(primary, owner)) {
                 Some((_, slots)) => *slots += 1,
@@ -117,7 +116,7 @@ impl Topology {
     }
 
     /// Returns the node there.
-    fn member(&self, host: &Host) -> Result<Arc<Member>, BackendError> {
+    fn member(&self, host: &Host) -> Result<Arc<ClusterNode>, BackendError> {
         if let Some(member) = self.read().members.get(host) {
             return Ok(Arc::clone(member));
         }
@@ -125,19 +124,19 @@ impl Topology {
         let address = address.map_err(|error| BackendError::new(error.to_string()))?;
         let server = Server::new(ServerPlace::At(address.into()), Mode::Cluster, &self.setup);
         let is_importer = AtomicBool::new(false);
-        let member = || Arc::new(Member { host: host.clone(), node: Node::new(server), is_importer });
+        let member = || Arc::new(ClusterNode { host: host.clone(), node: Node::new(server), is_importer });
         Ok(Arc::clone(self.write().members.entry(host.clone()).or_insert_with(member)))
     }
 
     /// Returns the node there, to which a slot is on its way.
-    pub(crate) fn importer(&self, host: &Host) -> Result<Arc<Member>, BackendError> {
+    pub(crate) fn importer(&self, host: &Host) -> Result<Arc<ClusterNode>, BackendError> {
         let member = self.member(host)?;
         member.is_importer.store(true, Ordering::Relaxed);
         Ok(member)
     }
 
     /// Records that a slot is served by the node there, and returns that.
-    pub(crate) fn moved(self: &Arc<Self>, slot: Slot, host: &Host) -> Result<Arc<Member>, BackendError> {
+    pub(crate) fn moved(self: &Arc<Self>, slot: Slot, host: &Host) -> Result<Arc<ClusterNode>, BackendError> {
         let owner = self.member(host)?;
         self.write().slots.set(slot, Arc::clone(&owner));
         self.refresh(Reason::Moved);
@@ -187,7 +186,7 @@ impl Topology {
     }
 
     /// The nodes to ask: those that serve first, and one that is away last.
-    fn candidates(&self, reason: Reason<'_>) -> Vec<Arc<Member>> {
+    fn candidates(&self, reason: Reason<'_>) -> Vec<Arc<ClusterNode>> {
         let mut hosts: Vec<_> = self.read().members.keys().cloned().collect();
         fastrand::shuffle(&mut hosts);
         hosts.extend(self.seeds.iter().cloned());

@@ -2,7 +2,7 @@
 
 mod destination;
 mod location;
-mod scheme;
+pub(super) mod scheme;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +16,7 @@ use ::redis::{Client, ConnectionAddr, ConnectionInfo, ProtocolVersion, RedisConn
 pub(crate) use self::destination::Destination;
 pub(crate) use self::location::Host;
 use self::location::Login;
-use super::role::ServerRole;
+pub(crate) use self::scheme::ServerRole;
 #[cfg(feature = "tls")]
 use super::tls::{self, Tls};
 use crate::error::Error;

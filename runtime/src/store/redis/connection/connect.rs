@@ -157,3 +157,8 @@ async fn give_way() {
 pub(crate) fn late() -> BackendError {
     BackendError::away("redis: no answer within the deadline")
 }
+
+/// Returns the runtime, without which no server can be asked.
+pub(crate) fn in_runtime() -> Result<Handle, BackendError> {
+    Handle::try_current().map_err(|_| BackendError::misuse("redis: it can only be asked within a tokio runtime"))
+}

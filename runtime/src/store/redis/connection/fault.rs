@@ -1,7 +1,5 @@
 //! What the errors of servers mean.
 
-#[cfg(test)]
-mod answers;
 mod explain;
 mod remedy;
 mod said;

@@ -3,15 +3,14 @@
 //! A server that is no primary any more stays writable for seconds, and no call sees an error. So the sentinels are not
 //! only asked when a connection is lost: a [watcher](self::watcher) for each of them goes on asking.
 
-mod findings;
-mod naming;
+mod votes;
 mod watcher;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use self::findings::{Findings, Term};
+use self::votes::{SentinelAnswers, Term};
 use self::watcher::Watcher;
 use super::address::Address;
 use super::listed::Listed;
@@ -27,12 +26,12 @@ pub(crate) struct Sentinels {
     /// The longest that a sentinel may take to answer.
     patience: Duration,
     term: Arc<Term>,
-    findings: Mutex<Option<Arc<Findings>>>,
+    answers: Mutex<Option<Arc<SentinelAnswers>>>,
 }
 
 impl Sentinels {
     pub(crate) fn new(addresses: Vec<Address>, primary: Address, name: String, patience: Duration) -> Self {
-        Self { addresses, primary, name, patience, term: Arc::default(), findings: Mutex::default() }
+        Self { addresses, primary, name, patience, term: Arc::default(), answers: Mutex::default() }
     }
 
     /// How to log in at the primary, wherever it is.
@@ -47,7 +46,7 @@ impl Sentinels {
 
     /// Returns the address of the primary, once a sentinel has named it, and the term.
     pub(crate) async fn primary(&self) -> Result<(Address, u64), BackendError> {
-        let (host, term) = self.findings().primary().await.map_err(|error| self.unnamed(error))?;
+        let (host, term) = self.answers().primary().await.map_err(|error| self.unnamed(error))?;
         let address = self.primary.at(&host).map_err(|error| BackendError::new(error.to_string()))?;
         Ok((address, term))
     }
@@ -63,17 +62,17 @@ impl Sentinels {
     }
 
     /// Returns what the watchers find out. They begin on this runtime, unless they are at work already.
-    fn findings(&self) -> Arc<Findings> {
-        let mut current = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(findings) = current.as_ref().filter(|findings| findings.are_current()) {
-            return Arc::clone(findings);
+    fn answers(&self) -> Arc<SentinelAnswers> {
+        let mut current = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answers) = current.as_ref().filter(|answers| answers.are_current()) {
+            return Arc::clone(answers);
         }
-        let findings = Arc::new(Findings::new(self.addresses.len(), self.patience, &self.term));
+        let answers = Arc::new(SentinelAnswers::new(self.addresses.len(), self.patience, &self.term));
         for (index, address) in self.addresses.iter().enumerate() {
-            let watcher = Watcher::new(index, address, &self.name, self.patience, Arc::downgrade(&findings));
+            let watcher = Watcher::new(index, address, &self.name, self.patience, Arc::downgrade(&answers));
             tokio::spawn(watcher.watch());
         }
-        current.insert(findings).clone()
+        current.insert(answers).clone()
     }
 }
 

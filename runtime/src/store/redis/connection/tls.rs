@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::{AlertDescription, CertificateError, RootCertStore};
 
-use super::role::ServerRole;
+use super::address::scheme::ServerRole;
 use crate::error::Error;
 
 /// Which certificates a connection of `rediss://` accepts, and its own: for [`LimiterBuilder::tls`].

@@ -6,8 +6,8 @@ use std::time::Instant;
 use ::redis::{Cmd, FromRedisValue, cmd};
 
 use crate::error::BackendError;
-use crate::store::redis::cluster::member::Member;
-use crate::store::redis::connection::visit::Visit;
+use crate::store::redis::node::ClusterNode;
+use crate::store::redis::script::run::NodeRole;
 use crate::store::redis::{Deployment, Redis, until};
 
 /// How many places of the server's table a step looks at: it takes the server some tenths of a millisecond at most.
@@ -16,7 +16,7 @@ const COUNT: u32 = 250;
 /// A walk over the tallies of a policy on one of its subjects, whatever their layout.
 pub(crate) struct Scan {
     /// The primaries of a cluster. Nothing of it is needed to ask a single server.
-    members: Vec<Arc<Member>>,
+    members: Vec<Arc<ClusterNode>>,
     /// The member that is being walked over.
     at: usize,
     /// Where to go on, and how many places were looked at; `None` before the first step on a server.
@@ -60,11 +60,11 @@ impl Redis {
         // It is kept until the step is made, so that a step that fails can be made again.
         let place = match &scan.place {
             Some(place) => place.clone(),
-            None => Place::start(self.ask(scan, &cmd("DBSIZE")).await?),
+            None => Place::start(self.ask_scanned(scan, &cmd("DBSIZE")).await?),
         };
         let mut command = cmd("SCAN");
         command.arg(&place.cursor).arg("MATCH").arg(format!("{}*", escaped(&scan.start))).arg("COUNT").arg(COUNT);
-        let (cursor, keys): (String, Vec<Vec<u8>>) = self.ask(scan, &command).await?;
+        let (cursor, keys): (String, Vec<Vec<u8>>) = self.ask_scanned(scan, &command).await?;
         scan.go_on(&place, cursor);
         // A key that is no text is no tally.
         let keys = keys.into_iter().filter_map(|key| String::from_utf8(key).ok());
@@ -72,11 +72,11 @@ impl Redis {
         Ok(Some(ScanStep { subjects, progress: scan.progress() }))
     }
 
-    async fn ask<T: FromRedisValue>(&self, scan: &Scan, command: &Cmd) -> Result<T, BackendError> {
-        let until: Instant = until(self.deadline)?;
+    async fn ask_scanned<T: FromRedisValue>(&self, scan: &Scan, command: &Cmd) -> Result<T, BackendError> {
+        let until: Instant = until(self.setup.deadline)?;
         match (&self.deployment, scan.members.get(scan.at)) {
-            (_, Some(member)) => member.node.server().query(command, until, Visit::Owner).await,
-            (Deployment::Server(node), None) => node.server().query(command, until, Visit::Owner).await,
+            (_, Some(member)) => member.node.server().query(command, until, NodeRole::Owner).await,
+            (Deployment::Server(node), None) => node.server().query(command, until, NodeRole::Owner).await,
             (Deployment::Cluster(_), None) => Err(BackendError::away("redis: no node of the cluster is known")),
         }
     }

@@ -1,13 +1,13 @@
-//! A script, as a server runs it.
+//! How scripts and other commands are sent to a server.
 
 use std::fmt;
+use std::iter;
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{Cmd, RedisError, RedisResult, ServerErrorKind};
+use ::redis::{Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind};
 use tallygate_lua as lua;
 
 use crate::clock::Clock;
-use crate::store::redis::connection::visit::Visit;
 use crate::store::tally_key::TallyKey;
 
 /// A script, and the name that a server knows it by once it has seen it.
@@ -96,15 +96,15 @@ impl Script {
 pub(crate) async fn run_each(
     connection: &mut MultiplexedConnection,
     calls: &[ScriptCall<'_>],
-    visit: Visit,
+    role: NodeRole,
 ) -> RedisResult<Vec<RedisResult<Vec<u8>>>> {
     let by_name = |call: &ScriptCall<'_>| call.command("EVALSHA", &call.script.sha1);
-    let mut answers = visit.send(connection, calls.iter().map(by_name)).await?;
+    let mut answers = role.send(connection, calls.iter().map(by_name)).await?;
     let is_unknown = |answer: &RedisResult<_>| answer.as_ref().is_err_and(is_unknown);
     let unknown = calls.iter().zip(&answers).filter(|(_, answer)| is_unknown(answer));
     let by_text: Vec<_> = unknown.map(|(call, _)| call.command("EVAL", &call.script.text)).collect();
     if !by_text.is_empty() {
-        let again = visit.send(connection, by_text.into_iter()).await?;
+        let again = role.send(connection, by_text.into_iter()).await?;
         answers.iter_mut().filter(|answer| is_unknown(answer)).zip(again).for_each(|(old, new)| *old = new);
     }
     Ok(answers)
@@ -118,6 +118,53 @@ impl ScriptCall<'_> {
 
 fn is_unknown(error: &RedisError) -> bool {
     error.kind() == ServerErrorKind::NoScript.into()
+}
+
+/// What a node is to the slot that it is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeRole {
+    /// It serves the slot, as far as this process knows.
+    Owner,
+    /// The owner says so: the slot is on its way to this node, and so are the keys that the owner does not have any more.
+    Importer,
+}
+
+impl NodeRole {
+    /// Sends commands in one round trip. Each has an answer of its own.
+    pub(crate) async fn send<T: FromRedisValue>(
+        self,
+        connection: &mut MultiplexedConnection,
+        commands: impl Iterator<Item = Cmd>,
+    ) -> RedisResult<Vec<RedisResult<T>>> {
+        let mut pipeline = ::redis::pipe();
+        pipeline.ignore_errors();
+        for command in commands {
+            if self == Self::Importer {
+                // It holds for one command.
+                pipeline.cmd("ASKING").ignore();
+            }
+            pipeline.add_command(command);
+        }
+        pipeline.query_async(connection).await
+    }
+
+    /// Sends one command.
+    pub(crate) async fn send_one<T: FromRedisValue>(
+        self,
+        connection: &mut MultiplexedConnection,
+        command: &Cmd,
+    ) -> RedisResult<T> {
+        match self {
+            Self::Owner => command.query_async(connection).await,
+            Self::Importer => only(self.send(connection, iter::once(command.clone())).await?),
+        }
+    }
+}
+
+/// Returns the answer to the only command that was sent.
+pub(crate) fn only<T>(mut answers: Vec<RedisResult<T>>) -> RedisResult<T> {
+    let missing = || RedisError::from((ErrorKind::UnexpectedReturnType, "a command has no answer"));
+    answers.pop().unwrap_or_else(|| Err(missing()))
 }
 
 /// The text for the server's clock, or for that of a test.

@@ -45,7 +45,7 @@ impl StoredPolicies<'_> {
         policies: impl IntoIterator<Item = (&'p str, &'p str)>,
         progress: &Progress,
     ) -> Result<RegistrationResult, BackendError> {
-        let clock = &self.redis.clock;
+        let clock = &self.redis.setup.clock;
         let mut command = cmd("EVAL");
         command.arg(timed(lua::REGISTER, clock)).arg(1).arg(&self.key).arg(MOST_POLICIES).arg(STAY_SECONDS);
         command.arg(match progress {

@@ -5,9 +5,8 @@ use std::fmt;
 use ::redis::{Client, ConnectionAddr, IntoConnectionInfo};
 
 use super::location::{Host, Location, Target};
-use super::{Address, check_supported, settings, unusable};
+use super::{Address, ServerRole, check_supported, settings, unusable};
 use crate::error::Error;
-use crate::store::redis::connection::role::ServerRole;
 #[cfg(feature = "tls")]
 use crate::store::redis::connection::tls::Tls;
 

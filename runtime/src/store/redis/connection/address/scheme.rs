@@ -1,4 +1,4 @@
-//! What a URL begins with.
+//! What a URL begins with, and which servers it leads to.
 
 use tallygate_rules::nearest;
 
@@ -11,6 +11,21 @@ pub(super) enum Kind {
     Socket,
     Sentinels,
     Cluster,
+}
+
+/// What a server is to the limiter, and who says where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServerRole {
+    /// The server of the url, which is by itself.
+    Server,
+    /// A sentinel of the url.
+    Sentinel,
+    /// The primary that the sentinels name.
+    Primary,
+    /// A node of a cluster in the url.
+    Seed,
+    /// A node that the nodes of a cluster announce.
+    Node,
 }
 
 /// The start of a URL.

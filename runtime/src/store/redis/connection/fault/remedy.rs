@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::store::redis::connection::address::Address;
-use crate::store::redis::connection::role::ServerRole;
+use crate::store::redis::connection::address::{Address, ServerRole};
 
 /// What to do about an error of a server.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! The errors of servers, by code and text: the only place that knows them.
 //!
-//! A text stands here if a server may answer it to what a limiter sends. `answers.rs` has them as the servers write them.
+//! A text stands here if a server may answer it to what a limiter sends. `tests.rs` has them as the servers write them.
 
 use super::Fault;
 use super::remedy::Remedy;

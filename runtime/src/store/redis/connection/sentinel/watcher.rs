@@ -1,7 +1,6 @@
 //! A task that asks one sentinel: at once, then whenever it reports a failover, and once a second besides.
 
 use std::future::Future;
-use std::iter;
 use std::sync::Weak;
 use std::time::{Duration, Instant};
 
@@ -10,13 +9,12 @@ use ::redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisResult, cmd};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{sleep, timeout};
 
-use super::findings::Findings;
+use super::votes::SentinelAnswers;
 use crate::error::BackendError;
 use crate::store::redis::connection::address::{Address, Host};
 use crate::store::redis::connection::fault::{Fault, attempt_error, slow_attempt};
 use crate::store::redis::connection::greeting::{Greeting, Mode};
 use crate::store::redis::connection::real_time;
-use crate::store::redis::connection::visit::{Visit, only};
 
 /// How often a sentinel is asked that reports nothing, and how long one is left alone that does not answer.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -31,7 +29,7 @@ pub(super) struct Watcher {
     name: String,
     /// The longest that the sentinel may take to answer.
     patience: Duration,
-    findings: Weak<Findings>,
+    answers: Weak<SentinelAnswers>,
 }
 
 impl Watcher {
@@ -40,14 +38,14 @@ impl Watcher {
         address: &Address,
         name: &str,
         patience: Duration,
-        findings: Weak<Findings>,
+        answers: Weak<SentinelAnswers>,
     ) -> Self {
-        Self { index, address: address.clone(), name: name.to_owned(), patience, findings }
+        Self { index, address: address.clone(), name: name.to_owned(), patience, answers }
     }
 
     /// Asks until nobody wants to know any more.
     pub(super) async fn watch(self) {
-        while self.findings.strong_count() > 0 {
+        while self.answers.strong_count() > 0 {
             if let Err(error) = self.observe().await {
                 tracing::debug!(%error, "a sentinel does not say where the redis primary is");
                 self.report(Err(error));
@@ -69,8 +67,8 @@ impl Watcher {
             Some(Err(error)) => return Err(attempt_error(&self.address, &error).await),
             None => return Err(slow_attempt(&self.address, self.patience).await),
         };
-        let greeting = self.in_time(Visit::Owner.send(&mut connection, iter::once(cmd("HELLO")))).await?;
-        Greeting::read(only(greeting)).check_mode(Mode::Sentinel, &self.address)?;
+        let greeting = self.in_time(async { Ok(cmd("HELLO").query_async(&mut connection).await) }).await?;
+        Greeting::read(greeting).check_mode(Mode::Sentinel, &self.address)?;
         self.in_time(connection.subscribe(&EVENTS)).await?;
         while self.report(Ok(self.ask(&mut connection).await?)) {
             let next = reported(&mut reports);
@@ -124,8 +122,8 @@ impl Watcher {
 
     /// Says what was answered; returns whether anybody wants to know.
     fn report(&self, answer: Result<Host, BackendError>) -> bool {
-        let findings = self.findings.upgrade();
-        findings.map(|findings| findings.hear(self.index, answer)).is_some()
+        let answers = self.answers.upgrade();
+        answers.map(|answers| answers.record(self.index, answer)).is_some()
     }
 }
 

@@ -1,0 +1,255 @@
+//! What the sentinels of a primary answer, and which primary to follow by that.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use crate::error::{BackendError, BackendErrorKind};
+use crate::store::redis::connection::address::Host;
+
+/// How late news may be. After a longer time without any, the runtime of those who ask stands still.
+const LATE: Duration = Duration::from_secs(4);
+
+/// What those who ask the sentinels find out. They hold it weakly.
+pub(super) struct SentinelAnswers {
+    votes: Mutex<Votes>,
+    state: watch::Sender<State>,
+    term: Arc<Term>,
+    /// The longest time without any news.
+    longest: Duration,
+    /// When one of them has last found out something.
+    latest: Mutex<Instant>,
+}
+
+/// How often another primary was followed.
+#[derive(Default)]
+pub(super) struct Term {
+    number: AtomicU64,
+    host: Mutex<Option<Host>>,
+}
+
+/// Which primary to follow.
+#[derive(Clone)]
+enum State {
+    /// No sentinel has answered yet.
+    Waiting,
+    Primary(Host, u64),
+    /// No sentinel names a primary, for this reason.
+    Unknown(BackendError),
+}
+
+impl SentinelAnswers {
+    /// Nothing is known yet of what so many sentinels say, each of which may take that long.
+    pub(super) fn new(sentinels: usize, patience: Duration, term: &Arc<Term>) -> Self {
+        Self {
+            votes: Mutex::new(Votes::new(sentinels)),
+            state: watch::Sender::new(State::Waiting),
+            term: Arc::clone(term),
+            longest: patience + LATE,
+            latest: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Whether anybody is asking.
+    pub(super) fn are_current(self: &Arc<Self>) -> bool {
+        Arc::weak_count(self) > 0 && lock(&self.latest).elapsed() < self.longest
+    }
+
+    /// Returns the primary and its term, once a sentinel has named it.
+    pub(super) async fn primary(&self) -> Result<(Host, u64), BackendError> {
+        let mut state = self.state.subscribe();
+        let known = state.wait_for(|state| !matches!(state, State::Waiting)).await.map(|state| state.clone());
+        match known {
+            Ok(State::Primary(host, term)) => Ok((host, term)),
+            Ok(State::Unknown(error)) => Err(error),
+            Ok(State::Waiting) | Err(_) => Err(BackendError::away("redis: the runtime was shut down")),
+        }
+    }
+
+    /// Records what a sentinel answers.
+    pub(super) fn record(&self, sentinel: usize, answer: Result<Host, BackendError>) {
+        *lock(&self.latest) = Instant::now();
+        match lock(&self.votes).record(sentinel, answer) {
+            Verdict::Follow(host) => {
+                let term = self.term.of(&host);
+                self.state.send_replace(State::Primary(host, term));
+            }
+            Verdict::Unknown(error) => _ = self.state.send_replace(State::Unknown(error)),
+            Verdict::Same => {}
+        }
+    }
+}
+
+impl Term {
+    pub(super) fn number(&self) -> u64 {
+        self.number.load(Ordering::Relaxed)
+    }
+
+    /// The term of a primary that is followed from now on.
+    fn of(&self, host: &Host) -> u64 {
+        let mut current = lock(&self.host);
+        if current.as_ref() != Some(host) {
+            let Host { name, port } = host;
+            tracing::info!(host = name, port, "following the redis primary that the sentinels name");
+            *current = Some(host.clone());
+            self.number.fetch_add(1, Ordering::Relaxed);
+        }
+        self.number()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the sentinels have said, and which primary follows from that.
+///
+/// The first answer of all is taken. From there on, a sentinel that names another primary than it did before has seen a
+/// failover. One that is heard for the first time, or again after a while, may be behind: it counts with most others only.
+pub(super) struct Votes {
+    sentinels: Vec<Vote>,
+    primary: Option<Host>,
+}
+
+/// What one sentinel has said over its connection.
+#[derive(Clone)]
+enum Vote {
+    /// Nothing yet.
+    None,
+    Names(Host),
+    /// It does not answer, or knows of no primary, for this reason.
+    Failed(BackendError),
+}
+
+/// What is to be done after an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing new.
+    Same,
+    /// Follow this primary from now on.
+    Follow(Host),
+    /// No sentinel names a primary, for this reason.
+    Unknown(BackendError),
+}
+
+impl Votes {
+    pub(super) fn new(sentinels: usize) -> Self {
+        Self { sentinels: vec![Vote::None; sentinels], primary: None }
+    }
+
+    /// Records what a sentinel answers.
+    pub(super) fn record(&mut self, sentinel: usize, answer: Result<Host, BackendError>) -> Verdict {
+        let Some(vote) = self.sentinels.get_mut(sentinel) else { return Verdict::Same };
+        let before = vote.clone();
+        *vote = match &answer {
+            Ok(host) => Vote::Names(host.clone()),
+            Err(error) => Vote::Failed(error.clone()),
+        };
+        match answer {
+            Ok(host) if self.primary.as_ref() == Some(&host) => Verdict::Same,
+            Ok(host) if self.is_to_be_followed(&before, &host) => {
+                self.primary = Some(host.clone());
+                Verdict::Follow(host)
+            }
+            Err(error) if self.primary.is_none() => self.failure(error).map_or(Verdict::Same, Verdict::Unknown),
+            _ => Verdict::Same,
+        }
+    }
+
+    /// Why no sentinel names a primary, once all have failed: for a mistake at one of them, or for the latest error.
+    fn failure(&self, latest: BackendError) -> Option<BackendError> {
+        let failures: Option<Vec<_>> = self.sentinels.iter().map(Vote::failure).collect();
+        let mistake = failures?.into_iter().find(|failure| failure.kind() == BackendErrorKind::Wrong).cloned();
+        Some(mistake.unwrap_or(latest))
+    }
+
+    fn is_to_be_followed(&self, before: &Vote, host: &Host) -> bool {
+        let has_changed = matches!(before, Vote::Names(named) if named != host);
+        let names = |vote: &&Vote| matches!(vote, Vote::Names(named) if named == host);
+        let is_named_by_most = self.sentinels.iter().filter(names).count() > self.sentinels.len() / 2;
+        self.primary.is_none() || has_changed || is_named_by_most
+    }
+}
+
+impl Vote {
+    fn failure(&self) -> Option<&BackendError> {
+        match self {
+            Self::Failed(error) => Some(error),
+            Self::None | Self::Names(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(port: u16) -> Host {
+        Host { name: "10.0.0.1".to_owned(), port }
+    }
+
+    fn gone() -> BackendError {
+        BackendError::new("redis: refused")
+    }
+
+    /// Three sentinels that say one thing after the other, and the verdicts.
+    fn verdicts(answers: &[(usize, Option<u16>)]) -> Vec<Option<u16>> {
+        let mut votes = Votes::new(3);
+        let verdict =
+            |&(sentinel, port): &(usize, Option<u16>)| match votes.record(sentinel, port.map(host).ok_or_else(gone)) {
+                Verdict::Follow(host) => Some(host.port),
+                Verdict::Same | Verdict::Unknown(_) => None,
+            };
+        answers.iter().map(verdict).collect()
+    }
+
+    #[test]
+    fn the_first_answer_is_taken() {
+        assert_eq!(verdicts(&[(2, Some(1)), (0, Some(1)), (1, Some(1))]), [Some(1), None, None]);
+    }
+
+    #[test]
+    fn a_sentinel_that_names_another_primary_than_before_is_followed_at_once() {
+        let all = [(0, Some(1)), (1, Some(1)), (2, Some(1))];
+        assert_eq!(
+            verdicts(&[&all[..], &[(1, Some(2)), (0, Some(2)), (2, Some(2))]].concat())[3..],
+            [Some(2), None, None]
+        );
+        assert_eq!(verdicts(&[&all[..], &[(1, Some(2)), (1, Some(1))]].concat())[3..], [Some(2), Some(1)]);
+    }
+
+    #[test]
+    fn a_sentinel_that_is_behind_is_not_followed() {
+        // It was away during the failover, and comes back with what it knew.
+        let answers = [(0, Some(1)), (1, Some(1)), (1, None), (0, Some(2)), (1, Some(1)), (2, Some(2))];
+        assert_eq!(verdicts(&answers), [Some(1), None, None, Some(2), None, None]);
+    }
+
+    #[test]
+    fn what_most_sentinels_name_is_followed_if_the_first_was_behind() {
+        assert_eq!(verdicts(&[(0, Some(1)), (1, Some(2)), (2, Some(2))]), [Some(1), None, Some(2)]);
+        assert_eq!(verdicts(&[(0, Some(1)), (1, Some(2)), (2, None)]), [Some(1), None, None]);
+    }
+
+    #[test]
+    fn a_primary_is_unknown_once_all_sentinels_have_failed_and_none_has_named_one() {
+        let mut votes = Votes::new(2);
+        assert_eq!(votes.record(0, Err(gone())), Verdict::Same);
+        assert_eq!(votes.record(1, Err(gone())), Verdict::Unknown(gone()));
+        assert_eq!(votes.record(1, Ok(host(1))), Verdict::Follow(host(1)));
+        assert_eq!(votes.record(1, Err(gone())), Verdict::Same);
+    }
+
+    #[test]
+    fn a_mistake_at_one_sentinel_is_the_reason_whichever_fails_last() {
+        let away = || BackendError::away("redis: no answer");
+        for failures in [[gone(), away()], [away(), gone()]] {
+            let mut votes = Votes::new(2);
+            let verdicts: Vec<_> =
+                failures.into_iter().enumerate().map(|(sentinel, error)| votes.record(sentinel, Err(error))).collect();
+            assert_eq!(verdicts, [Verdict::Same, Verdict::Unknown(gone())]);
+        }
+    }
+}

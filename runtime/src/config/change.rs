@@ -1,11 +1,11 @@
 //! What a file changes of a policy of the program.
 
-use tallygate_rules::{Field, RELEASED_LABEL, Role, Rule, RuleChange, override_rules};
+use tallygate_rules::{Field, RELEASED_LABEL, Replacement, Role, RuleError};
 
 use super::table::At;
 use super::written_rule::WrittenRule;
 use crate::error::{Mistake, Place};
-use crate::policy::{Policy, PolicySettings, Replacement};
+use crate::policy::{Policy, PolicySettings};
 
 /// What a file changes of the policies of one name.
 #[derive(Debug)]
@@ -46,11 +46,13 @@ impl PolicyChange {
     /// rules has.
     pub(crate) fn apply(&self, policy: &Policy) -> Result<Policy, Vec<Mistake>> {
         let mut mistakes: Vec<_> = self.check_key(policy).into_iter().collect();
+        let own = policy.effective_rules();
         let mut changed = policy.clone();
         for (label, rules) in self.rules_by_label(policy) {
-            mistakes.extend(check_rules(policy, label, &rules));
-            let rules = rules.iter().map(|rule| rule.rule.clone()).collect();
-            changed = changed.with_replacement(label, &Replacement::All(rules)).unwrap_or(changed);
+            let replacement = Replacement::All(rules.iter().map(|rule| rule.rule.clone()).collect());
+            let found = replacement.check(&own, label).err().into_iter().flatten();
+            mistakes.extend(found.filter_map(|mistake| Some(mistake_in(&mistake, rules.first()?))));
+            changed = changed.with_replacement(label, &replacement).unwrap_or(changed);
         }
         if !mistakes.is_empty() {
             return Err(mistakes);
@@ -104,16 +106,9 @@ fn label_of<'a>(rule: &'a WrittenRule, policy: &Policy) -> Option<&'a str> {
     rule.label(key_of(policy)).or_else(|| (is_duplicate && is_released()).then_some(RELEASED_LABEL))
 }
 
-/// Finds the mistakes in rules beside the policy's other rules.
-fn check_rules(policy: &Policy, label: Option<&str>, rules: &[&WrittenRule]) -> Vec<Mistake> {
-    let new: Vec<Rule> = rules.iter().map(|rule| rule.rule.clone()).collect();
-    let change = RuleChange::Subject { label: label.map(str::to_owned), rules: new };
-    let found = override_rules(&policy.rules_with_labels(), &[change]).err().into_iter().flatten();
-    let place = |field| {
-        let first = rules.first()?;
-        // A subject is named by the key of its rules.
-        let key = first.key.as_ref().filter(|_| field == Field::Subject).map(|key| key.place);
-        Some(key.unwrap_or_else(|| first.place_of(field)))
-    };
-    found.filter_map(|mistake| Some(Mistake::new(place(mistake.field())?, mistake.to_string()))).collect()
+/// Returns the place of a mistake in rules on one subject, of which this is the first.
+fn mistake_in(mistake: &RuleError, first: &WrittenRule) -> Mistake {
+    // A subject is named by the key of its rules.
+    let key = first.key.as_ref().filter(|_| mistake.field() == Field::Subject).map(|key| key.place);
+    Mistake::new(key.unwrap_or_else(|| first.place_of(mistake.field())), mistake.to_string())
 }

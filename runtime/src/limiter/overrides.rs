@@ -11,7 +11,6 @@ mod listed;
 mod readings;
 mod refresh_timer;
 mod sync;
-mod table;
 mod target;
 mod text;
 

@@ -10,7 +10,8 @@ use tallygate_rules::{
 
 use crate::error::Error;
 use crate::policy::shared::Shared;
-use crate::policy::{Inner, Policy, PolicySettings, Templates, registry, texts};
+use crate::policy::templates::mistakes_in_texts;
+use crate::policy::{Inner, Policy, PolicySettings, Templates, registry};
 
 /// Builds a [`Policy`].
 #[derive(Clone, Debug)]
@@ -187,7 +188,7 @@ impl PolicyBuilder {
     /// or `warn_at` that the attribute refuses at compile time. The error lists all of them: see [`Error::rule_errors`].
     pub fn build(self) -> Result<Policy, Error> {
         let labels: Vec<_> = self.rules.iter().filter_map(|(label, _)| label.as_deref()).collect();
-        let texts = texts::mistakes(&self.name, &labels, &self.templates);
+        let texts = mistakes_in_texts(&self.name, &labels, &self.templates);
         self.build_as(Shared::counted, texts)
     }
 

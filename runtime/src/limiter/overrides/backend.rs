@@ -42,7 +42,7 @@ impl Core {
         match &self.store {
             Store::Memory(_) => {
                 self.remove_expired_overrides();
-                let is_removed = self.overrides.remove(target.key());
+                let is_removed = self.overrides.remove(target);
                 if is_removed {
                     log::overridden(target.key().policy);
                 }

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
-use tallygate_rules::{Rule, RuleId};
+use tallygate_rules::{Replacement, Rule, RuleId};
 
-use super::table::OverrideEntry;
+use super::active::ActiveOverride;
+use super::target::OverrideTarget;
 use super::text;
 use crate::decision::RoundedUp;
 use crate::error::Error;
 use crate::limiter::Limiter;
-use crate::policy::Replacement;
 use crate::subject::Subject;
 
 /// An override that is in force: see [`Limiter::overrides`](crate::Limiter::overrides).
@@ -37,18 +37,17 @@ impl Limiter {
         self.core.adopt_stored_overrides().await?;
         let now_us = self.core.store.now_us();
         let known = self.core.overrides.read();
-        let mut entries: Vec<_> = known.table.iter().collect();
-        entries.sort_by_cached_key(|entry| {
-            let target = &entry.target;
-            (target.policy.clone(), target.label.clone(), target.subject.as_ref().map(ToString::to_string))
+        let mut listed: Vec<_> =
+            known.table.iter().map(|(target, found)| Override::new(target, found, now_us)).collect();
+        listed.sort_by_cached_key(|one| {
+            (one.policy.clone(), one.label.clone(), one.subject.as_ref().map(ToString::to_string))
         });
-        Ok(entries.into_iter().map(|entry| Override::new(entry, now_us)).collect())
+        Ok(listed)
     }
 }
 
 impl Override {
-    pub(super) fn new(entry: &OverrideEntry, now_us: u64) -> Self {
-        let OverrideEntry { target, found, .. } = entry;
+    pub(super) fn new(target: &OverrideTarget, found: &ActiveOverride, now_us: u64) -> Self {
         let expires_in = found.expires_us.map(|expires_us| Duration::from_micros(expires_us.saturating_sub(now_us)));
         Self {
             policy: target.policy.clone(),

@@ -11,8 +11,7 @@ use tokio::time::Instant;
 use super::active::ActiveOverride;
 use super::known::{MOST_OVERRIDES, Overrides, too_many};
 use super::readings::Reading;
-use super::table::OverrideTable;
-use super::target::OverrideTarget;
+use super::target::{OverrideTable, OverrideTarget};
 use super::text;
 use crate::error::{BackendError, Error};
 use crate::limiter::core::Core;
@@ -73,7 +72,7 @@ impl Overrides {
                 log::override_ignored(policy, "its field is not of the form `policy=label:subject`");
                 continue;
             };
-            if self.read().table.get(target.key()).is_some_and(|known| *known.text == *text) {
+            if self.read().table.get(&target).is_some_and(|known| *known.text == *text) {
                 found.push((target, None));
                 continue;
             }
@@ -94,14 +93,14 @@ impl Overrides {
             for (target, new) in found {
                 let is_new = new.is_some();
                 // One that is still the same keeps the policies that were made of it.
-                let old = before.remove(target.key());
+                let old = before.remove(&target);
                 let Some(found) = new.or(old).filter(|found| !found.is_expired(now_us)) else { continue };
                 if is_new {
                     changed.insert(target.key().policy.to_owned());
                 }
-                next.put(target, found);
+                next.insert(target, found);
             }
-            changed.extend(before.iter().map(|entry| entry.target.key().policy.to_owned()));
+            changed.extend(before.keys().map(|target| target.key().policy.to_owned()));
             known.table = next;
             known.version = version;
             known.is_too_long = false;

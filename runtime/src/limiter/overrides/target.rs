@@ -1,6 +1,15 @@
 //! What an override is for.
 
+use std::hash::{Hash, Hasher};
+
+use foldhash::quality::RandomState;
+use hashbrown::{Equivalent, HashMap};
+
+use super::active::ActiveOverride;
 use crate::subject::{Subject, escape_name, percent_decode, percent_encode};
+
+/// Overrides by what they are for.
+pub(super) type OverrideTable = HashMap<OverrideTarget, ActiveOverride, RandomState>;
 
 /// What an override is for: the rules of a policy on one of its subjects, whatever its value or for one value.
 #[derive(Clone)]
@@ -38,9 +47,34 @@ impl OverrideTarget {
         self.label.is_none() && self.subject.is_none()
     }
 
+    /// Whether it is for rules on the subject of that label.
+    pub(super) fn includes(&self, label: Option<&str>) -> bool {
+        self.is_for_any_subject() || self.label.as_deref() == label
+    }
+
     pub(super) fn key(&self) -> TargetKey<'_> {
         let OwnedKey { policy, subject } = &self.key;
         TargetKey { policy, label: self.label.as_deref(), subject: subject.as_deref() }
+    }
+}
+
+impl PartialEq for OverrideTarget {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for OverrideTarget {}
+
+impl Hash for OverrideTarget {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl Equivalent<OverrideTarget> for TargetKey<'_> {
+    fn equivalent(&self, target: &OverrideTarget) -> bool {
+        *self == target.key()
     }
 }
 

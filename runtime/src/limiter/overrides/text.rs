@@ -16,13 +16,12 @@ mod selector;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use tallygate_rules::{ParseRuleError, Rule, RuleId, format_rules, parse_duration};
+use tallygate_rules::{ParseRuleError, Replacement, Rule, RuleId, format_rules, parse_duration};
 
 use self::repair::meant;
 pub(super) use self::selector::selector;
 use self::selector::{is_number, is_quote, read_selector, split_unquoted};
 use super::checks;
-use crate::policy::Replacement;
 
 /// The longest text of one override.
 const MOST_BYTES: usize = 8 * 1024;

@@ -34,7 +34,10 @@ pub(crate) async fn attempt_error(address: &Address, error: &RedisError) -> Back
         let seen = if tls::is_garbled(error) { look(address).await } else { None };
         return match seen {
             Some(seen) => seen_error(address, &seen, error),
-            None => refused_attempt(address, error, advice),
+            None => {
+                let refused = refused_attempt(address, error, advice.text);
+                advice.setting.into_iter().fold(refused, |refused, (setting, name)| refused.naming(setting, name))
+            }
         };
     }
     let is_misunderstood = matches!(Fault::of(error), Fault::Garbled | Fault::Broken) && !error.is_connection_refusal();

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "config")]
 mod applied;
+mod background;
 mod builder;
 mod call_subjects;
 mod check;

@@ -2,6 +2,8 @@
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use foldhash::quality::RandomState;
+use hashbrown::HashMap;
 use tallygate_rules::Replacement;
 
 use super::target::OverrideTarget;
@@ -48,6 +50,9 @@ impl ChangedPolicies {
         changed
     }
 }
+
+/// Overrides by what they are for.
+pub(super) type OverrideTable = HashMap<OverrideTarget, ActiveOverride, RandomState>;
 
 /// An override that is in force.
 pub(super) struct ActiveOverride {

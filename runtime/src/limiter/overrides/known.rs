@@ -4,12 +4,11 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
-use super::active::ActiveOverride;
+use super::active::{ActiveOverride, OverrideTable};
 #[cfg(feature = "config")]
 use super::from_file::FromFile;
-use super::readings::Readings;
-use super::refresh_timer::RefreshTimer;
-use super::target::{OverrideTable, OverrideTarget, TargetKey};
+use super::refresh::{ReadOrder, RefreshTimer};
+use super::target::{OverrideTarget, TargetKey};
 #[cfg(feature = "config")]
 use crate::config::Policies;
 use crate::error::Error;
@@ -31,7 +30,7 @@ pub(crate) struct Overrides {
     next_expiry_us: AtomicU64,
     known: RwLock<KnownOverrides>,
     pub(super) timer: RefreshTimer,
-    pub(super) readings: Readings,
+    pub(super) read_order: ReadOrder,
 }
 
 #[derive(Default)]
@@ -54,7 +53,7 @@ impl Default for Overrides {
             next_expiry_us: AtomicU64::new(NEVER_US),
             known: RwLock::default(),
             timer: RefreshTimer::default(),
-            readings: Readings::default(),
+            read_order: ReadOrder::default(),
         }
     }
 }

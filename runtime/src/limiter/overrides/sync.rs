@@ -4,16 +4,15 @@ use std::collections::HashSet;
 use std::mem;
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
-use super::active::ActiveOverride;
+use super::active::{ActiveOverride, OverrideTable};
 use super::known::{MOST_OVERRIDES, Overrides, too_many};
-use super::readings::Reading;
-use super::target::{OverrideTable, OverrideTarget};
+use super::refresh::Reading;
+use super::target::OverrideTarget;
 use super::text;
 use crate::error::{BackendError, Error};
+use crate::limiter::background::{self, RunningTask};
 use crate::limiter::core::Core;
 use crate::observe::log;
 use crate::store::{Redis, Store, StoredOverride};
@@ -39,7 +38,7 @@ impl Overrides {
         stored: Vec<StoredOverride>,
         now_us: u64,
     ) -> HashSet<String> {
-        let adopted = self.readings.adopt(reading, || {
+        let adopted = self.read_order.adopt(reading, || {
             let found = self.read_stored(stored);
             self.replace(version, found, now_us)
         });
@@ -48,7 +47,7 @@ impl Overrides {
 
     /// Notes that what is stored is too long to be adopted, unless what was read later is adopted.
     fn keep_known(&self, reading: &Reading, version: Option<String>) {
-        self.readings.adopt(reading, || {
+        self.read_order.adopt(reading, || {
             self.change(|known| {
                 known.version = version;
                 known.is_too_long = true;
@@ -110,15 +109,17 @@ impl Overrides {
 }
 
 impl Core {
-    /// Starts a refresh of the overrides if it is due. Returns what to wait for, until it closes, if the known ones are too
-    /// old.
+    /// Starts a refresh of the overrides if it is due. Returns what changes when it ends, if the known ones are too old
+    /// to be used.
     pub(in crate::limiter) fn refresh_overrides(self: &Arc<Self>) -> Option<watch::Receiver<()>> {
-        if !self.overrides.timer.is_due(Instant::now()) {
+        let timer = &self.overrides.timer;
+        if !timer.is_due() {
             return None;
         }
-        // Without a runtime there is no decision either, and that error says why.
-        let runtime = Handle::try_current().ok()?;
-        self.overrides.timer.start(|done| drop(runtime.spawn(refresh(Arc::clone(self), done))))
+        if let Some(task) = timer.begin() {
+            background::spawn(refresh(Arc::clone(self), task));
+        }
+        timer.awaited()
     }
 
     /// Stores an override or removes it, adopts what is stored then, and returns whether there was one.
@@ -160,7 +161,7 @@ impl Core {
     }
 
     async fn adopt_overrides(&self, redis: &Redis) -> Result<(), BackendError> {
-        let reading = self.overrides.readings.begin();
+        let reading = self.overrides.read_order.begin();
         let stored = redis.overrides(&self.prefix);
         let version = stored.version().await?;
         if version == self.overrides.read().version {
@@ -199,12 +200,12 @@ fn is_expired(stored: &StoredOverride, now_us: u64) -> bool {
 }
 
 /// Refreshes in a task of its own, so that a caller that is dropped does not end what others wait for.
-async fn refresh(core: Arc<Core>, done: watch::Sender<()>) {
+async fn refresh(core: Arc<Core>, task: RunningTask) {
     if let Store::Redis(redis) = &core.store {
         let outcome = core.adopt_overrides(redis).await;
         core.overrides.timer.finish(&outcome);
     }
-    drop(done);
+    drop(task);
     core.go_on_registering();
 }
 

@@ -2,14 +2,9 @@
 
 use std::hash::{Hash, Hasher};
 
-use foldhash::quality::RandomState;
-use hashbrown::{Equivalent, HashMap};
+use hashbrown::Equivalent;
 
-use super::active::ActiveOverride;
 use crate::subject::{Subject, escape_name, percent_decode, percent_encode};
-
-/// Overrides by what they are for.
-pub(super) type OverrideTable = HashMap<OverrideTarget, ActiveOverride, RandomState>;
 
 /// What an override is for: the rules of a policy on one of its subjects, whatever its value or for one value.
 #[derive(Clone)]

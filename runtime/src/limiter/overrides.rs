@@ -1,7 +1,6 @@
 //! Overrides: rules that change while the program runs.
 
 mod active;
-mod backend;
 mod builder;
 mod checks;
 #[cfg(feature = "config")]
@@ -9,7 +8,7 @@ mod from_file;
 mod known;
 mod listed;
 mod refresh;
-mod sync;
+mod store;
 mod target;
 mod text;
 

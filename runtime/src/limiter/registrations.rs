@@ -1,19 +1,19 @@
 //! Listing the policies of this process in Redis, for people and tools: in the background, once and about daily.
 
 mod queue;
+mod writer;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use tokio::time::Instant;
 
 use self::queue::{PolicyText, Queued, RegistrationQueue};
-use super::background::{self, BackgroundTask, RunningTask};
-use super::core::Core;
+use super::background::{BackgroundTask, RunningTask};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::log;
 use crate::policy::{Description, NO_REGISTRY, Policy};
-use crate::store::{MOST_POLICIES, Progress, Redis, Store};
+use crate::store::{MOST_POLICIES, Progress};
 
 /// The longest description that is stored.
 const MOST_BYTES: usize = 4 * 1024;
@@ -86,13 +86,11 @@ impl Registrations {
     /// Returns what to write next, and where to look meanwhile. If there is nothing, the task ends before anything is added.
     fn next(&self, task: RunningTask) -> Option<(Vec<PolicyText>, Progress, RunningTask)> {
         let mut queue = self.lock();
-        match queue.next() {
-            Some((entries, looking)) => Some((entries, looking, task)),
-            None => {
-                drop(task);
-                None
-            }
-        }
+        let Some((entries, looking)) = queue.next() else {
+            drop(task);
+            return None;
+        };
+        Some((entries, looking, task))
     }
 
     fn report_no_place(&self) {
@@ -126,55 +124,4 @@ impl Registrations {
 
 fn next_term() -> u64 {
     TERMS.fetch_add(1, Ordering::Relaxed)
-}
-
-impl Core {
-    /// Lists a policy in Redis, in the background.
-    #[cold]
-    pub(in crate::limiter) fn register(self: &Arc<Self>, policy: &Policy, is_shadow: bool) {
-        let changed = self.overrides.changed_by_file(policy);
-        self.registrations.push(policy, changed.as_ref().unwrap_or(policy), is_shadow);
-        self.start_registering();
-    }
-
-    /// Renews what is due, and attempts again what has failed.
-    pub(in crate::limiter) fn go_on_registering(self: &Arc<Self>) {
-        let Store::Redis(redis) = &self.store else { return };
-        let connections = redis.policies(&self.prefix).connections();
-        let mut queue = self.registrations.lock();
-        if queue.is_renewal_due(Instant::now(), connections) {
-            self.registrations.renew_locked(&mut queue);
-        }
-        drop(queue);
-        self.start_registering();
-    }
-
-    fn start_registering(self: &Arc<Self>) {
-        let is_due = self.registrations.lock().is_due(Instant::now());
-        if is_due && let Some(task) = self.registrations.task.begin() {
-            let core = Arc::clone(self);
-            background::spawn(async move {
-                if let Store::Redis(redis) = &core.store {
-                    core.write_registrations(redis, task).await;
-                }
-            });
-        }
-    }
-
-    /// Writes until there is nothing left to write, or until that fails.
-    async fn write_registrations(&self, redis: &Redis, mut task: RunningTask) {
-        let stored = redis.policies(&self.prefix);
-        while let Some((entries, looking, same_task)) = self.registrations.next(task) {
-            task = same_task;
-            let written = entries.iter().map(|(name, description)| (&**name, &**description));
-            match stored.register(written, &looking).await {
-                Ok(registered) => {
-                    if self.registrations.lock().written(entries, registered, Instant::now()) {
-                        self.registrations.report_no_place();
-                    }
-                }
-                Err(error) => return self.registrations.failed(entries, &error),
-            }
-        }
-    }
 }

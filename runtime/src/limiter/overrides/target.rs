@@ -1,5 +1,6 @@
 //! What an override is for.
 
+use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use hashbrown::Equivalent;
@@ -50,6 +51,17 @@ impl OverrideTarget {
     pub(super) fn key(&self) -> TargetKey<'_> {
         let OwnedKey { policy, subject } = &self.key;
         TargetKey { policy, label: self.label.as_deref(), subject: subject.as_deref() }
+    }
+}
+
+impl fmt::Debug for OverrideTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { policy, label, subject, .. } = self;
+        f.debug_struct("OverrideTarget")
+            .field("policy", policy)
+            .field("label", label)
+            .field("subject", subject)
+            .finish()
     }
 }
 

@@ -1,0 +1,61 @@
+//! The task that writes to the registry.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::limiter::background::{self, RunningTask};
+use crate::limiter::core::Core;
+use crate::policy::Policy;
+use crate::store::{Redis, Store};
+
+impl Core {
+    /// Lists a policy in Redis, in the background.
+    #[cold]
+    pub(in crate::limiter) fn register(self: &Arc<Self>, policy: &Policy, is_shadow: bool) {
+        let changed = self.overrides.changed_by_file(policy);
+        self.registrations.push(policy, changed.as_ref().unwrap_or(policy), is_shadow);
+        self.start_registering();
+    }
+
+    /// Renews what is due, and attempts again what has failed.
+    pub(in crate::limiter) fn go_on_registering(self: &Arc<Self>) {
+        let Store::Redis(redis) = &self.store else { return };
+        let connections = redis.policies(&self.prefix).connections();
+        let mut queue = self.registrations.lock();
+        if queue.is_renewal_due(Instant::now(), connections) {
+            self.registrations.renew_locked(&mut queue);
+        }
+        drop(queue);
+        self.start_registering();
+    }
+
+    fn start_registering(self: &Arc<Self>) {
+        let is_due = self.registrations.lock().is_due(Instant::now());
+        if is_due && let Some(task) = self.registrations.task.begin() {
+            let core = Arc::clone(self);
+            background::spawn(async move {
+                if let Store::Redis(redis) = &core.store {
+                    core.write_registrations(redis, task).await;
+                }
+            });
+        }
+    }
+
+    /// Writes until there is nothing left to write, or until that fails.
+    async fn write_registrations(&self, redis: &Redis, mut task: RunningTask) {
+        let stored = redis.policies(&self.prefix);
+        while let Some((entries, looking, same_task)) = self.registrations.next(task) {
+            task = same_task;
+            let written = entries.iter().map(|(name, description)| (&**name, &**description));
+            match stored.register(written, &looking).await {
+                Ok(registered) => {
+                    if self.registrations.lock().written(entries, registered, Instant::now()) {
+                        self.registrations.report_no_place();
+                    }
+                }
+                Err(error) => return self.registrations.failed(entries, &error),
+            }
+        }
+    }
+}

@@ -60,23 +60,6 @@ pub(crate) struct Connection {
     timeout: Duration,
 }
 
-/// The settings of the library that errors name, and what they are called here.
-const OPTIONS: [(&str, &str); 13] = [
-    ("`tls` has a `ca` that holds", "`--ca-file` holds"),
-    ("write `ca(std::fs::read(\"ca.pem\")?)`", "give a file of certificates as PEM"),
-    ("`tls` has a client certificate that is no PEM", "`--cert-file` holds no certificate as PEM"),
-    ("`tls` has no private key", "`--key-file` holds no private key"),
-    ("write `client_certificate(std::fs::read(\"client.pem\")?, std::fs::read(\"client.key\")?)`", "give files as PEM"),
-    ("`tls` has a client certificate that does not", "the certificate of `--cert-file` does not"),
-    ("`tls` is set, but `url`", "a file of certificates is given, but `--url`"),
-    ("`Tls::ca`", "`--ca-file`"),
-    ("`Tls::client_certificate`", "`--cert-file`"),
-    ("`deadline`", "`--timeout`"),
-    ("`deadline(Duration::from_millis(250))`", "`--timeout 2s`"),
-    ("`prefix`", "`--prefix`"),
-    ("`prefix(\"shop\")`", "`--prefix shop`"),
-];
-
 impl Connection {
     /// Connects to the server.
     pub(crate) async fn connect(&self) -> Result<Limiter, Failure> {
@@ -96,7 +79,7 @@ impl Connection {
         if let Some(tls) = self.tls()? {
             builder = builder.tls(tls);
         }
-        builder.connect(url).await.map_err(|error| Failure::from(error).with_names(&OPTIONS))
+        Ok(builder.connect(url).await?)
     }
 
     /// Returns whether a secret was given.
@@ -123,11 +106,8 @@ impl Connection {
         if ca.is_none() && own.is_none() {
             return Ok(None);
         }
-        let tls = ca.map_or_else(Tls::new, |ca| Tls::new().ca(ca));
-        Ok(Some(match own {
-            Some((cert, key)) => tls.client_certificate(cert, key),
-            None => tls,
-        }))
+        let tls = ca.into_iter().fold(Tls::new(), Tls::ca);
+        Ok(Some(own.into_iter().fold(tls, |tls, (cert, key)| tls.client_certificate(cert, key))))
     }
 }
 
@@ -141,5 +121,5 @@ fn secret(file: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 fn read(file: &Path, option: &str) -> Result<Vec<u8>, Failure> {
-    fs::read(file).map_err(|error| Failure::usage(format!("the file of `{option}` cannot be read: {error}")))
+    fs::read(file).map_err(|error| Failure::unreadable(&format!("the file of `{option}`"), &error))
 }

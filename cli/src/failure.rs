@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::io;
 use std::process::ExitCode;
 
-use tallygate::{BackendError, BackendErrorKind, Error, ErrorKind};
+use tallygate::{BackendError, BackendErrorKind, Error, ErrorKind, Setting};
 
 /// What a command tells a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,11 @@ impl Failure {
         Self { exit: Exit::Refused, text: Some(text.into()) }
     }
 
+    /// A file cannot be read.
+    pub(crate) fn unreadable(file: &str, error: &io::Error) -> Self {
+        Self::usage(format!("{file} cannot be read: {error}"))
+    }
+
     /// The answer cannot be written. A reader that has closed the stream has what it wants.
     pub(crate) fn output(error: &io::Error) -> Self {
         match error.kind() {
@@ -60,23 +65,12 @@ impl Failure {
         }
     }
 
-    /// The same failure, with other names for some things.
-    pub(crate) fn with_names(self, names: &[(&str, &str)]) -> Self {
-        let renamed = |text| names.iter().fold(text, |text: String, (name, other)| text.replace(name, other));
-        Self { text: self.text.map(renamed), ..self }
-    }
-
     /// The same failure of a command that had begun to change something, if it is one of the server.
-    pub(crate) fn amid_changes(self) -> Self {
-        match (self.exit, self.text) {
-            (Exit::Away | Exit::Refused, Some(text)) => Self {
-                text: Some(format!(
-                    "{text}; part of it may have been changed already, and the command can be repeated"
-                )),
-                ..self
-            },
-            (_, text) => Self { text, ..self },
+    pub(crate) fn amid_changes(mut self) -> Self {
+        if let (Exit::Away | Exit::Refused, Some(text)) = (self.exit, &mut self.text) {
+            text.push_str("; part of it may have been changed already, and the command can be repeated");
         }
+        self
     }
 
     pub(crate) fn exit(&self) -> Exit {
@@ -101,8 +95,31 @@ impl From<Error> for Failure {
             (ErrorKind::Backend, Some(cause)) => exit_of(cause.kind()),
             _ => Exit::Usage,
         };
-        Self { exit, text: Some(error.to_string()) }
+        Self { exit, text: Some(text(&error)) }
     }
+}
+
+/// The text of an error, in which settings of the library are options.
+fn text(error: &Error) -> String {
+    let Some((before, setting, after)) = error.setting() else { return error.to_string() };
+    let (option, remedy) = match setting {
+        Setting::Prefix => ("`--prefix`", ", like `--prefix shop`"),
+        Setting::Deadline => ("`--timeout`", ", like `--timeout 2s`"),
+        Setting::Tls => ("a file of certificates is given, but `--url`", "; write `rediss://host:port`"),
+        Setting::Ca => ("`--ca-file`", "; give a file of certificates as PEM"),
+        Setting::ClientCertificate => ("`--cert-file`", "; give files as PEM"),
+        Setting::PrivateKey => ("`--key-file`", "; give files as PEM"),
+        Setting::KeyPair => ("the certificate of `--cert-file`", "; write the pair"),
+        Setting::Subject => {
+            let whole = "write the whole subject by `--subject`, or by `--on` for rules with a key of their own, as `top` \
+                         prints it";
+            (whole, "")
+        }
+        _ => return error.to_string(),
+    };
+    // An option at the end is a remedy itself.
+    let remedy = if after.is_empty() { "" } else { remedy };
+    format!("{before}{option}{after}{remedy}")
 }
 
 fn exit_of(kind: BackendErrorKind) -> Exit {

@@ -31,12 +31,6 @@ pub(crate) struct Main {
     subject: Option<String>,
 }
 
-/// The remedies of the library that errors name, and what they are called here.
-const OPTIONS: [(&str, &str); 1] = [(
-    "give the subject as a whole",
-    "write the whole subject by `--subject`, or by `--on` for rules with a key of their own, as `top` prints it",
-)];
-
 /// Returns a subject as people read it.
 pub(crate) fn name(subject: &str) -> &str {
     if subject.is_empty() { "everyone" } else { subject }
@@ -126,7 +120,7 @@ fn build<'a, T>(
     make: impl Fn(Rendering<'a>) -> Result<T, Error>,
 ) -> Result<T, Failure> {
     if connection.has_no_secret() {
-        return make(rendering.without_secret()).map_err(|error| Failure::from(error).with_names(&OPTIONS));
+        return Ok(make(rendering.without_secret())?);
     }
     let built = make(rendering.clone());
     // Without the secret alone, it could be built: then that is what is missing.
@@ -137,7 +131,7 @@ fn build<'a, T>(
             listed.described.name()
         )));
     }
-    built.map_err(|error| Failure::from(error).with_names(&OPTIONS))
+    Ok(built?)
 }
 
 /// Reads `label=subject`.

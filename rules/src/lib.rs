@@ -51,7 +51,7 @@ pub use self::limits::{
 };
 pub use self::nearest::nearest;
 pub use self::outage::{OnOutage, OnOutageError};
-pub use self::overriding::{EffectiveRule, RuleChange, RuleId, override_rules, validate_override};
+pub use self::overriding::{EffectiveRule, Replacement, RuleId, validate_override};
 pub use self::rule::{DUPLICATE_PER, RELEASED_LABEL, Rule};
 pub use self::synonym::{snake_case, synonym};
 pub use self::template::{Filter, Piece, is_blank, is_separator, scan};

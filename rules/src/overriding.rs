@@ -19,27 +19,17 @@ pub enum RuleId {
     Position(usize),
 }
 
-/// A change to the rules of a policy.
+/// Rules that replace those of a policy on one subject.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum RuleChange {
-    /// Replaces one rule. The new rule keeps the name of the old one unless it has its own.
-    One {
-        /// The rule to replace.
-        id: RuleId,
-        /// The new rule.
-        rule: Rule,
-    },
-    /// Replaces all rules on one subject.
+pub enum Replacement {
+    /// They replace all rules on the subject.
     ///
     /// The new rules take the places of the old ones; if there are more, the rest follows at the end. A new rule with the
-    /// [same window](Rule::has_same_window) as a rule of the policy on this subject stands for it: it has its position,
-    /// and keeps its name unless it has its own.
-    Subject {
-        /// The label of the subject, or `None` for the main subject.
-        label: Option<String>,
-        /// The new rules.
-        rules: Vec<Rule>,
-    },
+    /// [same window](Rule::has_same_window) as a rule on this subject stands for it: it has its position, and keeps its name
+    /// unless it has its own.
+    All(Vec<Rule>),
+    /// Each replaces a single rule, one after the other. The new rule keeps the name of the old one unless it has its own.
+    Single(Vec<(RuleId, Rule)>),
 }
 
 /// A rule that is in force in a policy.
@@ -51,6 +41,13 @@ pub struct EffectiveRule {
     pub rule: Rule,
     /// The position of the policy's own rule for which it stands, or that it is.
     pub position: Option<usize>,
+}
+
+/// A rule of a policy on its main subject, with its position.
+impl From<(usize, Rule)> for EffectiveRule {
+    fn from((position, rule): (usize, Rule)) -> Self {
+        Self { label: None, rule, position: Some(position) }
+    }
 }
 
 impl From<usize> for RuleId {
@@ -95,56 +92,95 @@ pub fn validate_override(rules: &[Rule]) -> Result<(), Vec<RuleError>> {
     let varying: Vec<_> = (0..rules.len()).filter_map(|at| Some(check_count(&rules[at])?.at(at))).collect();
     let rules: Vec<_> = rules.iter().map(|rule| (CountedSubject::labelled(None), rule)).collect();
     let found = OVERRIDE_OF_SUBJECT.run(&rules).err();
-    let mut errors: Vec<_> = varying.into_iter().chain(found.into_iter().flatten()).collect();
-    errors.sort_by_key(RuleError::position);
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
+    all_or_none(varying.into_iter().chain(found.into_iter().flatten()).collect())
 }
 
-/// Applies changes to the rules of a policy, given with the labels of their subjects, and returns the rules that are then
-/// in force.
-///
-/// The changes are applied in order. Names and positions are those of the policy, also after an earlier change.
-///
-/// The new rules are checked like those of [`validate_override`], except that after a change of one rule, a rule may be
-/// unable to bind: raising one limit must not require removing another one.
-///
-/// # Errors
-///
-/// Returns all mistakes of the first mistaken change: a rule or a subject that the policy does not have, or mistakes in
-/// the new rules. Positions are those in the list of rules that would be in force.
-///
-/// # Examples
-///
-/// ```
-/// use tallygate_rules::{RuleChange, override_rules, parse_rules};
-///
-/// let rules = parse_rules("1 per 1m, 10 per 1d as daily").unwrap();
-/// let policy: Vec<_> = rules.into_iter().map(|rule| (None, rule)).collect();
-///
-/// let raise = |name: &str| RuleChange::One { id: name.into(), rule: "50 per 1d".parse().unwrap() };
-/// let effective = override_rules(&policy, &[raise("daily")]).unwrap();
-/// assert_eq!(effective[1].rule.to_string(), "50 per 1d as daily");
-///
-/// let errors = override_rules(&policy, &[raise("dayly")]).unwrap_err();
-/// assert_eq!(errors[0].to_string(), "the policy has no rule with the name `dayly`; did you mean `daily`?");
-/// ```
-pub fn override_rules(
-    policy: &[(Option<String>, Rule)],
-    changes: &[RuleChange],
-) -> Result<Vec<EffectiveRule>, Vec<RuleError>> {
-    let own = |(position, (label, rule)): (usize, &(Option<String>, Rule))| EffectiveRule {
-        label: label.clone(),
-        rule: rule.clone(),
-        position: Some(position),
-    };
-    let mut effective = policy.iter().enumerate().map(own).collect();
-    for change in changes {
-        effective = match change {
-            RuleChange::One { id, rule } => replace_one(effective, id, rule)?,
-            RuleChange::Subject { label, rules } => replace_subject(policy, &effective, label.as_deref(), rules)?,
-        };
+impl EffectiveRule {
+    /// Whether that is its name, or the position for which it stands.
+    #[must_use]
+    pub fn has_id(&self, id: &RuleId) -> bool {
+        match id {
+            RuleId::Name(name) => self.rule.name() == Some(name),
+            RuleId::Position(position) => self.position == Some(*position),
+        }
     }
-    Ok(effective)
+
+    fn replace(&mut self, rule: &Rule) {
+        self.rule = named_like(rule, &self.rule);
+    }
+}
+
+impl Replacement {
+    /// Returns the rules that are then in force, of those that are in force on the subjects of a policy. Nothing is checked.
+    ///
+    /// A single rule that the subject does not have changes nothing; `None` says that nothing is changed at all.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate_rules::{EffectiveRule, Replacement, parse_rules};
+    ///
+    /// let rules = parse_rules("1 per 1m, 10 per 1d as daily").unwrap();
+    /// let policy: Vec<_> = rules.into_iter().enumerate().map(EffectiveRule::from).collect();
+    ///
+    /// let raise = |name: &str| Replacement::Single(vec![(name.into(), "50 per 1d".parse().unwrap())]);
+    /// assert_eq!(raise("daily").check(&policy, None), Ok(()));
+    /// let effective = raise("daily").apply(&policy, None).unwrap();
+    /// assert_eq!(effective[1].rule.to_string(), "50 per 1d as daily");
+    ///
+    /// let errors = raise("dayly").check(&policy, None).unwrap_err();
+    /// assert_eq!(errors[0].to_string(), "the policy has no rule with the name `dayly`; did you mean `daily`?");
+    /// ```
+    #[must_use]
+    pub fn apply(&self, rules: &[EffectiveRule], label: Option<&str>) -> Option<Vec<EffectiveRule>> {
+        match self {
+            Self::All(new) => Some(replace_all(rules, label, new).0),
+            Self::Single(new) => {
+                let mut rules = rules.to_vec();
+                let mut is_changed = false;
+                for (id, rule) in new {
+                    let old = rules.iter_mut().find(|old| old.label.as_deref() == label && old.has_id(id));
+                    is_changed |= old.map(|old| old.replace(rule)).is_some();
+                }
+                is_changed.then_some(rules)
+            }
+        }
+    }
+
+    /// Checks the new rules beside those that are in force on the subjects of a policy. Single rules may be on any subject.
+    ///
+    /// The checks are those of [`validate_override`], except that beside a single new rule, another one may be unable to
+    /// bind: raising one limit must not require removing another one.
+    ///
+    /// # Errors
+    ///
+    /// A rule or a subject that the policy does not have, or all mistakes in the new rules: of single ones, those of the
+    /// first mistaken one. Positions are those in the list of rules that would be in force.
+    pub fn check(&self, rules: &[EffectiveRule], label: Option<&str>) -> Result<(), Vec<RuleError>> {
+        match self {
+            Self::All(_) if !rules.iter().any(|rule| rule.label.as_deref() == label) => {
+                Err(vec![unknown_subject(label, rules).in_policy()])
+            }
+            Self::All(new) if new.is_empty() => {
+                let message =
+                    "an override needs at least one rule; to admit nothing, write a count of 0, like `0 per 1h`";
+                Err(vec![RuleMistake::new(Field::Rule, message).in_policy()])
+            }
+            Self::All(new) => {
+                let (rules, changed) = replace_all(rules, label, new);
+                check(&rules, &changed, OVERRIDE_OF_SUBJECT)
+            }
+            Self::Single(new) => {
+                let mut rules = rules.to_vec();
+                new.iter().try_for_each(|(id, rule)| {
+                    let place = rules.iter().position(|old| old.has_id(id));
+                    let place = place.ok_or_else(|| vec![unknown_rule(id, &rules).in_policy()])?;
+                    rules[place].replace(rule);
+                    check(&rules, &[place], OVERRIDDEN)
+                })
+            }
+        }
+    }
 }
 
 /// The checks of rules that replace all rules on one subject. What is known of the calls of a policy is not known here.
@@ -154,50 +190,21 @@ const OVERRIDE_OF_SUBJECT: Checks =
 /// The checks of all rules after a change.
 const OVERRIDDEN: Checks = Checks { zero_counts: ZeroCounts::Allowed, binding: BindingCheck::Optional };
 
-fn replace_one(
-    mut effective: Vec<EffectiveRule>,
-    id: &RuleId,
-    rule: &Rule,
-) -> Result<Vec<EffectiveRule>, Vec<RuleError>> {
-    let is_meant = |effective: &EffectiveRule| match id {
-        RuleId::Name(name) => effective.rule.name() == Some(name),
-        RuleId::Position(position) => effective.position == Some(*position),
-    };
-    let Some(place) = effective.iter().position(is_meant) else {
-        return Err(vec![unknown_rule(id, &effective).in_policy()]);
-    };
-    effective[place].rule = named_like(rule, &effective[place].rule);
-    check(effective, &[place], OVERRIDDEN)
-}
-
-fn replace_subject(
-    policy: &[(Option<String>, Rule)],
-    effective: &[EffectiveRule],
-    label: Option<&str>,
-    rules: &[Rule],
-) -> Result<Vec<EffectiveRule>, Vec<RuleError>> {
-    let is_on_subject = |effective: &EffectiveRule| effective.label.as_deref() == label;
-    if !effective.iter().any(is_on_subject) {
-        return Err(vec![unknown_subject(label, effective).in_policy()]);
-    }
-    if rules.is_empty() {
-        let message = "an override needs at least one rule; to admit nothing, write a count of 0, like `0 per 1h`";
-        return Err(vec![RuleMistake::new(Field::Rule, message).in_policy()]);
-    }
-    let mut new = rules.iter().map(|rule| {
-        let own =
-            |(_, (of, own)): &(usize, &(Option<String>, Rule))| of.as_deref() == label && own.has_same_window(rule);
-        let own = policy.iter().enumerate().find(own);
+/// Replaces all rules on a subject. Returns all rules, and the places of the new ones among them.
+fn replace_all(rules: &[EffectiveRule], label: Option<&str>, new: &[Rule]) -> (Vec<EffectiveRule>, Vec<usize>) {
+    let is_on_subject = |rule: &&EffectiveRule| rule.label.as_deref() == label;
+    let mut new = new.iter().map(|rule| {
+        let old = rules.iter().filter(is_on_subject).find(|old| old.rule.has_same_window(rule));
         EffectiveRule {
             label: label.map(str::to_owned),
-            rule: own.map_or_else(|| rule.clone(), |(_, (_, own))| named_like(rule, own)),
-            position: own.map(|(position, _)| position),
+            rule: old.map_or_else(|| rule.clone(), |old| named_like(rule, &old.rule)),
+            position: old.and_then(|old| old.position),
         }
     });
     let mut changed = Vec::new();
     let mut replaced = Vec::new();
-    for old in effective {
-        if !is_on_subject(old) {
+    for old in rules {
+        if !is_on_subject(&old) {
             replaced.push(old.clone());
         } else if let Some(rule) = new.next() {
             changed.push(replaced.len());
@@ -206,15 +213,11 @@ fn replace_subject(
     }
     changed.extend(replaced.len()..replaced.len() + new.len());
     replaced.extend(new);
-    check(replaced, &changed, OVERRIDE_OF_SUBJECT)
+    (replaced, changed)
 }
 
 /// Checks the changed rules among themselves, and then all rules.
-fn check(
-    effective: Vec<EffectiveRule>,
-    changed: &[usize],
-    checks: Checks,
-) -> Result<Vec<EffectiveRule>, Vec<RuleError>> {
+fn check(effective: &[EffectiveRule], changed: &[usize], checks: Checks) -> Result<(), Vec<RuleError>> {
     let mut errors: Vec<_> = changed.iter().filter_map(|&at| Some(check_count(&effective[at].rule)?.at(at))).collect();
     let subjects = effective.iter().map(|effective| CountedSubject::labelled(effective.label.as_deref()));
     let rules: Vec<_> = subjects.zip(effective.iter().map(|effective| &effective.rule)).collect();
@@ -224,8 +227,12 @@ fn check(
         let found = checks.run(&rules).err().into_iter().flatten();
         errors.extend(found.map(|error| error.moved(|position| changed.get(position).copied())));
     }
+    all_or_none(errors)
+}
+
+fn all_or_none(mut errors: Vec<RuleError>) -> Result<(), Vec<RuleError>> {
     errors.sort_by_key(RuleError::position);
-    if errors.is_empty() { Ok(effective) } else { Err(errors) }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 /// Checks that the count of an overriding rule is a number.

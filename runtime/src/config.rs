@@ -50,8 +50,6 @@
 //! return, their tallies are as they were.
 
 mod change;
-mod common;
-mod file;
 mod lines;
 mod policies;
 mod policy_table;
@@ -62,7 +60,6 @@ mod request_table;
 mod rule_list;
 mod rule_table;
 mod table;
-mod written_rule;
 
 pub(crate) use self::change::PolicyChange;
 pub use self::policies::Policies;

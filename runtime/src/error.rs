@@ -3,6 +3,7 @@
 mod backend;
 #[cfg(feature = "config")]
 mod config;
+mod setting;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -17,6 +18,7 @@ pub use self::backend::{BackendError, BackendErrorKind};
 pub(crate) use self::config::Place;
 #[cfg(feature = "config")]
 pub use self::config::{ConfigError, Mistake};
+pub use self::setting::Setting;
 
 /// A limiter or a policy that cannot be used as it was set up.
 ///
@@ -41,19 +43,18 @@ pub struct Error {
 }
 
 struct Inner {
+    kind: ErrorKind,
     text: String,
-    cause: Cause,
+    named: Option<NamedSetting>,
+    rule_errors: Vec<RuleError>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-enum Cause {
-    Setting,
-    Installed,
-    Policy(Vec<RuleError>),
-    #[cfg(feature = "cron")]
-    Schedule(ScheduleError),
-    #[cfg(feature = "config")]
-    Config(ConfigError),
-    Backend(BackendError),
+/// A setting that the text of an error names.
+struct NamedSetting {
+    setting: Setting,
+    before: String,
+    after: &'static str,
 }
 
 /// What an [`Error`] is about.
@@ -74,15 +75,38 @@ pub enum ErrorKind {
     Backend,
 }
 
+impl Inner {
+    fn new(kind: ErrorKind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into(), named: None, rule_errors: Vec::new(), source: None }
+    }
+
+    fn caused_by(kind: ErrorKind, source: impl StdError + Send + Sync + 'static) -> Self {
+        let own = Self::new(kind, source.to_string());
+        Self { source: Some(Box::new(source)), ..own }
+    }
+}
+
 impl Error {
     /// A setting that cannot be used.
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self::caused_by(Cause::Setting, text)
+        Inner::new(ErrorKind::Setting, text).into()
+    }
+
+    /// A setting that cannot be used, and what the text says of it before and after its name.
+    pub(crate) fn of_setting(
+        setting: Setting,
+        text: impl Into<String>,
+        before: impl Into<String>,
+        after: &'static str,
+    ) -> Self {
+        let named = Some(NamedSetting { setting, before: before.into(), after });
+        Inner { named, ..Inner::new(ErrorKind::Setting, text) }.into()
     }
 
     /// A second limiter to install.
     pub(crate) fn already_installed() -> Self {
-        Self::caused_by(Cause::Installed, "a limiter is installed already; call `install` once, at start-up")
+        let text = "a limiter is installed already; call `install` once, at start-up";
+        Inner::new(ErrorKind::AlreadyInstalled, text).into()
     }
 
     /// All the mistakes in the rules of one policy.
@@ -100,41 +124,53 @@ impl Error {
             None => mistake.to_string(),
         }));
         let name = if is_blank(policy) { String::new() } else { format!(" `{policy}`") };
-        Self::caused_by(Cause::Policy(mistakes.to_vec()), format!("policy{name}: {}", texts.join("; ")))
+        let text = format!("policy{name}: {}", texts.join("; "));
+        Inner { rule_errors: mistakes.to_vec(), ..Inner::new(ErrorKind::Policy, text) }.into()
     }
 
-    /// A backend that the setting leads to, and that cannot be used.
-    pub(crate) fn backend(setting: &str, error: BackendError) -> Self {
-        let text = format!("`{setting}`: {error}");
-        Self::caused_by(Cause::Backend(error), text)
-    }
-
-    fn caused_by(cause: Cause, text: impl Into<String>) -> Self {
-        Self { inner: Arc::new(Inner { text: text.into(), cause }) }
+    /// A backend that the URL leads to, and that cannot be used.
+    pub(crate) fn of_url(error: BackendError) -> Self {
+        let before = |(before, setting)| NamedSetting { setting, before: format!("`url`: {before}"), after: "" };
+        let (text, named) = (format!("`url`: {error}"), error.setting().map(before));
+        Inner { text, named, ..Inner::caused_by(ErrorKind::Backend, error) }.into()
     }
 
     /// Returns what the error is about.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
-        match &self.inner.cause {
-            Cause::Setting => ErrorKind::Setting,
-            Cause::Installed => ErrorKind::AlreadyInstalled,
-            Cause::Policy(_) => ErrorKind::Policy,
-            #[cfg(feature = "cron")]
-            Cause::Schedule(_) => ErrorKind::Schedule,
-            #[cfg(feature = "config")]
-            Cause::Config(_) => ErrorKind::Config,
-            Cause::Backend(_) => ErrorKind::Backend,
-        }
+        self.inner.kind
+    }
+
+    /// Returns the setting that the text names, and what the text says before and after the name, for a program whose settings
+    /// have names of their own, like the options of a command line. What follows `after` is a remedy in code.
+    ///
+    /// `None` is any other error: its text can be shown as it is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::{Limiter, Setting};
+    ///
+    /// let error = Limiter::builder().prefix("").build_in_memory().unwrap_err();
+    /// assert_eq!(error.to_string(), "`prefix` must not be empty, like `prefix(\"shop\")`");
+    /// assert_eq!(error.setting(), Some(("", Setting::Prefix, " must not be empty")));
+    /// ```
+    #[must_use]
+    pub fn setting(&self) -> Option<(&str, Setting, &str)> {
+        let NamedSetting { setting, before, after } = self.inner.named.as_ref()?;
+        Some((before, *setting, after))
     }
 
     /// Returns every mistake in the rules, in the order of the rules; nothing if the error is about something else.
     #[must_use]
     pub fn rule_errors(&self) -> &[RuleError] {
-        match &self.inner.cause {
-            Cause::Policy(mistakes) => mistakes,
-            _ => &[],
-        }
+        &self.inner.rule_errors
+    }
+}
+
+impl From<Inner> for Error {
+    fn from(inner: Inner) -> Self {
+        Self { inner: Arc::new(inner) }
     }
 }
 
@@ -162,38 +198,28 @@ impl fmt::Debug for Error {
 impl StdError for Error {
     /// Returns the first of the [`RuleError`]s, the `ScheduleError`, the `ConfigError` or the [`BackendError`].
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match &self.inner.cause {
-            Cause::Setting | Cause::Installed => None,
-            Cause::Policy(mistakes) => mistakes.first().map(|mistake| mistake as _),
-            #[cfg(feature = "cron")]
-            Cause::Schedule(error) => Some(error),
-            #[cfg(feature = "config")]
-            Cause::Config(error) => Some(error),
-            Cause::Backend(error) => Some(error),
-        }
+        let mistake = self.inner.rule_errors.first().map(|mistake| mistake as _);
+        mistake.or_else(|| self.inner.source.as_deref().map(|source| source as _))
     }
 }
 
 #[cfg(feature = "cron")]
 impl From<ScheduleError> for Error {
     fn from(error: ScheduleError) -> Self {
-        let text = error.to_string();
-        Self::caused_by(Cause::Schedule(error), text)
+        Inner::caused_by(ErrorKind::Schedule, error).into()
     }
 }
 
 #[cfg(feature = "config")]
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
-        let text = error.to_string();
-        Self::caused_by(Cause::Config(error), text)
+        Inner::caused_by(ErrorKind::Config, error).into()
     }
 }
 
 impl From<BackendError> for Error {
     fn from(error: BackendError) -> Self {
-        let text = error.to_string();
-        Self::caused_by(Cause::Backend(error), text)
+        Inner::caused_by(ErrorKind::Backend, error).into()
     }
 }
 

@@ -165,7 +165,7 @@ pub use tallygate_rules::{CronField, Schedule, ScheduleError};
 pub use self::decision::{
     DecidedBy, Decision, Denial, FromRejection, LimitingRule, Permit, Rejection, RejectionKind, RuleStatus, Warning,
 };
-pub use self::error::{BackendError, BackendErrorKind, Error, ErrorKind};
+pub use self::error::{BackendError, BackendErrorKind, Error, ErrorKind, Setting};
 #[cfg(feature = "config")]
 pub use self::limiter::Applied;
 pub use self::limiter::{

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "config")]
 mod applied;
+mod background;
 mod builder;
 mod check;
 mod core;

@@ -2,16 +2,12 @@
 
 mod builder;
 mod description;
+mod groups;
 mod layout;
-mod positions;
-mod registration;
 pub(crate) mod registry;
-mod replacement;
 mod rule_group;
-mod settings;
 mod shared;
 mod templates;
-mod texts;
 #[cfg(feature = "cron")]
 mod ticks;
 mod variants;
@@ -21,6 +17,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::ptr;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tallygate_rules::{Ban, OnOutage, Rule};
@@ -28,10 +25,7 @@ use tallygate_rules::{Ban, OnOutage, Rule};
 pub use self::builder::PolicyBuilder;
 pub(crate) use self::description::Description;
 pub(crate) use self::layout::LAYOUT_BYTES;
-pub(crate) use self::registration::{NO_REGISTRY, Registration};
-pub(crate) use self::replacement::Replacement;
 pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, Window};
-pub(crate) use self::settings::PolicySettings;
 use self::shared::Shared;
 pub(crate) use self::templates::Templates;
 use crate::observe::Observed;
@@ -79,6 +73,14 @@ struct Inner {
     registration: Registration,
     #[cfg(feature = "metrics")]
     metrics: PolicyMetrics,
+}
+
+/// What a policy sets beside its rules. What it does not say of outages and deadlines, the limiter does.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct PolicySettings {
+    pub(crate) on_outage: Option<OnOutage>,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) warn_at: Option<f64>,
 }
 
 impl Policy {
@@ -163,26 +165,6 @@ impl Policy {
         self.inner.ban.is_none() && !self.has_leases()
     }
 
-    /// Whether concurrent calls are counted.
-    #[inline]
-    pub(crate) fn has_leases(&self) -> bool {
-        // Their groups come last.
-        self.groups().last().is_some_and(|group| group.lease_us.is_some())
-    }
-
-    /// How many groups count something else than concurrent calls. They come first.
-    pub(crate) fn counting_groups(&self) -> usize {
-        self.groups().iter().take_while(|group| group.lease_us.is_none()).count()
-    }
-
-    /// The index of the first group of each subject.
-    pub(crate) fn first_groups(&self) -> impl Iterator<Item = (usize, &RuleGroup)> {
-        let is_first = |&(index, group): &(usize, &RuleGroup)| {
-            !self.groups()[..index].iter().any(|before| before.label == group.label)
-        };
-        self.groups().iter().enumerate().filter(is_first)
-    }
-
     /// The name as it stands in keys.
     pub(crate) fn escaped_name(&self) -> &str {
         // What follows it begins with a character that is escaped in names.
@@ -212,12 +194,6 @@ impl Policy {
             #[cfg(feature = "metrics")]
             metrics: &self.inner.metrics,
         }
-    }
-
-    /// The rules by the subject that they count: one tally each.
-    #[inline]
-    pub(crate) fn groups(&self) -> &[RuleGroup] {
-        &self.inner.groups
     }
 }
 
@@ -257,6 +233,29 @@ impl Inner {
             registration: Registration::default(),
             #[cfg(feature = "metrics")]
             metrics,
+        }
+    }
+}
+
+/// The term of a policy that is never registered, and of a limiter that registers none.
+pub(crate) const NO_REGISTRY: u64 = u64::MAX;
+
+/// The term in which a limiter has registered the policy last. No two limiters have a term in common.
+#[derive(Debug, Default)]
+pub(crate) struct Registration(AtomicU64);
+
+impl Registration {
+    /// Whether there is nothing to do for a limiter in that term.
+    #[inline]
+    pub(crate) fn is_done(&self, term: u64) -> bool {
+        let known = self.0.load(Ordering::Relaxed);
+        known == term || known == NO_REGISTRY || term == NO_REGISTRY
+    }
+
+    /// Records that there is nothing to do for a limiter in that term.
+    pub(crate) fn set_done(&self, term: u64) {
+        if self.0.load(Ordering::Relaxed) != NO_REGISTRY {
+            self.0.store(term, Ordering::Relaxed);
         }
     }
 }

@@ -47,7 +47,7 @@ impl CheckCommand {
 
 /// Reads a file, and finds what is wrong in it.
 fn read(file: &Path) -> Result<Checked, Failure> {
-    let text = text(file).map_err(|error| Failure::usage(format!("{} cannot be read: {error}", file.display())))?;
+    let text = text(file).map_err(|error| Failure::unreadable(&file.display().to_string(), &error))?;
     Ok(Policies::from_toml(&text))
 }
 

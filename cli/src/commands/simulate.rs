@@ -8,11 +8,12 @@ mod text;
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal};
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tallygate::Policy;
-use tallygate::simulation::{Comparison, CsvTrace, Simulation, TraceError};
+use tallygate::simulation::{Call, Comparison, CsvTrace, Simulation, TraceError};
 
 use self::calls::Calls;
 use self::picture::Picture;
@@ -75,33 +76,38 @@ impl SimulateCommand {
 
     fn simulate(&self, policy: &Policy, trace: Trace, rows: &mut Rows) -> Result<Output, Failure> {
         let mut simulation = Simulation::new(policy);
-        let mut picture = Picture::new(&self.policy, 1);
-        for call in trace {
-            let decided = rows.decide(call, |call| Ok([simulation.call(call)?.is_allowed()]));
-            if let Some((at, decided)) = decided.map_err(|mistake| self.mistaken(&mistake))? {
-                picture.add(at, &decided);
-            }
-        }
-        self.draw(&picture)?;
+        self.decide(trace, rows, |call| Ok([simulation.call(call)?.is_allowed()]))?;
         let (summary, skipped) = (simulation.summary(), rows.skipped());
         Ok(Output::done(text::of_one(summary, skipped), json::of_one(&self.policy, summary, skipped)))
     }
 
     fn compare(&self, policy: &Policy, other: &Policy, trace: Trace, rows: &mut Rows) -> Result<Output, Failure> {
         let mut comparison = Comparison::new(policy, other);
-        let mut picture = Picture::new(&self.policy, 2);
+        self.decide(trace, rows, |call| {
+            let (before, after) = comparison.call(call)?;
+            Ok([before.is_allowed(), after.is_allowed()])
+        })?;
+        let text = text::of_two(&self.file_names(), &comparison, rows.skipped());
+        Ok(Output::done(text, json::of_two(&self.policy, &comparison, rows.skipped())))
+    }
+
+    /// Decides all calls by each of the limits, and draws what was decided.
+    fn decide<const LIMITS: usize>(
+        &self,
+        trace: Trace,
+        rows: &mut Rows,
+        mut decide: impl FnMut(&Call) -> Result<[bool; LIMITS], TraceError>,
+    ) -> Result<(), Failure> {
+        let mut picture = Picture::new(&self.policy, LIMITS);
         for call in trace {
-            let decided = rows.decide(call, |call| {
-                let (before, after) = comparison.call(call)?;
-                Ok([before.is_allowed(), after.is_allowed()])
-            });
-            if let Some((at, decided)) = decided.map_err(|mistake| self.mistaken(&mistake))? {
+            let decided = rows.decide(call, &mut decide).map_err(|mistake| self.mistaken(&mistake))?;
+            if let Some((at, decided)) = decided {
                 picture.add(at, &decided);
             }
         }
-        self.draw(&picture)?;
-        let text = text::of_two(&self.file_names(), &comparison, rows.skipped());
-        Ok(Output::done(text, json::of_two(&self.policy, &comparison, rows.skipped())))
+        let Some(file) = &self.svg else { return Ok(()) };
+        let drawn = picture.svg(&self.file_names());
+        fs::write(file, drawn).map_err(|error| Failure::usage(format!("{} cannot be written: {error}", file.display())))
     }
 
     /// Reads a policy from a file.
@@ -121,9 +127,7 @@ impl SimulateCommand {
     fn open(&self) -> Result<Calls, Failure> {
         match self.calls.as_deref().filter(|file| file.as_os_str() != "-") {
             Some(file) => {
-                let opened = File::open(file);
-                let opened =
-                    opened.map_err(|error| Failure::usage(format!("{} cannot be read: {error}", file.display())));
+                let opened = File::open(file).map_err(|error| Failure::unreadable(&file.display().to_string(), &error));
                 Ok(Calls::of_file(opened?))
             }
             None if io::stdin().is_terminal() => {
@@ -133,19 +137,9 @@ impl SimulateCommand {
         }
     }
 
-    fn draw(&self, picture: &Picture) -> Result<(), Failure> {
-        let Some(file) = &self.svg else { return Ok(()) };
-        let drawn = picture.svg(&self.file_names());
-        fs::write(file, drawn).map_err(|error| Failure::usage(format!("{} cannot be written: {error}", file.display())))
-    }
-
     /// The files with the limits, as they stand over what each decides.
     fn file_names(&self) -> Vec<String> {
-        [Some(&self.limits), self.compare.as_ref()]
-            .into_iter()
-            .flatten()
-            .map(|file| file.display().to_string())
-            .collect()
+        iter::once(&self.limits).chain(&self.compare).map(|file| file.display().to_string()).collect()
     }
 
     fn mistaken(&self, mistake: &TraceError) -> Failure {

@@ -1,7 +1,6 @@
 //! `tallygate top`: who has used most.
 
 mod denied;
-mod order;
 mod usage;
 
 use clap::Args;
@@ -9,8 +8,7 @@ use futures_util::future::try_join_all;
 use serde_json::json;
 use tallygate::{BackendError, Subject};
 
-use self::order::By;
-use self::usage::{Best, Usage};
+use self::usage::{Best, By, Usage};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::fleet::{Fleet, FleetPolicy};

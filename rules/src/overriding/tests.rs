@@ -61,12 +61,13 @@ fn the_count_of_an_override_is_a_number() {
 }
 
 /// A policy of rules in text form, each with the label of its subject; an empty label is the main subject.
-fn policy(rules: &[(&str, &str)]) -> Vec<(Option<String>, Rule)> {
+fn policy(rules: &[(&str, &str)]) -> Vec<EffectiveRule> {
     let label = |label: &str| (!label.is_empty()).then(|| label.to_owned());
-    rules.iter().map(|(of, rule)| (label(of), rule.parse().unwrap())).collect()
+    let rules = rules.iter().enumerate();
+    rules.map(|(at, (of, rule))| EffectiveRule { label: label(of), ..(at, rule.parse().unwrap()).into() }).collect()
 }
 
-fn captcha() -> Vec<(Option<String>, Rule)> {
+fn captcha() -> Vec<EffectiveRule> {
     policy(&[
         ("", "prevent_duplicate per 5s"),
         ("network", "100 per 1h"),
@@ -76,18 +77,30 @@ fn captcha() -> Vec<(Option<String>, Rule)> {
     ])
 }
 
-fn one(id: impl Into<RuleId>, rule: &str) -> RuleChange {
-    RuleChange::One { id: id.into(), rule: rule.parse().unwrap() }
+/// A replacement, and the label of the subject whose rules it replaces.
+type Change = (Option<&'static str>, Replacement);
+
+/// Replaces a rule on the main subject.
+fn one(id: impl Into<RuleId>, rule: &str) -> Change {
+    (None, Replacement::Single(vec![(id.into(), rule.parse().unwrap())]))
 }
 
-fn subject(label: Option<&str>, rules: &str) -> RuleChange {
-    RuleChange::Subject { label: label.map(str::to_owned), rules: parse_rules(rules).unwrap() }
+fn subject(label: Option<&'static str>, rules: &str) -> Change {
+    (label, Replacement::All(parse_rules(rules).unwrap()))
+}
+
+/// The rules in force after changes that follow each other, as far as they are sound.
+fn changed(policy: Vec<EffectiveRule>, changes: &[Change]) -> Result<Vec<EffectiveRule>, Vec<RuleError>> {
+    changes.iter().try_fold(policy, |rules, (label, change)| {
+        change.check(&rules, *label)?;
+        Ok(change.apply(&rules, *label).expect("what is checked changes something"))
+    })
 }
 
 /// The rules in force, each with its position in the policy.
 #[track_caller]
-fn applied(changes: &[RuleChange]) -> Vec<(String, Option<usize>)> {
-    let effective = override_rules(&captcha(), changes).unwrap();
+fn applied(changes: &[Change]) -> Vec<(String, Option<usize>)> {
+    let effective = changed(captcha(), changes).unwrap();
     let shown = |effective: EffectiveRule| {
         let on = effective.label.map(|label| format!(" on {label}")).unwrap_or_default();
         (format!("{}{on}", effective.rule), effective.position)
@@ -96,8 +109,8 @@ fn applied(changes: &[RuleChange]) -> Vec<(String, Option<usize>)> {
 }
 
 #[track_caller]
-fn errors(changes: &[RuleChange]) -> Vec<(Option<usize>, String)> {
-    let errors = override_rules(&captcha(), changes).expect_err("the change is mistaken");
+fn errors(changes: &[Change]) -> Vec<(Option<usize>, String)> {
+    let errors = changed(captcha(), changes).expect_err("the change is mistaken");
     errors.into_iter().map(|error| (error.position(), error.to_string())).collect()
 }
 
@@ -144,7 +157,7 @@ fn all_rules_on_a_subject_are_replaced_and_keep_position_and_name_where_the_wind
 
 #[test]
 fn changes_are_applied_in_order_with_the_positions_of_the_policy() {
-    let both = [subject(None, "70 per 1d"), one("daily", "80 per 1d"), one(4, "9 per 1d")];
+    let both = [subject(None, "70 per 1d"), one("daily", "80 per 1d"), (Some("network"), one(4, "9 per 1d").1)];
     let expected =
         shown([("80 per 1d as daily", Some(3)), ("100 per 1h on network", Some(1)), ("9 per 1d on network", Some(4))]);
     assert_eq!(applied(&both), expected);
@@ -159,7 +172,7 @@ fn an_unknown_rule_is_a_mistake_with_a_suggestion() {
     let text = |change| errors(&[change]).remove(0).1;
     assert_eq!(text(one("dayly", "1 per 1d")), "the policy has no rule with the name `dayly`; did you mean `daily`?");
     assert_eq!(text(one("weekly", "1 per 1d")), "the policy has no rule with the name `weekly`; its names are `daily`");
-    let unnamed = override_rules(&policy(&[("", "1 per 1m")]), &[one("daily", "1 per 1d")]).unwrap_err();
+    let unnamed = changed(policy(&[("", "1 per 1m")]), &[one("daily", "1 per 1d")]).unwrap_err();
     assert_eq!(
         unnamed[0].to_string(),
         "the policy has no rule with the name `daily`; its rules have no names; write a position: 0"
@@ -172,7 +185,7 @@ fn an_unknown_subject_is_a_mistake_with_a_suggestion() {
     let text = |label| errors(&[subject(Some(label), "1 per 1m")]).remove(0).1;
     assert_eq!(text("netwrk"), "the policy has no rules on the subject `netwrk`; did you mean `network`?");
     assert_eq!(text("phone"), "the policy has no rules on the subject `phone`; its subjects are `network`");
-    let main = override_rules(&policy(&[("ip", "1 per 1m")]), &[subject(None, "1 per 1m")]).unwrap_err();
+    let main = changed(policy(&[("ip", "1 per 1m")]), &[subject(None, "1 per 1m")]).unwrap_err();
     assert_eq!(main[0].to_string(), "the policy has no rules on the main subject; write one of `ip`");
 }
 
@@ -182,8 +195,7 @@ fn every_mistake_in_the_new_rules_is_found() {
     assert_eq!(found.iter().map(|(position, _)| *position).collect::<Vec<_>>(), [Some(1), Some(4)]);
     assert_eq!(errors(&[subject(Some("network"), "20 per 1m, 10 per 2m")])[0].0, Some(1));
     assert_eq!(errors(&[one(2, "10 per 1d")])[0].1, "two rules count the same window of 1d; keep the stricter one");
-    let empty = RuleChange::Subject { label: None, rules: Vec::new() };
-    assert!(errors(&[empty])[0].1.starts_with("an override needs at least one rule"));
+    assert!(errors(&[(None, Replacement::All(Vec::new()))])[0].1.starts_with("an override needs at least one rule"));
 }
 
 #[test]
@@ -195,4 +207,15 @@ fn one_rule_may_be_changed_although_another_one_can_never_bind_then() {
 #[test]
 fn names_are_unique_across_all_subjects() {
     assert_eq!(errors(&[one(4, "5 per 1d as daily")])[0].0, Some(4));
+}
+
+#[test]
+fn a_single_rule_that_the_subject_does_not_have_changes_nothing() {
+    for missing in [one(1, "9 per 1h"), one(9, "9 per 1h"), one("hourly", "9 per 1h")] {
+        assert_eq!(missing.1.apply(&captcha(), None), None);
+    }
+    let both =
+        Replacement::Single(vec![(1.into(), "9 per 1h".parse().unwrap()), (2.into(), "8 per 1m".parse().unwrap())]);
+    let counts = |rules: Vec<EffectiveRule>| rules.iter().map(|own| own.rule.count()).collect::<Vec<_>>();
+    assert_eq!(counts(both.apply(&captcha(), None).unwrap()), [1, 100, 8, 50, 500]);
 }

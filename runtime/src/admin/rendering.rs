@@ -9,7 +9,7 @@ use super::placeholder::Placeholder;
 use super::registered_policy::RegisteredPolicy;
 use super::subjects::Subjects;
 use super::template::KeyTemplate;
-use crate::error::Error;
+use crate::error::{Error, Setting};
 use crate::limiter::Limiter;
 use crate::subject::Subject;
 
@@ -230,9 +230,10 @@ impl<'a> Rendering<'a> {
     /// What `Debug` writes of a value, only the program knows: of a text, quotes are a part of it.
     fn check_text(&self, templates: &[&KeyTemplate]) -> Result<(), Error> {
         match templates.iter().find_map(|template| template.debugged()) {
-            Some(name) => Err(self.refuse(&format!(
-                "its key has `{name}` as `Debug` writes it, which only the program knows; give the subject as a whole"
-            ))),
+            Some(name) => {
+                Err(self
+                    .refuse_values(&format!("its key has `{name}` as `Debug` writes it, which only the program knows")))
+            }
             None => Ok(()),
         }
     }
@@ -264,16 +265,18 @@ impl<'a> Rendering<'a> {
     }
 
     fn unknown_key(&self, label: Option<&str>) -> Error {
-        match label {
-            None => self.refuse(
-                "how its main subject is written is not known; give the subject as a whole, or let the program say it with \
-                 `PolicyBuilder::key`",
+        self.refuse_values(&match label {
+            None => "how its main subject is written is not known unless the program says it with `PolicyBuilder::key`".to_owned(),
+            Some(label) => format!(
+                "how its subject `{label}` is written is not known unless the program says it with `PolicyBuilder::key_on`"
             ),
-            Some(label) => self.refuse(&format!(
-                "how its subject `{label}` is written is not known; give the subject as a whole, or let the program say it \
-                 with `PolicyBuilder::key_on`"
-            )),
-        }
+        })
+    }
+
+    /// Refuses values of a key that cannot be written from them.
+    fn refuse_values(&self, mistake: &str) -> Error {
+        let before = format!("policy `{}`: {mistake}; ", self.policy.name());
+        Error::of_setting(Setting::Subject, format!("{before}give the subject as a whole"), before, "")
     }
 
     fn refuse(&self, mistake: &str) -> Error {

@@ -1,11 +1,11 @@
 //! What a file changes of a policy of the program.
 
-use tallygate_rules::{Field, RELEASED_LABEL, Role, Rule, RuleChange, override_rules};
+use tallygate_rules::{Field, RELEASED_LABEL, Replacement, Role, RuleError};
 
+use super::rule_table::FileRule;
 use super::table::At;
-use super::written_rule::WrittenRule;
 use crate::error::{Mistake, Place};
-use crate::policy::{Policy, PolicySettings, Replacement};
+use crate::policy::{Policy, PolicySettings};
 
 /// What a file changes of the policies of one name.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct PolicyChange {
     place: Place,
     /// What the key of the policy is to be.
     key: Option<At<String>>,
-    rules: Vec<WrittenRule>,
+    rules: Vec<FileRule>,
     settings: PolicySettings,
 }
 
@@ -22,7 +22,7 @@ impl PolicyChange {
     pub(super) fn new(
         name: &At<&str>,
         key: Option<At<String>>,
-        rules: Vec<WrittenRule>,
+        rules: Vec<FileRule>,
         settings: PolicySettings,
     ) -> Self {
         Self { name: name.value.to_owned(), place: name.place, key, rules, settings }
@@ -46,11 +46,13 @@ impl PolicyChange {
     /// rules has.
     pub(crate) fn apply(&self, policy: &Policy) -> Result<Policy, Vec<Mistake>> {
         let mut mistakes: Vec<_> = self.check_key(policy).into_iter().collect();
+        let own = policy.effective_rules();
         let mut changed = policy.clone();
         for (label, rules) in self.rules_by_label(policy) {
-            mistakes.extend(check_rules(policy, label, &rules));
-            let rules = rules.iter().map(|rule| rule.rule.clone()).collect();
-            changed = changed.with_replacement(label, &Replacement::All(rules)).unwrap_or(changed);
+            let replacement = Replacement::All(rules.iter().map(|rule| rule.rule.clone()).collect());
+            let found = replacement.check(&own, label).err().into_iter().flatten();
+            mistakes.extend(found.filter_map(|mistake| Some(mistake_in(&mistake, rules.first()?))));
+            changed = changed.with_replacement(label, &replacement).unwrap_or(changed);
         }
         if !mistakes.is_empty() {
             return Err(mistakes);
@@ -61,7 +63,7 @@ impl PolicyChange {
     /// Returns the rules as a policy of their own, if there are any. The label of a subject is its key.
     pub(crate) fn policy(&self) -> Option<Policy> {
         let key = self.key.as_ref().map(|key| key.value.as_str());
-        let labelled = |rule: &WrittenRule| (rule.label(key).map(str::to_owned), rule.rule.clone());
+        let labelled = |rule: &FileRule| (rule.label(key).map(str::to_owned), rule.rule.clone());
         let rules: Vec<_> = self.rules.iter().map(labelled).collect();
         (!rules.is_empty()).then(|| Policy::of_checked(self.name.clone(), rules, self.settings))
     }
@@ -79,8 +81,8 @@ impl PolicyChange {
     }
 
     /// The rules by the label of their subject, in the order of its first rule.
-    fn rules_by_label(&self, policy: &Policy) -> Vec<(Option<&str>, Vec<&WrittenRule>)> {
-        let mut groups: Vec<(Option<&str>, Vec<&WrittenRule>)> = Vec::new();
+    fn rules_by_label(&self, policy: &Policy) -> Vec<(Option<&str>, Vec<&FileRule>)> {
+        let mut groups: Vec<(Option<&str>, Vec<&FileRule>)> = Vec::new();
         for rule in &self.rules {
             let label = label_of(rule, policy);
             match groups.iter_mut().find(|(known, _)| *known == label) {
@@ -98,22 +100,15 @@ fn key_of(policy: &Policy) -> Option<&str> {
 }
 
 /// The label of the subject that a rule counts in that policy. Duplicates that are released have a tally of their own there.
-fn label_of<'a>(rule: &'a WrittenRule, policy: &Policy) -> Option<&'a str> {
+fn label_of<'a>(rule: &'a FileRule, policy: &Policy) -> Option<&'a str> {
     let is_released = || policy.groups().iter().any(|group| group.label.as_deref() == Some(RELEASED_LABEL));
     let is_duplicate = rule.rule.role() == Role::Duplicate;
     rule.label(key_of(policy)).or_else(|| (is_duplicate && is_released()).then_some(RELEASED_LABEL))
 }
 
-/// Finds the mistakes in rules beside the policy's other rules.
-fn check_rules(policy: &Policy, label: Option<&str>, rules: &[&WrittenRule]) -> Vec<Mistake> {
-    let new: Vec<Rule> = rules.iter().map(|rule| rule.rule.clone()).collect();
-    let change = RuleChange::Subject { label: label.map(str::to_owned), rules: new };
-    let found = override_rules(&policy.rules_with_labels(), &[change]).err().into_iter().flatten();
-    let place = |field| {
-        let first = rules.first()?;
-        // A subject is named by the key of its rules.
-        let key = first.key.as_ref().filter(|_| field == Field::Subject).map(|key| key.place);
-        Some(key.unwrap_or_else(|| first.place_of(field)))
-    };
-    found.filter_map(|mistake| Some(Mistake::new(place(mistake.field())?, mistake.to_string()))).collect()
+/// Returns the place of a mistake in rules on one subject, of which this is the first.
+fn mistake_in(mistake: &RuleError, first: &FileRule) -> Mistake {
+    // A subject is named by the key of its rules.
+    let key = first.key.as_ref().filter(|_| mistake.field() == Field::Subject).map(|key| key.place);
+    Mistake::new(key.unwrap_or_else(|| first.place_of(mistake.field())), mistake.to_string())
 }

@@ -3,9 +3,8 @@
 use tallygate_rules::{Costs, CountedSubject, OnOutage, OnOutageError, is_blank, validate_deadline, validate_warn_at};
 
 use super::change::PolicyChange;
-use super::common::Common;
 use super::lines::Lines;
-use super::rule_list::{self, RuleList};
+use super::rule_list::{self, PolicyParts, RuleList};
 use super::rule_table::{self, check_key};
 use super::table::{At, Entry, Table};
 use crate::policy::PolicySettings;
@@ -40,8 +39,8 @@ pub(super) fn read(policy: Entry<'_>, lines: &mut Lines<'_>) -> Option<FilePolic
     let rules = rule_list::take(&mut table, lines);
     let key = table.text("key", r#"key = "{@ip}""#, lines);
     let settings = settings(&mut table, rules.as_ref(), lines);
-    let common = Common { name, rules, key, settings };
-    if is_for_requests { of_requests(common, table, lines) } else { change(common, table, lines) }
+    let parts = PolicyParts { name, rules, key, settings };
+    if is_for_requests { of_requests(parts, table, lines) } else { change(parts, table, lines) }
 }
 
 fn check_name(name: &At<&str>, lines: &mut Lines<'_>) {
@@ -52,7 +51,7 @@ fn check_name(name: &At<&str>, lines: &mut Lines<'_>) {
 }
 
 /// Reads a policy that changes one of the program.
-fn change(common: Common<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
+fn change(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
     let before = lines.mistakes();
     for name in ["ban", "shadow"] {
         if let Some(entry) = table.take(name) {
@@ -63,8 +62,8 @@ fn change(common: Common<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Op
         }
     }
     table.take("match");
-    table.finish_policy(common.name.value, lines);
-    let Common { name, rules, key, settings } = common;
+    table.finish_policy(parts.name.value, lines);
+    let PolicyParts { name, rules, key, settings } = parts;
     let key = key.filter(|key| check_key(key, lines));
     if let Some(rules) = &rules {
         // What the calls cost, and how they get their subjects, is known to the program only.
@@ -80,12 +79,12 @@ fn change(common: Common<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Op
 
 /// Reads a policy for requests.
 #[cfg(feature = "web")]
-fn of_requests(common: Common<'_>, table: Table<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
-    super::request_table::read(common, table, lines).map(FilePolicy::Requests)
+fn of_requests(parts: PolicyParts<'_>, table: Table<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
+    super::request_table::read(parts, table, lines).map(FilePolicy::Requests)
 }
 
 #[cfg(not(feature = "web"))]
-fn of_requests(_: Common<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
+fn of_requests(_: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
     if let Some(entry) = table.take("match") {
         let message = "`match` needs the feature `web` of tallygate; add it in Cargo.toml, like `features = [\"web\"]`";
         lines.report(entry.name.place, message);

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use tallygate_rules::{Ban, Costs, CountedSubject, Field, RuleError, validate_ban};
 
-use super::common::Common;
 use super::lines::Lines;
 use super::request_limit::{RequestLimit, Requests};
-use super::rule_list::{self, RuleList};
+use super::rule_list::{self, PolicyParts, RuleList};
+use super::rule_table::FileRule;
 use super::table::{At, Table};
-use super::written_rule::WrittenRule;
 use crate::context::ContextKey;
 use crate::error::Place;
 use crate::path_pattern::PathPattern;
@@ -20,9 +19,9 @@ const MATCH: &str = r#"match = { path = "/login", methods = ["POST"] }"#;
 const KEY: &str = r#"key = "{@ip}""#;
 
 /// Reads a policy for requests; `None` if it is mistaken.
-pub(super) fn read(common: Common<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<RequestLimit> {
+pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<RequestLimit> {
     let before = lines.mistakes();
-    let Common { name, rules, key, settings } = common;
+    let PolicyParts { name, rules, key, settings } = parts;
     let has_key = key.is_some();
     let requests = table.table("match", MATCH, lines).and_then(|table| requests(table, lines));
     let ban = table.table("ban", r#"ban = { denials = 20, within = "10m", duration = "1h" }"#, lines);
@@ -65,7 +64,7 @@ fn template(text: &str, place: Place, lines: &mut Lines<'_>) -> Option<ContextKe
 }
 
 /// Returns the subject that a rule counts in a policy with that key.
-fn subject<'a>(rule: &'a WrittenRule, main: Option<&'a str>) -> CountedSubject<'a> {
+fn subject<'a>(rule: &'a FileRule, main: Option<&'a str>) -> CountedSubject<'a> {
     let label = rule.label(main);
     match label.or(main) {
         Some(key) => CountedSubject::with_key(label, key),

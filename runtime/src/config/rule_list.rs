@@ -1,17 +1,26 @@
 //! The rules of a policy of the file.
 
-use tallygate_rules::{Costs, CountedSubject, Rule, validate_by_subject};
+use tallygate_rules::{Costs, CountedSubject, Rule, RuleError, validate_by_subject};
 
 use super::lines::Lines;
-use super::rule_table;
+use super::rule_table::{self, FileRule};
 use super::table::{At, Table};
-use super::written_rule::{WrittenRule, place_of};
+use crate::error::Place;
+use crate::policy::PolicySettings;
 
 /// What a list of rules looks like.
 pub(super) const EXAMPLE: &str = r#"rules = ["10 per 60s"]"#;
 
 /// The rules of a policy, and the place of their list.
-pub(super) type RuleList = At<Vec<WrittenRule>>;
+pub(super) type RuleList = At<Vec<FileRule>>;
+
+/// What every policy of the file may have.
+pub(super) struct PolicyParts<'t> {
+    pub(super) name: At<&'t str>,
+    pub(super) rules: Option<RuleList>,
+    pub(super) key: Option<At<&'t str>>,
+    pub(super) settings: PolicySettings,
+}
 
 /// Takes the rules out of the table of a policy.
 pub(super) fn take(policy: &mut Table<'_>, lines: &mut Lines<'_>) -> Option<RuleList> {
@@ -26,7 +35,7 @@ pub(super) fn take(policy: &mut Table<'_>, lines: &mut Lines<'_>) -> Option<Rule
 /// Reports every mistake in the rules. A rule of which a part could not be read is checked alone.
 pub(super) fn check<'a>(
     list: &'a RuleList,
-    subject: impl Fn(&'a WrittenRule) -> CountedSubject<'a>,
+    subject: impl Fn(&'a FileRule) -> CountedSubject<'a>,
     costs: Costs,
     lines: &mut Lines<'_>,
 ) {
@@ -38,4 +47,10 @@ pub(super) fn check<'a>(
             lines.report(place_of(&mistake, &rules, list.place), mistake.to_string());
         }
     }
+}
+
+/// Returns the place of a mistake in rules; that of the list if it is in none of them.
+fn place_of(mistake: &RuleError, rules: &[&FileRule], list: Place) -> Place {
+    let rule = mistake.position().and_then(|position| rules.get(position));
+    rule.map_or(list, |rule| rule.place_of(mistake.field()))
 }

@@ -7,11 +7,35 @@ use toml::de::DeValue;
 
 use super::lines::Lines;
 use super::table::{At, Table};
-use super::written_rule::WrittenRule;
 use crate::error::Place;
 
+/// A rule, and the places of its parts.
+#[derive(Clone, Debug)]
+pub(crate) struct FileRule {
+    pub(super) rule: Rule,
+    /// The key of the subject that it counts, if it is not that of the policy.
+    pub(super) key: Option<At<String>>,
+    pub(super) place: Place,
+    pub(super) places: Vec<(Field, Place)>,
+    /// Whether all of it could be read. Valid values take the places of the others.
+    pub(super) is_complete: bool,
+}
+
+impl FileRule {
+    /// Returns the place of a part, or of the whole rule.
+    pub(super) fn place_of(&self, field: Field) -> Place {
+        self.places.iter().find(|(written, _)| *written == field).map_or(self.place, |(_, place)| *place)
+    }
+
+    /// Returns the label of the subject that it counts in a policy with that key: `None` for the main subject, even where
+    /// its key is repeated.
+    pub(super) fn label(&self, key: Option<&str>) -> Option<&str> {
+        self.key.as_ref().map(|own| own.value.as_str()).filter(|own| Some(*own) != key)
+    }
+}
+
 /// Reads a rule; `None` if it is neither a text nor a table.
-pub(super) fn read(written: &At<&DeValue<'_>>, lines: &mut Lines<'_>) -> Option<WrittenRule> {
+pub(super) fn read(written: &At<&DeValue<'_>>, lines: &mut Lines<'_>) -> Option<FileRule> {
     match written.value {
         DeValue::String(text) => Some(read_text(text, written.place, lines)),
         DeValue::Table(table) => {
@@ -27,7 +51,7 @@ pub(super) fn read(written: &At<&DeValue<'_>>, lines: &mut Lines<'_>) -> Option<
     }
 }
 
-fn read_text(text: &str, place: Place, lines: &mut Lines<'_>) -> WrittenRule {
+fn read_text(text: &str, place: Place, lines: &mut Lines<'_>) -> FileRule {
     let read = text.parse::<Rule>().map_err(|why| why.to_string()).and_then(|rule| {
         let varies = "the count of a rule in a file is a number; write it in place of `n`".to_owned();
         if rule.is_varying() { Err(varies) } else { Ok(rule) }
@@ -36,10 +60,10 @@ fn read_text(text: &str, place: Place, lines: &mut Lines<'_>) -> WrittenRule {
     let is_complete = rule.is_some();
     // A count that varies is compared with no other.
     let rule = rule.unwrap_or_else(|| Rule::sliding_window(0, std::time::Duration::from_secs(1)).varying());
-    WrittenRule { rule, key: None, place, places: Vec::new(), is_complete }
+    FileRule { rule, key: None, place, places: Vec::new(), is_complete }
 }
 
-fn read_concurrency(mut table: Table<'_>, lines: &mut Lines<'_>) -> WrittenRule {
+fn read_concurrency(mut table: Table<'_>, lines: &mut Lines<'_>) -> FileRule {
     let before = lines.mistakes();
     table.require("limit", "limit = 10");
     let limit = table.number("limit", "limit = 10", lines);
@@ -49,7 +73,7 @@ fn read_concurrency(mut table: Table<'_>, lines: &mut Lines<'_>) -> WrittenRule 
     finish(table, rule, limit, lease.into_iter().collect(), before, lines)
 }
 
-fn read_limit(mut table: Table<'_>, lines: &mut Lines<'_>) -> WrittenRule {
+fn read_limit(mut table: Table<'_>, lines: &mut Lines<'_>) -> FileRule {
     let before = lines.mistakes();
     let place = table.place();
     table.require("count", "count = 10");
@@ -100,7 +124,7 @@ fn finish(
     mut places: Vec<(Field, Place)>,
     mistakes_before: usize,
     lines: &mut Lines<'_>,
-) -> WrittenRule {
+) -> FileRule {
     let place = table.place();
     let key = table.text("key", r#"key = "{@ip}""#, lines);
     let name = table.text("name", r#"name = "daily""#, lines);
@@ -119,7 +143,7 @@ fn finish(
         Some(count) => rule.with_count(count.value),
         None => rule.varying(),
     };
-    WrittenRule { rule, key, place, places, is_complete: lines.mistakes() == mistakes_before }
+    FileRule { rule, key, place, places, is_complete: lines.mistakes() == mistakes_before }
 }
 
 /// Reports a name that was meant to show a value.

@@ -5,6 +5,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
+use super::setting::Setting;
+
 /// The backend did not decide in time, or answered with an error.
 ///
 /// The text is for operators. It includes the text of the [`source`](StdError::source), if there is one, and names
@@ -19,8 +21,12 @@ pub struct BackendError {
 struct Inner {
     kind: BackendErrorKind,
     text: Cow<'static, str>,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    /// The setting whose name ends the text, and where the name begins.
+    setting: Option<(Setting, usize)>,
+    source: Option<Source>,
 }
+
+type Source = Arc<dyn StdError + Send + Sync>;
 
 /// Whether a backend cannot decide for the moment, or never will as things are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,17 +48,17 @@ pub enum BackendErrorKind {
 impl BackendError {
     /// A set-up, or a call, that is mistaken.
     pub(crate) fn new(text: impl Into<Cow<'static, str>>) -> Self {
-        Self::of(Inner { kind: BackendErrorKind::Wrong, text: text.into(), source: None })
+        Self::of(BackendErrorKind::Wrong, text, None)
     }
 
     /// A call that the program cannot make.
     pub(crate) fn misuse(text: impl Into<Cow<'static, str>>) -> Self {
-        Self::of(Inner { kind: BackendErrorKind::Misuse, text: text.into(), source: None })
+        Self::of(BackendErrorKind::Misuse, text, None)
     }
 
     /// A backend that cannot decide now.
     pub(crate) fn away(text: impl Into<Cow<'static, str>>) -> Self {
-        Self::of(Inner { kind: BackendErrorKind::Away, text: text.into(), source: None })
+        Self::of(BackendErrorKind::Away, text, None)
     }
 
     /// An error whose text includes that of its source.
@@ -61,11 +67,24 @@ impl BackendError {
         text: impl Into<Cow<'static, str>>,
         source: impl StdError + Send + Sync + 'static,
     ) -> Self {
-        Self::of(Inner { kind, text: text.into(), source: Some(Box::new(source)) })
+        Self::of(kind, text, Some(Arc::new(source)))
     }
 
-    fn of(inner: Inner) -> Self {
-        Self { inner: Arc::new(inner), is_refusal: false }
+    fn of(kind: BackendErrorKind, text: impl Into<Cow<'static, str>>, source: Option<Source>) -> Self {
+        Self { inner: Arc::new(Inner { kind, text: text.into(), setting: None, source }), is_refusal: false }
+    }
+
+    /// The same error, whose text the name of a setting ends.
+    #[cfg(feature = "tls")]
+    pub(crate) fn naming(self, setting: Setting, name: &str) -> Self {
+        let (kind, before) = (self.kind(), &self.inner.text);
+        let inner = Inner {
+            kind,
+            text: format!("{before}{name}").into(),
+            setting: Some((setting, before.len())),
+            source: self.inner.source.clone(),
+        };
+        Self { inner: Arc::new(inner), ..self }
     }
 
     /// The same error of a call that was not executed.
@@ -90,6 +109,12 @@ impl BackendError {
     /// Whether the call was certainly not executed.
     pub(crate) fn is_refusal(&self) -> bool {
         self.is_refusal
+    }
+
+    /// The setting whose name ends the text, and what is before the name.
+    pub(super) fn setting(&self) -> Option<(&str, Setting)> {
+        let (setting, at) = self.inner.setting?;
+        Some((self.inner.text.get(..at)?, setting))
     }
 
     /// Returns whether waiting may help, or somebody has to change something.

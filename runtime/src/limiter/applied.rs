@@ -1,12 +1,12 @@
 //! Policies from a file, as a limiter applies them.
 
-use tallygate_rules::nearest;
+use std::sync::Arc;
 
 use super::Limiter;
-use crate::config::Policies;
+use crate::config::{Policies, PolicyChange};
 use crate::error::{ConfigError, Mistake};
 use crate::observe::log;
-use crate::policy::{Policy, registry};
+use crate::policy::registry;
 
 /// Policies that a limiter has [applied](Limiter::apply).
 #[derive(Clone, Debug)]
@@ -90,7 +90,9 @@ impl Applied {
             return Vec::new();
         }
         let known = registry::all();
-        unknown.iter().map(|change| Mistake::new(change.place(), unknown_name(change.name(), &known))).collect()
+        let mistake =
+            |change: &&Arc<PolicyChange>| Mistake::new(change.place(), registry::unknown(change.name(), &known, ""));
+        unknown.iter().map(mistake).collect()
     }
 
     /// Refuses names that this process does not know at this moment: for programs that build all policies at start-up, and
@@ -105,10 +107,4 @@ impl Applied {
         let unknown = self.unknown();
         if unknown.is_empty() { Ok(()) } else { Err(ConfigError::new(unknown)) }
     }
-}
-
-fn unknown_name(name: &str, known: &[Policy]) -> String {
-    let meant = nearest(name, known.iter().map(Policy::name));
-    let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-    format!("this process knows no policy `{name}`{meant} (the policy of a function is known from its first call on)")
 }

@@ -7,13 +7,13 @@ mod sketch;
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, RwLock};
 
 use foldhash::quality::RandomState;
 
 pub use self::listed::DeniedSubject;
 use self::sketch::{Sketch, SubjectId};
+use super::background::BackgroundTask;
 use crate::observe::log;
 
 /// The most policies whose denials are counted: they may be built with a name for each call.
@@ -31,8 +31,8 @@ pub(super) struct DeniedSubjects {
     sketches: RwLock<HashMap<Box<str>, Mutex<Sketch>, RandomState>>,
     /// Told once that there are too many policies.
     too_many: Once,
-    /// Whether they are about to be published.
-    scheduled: Arc<AtomicBool>,
+    /// What waits to publish them.
+    publication: BackgroundTask,
 }
 
 impl DeniedSubjects {
@@ -43,7 +43,7 @@ impl DeniedSubjects {
             seed: RandomState::default(),
             sketches: RwLock::default(),
             too_many: Once::new(),
-            scheduled: Arc::default(),
+            publication: BackgroundTask::default(),
         })
     }
 

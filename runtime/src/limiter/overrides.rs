@@ -1,17 +1,14 @@
 //! Overrides: rules that change while the program runs.
 
 mod active;
-mod backend;
 mod builder;
 mod checks;
 #[cfg(feature = "config")]
 mod from_file;
 mod known;
 mod listed;
-mod readings;
-mod refresh_timer;
-mod sync;
-mod table;
+mod refresh;
+mod store;
 mod target;
 mod text;
 

@@ -1,19 +1,19 @@
 //! Listing the policies of this process in Redis, for people and tools: in the background, once and about daily.
 
-mod noted;
 mod queue;
 mod writer;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use tokio::time::Instant;
 
-use self::noted::Noted;
-use self::queue::RegistrationQueue;
+use self::queue::{PolicyText, Queued, RegistrationQueue};
+use super::background::{BackgroundTask, RunningTask};
+use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::log;
 use crate::policy::{Description, NO_REGISTRY, Policy};
-use crate::store::MOST_POLICIES;
+use crate::store::{MOST_POLICIES, Progress};
 
 /// The longest description that is stored.
 const MOST_BYTES: usize = 4 * 1024;
@@ -26,12 +26,24 @@ pub(super) struct Registrations {
     /// In which a policy is registered once. Of no other limiter, or [`NO_REGISTRY`].
     term: AtomicU64,
     queue: Mutex<RegistrationQueue>,
+    /// What writes them.
+    task: BackgroundTask,
+    /// Told once that there is no place.
+    no_place: Once,
+    /// Told once that writing fails.
+    failure: Once,
 }
 
 impl Registrations {
     pub(super) fn new(is_on: bool) -> Self {
         let term = if is_on { next_term() } else { NO_REGISTRY };
-        Self { term: AtomicU64::new(term), queue: Mutex::new(RegistrationQueue::new(Instant::now())) }
+        Self {
+            term: AtomicU64::new(term),
+            queue: Mutex::new(RegistrationQueue::new(Instant::now())),
+            task: BackgroundTask::default(),
+            no_place: Once::new(),
+            failure: Once::new(),
+        }
     }
 
     /// Whether there is nothing to do for that policy.
@@ -53,28 +65,56 @@ impl Registrations {
         }
     }
 
-    /// Takes a policy down to be registered, in the rules of the second one.
-    fn note(&self, policy: &Policy, in_force: &Policy, is_shadow: bool) {
+    /// Adds a policy that is to be registered, in the rules of the second one.
+    fn push(&self, policy: &Policy, in_force: &Policy, is_shadow: bool) {
         let text = Description::of(in_force, is_shadow).write();
+        // Locked until the policy has its term, as a renewal begins another one.
         let mut queue = self.lock();
-        let noted = match text.len() {
-            ..=MOST_BYTES => queue.note(policy.escaped_name(), &text, Instant::now()),
-            _ => Noted::TooLong,
+        let queued = match text.len() {
+            ..=MOST_BYTES => queue.push(policy.escaped_name(), &text, Instant::now()),
+            _ => Queued::TooLong,
         };
-        if noted != Noted::NotNow {
-            policy.registration().set_done(self.term.load(Ordering::Relaxed));
+        match queued {
+            Queued::TooSoon => return,
+            Queued::TooLong => log::description_too_long(policy.name()),
+            Queued::NoPlace => self.report_no_place(),
+            Queued::Done => {}
         }
-        match noted {
-            Noted::TooLong => log::description_too_long(policy.name()),
-            Noted::NoPlace => report_no_place(&mut queue),
-            Noted::Done | Noted::NotNow => {}
-        }
+        policy.registration().set_done(self.term.load(Ordering::Relaxed));
+    }
+
+    /// Returns what to write next, and where to look meanwhile. If there is nothing, the task ends before anything is added.
+    fn next(&self, task: RunningTask) -> Option<(Vec<PolicyText>, Progress, RunningTask)> {
+        let mut queue = self.lock();
+        let Some((entries, looking)) = queue.next() else {
+            drop(task);
+            return None;
+        };
+        Some((entries, looking, task))
+    }
+
+    fn report_no_place(&self) {
+        self.no_place.call_once(|| log::no_place_for_policies(MOST_POLICIES));
     }
 
     /// Registers nothing any more.
     fn give_up(&self, queue: &mut RegistrationQueue) {
         self.term.store(NO_REGISTRY, Ordering::Relaxed);
         queue.renew(Instant::now());
+    }
+
+    fn failed(&self, entries: Vec<PolicyText>, error: &BackendError) {
+        let mut queue = self.lock();
+        queue.failed(entries, Instant::now());
+        match error.kind() {
+            // The log has the outage itself.
+            BackendErrorKind::Away => {}
+            BackendErrorKind::Wrong | BackendErrorKind::Misuse => {
+                self.give_up(&mut queue);
+                log::not_registered(error, true);
+            }
+            BackendErrorKind::Unknown => self.failure.call_once(|| log::not_registered(error, false)),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, RegistrationQueue> {
@@ -84,10 +124,4 @@ impl Registrations {
 
 fn next_term() -> u64 {
     TERMS.fetch_add(1, Ordering::Relaxed)
-}
-
-fn report_no_place(queue: &mut RegistrationQueue) {
-    if queue.is_first_without_place() {
-        log::no_place_for_policies(MOST_POLICIES);
-    }
 }

@@ -11,7 +11,8 @@ use tallygate_rules::{
 
 use crate::error::Error;
 use crate::policy::shared::Shared;
-use crate::policy::{Inner, Policy, PolicySettings, Templates, registry, texts};
+use crate::policy::templates::mistakes_in_texts;
+use crate::policy::{Inner, Policy, PolicySettings, Templates, registry};
 
 /// Builds a [`Policy`].
 #[derive(Clone, Debug)]
@@ -189,7 +190,7 @@ impl PolicyBuilder {
     pub fn build(self) -> Result<Policy, Error> {
         let labels: Vec<_> = self.rules.iter().filter_map(|(label, _)| label.as_deref()).collect();
         let names = iter::once(&*self.name).chain(self.rules.iter().filter_map(|(_, rule)| rule.name()));
-        let texts = texts::mistakes(names, &labels, &self.templates);
+        let texts = mistakes_in_texts(names, &labels, &self.templates);
         self.build_as(Shared::counted, texts)
     }
 

@@ -19,7 +19,7 @@ mod read;
 
 use std::fmt::Write as _;
 
-use tallygate_rules::{Ban, Rule, format_duration};
+use tallygate_rules::{Ban, EffectiveRule, Rule, format_duration};
 
 use super::Policy;
 
@@ -49,7 +49,7 @@ impl Description {
         let template = |label| policy.templates().of(label).map(str::to_owned);
         let labels = policy.first_groups().filter_map(|(_, group)| group.label.as_deref());
         let subjects: Vec<_> = labels.map(|label| (label.to_owned(), template(Some(label)))).collect();
-        let rules = policy.rules_with_labels().into_iter().map(|(label, rule)| {
+        let rules = policy.effective_rules().into_iter().map(|EffectiveRule { label, rule, .. }| {
             let subject = label.and_then(|label| subjects.iter().position(|(known, _)| *known == label));
             (subject, rule)
         });

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use tallygate_rules::nearest;
+
 use super::shared::WeakShared;
 use super::{Inner, Policy};
 
@@ -25,6 +27,15 @@ pub(crate) fn find(name: &str) -> Option<Policy> {
 /// Returns all policies, by their names and then in the order in which they were built.
 pub(crate) fn all() -> Vec<Policy> {
     lock().all()
+}
+
+/// Says that this process does not know a policy of that name. `remedy` is what else to do about it.
+pub(crate) fn unknown(name: &str, known: &[Policy], remedy: &str) -> String {
+    let meant = nearest(name, known.iter().map(Policy::name));
+    let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+    format!(
+        "this process knows no policy `{name}`{meant} (the policy of a function is known from its first call on{remedy})"
+    )
 }
 
 fn lock() -> MutexGuard<'static, Registry> {

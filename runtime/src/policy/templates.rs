@@ -1,6 +1,8 @@
-//! How the subjects of a policy are written: for people and tools.
+//! The texts of a policy: how its subjects are written, and the checks of those that are written by hand.
 
 use std::borrow::Cow;
+
+use tallygate_rules::{NAME_WITH_BRACES, TemplateUse, is_blank, scan};
 
 /// How the subjects of a policy are written, as far as that is known. It decides nothing.
 #[derive(Clone, Debug, Default)]
@@ -30,26 +32,39 @@ impl Templates {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
+/// Returns every mistake in the texts of a policy, but for names that are blank. The names are its own and those of rules.
+pub(super) fn mistakes_in_texts<'a>(
+    names: impl Iterator<Item = &'a str>,
+    labels: &[&str],
+    templates: &Templates,
+) -> Vec<String> {
+    let of_names = names.filter_map(|name| check_name(name).err());
+    let of_labels = labels.iter().any(|label| is_blank(label)).then(|| {
+        "a label must not be empty; name the subject that the rule counts, like `rule_on(\"network\", …)`".to_owned()
+    });
+    let of_keys =
+        templates.iter().filter_map(|(label, key)| check_key(key).err().or_else(|| check_label(label?, labels)));
+    of_names.chain(of_labels).chain(of_keys).collect()
+}
 
-    use tallygate_rules::Rule;
-
-    use crate::policy::{Policy, Replacement};
-
-    #[test]
-    fn variants_of_a_policy_have_its_templates() {
-        let hour = Duration::from_secs(3_600);
-        let rules =
-            Policy::builder("p").rule(Rule::sliding_window(1, hour)).rule_on("ip", Rule::sliding_window(2, hour));
-        let policy = rules.key("old").key("u:{id}").key_on("ip", "{ip}").build().unwrap();
-        let replacement = Replacement::All(vec![Rule::sliding_window(9, 2 * hour)]);
-        let replaced = policy.with_counts([5]).with_replacement(None, &replacement).unwrap();
-        for variant in [&policy, &policy.with_counts([5]), &replaced] {
-            assert_eq!((variant.key(), variant.templates().of(Some("ip"))), (Some("u:{id}"), Some("{ip}")));
-            assert!(variant.origin().is(&policy));
-            assert_eq!(variant.templates().of(Some("network")), None);
-        }
+fn check_name(name: &str) -> Result<(), String> {
+    if name.contains(['{', '}']) {
+        return Err(NAME_WITH_BRACES.to_owned());
     }
+    TemplateUse::Name.check_fixed_text(name, |_| false)
+}
+
+/// An empty key is legal: all calls are one subject.
+fn check_key(key: &str) -> Result<(), String> {
+    if is_blank(key) && !key.is_empty() {
+        return Err("`key` must not be empty; say how the subject is written, like `key(\"sms:{phone}\")`".to_owned());
+    }
+    scan(key).map_err(|mistake| format!("`key`: {mistake}"))?;
+    TemplateUse::Key.check_fixed_text(key, |_| false)
+}
+
+fn check_label(label: &str, counted: &[&str]) -> Option<String> {
+    (!counted.contains(&label)).then(|| {
+        format!("`key_on` names the subject `{label}`, which no rule counts; add one by `rule_on`, or remove it")
+    })
 }

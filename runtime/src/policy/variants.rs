@@ -1,15 +1,15 @@
-//! Variants of a policy: with other counts.
+//! Variants of a policy: with other counts, other settings or other rules.
 
 use std::borrow::Cow;
 use std::num::NonZeroU64;
 
-use tallygate_rules::Rule;
+use tallygate_rules::{EffectiveRule, Replacement, Rule};
 
+#[cfg(feature = "config")]
+use super::PolicySettings;
 #[cfg(feature = "web")]
 use super::registry;
 use super::rule_group::RuleGroup;
-#[cfg(feature = "config")]
-use super::settings::PolicySettings;
 use super::shared::Shared;
 #[cfg(feature = "web")]
 use super::templates::Templates;
@@ -47,8 +47,7 @@ impl Policy {
         for (rule, count) in rules.iter_mut().zip(counts) {
             *rule = rule.clone().with_count(count.min(rule.greatest_count()));
         }
-        let inner = Inner { origin: Some(self.origin().clone()), ..self.with_rules(rules) };
-        Self { inner: Shared::counted(inner) }
+        self.variant(self.with_rules(rules))
     }
 
     /// Returns the part of one of so many processes: the same policy, with counts that are divided by their number and
@@ -69,25 +68,55 @@ impl Policy {
     /// Returns the same policy with those settings that are given.
     #[cfg(feature = "config")]
     pub(crate) fn with_settings(&self, given: PolicySettings) -> Self {
-        let Inner { name, rules, ban, groups, settings, replaced, .. } = &*self.inner;
+        let own = self.inner.settings;
         let settings = PolicySettings {
-            on_outage: given.on_outage.or(settings.on_outage),
-            deadline: given.deadline.or(settings.deadline),
-            warn_at: given.warn_at.or(settings.warn_at),
+            on_outage: given.on_outage.or(own.on_outage),
+            deadline: given.deadline.or(own.deadline),
+            warn_at: given.warn_at.or(own.warn_at),
         };
-        let inner = Inner::from_parts(name.clone(), rules.clone(), *ban, groups.clone(), settings, replaced.clone());
-        Self { inner: Shared::counted(Inner { origin: Some(self.origin().clone()), ..inner }) }
+        self.variant(Inner { settings, ..self.with_rules(self.rules().into()) })
     }
 
     /// Returns the same policy, of which this is how its subjects are written. It is known to this process like one that was
     /// built, as it may be all that is left of that.
     #[cfg(feature = "web")]
     pub(crate) fn with_templates(&self, templates: Templates) -> Self {
-        let Inner { name, rules, ban, groups, settings, replaced, .. } = &*self.inner;
-        let inner = Inner::from_parts(name.clone(), rules.clone(), *ban, groups.clone(), *settings, replaced.clone());
-        let policy = Self { inner: Shared::counted(Inner { templates, ..inner }) };
+        let inner = Inner { templates, ..self.with_rules(self.rules().into()) };
+        let policy = Self { inner: Shared::counted(inner) };
         registry::register(&policy);
         policy
+    }
+
+    /// Returns the same policy with other rules on one of its subjects, which are not checked. `None` says that nothing is
+    /// changed.
+    pub(crate) fn with_replacement(&self, label: Option<&str>, replacement: &Replacement) -> Option<Self> {
+        let rules = replacement.apply(&self.effective_rules(), label)?;
+        let (rules, replaced): (Vec<_>, Vec<_>) =
+            rules.into_iter().map(|EffectiveRule { label, rule, position }| ((label, rule), position)).unzip();
+        let Inner { name, ban, settings, .. } = &*self.inner;
+        let inner = Inner::new(name.clone(), rules, *ban, *settings, replaced.into());
+        Some(self.variant(inner))
+    }
+
+    /// Returns the rules in force, each with the label of its subject and the position of the policy's own rule that it
+    /// replaces or is.
+    pub(crate) fn effective_rules(&self) -> Vec<EffectiveRule> {
+        let effective = |(place, rule): (usize, &Rule)| EffectiveRule {
+            label: self.label(place).map(str::to_owned),
+            rule: rule.clone(),
+            position: self.replaced(place),
+        };
+        self.rules().iter().enumerate().map(effective).collect()
+    }
+
+    /// The position of the policy's own rule that the rule at `position` replaces, if there is one. Without an override
+    /// that is the rule itself.
+    pub(crate) fn replaced(&self, position: usize) -> Option<usize> {
+        if self.inner.replaced.is_empty() { Some(position) } else { self.inner.replaced.get(position).copied()? }
+    }
+
+    fn variant(&self, inner: Inner) -> Self {
+        Self { inner: Shared::counted(Inner { origin: Some(self.origin().clone()), ..inner }) }
     }
 
     /// Returns the same policy with rules that differ only in their numbers.
@@ -101,33 +130,4 @@ impl Policy {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn other_counts_change_neither_name_nor_tallies() {
-        let minute = Duration::from_secs(60);
-        let rules =
-            [Rule::sliding_window(1, minute), Rule::sliding_counter(1, minute), Rule::token_bucket(2, 2 * minute)];
-        let policy = Policy::builder("sms").rules(rules).build().unwrap();
-        let other = policy.with_counts([u64::MAX, u64::MAX]);
-        assert_eq!((other.name(), &other.groups()[0].segment), (policy.name(), &policy.groups()[0].segment));
-        assert_eq!(other.rules().iter().map(Rule::count).collect::<Vec<_>>(), [1 << 31, 1 << 26, 2]);
-    }
-
-    #[test]
-    fn any_counts_leave_a_policy_sound() {
-        let minute = Duration::from_secs(60);
-        let bucket = tallygate_rules::TokenBucket::new(minute);
-        for bucket in [bucket, bucket.with_capacity(9), bucket.with_capacity(9).with_initial(9)] {
-            let rule = Rule::from_bucket(1, bucket);
-            let policy = Policy::builder("sms").rule(rule).build().unwrap();
-            assert!(
-                tallygate_rules::validate(policy.with_counts([u64::MAX]).rules(), tallygate_rules::Costs::Any).is_ok()
-            );
-            assert_eq!(policy.with_counts([0]).rules()[0].capacity(), Some(0));
-        }
-    }
-}
+mod tests;

@@ -101,13 +101,12 @@ impl Redis {
 
     /// Connects, so that a wrong set-up is found at start-up.
     pub(crate) async fn reach(&self) -> Result<(), Error> {
-        let failed = |error| Error::backend("url", error);
-        self.until().map_err(failed)?;
+        self.until().map_err(Error::of_url)?;
         match &self.deployment {
             Deployment::Server(node) => node.server().reach(self.setup.deadline).await,
             Deployment::Cluster(cluster) => cluster.reach().await,
         }
-        .map_err(failed)
+        .map_err(Error::of_url)
     }
 
     /// Finds out whether the server answers and may write.

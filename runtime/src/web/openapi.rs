@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::iter;
 
-use tallygate_rules::{Ban, Role, Rule, counted_in_words, format_duration, limit_in_words};
+use tallygate_rules::{Ban, EffectiveRule, Role, counted_in_words, format_duration, limit_in_words};
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
@@ -43,11 +43,11 @@ pub type Responses = BTreeMap<String, RefOr<Response>>;
 /// ```
 #[must_use]
 pub fn limit_responses(policy: &Policy) -> Responses {
-    let item = |(label, rule): (Option<String>, Rule)| match label {
+    let item = |EffectiveRule { label, rule, .. }: EffectiveRule| match label {
         Some(label) => format!("* {} {}", limit_in_words(&rule), scope(policy, &label)),
         None => format!("* {}", limit_in_words(&rule)),
     };
-    let items: Vec<_> = policy.rules_with_labels().into_iter().map(item).collect();
+    let items: Vec<_> = policy.effective_rules().into_iter().map(item).collect();
     let ban = policy.ban().map(|ban| banned(policy, ban));
     let paragraphs: Vec<_> = [items.join("\n")].into_iter().chain(ban).collect();
     responses(&paragraphs.join("\n\n"), &statuses_of(policy))

@@ -4,13 +4,24 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use serde_json::{Value, json};
 use tallygate::{Decision, Denial, RejectionKind, RuleStatus, Subject};
 
-use crate::commands::top::order::By;
 use crate::table::TextTable;
 use crate::varying::Varying;
 use crate::{duration, number, subject};
+
+/// What comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// Who has used most of a rule
+    Used,
+    /// Who is denied longest
+    Wait,
+    /// Who was denied most often within this hour and the one before, if the programs keep denied subjects
+    Denied,
+}
 
 /// How much of one rule a subject has used.
 #[derive(Clone, Debug, PartialEq, Eq)]

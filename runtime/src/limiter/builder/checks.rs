@@ -5,7 +5,7 @@ use std::time::Duration;
 use tallygate_rules::{MAX_DEADLINE, is_plain};
 
 use super::LimiterBuilder;
-use crate::error::Error;
+use crate::error::{Error, Setting};
 use crate::limiter::denied::MOST_SUBJECTS;
 use crate::store::PREFIX_BYTES;
 
@@ -28,12 +28,13 @@ impl LimiterBuilder {
 
     fn check_prefix(&self) -> Result<(), Error> {
         let mistake = match self.prefix.len() {
-            0 => "must not be empty",
+            0 => " must not be empty",
             1..=PREFIX_BYTES if self.prefix.bytes().all(is_plain) => return Ok(()),
-            1..=PREFIX_BYTES => "may only contain letters, digits and `. _ @ + ~ -`",
-            _ => "has at most 25 bytes",
+            1..=PREFIX_BYTES => " may only contain letters, digits and `. _ @ + ~ -`",
+            _ => " has at most 25 bytes",
         };
-        Err(Error::new(format!("`prefix` {mistake}, like `prefix(\"shop\")`")))
+        let text = format!("`prefix`{mistake}, like `prefix(\"shop\")`");
+        Err(Error::of_setting(Setting::Prefix, text, "", mistake))
     }
 
     fn check_secret(&self) -> Result<(), Error> {
@@ -45,11 +46,12 @@ impl LimiterBuilder {
 
     fn check_deadline(&self) -> Result<(), Error> {
         let mistake = match self.deadline {
-            Duration::ZERO => "must be longer than zero",
-            deadline if deadline > MAX_DEADLINE => "is at most an hour",
+            Duration::ZERO => " must be longer than zero",
+            deadline if deadline > MAX_DEADLINE => " is at most an hour",
             _ => return Ok(()),
         };
-        Err(Error::new(format!("`deadline` {mistake}, like `deadline(Duration::from_millis(250))`")))
+        let text = format!("`deadline`{mistake}, like `deadline(Duration::from_millis(250))`");
+        Err(Error::of_setting(Setting::Deadline, text, "", mistake))
     }
 
     fn check_max_subjects(&self) -> Result<(), Error> {

@@ -95,8 +95,8 @@ impl Check<'_> {
     /// The call left a subject of the policy out.
     #[cfg(feature = "admin")]
     pub fn labels(&self) -> Result<Vec<Option<String>>, BackendError> {
-        let rules = self.effective()?.policy.rules_with_labels();
-        Ok(rules.into_iter().map(|(label, _)| label).collect())
+        let rules = self.effective()?.policy.effective_rules();
+        Ok(rules.into_iter().map(|rule| rule.label).collect())
     }
 
     /// Adopts the overrides that are in force now: they may have tallies of their own, and a process that has decided nothing

@@ -139,8 +139,8 @@ impl Check<'_> {
         };
         // One deadline for both: the refresh of the overrides and the decision.
         let decided = redis.within_deadline(&self.effective()?.policy, async {
-            // The refresh ends by closing the channel.
-            while refresh.changed().await.is_ok() {}
+            // However the refresh ends, the call asks then.
+            let _ = refresh.changed().await;
             self.ask_redis(redis).await
         });
         decided.await

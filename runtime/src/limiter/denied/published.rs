@@ -3,15 +3,14 @@
 use std::collections::HashMap;
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::time::sleep;
 
 use super::sketch::{SketchedSubject, SubjectId};
 use super::{DeniedSubject, DeniedSubjects};
 use crate::error::BackendError;
+use crate::limiter::background;
 use crate::limiter::core::Core;
 use crate::observe::log;
 use crate::store::{Redis, Store};
@@ -23,23 +22,7 @@ const DELAY: Duration = Duration::from_secs(10);
 /// What is published together: an hour.
 const PERIOD_US: u64 = 3_600_000_000;
 
-/// A publication that is about to be made. Dropped with its task, wherever that ends.
-struct Scheduled(Arc<AtomicBool>);
-
-impl Drop for Scheduled {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Relaxed);
-    }
-}
-
 impl DeniedSubjects {
-    /// Begins a publication, unless one has begun.
-    fn schedule(&self) -> Option<Scheduled> {
-        // Read first: most denials find that one has begun, and threads that only read do not wait for each other.
-        let has_begun = self.scheduled.load(Ordering::Relaxed) || self.scheduled.swap(true, Ordering::Relaxed);
-        (!has_begun).then(|| Scheduled(Arc::clone(&self.scheduled)))
-    }
-
     /// The policies of which something is yet to be published.
     fn unpublished_policies(&self) -> Vec<String> {
         let mut policies = Vec::new();
@@ -94,14 +77,12 @@ impl Core {
     /// Publishes what was counted, in a while.
     pub(in crate::limiter) fn publish_denied_soon(self: &Arc<Self>) {
         let (Some(denied), Store::Redis(_)) = (&self.denied_subjects, &self.store) else { return };
-        let Some(scheduled) = denied.schedule() else { return };
-        // Without a runtime, a later denial begins the publication.
-        let Ok(runtime) = Handle::try_current() else { return };
+        let Some(task) = denied.publication.begin() else { return };
         let core = Arc::downgrade(self);
-        runtime.spawn(async move {
+        background::spawn(async move {
             sleep(DELAY).await;
             // From now on, a denial begins the next one.
-            drop(scheduled);
+            drop(task);
             let Some(core) = core.upgrade() else { return };
             if let Store::Redis(redis) = &core.store
                 && let Err(error) = core.publish_denied(redis).await

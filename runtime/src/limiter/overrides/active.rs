@@ -1,52 +1,86 @@
-//! An override as it is applied to policies.
+//! An override that is in force, and what it makes of policies.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use tallygate_rules::RuleId;
+use foldhash::quality::RandomState;
+use hashbrown::HashMap;
+use tallygate_rules::Replacement;
 
 use super::target::OverrideTarget;
 use super::text;
 use crate::observe::log;
-use crate::policy::{Policy, Replacement};
+use crate::policy::Policy;
 
-/// For how many policies of its name an override remembers what it made of them.
-const MOST_APPLIED: usize = 16;
+/// For how many policies of its name a change remembers what it made of them.
+const MOST_CHANGED: usize = 16;
 
-/// What an override made of a policy, on the subject of one label.
-struct Applied {
-    policy: Policy,
-    label: Option<Box<str>>,
-    made: Option<Policy>,
+/// What a change made of policies: of the latest ones, as they may be built for a single call.
+#[derive(Default)]
+pub(super) struct ChangedPolicies {
+    latest: Mutex<Vec<ChangedPolicy>>,
+    /// Whether it was reported that the change does not fit a policy.
+    pub(super) reported: OnceLock<()>,
 }
 
-/// An override as it is applied to policies.
+/// What a change made of a policy, on the subject of one label. `None` says that it changed nothing.
+struct ChangedPolicy {
+    policy: Policy,
+    label: Option<Box<str>>,
+    changed: Option<Policy>,
+}
+
+impl ChangedPolicies {
+    /// Returns what the change made of that policy, or makes it now.
+    pub(super) fn get(
+        &self,
+        policy: &Policy,
+        label: Option<&str>,
+        change: impl FnOnce() -> Option<Policy>,
+    ) -> Option<Policy> {
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |known: &&ChangedPolicy| known.policy.is(policy) && known.label.as_deref() == label;
+        if let Some(known) = latest.iter().find(is_same) {
+            return known.changed.clone();
+        }
+        let changed = change();
+        if latest.len() >= MOST_CHANGED {
+            latest.remove(0);
+        }
+        latest.push(ChangedPolicy { policy: policy.clone(), label: label.map(Into::into), changed: changed.clone() });
+        changed
+    }
+}
+
+/// Overrides by what they are for.
+pub(super) type OverrideTable = HashMap<OverrideTarget, ActiveOverride, RandomState>;
+
+/// An override that is in force.
 pub(super) struct ActiveOverride {
-    /// As it is stored. Also in memory an override is what its text says.
+    /// As it is stored.
     pub(super) text: Box<str>,
     pub(super) replacement: Replacement,
     /// In microseconds since 1970, by the clock of the store.
     pub(super) expires_us: Option<u64>,
-    /// The latest policies that it was applied to, and what it made of them.
-    applied: Mutex<Vec<Applied>>,
     /// Whether its single rules may be on any subject.
     any_subject: bool,
-    /// Whether a rule that a policy does not have was reported.
-    reported: AtomicBool,
+    changed: ChangedPolicies,
 }
 
 impl ActiveOverride {
-    /// Reads an override from its text.
+    /// Reads an override from the text that is stored.
     pub(super) fn read(target: &OverrideTarget, text: &str) -> Result<Self, String> {
         let (replacement, expires_us) = text::read(text)?;
-        Ok(Self {
+        Ok(Self::new(target, replacement, expires_us, text))
+    }
+
+    pub(super) fn new(target: &OverrideTarget, replacement: Replacement, expires_us: Option<u64>, text: &str) -> Self {
+        Self {
             text: text.into(),
             replacement,
             expires_us,
-            applied: Mutex::default(),
             any_subject: target.is_for_any_subject(),
-            reported: AtomicBool::new(false),
-        })
+            changed: ChangedPolicies::default(),
+        }
     }
 
     pub(super) fn is_expired(&self, now_us: u64) -> bool {
@@ -61,32 +95,21 @@ impl ActiveOverride {
     /// Returns the policy with these rules on the subject of that label, or `None` if it has none of the single rules that
     /// they replace.
     pub(super) fn apply(&self, policy: &Policy, label: Option<&str>) -> Option<Policy> {
-        let mut applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = |known: &&Applied| known.policy.is(policy) && known.label.as_deref() == label;
-        if let Some(known) = applied.iter().find(is_same) {
-            return known.made.clone();
-        }
-        self.report_missing(policy, label);
-        let made = policy.with_replacement(label, &self.replacement);
-        // Policies that are built for a single call do not pile up.
-        if applied.len() >= MOST_APPLIED {
-            applied.remove(0);
-        }
-        applied.push(Applied { policy: policy.clone(), label: label.map(Into::into), made: made.clone() });
-        made
+        self.changed.get(policy, label, || {
+            self.report_missing(policy, label);
+            policy.with_replacement(label, &self.replacement)
+        })
     }
 
-    /// Reports rules that the policy does not have, once: it may be built for each call.
+    /// Reports once that a policy does not have a rule.
     fn report_missing(&self, policy: &Policy, label: Option<&str>) {
-        let Replacement::Single(rules) = &self.replacement else { return };
-        let labels = || policy.groups().iter().map(|group| group.label.as_deref());
-        let is_missing = |id: &RuleId| {
-            !labels().any(|other| (self.any_subject || other == label) && policy.position_of(other, id).is_some())
-        };
-        if let Some((id, _)) = rules.iter().find(|(id, _)| is_missing(id))
-            && !self.reported.swap(true, Ordering::Relaxed)
-        {
-            log::override_without_rule(policy.name(), &text::selector(id));
+        let Replacement::Single(single) = &self.replacement else { return };
+        let rules = policy.effective_rules();
+        let mut missing = single.iter().filter(|(id, _)| {
+            !rules.iter().any(|rule| rule.has_id(id) && (self.any_subject || rule.label.as_deref() == label))
+        });
+        if let Some((id, _)) = missing.next() {
+            self.changed.reported.get_or_init(|| log::override_without_rule(policy.name(), &text::selector(id)));
         }
     }
 }

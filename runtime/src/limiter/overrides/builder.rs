@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use tallygate_rules::{MAX_PER, Rule, RuleId};
+use tallygate_rules::{MAX_PER, Replacement, Rule, RuleId};
 
 use super::active::ActiveOverride;
 use super::checks::{self, Unknown};
@@ -13,7 +13,6 @@ use super::text::{self, ReplacingRules};
 use crate::error::Error;
 use crate::limiter::Limiter;
 use crate::micros;
-use crate::policy::Replacement;
 use crate::subject::Subject;
 
 /// An override that is being set, cleared or looked up: see [`Limiter::override_policy`].
@@ -176,7 +175,7 @@ impl OverrideBuilder<'_> {
         };
         let text = text::write(&replacement, expires_us);
         let text = text.ok_or_else(|| refuse("these rules take too much room; use fewer"))?;
-        let new = ActiveOverride::read(&target, &text).map_err(|mistake| refuse(&mistake))?;
+        let new = ActiveOverride::new(&target, replacement, expires_us, &text);
         core.set_override(target, new).await
     }
 
@@ -231,8 +230,7 @@ impl OverrideBuilder<'_> {
         core.adopt_stored_overrides().await?;
         let now_us = core.store.now_us();
         let known = core.overrides.read();
-        let found = known.table.iter().find(|entry| entry.target.key() == target.key());
-        Ok(found.map(|entry| Override::new(entry, now_us)))
+        Ok(known.table.get(&target).map(|found| Override::new(&target, found, now_us)))
     }
 
     fn target(&self) -> Result<OverrideTarget, Error> {

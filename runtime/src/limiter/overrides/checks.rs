@@ -1,10 +1,10 @@
 //! The checks that every override passes before it is stored.
 
-use tallygate_rules::{Rule, RuleChange, RuleError, RuleId, nearest, override_rules, validate_override};
+use tallygate_rules::{EffectiveRule, Replacement, Rule, RuleError, RuleId, validate_override};
 
 use super::target::OverrideTarget;
 use crate::error::Error;
-use crate::policy::{Policy, Replacement, registry};
+use crate::policy::{Policy, registry};
 
 /// What becomes of an override for a policy, a subject or a rule that this process does not know.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,9 +18,9 @@ pub(super) fn check(target: &OverrideTarget, replacement: &Replacement, unknown:
     if let Replacement::Single(rules) = replacement {
         check_distinct(target, rules)?;
     }
-    match registry::find(&target.policy) {
-        Some(policy) if unknown == Unknown::Refuse || has_all(&policy, target, replacement) => {
-            check_in_policy(&policy, target, replacement)
+    match registry::find(&target.policy).map(|policy| policy.effective_rules()) {
+        Some(rules) if unknown == Unknown::Refuse || has_all(&rules, target, replacement) => {
+            check_in_policy(&rules, target, replacement)
         }
         None if unknown == Unknown::Refuse => {
             check_policy_name(&target.policy, &registry::all())?;
@@ -69,58 +69,41 @@ fn check_policy_name(name: &str, known: &[Policy]) -> Result<(), Error> {
     if known.is_empty() {
         return Ok(());
     }
-    let meant = nearest(name, known.iter().map(Policy::name));
-    let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-    Err(Error::new(format!(
-        "this process knows no policy `{name}`{meant} (the policy of a function is known from its first call on; \
-         `allow_unknown` stores the override all the same)"
-    )))
+    let remedy = "; `allow_unknown` stores the override all the same";
+    Err(Error::new(registry::unknown(name, known, remedy)))
 }
 
-/// Checks rules beside the policy's other rules.
-fn check_in_policy(policy: &Policy, target: &OverrideTarget, replacement: &Replacement) -> Result<(), Error> {
-    let changes = match replacement {
-        Replacement::All(rules) => vec![RuleChange::Subject { label: target.label.clone(), rules: rules.clone() }],
-        Replacement::Single(rules) => {
-            rules.iter().try_for_each(|(id, _)| check_subject(policy, target, id))?;
-            rules.iter().map(|(id, rule)| RuleChange::One { id: id.clone(), rule: rule.clone() }).collect()
-        }
-    };
-    let checked = override_rules(&policy.rules_with_labels(), &changes);
-    checked.map(drop).map_err(|found| Error::rules(&target.policy, &found))
-}
-
-/// Refuses a rule that counts another subject than the override is for.
-fn check_subject(policy: &Policy, target: &OverrideTarget, id: &RuleId) -> Result<(), Error> {
-    if has(policy, target, id) {
-        return Ok(());
+/// Checks new rules beside those of the policy.
+fn check_in_policy(rules: &[EffectiveRule], target: &OverrideTarget, new: &Replacement) -> Result<(), Error> {
+    if let Replacement::Single(single) = new {
+        single.iter().try_for_each(|(id, _)| check_subject(rules, target, id))?;
     }
-    let labels = policy.groups().iter().map(|group| group.label.as_deref());
-    let elsewhere = labels.clone().find(|label| policy.position_of(*label, id).is_some());
-    let rule = in_words(id);
-    match elsewhere {
-        Some(None) => Err(refuse(target, &format!("{rule} counts the main subject; leave `on` out"))),
-        Some(Some(label)) => {
-            Err(refuse(target, &format!("{rule} counts the subject `{label}`; write `on(\"{label}\")`")))
+    new.check(rules, target.label.as_deref()).map_err(|found| Error::rules(&target.policy, &found))
+}
+
+/// Refuses a rule that counts another subject than the override is for. One that the policy does not have is a mistake of its
+/// own.
+fn check_subject(rules: &[EffectiveRule], target: &OverrideTarget, id: &RuleId) -> Result<(), Error> {
+    match rules.iter().find(|rule| rule.has_id(id)) {
+        Some(found) if !target.includes(found.label.as_deref()) => {
+            let remedy = match &found.label {
+                None => "counts the main subject; leave `on` out".to_owned(),
+                Some(label) => format!("counts the subject `{label}`; write `on(\"{label}\")`"),
+            };
+            Err(refuse(target, &format!("{} {remedy}", in_words(id))))
         }
-        // A rule that the policy does not have is a mistake of its own.
-        None => Ok(()),
+        _ => Ok(()),
     }
 }
 
-fn has_all(policy: &Policy, target: &OverrideTarget, replacement: &Replacement) -> bool {
-    match replacement {
+/// Whether the policy has what is replaced, on the subject that the override is for.
+fn has_all(rules: &[EffectiveRule], target: &OverrideTarget, new: &Replacement) -> bool {
+    let has = |id: &RuleId| rules.iter().any(|rule| rule.has_id(id) && target.includes(rule.label.as_deref()));
+    match new {
         // A subject that a ban alone counts has no rules.
-        Replacement::All(_) => policy.rules_with_labels().iter().any(|(label, _)| *label == target.label),
-        Replacement::Single(rules) => rules.iter().all(|(id, _)| has(policy, target, id)),
+        Replacement::All(_) => rules.iter().any(|rule| rule.label == target.label),
+        Replacement::Single(single) => single.iter().all(|(id, _)| has(id)),
     }
-}
-
-/// Whether the policy has that rule, on the subject that the override is for.
-fn has(policy: &Policy, target: &OverrideTarget, id: &RuleId) -> bool {
-    let labels = policy.groups().iter().map(|group| group.label.as_deref());
-    let mut labels = labels.filter(|label| target.is_for_any_subject() || *label == target.label.as_deref());
-    labels.any(|label| policy.position_of(label, id).is_some())
 }
 
 fn refuse(target: &OverrideTarget, mistake: &str) -> Error {

@@ -1,39 +1,26 @@
-//! The policies of a file, as they are applied to calls.
+//! The policies of a file, as they change those of the program.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 
-use crate::config::{Mistake, Policies, PolicyChange};
+use super::active::ChangedPolicies;
+use crate::config::{Policies, PolicyChange};
 use crate::observe::log;
 use crate::policy::Policy;
 
-/// For how many policies of its name a change remembers what it made of them.
-const MOST_MADE: usize = 16;
-
-/// The policies of a file, as they are applied to calls.
+/// The policies of a file, as they change those of the program.
 pub(super) struct FromFile {
     #[cfg(feature = "web")]
     policies: Policies,
-    changes: HashMap<String, Change, RandomState>,
-}
-
-struct Change {
-    written: Arc<PolicyChange>,
-    /// The latest policies that it was applied to, and what it made of them; `None` if it does not fit.
-    made: Mutex<Vec<(Policy, Option<Policy>)>>,
-    /// Whether it was reported that it does not fit.
-    reported: AtomicBool,
+    changes: HashMap<String, (Arc<PolicyChange>, ChangedPolicies), RandomState>,
 }
 
 impl FromFile {
     pub(super) fn new(policies: &Policies) -> Self {
-        let change = |written: &Arc<PolicyChange>| {
-            let written = Arc::clone(written);
-            (written.name().to_owned(), Change { written, made: Mutex::default(), reported: AtomicBool::new(false) })
-        };
+        let change =
+            |change: &Arc<PolicyChange>| (change.name().to_owned(), (Arc::clone(change), ChangedPolicies::default()));
         Self {
             #[cfg(feature = "web")]
             policies: policies.clone(),
@@ -52,39 +39,15 @@ impl FromFile {
         !self.changes.is_empty()
     }
 
-    /// Returns the policy as the file changes it, or `None` if it does not.
+    /// Returns the policy as the file changes it, or `None` if it does not. That it does not fit is reported once.
     pub(super) fn change(&self, policy: &Policy) -> Option<Policy> {
-        self.changes.get(policy.name())?.apply(policy)
-    }
-}
-
-impl Change {
-    fn apply(&self, policy: &Policy) -> Option<Policy> {
-        let mut known = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, made)) = known.iter().find(|(known, _)| known.is(policy)) {
-            return made.clone();
-        }
-        let made = match self.written.apply(policy) {
-            Ok(made) => Some(made),
-            Err(mistakes) => {
-                self.report(policy, &mistakes);
-                None
-            }
-        };
-        // Policies that are built for a single call do not pile up.
-        if known.len() >= MOST_MADE {
-            known.remove(0);
-        }
-        known.push((policy.clone(), made.clone()));
-        made
-    }
-
-    /// Reports that it does not fit, once: the policy may be built for each call.
-    fn report(&self, policy: &Policy, mistakes: &[Mistake]) {
-        if !self.reported.swap(true, Ordering::Relaxed) {
-            for mistake in mistakes {
-                log::policy_not_changed(policy.name(), mistake);
-            }
-        }
+        let (change, changed) = self.changes.get(policy.name())?;
+        changed.get(policy, None, || {
+            let report = |mistakes: Vec<_>| {
+                let report = || mistakes.iter().for_each(|mistake| log::policy_not_changed(policy.name(), mistake));
+                changed.reported.get_or_init(report);
+            };
+            change.apply(policy).map_err(report).ok()
+        })
     }
 }

@@ -2,14 +2,12 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
-use super::active::ActiveOverride;
+use super::active::{ActiveOverride, OverrideTable};
 #[cfg(feature = "config")]
 use super::from_file::FromFile;
-use super::readings::Readings;
-use super::refresh_timer::RefreshTimer;
-use super::table::OverrideTable;
+use super::refresh::{ReadOrder, RefreshTimer};
 use super::target::{OverrideTarget, TargetKey};
 #[cfg(feature = "config")]
 use crate::config::Policies;
@@ -32,7 +30,7 @@ pub(crate) struct Overrides {
     next_expiry_us: AtomicU64,
     known: RwLock<KnownOverrides>,
     pub(super) timer: RefreshTimer,
-    pub(super) readings: Readings,
+    pub(super) read_order: ReadOrder,
 }
 
 #[derive(Default)]
@@ -55,7 +53,7 @@ impl Default for Overrides {
             next_expiry_us: AtomicU64::new(NEVER_US),
             known: RwLock::default(),
             timer: RefreshTimer::default(),
-            readings: Readings::default(),
+            read_order: ReadOrder::default(),
         }
     }
 }
@@ -77,18 +75,18 @@ impl Overrides {
         if now_us < self.next_expiry_us.load(Ordering::Relaxed) {
             return;
         }
-        let mut expired = Vec::new();
-        self.change(|known| expired = known.table.remove_expired(now_us));
-        for entry in expired {
-            log::override_expired(entry.target.key().policy);
-        }
+        self.change(|known| {
+            for (target, _) in known.table.extract_if(|_, found| found.is_expired(now_us)) {
+                log::override_expired(target.key().policy);
+            }
+        });
     }
 
     /// Returns the policy that decides in place of this one, with the rules in force on each of these subjects; `None` if
     /// its own are.
     pub(in crate::limiter) fn in_force(&self, policy: &Policy, subjects: &[SubjectKey]) -> Option<Policy> {
         let known = self.read();
-        let find = |label, subject| known.table.get(TargetKey { policy: policy.escaped_name(), label, subject });
+        let find = |label, subject| known.table.get(&TargetKey { policy: policy.escaped_name(), label, subject });
         let of_policy = find(None, None).filter(|found| found.is_for_single_rules());
         let mut effective = known.changed_by_file(policy);
         for (index, group) in policy.first_groups() {
@@ -122,17 +120,17 @@ impl Overrides {
     /// Adds an override, in place of the one that there is.
     pub(super) fn put(&self, target: OverrideTarget, new: ActiveOverride) -> Result<(), Error> {
         self.change(|known| {
-            if known.table.len() >= MOST_OVERRIDES && known.table.get(target.key()).is_none() {
+            if known.table.len() >= MOST_OVERRIDES && !known.table.contains_key(&target) {
                 return Err(too_many());
             }
-            known.table.put(target, new);
+            known.table.insert(target, new);
             Ok(())
         })
     }
 
     /// Removes an override, and returns whether there was one.
-    pub(super) fn remove(&self, key: TargetKey<'_>) -> bool {
-        self.change(|known| known.table.remove(key).is_some())
+    pub(super) fn remove(&self, target: &OverrideTarget) -> bool {
+        self.change(|known| known.table.remove(target).is_some())
     }
 
     pub(super) fn read(&self) -> RwLockReadGuard<'_, KnownOverrides> {
@@ -141,13 +139,13 @@ impl Overrides {
 
     /// Changes what is known.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut KnownOverrides) -> T) -> T {
-        let mut known: RwLockWriteGuard<'_, KnownOverrides> =
-            self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let changed = change(&mut known);
-        let number = known.table.len();
-        known.gauge.set(number);
+        let known = &mut *known;
+        known.gauge.set(known.table.len());
         self.active.store(known.are_any(), Ordering::Relaxed);
-        self.next_expiry_us.store(known.table.next_expiry_us().unwrap_or(NEVER_US), Ordering::Relaxed);
+        let next_expiry_us = known.table.values().filter_map(|found| found.expires_us).min();
+        self.next_expiry_us.store(next_expiry_us.unwrap_or(NEVER_US), Ordering::Relaxed);
         changed
     }
 }
@@ -159,7 +157,7 @@ impl KnownOverrides {
         if self.from_file.as_ref().is_some_and(FromFile::has_changes) {
             return true;
         }
-        self.table.len() > 0
+        !self.table.is_empty()
     }
 
     /// The policy as a file changes it.

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
-use tallygate_rules::{Rule, RuleId};
+use tallygate_rules::{Replacement, Rule, RuleId};
 
-use super::table::OverrideEntry;
+use super::active::ActiveOverride;
+use super::target::OverrideTarget;
 use super::text;
 use crate::decision::RoundedUp;
 use crate::error::Error;
 use crate::limiter::Limiter;
-use crate::policy::Replacement;
 use crate::subject::Subject;
 
 /// An override that is in force: see [`Limiter::overrides`](crate::Limiter::overrides).
@@ -18,9 +18,7 @@ use crate::subject::Subject;
 /// It is written as the text of its rules and how long it still holds: `daily = 500 per 1d for 90s`.
 #[derive(Clone, Debug)]
 pub struct Override {
-    policy: String,
-    label: Option<String>,
-    subject: Option<Subject>,
+    target: OverrideTarget,
     replacement: Replacement,
     expires_in: Option<Duration>,
 }
@@ -37,44 +35,38 @@ impl Limiter {
         self.core.adopt_stored_overrides().await?;
         let now_us = self.core.store.now_us();
         let known = self.core.overrides.read();
-        let mut entries: Vec<_> = known.table.iter().collect();
-        entries.sort_by_cached_key(|entry| {
-            let target = &entry.target;
-            (target.policy.clone(), target.label.clone(), target.subject.as_ref().map(ToString::to_string))
+        let mut listed: Vec<_> =
+            known.table.iter().map(|(target, found)| Override::new(target, found, now_us)).collect();
+        listed.sort_by_cached_key(|one| {
+            (one.policy().to_owned(), one.target.label.clone(), one.subject().map(ToString::to_string))
         });
-        Ok(entries.into_iter().map(|entry| Override::new(entry, now_us)).collect())
+        Ok(listed)
     }
 }
 
 impl Override {
-    pub(super) fn new(entry: &OverrideEntry, now_us: u64) -> Self {
-        let OverrideEntry { target, found, .. } = entry;
-        let expires_in = found.expires_us.map(|expires_us| Duration::from_micros(expires_us.saturating_sub(now_us)));
-        Self {
-            policy: target.policy.clone(),
-            label: target.label.clone(),
-            subject: target.subject.clone(),
-            replacement: found.replacement.clone(),
-            expires_in,
-        }
+    pub(super) fn new(target: &OverrideTarget, found: &ActiveOverride, now_us: u64) -> Self {
+        let left = |expires_us: u64| Duration::from_micros(expires_us.saturating_sub(now_us));
+        let expires_in = found.expires_us.map(left);
+        Self { target: target.clone(), replacement: found.replacement.clone(), expires_in }
     }
 
     /// Returns the name of the policy.
     #[must_use]
     pub fn policy(&self) -> &str {
-        &self.policy
+        &self.target.policy
     }
 
     /// Returns the label of the subject whose rules are overridden, or `None` if it is the main one.
     #[must_use]
     pub fn label(&self) -> Option<&str> {
-        self.label.as_deref()
+        self.target.label.as_deref()
     }
 
     /// Returns the one subject that it is for, or `None` if it is for all that have no override of their own.
     #[must_use]
     pub fn subject(&self) -> Option<&Subject> {
-        self.subject.as_ref()
+        self.target.subject.as_ref()
     }
 
     /// Returns the rules, each with the rule that it replaces; `None` says that they replace all rules of the

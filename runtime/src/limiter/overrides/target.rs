@@ -1,5 +1,10 @@
 //! What an override is for.
 
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use hashbrown::Equivalent;
+
 use crate::subject::{Subject, escape_name, percent_decode, percent_encode};
 
 /// What an override is for: the rules of a policy on one of its subjects, whatever its value or for one value.
@@ -38,9 +43,45 @@ impl OverrideTarget {
         self.label.is_none() && self.subject.is_none()
     }
 
+    /// Whether it is for rules on the subject of that label.
+    pub(super) fn includes(&self, label: Option<&str>) -> bool {
+        self.is_for_any_subject() || self.label.as_deref() == label
+    }
+
     pub(super) fn key(&self) -> TargetKey<'_> {
         let OwnedKey { policy, subject } = &self.key;
         TargetKey { policy, label: self.label.as_deref(), subject: subject.as_deref() }
+    }
+}
+
+impl fmt::Debug for OverrideTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { policy, label, subject, .. } = self;
+        f.debug_struct("OverrideTarget")
+            .field("policy", policy)
+            .field("label", label)
+            .field("subject", subject)
+            .finish()
+    }
+}
+
+impl PartialEq for OverrideTarget {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for OverrideTarget {}
+
+impl Hash for OverrideTarget {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl Equivalent<OverrideTarget> for TargetKey<'_> {
+    fn equivalent(&self, target: &OverrideTarget) -> bool {
+        *self == target.key()
     }
 }
 

@@ -10,19 +10,18 @@
 //! Rules are written as [`Rule`] writes them. A name stands in quotes unless it consists of letters, digits, `_`, `-` and
 //! `.`, and is no number.
 
-mod repair;
 mod selector;
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use tallygate_rules::{ParseRuleError, Rule, RuleId, format_rules, parse_duration};
+use tallygate_rules::{
+    ParseRuleError, Replacement, Rule, RuleId, duration_meant, format_rules, parse_duration, rule_meant,
+};
 
-use self::repair::meant;
 pub(super) use self::selector::selector;
 use self::selector::{is_number, is_quote, read_selector, split_unquoted};
 use super::checks;
-use crate::policy::Replacement;
 
 /// The longest text of one override.
 const MOST_BYTES: usize = 8 * 1024;
@@ -145,6 +144,39 @@ fn read_entry(text: &str) -> Result<(Option<RuleId>, Rule), String> {
     };
     let rule = rule.parse().map_err(|mistake: ParseRuleError| mistake.to_string())?;
     Ok((id, rule))
+}
+
+/// Signs that some write between a rule's name and what replaces it.
+const EQUALS: [&str; 5] = ["=>", ":=", "->", "==", ":"];
+
+/// Returns the text of the override that was probably meant.
+fn meant(text: &str) -> Option<String> {
+    let (rules, holds) = match split_duration(text) {
+        Some((rules, duration)) => (rules, format!(" for {duration}")),
+        None => (text, String::new()),
+    };
+    let whole = rule_meant(rules).map(|rule| rule.to_string());
+    let entries =
+        || split_unquoted(rules, &[',', '·', ';', '|', '\n']).into_iter().map(entry_meant).collect::<Option<Vec<_>>>();
+    let rules = whole.or_else(|| Some(entries()?.join(", ")))?;
+    Some(format!("{rules}{holds}"))
+}
+
+/// Splits off an end like `for 2 hours`.
+fn split_duration(text: &str) -> Option<(&str, String)> {
+    let (rules, duration) = text.rsplit_once(" for ")?;
+    let duration = duration.trim();
+    let read = parse_duration(duration).is_ok().then(|| duration.to_owned());
+    Some((rules, read.or_else(|| duration_meant(duration))?))
+}
+
+fn entry_meant(text: &str) -> Option<String> {
+    if let Some(rule) = rule_meant(text) {
+        return Some(rule.to_string());
+    }
+    let separated = EQUALS.iter().find_map(|equals| text.split_once(equals)).or_else(|| text.split_once('='));
+    let (id, rule) = separated?;
+    Some(format!("{} = {}", selector(&read_selector(id.trim()).ok()?), rule_meant(rule)?))
 }
 
 #[cfg(test)]

@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 use std::mem;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::noted::Noted;
 use crate::store::{MOST_POLICIES, Progress, RegistrationResult, random_fraction};
 
 /// The most policies that one call registers, and the most bytes of their descriptions: it takes the server less than a
@@ -32,34 +31,35 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 /// A policy, by its name as it stands in keys, and its description.
 pub(super) type PolicyText = (Arc<str>, Arc<str>);
 
+/// What came of a policy that was to be registered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Queued {
+    /// It is registered, or will be.
+    Done,
+    /// It changes more often than it may be registered.
+    TooSoon,
+    TooLong,
+    NoPlace,
+}
+
 /// The policies that are registered or are to be.
 pub(super) struct RegistrationQueue {
-    known: HashMap<Arc<str>, Known>,
+    /// What was registered last under each name.
+    registered: HashMap<Arc<str>, RegisteredText>,
     pending: Vec<PolicyText>,
     /// Those that found no place. There may be one once it was looked for policies that nobody registers any more.
     refused: Vec<PolicyText>,
     looking: Progress,
     /// How many policies were removed since the last of those that found no place.
     removed: u64,
-    /// What the task that writes holds, if there is one.
-    writer: Weak<()>,
     failures: u32,
     retry: Instant,
     renewal: Instant,
     /// How often a connection was made to the server, as far as it is known.
     connections: u64,
-    has_reported: Reported,
 }
 
-/// What was reported and is not reported again.
-#[derive(Default)]
-struct Reported {
-    no_place: bool,
-    failure: bool,
-}
-
-/// What was registered last under a name.
-struct Known {
+struct RegisteredText {
     description: Arc<str>,
     since: Instant,
 }
@@ -67,24 +67,22 @@ struct Known {
 impl RegistrationQueue {
     pub(super) fn new(now: Instant) -> Self {
         Self {
-            known: HashMap::new(),
+            registered: HashMap::new(),
             pending: Vec::new(),
             refused: Vec::new(),
             looking: Progress::start(),
             removed: 0,
-            writer: Weak::new(),
             failures: 0,
             retry: now,
-            renewal: renewal(now),
+            renewal: now + RENEWAL + JITTER.mul_f64(random_fraction()),
             connections: 0,
-            has_reported: Reported::default(),
         }
     }
 
     /// Forgets what was registered.
     pub(super) fn renew(&mut self, now: Instant) {
-        let Self { writer, failures, retry, connections, has_reported, .. } = mem::replace(self, Self::new(now));
-        *self = Self { writer, failures, retry, connections, has_reported, ..Self::new(now) };
+        let Self { failures, retry, connections, .. } = *self;
+        *self = Self { failures, retry, connections, ..Self::new(now) };
     }
 
     /// Whether to renew, by the time and by how often a connection was made to the server.
@@ -96,35 +94,29 @@ impl RegistrationQueue {
         now >= self.renewal
     }
 
-    /// Takes a policy down.
-    pub(super) fn note(&mut self, name: &str, description: &str, now: Instant) -> Noted {
-        match self.known.get(name) {
-            Some(known) if *known.description == *description => return Noted::Done,
-            Some(known) if now.saturating_duration_since(known.since) < CHANGE_PAUSE => return Noted::NotNow,
-            None if self.known.len() >= MOST_POLICIES => return Noted::NoPlace,
+    /// Adds a policy.
+    pub(super) fn push(&mut self, name: &str, description: &str, now: Instant) -> Queued {
+        match self.registered.get(name) {
+            Some(known) if *known.description == *description => return Queued::Done,
+            Some(known) if now.saturating_duration_since(known.since) < CHANGE_PAUSE => return Queued::TooSoon,
+            None if self.registered.len() >= MOST_POLICIES => return Queued::NoPlace,
             _ => {}
         }
         let (name, description): PolicyText = (name.into(), description.into());
         self.pending.retain(|(pending, _)| *pending != name);
         self.pending.push((Arc::clone(&name), Arc::clone(&description)));
-        self.known.insert(name, Known { description, since: now });
-        Noted::Done
+        self.registered.insert(name, RegisteredText { description, since: now });
+        Queued::Done
     }
 
-    /// Returns what a task that writes has to hold, if there is anything to write and no such task.
-    pub(super) fn start(&mut self, now: Instant) -> Option<Arc<()>> {
-        if !self.has_work() || now < self.retry || self.writer.strong_count() > 0 {
-            return None;
-        }
-        let writer = Arc::new(());
-        self.writer = Arc::downgrade(&writer);
-        Some(writer)
+    /// Whether there is anything to write now.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.has_work() && now >= self.retry
     }
 
-    /// Returns what to write next, and where to look meanwhile. If there is nothing, the task that writes ends.
+    /// Returns what to write next, and where to look meanwhile; `None` if there is nothing to do.
     pub(super) fn next(&mut self) -> Option<(Vec<PolicyText>, Progress)> {
         if !self.has_work() {
-            self.writer = Weak::new();
             return None;
         }
         let mut bytes = 0;
@@ -160,26 +152,13 @@ impl RegistrationQueue {
         false
     }
 
-    /// Records that nothing was written, and ends the task that writes.
+    /// Records that nothing was written.
     pub(super) fn failed(&mut self, entries: Vec<PolicyText>, now: Instant) {
         self.pending.splice(..0, entries);
         let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures)).min(LONGEST_PAUSE);
         self.failures = self.failures.saturating_add(1);
         self.retry = now + pause;
-        self.writer = Weak::new();
     }
-
-    pub(super) fn is_first_without_place(&mut self) -> bool {
-        !mem::replace(&mut self.has_reported.no_place, true)
-    }
-
-    pub(super) fn is_first_failure(&mut self) -> bool {
-        !mem::replace(&mut self.has_reported.failure, true)
-    }
-}
-
-fn renewal(now: Instant) -> Instant {
-    now + RENEWAL + JITTER.mul_f64(random_fraction())
 }
 
 #[cfg(test)]
@@ -199,11 +178,11 @@ mod tests {
         let now = Instant::now();
         let mut queue = RegistrationQueue::new(now);
         for number in 0..40 {
-            assert_eq!(queue.note(&format!("p{number}"), "short", now), Noted::Done);
+            assert_eq!(queue.push(&format!("p{number}"), "short", now), Queued::Done);
         }
         let long = "x".repeat(MOST_BYTES_AT_ONCE / 2 + 1);
-        queue.note("q", &long, now);
-        queue.note("r", &long, now);
+        queue.push("q", &long, now);
+        queue.push("r", &long, now);
         let mut sizes = Vec::new();
         while let Some((entries, _)) = queue.next() {
             sizes.push(entries.len());
@@ -216,41 +195,37 @@ mod tests {
     fn policies_of_one_name_are_written_once_and_then_once_a_minute_at_most() {
         let now = Instant::now();
         let mut queue = RegistrationQueue::new(now);
-        assert_eq!(queue.note("p", "1 per 1h", now), Noted::Done);
-        assert_eq!(queue.note("p", "1 per 1h", now), Noted::Done);
-        assert_eq!(queue.note("p", "2 per 1h", now), Noted::NotNow);
+        assert_eq!(queue.push("p", "1 per 1h", now), Queued::Done);
+        assert_eq!(queue.push("p", "1 per 1h", now), Queued::Done);
+        assert_eq!(queue.push("p", "2 per 1h", now), Queued::TooSoon);
         let later = now + CHANGE_PAUSE;
-        assert_eq!(queue.note("p", "2 per 1h", later), Noted::Done);
-        assert_eq!(queue.note("p", "1 per 1h", later), Noted::NotNow);
+        assert_eq!(queue.push("p", "2 per 1h", later), Queued::Done);
+        assert_eq!(queue.push("p", "1 per 1h", later), Queued::TooSoon);
         let (entries, _) = queue.next().unwrap();
         assert_eq!((names(&entries), &*entries[0].1), (vec!["p"], "2 per 1h"));
     }
 
     #[test]
-    fn there_is_one_writer_and_another_one_after_a_pause_that_grows() {
+    fn what_failed_is_written_after_a_pause_that_grows() {
         let mut now = Instant::now();
         let mut queue = RegistrationQueue::new(now);
-        assert!(queue.start(now).is_none(), "there is nothing to write");
-        queue.note("p", "1 per 1h", now);
+        assert!(!queue.is_due(now), "there is nothing to write");
+        queue.push("p", "1 per 1h", now);
         for pause in [1, 2, 4, 8] {
-            let writer = queue.start(now).unwrap();
-            assert!(queue.start(now).is_none());
+            assert!(queue.is_due(now));
             let (entries, _) = queue.next().unwrap();
             queue.failed(entries, now);
-            drop(writer);
             now += Duration::from_secs(pause);
-            assert!(queue.start(now - Duration::from_millis(1)).is_none());
+            assert!(!queue.is_due(now - Duration::from_millis(1)));
         }
-        let writer = queue.start(now).unwrap();
-        drop(writer);
-        assert!(queue.start(now).is_some(), "the runtime of the writer is gone");
+        assert!(queue.is_due(now));
     }
 
     #[test]
     fn what_found_no_place_is_written_once_more_if_one_was_made() {
         let now = Instant::now();
         let mut queue = RegistrationQueue::new(now);
-        queue.note("p", "1 per 1h", now);
+        queue.push("p", "1 per 1h", now);
         let (entries, looking) = queue.next().unwrap();
         assert_eq!(looking, Progress::start());
         assert!(!queue.written(entries, registered(Progress::At("7".to_owned()), 0, 1), now));
@@ -269,10 +244,10 @@ mod tests {
         let mut queue = RegistrationQueue::new(now);
         let hours = |hours: u64| now + Duration::from_secs(3_600 * hours);
         assert!(!queue.is_renewal_due(hours(21), 1) && queue.is_renewal_due(hours(27), 1));
-        queue.note("p", "1 per 1h", now);
+        queue.push("p", "1 per 1h", now);
         queue.next().unwrap();
         queue.renew(hours(27));
-        assert_eq!(queue.note("p", "1 per 1h", hours(27)), Noted::Done);
+        assert_eq!(queue.push("p", "1 per 1h", hours(27)), Queued::Done);
         assert_eq!(names(&queue.next().unwrap().0), ["p"]);
     }
 

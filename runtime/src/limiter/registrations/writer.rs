@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use super::report_no_place;
-use crate::error::{BackendError, BackendErrorKind};
+use crate::limiter::background::{self, RunningTask};
 use crate::limiter::core::Core;
-use crate::limiter::registrations::queue::PolicyText;
-use crate::observe::log;
 use crate::policy::Policy;
 use crate::store::{Redis, Store};
 
@@ -18,7 +14,7 @@ impl Core {
     #[cold]
     pub(in crate::limiter) fn register(self: &Arc<Self>, policy: &Policy, is_shadow: bool) {
         let changed = self.overrides.changed_by_file(policy);
-        self.registrations.note(policy, changed.as_ref().unwrap_or(policy), is_shadow);
+        self.registrations.push(policy, changed.as_ref().unwrap_or(policy), is_shadow);
         self.start_registering();
     }
 
@@ -35,58 +31,31 @@ impl Core {
     }
 
     fn start_registering(self: &Arc<Self>) {
-        // Without a runtime there was no decision either.
-        let Ok(runtime) = Handle::try_current() else { return };
-        if let Some(writer) = self.registrations.lock().start(Instant::now()) {
-            runtime.spawn(write(Arc::clone(self), writer));
+        let is_due = self.registrations.lock().is_due(Instant::now());
+        if is_due && let Some(task) = self.registrations.task.begin() {
+            let core = Arc::clone(self);
+            background::spawn(async move {
+                if let Store::Redis(redis) = &core.store {
+                    core.write_registrations(redis, task).await;
+                }
+            });
         }
     }
 
     /// Writes until there is nothing left to write, or until that fails.
-    async fn write_registrations(&self, redis: &Redis) {
+    async fn write_registrations(&self, redis: &Redis, mut task: RunningTask) {
         let stored = redis.policies(&self.prefix);
-        loop {
-            let Some((entries, looking)) = self.registrations.lock().next() else { return };
+        while let Some((entries, looking, same_task)) = self.registrations.next(task) {
+            task = same_task;
             let written = entries.iter().map(|(name, description)| (&**name, &**description));
-            let outcome = stored.register(written, &looking).await;
-            let mut queue = self.registrations.lock();
-            match outcome {
+            match stored.register(written, &looking).await {
                 Ok(registered) => {
-                    if queue.written(entries, registered, Instant::now()) {
-                        report_no_place(&mut queue);
+                    if self.registrations.lock().written(entries, registered, Instant::now()) {
+                        self.registrations.report_no_place();
                     }
                 }
-                Err(error) => {
-                    drop(queue);
-                    return self.not_registered(entries, &error);
-                }
+                Err(error) => return self.registrations.failed(entries, &error),
             }
         }
     }
-
-    fn not_registered(&self, entries: Vec<PolicyText>, error: &BackendError) {
-        let mut queue = self.registrations.lock();
-        queue.failed(entries, Instant::now());
-        match error.kind() {
-            // The log has the outage itself.
-            BackendErrorKind::Away => {}
-            kind => {
-                let is_final = matches!(kind, BackendErrorKind::Wrong | BackendErrorKind::Misuse);
-                if is_final {
-                    self.registrations.give_up(&mut queue);
-                }
-                if queue.is_first_failure() || is_final {
-                    log::not_registered(error, is_final);
-                }
-            }
-        }
-    }
-}
-
-/// Writes in a task of its own, for which no call waits.
-async fn write(core: Arc<Core>, writer: Arc<()>) {
-    if let Store::Redis(redis) = &core.store {
-        core.write_registrations(redis).await;
-    }
-    drop(writer);
 }

@@ -58,7 +58,8 @@ impl Address {
         if self.is_encrypted() {
             return Ok(Self { client: tls.apply(&self.client)?, role: self.role });
         }
-        Err(Error::new("`tls` is set, but `url` does not ask for it; write `rediss://host:port`"))
+        let text = "`tls` is set, but `url` does not ask for it; write `rediss://host:port`";
+        Err(Error::of_setting(crate::error::Setting::Tls, text, "", " does not ask for it"))
     }
 
     /// Returns the address of another server, with the same login and settings.

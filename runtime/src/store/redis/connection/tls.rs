@@ -12,7 +12,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{AlertDescription, CertificateError, RootCertStore};
 
 use super::address::scheme::ServerRole;
-use crate::error::Error;
+use crate::error::{Error, Setting};
 
 /// Which certificates a connection of `rediss://` accepts, and its own: for [`LimiterBuilder::tls`].
 ///
@@ -125,17 +125,27 @@ impl fmt::Debug for Tls {
 impl Identity {
     fn check(&self) -> Result<(), Error> {
         const REMEDY: &str = "`client_certificate(std::fs::read(\"client.pem\")?, std::fs::read(\"client.key\")?)`";
-        let chain = certificates(&self.chain)
-            .ok_or_else(|| mistake(&format!("has a client certificate that is no PEM; write {REMEDY}")))?;
+        let chain = certificates(&self.chain).ok_or_else(|| {
+            let text = format!("`tls` has a client certificate that is no PEM; write {REMEDY}");
+            Error::of_setting(Setting::ClientCertificate, text, "", " holds no certificate as PEM")
+        })?;
         provide();
         let key = CryptoProvider::get_default().and_then(|provider| {
             let key = PrivateKeyDer::from_pem_slice(&self.key).ok()?;
             provider.key_provider.load_private_key(key).ok()
         });
-        let key = key.ok_or_else(|| mistake(&format!("has no private key that can be read; write {REMEDY}")))?;
+        let key = key.ok_or_else(|| {
+            let text = format!("`tls` has no private key that can be read; write {REMEDY}");
+            Error::of_setting(Setting::PrivateKey, text, "", " holds no private key that can be read")
+        })?;
         match CertifiedKey::new(chain, key).keys_match() {
             Ok(()) => Ok(()),
-            Err(_) => Err(mistake("has a client certificate that does not belong to its private key; write the pair")),
+            Err(_) => Err(Error::of_setting(
+                Setting::KeyPair,
+                "`tls` has a client certificate that does not belong to its private key; write the pair",
+                "",
+                " does not belong to its private key",
+            )),
         }
     }
 }
@@ -147,7 +157,8 @@ fn check_ca(pem: &[u8]) -> Result<(), Error> {
     if usable > 0 && unusable == 0 {
         return Ok(());
     }
-    Err(mistake("has a `ca` that holds no certificate, or a broken one; write `ca(std::fs::read(\"ca.pem\")?)`"))
+    let text = "`tls` has a `ca` that holds no certificate, or a broken one; write `ca(std::fs::read(\"ca.pem\")?)`";
+    Err(Error::of_setting(Setting::Ca, text, "", " holds no certificate, or a broken one"))
 }
 
 /// Reads all certificates of a text; `None` if there is none, or one that cannot be read.
@@ -166,22 +177,39 @@ pub(crate) fn provide() {
 }
 
 /// Says what to do about a handshake that failed with a server of that role; `None` if the error is about something else.
-pub(crate) fn advice(role: ServerRole, error: &RedisError) -> Option<&'static str> {
+pub(crate) fn advice(role: ServerRole, error: &RedisError) -> Option<Advice> {
     use rustls::Error::{AlertReceived, InvalidCertificate, PeerIncompatible};
     Some(match handshake_error(error)? {
         InvalidCertificate(error) => certificate_advice(role, error),
         AlertReceived(alert) => alert_advice(*alert),
-        PeerIncompatible(_) => VERSION,
-        _ => "",
+        PeerIncompatible(_) => VERSION.into(),
+        _ => "".into(),
     })
 }
 
+/// What to do about a handshake that failed.
+pub(crate) struct Advice {
+    pub(crate) text: &'static str,
+    /// The setting whose name ends the advice, and that name.
+    pub(crate) setting: Option<(Setting, &'static str)>,
+}
+
+impl From<&'static str> for Advice {
+    fn from(text: &'static str) -> Self {
+        Self { text, setting: None }
+    }
+}
+
 const VERSION: &str = "; the server has to speak TLS 1.2 or 1.3";
+const CA: (Setting, &str) = (Setting::Ca, "`Tls::ca`");
+const CLIENT_CERTIFICATE: (Setting, &str) = (Setting::ClientCertificate, "`Tls::client_certificate`");
 
 /// What to do about the certificate that a server shows.
-fn certificate_advice(role: ServerRole, error: &CertificateError) -> &'static str {
-    match error {
-        CertificateError::UnknownIssuer => "; give the certificate of its authority with `Tls::ca`",
+fn certificate_advice(role: ServerRole, error: &CertificateError) -> Advice {
+    let text = match error {
+        CertificateError::UnknownIssuer => {
+            return Advice { text: "; give the certificate of its authority with ", setting: Some(CA) };
+        }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => name_advice(role),
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "; the certificate has expired: let its authority issue another one, or set the clock of this machine"
@@ -193,7 +221,8 @@ fn certificate_advice(role: ServerRole, error: &CertificateError) -> &'static st
         _ => {
             "; the server needs a certificate for servers, which an authority has issued and which is none of an authority"
         }
-    }
+    };
+    text.into()
 }
 
 /// What to do about a certificate that does not name the host: that depends on who says that the server is there.
@@ -213,14 +242,15 @@ fn name_advice(role: ServerRole) -> &'static str {
 }
 
 /// What to do about a server that refuses a handshake.
-fn alert_advice(alert: AlertDescription) -> &'static str {
+fn alert_advice(alert: AlertDescription) -> Advice {
     use AlertDescription as Alert;
+    let named = |text| Advice { text, setting: Some(CLIENT_CERTIFICATE) };
     match alert {
         Alert::CertificateRequired | Alert::HandshakeFailure => {
-            "; the server may want a certificate: give one with `Tls::client_certificate`"
+            named("; the server may want a certificate: give one with ")
         }
-        Alert::ProtocolVersion => VERSION,
-        Alert::UnrecognisedName => "; write a host that the server knows itself by",
+        Alert::ProtocolVersion => VERSION.into(),
+        Alert::UnrecognisedName => "; write a host that the server knows itself by".into(),
         Alert::BadCertificate
         | Alert::UnsupportedCertificate
         | Alert::CertificateRevoked
@@ -228,8 +258,8 @@ fn alert_advice(alert: AlertDescription) -> &'static str {
         | Alert::CertificateUnknown
         | Alert::UnknownCA
         | Alert::AccessDenied
-        | Alert::DecryptError => "; the server does not accept the certificate of `Tls::client_certificate`",
-        _ => "",
+        | Alert::DecryptError => named("; the server does not accept the certificate of "),
+        _ => "".into(),
     }
 }
 

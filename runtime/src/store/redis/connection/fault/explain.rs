@@ -32,10 +32,11 @@ pub(crate) async fn attempt_error(address: &Address, error: &RedisError) -> Back
     #[cfg(feature = "tls")]
     if let Some(advice) = tls::advice(address.role(), error) {
         let seen = if tls::is_garbled(error) { look(address).await } else { None };
-        return match seen {
-            Some(seen) => seen_error(address, &seen, error),
-            None => refused_attempt(address, error, advice),
-        };
+        if let Some(seen) = seen {
+            return seen_error(address, &seen, error);
+        }
+        let refused = refused_attempt(address, error, advice.text);
+        return advice.setting.into_iter().fold(refused, |refused, (setting, name)| refused.naming(setting, name));
     }
     let is_misunderstood = matches!(Fault::of(error), Fault::Garbled | Fault::Broken) && !error.is_connection_refusal();
     match if is_misunderstood { look(address).await } else { None } {

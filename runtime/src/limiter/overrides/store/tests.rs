@@ -17,8 +17,8 @@ fn adopt<const N: usize>(overrides: &Overrides, reading: &Reading, version: &str
 #[test]
 fn a_refresh_that_began_before_a_change_does_not_undo_it() {
     let overrides = Overrides::default();
-    let refresh = overrides.readings.begin();
-    let change = overrides.readings.begin();
+    let refresh = overrides.read_order.begin();
+    let change = overrides.read_order.begin();
     assert_eq!(adopt(&overrides, &change, "new", [("sms", "0 per 1h")]), 1);
     assert_eq!(adopt(&overrides, &refresh, "old", []), 0, "no policy is changed back");
     assert_eq!(known(&overrides), ("new".to_owned(), 1));
@@ -29,8 +29,8 @@ fn a_refresh_that_began_before_a_change_does_not_undo_it() {
 #[test]
 fn a_refresh_that_began_after_a_change_replaces_it() {
     let overrides = Overrides::default();
-    let change = overrides.readings.begin();
-    let refresh = overrides.readings.begin();
+    let change = overrides.read_order.begin();
+    let refresh = overrides.read_order.begin();
     adopt(&overrides, &change, "old", [("sms", "0 per 1h")]);
     adopt(&overrides, &refresh, "new", []);
     assert_eq!(known(&overrides), ("new".to_owned(), 0));
@@ -39,8 +39,8 @@ fn a_refresh_that_began_after_a_change_replaces_it() {
 #[test]
 fn a_reading_without_an_answer_keeps_no_other_from_being_adopted() {
     let overrides = Overrides::default();
-    let earlier = overrides.readings.begin();
-    let _unanswered = overrides.readings.begin();
+    let earlier = overrides.read_order.begin();
+    let _unanswered = overrides.read_order.begin();
     adopt(&overrides, &earlier, "read", [("sms", "0 per 1h")]);
     assert_eq!(known(&overrides), ("read".to_owned(), 1));
 }

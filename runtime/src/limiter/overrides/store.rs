@@ -1,20 +1,18 @@
-//! Overrides in Redis: storing them, and adopting what other processes have stored, about once a second.
+//! Overrides in the store of a limiter: in this process, or in Redis, where they are adopted about once a second.
 
 use std::collections::HashSet;
 use std::mem;
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
-use super::active::ActiveOverride;
+use super::active::{ActiveOverride, OverrideTable};
 use super::known::{MOST_OVERRIDES, Overrides, too_many};
-use super::readings::Reading;
-use super::table::OverrideTable;
+use super::refresh::Reading;
 use super::target::OverrideTarget;
 use super::text;
 use crate::error::{BackendError, Error};
+use crate::limiter::background::{self, RunningTask};
 use crate::limiter::core::Core;
 use crate::observe::log;
 use crate::store::{Redis, Store, StoredOverride};
@@ -40,7 +38,7 @@ impl Overrides {
         stored: Vec<StoredOverride>,
         now_us: u64,
     ) -> HashSet<String> {
-        let adopted = self.readings.adopt(reading, || {
+        let adopted = self.read_order.adopt(reading, || {
             let found = self.read_stored(stored);
             self.replace(version, found, now_us)
         });
@@ -49,7 +47,7 @@ impl Overrides {
 
     /// Notes that what is stored is too long to be adopted, unless what was read later is adopted.
     fn keep_known(&self, reading: &Reading, version: Option<String>) {
-        self.readings.adopt(reading, || {
+        self.read_order.adopt(reading, || {
             self.change(|known| {
                 known.version = version;
                 known.is_too_long = true;
@@ -73,7 +71,7 @@ impl Overrides {
                 log::override_ignored(policy, "its field is not of the form `policy=label:subject`");
                 continue;
             };
-            if self.read().table.get(target.key()).is_some_and(|known| *known.text == *text) {
+            if self.read().table.get(&target).is_some_and(|known| *known.text == *text) {
                 found.push((target, None));
                 continue;
             }
@@ -94,14 +92,14 @@ impl Overrides {
             for (target, new) in found {
                 let is_new = new.is_some();
                 // One that is still the same keeps the policies that were made of it.
-                let old = before.remove(target.key());
+                let old = before.remove(&target);
                 let Some(found) = new.or(old).filter(|found| !found.is_expired(now_us)) else { continue };
                 if is_new {
                     changed.insert(target.key().policy.to_owned());
                 }
-                next.put(target, found);
+                next.insert(target, found);
             }
-            changed.extend(before.iter().map(|entry| entry.target.key().policy.to_owned()));
+            changed.extend(before.keys().map(|target| target.key().policy.to_owned()));
             known.table = next;
             known.version = version;
             known.is_too_long = false;
@@ -111,15 +109,61 @@ impl Overrides {
 }
 
 impl Core {
-    /// Starts a refresh of the overrides if it is due. Returns what to wait for, until it closes, if the known ones are too
-    /// old.
+    /// Adopts what is stored now.
+    pub(in crate::limiter) async fn adopt_stored_overrides(&self) -> Result<(), BackendError> {
+        if let Store::Redis(redis) = &self.store {
+            self.adopt_all_overrides(redis).await?;
+        }
+        self.remove_expired_overrides();
+        Ok(())
+    }
+
+    /// The time of the store. A server is asked for it.
+    pub(super) async fn refreshed_now_us(&self) -> Result<u64, Error> {
+        if let Store::Redis(redis) = &self.store {
+            redis.refresh_time().await?;
+        }
+        Ok(self.store.now_us())
+    }
+
+    pub(super) async fn set_override(&self, target: OverrideTarget, new: ActiveOverride) -> Result<(), Error> {
+        match &self.store {
+            Store::Memory(_) => {
+                let name = target.key().policy.to_owned();
+                self.remove_expired_overrides();
+                self.overrides.put(target, new)?;
+                log::overridden(&name);
+                Ok(())
+            }
+            Store::Redis(redis) => self.store_override(redis, &target, Some(&new.text)).await.map(drop),
+        }
+    }
+
+    pub(super) async fn clear_override(&self, target: &OverrideTarget) -> Result<bool, Error> {
+        match &self.store {
+            Store::Memory(_) => {
+                self.remove_expired_overrides();
+                let is_removed = self.overrides.remove(target);
+                if is_removed {
+                    log::overridden(target.key().policy);
+                }
+                Ok(is_removed)
+            }
+            Store::Redis(redis) => self.store_override(redis, target, None).await,
+        }
+    }
+
+    /// Starts a refresh of the overrides if it is due. Returns what changes when it ends, if the known ones are too old
+    /// to be used.
     pub(in crate::limiter) fn refresh_overrides(self: &Arc<Self>) -> Option<watch::Receiver<()>> {
-        if !self.overrides.timer.is_due(Instant::now()) {
+        let timer = &self.overrides.timer;
+        if !timer.is_due() {
             return None;
         }
-        // Without a runtime there is no decision either, and that error says why.
-        let runtime = Handle::try_current().ok()?;
-        self.overrides.timer.start(|done| drop(runtime.spawn(refresh(Arc::clone(self), done))))
+        if let Some(task) = timer.begin() {
+            background::spawn(refresh(Arc::clone(self), task));
+        }
+        timer.awaited()
     }
 
     /// Stores an override or removes it, adopts what is stored then, and returns whether there was one.
@@ -161,7 +205,7 @@ impl Core {
     }
 
     async fn adopt_overrides(&self, redis: &Redis) -> Result<(), BackendError> {
-        let reading = self.overrides.readings.begin();
+        let reading = self.overrides.read_order.begin();
         let stored = redis.overrides(&self.prefix);
         let version = stored.version().await?;
         if version == self.overrides.read().version {
@@ -200,12 +244,12 @@ fn is_expired(stored: &StoredOverride, now_us: u64) -> bool {
 }
 
 /// Refreshes in a task of its own, so that a caller that is dropped does not end what others wait for.
-async fn refresh(core: Arc<Core>, done: watch::Sender<()>) {
+async fn refresh(core: Arc<Core>, task: RunningTask) {
     if let Store::Redis(redis) = &core.store {
         let outcome = core.adopt_overrides(redis).await;
         core.overrides.timer.finish(&outcome);
     }
-    drop(done);
+    drop(task);
     core.go_on_registering();
 }
 

@@ -1,0 +1,107 @@
+//! When the overrides are read from Redis, and which of two readings counts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::error::BackendError;
+use crate::limiter::background::{BackgroundTask, RunningTask};
+use crate::micros;
+use crate::observe::log;
+
+/// The age at which the known overrides are refreshed.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// The greatest age at which a decision uses the known overrides. Beyond it, the decision waits for the refresh.
+const OLDEST: Duration = Duration::from_secs(2);
+
+/// Knows when the overrides were refreshed last, and whether a refresh is running.
+pub(super) struct RefreshTimer {
+    task: BackgroundTask,
+    started: Instant,
+    due_us: AtomicU64,
+    state: Mutex<RefreshState>,
+}
+
+#[derive(Default)]
+struct RefreshState {
+    refreshed: Option<Instant>,
+    is_failing: bool,
+}
+
+impl Default for RefreshTimer {
+    fn default() -> Self {
+        let (task, state) = (BackgroundTask::default(), Mutex::default());
+        Self { task, started: Instant::now(), due_us: AtomicU64::new(0), state }
+    }
+}
+
+impl RefreshTimer {
+    pub(super) fn is_due(&self) -> bool {
+        micros::from_duration(self.started.elapsed()) >= self.due_us.load(Ordering::Relaxed)
+    }
+
+    /// Begins a refresh, if it is due and none is running.
+    pub(super) fn begin(&self) -> Option<RunningTask> {
+        // One that was running when this one was due may have ended meanwhile.
+        self.task.begin().filter(|_| self.is_due())
+    }
+
+    /// Returns what changes when the running refresh ends, if the known overrides are too old to be used. In an outage every
+    /// decision uses them.
+    pub(super) fn awaited(&self) -> Option<watch::Receiver<()>> {
+        let RefreshState { refreshed, is_failing } = *self.lock();
+        let is_old = refreshed.is_none_or(|refreshed| refreshed.elapsed() >= OLDEST);
+        self.task.end().filter(|_| is_old && !is_failing)
+    }
+
+    pub(super) fn finish(&self, outcome: &Result<(), BackendError>) {
+        let now = Instant::now();
+        let mut state = self.lock();
+        if let Err(error) = outcome
+            && !state.is_failing
+        {
+            log::overrides_unread(error);
+        }
+        state.is_failing = outcome.is_err();
+        if outcome.is_ok() {
+            state.refreshed = Some(now);
+        }
+        let due = now.saturating_duration_since(self.started) + PERIOD;
+        self.due_us.store(micros::from_duration(due), Ordering::Relaxed);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, RefreshState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets the reading that began last count. A refresh that began before an override was set may end after it was adopted.
+#[derive(Default)]
+pub(super) struct ReadOrder {
+    begun: AtomicU64,
+    /// The number of the latest reading that was adopted.
+    adopted: Mutex<u64>,
+}
+
+/// A reading of what is stored. It began before anything was asked.
+pub(super) struct Reading(u64);
+
+impl ReadOrder {
+    pub(super) fn begin(&self) -> Reading {
+        Reading(self.begun.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Adopts what a reading has found, unless that of a later one was adopted. One is adopted after the other.
+    pub(super) fn adopt<T>(&self, reading: &Reading, adopt: impl FnOnce() -> T) -> Option<T> {
+        let mut adopted = self.adopted.lock().unwrap_or_else(PoisonError::into_inner);
+        if reading.0 < *adopted {
+            return None;
+        }
+        *adopted = reading.0;
+        Some(adopt())
+    }
+}

@@ -12,7 +12,8 @@ pub(crate) struct WrittenRule {
     /// The key of the subject that it counts, if it is not that of the policy.
     pub(super) key: Option<At<String>>,
     pub(super) place: Place,
-    pub(super) places: Vec<(Field, Place)>,
+    /// The places of its arguments.
+    pub(super) places: Vec<(&'static str, Place)>,
     /// Whether all of it could be read. Valid values take the places of the others.
     pub(super) is_complete: bool,
 }
@@ -20,7 +21,8 @@ pub(crate) struct WrittenRule {
 impl WrittenRule {
     /// Returns the place of a part, or of the whole rule.
     pub(super) fn place_of(&self, field: Field) -> Place {
-        self.places.iter().find(|(written, _)| *written == field).map_or(self.place, |(_, place)| *place)
+        let argument = self.places.iter().find(|(name, _)| field.arguments().contains(name));
+        argument.map_or(self.place, |(_, place)| *place)
     }
 
     /// Returns the label of the subject that it counts in a policy with that key: `None` for the main subject, even where

@@ -51,7 +51,7 @@ const RULES: &[Layer] = &[
     Layer {
         name: "rule",
         purpose: "what a policy consists of",
-        modules: &["rule", "algorithm", "bucket", "cron", "ban", "outage"],
+        modules: &["rule", "algorithm", "cron", "ban", "outage"],
     },
     Layer {
         name: "template",
@@ -61,7 +61,7 @@ const RULES: &[Layer] = &[
     Layer {
         name: "base",
         purpose: "what every layer uses",
-        modules: &["alphabet", "costs", "duration", "error", "limits", "nearest", "synonym"],
+        modules: &["alphabet", "duration", "error", "limits", "suggestion"],
     },
 ];
 

@@ -1,21 +1,11 @@
-//! The attribute as it is written: its arguments, and the options that they give.
+//! The attribute as it is written: lists of arguments, and the forms that their values have.
 
 mod argument;
 mod arguments;
-mod ban;
-mod concurrency;
-mod duplicate;
 mod meant;
-mod options;
-mod rule;
-mod subject;
 mod suggestion;
 mod value;
 
-pub(crate) use self::ban::BanOptions;
-pub(crate) use self::concurrency::ConcurrencyOptions;
-pub(crate) use self::duplicate::DuplicateOptions;
-pub(crate) use self::options::Options;
-pub(crate) use self::rule::RuleOptions;
-pub(crate) use self::subject::SubjectOptions;
-pub(crate) use self::value::{Amount, Fraction};
+pub(crate) use self::argument::Argument;
+pub(crate) use self::arguments::{Arguments, WrittenList};
+pub(crate) use self::value::{Amount, number};

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
+use syn::LitStr;
 
 /// The source text from one token to another.
 ///
@@ -51,6 +52,12 @@ impl ToTokens for SpanRange {
 pub(crate) struct Spanned<T> {
     pub(crate) value: T,
     pub(crate) span: SpanRange,
+}
+
+impl From<&LitStr> for Spanned<String> {
+    fn from(literal: &LitStr) -> Self {
+        Self { value: literal.value(), span: literal.span().into() }
+    }
 }
 
 /// The errors found so far: all of them are reported at once.

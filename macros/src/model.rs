@@ -3,21 +3,18 @@
 mod ban;
 mod rule;
 mod subject;
-mod value;
 
 use std::time::Duration;
 
-use proc_macro2::Ident;
+use proc_macro2::{Ident, TokenStream};
 use syn::{Expr, Path};
 use tallygate_rules::{Field, OnOutage, RELEASED_LABEL};
 
 pub(crate) use self::ban::BanModel;
 pub(crate) use self::rule::RuleModel;
 pub(crate) use self::subject::SubjectModel;
-pub(crate) use self::value::number;
-use crate::attr::{Amount, Fraction, Options};
+use crate::attr::{Amount, Arguments};
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
-use crate::model::value::{on_outage, spanned, spanned_duration, template};
 use crate::template::{Template, TextPurpose};
 
 pub(crate) struct Model {
@@ -28,7 +25,7 @@ pub(crate) struct Model {
     pub(crate) on_outage: Option<Spanned<OnOutage>>,
     pub(crate) deadline: Option<Spanned<Duration>>,
     /// The share of a limit from which a subject is near it.
-    pub(crate) warn_at: Option<Fraction>,
+    pub(crate) warn_at: Option<Spanned<f64>>,
     /// A policy that is built elsewhere, in place of the name, the rules and the ban.
     pub(crate) policy: Option<Expr>,
     /// The key of the main subject.
@@ -87,35 +84,42 @@ pub(crate) struct Release<'a> {
 }
 
 impl Model {
-    pub(crate) fn from_syn(options: Options, diagnostics: &mut Diagnostics) -> Self {
-        let duplicate = options.prevent_duplicate.map(|duplicate| RuleModel::duplicate(&duplicate, diagnostics));
-        let limits: Vec<_> = options.rules.into_iter().map(|rule| RuleModel::from_syn(rule, diagnostics)).collect();
-        let concurrency = options.concurrency.into_iter().map(|rule| RuleModel::concurrency(rule, diagnostics));
+    /// Reads the arguments of the attribute, and reports every mistake in them.
+    pub(crate) fn read(attribute: TokenStream, diagnostics: &mut Diagnostics) -> Self {
+        let mut arguments = Arguments::parse(attribute, diagnostics);
+        let rules = arguments.take_all("rule");
+        let is_in_place = refuse_misplaced(&mut arguments);
+        let has_policy = arguments.has("policy");
+        let policy = arguments.value("policy", ["policy = SMS_POLICY", "Policy"]);
+        let rules: Vec<_> = rules.into_iter().map(|rule| RuleModel::limit(rule, arguments.diagnostics)).collect();
+        let duplicate = RuleModel::take_duplicate(&mut arguments);
+        let concurrency = arguments.take_all("concurrency").into_iter();
+        let concurrency: Vec<_> = concurrency.map(|rule| RuleModel::concurrency(rule, arguments.diagnostics)).collect();
         Self {
-            rules: duplicate.into_iter().chain(limits).chain(concurrency).collect(),
-            ban: options.ban.map(|ban| BanModel::from_syn(&ban, diagnostics)),
-            on_outage: options.on_outage.and_then(|text| diagnostics.ok_or_report(on_outage(&text))),
-            deadline: options.deadline.and_then(|text| diagnostics.ok_or_report(spanned_duration("deadline", &text))),
-            warn_at: options.warn_at,
-            policy: options.policy,
-            subjects: options.subjects.iter().map(|subject| SubjectModel::from_syn(subject, diagnostics)).collect(),
-            name: options.name.as_ref().map(spanned),
-            has_key: options.key.is_some(),
-            key: template(options.key.as_ref(), TextPurpose::Key, diagnostics),
-            message: template(options.message.as_ref(), TextPurpose::Message, diagnostics),
-            cost: options.cost,
-            allow_zero_cost: options.allow_zero_cost,
-            wait: options.wait.and_then(|text| diagnostics.ok_or_report(spanned_duration("wait", &text))),
-            refund_if: options.refund_if,
-            settle: options.settle,
-            skip_if: options.skip_if,
-            shadow: options.shadow,
-            reject: options.reject,
-            limiter: options.limiter,
-            check_fn: options.check_fn,
-            openapi: options.openapi,
-            runtime: options.runtime,
-            complete: options.complete,
+            rules: duplicate.into_iter().chain(rules).chain(concurrency).collect(),
+            name: arguments.text("name", r#"name = "sms.send""#),
+            has_key: arguments.has("key"),
+            key: arguments.template("key", r#"key = "sms:{phone}""#, TextPurpose::Key),
+            message: arguments.message(TextPurpose::Message),
+            ban: BanModel::take(&mut arguments),
+            on_outage: arguments.parsed("on_outage", r#"on_outage = "local""#, str::parse::<OnOutage>),
+            deadline: arguments.duration("deadline", r#"deadline = "50ms""#),
+            warn_at: arguments.fraction("warn_at", "warn_at = 0.8"),
+            subjects: SubjectModel::take_all(&mut arguments),
+            cost: arguments.amount("cost", ["cost = 3", "cost = items.len() as u64"]),
+            allow_zero_cost: arguments.flag("allow_zero_cost"),
+            wait: arguments.duration("wait", r#"wait = "2s""#),
+            refund_if: arguments.function("refund_if", "refund_if = Result::is_err"),
+            settle: arguments.function("settle", "settle = |reply| reply.tokens()"),
+            skip_if: arguments.expression("skip_if", "skip_if = user.is_admin()"),
+            shadow: arguments.flag("shadow"),
+            reject: arguments.function("reject", "reject = ApiError::limited"),
+            limiter: arguments.value("limiter", ["limiter = self.limiter", "Limiter"]),
+            check_fn: arguments.identifier("check_fn", ["a function", "check_fn = send_code_limit"]),
+            openapi: arguments.identifier("openapi", ["a type", "openapi = SendCodeLimits"]),
+            runtime: arguments.path("crate", "crate = ::tallygate"),
+            complete: arguments.finish().all_known && is_in_place && has_policy == policy.is_some(),
+            policy,
         }
     }
 
@@ -129,7 +133,8 @@ impl Model {
     /// Returns all names, of the policy and of rules, and their places.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&str, SpanRange)> {
         let of_policy = self.name.iter().map(|name| (name.value.as_str(), name.span));
-        let of_rules = self.rules.iter().filter_map(|rule| Some((rule.rule.name()?, rule.span_of(Field::Name))));
+        let of_rules =
+            self.rules.iter().filter_map(|rule| Some((rule.rule.name()?, rule.written.span_of(Field::Name))));
         of_policy.chain(of_rules)
     }
 
@@ -189,4 +194,26 @@ impl Model {
         }
         subjects
     }
+}
+
+/// Reports arguments of rules and of bans that are written outside of them. Returns whether there are none.
+fn refuse_misplaced(arguments: &mut Arguments<'_>) -> bool {
+    const RULE: &[&str] = &["count", "per", "algorithm", "capacity", "initial", "reset_after", "cron", "tz"];
+    let misplaced: [(&[&str], &str); 6] = [
+        (RULE, r#"belongs in a rule, like `rule(count = 10, per = "60s")`"#),
+        (&["denials"], r#"belongs in a ban, like `ban(denials = 20, within = "10m", duration = "1h")`"#),
+        (
+            &["within", "duration"],
+            "belongs in a ban, like `ban(denials = 20, within = \"10m\", duration = \"1h\")`; the window of a rule is \
+             its `per`",
+        ),
+        (&["release_if"], "belongs in `prevent_duplicate`, like `prevent_duplicate(release_if = Result::is_err)`"),
+        (
+            &["limit"],
+            "belongs in `concurrency(limit = 10, lease = \"30s\")`, for concurrent calls; for calls per time, write \
+             `rule(count = 10, per = \"60s\")`",
+        ),
+        (&["lease"], r#"belongs in `concurrency(limit = 10, lease = "30s")`"#),
+    ];
+    misplaced.into_iter().fold(true, |in_place, (names, belongs)| arguments.refuse(names, belongs) && in_place)
 }

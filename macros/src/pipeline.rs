@@ -3,7 +3,6 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::attr::Options;
 use crate::diagnostic::Diagnostics;
 use crate::expand;
 use crate::model::Model;
@@ -21,16 +20,15 @@ pub(crate) fn limit(attribute: TokenStream, item: &TokenStream) -> TokenStream {
 
 /// Returns a stub of the companion, if the name of one and the function can be read.
 fn stub(attribute: TokenStream, item: &TokenStream) -> Option<TokenStream> {
-    let options = Options::parse(attribute, &mut Diagnostics::default());
+    let model = Model::read(attribute, &mut Diagnostics::default());
     let function = Function::parse(item).ok()?;
-    let check_fn = options.check_fn.filter(|check_fn| *check_fn != function.signature.ident)?;
-    Some(expand::expand_stub(&check_fn, options.runtime.as_ref(), &function))
+    let check_fn = model.check_fn.filter(|check_fn| *check_fn != function.signature.ident)?;
+    Some(expand::expand_stub(&check_fn, model.runtime.as_ref(), &function))
 }
 
 pub(crate) fn try_limit(attribute: TokenStream, item: &TokenStream) -> syn::Result<TokenStream> {
     let mut diagnostics = Diagnostics::default();
-    let options = Options::parse(attribute, &mut diagnostics);
-    let mut model = Model::from_syn(options, &mut diagnostics);
+    let mut model = Model::read(attribute, &mut diagnostics);
     validate::check(&model, &mut diagnostics);
     let function = match Function::parse(item) {
         Ok(function) => function,

@@ -4,11 +4,10 @@ mod placeholder;
 #[cfg(test)]
 mod tests;
 
-use syn::LitStr;
 use tallygate_rules::{Piece, TemplateUse, is_printed, nearest, scan};
 
 pub(crate) use self::placeholder::TemplateValue;
-use crate::diagnostic::{Diagnostics, SpanRange};
+use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 
 /// A template.
 pub(crate) struct Template {
@@ -58,9 +57,8 @@ const REJECTION_FIELDS: [(&str, RejectionField); 4] = [
 
 impl Template {
     /// Reads a template, or reports every mistake in it.
-    pub(crate) fn from_syn(literal: &LitStr, purpose: TextPurpose, diagnostics: &mut Diagnostics) -> Option<Self> {
-        let span = SpanRange::from(literal.span());
-        let text = literal.value();
+    pub(crate) fn parse(text: Spanned<String>, purpose: TextPurpose, diagnostics: &mut Diagnostics) -> Option<Self> {
+        let Spanned { value: text, span } = text;
         let parts = read(&text, purpose);
         let parts = parts.map_err(|found| found.iter().for_each(|mistake| diagnostics.report(span, mistake)));
         parts.ok().map(|parts| Self { text, parts, span, purpose })

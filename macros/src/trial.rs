@@ -2,11 +2,11 @@
 
 #![allow(unreachable_pub, reason = "the fuzz targets call it")]
 
-use proc_macro2::{Span, TokenStream};
-use syn::{File, ItemFn, LitStr};
+use proc_macro2::TokenStream;
+use syn::{File, ItemFn};
 use tallygate_rules::{format_duration, parse_duration};
 
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 use crate::pipeline::limit;
 use crate::template::{Template, TextPurpose};
 
@@ -45,7 +45,8 @@ pub fn attribute(text: &str) {
 pub fn template(text: &str) {
     for purpose in [TextPurpose::Key, TextPurpose::Message, TextPurpose::BanMessage] {
         let mut diagnostics = Diagnostics::default();
-        let read = Template::from_syn(&LitStr::new(text, Span::call_site()), purpose, &mut diagnostics);
+        let spanned = Spanned { value: text.to_owned(), span: SpanRange::call_site() };
+        let read = Template::parse(spanned, purpose, &mut diagnostics);
         let refused = diagnostics.finish().is_err();
         assert_eq!(read.is_none(), refused, "{text:?}");
         for placeholder in read.iter().flat_map(Template::placeholders) {

@@ -25,6 +25,15 @@ pub const fn is_printed(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && !matches!(byte, b'%' | b'!')
 }
 
+/// Returns whether the text separates the values on its two sides: whether it contains a byte that no value contains.
+///
+/// Values consist of plain bytes and escapes, text of printed bytes and escapes. Only text contains a space, or most of
+/// the ASCII punctuation.
+#[must_use]
+pub fn is_separator(text: &str) -> bool {
+    text.bytes().any(|byte| is_printed(byte) && !is_plain(byte))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,5 +42,15 @@ mod tests {
     fn a_byte_that_is_plain_in_a_value_is_printed_in_the_text_around_it() {
         assert!((0..=u8::MAX).filter(|&byte| is_plain(byte)).all(is_printed));
         assert_eq!((0..=u8::MAX).filter(|&byte| is_plain(byte)).count(), 26 + 26 + 10 + 6);
+    }
+
+    #[test]
+    fn only_a_byte_that_no_value_contains_separates() {
+        for text in [":", "/", "-:", " ", "{", "a=b", "é:"] {
+            assert!(is_separator(text), "{text}");
+        }
+        for text in ["", "a", "0", ".", "_", "@", "+", "~", "-", "%", "!", "é", "\n"] {
+            assert!(!is_separator(text), "{text}");
+        }
     }
 }

@@ -1,58 +1,71 @@
 //! A rule as it is written in arguments: by the attribute, or by a file.
 
 mod algorithms;
-mod words;
 
 use std::time::Duration;
 
-pub use self::words::{
-    EMPTY_KEY, NAME_WITH_BRACES, missing_argument, must_be_fraction, must_be_number, must_be_text, unknown_argument,
-};
-
 use self::algorithms::AlgorithmName;
-use crate::bucket::TokenBucket;
+use crate::algorithm::TokenBucket;
 #[cfg(feature = "cron")]
 use crate::cron::Schedule;
 use crate::rule::Rule;
 use crate::text::read_duration;
 
-/// The arguments of a rule beside its count, its name and its key, as they are written. What is not written is `None`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RuleArguments<'a> {
-    /// The name of an algorithm.
-    pub algorithm: Option<&'a str>,
-    /// The duration of its window.
-    pub per: Option<&'a str>,
-    /// The capacity of a token bucket.
-    pub capacity: Option<u64>,
-    /// The initial tokens of a token bucket.
-    pub initial: Option<u64>,
-    /// The duration after which a token bucket is unused again.
-    pub reset_after: Option<&'a str>,
-    /// A cron expression.
-    pub cron: Option<&'a str>,
-    /// The time zone of the cron expression.
-    pub tz: Option<&'a str>,
+/// The arguments of a rule where they are written: in the attribute, or in a file.
+pub trait ArgumentSource {
+    /// Takes `name = "text"`, and reports a value of another kind with the example.
+    fn text(&mut self, name: &'static str, example: &str) -> Option<String>;
+
+    /// Takes `name = 10`, and reports a value of another kind with the example.
+    fn number(&mut self, name: &'static str, example: &str) -> Option<u64>;
+
+    /// Reports a mistake in the value of an argument.
+    fn report(&mut self, argument: &'static str, message: String);
 }
 
-/// A mistake in the arguments of a rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArgumentError {
-    /// The name of the mistaken argument.
-    pub argument: &'static str,
-    /// What is wrong, and the remedy.
-    pub message: String,
+/// Reads a rule from its arguments, with a count of 0 and without a name. Valid values take the places of mistaken ones,
+/// which are reported.
+///
+/// It reads the arguments; [`validate`](crate::validate()) checks the rule.
+pub fn read_limit(source: &mut impl ArgumentSource) -> Rule {
+    let (rule, mistakes) = RuleArguments {
+        per: source.text("per", "per = \"60s\""),
+        algorithm: source.text("algorithm", "algorithm = \"token_bucket\""),
+        capacity: source.number("capacity", "capacity = 100"),
+        initial: source.number("initial", "initial = 3"),
+        reset_after: source.text("reset_after", "reset_after = \"10s\""),
+        cron: source.text("cron", "cron = \"0 0 6 * * *\""),
+        tz: source.text("tz", "tz = \"Asia/Shanghai\""),
+    }
+    .read();
+    for ArgumentError { argument, message } in mistakes {
+        source.report(argument, message);
+    }
+    rule
 }
 
-impl RuleArguments<'_> {
-    /// Returns the rule, with a count of 0 and without a name, and every mistake in its arguments. Valid values take the
-    /// places of mistaken ones.
-    ///
-    /// It reads the arguments; [`validate`](crate::validate()) checks the rule.
-    #[must_use]
-    pub fn read(&self) -> (Rule, Vec<ArgumentError>) {
+/// The arguments of a rule beside its count, its name and its key. What is not written is `None`.
+#[derive(Clone, Debug, Default)]
+struct RuleArguments {
+    algorithm: Option<String>,
+    per: Option<String>,
+    capacity: Option<u64>,
+    initial: Option<u64>,
+    reset_after: Option<String>,
+    cron: Option<String>,
+    tz: Option<String>,
+}
+
+/// A mistake in the value of an argument: what is wrong, and the remedy.
+struct ArgumentError {
+    argument: &'static str,
+    message: String,
+}
+
+impl RuleArguments {
+    fn read(&self) -> (Rule, Vec<ArgumentError>) {
         let mut errors = Vec::new();
-        let per = duration("per", self.per, &mut errors).unwrap_or(Duration::from_secs(1));
+        let per = duration("per", self.per.as_deref(), &mut errors).unwrap_or(Duration::from_secs(1));
         let bucket = self.bucket(per, &mut errors);
         let algorithm = self.algorithm().map_err(|error| errors.push(error)).ok();
         if let Some(algorithm) = algorithm {
@@ -69,7 +82,7 @@ impl RuleArguments<'_> {
     }
 
     fn algorithm(&self) -> Result<AlgorithmName, ArgumentError> {
-        match (self.algorithm, self.cron) {
+        match (self.algorithm.as_deref(), &self.cron) {
             (None, None) => Ok(AlgorithmName::SlidingWindow),
             (None, Some(_)) => Ok(AlgorithmName::Cron),
             (Some(_), Some(_)) => {
@@ -83,7 +96,8 @@ impl RuleArguments<'_> {
         let bucket = TokenBucket::new(per);
         let bucket = self.capacity.map_or(bucket, |capacity| bucket.with_capacity(capacity));
         let bucket = self.initial.map_or(bucket, |initial| bucket.with_initial(initial));
-        duration("reset_after", self.reset_after, errors).map_or(bucket, |idle| bucket.with_reset_after(idle))
+        duration("reset_after", self.reset_after.as_deref(), errors)
+            .map_or(bucket, |idle| bucket.with_reset_after(idle))
     }
 
     /// Reports every argument that does not belong to the algorithm.
@@ -112,13 +126,13 @@ impl RuleArguments<'_> {
     /// Reads the expression and the time zone separately, as both may be mistaken.
     #[cfg(feature = "cron")]
     fn schedule(&self, errors: &mut Vec<ArgumentError>) -> Option<Rule> {
-        let expression = self.cron?;
+        let expression = self.cron.as_deref()?;
         let mut read = |argument, expression, zone| {
             let read = Schedule::parse(expression, zone);
             read.map_err(|why| errors.push(ArgumentError::new(argument, why.to_string()))).ok()
         };
         let in_utc = read("cron", expression, "UTC");
-        let Some(zone) = self.tz else { return in_utc.map(|schedule| Rule::cron(0, schedule)) };
+        let Some(zone) = self.tz.as_deref() else { return in_utc.map(|schedule| Rule::cron(0, schedule)) };
         let known = read("tz", "@daily", zone);
         in_utc.and(known).and_then(|_| Schedule::parse(expression, zone).ok()).map(|schedule| Rule::cron(0, schedule))
     }
@@ -127,7 +141,7 @@ impl RuleArguments<'_> {
     fn schedule(&self, errors: &mut Vec<ArgumentError>) -> Option<Rule> {
         let message =
             "`cron` needs the feature `cron` of tallygate; add it in Cargo.toml, like `features = [\"cron\"]`";
-        errors.extend(self.cron.map(|_| ArgumentError::new("cron", message)));
+        errors.extend(self.cron.as_ref().map(|_| ArgumentError::new("cron", message)));
         None
     }
 }
@@ -148,48 +162,60 @@ mod tests {
 
     const MINUTE: Duration = Duration::from_secs(60);
 
-    fn mistaken(arguments: RuleArguments<'_>) -> Vec<&'static str> {
-        arguments.read().1.into_iter().map(|error| error.argument).collect()
+    /// Arguments as texts, and the names of those that are mistaken.
+    struct Written {
+        arguments: Vec<(&'static str, &'static str)>,
+        mistaken: Vec<&'static str>,
+    }
+
+    impl ArgumentSource for Written {
+        fn text(&mut self, name: &'static str, _: &str) -> Option<String> {
+            self.arguments.iter().find(|(written, _)| *written == name).map(|(_, text)| (*text).to_owned())
+        }
+
+        fn number(&mut self, name: &'static str, example: &str) -> Option<u64> {
+            self.text(name, example)?.parse().ok()
+        }
+
+        fn report(&mut self, argument: &'static str, _: String) {
+            self.mistaken.push(argument);
+        }
+    }
+
+    fn read(arguments: &[(&'static str, &'static str)]) -> (Rule, Vec<&'static str>) {
+        let mut written = Written { arguments: arguments.to_vec(), mistaken: Vec::new() };
+        (read_limit(&mut written), written.mistaken)
     }
 
     #[test]
     fn each_algorithm_is_read_from_its_arguments() {
-        let minute = RuleArguments { per: Some("60s"), ..RuleArguments::default() };
-        assert_eq!(minute.read(), (Rule::sliding_window(0, MINUTE), vec![]));
-        let of = |algorithm| RuleArguments { algorithm: Some(algorithm), ..minute };
-        assert_eq!(of("fixed_window").read().0, Rule::fixed_window(0, MINUTE));
-        assert_eq!(of("sliding_counter").read().0, Rule::sliding_counter(0, MINUTE));
-        let bucket =
-            RuleArguments { capacity: Some(9), initial: Some(3), reset_after: Some("1h"), ..of("token_bucket") };
         let meant = TokenBucket::new(MINUTE).with_capacity(9).with_initial(3).with_reset_after(60 * MINUTE);
-        assert_eq!(bucket.read(), (Rule::from_bucket(0, meant), vec![]));
+        for (algorithm, rule) in [
+            ("sliding_window", Rule::sliding_window(0, MINUTE)),
+            ("fixed_window", Rule::fixed_window(0, MINUTE)),
+            ("sliding_counter", Rule::sliding_counter(0, MINUTE)),
+            ("token_bucket", Rule::token_bucket(0, MINUTE)),
+        ] {
+            assert_eq!(read(&[("per", "60s"), ("algorithm", algorithm)]), (rule, vec![]));
+        }
+        assert_eq!(read(&[("per", "60s")]), (Rule::sliding_window(0, MINUTE), vec![]));
+        let bucket = [("algorithm", "token_bucket"), ("capacity", "9"), ("initial", "3"), ("reset_after", "1h")];
+        assert_eq!(read(&[&bucket[..], &[("per", "60s")]].concat()), (Rule::from_bucket(0, meant), vec![]));
     }
 
     #[test]
     fn every_mistake_is_reported_at_its_argument() {
-        let all = RuleArguments {
-            algorithm: None,
-            per: Some("60"),
-            capacity: Some(1),
-            initial: Some(1),
-            reset_after: Some(""),
-            cron: None,
-            tz: Some("UTC"),
-        };
-        assert_eq!(mistaken(all), ["per", "reset_after", "capacity", "initial", "reset_after", "tz"]);
-        let algorithm = RuleArguments { algorithm: Some("bucket"), ..RuleArguments::default() };
-        assert_eq!(mistaken(algorithm), ["algorithm"]);
-        let both = RuleArguments { algorithm: Some("fixed_window"), cron: Some("@daily"), ..RuleArguments::default() };
-        assert_eq!(mistaken(both), ["algorithm"]);
+        let all = [("per", "60"), ("capacity", "1"), ("initial", "1"), ("reset_after", ""), ("tz", "UTC")];
+        assert_eq!(read(&all).1, ["per", "reset_after", "capacity", "initial", "reset_after", "tz"]);
+        assert_eq!(read(&[("algorithm", "bucket")]).1, ["algorithm"]);
+        assert_eq!(read(&[("algorithm", "fixed_window"), ("cron", "@daily")]).1, ["algorithm"]);
     }
 
     #[cfg(feature = "cron")]
     #[test]
     fn a_schedule_and_its_time_zone_are_read_separately() {
-        let daily = RuleArguments { cron: Some("@daily"), tz: Some("Asia/Shanghai"), ..RuleArguments::default() };
         let schedule = Schedule::parse("@daily", "Asia/Shanghai").unwrap();
-        assert_eq!(daily.read(), (Rule::cron(0, schedule), vec![]));
-        let mistakes = RuleArguments { cron: Some("daily"), tz: Some("Mars"), per: Some("1d"), ..daily };
-        assert_eq!(mistaken(mistakes), ["per", "cron", "tz"]);
+        assert_eq!(read(&[("cron", "@daily"), ("tz", "Asia/Shanghai")]), (Rule::cron(0, schedule), vec![]));
+        assert_eq!(read(&[("cron", "daily"), ("tz", "Mars"), ("per", "1d")]).1, ["per", "cron", "tz"]);
     }
 }

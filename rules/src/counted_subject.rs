@@ -1,6 +1,6 @@
 //! The subjects that rules count, and which of them lie in others.
 
-use crate::template::{Filter, Piece, scan};
+use crate::template::{Filter, FilteredValue, Template};
 
 /// The subject that a rule counts.
 ///
@@ -15,14 +15,7 @@ pub struct CountedSubject<'a> {
 #[derive(Clone, Debug)]
 struct Key<'a> {
     text: &'a str,
-    values: Vec<Value<'a>>,
-}
-
-/// A value that a key shows.
-#[derive(Clone, Debug)]
-struct Value<'a> {
-    name: &'a str,
-    filters: Vec<Filter>,
+    template: Template,
 }
 
 impl<'a> CountedSubject<'a> {
@@ -35,7 +28,7 @@ impl<'a> CountedSubject<'a> {
     /// The subject of that label, or the main one, which each call gets by that key.
     #[must_use]
     pub fn with_key(label: Option<&'a str>, key: &'a str) -> Self {
-        Self { label, key: Key::of(key) }
+        Self { label, key: Template::parse(key).ok().map(|template| Key { text: key, template }) }
     }
 
     /// Whether all calls of one of these subjects are calls of one of the wider ones: the wider key shows no other values.
@@ -46,7 +39,7 @@ impl<'a> CountedSubject<'a> {
 
     /// Whose calls are counted, in words.
     pub(crate) fn in_words(&self) -> String {
-        match self.key.as_ref().filter(|key| !key.values.is_empty()) {
+        match self.key.as_ref().filter(|key| key.template.values().next().is_some()) {
             Some(key) => format!("the calls of each `{}`", key.text),
             None => "all calls".to_owned(),
         }
@@ -59,37 +52,20 @@ impl PartialEq for CountedSubject<'_> {
     }
 }
 
-impl<'a> Key<'a> {
-    fn of(text: &'a str) -> Option<Self> {
-        let braced = |piece| match piece {
-            Piece::Text(_) => None,
-            Piece::Braced(inner) => Some(inner),
-        };
-        let pieces = scan(text).ok()?;
-        let values: Option<_> = pieces.into_iter().filter_map(braced).map(Value::of).collect();
-        Some(Self { text, values: values? })
-    }
-
+impl Key<'_> {
     fn is_within(&self, wider: &Self) -> bool {
-        wider.values.iter().all(|value| self.values.iter().any(|own| own.determines(value)))
+        wider.template.values().all(|value| self.template.values().any(|own| determines(own, value)))
     }
 }
 
-impl<'a> Value<'a> {
-    fn of(inner: &'a str) -> Option<Self> {
-        let (name, filters) = Filter::split(inner).ok()?;
-        Some(Self { name, filters })
-    }
-
-    /// Whether calls that have the same text of this value have the same text of the other.
-    fn determines(&self, other: &Self) -> bool {
-        // A method may return something else each time, and `*` stands for several values.
-        let is_steady = !self.name.contains(['(', '*']);
-        // `Debug` and `Display` may show different things.
-        let is_debug = |value: &Self| value.filters.contains(&Filter::Debug);
-        let is_filtered = other.filters.starts_with(&self.filters) && is_debug(self) == is_debug(other);
-        is_steady && self.name == other.name && is_filtered
-    }
+/// Whether calls that have the same text of one value have the same text of the other.
+fn determines(value: &FilteredValue, other: &FilteredValue) -> bool {
+    // A method may return something else each time, and `*` stands for several values.
+    let is_steady = !value.name.contains(['(', '*']);
+    // `Debug` and `Display` may show different things.
+    let is_debug = |value: &FilteredValue| value.filters.contains(&Filter::Debug);
+    let is_filtered = other.filters.starts_with(&value.filters) && is_debug(value) == is_debug(other);
+    is_steady && value.name == other.name && is_filtered
 }
 
 #[cfg(test)]

@@ -1,16 +1,12 @@
 //! The ticks of a cron expression in a time zone.
 
 mod bits;
-mod clock;
 mod day;
 mod error;
 mod field;
-mod gaps;
 mod pattern;
-mod syntax;
 #[cfg(test)]
 mod tests;
-mod toward;
 mod zone;
 
 use std::fmt;
@@ -22,11 +18,14 @@ pub use self::field::CronField;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 
+use self::bits::Toward;
 use self::pattern::Pattern;
-use self::toward::Toward;
 use self::zone::{Period, Repeated, Zone};
 
-const MICROS: u64 = 1_000_000;
+const SECOND_US: u64 = 1_000_000;
+const MINUTE_US: u64 = 60 * SECOND_US;
+const HOUR_US: u64 = 60 * MINUTE_US;
+const DAY_US: u64 = 24 * HOUR_US;
 
 /// The ticks of a cron expression in a time zone.
 ///
@@ -135,7 +134,7 @@ impl Schedule {
     /// There is none before the first tick since 1970.
     #[must_use]
     pub fn last_tick(&self, us: u64) -> Option<u64> {
-        self.seek((us / MICROS).min(last_second()), Toward::Earlier)
+        self.seek((us / SECOND_US).min(last_second()), Toward::Earlier)
     }
 
     /// Returns the first tick after `us`, both in microseconds since 1970.
@@ -143,7 +142,7 @@ impl Schedule {
     /// There is none after the year 9999.
     #[must_use]
     pub fn next_tick(&self, us: u64) -> Option<u64> {
-        let second = us / MICROS;
+        let second = us / SECOND_US;
         if second < last_second() { self.seek(second, Toward::Later) } else { None }
     }
 
@@ -158,7 +157,7 @@ impl Schedule {
         let found = self
             .seek_in(period, Some(at), toward)
             .or_else(|| self.zone.periods_beyond(period, toward).find_map(|next| self.seek_in(next, None, toward)));
-        u64::try_from(found?).ok()?.checked_mul(MICROS)
+        u64::try_from(found?).ok()?.checked_mul(SECOND_US)
     }
 
     /// Returns the first tick of one period in a direction, from `at` on if the period contains it.
@@ -168,6 +167,33 @@ impl Schedule {
         let (start, bound) = toward.order(first, last);
         let at = at.filter(|&at| toward.is_past(at, start)).unwrap_or(start);
         period.second(self.pattern.seek(at, bound, toward)?)
+    }
+
+    /// Returns a time in microseconds that lies between any two ticks at least.
+    pub(crate) fn shortest_gap_us(&self) -> u64 {
+        let clock = self.pattern.clock();
+        match () {
+            () if !self.has_steady_clock() || !clock.seconds.is_single() => SECOND_US,
+            () if !clock.minutes.is_single() => MINUTE_US,
+            () if !clock.hours.is_single() => HOUR_US,
+            () => DAY_US,
+        }
+    }
+
+    /// Returns a time in microseconds that lies between two ticks at most, if it is known.
+    pub(crate) fn longest_gap_us(&self) -> Option<u64> {
+        let clock = self.pattern.clock();
+        let gap = match () {
+            () if !clock.is_every_hour() => DAY_US,
+            () if !clock.is_every_minute() => HOUR_US,
+            () => MINUTE_US,
+        };
+        (self.has_steady_clock() && self.pattern.is_every_day()).then_some(gap)
+    }
+
+    /// Whether clocks are never changed in the zone.
+    fn has_steady_clock(&self) -> bool {
+        self.zone() == "UTC"
     }
 }
 

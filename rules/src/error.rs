@@ -36,6 +36,28 @@ pub enum Field {
     WarnAt,
 }
 
+impl Field {
+    /// Returns the arguments that set it, by their names in the attribute and in files.
+    #[must_use]
+    pub fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Rule | Self::Subject => &[],
+            Self::Count => &["count", "limit"],
+            Self::Per => &["per", "cron"],
+            Self::Capacity => &["capacity"],
+            Self::Initial => &["initial"],
+            Self::ResetAfter => &["reset_after"],
+            Self::Lease => &["lease"],
+            Self::Name => &["name"],
+            Self::Denials => &["denials"],
+            Self::Within => &["within"],
+            Self::Duration => &["duration"],
+            Self::Deadline => &["deadline"],
+            Self::WarnAt => &["warn_at"],
+        }
+    }
+}
+
 /// A mistake in the rules of a policy: what is wrong, where, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RuleError {

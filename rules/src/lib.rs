@@ -11,8 +11,6 @@ mod algorithm;
 mod alphabet;
 mod arguments;
 mod ban;
-mod bucket;
-mod costs;
 mod counted_subject;
 #[cfg(feature = "cron")]
 mod cron;
@@ -20,25 +18,19 @@ mod duration;
 mod error;
 mod fixed_text;
 mod limits;
-mod nearest;
 mod outage;
 mod overriding;
 mod rule;
-mod synonym;
+mod suggestion;
 mod template;
 mod text;
 mod validate;
 mod words_for_clients;
 
-pub use self::algorithm::{Algorithm, Role};
-pub use self::alphabet::{is_plain, is_printed};
-pub use self::arguments::{
-    ArgumentError, EMPTY_KEY, NAME_WITH_BRACES, RuleArguments, missing_argument, must_be_fraction, must_be_number,
-    must_be_text, unknown_argument,
-};
+pub use self::algorithm::{Algorithm, Role, TokenBucket};
+pub use self::alphabet::{is_plain, is_printed, is_separator};
+pub use self::arguments::{ArgumentSource, read_limit};
 pub use self::ban::Ban;
-pub use self::bucket::TokenBucket;
-pub use self::costs::Costs;
 pub use self::counted_subject::CountedSubject;
 #[cfg(feature = "cron")]
 pub use self::cron::{CronField, Schedule, ScheduleError};
@@ -49,17 +41,19 @@ pub use self::limits::{
     MAX_CONCURRENCY, MAX_COUNTER_COUNT, MAX_DEADLINE, MAX_DENIALS, MAX_EXACT, MAX_LEASE, MAX_LOG_ENTRIES, MAX_PER,
     MAX_REFUND_DISTANCE, MAX_RULES, MAX_SLIDING_COUNT, MAX_STANDSTILL, MIN_LEASE,
 };
-pub use self::nearest::nearest;
 pub use self::outage::{OnOutage, OnOutageError};
 pub use self::overriding::{EffectiveRule, Replacement, RuleId, validate_override};
 pub use self::rule::{DUPLICATE_PER, RELEASED_LABEL, Rule};
-pub use self::synonym::{snake_case, synonym};
-pub use self::template::{Filter, Piece, is_blank, is_separator, scan};
+pub use self::suggestion::{
+    EMPTY_KEY, NAME_WITH_BRACES, missing_argument, must_be_fraction, must_be_number, must_be_text, nearest, snake_case,
+    synonym, unknown_argument,
+};
+pub use self::template::{Filter, FilteredValue, Piece, Template, TemplatePart, is_blank, must_be_separated, scan};
 pub use self::text::{
     ParseRuleError, argument_meant, attribute_form, duration_meant, format_rules, parse_rules, read_duration,
     rule_meant,
 };
 pub use self::validate::{
-    implied_by, validate, validate_ban, validate_by_subject, validate_deadline, validate_warn_at,
+    Costs, implied_by, validate, validate_ban, validate_by_subject, validate_deadline, validate_warn_at,
 };
 pub use self::words_for_clients::{counted_in_words, limit_in_words};

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::nearest::nearest;
-use crate::synonym::snake_case;
+use crate::suggestion::{nearest, snake_case};
 
 /// What becomes of calls while Redis is away: while it cannot be reached, or cannot decide for the moment.
 ///

@@ -3,12 +3,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::costs::Costs;
 use crate::counted_subject::CountedSubject;
 use crate::error::{Field, RuleError, RuleMistake};
-use crate::nearest::nearest;
 use crate::rule::Rule;
-use crate::validate::{BindingCheck, Checks, ZeroCounts};
+use crate::suggestion::nearest;
+use crate::validate::{BindingCheck, Checks, Costs, ZeroCounts};
 
 /// Identifies a rule of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

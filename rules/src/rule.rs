@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use crate::algorithm::{Algorithm, Role};
-use crate::bucket::TokenBucket;
+use crate::algorithm::{Algorithm, Role, TokenBucket};
 #[cfg(feature = "cron")]
 use crate::cron::Schedule;
 use crate::limits::{MAX_CONCURRENCY, MAX_COUNTER_COUNT, MAX_EXACT, MAX_SLIDING_COUNT};

@@ -1,7 +1,7 @@
 //! Templates: text with placeholders in braces, whose values are filtered.
 
-use crate::alphabet::{is_plain, is_printed};
-use crate::nearest::nearest;
+use crate::alphabet::is_separator;
+use crate::suggestion::nearest;
 
 /// A part of a template: the text between two braces, or outside of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +10,116 @@ pub enum Piece<'a> {
     Text(String),
     /// What stands between two braces.
     Braced(&'a str),
+}
+
+/// A template that was read: text, and the values of its placeholders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    parts: Vec<TemplatePart>,
+}
+
+/// A part of a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TemplatePart {
+    /// Text, without escapes.
+    Text(String),
+    /// The value of a placeholder.
+    Value(FilteredValue),
+}
+
+/// What a placeholder shows: `email:trim:lower`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilteredValue {
+    /// The placeholder without its braces, as it is written.
+    pub text: String,
+    /// The name of the value: an argument with its fields and methods, or `@` and the name of a value of the context.
+    pub name: String,
+    /// In the order in which they are applied.
+    pub filters: Vec<Filter>,
+}
+
+impl Template {
+    /// Reads a template.
+    ///
+    /// # Errors
+    ///
+    /// The first mistake: a brace without its counterpart, or a mistaken filter.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let part = |piece| match piece {
+            Piece::Text(text) => Ok(TemplatePart::Text(text)),
+            Piece::Braced(inner) => FilteredValue::parse(inner).map(TemplatePart::Value),
+        };
+        Ok(Self { parts: scan(text)?.into_iter().map(part).collect::<Result<_, _>>()? })
+    }
+
+    /// Returns the parts, in their order.
+    #[must_use]
+    pub fn parts(&self) -> &[TemplatePart] {
+        &self.parts
+    }
+
+    /// Returns the values that it shows, in their order.
+    pub fn values(&self) -> impl Iterator<Item = &FilteredValue> {
+        self.parts.iter().filter_map(|part| match part {
+            TemplatePart::Text(_) => None,
+            TemplatePart::Value(value) => Some(value),
+        })
+    }
+
+    /// Checks that a text separates each two values that follow each other.
+    ///
+    /// # Errors
+    ///
+    /// The first two values for which that is not so, and the remedy.
+    pub fn check_separated(&self) -> Result<(), String> {
+        let mut previous: Option<&FilteredValue> = None;
+        for part in &self.parts {
+            match part {
+                TemplatePart::Text(text) => previous = previous.filter(|_| !is_separator(text)),
+                TemplatePart::Value(value) => {
+                    if let Some(previous) = previous.replace(value) {
+                        return Err(must_be_separated(&previous.text, &value.text));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FilteredValue {
+    /// Reads what stands between two braces.
+    ///
+    /// # Errors
+    ///
+    /// A filter that is unknown or repeated, or that follows one of a later stage.
+    pub fn parse(placeholder: &str) -> Result<Self, String> {
+        let mut parts = placeholder.split(':').map(str::trim);
+        let name = parts.next().unwrap_or_default().to_owned();
+        let filters = parts.map(|filter| Filter::parse(filter, placeholder)).collect::<Result<Vec<_>, _>>()?;
+        check_order(placeholder, &filters)?;
+        Ok(Self { text: placeholder.to_owned(), name, filters })
+    }
+
+    /// Returns the name of a value of the context, without its `@`: letters, digits and `_`, and no digit first.
+    #[must_use]
+    pub fn context_name(&self) -> Option<&str> {
+        let name = self.name.strip_prefix('@')?;
+        let is_wordy = name.chars().all(|character| character == '_' || character.is_alphanumeric());
+        (is_wordy && name.chars().next().is_some_and(|first| !first.is_numeric())).then_some(name)
+    }
+
+    /// Refuses `debug` of a value of the context.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, and the remedy.
+    pub fn check_not_debug(&self) -> Result<(), String> {
+        if self.filters.contains(&Filter::Debug) {
+            return Err(format!("`{{{}}}`: a value of the context is text already; remove `debug`", self.text));
+        }
+        Ok(())
+    }
 }
 
 /// Splits a template at its braces.
@@ -61,13 +171,13 @@ pub fn is_blank(text: &str) -> bool {
     text.chars().all(|character| character.is_whitespace() || INVISIBLE.contains(&character))
 }
 
-/// Returns whether the text separates the values on its two sides: whether it contains a byte that no value contains.
-///
-/// Values consist of plain bytes and escapes, text of printed bytes and escapes. Only text contains a space, or most of
-/// the ASCII punctuation.
+/// Says that nothing separates the values of two placeholders.
 #[must_use]
-pub fn is_separator(text: &str) -> bool {
-    text.bytes().any(|byte| is_printed(byte) && !is_plain(byte))
+pub fn must_be_separated(first: &str, second: &str) -> String {
+    format!(
+        "different values of `{{{first}}}` and `{{{second}}}` could make the same key; put `:` between them, which no value \
+         contains: `{{{first}}}:{{{second}}}`"
+    )
 }
 
 /// A change to a value before it is put in.
@@ -94,19 +204,6 @@ const FILTERS: [(&str, Filter); 5] = [
 ];
 
 impl Filter {
-    /// Splits what stands between two braces into its value and its filters: `email:trim:lower`.
-    ///
-    /// # Errors
-    ///
-    /// A filter that is unknown or repeated, or that follows one of a later stage.
-    pub fn split(placeholder: &str) -> Result<(&str, Vec<Self>), String> {
-        let mut parts = placeholder.split(':').map(str::trim);
-        let value = parts.next().unwrap_or_default();
-        let filters = parts.map(|name| Self::parse(name, placeholder)).collect::<Result<Vec<_>, _>>()?;
-        check_order(placeholder, &filters)?;
-        Ok((value, filters))
-    }
-
     fn parse(name: &str, placeholder: &str) -> Result<Self, String> {
         let known = FILTERS.map(|(known, _)| known);
         let found = FILTERS.iter().find(|(known, _)| *known == name).map(|&(_, filter)| filter);
@@ -175,8 +272,9 @@ mod tests {
 
     #[test]
     fn a_placeholder_is_split_into_its_value_and_its_filters() {
-        assert_eq!(Filter::split("email : trim:lower"), Ok(("email", vec![Filter::Trim, Filter::Lower])));
-        assert_eq!(Filter::split("@ip"), Ok(("@ip", vec![])));
+        let value = |text: &str| FilteredValue::parse(text).map(|value| (value.name, value.filters));
+        assert_eq!(value("email : trim:lower"), Ok(("email".to_owned(), vec![Filter::Trim, Filter::Lower])));
+        assert_eq!(value("@ip"), Ok(("@ip".to_owned(), vec![])));
         let mistakes = [
             ("a:tirm", "`{a:tirm}` has the unknown filter `tirm`; did you mean `trim`?"),
             ("a:", "`{a:}` has no filter after its `:`; the filters are `debug`, `lower`, `trim`, `hash`, `subnet`"),
@@ -184,7 +282,7 @@ mod tests {
             ("a:hash:lower", "`{a:hash:lower}` applies `lower` to the result of `hash`; write `{a:lower:hash}`"),
         ];
         for (placeholder, mistake) in mistakes {
-            assert_eq!(Filter::split(placeholder), Err(mistake.to_owned()));
+            assert_eq!(FilteredValue::parse(placeholder), Err(mistake.to_owned()));
         }
     }
 
@@ -195,16 +293,6 @@ mod tests {
         }
         for text in ["0", "-", "\u{200b}a", "短信"] {
             assert!(!is_blank(text), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn only_a_byte_that_no_value_contains_separates() {
-        for text in [":", "/", "-:", " ", "{", "a=b", "é:"] {
-            assert!(is_separator(text), "{text}");
-        }
-        for text in ["", "a", "0", ".", "_", "@", "+", "~", "-", "%", "!", "é", "\n"] {
-            assert!(!is_separator(text), "{text}");
         }
     }
 }

@@ -4,20 +4,15 @@ mod alone;
 mod ban;
 mod binding;
 mod checks;
-mod deadline;
-mod distinct;
-mod supply;
+mod settings;
 #[cfg(test)]
 mod tests;
-mod warn_at;
 
 pub use self::ban::validate_ban;
-pub use self::binding::implied_by;
+pub use self::binding::{Costs, implied_by};
 pub(crate) use self::checks::{BindingCheck, Checks, ZeroCounts};
-pub use self::deadline::validate_deadline;
-pub use self::warn_at::validate_warn_at;
+pub use self::settings::{validate_deadline, validate_warn_at};
 
-use crate::costs::Costs;
 use crate::counted_subject::CountedSubject;
 use crate::error::RuleError;
 use crate::rule::Rule;

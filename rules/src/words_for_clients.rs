@@ -3,7 +3,7 @@
 use crate::algorithm::{Algorithm, Role};
 use crate::duration::format_duration;
 use crate::rule::Rule;
-use crate::template::{Filter, Piece, scan};
+use crate::template::{Filter, FilteredValue, Piece, scan};
 
 /// Members of values that say nothing of them: `user.name.as_str()` is the name.
 const ACCESSORS: [&str; 12] = [
@@ -34,15 +34,16 @@ pub fn counted_in_words(key: &str) -> Option<String> {
 
 fn value_in_words(piece: &Piece<'_>) -> Option<String> {
     let Piece::Braced(inner) = piece else { return None };
-    let (value, filters) = Filter::split(inner).unwrap_or((inner, Vec::new()));
-    let is_network = filters.contains(&Filter::Subnet);
-    Some(match value {
+    let value = FilteredValue::parse(inner).ok();
+    let is_network = value.as_ref().is_some_and(|value| value.filters.contains(&Filter::Subnet));
+    let value = value.map_or_else(|| (*inner).to_owned(), |value| value.name);
+    Some(match &*value {
         "@ip" if is_network => "client network".to_owned(),
         "@ip" => "client address".to_owned(),
         "*" => "set of values".to_owned(),
         _ => {
             let network = if is_network { " network" } else { "" };
-            format!("{}{network}", name(value).unwrap_or_else(|| "value".to_owned()))
+            format!("{}{network}", name(&value).unwrap_or_else(|| "value".to_owned()))
         }
     })
 }
@@ -84,7 +85,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::bucket::TokenBucket;
+    use crate::algorithm::TokenBucket;
 
     #[test]
     fn a_key_is_told_without_its_code() {

@@ -4,14 +4,14 @@ use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt as _;
 use syn::parse::{End, ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
-use syn::{Expr, ExprLit, Lit, LitInt, LitStr, Token, token};
+use syn::{Expr, ExprLit, Lit, LitInt, Token, token};
 use tallygate_rules::{must_be_number, must_be_text};
 
 use crate::attr::meant;
-use crate::diagnostic::{Diagnostics, SpanRange, error};
+use crate::diagnostic::{Diagnostics, SpanRange, Spanned, error};
 
 /// One argument. Its name and value are not interpreted yet.
-pub(super) struct Argument {
+pub(crate) struct Argument {
     pub(super) name: Ident,
     /// The name once more: an identifier is text that the compiler has to be asked for.
     text: String,
@@ -21,7 +21,7 @@ pub(super) struct Argument {
 enum Value {
     Flag,
     Single(Expr),
-    List(Span, Written),
+    List(Span, ParsedList),
     /// Values without names, of the arguments in `POSITIONAL`.
     Positional(Span, Vec<Expr>),
 }
@@ -38,39 +38,44 @@ const LISTS: [(&str, &str); 5] = [
     ("subject", r#"subject("network", "{ip:subnet}")"#),
 ];
 
-/// The arguments of a list, in the order they are written.
+/// A list of arguments, in the order in which they are written.
 #[derive(Default)]
-pub(super) struct Written {
+pub(super) struct ParsedList {
     pub(super) arguments: Vec<Argument>,
     /// Whether an argument has a syntax error.
     pub(super) broken: bool,
 }
 
-impl Written {
+impl ParsedList {
     pub(super) fn parse(tokens: TokenStream, diagnostics: &mut Diagnostics) -> Self {
-        let mut written = Self::default();
+        let mut list = Self::default();
         let read = |input: ParseStream<'_>| {
-            written = Self::read(input, "", diagnostics);
+            list = Self::read(input, "", diagnostics);
             Ok(())
         };
         if let Err(mistake) = read.parse2(tokens) {
             diagnostics.push(mistake);
         }
-        written
+        list
+    }
+
+    /// Returns a list of which nothing can be read.
+    pub(super) fn unreadable() -> Self {
+        Self { broken: true, ..Self::default() }
     }
 
     /// Reads the list of that name to the end, and skips what has a syntax error.
-    fn read(input: ParseStream<'_>, list: &str, diagnostics: &mut Diagnostics) -> Self {
-        let mut written = Self::default();
+    fn read(input: ParseStream<'_>, name: &str, diagnostics: &mut Diagnostics) -> Self {
+        let mut list = Self::default();
         while !input.is_empty() {
-            let read = Argument::read(input, list, diagnostics).map(|argument| written.arguments.push(argument));
+            let read = Argument::read(input, name, diagnostics).map(|argument| list.arguments.push(argument));
             if let Err(mistake) = read.and_then(|()| read_separator(input)) {
                 diagnostics.push(mistake);
-                written.broken = true;
+                list.broken = true;
                 skip_to_separator(input);
             }
         }
-        written
+        list
     }
 }
 
@@ -135,7 +140,7 @@ impl Argument {
                 let values = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(values).unwrap_or_default();
                 Value::Positional(parens.span.close(), values.into_iter().map(ungrouped).collect())
             } else {
-                Value::List(parens.span.close(), Written::read(&content, &text, diagnostics))
+                Value::List(parens.span.close(), ParsedList::read(&content, &text, diagnostics))
             }
         } else if lacks_equals(input) {
             let in_parentheses = example_of(&text).map(|example| format!("write `{name}` like `{example}`"));
@@ -153,11 +158,11 @@ impl Argument {
         Ok(Self { name, text, value })
     }
 
-    pub(super) fn is(&self, name: &str) -> bool {
+    pub(super) fn has_name(&self, name: &str) -> bool {
         self.text == name
     }
 
-    pub(super) fn span(&self) -> SpanRange {
+    pub(crate) fn span(&self) -> SpanRange {
         let name = SpanRange::from(self.name.span());
         match &self.value {
             Value::Flag => name,
@@ -167,7 +172,7 @@ impl Argument {
     }
 
     /// Returns the value of `name = value`.
-    pub(super) fn single(&self) -> Option<&Expr> {
+    pub(crate) fn single_value(&self) -> Option<&Expr> {
         match &self.value {
             Value::Single(value) => Some(value),
             Value::Flag | Value::List(..) | Value::Positional(..) => None,
@@ -185,10 +190,10 @@ impl Argument {
     }
 
     /// Reads `name` or `name(arguments)`.
-    pub(super) fn flag_or_list(self, example: &str) -> syn::Result<Written> {
+    pub(super) fn flag_or_list(self, example: &str) -> syn::Result<ParsedList> {
         let name = &self.name;
         match self.value {
-            Value::Flag => Ok(Written::default()),
+            Value::Flag => Ok(ParsedList::default()),
             Value::List(_, arguments) => Ok(arguments),
             Value::Single(_) | Value::Positional(..) => {
                 let message = format!("`{name}` takes no value; write just `{name}`, or `{example}`");
@@ -206,10 +211,10 @@ impl Argument {
     }
 
     /// Reads `name = "text"`.
-    pub(super) fn text(self, example: &str) -> syn::Result<LitStr> {
+    pub(super) fn text(self, example: &str) -> syn::Result<Spanned<String>> {
         let name = self.name.clone();
         match self.expression(example)? {
-            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text),
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(Spanned::from(&text)),
             other => {
                 let name = name.to_string();
                 let meant = meant::text(&name, &other);
@@ -235,7 +240,7 @@ impl Argument {
     }
 
     /// Returns the values of `name(value, value)`; none for any other form.
-    pub(super) fn positional(self) -> Vec<Expr> {
+    pub(crate) fn positional(self) -> Vec<Expr> {
         match self.value {
             Value::Positional(_, values) => values,
             _ => Vec::new(),
@@ -243,10 +248,10 @@ impl Argument {
     }
 
     /// Reads `name(arguments)`.
-    pub(super) fn list(self, example: &str) -> syn::Result<Written> {
-        let rules = self.single().and_then(meant::rules);
+    pub(super) fn list(self, example: &str) -> syn::Result<ParsedList> {
+        let rules = self.single_value().and_then(meant::rules);
         let example = rules.as_deref().unwrap_or(example);
-        let without = if self.single().is_some() { " and without `=`" } else { "" };
+        let without = if self.single_value().is_some() { " and without `=`" } else { "" };
         let message = format!("`{}` needs its arguments in parentheses{without}, like `{example}`", self.name);
         match self.value {
             Value::List(_, arguments) => Ok(arguments),

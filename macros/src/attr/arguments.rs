@@ -1,139 +1,150 @@
 //! A list of arguments, which are taken out of it by their names.
 
 use proc_macro2::TokenStream;
-use syn::{Expr, LitInt, LitStr};
-use tallygate_rules::{missing_argument, nearest, synonym, unknown_argument};
+use tallygate_rules::{Field, missing_argument, nearest, synonym, unknown_argument};
 
-use crate::attr::argument::{Argument, Written};
-use crate::attr::{meant, suggestion};
+use crate::attr::argument::{Argument, ParsedList};
+use crate::attr::meant;
 use crate::diagnostic::{Diagnostics, SpanRange, error};
 
-/// Each argument is removed when it is read by its name, so the rest is unknown.
-#[derive(Default)]
-pub(super) struct Arguments {
-    written: Written,
+/// Each argument is removed when it is taken by its name, so the rest is unknown.
+pub(crate) struct Arguments<'d> {
+    pub(crate) span: SpanRange,
+    parsed: ParsedList,
     /// The names that were asked for.
     known: Vec<&'static str>,
+    /// The spans of the values that were taken.
+    values: Vec<(&'static str, SpanRange)>,
     /// Names that are arguments of another list, with the name of that list in a text.
     misplaced: Vec<(&'static [&'static str], &'static str)>,
     missing: Vec<syn::Error>,
+    /// The number of mistakes that are not in values of this list.
+    earlier_mistakes: usize,
+    pub(crate) diagnostics: &'d mut Diagnostics,
 }
 
-impl From<Written> for Arguments {
-    fn from(written: Written) -> Self {
-        Self { written, ..Self::default() }
+/// A list whose arguments are taken: where it is written, and its values.
+pub(crate) struct WrittenList {
+    pub(crate) span: SpanRange,
+    values: Vec<(&'static str, SpanRange)>,
+    /// Whether each argument is known, and none has a syntax error.
+    pub(crate) all_known: bool,
+    /// Whether no argument is missing, and the value of each that belongs here could be read.
+    pub(crate) complete: bool,
+}
+
+impl WrittenList {
+    /// Returns the span of the argument that sets a field, or of the whole list.
+    pub(crate) fn span_of(&self, field: Field) -> SpanRange {
+        let value = self.values.iter().find(|(name, _)| field.arguments().contains(name));
+        value.map_or(self.span, |(_, span)| *span)
     }
 }
 
-impl Arguments {
-    pub(super) fn parse(tokens: TokenStream, diagnostics: &mut Diagnostics) -> Self {
-        Written::parse(tokens, diagnostics).into()
+impl<'d> Arguments<'d> {
+    /// Reads the arguments of the attribute itself.
+    pub(crate) fn parse(tokens: TokenStream, diagnostics: &'d mut Diagnostics) -> Self {
+        let parsed = ParsedList::parse(tokens, diagnostics);
+        Self::of_list(SpanRange::call_site(), parsed, diagnostics)
+    }
+
+    /// Reads `name(arguments)`. A list that cannot be read has no arguments, and none of them is reported as missing.
+    pub(crate) fn open(argument: Argument, example: &str, diagnostics: &'d mut Diagnostics) -> Self {
+        let earlier_mistakes = diagnostics.count();
+        let span = argument.span();
+        let parsed = diagnostics.ok_or_report(argument.list(example)).unwrap_or_else(ParsedList::unreadable);
+        Self { earlier_mistakes, ..Self::of_list(span, parsed, diagnostics) }
+    }
+
+    /// Reads `name` or `name(arguments)`.
+    pub(crate) fn open_optional(argument: Argument, example: &str, diagnostics: &'d mut Diagnostics) -> Self {
+        let earlier_mistakes = diagnostics.count();
+        let span = argument.span();
+        let parsed = diagnostics.ok_or_report(argument.flag_or_list(example)).unwrap_or_else(ParsedList::unreadable);
+        Self { earlier_mistakes, ..Self::of_list(span, parsed, diagnostics) }
+    }
+
+    fn of_list(span: SpanRange, parsed: ParsedList, diagnostics: &'d mut Diagnostics) -> Self {
+        Self {
+            span,
+            parsed,
+            known: Vec::new(),
+            values: Vec::new(),
+            misplaced: Vec::new(),
+            missing: Vec::new(),
+            earlier_mistakes: diagnostics.count(),
+            diagnostics,
+        }
     }
 
     /// Takes the argument of that name, and reports repetitions.
-    pub(super) fn take(&mut self, name: &'static str, diagnostics: &mut Diagnostics) -> Option<Argument> {
+    pub(crate) fn take(&mut self, name: &'static str) -> Option<Argument> {
         let mut taken = self.take_all(name).into_iter();
         let first = taken.next();
         for repeated in taken {
-            diagnostics.report(repeated.name.span(), format_args!("`{name}` is given twice; remove one"));
+            self.diagnostics.report(repeated.name.span(), format_args!("`{name}` is given twice; remove one"));
         }
+        let value = first.as_ref().and_then(Argument::single_value).map(SpanRange::of_tokens);
+        self.values.extend(value.map(|span| (name, span)));
         first
     }
 
     /// Takes all arguments of that name.
-    pub(super) fn take_all(&mut self, name: &'static str) -> Vec<Argument> {
+    pub(crate) fn take_all(&mut self, name: &'static str) -> Vec<Argument> {
         self.known.push(name);
-        self.written.arguments.extract_if(.., |argument| argument.is(name)).collect()
-    }
-
-    /// Takes `name = "text"`.
-    pub(super) fn text(&mut self, name: &'static str, example: &str, diagnostics: &mut Diagnostics) -> Option<LitStr> {
-        self.take(name, diagnostics).and_then(|argument| diagnostics.ok_or_report(argument.text(example)))
-    }
-
-    /// Takes `name = "text with {placeholders}"`, and suggests it for an expression that means the same.
-    pub(super) fn template(
-        &mut self,
-        name: &'static str,
-        example: &str,
-        diagnostics: &mut Diagnostics,
-    ) -> Option<LitStr> {
-        let argument = self.take(name, diagnostics)?;
-        let meant = argument.single().and_then(suggestion::template).map(|text| format!("{name} = {text:?}"));
-        diagnostics.ok_or_report(argument.text(meant.as_deref().unwrap_or(example)))
-    }
-
-    /// Takes `name = 10`.
-    pub(super) fn integer(
-        &mut self,
-        name: &'static str,
-        example: &str,
-        diagnostics: &mut Diagnostics,
-    ) -> Option<LitInt> {
-        self.take(name, diagnostics).and_then(|argument| diagnostics.ok_or_report(argument.integer(example)))
-    }
-
-    /// Takes `name = expression`.
-    pub(super) fn expression(
-        &mut self,
-        name: &'static str,
-        example: &str,
-        diagnostics: &mut Diagnostics,
-    ) -> Option<Expr> {
-        self.take(name, diagnostics).and_then(|argument| diagnostics.ok_or_report(argument.expression(example)))
-    }
-
-    /// Takes `name`, and returns its place.
-    pub(super) fn flag(&mut self, name: &'static str, diagnostics: &mut Diagnostics) -> Option<SpanRange> {
-        self.take(name, diagnostics).and_then(|argument| diagnostics.ok_or_report(argument.flag()))
+        self.parsed.arguments.extract_if(.., |argument| argument.has_name(name)).collect()
     }
 
     /// Returns whether an argument of that name is left.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.written.arguments.iter().any(|argument| argument.is(name))
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.parsed.arguments.iter().any(|argument| argument.has_name(name))
     }
 
     /// Reports arguments that belong to another list. Returns whether there are none.
-    pub(super) fn refuse(
-        &mut self,
-        names: &'static [&'static str],
-        belongs: &'static str,
-        diagnostics: &mut Diagnostics,
-    ) -> bool {
+    pub(crate) fn refuse(&mut self, names: &'static [&'static str], belongs: &'static str) -> bool {
         self.misplaced.push((names, belongs));
-        let refused: Vec<_> =
-            self.written.arguments.extract_if(.., |argument| names.iter().any(|name| argument.is(name))).collect();
+        let is_misplaced = |argument: &mut Argument| names.iter().any(|name| argument.has_name(name));
+        let refused: Vec<_> = self.parsed.arguments.extract_if(.., is_misplaced).collect();
         for argument in &refused {
-            diagnostics.report(argument.name.span(), format_args!("`{}` {belongs}", argument.name));
+            self.diagnostics.report(argument.name.span(), format_args!("`{}` {belongs}", argument.name));
         }
+        self.earlier_mistakes += refused.len();
         refused.is_empty()
     }
 
     /// Requires an argument that was not taken yet.
-    pub(super) fn require(&mut self, name: &str, example: &str, span: SpanRange) {
+    pub(crate) fn require(&mut self, name: &str, example: &str) {
         if !self.has(name) {
-            self.missing.push(error(span, missing_argument(name, example)));
+            self.missing.push(error(self.span, missing_argument(name, example)));
         }
     }
 
-    /// Reports arguments that are unknown or missing. Returns whether all that is written is known.
-    pub(super) fn finish(self, diagnostics: &mut Diagnostics) -> bool {
-        for unknown in &self.written.arguments {
-            diagnostics.report(unknown.name.span(), self.unknown(unknown));
+    /// Returns the span of the value of an argument that was taken, or of the whole list.
+    pub(super) fn span_of(&self, argument: &str) -> SpanRange {
+        self.values.iter().find(|(name, _)| *name == argument).map_or(self.span, |(_, span)| *span)
+    }
+
+    /// Reports arguments that are unknown or missing.
+    pub(crate) fn finish(self) -> WrittenList {
+        let complete = self.missing.is_empty() && self.diagnostics.count() == self.earlier_mistakes;
+        for unknown in &self.parsed.arguments {
+            let message = self.unknown(unknown);
+            self.diagnostics.report(unknown.name.span(), message);
         }
-        let all_known = !self.written.broken && self.written.arguments.is_empty();
+        let all_known = !self.parsed.broken && self.parsed.arguments.is_empty();
         // An argument that seems to be missing may be the one that is unknown.
         if all_known {
             for missing in self.missing {
-                diagnostics.push(missing);
+                self.diagnostics.push(missing);
             }
         }
-        all_known
+        WrittenList { span: self.span, values: self.values, all_known, complete }
     }
 
     fn unknown(&self, argument: &Argument) -> String {
         let name = &*argument.name.to_string();
-        if let Some(rules) = argument.single().and_then(meant::rules).filter(|_| self.known.contains(&"rule")) {
+        let rules = argument.single_value().and_then(meant::rules).filter(|_| self.known.contains(&"rule"));
+        if let Some(rules) = rules {
             return format!("unknown argument `{name}`; did you mean `{rules}`?");
         }
         if let Some(rule) = argument.single().and_then(|count| meant::rate(name, count, &self.known)) {

@@ -1,15 +1,17 @@
-//! The forms of values that several arguments share.
+//! The forms of values: each method takes an argument and reads its value, or reports what is wrong with it.
+
+use std::fmt::Display;
+use std::time::Duration;
 
 use proc_macro2::Ident;
 use syn::{Expr, ExprLit, ExprPath, ExprUnary, Lit, LitInt, Path, UnOp};
+use tallygate_rules::{ArgumentSource, read_duration};
 
-use tallygate_rules::must_be_fraction;
-
+use crate::attr::argument::Argument;
 use crate::attr::arguments::Arguments;
-use crate::attr::meant;
-use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
-
-pub(super) const MESSAGE: &str = r#"message = "try again in {@retry_after}""#;
+use crate::attr::{meant, suggestion};
+use crate::diagnostic::{SpanRange, Spanned};
+use crate::template::{Template, TextPurpose};
 
 /// The number of calls that a rule admits, or that this call counts as.
 #[derive(Clone)]
@@ -30,124 +32,162 @@ impl Amount {
     }
 }
 
-/// Takes a whole number, or an expression.
-pub(super) fn amount(
-    name: &'static str,
-    [literal, expression]: [&str; 2],
-    arguments: &mut Arguments,
-    diagnostics: &mut Diagnostics,
-) -> Option<Amount> {
-    let amount = arguments.expression(name, literal, diagnostics)?;
-    match &amount {
-        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => {
-            return Some(Amount::Literal(number.clone()));
+/// Returns the number. One that is too large for the type is also too large for a rule, whose check reports it better.
+pub(crate) fn number(literal: &LitInt) -> u64 {
+    literal.base10_parse().unwrap_or(u64::MAX)
+}
+
+impl Arguments<'_> {
+    /// Takes `name`, and returns its span.
+    pub(crate) fn flag(&mut self, name: &'static str) -> Option<SpanRange> {
+        self.read(name, Argument::flag)
+    }
+
+    /// Takes `name = "text"`.
+    pub(crate) fn text(&mut self, name: &'static str, example: &str) -> Option<Spanned<String>> {
+        self.read(name, |argument| argument.text(example))
+    }
+
+    /// Takes `name = "60s"`.
+    pub(crate) fn duration(&mut self, name: &'static str, example: &str) -> Option<Spanned<Duration>> {
+        self.parsed(name, example, |text| read_duration(name, text))
+    }
+
+    /// Takes `name = "text"`, and parses the text.
+    pub(crate) fn parsed<T, E: Display>(
+        &mut self,
+        name: &'static str,
+        example: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<Spanned<T>> {
+        let Spanned { value, span } = self.text(name, example)?;
+        let parsed = parse(&value).map_err(|why| self.diagnostics.report(span, why));
+        parsed.ok().map(|value| Spanned { value, span })
+    }
+
+    /// Takes `name = "text with {placeholders}"`, and suggests it for an expression that means the same.
+    pub(crate) fn template(&mut self, name: &'static str, example: &str, purpose: TextPurpose) -> Option<Template> {
+        let argument = self.take(name)?;
+        let meant = argument.single_value().and_then(suggestion::template).map(|text| format!("{name} = {text:?}"));
+        let text = argument.text(meant.as_deref().unwrap_or(example));
+        let text = self.diagnostics.ok_or_report(text)?;
+        Template::parse(text, purpose, self.diagnostics)
+    }
+
+    /// Takes `message = "text with {placeholders}"`.
+    pub(crate) fn message(&mut self, purpose: TextPurpose) -> Option<Template> {
+        self.template("message", r#"message = "try again in {@retry_after}""#, purpose)
+    }
+
+    /// Takes `name = 10`.
+    pub(crate) fn integer(&mut self, name: &'static str, example: &str) -> Option<u64> {
+        self.read(name, |argument| argument.integer(example)).map(|literal| number(&literal))
+    }
+
+    /// Takes a whole number, or an expression.
+    pub(crate) fn amount(&mut self, name: &'static str, [literal, expression]: [&str; 2]) -> Option<Amount> {
+        let amount = self.expression(name, literal)?;
+        match &amount {
+            Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => {
+                return Some(Amount::Literal(number.clone()));
+            }
+            Expr::Lit(_) | Expr::Unary(ExprUnary { op: UnOp::Neg(_), .. }) => {}
+            _ => return Some(Amount::Expression(amount)),
         }
-        Expr::Lit(_) | Expr::Unary(ExprUnary { op: UnOp::Neg(_), .. }) => {}
-        _ => return Some(Amount::Expression(amount)),
+        let meant = match &amount {
+            Expr::Lit(value) => meant::number(name, &value.lit),
+            _ => None,
+        };
+        let literal = meant.as_deref().unwrap_or(literal);
+        let message =
+            format!("`{name}` must be a whole number, like `{literal}`, or a `u64` expression, like `{expression}`");
+        self.diagnostics.report(SpanRange::of_tokens(&amount), message);
+        None
     }
-    let meant = match &amount {
-        Expr::Lit(value) => meant::number(name, &value.lit),
-        _ => None,
-    };
-    let literal = meant.as_deref().unwrap_or(literal);
-    let message =
-        format!("`{name}` must be a whole number, like `{literal}`, or a `u64` expression, like `{expression}`");
-    diagnostics.report(SpanRange::of_tokens(&amount), message);
-    None
-}
 
-/// A number that may have a fraction, and its place.
-pub(crate) type Fraction = Spanned<f64>;
-
-/// Takes a number that may have a fraction.
-pub(super) fn fraction(
-    name: &'static str,
-    example: &str,
-    arguments: &mut Arguments,
-    diagnostics: &mut Diagnostics,
-) -> Option<Fraction> {
-    let written = arguments.expression(name, example, diagnostics)?;
-    let span = SpanRange::of_tokens(&written);
-    let number = match &written {
-        Expr::Lit(ExprLit { lit: Lit::Float(number), .. }) if number.suffix().is_empty() => number.base10_parse().ok(),
-        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => number.base10_parse().ok(),
-        _ => None,
-    };
-    if number.is_none() {
-        diagnostics.report(span, must_be_fraction(name, example));
+    /// Takes a number that may have a fraction.
+    pub(crate) fn fraction(&mut self, name: &'static str, example: &str) -> Option<Spanned<f64>> {
+        self.form(name, example, "a number", |value| {
+            let number = match value {
+                Expr::Lit(ExprLit { lit: Lit::Float(number), .. }) if number.suffix().is_empty() => {
+                    number.base10_parse()
+                }
+                Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => number.base10_parse(),
+                _ => return None,
+            };
+            Some(Spanned { value: number.ok()?, span: SpanRange::of_tokens(value) })
+        })
     }
-    number.map(|value| Spanned { value, span })
-}
 
-/// Takes an expression of a type that has no literals.
-pub(super) fn value(
-    name: &'static str,
-    [example, type_name]: [&str; 2],
-    arguments: &mut Arguments,
-    diagnostics: &mut Diagnostics,
-) -> Option<Expr> {
-    let value = arguments.expression(name, example, diagnostics)?;
-    if !matches!(value, Expr::Lit(_)) {
-        return Some(value);
+    /// Takes any expression.
+    pub(crate) fn expression(&mut self, name: &'static str, example: &str) -> Option<Expr> {
+        self.read(name, |argument| argument.expression(example))
     }
-    diagnostics
-        .report(SpanRange::of_tokens(&value), format_args!("`{name}` must be a `{type_name}`, like `{example}`"));
-    None
-}
 
-/// Takes a path, a closure, or another expression that may be a function.
-pub(super) fn function(
-    name: &'static str,
-    example: &str,
-    arguments: &mut Arguments,
-    diagnostics: &mut Diagnostics,
-) -> Option<Expr> {
-    let value = arguments.expression(name, example, diagnostics)?;
-    match value {
-        Expr::Lit(_) | Expr::MethodCall(_) | Expr::Macro(_) | Expr::Binary(_) | Expr::Unary(_) => {
-            diagnostics.report(
-                SpanRange::of_tokens(&value),
-                format_args!("`{name}` must be a function or a closure, like `{example}`"),
-            );
-            None
+    /// Takes an expression of a type that has no literals.
+    pub(crate) fn value(&mut self, name: &'static str, [example, type_name]: [&str; 2]) -> Option<Expr> {
+        let is_value = |value: &Expr| !matches!(value, Expr::Lit(_));
+        self.form(name, example, format_args!("a `{type_name}`"), |value| is_value(value).then(|| value.clone()))
+    }
+
+    /// Takes a path, a closure, or another expression that may be a function.
+    pub(crate) fn function(&mut self, name: &'static str, example: &str) -> Option<Expr> {
+        self.form(name, example, "a function or a closure", |value| match value {
+            Expr::Lit(_) | Expr::MethodCall(_) | Expr::Macro(_) | Expr::Binary(_) | Expr::Unary(_) => None,
+            function => Some(function.clone()),
+        })
+    }
+
+    /// Takes `name = identifier`, the name of such an item.
+    pub(crate) fn identifier(&mut self, name: &'static str, [item, example]: [&str; 2]) -> Option<Ident> {
+        self.form(name, example, format_args!("the name of {item}"), |value| path(value)?.get_ident().cloned())
+    }
+
+    /// Takes `name = ::path`.
+    pub(crate) fn path(&mut self, name: &'static str, example: &str) -> Option<Path> {
+        self.form(name, example, "a path", |value| path(value).cloned())
+    }
+
+    /// Takes an expression of some form, and reports any other.
+    fn form<T>(
+        &mut self,
+        name: &'static str,
+        example: &str,
+        form: impl Display,
+        read: impl FnOnce(&Expr) -> Option<T>,
+    ) -> Option<T> {
+        let expression = self.expression(name, example)?;
+        let value = read(&expression);
+        if value.is_none() {
+            let span = SpanRange::of_tokens(&expression);
+            self.diagnostics.report(span, format_args!("`{name}` must be {form}, like `{example}`"));
         }
-        _ => Some(value),
+        value
+    }
+
+    fn read<T>(&mut self, name: &'static str, read: impl FnOnce(Argument) -> syn::Result<T>) -> Option<T> {
+        let argument = self.take(name)?;
+        self.diagnostics.ok_or_report(read(argument))
     }
 }
 
-/// Takes `name = identifier`, the name of such an item.
-pub(super) fn identifier(
-    name: &'static str,
-    [item, example]: [&str; 2],
-    arguments: &mut Arguments,
-    diagnostics: &mut Diagnostics,
-) -> Option<Ident> {
-    let value = arguments.expression(name, example, diagnostics)?;
-    let identifier = match &value {
-        Expr::Path(ExprPath { qself: None, path, .. }) => path.get_ident().cloned(),
-        _ => None,
-    };
-    if identifier.is_none() {
-        diagnostics.report(
-            SpanRange::of_tokens(&value),
-            format_args!("`{name}` must be the name of {item}, like `{example}`"),
-        );
-    }
-    identifier
-}
-
-/// Takes `name = ::path`.
-pub(super) fn path(
-    name: &'static str,
-    example: &str,
-    arguments: &mut Arguments,
-    diagnostics: &mut Diagnostics,
-) -> Option<Path> {
-    match arguments.expression(name, example, diagnostics)? {
+fn path(expression: &Expr) -> Option<&Path> {
+    match expression {
         Expr::Path(ExprPath { qself: None, path, .. }) => Some(path),
-        other => {
-            diagnostics.report(SpanRange::of_tokens(&other), format_args!("`{name}` must be a path, like `{example}`"));
-            None
-        }
+        _ => None,
+    }
+}
+
+impl ArgumentSource for Arguments<'_> {
+    fn text(&mut self, name: &'static str, example: &str) -> Option<String> {
+        Arguments::text(self, name, example).map(|text| text.value)
+    }
+
+    fn number(&mut self, name: &'static str, example: &str) -> Option<u64> {
+        self.integer(name, example)
+    }
+
+    fn report(&mut self, argument: &'static str, message: String) {
+        self.diagnostics.report(self.span_of(argument), message);
     }
 }

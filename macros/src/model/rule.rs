@@ -1,14 +1,38 @@
-//! The model of a rule, whose arguments have to fit its algorithm.
+//! The model of a rule: of `rule(...)`, `prevent_duplicate` and `concurrency(...)`.
 
-use syn::{Expr, LitStr};
-use tallygate_rules::{ArgumentError, DUPLICATE_PER, Field, MAX_LEASE, Rule, RuleArguments};
+use syn::{Expr, ExprLit, Lit};
+use tallygate_rules::{DUPLICATE_PER, MAX_LEASE, Rule, read_limit};
 
-use crate::attr::{Amount, ConcurrencyOptions, DuplicateOptions, RuleOptions};
-use crate::diagnostic::{Diagnostics, SpanRange};
-use crate::model::value::{duration, number, template};
+use crate::attr::{Amount, Argument, Arguments, WrittenList, number};
+use crate::diagnostic::Diagnostics;
 use crate::template::{Template, TextPurpose};
 
-/// A rule, and the places of its arguments.
+/// Arguments that apply to the whole call, and so to all rules.
+pub(super) const CALL_ARGUMENTS: [&str; 16] = [
+    "cost",
+    "allow_zero_cost",
+    "wait",
+    "refund_if",
+    "settle",
+    "skip_if",
+    "shadow",
+    "limiter",
+    "on_outage",
+    "deadline",
+    "warn_at",
+    "ban",
+    "prevent_duplicate",
+    "reject",
+    "check_fn",
+    "openapi",
+];
+
+const COUNT: &str = "count = 10";
+const PER: &str = r#"per = "60s""#;
+const LIMIT: &str = "limit = 10";
+const LEASE: &str = r#"lease = "30s""#;
+
+/// A rule, and where its arguments are written.
 pub(crate) struct RuleModel {
     pub(crate) rule: Rule,
     /// The count, if each call evaluates it.
@@ -19,127 +43,81 @@ pub(crate) struct RuleModel {
     pub(crate) message: Option<Template>,
     /// When the hits of a call are taken back from this rule alone.
     pub(crate) release_if: Option<Expr>,
-    /// Whether all its arguments could be read. Valid values take the places of the others.
-    pub(crate) complete: bool,
-    pub(crate) span: SpanRange,
-    spans: Vec<(Field, SpanRange)>,
+    /// Where an argument could not be read, the rule has a valid value in its place.
+    pub(crate) written: WrittenList,
 }
 
 impl RuleModel {
-    pub(crate) fn duplicate(options: &DuplicateOptions, diagnostics: &mut Diagnostics) -> Self {
-        let before = diagnostics.count();
-        let per = options.per.as_ref().and_then(|per| diagnostics.ok_or_report(duration("per", per)));
-        Self {
-            rule: Rule::duplicate(per.unwrap_or(DUPLICATE_PER)),
-            count: None,
-            key: template(options.key.as_ref(), TextPurpose::Key, diagnostics),
-            complete: options.complete && diagnostics.count() == before,
-            message: template(options.message.as_ref(), TextPurpose::Message, diagnostics),
-            release_if: options.release_if.clone(),
-            span: options.span,
-            spans: options.per.iter().map(|per| (Field::Per, SpanRange::from(per.span()))).collect(),
+    /// Reads `rule(...)`.
+    pub(super) fn limit(argument: Argument, diagnostics: &mut Diagnostics) -> Self {
+        let mut list = Arguments::open(argument, r#"rule(count = 10, per = "60s")"#, diagnostics);
+        list.require("count", COUNT);
+        if !list.has("cron") {
+            list.require("per", PER);
         }
+        list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of the rule");
+        let in_concurrency =
+            r#"is no argument of a rule; write `concurrency(limit = 10, lease = "30s")` beside the rule"#;
+        list.refuse(&["concurrency", "lease"], in_concurrency);
+        let count = list.amount("count", [COUNT, "count = user.calls()"]);
+        let rule = read_limit(&mut list);
+        Self::finish(list, rule, count, r#"name = "daily""#)
     }
 
-    pub(crate) fn from_syn(options: RuleOptions, diagnostics: &mut Diagnostics) -> Self {
-        let before = diagnostics.count();
-        let rule = limit(&options, diagnostics);
-        let complete = options.complete && diagnostics.count() == before;
-        let key = template(options.key.as_ref(), TextPurpose::Key, diagnostics);
-        let message = template(options.message.as_ref(), TextPurpose::Message, diagnostics);
-        let spans = spans(&options);
-        let (rule, count) = counted(named(rule, options.name.as_ref()), options.count);
-        Self { rule, count, key, message, release_if: None, complete, span: options.span, spans }
+    /// Takes `prevent_duplicate`, alone or with arguments.
+    pub(super) fn take_duplicate(arguments: &mut Arguments<'_>) -> Option<Self> {
+        let argument = arguments.take("prevent_duplicate")?;
+        let example = duplicate_example(argument.single_value());
+        let mut list = Arguments::open_optional(argument, &example, arguments.diagnostics);
+        list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of `prevent_duplicate`");
+        let per = list.duration("per", r#"per = "5s""#);
+        Some(Self {
+            rule: Rule::duplicate(per.map_or(DUPLICATE_PER, |per| per.value)),
+            count: None,
+            key: list.template("key", r#"key = "{order.id}""#, TextPurpose::Key),
+            message: list.message(TextPurpose::Message),
+            release_if: list.function("release_if", "release_if = Result::is_err"),
+            written: list.finish(),
+        })
     }
 
-    pub(crate) fn concurrency(options: ConcurrencyOptions, diagnostics: &mut Diagnostics) -> Self {
-        let before = diagnostics.count();
-        let lease = options.lease.as_ref().and_then(|lease| diagnostics.ok_or_report(duration("lease", lease)));
-        let complete = options.complete && diagnostics.count() == before;
-        let key = template(options.key.as_ref(), TextPurpose::Key, diagnostics);
-        let message = template(options.message.as_ref(), TextPurpose::Message, diagnostics);
-        let spans = [
-            (Field::Count, options.limit.as_ref().map(Amount::span)),
-            (Field::Lease, options.lease.as_ref().map(|lease| lease.span().into())),
-            (Field::Name, options.name.as_ref().map(|name| name.span().into())),
-        ];
-        let rule = named(Rule::concurrency(0, lease.unwrap_or(MAX_LEASE)), options.name.as_ref());
-        let (rule, count) = counted(rule, options.limit);
-        let spans = spans.into_iter().filter_map(|(field, span)| Some((field, span?))).collect();
-        Self { rule, count, key, message, release_if: None, complete, span: options.span, spans }
+    /// Reads `concurrency(...)`.
+    pub(super) fn concurrency(argument: Argument, diagnostics: &mut Diagnostics) -> Self {
+        let mut list = Arguments::open(argument, r#"concurrency(limit = 10, lease = "30s")"#, diagnostics);
+        list.require("limit", LIMIT);
+        list.require("lease", LEASE);
+        list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of `concurrency`");
+        let limit = list.amount("limit", [LIMIT, "limit = plan.calls()"]);
+        let lease = list.duration("lease", LEASE).map_or(MAX_LEASE, |lease| lease.value);
+        Self::finish(list, Rule::concurrency(0, lease), limit, r#"name = "exports""#)
     }
 
-    /// Returns the place of an argument, or of the whole rule.
-    pub(crate) fn span_of(&self, field: Field) -> SpanRange {
-        self.spans.iter().find(|(written, _)| *written == field).map_or(self.span, |(_, span)| *span)
+    /// Reads what a rule has beside its algorithm, and adds it.
+    fn finish(mut list: Arguments<'_>, rule: Rule, count: Option<Amount>, name: &str) -> Self {
+        let key = list.template("key", r#"key = "{ip}""#, TextPurpose::Key);
+        let rule = match list.text("name", name) {
+            Some(name) => rule.named(name.value),
+            None => rule,
+        };
+        let message = list.message(TextPurpose::Message);
+        let (rule, count) = match count {
+            Some(Amount::Literal(count)) => (rule.with_count(number(&count)), None),
+            Some(Amount::Expression(count)) => (rule.varying(), Some(count)),
+            // It could not be read. A count that varies is compared with no other.
+            None => (rule.varying(), None),
+        };
+        Self { rule, count, key, message, release_if: None, written: list.finish() }
     }
 }
 
-fn named(rule: Rule, name: Option<&LitStr>) -> Rule {
-    match name {
-        Some(name) => rule.named(name.value()),
-        None => rule,
+/// Returns `prevent_duplicate` with the argument that its value probably is.
+fn duplicate_example(value: Option<&Expr>) -> String {
+    match value {
+        Some(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => {
+            let text = text.value();
+            let argument = if text.contains('{') { "key" } else { "per" };
+            format!("prevent_duplicate({argument} = {text:?})")
+        }
+        _ => r#"prevent_duplicate(per = "5s")"#.to_owned(),
     }
-}
-
-/// Returns the rule with its count, and the expression that each call evaluates for it, if there is one.
-fn counted(rule: Rule, count: Option<Amount>) -> (Rule, Option<Expr>) {
-    match count {
-        Some(Amount::Literal(count)) => (rule.with_count(number(&count)), None),
-        Some(Amount::Expression(count)) => (rule.varying(), Some(count)),
-        // It could not be read. A count that varies is compared with no other.
-        None => (rule.varying(), None),
-    }
-}
-
-/// Returns the rule without its name and its count.
-fn limit(options: &RuleOptions, diagnostics: &mut Diagnostics) -> Rule {
-    let RuleOptions { algorithm, per, capacity, initial, reset_after, cron, tz, .. } = options;
-    let text = |literal: &Option<LitStr>| literal.as_ref().map(LitStr::value);
-    let (rule, mistakes) = RuleArguments {
-        algorithm: text(algorithm).as_deref(),
-        per: text(per).as_deref(),
-        capacity: capacity.as_ref().map(number),
-        initial: initial.as_ref().map(number),
-        reset_after: text(reset_after).as_deref(),
-        cron: text(cron).as_deref(),
-        tz: text(tz).as_deref(),
-    }
-    .read();
-    for ArgumentError { argument, message } in mistakes {
-        diagnostics.report(span_of(options, argument), message);
-    }
-    rule
-}
-
-/// Returns the place of the value of an argument, or of the whole rule.
-fn span_of(options: &RuleOptions, argument: &str) -> SpanRange {
-    let texts = [
-        ("algorithm", &options.algorithm),
-        ("per", &options.per),
-        ("reset_after", &options.reset_after),
-        ("cron", &options.cron),
-        ("tz", &options.tz),
-    ];
-    let numbers = [("capacity", &options.capacity), ("initial", &options.initial)];
-    let texts = texts.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?.span())));
-    let numbers = numbers.into_iter().filter_map(|(name, number)| Some((name, number.as_ref()?.span())));
-    let place = texts.chain(numbers).find(|(name, _)| *name == argument);
-    place.map_or(options.span, |(_, span)| span.into())
-}
-
-fn spans(options: &RuleOptions) -> Vec<(Field, SpanRange)> {
-    let count = options.count.as_ref().map(Amount::span);
-    let per = options.per.as_ref().or(options.cron.as_ref());
-    [
-        (Field::Count, count),
-        (Field::Per, per.map(|per| per.span().into())),
-        (Field::Capacity, options.capacity.as_ref().map(|capacity| capacity.span().into())),
-        (Field::Initial, options.initial.as_ref().map(|initial| initial.span().into())),
-        (Field::ResetAfter, options.reset_after.as_ref().map(|text| text.span().into())),
-        (Field::Name, options.name.as_ref().map(|name| name.span().into())),
-    ]
-    .into_iter()
-    .filter_map(|(field, span)| Some((field, span?)))
-    .collect()
 }

@@ -1,10 +1,12 @@
 //! The model of a subject beside the main one.
 
-use crate::attr::SubjectOptions;
-use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
-use crate::model::value::{spanned, template};
+use syn::{Expr, ExprLit, Lit};
+
+use crate::attr::{Argument, Arguments};
+use crate::diagnostic::{SpanRange, Spanned};
 use crate::template::{Template, TextPurpose};
 
+/// `subject("label", "key")`.
 pub(crate) struct SubjectModel {
     pub(crate) label: Spanned<String>,
     pub(crate) key: Option<Template>,
@@ -12,11 +14,21 @@ pub(crate) struct SubjectModel {
 }
 
 impl SubjectModel {
-    pub(super) fn from_syn(options: &SubjectOptions, diagnostics: &mut Diagnostics) -> Self {
-        Self {
-            label: spanned(&options.label),
-            key: template(Some(&options.key), TextPurpose::Key, diagnostics),
-            span: options.span,
-        }
+    pub(super) fn take_all(arguments: &mut Arguments<'_>) -> Vec<Self> {
+        let subjects = arguments.take_all("subject").into_iter();
+        subjects.filter_map(|subject| Self::read(subject, arguments)).collect()
+    }
+
+    fn read(subject: Argument, arguments: &mut Arguments<'_>) -> Option<Self> {
+        let span = subject.span();
+        let [Expr::Lit(ExprLit { lit: Lit::Str(label), .. }), Expr::Lit(ExprLit { lit: Lit::Str(key), .. })] =
+            &subject.positional()[..]
+        else {
+            let message = r#"`subject` needs a label and a key, like `subject("network", "{ip:subnet}")`"#;
+            arguments.diagnostics.report(span, message);
+            return None;
+        };
+        let key = Template::parse(key.into(), TextPurpose::Key, arguments.diagnostics);
+        Some(Self { label: label.into(), key, span })
     }
 }

@@ -5,7 +5,7 @@ use quote::{ToTokens, format_ident, quote_spanned};
 use syn::Index;
 use syn::ext::IdentExt as _;
 use syn::parse::Parser as _;
-use tallygate_rules::Filter;
+use tallygate_rules::{Filter, FilteredValue};
 
 use crate::diagnostic::SpanRange;
 
@@ -42,10 +42,10 @@ pub(crate) enum PlaceholderPart {
 
 impl TemplateValue {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let (value, filters) = Filter::split(text)?;
+        let FilteredValue { name: value, filters, .. } = FilteredValue::parse(text)?;
         if value == ALL {
-            let (root, members) = (value.to_owned(), Vec::new());
-            return Ok(Self { text: text.to_owned(), root, source: Source::Arguments, members, filters });
+            let members = Vec::new();
+            return Ok(Self { text: text.to_owned(), root: value, source: Source::Arguments, members, filters });
         }
         let mut names = value.split('.').map(str::trim);
         let root = names.next().unwrap_or_default();
@@ -66,19 +66,14 @@ impl TemplateValue {
 
     /// Reads a value of the context: `@ip`, `@user:lower`.
     pub(crate) fn of_context(text: &str) -> Result<Self, String> {
-        let (value, filters) = Filter::split(text)?;
-        let is_wordy = |name: &&str| name.chars().all(|c| c == '_' || c.is_alphanumeric());
-        let name = value.strip_prefix('@').filter(is_wordy).filter(|name| !name.is_empty());
-        let name = name.filter(|name| !name.starts_with(char::is_numeric)).ok_or_else(|| {
+        let value = FilteredValue::parse(text)?;
+        let root = value.context_name().map(str::to_owned).ok_or_else(|| {
             format!(
                 "`{{{text}}}` is no value of the context; write the name of one behind the `@`, like `{{@ip}}` or `{{@user}}`"
             )
         })?;
-        if filters.contains(&Filter::Debug) {
-            return Err(format!("`{{{text}}}`: a value of the context is text already; remove `debug`"));
-        }
-        let root = name.to_owned();
-        Ok(Self { text: text.to_owned(), root, source: Source::Context, members: Vec::new(), filters })
+        value.check_not_debug()?;
+        Ok(Self { text: value.text, root, source: Source::Context, members: Vec::new(), filters: value.filters })
     }
 
     /// Returns whether it is an argument as it is.

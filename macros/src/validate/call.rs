@@ -2,9 +2,9 @@
 
 use tallygate_rules::Role;
 
-use crate::attr::Amount;
+use crate::attr::{Amount, number};
 use crate::diagnostic::{Diagnostics, SpanRange};
-use crate::model::{Model, number};
+use crate::model::Model;
 use crate::validate::limiter::creates_limiter;
 
 /// Reports a cost that counts nothing, or that no rule ever admits.
@@ -20,7 +20,7 @@ pub(super) fn check_cost(model: &Model, diagnostics: &mut Diagnostics) {
     if cost == 0 {
         diagnostics.report(span, "`cost` must be at least 1, like `cost = 3`; to exempt calls, use `skip_if`");
     }
-    let known = model.rules.iter().filter(|rule| rule.complete && rule.count.is_none());
+    let known = model.rules.iter().filter(|rule| rule.written.complete && rule.count.is_none());
     let strictest = known.map(|rule| &rule.rule).min_by_key(|rule| rule.greatest_cost());
     if let Some(rule) = strictest.filter(|rule| cost > rule.greatest_cost()) {
         let greatest = rule.greatest_cost();

@@ -3,9 +3,9 @@
 use syn::{Expr, ExprBlock, ExprClosure, ExprLit, ExprParen, Lit, Stmt};
 use tallygate_rules::Role;
 
-use crate::attr::Amount;
+use crate::attr::{Amount, number};
 use crate::diagnostic::{Diagnostics, SpanRange};
-use crate::model::{Model, RuleModel, number};
+use crate::model::{Model, RuleModel};
 
 /// The types whose `MAX` is no limit.
 const NUMBERS: [&str; 6] = ["u8", "u16", "u32", "u64", "u128", "usize"];

@@ -5,13 +5,13 @@ use tallygate_rules::{
     validate_warn_at,
 };
 
-use crate::attr::Amount;
+use crate::attr::{Amount, number};
 use crate::diagnostic::{Diagnostics, SpanRange};
-use crate::model::{Model, RuleModel, number};
+use crate::model::{Model, RuleModel};
 
 /// Reports every mistake in the rules. A rule of which a part could not be read is checked alone.
 pub(super) fn check_rules(model: &Model, diagnostics: &mut Diagnostics) {
-    let (complete, incomplete): (Vec<_>, Vec<_>) = model.rules.iter().partition(|rule| rule.complete);
+    let (complete, incomplete): (Vec<_>, Vec<_>) = model.rules.iter().partition(|rule| rule.written.complete);
     if !complete.is_empty() || (incomplete.is_empty() && model.complete) {
         check_together(model, &complete, diagnostics);
     }
@@ -53,18 +53,18 @@ fn span_of(mistake: &RuleError, models: &[&RuleModel]) -> SpanRange {
     let Some(rule) = mistake.position().and_then(|index| models.get(index)) else {
         return SpanRange::call_site();
     };
-    rule.span_of(mistake.field())
+    rule.written.span_of(mistake.field())
 }
 
 /// Reports parts of a policy beside a policy that is built elsewhere.
 pub(super) fn check_beside_policy(model: &Model, diagnostics: &mut Diagnostics) {
     let named = model.name.iter().map(|name| ("name", name.span));
     let rules = model.rules.iter().map(|rule| match rule.rule.role() {
-        Role::Duplicate => ("prevent_duplicate", rule.span),
-        Role::Concurrency => ("concurrency", rule.span),
-        _ => ("rule", rule.span),
+        Role::Duplicate => ("prevent_duplicate", rule.written.span),
+        Role::Concurrency => ("concurrency", rule.written.span),
+        _ => ("rule", rule.written.span),
     });
-    let ban = model.ban.iter().map(|ban| ("ban", ban.span));
+    let ban = model.ban.iter().map(|ban| ("ban", ban.written.span));
     let on_outage = model.on_outage.iter().map(|on_outage| ("on_outage", on_outage.span));
     let deadline = model.deadline.iter().map(|deadline| ("deadline", deadline.span));
     let warn_at = model.warn_at.iter().map(|share| ("warn_at", share.span));
@@ -86,7 +86,7 @@ pub(super) fn check_deadline(model: &Model, diagnostics: &mut Diagnostics) {
 pub(super) fn check_warn_at(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(share) = &model.warn_at else { return };
     // What a rule admits is not known if a part of it could not be read.
-    let known = model.rules.iter().all(|rule| rule.complete);
+    let known = model.rules.iter().all(|rule| rule.written.complete);
     let rules = model.rules.iter().filter(|_| known).map(|rule| &rule.rule);
     if let Err(mistake) = validate_warn_at(share.value, rules) {
         diagnostics.report(share.span, mistake);
@@ -110,7 +110,7 @@ pub(super) fn check_duplicate_keyed(model: &Model, diagnostics: &mut Diagnostics
             "without a `key`, the calls of all callers are duplicates of each other; write \
              `prevent_duplicate(key = {key:?})`, or give the function a `key`"
         );
-        diagnostics.report(duplicate.span, message);
+        diagnostics.report(duplicate.written.span, message);
     }
 }
 
@@ -130,17 +130,17 @@ pub(super) fn check_released(model: &Model, diagnostics: &mut Diagnostics) {
 pub(super) fn check_ban(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(ban) = &model.ban else { return };
     // The rate of a rule is not known if a part of it could not be read.
-    let known = model.rules.iter().all(|rule| rule.complete);
+    let known = model.rules.iter().all(|rule| rule.written.complete);
     let rules = model.rules.iter().filter(|_| known).map(|rule| &rule.rule);
     for mistake in validate_ban(&ban.ban, rules).err().into_iter().flatten() {
-        diagnostics.report(ban.span_of(mistake.field()), &mistake);
+        diagnostics.report(ban.written.span_of(mistake.field()), &mistake);
     }
     if let (Some(key), false) = (rule_key(model), model.has_key) {
         let message = format!(
             "`ban` applies to the `key` of the function, and without one it bans all callers at once; add one, like \
              `key = {key:?}`"
         );
-        diagnostics.report(ban.span, message);
+        diagnostics.report(ban.written.span, message);
     }
 }
 

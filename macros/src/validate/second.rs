@@ -1,9 +1,8 @@
 //! The check of a second attribute on the function, which must not share tallies with this one by mistake.
 
 use quote::ToTokens as _;
-use syn::{Expr, LitStr};
+use syn::Expr;
 
-use crate::attr::Options;
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 use crate::model::Model;
 use crate::shape::Function;
@@ -12,7 +11,7 @@ use crate::shape::Function;
 pub(super) fn check(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
     for second in function.attributes_named("rate_limit") {
         // Its own expansion reports its mistakes.
-        let second = Options::parse(second, &mut Diagnostics::default());
+        let second = Model::read(second, &mut Diagnostics::default());
         if let (Some(policy), Some(other)) = (&model.policy, &second.policy) {
             check_policy(model, policy, &second, other, diagnostics);
         } else if let Some(name) = &model.name {
@@ -25,8 +24,8 @@ pub(super) fn check(model: &Model, function: &Function, diagnostics: &mut Diagno
     }
 }
 
-fn check_name(name: &Spanned<String>, second: &Options, diagnostics: &mut Diagnostics) {
-    if second.name.as_ref().is_some_and(|other| other.value() == name.value) {
+fn check_name(name: &Spanned<String>, second: &Model, diagnostics: &mut Diagnostics) {
+    if second.name.as_ref().is_some_and(|other| other.value == name.value) {
         let message = format!(
             "two `#[rate_limit]` on this function have the `name` {:?}, so they would share their tallies; rename one, or \
              combine the two",
@@ -37,10 +36,10 @@ fn check_name(name: &Spanned<String>, second: &Options, diagnostics: &mut Diagno
 }
 
 /// Two subjects of one policy differ by their keys.
-fn check_policy(model: &Model, policy: &Expr, second: &Options, other: &Expr, diagnostics: &mut Diagnostics) {
+fn check_policy(model: &Model, policy: &Expr, second: &Model, other: &Expr, diagnostics: &mut Diagnostics) {
     let is_same_policy = policy.to_token_stream().to_string() == other.to_token_stream().to_string();
     let key = model.key.as_ref().map(|key| key.text.clone());
-    if is_same_policy && key == second.key.as_ref().map(LitStr::value) {
+    if is_same_policy && key == second.key.as_ref().map(|key| key.text.clone()) {
         let message = "two `#[rate_limit]` on this function count each call in the same tallies of this `policy`; remove \
                        one, or give them different keys";
         diagnostics.report(SpanRange::of_tokens(policy), message);

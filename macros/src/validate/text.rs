@@ -1,6 +1,6 @@
 //! Checks of names, keys and messages.
 
-use tallygate_rules::{EMPTY_KEY, NAME_WITH_BRACES, Role, is_blank, is_separator};
+use tallygate_rules::{EMPTY_KEY, NAME_WITH_BRACES, Role, is_blank, is_separator, must_be_separated};
 
 use crate::diagnostic::Diagnostics;
 use crate::model::Model;
@@ -53,16 +53,9 @@ pub(super) fn check_placeholders_separated(template: &Template, diagnostics: &mu
             Part::Text(_) | Part::Rejection(_) => {}
             Part::Value(value) => {
                 if let Some(previous) = previous.replace(value) {
-                    diagnostics.report(template.span, ambiguous(&previous.text, &value.text));
+                    diagnostics.report(template.span, must_be_separated(&previous.text, &value.text));
                 }
             }
         }
     }
-}
-
-fn ambiguous(first: &str, second: &str) -> String {
-    format!(
-        "different values of `{{{first}}}` and `{{{second}}}` could make the same key; \
-         put `:` between them, which no value contains: `{{{first}}}:{{{second}}}`"
-    )
 }

@@ -1,7 +1,6 @@
 //! The names of algorithms, here and elsewhere.
 
-use crate::nearest::nearest;
-use crate::synonym::snake_case;
+use crate::suggestion::{nearest, snake_case};
 
 /// An algorithm, as its name says it.
 #[derive(Clone, Copy, Debug, PartialEq)]

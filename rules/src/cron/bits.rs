@@ -1,8 +1,6 @@
-//! A set of small numbers: the values of a cron field, the days of a month.
+//! A set of small numbers, like the values of a cron field or the days of a month, and the direction in which it is searched.
 
 use std::ops::{BitAnd, BitOr};
-
-use crate::cron::toward::Toward;
 
 /// A set of numbers from 0 to 62.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -74,10 +72,43 @@ impl BitAnd for Bits {
     }
 }
 
+/// The direction of a search. The same search finds the last tick and the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Toward {
+    Earlier,
+    Later,
+}
+
+impl Toward {
+    /// Orders two ends of a range by which one the search meets first.
+    pub(super) fn order<T: Ord>(self, earlier: T, later: T) -> (T, T) {
+        match self {
+            Self::Earlier => (later, earlier),
+            Self::Later => (earlier, later),
+        }
+    }
+
+    /// Returns whether the search meets `one` after `other`.
+    pub(super) fn is_past<T: Ord + Copy>(self, one: T, other: T) -> bool {
+        match self {
+            Self::Earlier => one < other,
+            Self::Later => one > other,
+        }
+    }
+
+    /// Returns the step to the neighbour: −1 or 1.
+    pub(super) const fn step(self) -> i8 {
+        match self {
+            Self::Earlier => -1,
+            Self::Later => 1,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cron::toward::Toward::{Earlier, Later};
+    use crate::cron::bits::Toward::{Earlier, Later};
 
     #[test]
     fn a_set_is_searched_in_both_directions() {

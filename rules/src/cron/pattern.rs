@@ -2,13 +2,10 @@
 
 use jiff::civil::{Date, DateTime, Time};
 
-use crate::cron::bits::Bits;
-use crate::cron::clock::TimesOfDay;
-use crate::cron::day::{DaysOfMonth, DaysOfWeek, Month};
+use crate::cron::bits::{Bits, Toward};
+use crate::cron::day::{DaysOfMonth, DaysOfWeek, Month, TimesOfDay};
 use crate::cron::error::ScheduleError;
-use crate::cron::field::CronField;
-use crate::cron::syntax::parse_list;
-use crate::cron::toward::Toward;
+use crate::cron::field::{CronField, parse_list};
 
 const MACROS: [(&str, &str); 7] = [
     ("@yearly", "0 0 0 1 1 *"),

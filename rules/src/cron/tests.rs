@@ -8,7 +8,7 @@ mod syntax;
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-use super::{MICROS, Schedule};
+use super::{SECOND_US, Schedule};
 
 fn schedule(expression: &str, zone: &str) -> Schedule {
     Schedule::parse(expression, zone).unwrap()
@@ -26,7 +26,7 @@ fn us(text: &str) -> u64 {
 
 /// The civil time in a zone, with its offset from UTC.
 fn shown(us: u64, zone: &str) -> String {
-    let second = i64::try_from(us / MICROS).unwrap();
+    let second = i64::try_from(us / SECOND_US).unwrap();
     let instant = Timestamp::from_second(second).unwrap();
     instant.to_zoned(time_zone(zone)).strftime("%F %T %:z").to_string()
 }

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 
+use crate::cron::bits::Toward;
 use crate::cron::error::ScheduleError;
-use crate::cron::toward::Toward;
-use crate::nearest::edits_up_to;
+use crate::suggestion::edits_up_to;
 
 /// A time zone of the compiled-in database, so that every process knows the same zones.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::bucket::TokenBucket;
+use crate::algorithm::TokenBucket;
 use crate::text::parse_rules;
 use crate::validate::validate;
 

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use crate::bucket::TokenBucket;
+use crate::algorithm::TokenBucket;
 #[cfg(feature = "cron")]
 use crate::cron::Schedule;
-use crate::nearest::nearest;
 use crate::rule::{DUPLICATE_PER, Rule};
+use crate::suggestion::nearest;
 use crate::text::error::TextFault;
-use crate::text::scan::{Token, is_bare};
-use crate::text::words::{Words, is_number};
+use crate::text::scan::{Token, Words, is_bare, is_number};
 
 /// The words that may follow the window.
 pub(super) const OPTIONS: [&str; 5] = ["burst", "bucket", "initial", "reset_after", "as"];

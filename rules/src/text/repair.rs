@@ -1,12 +1,11 @@
 //! Suggestions for mistaken texts: which rule was probably meant.
 
 use crate::duration::format_duration;
-use crate::nearest::nearest;
 use crate::rule::Rule;
+use crate::suggestion::nearest;
+use crate::text::meant::read_words;
 use crate::text::parse::{OPTIONS, parse};
-use crate::text::scan::{Token, scan};
-use crate::text::units::read_duration;
-use crate::text::words::is_number;
+use crate::text::scan::{Token, is_number, scan};
 
 /// The longest text, in bytes, that is taken for a rule with a slip.
 const LONGEST: usize = 500;
@@ -174,7 +173,7 @@ impl Draft {
         self.skip(&WINDOW);
         if self.words.first()?.starts_with(['"', '@']) {
             self.keep_first(1);
-        } else if let Some((duration, words)) = read_duration(&self.words) {
+        } else if let Some((duration, words)) = read_words(&self.words) {
             self.push(format_duration(duration));
             self.skip_first(words);
             return Some(());
@@ -208,7 +207,7 @@ impl Draft {
                 "as" => self.keep_first(1),
                 "bucket" => {}
                 "reset_after" => {
-                    let (duration, words) = read_duration(&self.words)?;
+                    let (duration, words) = read_words(&self.words)?;
                     self.push(format_duration(duration));
                     self.skip_first(words);
                 }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use crate::algorithm::{Algorithm, Role};
-use crate::bucket::TokenBucket;
+use crate::algorithm::{Algorithm, Role, TokenBucket};
 use crate::duration::format_duration;
 use crate::error::{Field, RuleMistake};
 use crate::limits::{MAX_CONCURRENCY, MAX_LEASE, MAX_PER, MIN_LEASE};

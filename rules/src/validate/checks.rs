@@ -1,13 +1,13 @@
 //! The checks of all rules of a policy.
 
-use crate::costs::Costs;
 use crate::counted_subject::CountedSubject;
+use crate::duration::format_duration;
 use crate::error::{Field, RuleError, RuleMistake};
 use crate::limits::MAX_RULES;
 use crate::rule::Rule;
+use crate::template::is_blank;
 use crate::validate::alone::{check_alone, check_times};
-use crate::validate::binding::{Placed, check_can_bind};
-use crate::validate::distinct::{check_name, check_window};
+use crate::validate::binding::{Costs, Placed, check_can_bind};
 
 /// Which checks the rules pass.
 #[derive(Clone, Copy, Debug)]
@@ -79,4 +79,29 @@ fn check_number(rules: usize) -> Option<RuleMistake> {
         _ => format!("a policy has at most {MAX_RULES} rules, but this one has {rules}; split it up"),
     };
     Some(RuleMistake::new(Field::Rule, message))
+}
+
+/// Checks that no earlier rule of the policy has the same name.
+pub(super) fn check_name<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'a Rule>) -> Option<RuleMistake> {
+    let name = rule.name()?;
+    let message = if is_blank(name) {
+        "`name` of a rule must not be empty; leave it out, or write one, like `name = \"daily\"`".to_owned()
+    } else if earlier.any(|other| other.name() == Some(name)) {
+        format!("two rules have the name `{name}`; rename one, so that a rejection identifies its rule")
+    } else {
+        return None;
+    };
+    Some(RuleMistake::new(Field::Name, message))
+}
+
+/// Checks that no earlier rule of the subject counts the same window by the same algorithm.
+pub(super) fn check_window<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'a Rule>) -> Option<RuleMistake> {
+    earlier.any(|other| other.has_same_window(rule)).then(|| {
+        let window = match rule.per() {
+            Some(per) => format!("the same window of {}", format_duration(per)),
+            None if rule.lease().is_some() => "the concurrent calls of one subject".to_owned(),
+            None => "the windows of the same schedule".to_owned(),
+        };
+        RuleMistake::new(Field::Per, format!("two rules count {window}; keep the stricter one"))
+    })
 }

@@ -6,7 +6,7 @@ mod simulation;
 use std::time::Duration;
 
 use super::*;
-use crate::bucket::TokenBucket;
+use crate::algorithm::TokenBucket;
 use crate::error::Field;
 use crate::limits::{MAX_CONCURRENCY, MAX_COUNTER_COUNT, MAX_EXACT, MAX_PER, MAX_SLIDING_COUNT};
 use crate::rule::DUPLICATE_PER;

@@ -1,8 +1,6 @@
 //! A rule of the file: a text, or a table of arguments.
 
-use tallygate_rules::{
-    ArgumentError, EMPTY_KEY, Field, MAX_LEASE, NAME_WITH_BRACES, Rule, RuleArguments, TemplateUse, is_blank, scan,
-};
+use tallygate_rules::{ArgumentSource, EMPTY_KEY, Field, MAX_LEASE, NAME_WITH_BRACES, Rule, TemplateUse, is_blank, scan};
 use toml::de::DeValue;
 
 use super::lines::Lines;
@@ -16,7 +14,8 @@ pub(crate) struct FileRule {
     /// The key of the subject that it counts, if it is not that of the policy.
     pub(super) key: Option<At<String>>,
     pub(super) place: Place,
-    pub(super) places: Vec<(Field, Place)>,
+    /// The places of its arguments.
+    pub(super) places: Vec<(&'static str, Place)>,
     /// Whether all of it could be read. Valid values take the places of the others.
     pub(super) is_complete: bool,
 }
@@ -24,7 +23,8 @@ pub(crate) struct FileRule {
 impl FileRule {
     /// Returns the place of a part, or of the whole rule.
     pub(super) fn place_of(&self, field: Field) -> Place {
-        self.places.iter().find(|(written, _)| *written == field).map_or(self.place, |(_, place)| *place)
+        let argument = self.places.iter().find(|(name, _)| field.arguments().contains(name));
+        argument.map_or(self.place, |(_, place)| *place)
     }
 
     /// Returns the label of the subject that it counts in a policy with that key: `None` for the main subject, even where
@@ -68,52 +68,39 @@ fn read_concurrency(mut table: Table<'_>, lines: &mut Lines<'_>) -> FileRule {
     table.require("limit", "limit = 10");
     let limit = table.number("limit", "limit = 10", lines);
     let lease = table.duration("lease", r#"lease = "30s""#, lines);
-    let rule = Rule::concurrency(0, lease.as_ref().map_or(MAX_LEASE, |lease| lease.value));
-    let lease = lease.map(|lease| (Field::Lease, lease.place));
-    finish(table, rule, limit, lease.into_iter().collect(), before, lines)
+    let rule = Rule::concurrency(0, lease.map_or(MAX_LEASE, |lease| lease.value));
+    finish(table, rule, limit, before, lines)
 }
 
 fn read_limit(mut table: Table<'_>, lines: &mut Lines<'_>) -> FileRule {
     let before = lines.mistakes();
-    let place = table.place();
     table.require("count", "count = 10");
     if !table.has("cron") {
         table.require("per", r#"per = "60s""#);
     }
     let count = table.number("count", "count = 10", lines);
-    let per = table.text("per", r#"per = "60s""#, lines);
-    let algorithm = table.text("algorithm", r#"algorithm = "token_bucket""#, lines);
-    let capacity = table.number("capacity", "capacity = 100", lines);
-    let initial = table.number("initial", "initial = 3", lines);
-    let reset_after = table.text("reset_after", r#"reset_after = "10s""#, lines);
-    let cron = table.text("cron", r#"cron = "0 0 6 * * *""#, lines);
-    let tz = table.text("tz", r#"tz = "Asia/Shanghai""#, lines);
-    let places = [
-        ("per", Field::Per, per.as_ref().map(|at| at.place)),
-        ("capacity", Field::Capacity, capacity.as_ref().map(|at| at.place)),
-        ("initial", Field::Initial, initial.as_ref().map(|at| at.place)),
-        ("reset_after", Field::ResetAfter, reset_after.as_ref().map(|at| at.place)),
-        ("cron", Field::Per, cron.as_ref().map(|at| at.place)),
-        ("algorithm", Field::Rule, algorithm.as_ref().map(|at| at.place)),
-        ("tz", Field::Rule, tz.as_ref().map(|at| at.place)),
-    ];
-    let (rule, mistakes) = RuleArguments {
-        algorithm: algorithm.as_ref().map(|at| at.value),
-        per: per.as_ref().map(|at| at.value),
-        capacity: capacity.map(|at| at.value),
-        initial: initial.map(|at| at.value),
-        reset_after: reset_after.as_ref().map(|at| at.value),
-        cron: cron.as_ref().map(|at| at.value),
-        tz: tz.as_ref().map(|at| at.value),
+    let rule = tallygate_rules::read_limit(&mut TableSource { table: &mut table, lines });
+    finish(table, rule, count, before, lines)
+}
+
+/// A table whose mistakes are reported.
+struct TableSource<'s, 't, 'l> {
+    table: &'s mut Table<'t>,
+    lines: &'s mut Lines<'l>,
+}
+
+impl ArgumentSource for TableSource<'_, '_, '_> {
+    fn text(&mut self, name: &'static str, example: &str) -> Option<String> {
+        self.table.text(name, example, self.lines).map(|text| text.value.to_owned())
     }
-    .read();
-    for ArgumentError { argument, message } in mistakes {
-        let written = places.iter().find(|(name, ..)| *name == argument).and_then(|(_, _, place)| *place);
-        lines.report(written.unwrap_or(place), message);
+
+    fn number(&mut self, name: &'static str, example: &str) -> Option<u64> {
+        self.table.number(name, example, self.lines).map(|number| number.value)
     }
-    let places = places.into_iter().filter(|(name, ..)| !matches!(*name, "algorithm" | "tz"));
-    let places = places.filter_map(|(_, field, place)| Some((field, place?))).collect();
-    finish(table, rule, count, places, before, lines)
+
+    fn report(&mut self, argument: &'static str, message: String) {
+        self.lines.report(self.table.place_of(argument), message);
+    }
 }
 
 /// Reads what every table of a rule may have, and makes the rule complete: with its count, its name and its key.
@@ -121,7 +108,6 @@ fn finish(
     mut table: Table<'_>,
     rule: Rule,
     count: Option<At<u64>>,
-    mut places: Vec<(Field, Place)>,
     mistakes_before: usize,
     lines: &mut Lines<'_>,
 ) -> FileRule {
@@ -132,9 +118,7 @@ fn finish(
     if let Some(name) = &name {
         check_name(name, lines);
     }
-    table.finish(lines);
-    places.extend(count.as_ref().map(|count| (Field::Count, count.place)));
-    places.extend(name.as_ref().map(|name| (Field::Name, name.place)));
+    let places = table.finish(lines);
     let rule = match name {
         Some(name) => rule.named(name.value.to_owned()),
         None => rule,

@@ -23,6 +23,8 @@ pub(super) struct Table<'t> {
     entries: Vec<Entry<'t>>,
     /// The names that were asked for.
     known: Vec<&'static str>,
+    /// The places of the values that were taken.
+    values: Vec<(&'static str, Place)>,
     missing: Vec<String>,
 }
 
@@ -33,7 +35,7 @@ pub(super) struct Entry<'t> {
 
 impl<'t> Table<'t> {
     pub(super) fn new(table: &'t DeTable<'t>, place: Place, lines: &Lines<'_>) -> Self {
-        Self { place, entries: entries(table, lines), known: Vec::new(), missing: Vec::new() }
+        Self { place, entries: entries(table, lines), known: Vec::new(), values: Vec::new(), missing: Vec::new() }
     }
 
     /// Returns the place of the table.
@@ -56,7 +58,14 @@ impl<'t> Table<'t> {
     pub(super) fn take(&mut self, name: &'static str) -> Option<Entry<'t>> {
         self.known.push(name);
         let at = self.entries.iter().position(|entry| entry.name.value == name)?;
-        Some(self.entries.remove(at))
+        let entry = self.entries.remove(at);
+        self.values.push((name, entry.value.place));
+        Some(entry)
+    }
+
+    /// Returns the place of the value of an entry that was taken, or of the table.
+    pub(super) fn place_of(&self, name: &str) -> Place {
+        self.values.iter().find(|(taken, _)| *taken == name).map_or(self.place, |(_, place)| *place)
     }
 
     /// Takes `name = "text"`.
@@ -148,19 +157,16 @@ impl<'t> Table<'t> {
         }
     }
 
-    /// Reports entries that are unknown or missing. Returns whether there are none.
-    pub(super) fn finish(self, lines: &mut Lines<'_>) -> bool {
+    /// Reports entries that are unknown or missing. Returns the places of the values that were taken.
+    pub(super) fn finish(self, lines: &mut Lines<'_>) -> Vec<(&'static str, Place)> {
         for unknown in &self.entries {
             lines.report(unknown.name.place, unknown_argument(unknown.name.value, &self.known));
         }
-        if !self.entries.is_empty() {
-            // An entry that seems to be missing may be the one that is unknown.
-            return false;
-        }
-        for missing in &self.missing {
+        // An entry that seems to be missing may be the one that is unknown.
+        for missing in self.missing.iter().filter(|_| self.entries.is_empty()) {
             lines.report(self.place, missing.as_str());
         }
-        self.missing.is_empty()
+        self.values
     }
 }
 

@@ -1,6 +1,6 @@
 //! Keys that are read when the program runs: text beside values of the context.
 
-use tallygate_rules::{Filter, Piece, TemplateUse, is_blank, is_separator, scan};
+use tallygate_rules::{FilteredValue, Template, TemplatePart, TemplateUse, is_blank};
 
 use crate::error::Error;
 use crate::subject::filters::Secret;
@@ -9,13 +9,7 @@ use crate::subject::{Subject, SubjectBuilder, SubjectValue};
 /// A key of text and values of the context, like `{@ip}/{@user:lower}`.
 #[derive(Clone, Debug)]
 pub(crate) struct ContextKey {
-    parts: Vec<Part>,
-}
-
-#[derive(Clone, Debug)]
-enum Part {
-    Text(String),
-    Value { name: String, filters: Vec<Filter> },
+    template: Template,
 }
 
 impl ContextKey {
@@ -30,77 +24,40 @@ impl ContextKey {
     }
 
     fn read(text: &str) -> Result<Self, String> {
-        let parts = scan(text)?.into_iter().map(Part::read).collect::<Result<Vec<_>, _>>()?;
+        let template = Template::parse(text)?;
+        template.values().try_for_each(check_value)?;
         if is_blank(text) {
             return Err("it must not be empty; to count all calls together, write any text, like `all`".to_owned());
         }
         TemplateUse::Key.check_fixed_text(text, |_| false)?;
-        check_separated(&parts)?;
-        Ok(Self { parts })
+        template.check_separated()?;
+        Ok(Self { template })
     }
 
     /// Returns the names of the values that it shows.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Text(_) => None,
-            Part::Value { name, .. } => Some(name.as_str()),
-        })
+        self.template.values().filter_map(FilteredValue::context_name)
     }
 
     /// Returns the subject of a call in the current context.
     pub(crate) fn subject(&self, secret: &Secret) -> Subject {
         let builder = SubjectBuilder::new(secret);
-        let built = self.parts.iter().fold(builder, |builder, part| match part {
-            Part::Text(text) => builder.text(text),
-            Part::Value { name, filters } => {
-                filters.iter().copied().fold(builder.context(name), SubjectValue::filtered).text("")
+        let built = self.template.parts().iter().fold(builder, |builder, part| match part {
+            TemplatePart::Text(text) => builder.text(text),
+            TemplatePart::Value(value) => {
+                let name = value.context_name().unwrap_or_default();
+                value.filters.iter().copied().fold(builder.context(name), SubjectValue::filtered).text("")
             }
         });
         built.build()
     }
 }
 
-impl Part {
-    fn read(piece: Piece<'_>) -> Result<Self, String> {
-        let inner = match piece {
-            Piece::Text(text) => return Ok(Self::Text(text)),
-            Piece::Braced(inner) => inner,
-        };
-        let (value, filters) = Filter::split(inner)?;
-        if filters.contains(&Filter::Debug) {
-            return Err(format!("`{{{inner}}}`: a value of the context is text already; remove `debug`"));
-        }
-        let name = value.strip_prefix('@').filter(|name| is_name(name));
-        let name = name.ok_or_else(|| {
-            format!("`{{{inner}}}` is no value of the context; write the name of one behind an `@`, like `{{@ip}}`")
-        })?;
-        Ok(Self::Value { name: name.to_owned(), filters })
-    }
-}
-
-/// Returns whether the text is the name of a value: letters, digits and `_`, and no digit first.
-fn is_name(text: &str) -> bool {
-    let wordy = text.chars().all(|character| character == '_' || character.is_alphanumeric());
-    wordy && text.chars().next().is_some_and(|first| !first.is_numeric())
-}
-
-fn check_separated(parts: &[Part]) -> Result<(), String> {
-    let mut previous = None;
-    for part in parts {
-        match part {
-            Part::Text(text) if is_separator(text) => previous = None,
-            Part::Text(_) => {}
-            Part::Value { name, .. } => {
-                if let Some(previous) = previous.replace(name) {
-                    return Err(format!(
-                        "different values of `{{@{previous}}}` and `{{@{name}}}` could make the same key; put `:` between \
-                         them, which no value contains: `{{@{previous}}}:{{@{name}}}`"
-                    ));
-                }
-            }
-        }
-    }
-    Ok(())
+fn check_value(value: &FilteredValue) -> Result<(), String> {
+    value.check_not_debug()?;
+    value.context_name().map(drop).ok_or_else(|| {
+        format!("`{{{}}}` is no value of the context; write the name of one behind an `@`, like `{{@ip}}`", value.text)
+    })
 }
 
 #[cfg(test)]

@@ -39,9 +39,9 @@ const RULES: &[Layer] = &[
         "text arguments words_for_clients",
         "rules as people write them, in one text or in arguments, and as clients read them",
     ),
-    ("rule algorithm bucket cron ban outage", "what a policy consists of"),
+    ("rule algorithm cron ban outage", "what a policy consists of"),
     ("counted_subject fixed_text template", "the text of keys and messages"),
-    ("alphabet costs duration error limits nearest synonym", "what every layer uses"),
+    ("alphabet duration error limits suggestion", "what every layer uses"),
 ];
 
 const RUNTIME: &[Layer] = &[

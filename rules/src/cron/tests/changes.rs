@@ -102,8 +102,8 @@ fn a_schedule_of_every_minute_has_no_gap() {
         for change in time_zone(zone).following("2024-01-01T00:00:00Z".parse().unwrap()).take(2) {
             let change = us(&change.timestamp().to_string());
             for minute in 0..240 {
-                let tick = change - 7200 * MICROS + minute * 60 * MICROS;
-                assert_eq!(minutely.next_tick(tick), Some(tick + 60 * MICROS), "{zone} {}", shown(tick, zone));
+                let tick = change - 7200 * SECOND_US + minute * 60 * SECOND_US;
+                assert_eq!(minutely.next_tick(tick), Some(tick + 60 * SECOND_US), "{zone} {}", shown(tick, zone));
             }
         }
     }

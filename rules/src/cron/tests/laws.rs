@@ -7,6 +7,7 @@ use proptest::sample::select;
 
 use super::*;
 use crate::cron::zone::Repeated;
+use crate::cron::{DAY_US, HOUR_US, MINUTE_US};
 
 const ZONES: [&str; 8] = [
     "UTC",
@@ -116,13 +117,13 @@ const NIGHTS: [(&str, &str); 9] = [
 #[test]
 fn the_ticks_of_a_night_match_the_clocks_at_every_second() {
     for (zone, start) in NIGHTS {
-        let end = us(start) + 5 * 3600 * MICROS;
+        let end = us(start) + 5 * 3600 * SECOND_US;
         let moments = watch(zone, us(start), end);
         for (repeated, plains) in [(Repeated::TickTwice, &EVERY_HOUR[..]), (Repeated::TickOnce, &SOME_HOURS[..])] {
             for &(expression, plain) in plains {
                 let schedule = schedule(expression, zone);
                 let seen = moments.iter().filter(|moment| moment.is_tick(repeated, plain));
-                let seen: Vec<u64> = seen.map(|moment| moment.second * MICROS).collect();
+                let seen: Vec<u64> = seen.map(|moment| moment.second * SECOND_US).collect();
                 assert_eq!(
                     ticks(&schedule, us(start)).take_while(|&tick| tick < end).collect::<Vec<_>>(),
                     seen,
@@ -156,10 +157,10 @@ fn watch(zone: &str, start: u64, end: u64) -> Vec<Moment> {
     let zone = time_zone(zone);
     let shown = |second: u64| zone.to_datetime(Timestamp::from_second(i64::try_from(second).unwrap()).unwrap());
     let second_later = |at: &DateTime| at.checked_add(SignedDuration::from_secs(1)).ok();
-    let mut before = shown(start / MICROS);
+    let mut before = shown(start / SECOND_US);
     let mut latest = before;
     let mut moments = Vec::new();
-    for second in start / MICROS + 1..end / MICROS {
+    for second in start / SECOND_US + 1..end / SECOND_US {
         let shown = shown(second);
         let new = std::iter::successors(second_later(&before), second_later);
         moments.push(Moment {
@@ -205,4 +206,39 @@ fn weekday(day: Date) -> i8 {
 fn is_last_workday(day: Date) -> bool {
     let left = day.days_in_month() - day.day();
     weekday(day) <= 5 && (left == 0 || weekday(day) == 5 && left <= 2)
+}
+
+#[test]
+fn ticks_are_as_far_apart_as_is_said() {
+    let day = Some(DAY_US);
+    for (expression, shortest, longest) in [
+        ("@daily", DAY_US, day),
+        ("0 30 6 * * *", DAY_US, day),
+        ("0 0 6,18 * * *", HOUR_US, day),
+        ("@hourly", HOUR_US, Some(HOUR_US)),
+        ("30 10,40 * * * *", MINUTE_US, Some(HOUR_US)),
+        ("0 * * * * *", MINUTE_US, Some(MINUTE_US)),
+        ("0,59 * * * * *", SECOND_US, Some(MINUTE_US)),
+        ("0,30 0 6 * * *", SECOND_US, day),
+        ("@weekly", DAY_US, None),
+        ("@monthly", DAY_US, None),
+        ("0 0 0 31 * *", DAY_US, None),
+        ("0 0 0 * 1-11 *", DAY_US, None),
+        ("0 0 0 ? * ?", DAY_US, day),
+    ] {
+        let schedule = Schedule::parse(expression, "UTC").unwrap();
+        assert_eq!((schedule.shortest_gap_us(), schedule.longest_gap_us()), (shortest, longest), "{expression}");
+        let mut tick = schedule.next_tick(951_000_000_000_000).unwrap();
+        for _ in 0..5_000 {
+            let next = schedule.next_tick(tick).unwrap();
+            assert!((shortest..=longest.unwrap_or(u64::MAX)).contains(&(next - tick)), "{expression}");
+            tick = next;
+        }
+    }
+}
+
+#[test]
+fn where_clocks_are_changed_little_is_known() {
+    let schedule = Schedule::parse("@daily", "Europe/Berlin").unwrap();
+    assert_eq!((schedule.shortest_gap_us(), schedule.longest_gap_us()), (SECOND_US, None));
 }

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::algorithm::Algorithm;
 use crate::text::parse_rules;
+use crate::validate::binding::{self, Supply};
 
 /// A rule and the calls that it has counted, written from the definitions of the algorithms.
 struct Simulated<'a> {
@@ -190,7 +191,7 @@ fn calls() -> impl Strategy<Value = Vec<(u64, u64)>> {
 }
 
 fn implies(stricter: &Rule, rule: &Rule, costs: Costs) -> bool {
-    supply::Supply::of(stricter, costs).is_some_and(|supply| supply.is_admitted_by(rule, costs))
+    Supply::of(stricter, costs).is_some_and(|supply| supply.is_admitted_by(rule, costs))
 }
 
 proptest! {
@@ -231,7 +232,7 @@ proptest! {
         rule in prop_oneof![window(Rule::sliding_window), window(Rule::fixed_window)],
         calls in calls(), settled in prop::collection::vec(0_u64..30, 60),
     ) {
-        prop_assume!(super::super::binding::implies(&stricter, &rule, Costs::Recounted));
+        prop_assume!(binding::implies(&stricter, &rule, Costs::Recounted));
         let (mut one, mut other) = (Simulated::new(&stricter), Simulated::new(&rule));
         for ((now, cost), used) in calls.into_iter().zip(settled) {
             if one.admits(now, cost) {
@@ -252,7 +253,7 @@ proptest! {
         // A bucket that overflows although all whole calls are taken from it admits less than is computed.
         let overflows = |capacity| stricter.count() + cost * us(stricter.per().unwrap()) > capacity * us(stricter.per().unwrap());
         prop_assume!(!stricter.capacity().is_some_and(overflows));
-        prop_assume!(supply::Supply::of(&stricter, costs).is_some() && !implies(&stricter, &rule, costs));
+        prop_assume!(Supply::of(&stricter, costs).is_some() && !implies(&stricter, &rule, costs));
         prop_assert!(binds(&stricter, &rule, greedy(0, cost)), "{} / {}", stricter, rule);
     }
 }

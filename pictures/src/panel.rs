@@ -3,7 +3,6 @@
 use serde::Deserialize;
 
 use crate::canvas::{Anchor, Canvas};
-use crate::unit::Unit;
 
 /// What one series has answered: a value for each step, or none.
 #[derive(Clone, Deserialize)]
@@ -89,7 +88,7 @@ fn legend(canvas: &mut Canvas, place: Place, series: &[Series]) {
         if y > place.y + place.height {
             return;
         }
-        canvas.box_of(x, y, 12, 3, &format!("c{}", number % COLOURS));
+        canvas.rectangle(x, y, 12, 3, &format!("c{}", number % COLOURS));
         canvas.text(x + 17, y + 6, Anchor::Start, "small", name);
         x += width;
     }
@@ -131,6 +130,45 @@ impl Plot {
     }
 }
 
+/// The unit of a panel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Unit {
+    PerSecond,
+    Share,
+    Seconds,
+    Number,
+}
+
+impl Unit {
+    /// Reads the name that it has in Grafana.
+    pub(crate) fn read(name: &str) -> Result<Self, String> {
+        match name {
+            "reqps" => Ok(Self::PerSecond),
+            "percentunit" => Ok(Self::Share),
+            "s" => Ok(Self::Seconds),
+            "none" => Ok(Self::Number),
+            other => Err(format!("the unit `{other}` is not drawn")),
+        }
+    }
+
+    pub(crate) fn write(self, value: f64) -> String {
+        match self {
+            Self::PerSecond => format!("{} req/s", rounded(value)),
+            Self::Share => format!("{} %", rounded(value * 100.0)),
+            Self::Seconds if value < 0.001 => format!("{} µs", rounded(value * 1_000_000.0)),
+            Self::Seconds if value < 1.0 => format!("{} ms", rounded(value * 1_000.0)),
+            Self::Seconds => format!("{} s", rounded(value)),
+            Self::Number => rounded(value),
+        }
+    }
+}
+
+/// One digit behind the point, where it says something.
+fn rounded(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
 /// The next of 1, 2 or 5 times a power of ten.
 fn above(value: f64) -> f64 {
     let mut power = 1e-6;
@@ -161,5 +199,14 @@ mod tests {
     #[test]
     fn an_axis_ends_at_a_round_number() {
         assert_eq!([0.3, 1.0, 1.1, 70.0].map(|value| format!("{:.1}", above(value))), ["0.5", "1.0", "2.0", "100.0"]);
+    }
+
+    #[test]
+    fn numbers_have_the_unit_that_suits_them() {
+        assert_eq!(Unit::PerSecond.write(12.34), "12.3 req/s");
+        assert_eq!(Unit::Share.write(0.25), "25 %");
+        assert_eq!([0.000_25, 0.0123, 2.0].map(|value| Unit::Seconds.write(value)), ["250 µs", "12.3 ms", "2 s"]);
+        assert_eq!(Unit::Number.write(3.0), "3");
+        assert!(Unit::read("furlong").is_err());
     }
 }

@@ -34,7 +34,6 @@
 
 mod client_address;
 mod finding;
-mod placeholder;
 mod registered;
 mod registered_policy;
 mod rendering;
@@ -42,14 +41,11 @@ mod server_report;
 mod subjects;
 mod tallies;
 mod template;
-mod unreadable;
 
 pub use self::finding::{Finding, Level};
-pub use self::placeholder::Placeholder;
-pub use self::registered::Registered;
+pub use self::registered::{Registered, Unreadable};
 pub use self::registered_policy::{RegisteredPolicy, RegisteredSubject};
 pub use self::rendering::Rendering;
 pub use self::server_report::ServerReport;
-pub use self::subjects::Subjects;
+pub use self::subjects::{Placeholder, Subjects};
 pub use self::tallies::{Tallies, TallyPage};
-pub use self::unreadable::Unreadable;

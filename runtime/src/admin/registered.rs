@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::registered_policy::RegisteredPolicy;
-use super::unreadable::Unreadable;
 use crate::error::BackendError;
 use crate::limiter::Limiter;
 
@@ -32,7 +31,7 @@ impl Limiter {
         for (field, text) in stored {
             match RegisteredPolicy::read(&text) {
                 Ok(policy) => read.policies.push(policy),
-                Err(reason) => read.unreadable.push(Unreadable::new(field, reason)),
+                Err(reason) => read.unreadable.push(Unreadable { name: field, reason }),
             }
         }
         read.policies.sort_by(|one, other| one.name().cmp(other.name()));
@@ -64,5 +63,26 @@ impl Registered {
     #[must_use]
     pub fn unreadable(&self) -> &[Unreadable] {
         &self.unreadable
+    }
+}
+
+/// An entry of the list of policies that this version cannot read, such as one of a later version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    name: String,
+    reason: String,
+}
+
+impl Unreadable {
+    /// Returns the name of the policy, as it stands in keys.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns why it cannot be read.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
     }
 }

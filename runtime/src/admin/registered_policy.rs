@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tallygate_rules::{Ban, Rule, format_rules};
 
-use super::placeholder::Placeholder;
+use super::subjects::Placeholder;
 use super::template::{self, KeyTemplate};
 use crate::error::Error;
 use crate::policy::{Description, NO_REGISTRY, Policy, PolicyBuilder};

@@ -5,9 +5,8 @@ use std::fmt;
 use tallygate_rules::nearest;
 
 use super::client_address;
-use super::placeholder::Placeholder;
 use super::registered_policy::RegisteredPolicy;
-use super::subjects::Subjects;
+use super::subjects::{Placeholder, Subjects};
 use super::template::KeyTemplate;
 use crate::error::Error;
 use crate::limiter::Limiter;

@@ -19,9 +19,8 @@ use super::parts::Parts;
 use crate::context::ContextKey;
 use crate::error::Error;
 use crate::limiter::Limiter;
-use crate::path_pattern::PathPattern;
 use crate::policy::Policy;
-use crate::request_method;
+use crate::request_pattern::{PathPattern, check_method};
 
 /// Limits every request of a router by a policy: a layer of `tower`, and a middleware of actix-web.
 ///
@@ -140,7 +139,7 @@ impl Limit {
             ));
         }
         for method in &methods {
-            request_method::check(method).map_err(|mistake| Error::new(format!("`methods`: {mistake}")))?;
+            check_method(method).map_err(|mistake| Error::new(format!("`methods`: {mistake}")))?;
         }
         Ok(self.set(|settings| settings.exemptions.limit_methods(methods)))
     }

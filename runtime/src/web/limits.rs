@@ -116,7 +116,7 @@ impl<S> tower_layer::Layer<S> for Limits {
     type Service = LimitService<S>;
 
     fn layer(&self, inner: S) -> LimitService<S> {
-        LimitService::new(inner, self.settings.clone())
+        LimitService { inner, gate: self.settings.clone() }
     }
 }
 

@@ -83,7 +83,7 @@ const RUNTIME: &[Layer] = &[
     Layer {
         name: "base",
         purpose: "what every layer uses",
-        modules: &["clock", "error", "micros", "path_pattern", "request_method", "sweeper"],
+        modules: &["clock", "error", "micros", "request_pattern", "sweeper"],
     },
 ];
 

@@ -4,14 +4,14 @@ use serde::Deserialize;
 
 use crate::canvas::{Anchor, Canvas};
 
-/// What one series has answered: a value for each step, or none.
+/// The values of one series: one for each step, or none.
 #[derive(Clone, Deserialize)]
 pub(crate) struct Series {
     name: String,
     values: Vec<Option<f64>>,
 }
 
-/// Where a panel is, in pixels.
+/// The place of a panel, in pixels.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) x: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Place {
     pub(crate) height: u64,
 }
 
-/// The part of a panel in which curves are, and what their ends mean.
+/// The part of a panel with the curves, and its scale.
 struct Plot {
     left: u64,
     right: u64,
@@ -153,18 +153,18 @@ impl Unit {
 
     pub(crate) fn write(self, value: f64) -> String {
         match self {
-            Self::PerSecond => format!("{} req/s", rounded(value)),
-            Self::Share => format!("{} %", rounded(value * 100.0)),
-            Self::Seconds if value < 0.001 => format!("{} µs", rounded(value * 1_000_000.0)),
-            Self::Seconds if value < 1.0 => format!("{} ms", rounded(value * 1_000.0)),
-            Self::Seconds => format!("{} s", rounded(value)),
-            Self::Number => rounded(value),
+            Self::PerSecond => format!("{} req/s", one_decimal(value)),
+            Self::Share => format!("{} %", one_decimal(value * 100.0)),
+            Self::Seconds if value < 0.001 => format!("{} µs", one_decimal(value * 1_000_000.0)),
+            Self::Seconds if value < 1.0 => format!("{} ms", one_decimal(value * 1_000.0)),
+            Self::Seconds => format!("{} s", one_decimal(value)),
+            Self::Number => one_decimal(value),
         }
     }
 }
 
 /// One digit behind the point, where it says something.
-fn rounded(value: f64) -> String {
+fn one_decimal(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
@@ -174,7 +174,7 @@ fn above(value: f64) -> f64 {
     let mut power = 1e-6;
     loop {
         for step in [1.0, 2.0, 5.0] {
-            // What is left out by the rounding of a float is not seen.
+            // Rounding errors of floats are not visible.
             if value <= power * step * 1.000_001 || power > 1e12 {
                 return power * step;
             }

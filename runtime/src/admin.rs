@@ -24,13 +24,13 @@
 //! # }
 //! ```
 //!
-//! The check does all that any other does: it [resets](crate::Check::reset), [bans](crate::Check::ban) and
+//! The check does everything that any other check does: it [resets](crate::Check::reset), [bans](crate::Check::ban) and
 //! [unbans](crate::Check::unban). [`Limiter::tallies`](crate::Limiter::tallies) finds the subjects that have a tally.
 //!
-//! [`Limiter::inspect`](crate::Limiter::inspect) tells what is right and wrong about the servers.
+//! [`Limiter::inspect`](crate::Limiter::inspect) finds problems of the servers.
 //!
-//! Reading the list needs the permissions `+hlen +hscan` on the server, and finding subjects `+scan +dbsize` on each server:
-//! see [production](crate::guide::production#a-user-of-its-own).
+//! Reading the list needs the permissions `+hlen +hscan` on the server, and finding subjects `+scan +dbsize` on each
+//! server: see [production](crate::guide::production#a-user-of-its-own).
 
 mod client_address;
 mod finding;

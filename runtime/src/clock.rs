@@ -1,7 +1,7 @@
 //! The clock of a limiter: tokio's, or one that a test or a simulation moves.
 
 #[cfg(any(feature = "testing", feature = "simulation"))]
-mod manual;
+pub(crate) mod manual;
 
 use std::future::{Future, pending, poll_fn};
 use std::pin::pin;
@@ -12,9 +12,7 @@ use tallygate_rules::MAX_PER;
 use tokio::time::Instant;
 
 #[cfg(any(feature = "testing", feature = "simulation"))]
-pub use self::manual::ManualClock;
-#[cfg(feature = "simulation")]
-pub(crate) use self::manual::RANGE_US;
+use self::manual::ManualClock;
 use crate::micros;
 
 /// A clock that shows microseconds since 1970.

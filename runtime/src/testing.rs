@@ -116,7 +116,7 @@
 //! Calls that [wait](crate::Check::wait) use the clock of their limiter: they go on when the test advances it far
 //! enough.
 
-pub use crate::clock::ManualClock;
+pub use crate::clock::manual::ManualClock;
 use crate::context::Context;
 use crate::limiter::Limiter;
 

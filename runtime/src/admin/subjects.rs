@@ -20,14 +20,14 @@ impl Placeholder {
         self.is_hashed |= is_hashed;
     }
 
-    /// Returns the name, as it is written between the braces without filters: `phone`, `self.tenant`, `@ip`.
+    /// Returns the name, as it stands between the braces without filters: `phone`, `self.tenant`, `@ip`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns whether a key has its digest, for which the [secret](crate::LimiterBuilder::secret) of the programs is
-    /// needed.
+    /// Returns whether a key shows the digest of this value, for which the [secret](crate::LimiterBuilder::secret) of
+    /// the programs is needed.
     #[must_use]
     pub fn is_hashed(&self) -> bool {
         self.is_hashed
@@ -46,7 +46,7 @@ impl Subjects {
         Self { main, others }
     }
 
-    /// Returns the main subject: [everyone](Subject::everyone), if no rule counts it.
+    /// Returns the main subject, or [everyone](Subject::everyone) if no rule counts it.
     #[must_use]
     pub fn main(&self) -> &Subject {
         &self.main

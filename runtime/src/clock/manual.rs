@@ -46,6 +46,7 @@ pub(crate) const RANGE_US: RangeInclusive<u64> = {
 /// # }
 /// ```
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "testing"), allow(unreachable_pub, reason = "it is public with the feature `testing`"))]
 pub struct ManualClock {
     now_us: watch::Sender<u64>,
 }

@@ -110,7 +110,8 @@ impl Settings {
         }
     }
 
-    /// Answers a request of a limit. Unless a layer or a limit around it has made a context, this makes one.
+    /// Answers a request of a limit. Unless a layer or a limit around it has made a context, this makes one. It looks
+    /// for that context when it is first polled, as its future may be made in another one.
     pub(in crate::web) async fn answer_limited<Q: WebRequest, R: WebResponse, E, F>(
         &self,
         mut request: Q,

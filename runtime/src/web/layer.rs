@@ -1,14 +1,14 @@
 //! The layer that gives each request a context, and writes fields into its response.
 
 mod service;
-mod settings;
+pub(super) mod settings;
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
 pub use self::service::{LayerService, ResponseFuture};
-pub(super) use self::settings::{Settings, WebRequest, WebResponse};
+use self::settings::Settings;
 use super::client_ip::ClientIpSource;
 use super::fields::{Draft, Items, Legacy};
 use super::parts::Parts;

@@ -14,7 +14,8 @@ use actix_web::{Error, HttpMessage as _};
 use super::response;
 use crate::context::{self, Maker};
 use crate::web::client_ip::ClientIp;
-use crate::web::layer::{Layer, LayerService, WebRequest, WebResponse};
+use crate::web::layer::settings::{WebRequest, WebResponse};
+use crate::web::layer::{Layer, LayerService};
 use crate::web::limit::gate::{Gate, RequestCheck};
 use crate::web::limit::{Held, Limit, LimitService};
 #[cfg(feature = "config")]

@@ -36,12 +36,8 @@ pub(crate) enum Anchor {
 }
 
 impl Canvas {
-    pub(crate) fn new(width: u64, height: u64, title: &str) -> Self {
-        Self::with_style(width, height, title, "")
-    }
-
-    /// The same, with classes of its own.
-    pub(crate) fn with_style(width: u64, height: u64, title: &str, style: &str) -> Self {
+    /// Starts a picture. `style` defines classes beside the common ones.
+    pub(crate) fn new(width: u64, height: u64, title: &str, style: &str) -> Self {
         let document = Document::new()
             .set("viewBox", (0, 0, width, height))
             .set("width", width)
@@ -69,7 +65,7 @@ impl Canvas {
         self.add(Text::new("").set("x", x).set("y", y).add(TSpan::new(name).set("class", "name")).add(code));
     }
 
-    pub(crate) fn box_of(&mut self, x: u64, y: u64, width: u64, height: u64, class: &str) {
+    pub(crate) fn rectangle(&mut self, x: u64, y: u64, width: u64, height: u64, class: &str) {
         self.add(rectangle(x, y, width, height).set("class", class));
     }
 
@@ -90,13 +86,11 @@ impl Canvas {
     }
 
     pub(crate) fn area(&mut self, corners: &[[u64; 2]], class: &str) {
-        let corners: Vec<_> = corners.iter().map(|[x, y]| format!("{x},{y}")).collect();
-        self.add(Polygon::new().set("points", corners.join(" ")).set("class", class));
+        self.add(Polygon::new().set("points", joined(corners)).set("class", class));
     }
 
     pub(crate) fn curve(&mut self, points: &[[u64; 2]], class: &str) {
-        let points: Vec<_> = points.iter().map(|[x, y]| format!("{x},{y}")).collect();
-        self.add(Polyline::new().set("points", points.join(" ")).set("class", class));
+        self.add(Polyline::new().set("points", joined(points)).set("class", class));
     }
 
     pub(crate) fn finish(self) -> String {
@@ -107,6 +101,10 @@ impl Canvas {
         let document = std::mem::replace(&mut self.document, Document::new());
         self.document = document.add(node);
     }
+}
+
+fn joined(points: &[[u64; 2]]) -> String {
+    points.iter().map(|[x, y]| format!("{x},{y}")).collect::<Vec<_>>().join(" ")
 }
 
 fn rectangle(x: u64, y: u64, width: u64, height: u64) -> Rectangle {

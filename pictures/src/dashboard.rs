@@ -3,10 +3,10 @@
 use std::error::Error;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::canvas::{Anchor, Canvas};
-use crate::panel::{self, Place, Series};
-use crate::unit::Unit;
+use crate::panel::{self, Place, Series, Unit};
 
 /// What is drawn, and the recorded answers: `cargo xtask pictures --record` makes them.
 const DASHBOARD: &str = include_str!("../../deploy/grafana/tallygate.json");
@@ -44,33 +44,16 @@ struct Panel {
     r#type: String,
     title: String,
     grid_pos: GridPos,
-    field_config: FieldConfig,
+    field_config: Value,
 }
 
+/// A place, in columns and rows.
 #[derive(Deserialize)]
 struct GridPos {
     x: u64,
     y: u64,
     w: u64,
     h: u64,
-}
-
-#[derive(Deserialize)]
-struct FieldConfig {
-    defaults: Defaults,
-}
-
-#[derive(Deserialize)]
-struct Defaults {
-    unit: String,
-    max: Option<f64>,
-    #[serde(default)]
-    custom: Custom,
-}
-
-#[derive(Default, Deserialize)]
-struct Custom {
-    stacking: Option<serde_json::Value>,
 }
 
 #[derive(Deserialize)]
@@ -90,31 +73,30 @@ pub(crate) fn draw() -> Result<String, Box<dyn Error>> {
     let dashboard: Dashboard = serde_json::from_str(DASHBOARD)?;
     let recorded: Recorded = serde_json::from_str(RECORDED)?;
     let rows = dashboard.panels.iter().map(|panel| panel.grid_pos.y + panel.grid_pos.h).max().unwrap_or_default();
-    let mut canvas = Canvas::with_style(24 * COLUMN + 2 * EDGE, HEAD + rows * ROW + EDGE, TITLE, STYLE);
+    let mut canvas = Canvas::new(24 * COLUMN + 2 * EDGE, HEAD + rows * ROW + EDGE, TITLE, STYLE);
     canvas.text(EDGE + 4, 34, Anchor::Start, "head", TITLE);
     for panel in &dashboard.panels {
         let answers = recorded.panels.iter().find(|recorded| recorded.id == panel.id);
         let answers = answers.ok_or_else(|| format!("nothing is recorded of the panel `{}`", panel.title))?;
-        panel.draw(&mut canvas, &answers.series, recorded.step_s)?;
+        draw_panel(&mut canvas, panel, &answers.series, recorded.step_s)?;
     }
     Ok(canvas.finish())
 }
 
-impl Panel {
-    fn draw(&self, canvas: &mut Canvas, series: &[Series], step_s: u64) -> Result<(), String> {
-        let GridPos { x, y, w, h } = self.grid_pos;
-        let place =
-            Place { x: EDGE + x * COLUMN + 3, y: HEAD + y * ROW + 3, width: w * COLUMN - 6, height: h * ROW - 6 };
-        let Defaults { unit, max, custom } = &self.field_config.defaults;
-        let unit = Unit::read(unit)?;
-        canvas.box_of(place.x, place.y, place.width, place.height, "panel");
-        canvas.text(place.x + 10, place.y + 20, Anchor::Start, "title", &self.title);
-        match self.r#type.as_str() {
-            "stat" => panel::stat(canvas, place, series, unit),
-            "timeseries" if custom.stacking.is_some() => panel::stacked(canvas, place, series, unit, step_s),
-            "timeseries" => panel::curves(canvas, place, series, unit, *max, step_s),
-            other => return Err(format!("panels of the type `{other}` are not drawn")),
+fn draw_panel(canvas: &mut Canvas, panel: &Panel, series: &[Series], step_s: u64) -> Result<(), String> {
+    let GridPos { x, y, w, h } = panel.grid_pos;
+    let place = Place { x: EDGE + x * COLUMN + 3, y: HEAD + y * ROW + 3, width: w * COLUMN - 6, height: h * ROW - 6 };
+    let defaults = &panel.field_config["defaults"];
+    let unit = Unit::read(defaults["unit"].as_str().unwrap_or_default())?;
+    canvas.rectangle(place.x, place.y, place.width, place.height, "panel");
+    canvas.text(place.x + 10, place.y + 20, Anchor::Start, "title", &panel.title);
+    match panel.r#type.as_str() {
+        "stat" => panel::stat(canvas, place, series, unit),
+        "timeseries" if defaults["custom"]["stacking"].is_null() => {
+            panel::curves(canvas, place, series, unit, defaults["max"].as_f64(), step_s);
         }
-        Ok(())
+        "timeseries" => panel::stacked(canvas, place, series, unit, step_s),
+        other => return Err(format!("panels of the type `{other}` are not drawn")),
     }
+    Ok(())
 }

@@ -1,12 +1,19 @@
 //! One algorithm, and what it decides.
 
 use std::error::Error;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use tallygate::simulation::{Call, Simulation};
 use tallygate::{Policy, Rule, Schedule, Subject};
 
-use crate::trace;
+/// A full minute, at which windows of ten seconds start as well: the eighth hour of a day in 2027.
+const START: Duration = Duration::from_secs(1_800_000_000);
+
+/// When the burst begins and ends: around second 19, at which the fixed window ends, and 20, at which the schedule ticks.
+pub(crate) const BURST_MS: [u64; 2] = [16_000, 22_500];
+
+/// When the steady calls begin and end.
+pub(crate) const STEADY_MS: [u64; 2] = [28_000, 48_000];
 
 /// The limit of all algorithms: so many calls in so many milliseconds.
 pub(crate) const COUNT: u64 = 5;
@@ -16,7 +23,7 @@ pub(crate) const PER_MS: u64 = 10_000;
 pub(crate) struct Lane {
     pub(crate) name: &'static str,
     /// How it is written in the attribute.
-    pub(crate) attribute: &'static str,
+    pub(crate) attribute: String,
     pub(crate) calls: Vec<Decided>,
     /// When its windows start, if there are such moments.
     pub(crate) edges_ms: Vec<u64>,
@@ -43,40 +50,42 @@ pub(crate) fn all() -> Result<Vec<Lane>, Box<dyn Error>> {
     let per = Duration::from_millis(PER_MS);
     let schedule = Schedule::parse("*/10 * * * * *", "UTC")?;
     let lanes = [
-        ("sliding window", r#"rule(count = 5, per = "10s")"#, Rule::sliding_window(COUNT, per), Edges::None),
-        (
-            "sliding counter",
-            r#"rule(count = 5, per = "10s", algorithm = "sliding_counter")"#,
-            Rule::sliding_counter(COUNT, per),
-            Edges::None,
-        ),
-        (
-            "token bucket",
-            r#"rule(count = 5, per = "10s", algorithm = "token_bucket")"#,
-            Rule::token_bucket(COUNT, per),
-            Edges::None,
-        ),
-        (
-            "fixed window",
-            r#"rule(count = 5, per = "10s", algorithm = "fixed_window")"#,
-            Rule::fixed_window(COUNT, per),
-            Edges::Calls,
-        ),
-        ("schedule", r#"rule(count = 5, cron = "*/10 * * * * *")"#, Rule::cron(COUNT, schedule), Edges::Clock),
+        ("sliding window", Rule::sliding_window(COUNT, per), Edges::None),
+        ("sliding counter", Rule::sliding_counter(COUNT, per), Edges::None),
+        ("token bucket", Rule::token_bucket(COUNT, per), Edges::None),
+        ("fixed window", Rule::fixed_window(COUNT, per), Edges::Calls),
+        ("schedule", Rule::cron(COUNT, schedule), Edges::Clock),
     ];
-    lanes.into_iter().map(|(name, attribute, rule, edges)| Lane::play(name, attribute, rule, &edges)).collect()
+    lanes.into_iter().map(|(name, rule, edges)| Lane::play(name, rule, &edges)).collect()
+}
+
+/// Returns the times of the calls: one alone, which opens a fixed window, then a burst, then one call each second.
+fn calls_ms() -> Vec<u64> {
+    let burst = (BURST_MS[0]..=BURST_MS[1]).step_by(500);
+    let steady = (STEADY_MS[0]..=STEADY_MS[1]).step_by(1_000);
+    [9_000].into_iter().chain(burst).chain(steady).collect()
+}
+
+/// Returns how a rule is written in the attribute.
+fn attribute(algorithm: &str) -> String {
+    let arguments = match algorithm {
+        "sliding window" => r#"per = "10s""#.to_owned(),
+        "schedule" => r#"cron = "*/10 * * * * *""#.to_owned(),
+        other => format!(r#"per = "10s", algorithm = "{}""#, other.replace(' ', "_")),
+    };
+    format!("rule(count = {COUNT}, {arguments})")
 }
 
 impl Lane {
-    fn play(name: &'static str, attribute: &'static str, rule: Rule, edges: &Edges) -> Result<Self, Box<dyn Error>> {
+    fn play(name: &'static str, rule: Rule, edges: &Edges) -> Result<Self, Box<dyn Error>> {
         let mut simulation = Simulation::new(&Policy::builder("picture").rule(rule).build()?);
         let decide = |ms| {
-            let call = Call::new(trace::time(ms), Subject::everyone());
+            let call = Call::new(UNIX_EPOCH + START + Duration::from_millis(ms), Subject::everyone());
             simulation.call(&call).map(|decision| Decided { ms, is_admitted: decision.is_allowed() })
         };
-        let calls: Vec<_> = trace::calls_ms().into_iter().map(decide).collect::<Result<_, _>>()?;
-        let edges_ms = edges.of(&calls);
-        Ok(Self { name, attribute, calls, edges_ms })
+        let calls: Vec<_> = calls_ms().into_iter().map(decide).collect::<Result<_, _>>()?;
+        let edges_ms = edges.starts_ms(&calls);
+        Ok(Self { name, attribute: attribute(name), calls, edges_ms })
     }
 
     /// The calls that were admitted.
@@ -98,7 +107,7 @@ impl Lane {
 }
 
 impl Edges {
-    fn of(&self, calls: &[Decided]) -> Vec<u64> {
+    fn starts_ms(&self, calls: &[Decided]) -> Vec<u64> {
         let last_ms = calls.last().map_or(0, |call| call.ms);
         match self {
             Self::None => Vec::new(),

@@ -5,13 +5,9 @@
 
 mod algorithms;
 mod canvas;
-mod chart;
 mod dashboard;
-mod frame;
 mod lane;
 mod panel;
-mod trace;
-mod unit;
 
 use std::error::Error;
 use std::path::Path;

@@ -3,16 +3,15 @@
 use serde::Deserialize;
 
 use crate::canvas::{Anchor, Canvas};
-use crate::unit::Unit;
 
-/// What one series has answered: a value for each step, or none.
+/// The values of one series: one for each step, or none.
 #[derive(Clone, Deserialize)]
 pub(crate) struct Series {
     name: String,
     values: Vec<Option<f64>>,
 }
 
-/// Where a panel is, in pixels.
+/// The place of a panel, in pixels.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) x: u64,
@@ -21,7 +20,7 @@ pub(crate) struct Place {
     pub(crate) height: u64,
 }
 
-/// The part of a panel in which curves are, and what their ends mean.
+/// The part of a panel with the curves, and its scale.
 struct Plot {
     left: u64,
     right: u64,
@@ -89,7 +88,7 @@ fn legend(canvas: &mut Canvas, place: Place, series: &[Series]) {
         if y > place.y + place.height {
             return;
         }
-        canvas.box_of(x, y, 12, 3, &format!("c{}", number % COLOURS));
+        canvas.rectangle(x, y, 12, 3, &format!("c{}", number % COLOURS));
         canvas.text(x + 17, y + 6, Anchor::Start, "small", name);
         x += width;
     }
@@ -131,12 +130,51 @@ impl Plot {
     }
 }
 
+/// The unit of a panel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Unit {
+    PerSecond,
+    Share,
+    Seconds,
+    Number,
+}
+
+impl Unit {
+    /// Reads the name that it has in Grafana.
+    pub(crate) fn read(name: &str) -> Result<Self, String> {
+        match name {
+            "reqps" => Ok(Self::PerSecond),
+            "percentunit" => Ok(Self::Share),
+            "s" => Ok(Self::Seconds),
+            "none" => Ok(Self::Number),
+            other => Err(format!("the unit `{other}` is not drawn")),
+        }
+    }
+
+    pub(crate) fn write(self, value: f64) -> String {
+        match self {
+            Self::PerSecond => format!("{} req/s", one_decimal(value)),
+            Self::Share => format!("{} %", one_decimal(value * 100.0)),
+            Self::Seconds if value < 0.001 => format!("{} µs", one_decimal(value * 1_000_000.0)),
+            Self::Seconds if value < 1.0 => format!("{} ms", one_decimal(value * 1_000.0)),
+            Self::Seconds => format!("{} s", one_decimal(value)),
+            Self::Number => one_decimal(value),
+        }
+    }
+}
+
+/// One digit behind the point, where it says something.
+fn one_decimal(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
 /// The next of 1, 2 or 5 times a power of ten.
 fn above(value: f64) -> f64 {
     let mut power = 1e-6;
     loop {
         for step in [1.0, 2.0, 5.0] {
-            // What is left out by the rounding of a float is not seen.
+            // Rounding errors of floats are not visible.
             if value <= power * step * 1.000_001 || power > 1e12 {
                 return power * step;
             }
@@ -161,5 +199,14 @@ mod tests {
     #[test]
     fn an_axis_ends_at_a_round_number() {
         assert_eq!([0.3, 1.0, 1.1, 70.0].map(|value| format!("{:.1}", above(value))), ["0.5", "1.0", "2.0", "100.0"]);
+    }
+
+    #[test]
+    fn numbers_have_the_unit_that_suits_them() {
+        assert_eq!(Unit::PerSecond.write(12.34), "12.3 req/s");
+        assert_eq!(Unit::Share.write(0.25), "25 %");
+        assert_eq!([0.000_25, 0.0123, 2.0].map(|value| Unit::Seconds.write(value)), ["250 µs", "12.3 ms", "2 s"]);
+        assert_eq!(Unit::Number.write(3.0), "3");
+        assert!(Unit::read("furlong").is_err());
     }
 }

@@ -24,17 +24,16 @@
 //! # }
 //! ```
 //!
-//! The check does all that any other does: it [resets](crate::Check::reset), [bans](crate::Check::ban) and
+//! The check does everything that any other check does: it [resets](crate::Check::reset), [bans](crate::Check::ban) and
 //! [unbans](crate::Check::unban). [`Limiter::tallies`](crate::Limiter::tallies) finds the subjects that have a tally.
 //!
-//! [`Limiter::inspect`](crate::Limiter::inspect) tells what is right and wrong about the servers.
+//! [`Limiter::inspect`](crate::Limiter::inspect) finds problems of the servers.
 //!
-//! Reading the list needs the permissions `+hlen +hscan` on the server, and finding subjects `+scan +dbsize` on each server:
-//! see [production](crate::guide::production#a-user-of-its-own).
+//! Reading the list needs the permissions `+hlen +hscan` on the server, and finding subjects `+scan +dbsize` on each
+//! server: see [production](crate::guide::production#a-user-of-its-own).
 
 mod client_address;
 mod finding;
-mod placeholder;
 mod registered;
 mod registered_policy;
 mod rendering;
@@ -42,14 +41,11 @@ mod server_report;
 mod subjects;
 mod tallies;
 mod template;
-mod unreadable;
 
 pub use self::finding::{Finding, Level};
-pub use self::placeholder::Placeholder;
-pub use self::registered::Registered;
+pub use self::registered::{Registered, Unreadable};
 pub use self::registered_policy::{RegisteredPolicy, RegisteredSubject};
 pub use self::rendering::Rendering;
 pub use self::server_report::ServerReport;
-pub use self::subjects::Subjects;
+pub use self::subjects::{Placeholder, Subjects};
 pub use self::tallies::{Tallies, TallyPage};
-pub use self::unreadable::Unreadable;

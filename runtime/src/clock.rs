@@ -1,11 +1,7 @@
 //! The clock of a limiter: tokio's, or one that a test or a simulation moves.
 
-#[cfg(feature = "testing")]
-mod manual;
 #[cfg(any(feature = "testing", feature = "simulation"))]
-mod range;
-#[cfg(feature = "simulation")]
-mod simulated;
+pub(crate) mod manual;
 
 use std::future::{Future, pending, poll_fn};
 use std::pin::pin;
@@ -15,12 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tallygate_rules::MAX_PER;
 use tokio::time::Instant;
 
-#[cfg(feature = "testing")]
-pub use self::manual::ManualClock;
-#[cfg(feature = "simulation")]
-pub(crate) use self::range::RANGE_US;
-#[cfg(feature = "simulation")]
-pub(crate) use self::simulated::SimulatedClock;
+#[cfg(any(feature = "testing", feature = "simulation"))]
+use self::manual::ManualClock;
 use crate::micros;
 
 /// A clock that shows microseconds since 1970.
@@ -31,10 +23,8 @@ pub(crate) struct Clock(Source);
 enum Source {
     /// Never goes back. A test that pauses tokio's time can advance it.
     Tokio { started: Instant, started_us: u64 },
-    #[cfg(feature = "testing")]
+    #[cfg(any(feature = "testing", feature = "simulation"))]
     Manual(ManualClock),
-    #[cfg(feature = "simulation")]
-    Simulated(SimulatedClock),
 }
 
 impl Clock {
@@ -52,8 +42,6 @@ impl Clock {
                 Self(Source::Tokio { started, started_us: started_us.saturating_add_signed(us) })
             }
             manual @ Source::Manual(_) => Self(manual),
-            #[cfg(feature = "simulation")]
-            simulated @ Source::Simulated(_) => Self(simulated),
         }
     }
 
@@ -64,10 +52,8 @@ impl Clock {
             Source::Tokio { started, started_us } => {
                 started_us + micros::from_duration(Instant::now().saturating_duration_since(*started))
             }
-            #[cfg(feature = "testing")]
+            #[cfg(any(feature = "testing", feature = "simulation"))]
             Source::Manual(clock) => clock.now_us(),
-            #[cfg(feature = "simulation")]
-            Source::Simulated(clock) => clock.now_us(),
         }
     }
 
@@ -75,10 +61,8 @@ impl Clock {
     pub(crate) fn manual_us(&self) -> Option<u64> {
         match &self.0 {
             Source::Tokio { .. } => None,
-            #[cfg(feature = "testing")]
+            #[cfg(any(feature = "testing", feature = "simulation"))]
             Source::Manual(clock) => Some(clock.now_us()),
-            #[cfg(feature = "simulation")]
-            Source::Simulated(clock) => Some(clock.now_us()),
         }
     }
 
@@ -91,11 +75,8 @@ impl Clock {
                     None => pending().await,
                 }
             }
-            #[cfg(feature = "testing")]
+            #[cfg(any(feature = "testing", feature = "simulation"))]
             Source::Manual(clock) => clock.sleep_until(us).await,
-            // Nobody waits in a simulation.
-            #[cfg(feature = "simulation")]
-            Source::Simulated(_) => pending().await,
         }
     }
 
@@ -111,17 +92,10 @@ impl Clock {
     }
 }
 
-#[cfg(feature = "testing")]
+#[cfg(any(feature = "testing", feature = "simulation"))]
 impl From<&ManualClock> for Clock {
     fn from(clock: &ManualClock) -> Self {
         Self(Source::Manual(clock.clone()))
-    }
-}
-
-#[cfg(feature = "simulation")]
-impl From<&SimulatedClock> for Clock {
-    fn from(clock: &SimulatedClock) -> Self {
-        Self(Source::Simulated(clock.clone()))
     }
 }
 

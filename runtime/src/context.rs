@@ -1,7 +1,7 @@
-//! What a call knows beside its arguments: values such as the address of the client, which `{@name}` shows.
+//! Values of a call beside its arguments, such as the address of the client. `{@name}` shows them.
 //!
-//! The call of a function deep inside a request rarely has the client's address or the user among its arguments. A key or
-//! a message names such a value with an `@`:
+//! A function deep inside a request rarely has the address of the client or the user among its arguments. A key or a
+//! message shows such a value with an `@`:
 //!
 //! ```
 //! use std::time::Duration;
@@ -24,23 +24,24 @@
 //! # }
 //! ```
 //!
-//! A web server has a layer that does this for each request: see the module `web`, a feature of this crate.
+//! The layer of the module `web`, a feature of this crate, does this for each request of a web server.
 //!
-//! # Where a context holds
+//! # Where a context applies
 //!
-//! It holds in the future that [`scope`] returns, in all that this future awaits, and nowhere else: not in a task that it
-//! spawns, unless the task's future is [carried](carry); not in a stream that is polled after the future has ended, such
-//! as the body of a response. A placeholder is rendered when the future of the call is first polled, so a call that is
-//! made in a context and awaited by another task has the values of that task.
+//! It holds in the future that [`scope`] returns, and in everything that this future awaits. It does not hold in a task
+//! that it spawns, unless the future of the task is [carried](carry), nor in a stream that is polled after the future
+//! has ended, such as the body of a response. A placeholder is rendered when the future of the call is first polled. So
+//! a call that is made in a context and awaited by another task has the values of that task.
 //!
-//! Scopes are nested: an inner context adds its values to those around it, and goes before them.
+//! Scopes can be nested: an inner context adds its values to those around it, and takes precedence.
 //!
 //! # A value that is missing
 //!
-//! A call whose key shows a value that its context does not have, or that is made outside of any, is rejected with the kind
-//! [`Unavailable`](crate::RejectionKind::Unavailable). The source of the rejection names the value and the remedy, and so
-//! does the log, once for each limited function. It is a [mistake in the program](crate::BackendErrorKind::Misuse), so a web server
-//! answers with the status 500. A message shows nothing in its place, which the log reports as a warning, once.
+//! A call whose key shows a value that its context lacks, or that is made without a context, is rejected as
+//! [`Unavailable`](crate::RejectionKind::Unavailable). The source of the rejection names the value and the remedy, and
+//! so does the log, once for each limited function. This is a [mistake in the
+//! program](crate::BackendErrorKind::Misuse), so a web server answers with the status 500. A message shows nothing in
+//! place of a missing value, and the log has a warning, once.
 
 #[cfg(feature = "web")]
 mod decisions;

@@ -1,11 +1,11 @@
 #![doc = include_str!("guide/links.md")]
 #![doc = include_str!("../guide/README.md")]
 
-// The pages are files of their own, so that they can be read in the repository as well. There, a link such as
-// `[escaping][keys#escaping]` follows the definition at the end of its page, which leads to a file. Here, the definitions
-// of `links.md` come first, and of two definitions the first one counts.
+// The pages are separate files, so that they can be read in the repository, too. There, a link such as
+// `[escaping][keys#escaping]` uses the definition at the end of its page, which leads to a file. Here, the definitions
+// of `links.md` come first, and the first of two definitions counts.
 //
-// Where a page is left out of the tests here, tests elsewhere run its snippets: they need web frameworks, or other crates.
+// Pages that are left out here are tested elsewhere: their snippets need web frameworks or other crates.
 
 #[doc = include_str!("guide/links.md")]
 #[doc = include_str!("../guide/attribute.md")]

@@ -139,11 +139,9 @@ pub mod guide;
 mod limiter;
 mod micros;
 mod observe;
-#[cfg(feature = "web")]
-mod path_pattern;
 mod policy;
 #[cfg(feature = "web")]
-mod request_method;
+mod request_pattern;
 #[cfg(feature = "simulation")]
 pub mod simulation;
 mod store;

@@ -1,17 +1,48 @@
-//! What the log, the metrics and the spans report of decisions: policy, rule and kind, and never the subject.
+//! The log, the metrics and the spans of decisions: policy, rule and kind, and never the subject.
 
 mod decision;
-mod gauge;
 pub(crate) mod log;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics;
-mod reported;
-mod warning;
 
 pub(crate) use self::decision::{DecisionOutcome, Observation, Observed, Purpose};
-pub(crate) use self::gauge::{OverrideGauge, TallyGauge};
-pub(crate) use self::reported::Reported;
-pub(crate) use self::warning::warned;
 
-/// The target of all events.
-const TARGET: &str = "tallygate";
+/// Defines a gauge: a number of things that the metrics of this process include as long as the gauge lives.
+macro_rules! gauge {
+    ($(#[$attribute:meta])* $gauge:ident, $number:ident) => {
+        $(#[$attribute])*
+        #[derive(Debug, Default)]
+        pub(crate) struct $gauge {
+            #[cfg(feature = "metrics")]
+            counted: usize,
+        }
+
+        impl $gauge {
+            /// Sets how many there are.
+            #[cfg_attr(
+                not(feature = "metrics"),
+                allow(clippy::unused_self, unused_variables, reason = "without metrics nothing is counted")
+            )]
+            pub(crate) fn set(&mut self, number: usize) {
+                #[cfg(feature = "metrics")]
+                metrics::$number.set(&mut self.counted, number);
+            }
+        }
+
+        #[cfg(feature = "metrics")]
+        impl Drop for $gauge {
+            fn drop(&mut self) {
+                self.set(0);
+            }
+        }
+    };
+}
+
+gauge! {
+    /// The tallies of one shard.
+    TallyGauge, TALLIES
+}
+gauge! {
+    /// The overrides of one limiter.
+    OverrideGauge, OVERRIDES
+}

@@ -1,15 +1,15 @@
 //! What a policy would have decided on a trace of calls: to choose limits before they reject anybody.
 //!
-//! A [`Simulation`] decides the calls of a trace by the engine that decides calls in memory, with a clock of its own that
-//! shows the time of each call. So a month passes in as long as its calls take to decide, a million of them in seconds.
-//! A [`Comparison`] runs two policies on one trace and tells which calls they decide differently.
+//! A [`Simulation`] decides the calls of a trace by the engine that decides calls in memory, with a clock that shows
+//! the time of each call. So a month of calls takes only the time of its decisions: a million of them take seconds. A
+//! [`Comparison`] runs two policies on one trace and shows which calls they decide differently.
 //!
-//! The calls of a trace are in the order of their times. They come from [text in columns](CsvTrace), or from anything
-//! that makes a [`Call`] of what a log holds.
+//! The calls of a trace are in the order of their times. They come from [text in columns](CsvTrace), or from any
+//! iterator of [`Call`]s.
 //!
-//! A simulation makes every call whatever the answer. Callers that would have waited, come back later or given up are not
-//! simulated, nor are refunds, overrides and outages. It keeps the tallies of all subjects, without a bound, and touches no
-//! other limiter.
+//! A simulation makes every call, whatever was decided before. It does not simulate callers that wait, come back later
+//! or give up, nor refunds, overrides and outages. It keeps the tallies of all subjects, without a bound, and affects
+//! no other limiter.
 //!
 //! # Examples
 //!
@@ -48,25 +48,20 @@
 //! ```
 
 mod call;
-mod columns;
 mod comparison;
-mod csv_line;
-mod csv_trace;
-mod denials;
+mod csv;
 mod engine;
 mod error;
 mod summary;
 mod time;
-mod trace;
 
 pub use self::call::Call;
+use self::call::decide_all;
 pub use self::comparison::Comparison;
-pub use self::csv_trace::CsvTrace;
-pub use self::denials::Denials;
+pub use self::csv::CsvTrace;
 use self::engine::{Engine, Ready};
 pub use self::error::{TraceError, TraceErrorKind};
-pub use self::summary::Summary;
-use self::trace::decide_all;
+pub use self::summary::{Denials, Summary};
 use crate::decision::Decision;
 use crate::policy::Policy;
 
@@ -119,14 +114,14 @@ impl Simulation {
         Ok(decision)
     }
 
-    /// Decides all calls of a trace, and returns what came of them and of those before.
+    /// Decides all calls of a trace, and returns the summary so far, earlier calls included.
     ///
-    /// `on_mistake` chooses what becomes of a mistake in the trace: it returns the error to stop there, so that `Err` is
-    /// enough to stop at the first one, or `Ok(())` to leave the call out and go on.
+    /// `on_mistake` handles a mistake in the trace. It returns the error to stop there, or `Ok(())` to skip the call
+    /// and go on. Pass `Err` to stop at the first mistake.
     ///
     /// # Errors
     ///
-    /// The mistake at which it stopped. What was decided before stays.
+    /// The mistake at which it stopped. Decisions before it stay.
     ///
     /// # Examples
     ///
@@ -155,7 +150,7 @@ impl Simulation {
         Ok(&self.summary)
     }
 
-    /// Returns what has been decided so far.
+    /// Returns the summary of the decisions so far.
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary

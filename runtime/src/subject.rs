@@ -3,7 +3,6 @@
 mod builder;
 mod escaping;
 pub(crate) mod filters;
-mod percent;
 
 use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
@@ -12,8 +11,7 @@ use tallygate_rules::is_printed;
 
 pub use self::builder::{SubjectBuilder, SubjectValue};
 use self::escaping::{Bounded, EscapedText};
-pub(crate) use self::escaping::{NAME_BYTES, digest32, escape_name};
-pub(crate) use self::percent::{percent_decode, percent_encode};
+pub(crate) use self::escaping::{NAME_BYTES, digest32, escape_name, percent_decode, percent_encode};
 use crate::error::{BackendError, Error};
 
 /// The most bytes that a subject takes within a key; a longer one ends in a digest of the whole.
@@ -24,8 +22,8 @@ pub(crate) type SubjectKey = EscapedText<SUBJECT_BYTES>;
 
 /// The subject of a call: the rendered `key`, like `sms:13800000000`. Each subject has a tally of its own.
 ///
-/// A subject is made of values, which are escaped, so that distinct values never make the same subject. A short one
-/// lives on the stack; a long one ends in a 128-bit digest of the whole.
+/// A subject is made of values, which are escaped, so that distinct values never make the same subject. A short subject
+/// lives on the stack. A long one ends in a 128-bit digest of the whole.
 ///
 /// [`of`](Self::of) and [`and`](Self::and) make the subjects of templates whose values are separated by colons.
 /// [`Limiter::subject`](crate::Limiter::subject) makes those of any template, filters included.
@@ -52,7 +50,7 @@ impl Subject {
         Self { text: Bounded::new(), mistake: None }
     }
 
-    /// Returns the subject whose escaped text that is, or `None` if it is none's.
+    /// Returns the subject with this escaped text, or `None` if no subject has it.
     pub(crate) fn from_escaped(text: &str) -> Option<Self> {
         let is_escaped = text.len() <= SUBJECT_BYTES && text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
         let mut subject = Self::everyone();
@@ -60,14 +58,14 @@ impl Subject {
         is_escaped.then_some(subject)
     }
 
-    /// Returns the subject that is written like this within keys: what its `Display` writes, where values are escaped.
+    /// Returns the subject that is written like this within keys and by `Display`: its values are escaped.
     ///
-    /// It is for tools, to which people copy a subject. A program makes its subjects of values.
+    /// Use it in tools, into which people paste a subject. A program makes its subjects from values.
     ///
     /// # Errors
     ///
-    /// The text is none of a subject: it has more than 100 bytes, or others than printable ASCII, or a `%` without two
-    /// hexadecimal digits in upper case.
+    /// The text is not a subject: it has more than 100 bytes, or bytes that are not printable ASCII, or a `%` without
+    /// two hexadecimal digits in upper case.
     ///
     /// # Examples
     ///
@@ -115,7 +113,7 @@ impl Subject {
         self.text.push(text);
     }
 
-    /// Adds any text of a template: what is not printable ASCII is escaped, and so are `%` and `!`.
+    /// Adds any text of a template. Bytes that are not printable ASCII are escaped, and so are `%` and `!`.
     pub(crate) fn push_text(&mut self, text: &str) {
         let mut rest = text;
         while let Some(character) = rest.chars().next() {
@@ -132,7 +130,7 @@ impl Subject {
 
     /// Adds a value, escaped.
     pub(crate) fn push_value(&mut self, value: &(impl fmt::Display + ?Sized)) {
-        // Only the value's own `Display` can fail; what it wrote until then is its rendering.
+        // Only the `Display` of the value can fail. What it wrote until then is its rendering.
         let _ = write!(self.text.escaped(), "{value}");
     }
 
@@ -142,29 +140,29 @@ impl Subject {
         let _ = self.text.escaped().write_str(value);
     }
 
-    /// Makes awaiting any call of the subject this error, or the first one that it was given.
+    /// Makes all calls of the subject fail with this error. The first error stays.
     #[cold]
     pub(crate) fn refuse(&mut self, mistake: BackendError) {
         self.mistake.get_or_insert(mistake);
     }
 
-    /// Changes the error that awaiting any call of the subject is, if it is one.
+    /// Changes the error of all calls of the subject, if there is one.
     pub(crate) fn map_mistake(&mut self, change: impl FnOnce(BackendError) -> BackendError) {
         self.mistake = self.mistake.take().map(change);
     }
 
-    /// Returns why calls of the subject cannot be decided, if they cannot.
+    /// Returns why calls of the subject cannot be decided, if so.
     pub(crate) fn mistake(&self) -> Option<&BackendError> {
         self.mistake.as_ref()
     }
 
-    /// The escaped text, unless it is yet to be shortened, or calls of the subject cannot be decided.
+    /// Returns the escaped text, unless it has to be shortened, or calls of the subject cannot be decided.
     #[inline]
     pub(crate) fn whole(&self) -> Option<&SubjectKey> {
         if self.mistake.is_none() { self.text.whole() } else { None }
     }
 
-    /// The escaped text.
+    /// Returns the escaped text.
     pub(crate) fn key(&self) -> SubjectKey {
         self.text.shortened()
     }

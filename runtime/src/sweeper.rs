@@ -2,14 +2,14 @@
 
 use hashbrown::HashTable;
 
-/// A position in a hash table that moves on with every sweep, so that the whole table is visited in turn.
+/// A position in a hash table. It moves on with every sweep, so that sweeps visit the whole table in turn.
 #[derive(Debug, Default)]
 pub(crate) struct Sweeper {
     next: usize,
 }
 
 impl Sweeper {
-    /// Visits the next buckets and removes up to `most` entries that are `removable`; returns how many it removed.
+    /// Visits the next buckets, and removes up to `most` entries that are `removable`. Returns how many it removed.
     pub(crate) fn sweep<T>(
         &mut self,
         table: &mut HashTable<T>,

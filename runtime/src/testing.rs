@@ -15,8 +15,8 @@
 //!
 //! # A limiter of its own
 //!
-//! Tests of one process that run beside each other share the installed limiter. A test that has another one in its
-//! [context](crate::context) is not limited by what the others do, and installs nothing:
+//! Tests that run in parallel in one process share the installed limiter. A test with another limiter in its
+//! [context](crate::context) is not limited by other tests, and installs nothing:
 //!
 //! ```
 //! use tallygate::context::{self, Context};
@@ -39,12 +39,12 @@
 //! # }
 //! ```
 //!
-//! The same context holds for a router that the test calls, say by `oneshot`. A server that the test starts has it by its
-//! layer: `web::Layer::new().context(Context::test().limiter(&limiter))`.
+//! The same context works for a router that the test calls, for example by `oneshot`. A server that the test starts
+//! gets it from its layer: `web::Layer::new().context(Context::test().limiter(&limiter))`.
 //!
 //! # Tokio's clock
 //!
-//! A limiter in memory goes by tokio's clock, which a test can pause and advance. This needs tokio's feature `test-util`
+//! A limiter in memory uses tokio's clock, which a test can pause and advance. This needs tokio's feature `test-util`
 //! and no feature of this crate.
 //!
 //! ```
@@ -67,14 +67,14 @@
 //! }
 //! ```
 //!
-//! A limiter in Redis works while tokio's clock is paused, and Redis decides by its own clock: to advance tokio's ends no
-//! window there. The deadline of a decision runs in real time, during which the paused clock stands still. Pause it before
-//! the limiter connects; otherwise the first decision may move it on by up to the deadline.
+//! A limiter in Redis works while tokio's clock is paused, but Redis decides by its own clock, so `advance` ends no
+//! window there. The deadline of a decision is measured in real time, during which the paused clock stands still. Pause
+//! the clock before the limiter connects; otherwise the first decision may move it by up to the deadline.
 //!
 //! # A clock that is set by hand
 //!
-//! Tokio's clock starts at the time of the test. A [`ManualClock`] starts where the test wants it, say just before a daily
-//! limit starts anew at six in the morning in Shanghai:
+//! Tokio's clock starts at the time of the test. A [`ManualClock`] starts at any time, for example just before a daily
+//! limit starts again, at six in the morning in Shanghai:
 //!
 #![cfg_attr(feature = "cron", doc = "```")]
 #![cfg_attr(not(feature = "cron"), doc = "```ignore")]
@@ -109,19 +109,19 @@
 //! # }
 //! ```
 //!
-//! With `connect("redis://127.0.0.1/").await?` the same test runs on Redis, which then decides by the time of the clock: every
-//! process that shares the tallies needs the same one. Keys still expire by the clock of the server, so give such a test
-//! windows that are longer than the test takes.
+//! With `connect("redis://127.0.0.1/").await?` the same test runs on Redis, which then decides by this clock. Every
+//! process that shares the tallies needs the same clock. Keys still expire by the clock of the server, so give such a
+//! test windows that are longer than the test takes.
 //!
-//! Calls that [wait](crate::Check::wait) for admission wait by the clock of their limiter: they go on when the test
-//! advances it far enough.
+//! Calls that [wait](crate::Check::wait) use the clock of their limiter: they go on when the test advances it far
+//! enough.
 
-pub use crate::clock::ManualClock;
+pub use crate::clock::manual::ManualClock;
 use crate::context::Context;
 use crate::limiter::Limiter;
 
 impl Context {
-    /// Makes this the [installed](Limiter::installed) limiter in this context, so that each test can have one of its own:
+    /// Makes this the [installed](Limiter::installed) limiter within this context, so that each test can have its own:
     /// see the module [`testing`](crate::testing).
     ///
     /// The limiter is kept until the process ends.

@@ -1,4 +1,4 @@
-//! Limits on the web: who is calling, and answers that clients understand.
+//! Limits on the web: the client of a request, and responses that clients understand.
 
 #[cfg(feature = "actix")]
 mod actix;
@@ -14,8 +14,6 @@ mod limits;
 pub(crate) mod openapi;
 mod parts;
 mod problem;
-mod response;
-mod seconds;
 #[cfg(feature = "tonic")]
 mod tonic;
 

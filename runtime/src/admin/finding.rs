@@ -1,10 +1,10 @@
-//! One thing that was found out about a server.
+//! A finding about a server.
 
 use std::fmt;
 
-/// One thing that was found out about a server, and what to do about it.
+/// A finding about a server, with its remedy.
 ///
-/// Its text is a sentence, with the remedy.
+/// It displays as a sentence, with the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     topic: &'static str,
@@ -17,9 +17,9 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Level {
-    /// It is as it should be.
+    /// Everything is right.
     Ok,
-    /// Limits are decided, but may be lost, late or wrong some day.
+    /// Limits are decided, but may later be lost, late or wrong.
     Warning,
     /// Limits are not decided, or are wrong.
     Problem,
@@ -46,8 +46,8 @@ impl Finding {
         Self { remedy: Some(remedy.into()), ..self }
     }
 
-    /// Returns what it is about, in one word: `connection`, `version`, `eviction`, `memory`, `persistence`, `clock`,
-    /// `latency`, `permissions`, `script`, `keys`, or `info` where the server does not tell about itself.
+    /// Returns the topic, in one word: `connection`, `version`, `eviction`, `memory`, `persistence`, `clock`,
+    /// `latency`, `permissions`, `script`, `keys`, or `info` if the server refuses to report about itself.
     #[must_use]
     pub fn topic(&self) -> &'static str {
         self.topic
@@ -59,13 +59,13 @@ impl Finding {
         self.level
     }
 
-    /// Returns what was found out, without the remedy.
+    /// Returns the finding, without the remedy.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns what to do about it, if anything.
+    /// Returns the remedy, if there is one.
     #[must_use]
     pub fn remedy(&self) -> Option<&str> {
         self.remedy.as_deref()

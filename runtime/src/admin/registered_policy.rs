@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tallygate_rules::{Ban, Rule, format_rules};
 
-use super::placeholder::Placeholder;
+use super::subjects::Placeholder;
 use super::template::{self, KeyTemplate};
 use crate::error::Error;
 use crate::policy::{Description, NO_REGISTRY, Policy, PolicyBuilder};
@@ -18,7 +18,7 @@ pub struct RegisteredPolicy {
     seen: SystemTime,
 }
 
-/// A subject of a [`RegisteredPolicy`] beside the main one.
+/// Another subject of a [`RegisteredPolicy`], beside the main one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisteredSubject<'a> {
     label: &'a str,
@@ -44,7 +44,7 @@ impl RegisteredPolicy {
 
     /// Returns how the main subject is written, like `sms:{phone}`.
     ///
-    /// It is empty where all calls are counted together, and `None` where it is not known: the policy was built by hand,
+    /// It is empty if all calls are counted together. It is `None` if it is not known: the policy was built by hand,
     /// without [`PolicyBuilder::key`](crate::PolicyBuilder::key).
     #[must_use]
     pub fn key(&self) -> Option<&str> {
@@ -62,13 +62,14 @@ impl RegisteredPolicy {
         &self.rules
     }
 
-    /// Returns the rules as text, separated by `, `: `1 per 1m, 10 per 1d as daily`. A count that each call gives is `n`.
+    /// Returns the rules as text, separated by `, `: `1 per 1m, 10 per 1d as daily`. A count that each call gives is
+    /// written `n`.
     #[must_use]
     pub fn rules_text(&self) -> String {
         format_rules(&self.rules)
     }
 
-    /// Returns the label of the subject that the rule at that position counts, or `None` if that is the main one.
+    /// Returns the label of the subject that the rule at that position counts, or `None` for the main subject.
     #[must_use]
     pub fn label_of(&self, position: usize) -> Option<&str> {
         let (subject, _) = self.described.rules.get(position)?;
@@ -87,29 +88,30 @@ impl RegisteredPolicy {
         self.described.ban
     }
 
-    /// Returns whether its calls run whatever is decided.
+    /// Returns whether the policy is in shadow: its calls always run.
     #[must_use]
     pub fn is_shadow(&self) -> bool {
         self.described.is_shadow
     }
 
-    /// Returns the version of this library in the process that registered it last.
+    /// Returns the library version of the process that registered the policy last.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.described.version
     }
 
-    /// Returns when it was registered last, by the server's clock. Each process that uses it does so about once a day.
+    /// Returns when the policy was registered last, by the clock of the server. Each process that uses it does this
+    /// about once a day.
     #[must_use]
     pub fn seen(&self) -> SystemTime {
         self.seen
     }
 
-    /// Builds the policy: it has the same tallies, bans included. This process does not register it.
+    /// Builds the policy, with the same tallies, bans included. This process does not register it.
     ///
     /// # Errors
     ///
-    /// This version refuses the rules, which another one has accepted.
+    /// This version refuses the rules, which another version accepted.
     pub fn policy(&self) -> Result<Policy, Error> {
         let builder = self.described.rules.iter().enumerate().fold(
             Policy::builder(self.name().to_owned()),
@@ -128,12 +130,12 @@ impl RegisteredPolicy {
         Ok(policy)
     }
 
-    /// Checks that a subject, as it stands in keys, may be one that the rules of that label count, or the main one. Where the key
-    /// is not known, any may be.
+    /// Checks that the rules of that label, or of the main subject, may count a subject, as it stands in keys. If the
+    /// key is not known, they may count any.
     ///
     /// # Errors
     ///
-    /// It fits no key of the policy; the error shows the key and how a subject of it is written.
+    /// It fits no key of the policy. The error shows the key and an example.
     pub fn check_subject(&self, label: Option<&str>, subject: &Subject) -> Result<(), Error> {
         let Some(template) = self.template(label)? else { return Ok(()) };
         let subject = subject.to_string();
@@ -147,7 +149,7 @@ impl RegisteredPolicy {
         }))
     }
 
-    /// Reads a text that may be a whole main subject in place of a value: one that has the text of the key around its values.
+    /// Reads a text that may be a whole main subject instead of a value: it has the text of the key around its values.
     #[must_use]
     pub fn read_main_subject(&self, text: &str) -> Option<Subject> {
         let template = self.template(None).ok()??;
@@ -165,11 +167,11 @@ impl RegisteredPolicy {
         }
     }
 
-    /// Returns the values that its keys show, in the order in which they first appear: those of the main key first.
+    /// Returns the values that the keys show, in the order of their first appearance, those of the main key first.
     ///
     /// # Errors
     ///
-    /// A key is no template: it was set by hand with a mistake.
+    /// A key is not a template: it was set by hand with a mistake.
     pub fn placeholders(&self) -> Result<Vec<Placeholder>, Error> {
         let main = self.key().filter(|_| self.has_main_subject());
         let keys = main.into_iter().chain(self.subjects().filter_map(|subject| subject.key));
@@ -185,7 +187,7 @@ impl<'a> RegisteredSubject<'a> {
         self.label
     }
 
-    /// Returns how it is written, if that is known.
+    /// Returns how it is written, if known.
     #[must_use]
     pub fn key(&self) -> Option<&'a str> {
         self.key

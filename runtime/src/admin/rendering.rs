@@ -1,22 +1,21 @@
-//! Making the subjects of a call of values.
+//! Making the subjects of a call from values.
 
 use std::fmt;
 
 use tallygate_rules::nearest;
 
 use super::client_address;
-use super::placeholder::Placeholder;
 use super::registered_policy::RegisteredPolicy;
-use super::subjects::Subjects;
+use super::subjects::{Placeholder, Subjects};
 use super::template::KeyTemplate;
 use crate::error::{Error, Setting};
 use crate::limiter::Limiter;
 use crate::subject::Subject;
 
-/// Makes the subjects of a call of values: see [`RegisteredPolicy::render`].
+/// Makes the subjects of a call from values: see [`RegisteredPolicy::render`].
 ///
-/// Values are given in the order of [`placeholders`](RegisteredPolicy::placeholders), or by name. A subject whose text is
-/// known as a whole, as it stands in keys, needs no values.
+/// Values are given in the order of [`placeholders`](RegisteredPolicy::placeholders), or by name. A subject that is
+/// given as a whole, as it stands in keys, needs no values.
 #[derive(Clone)]
 #[must_use = "nothing is made until `build` is called"]
 pub struct Rendering<'a> {
@@ -29,14 +28,14 @@ pub struct Rendering<'a> {
     is_hashed_without_secret: bool,
 }
 
-/// The label of a subject, or none of the main one, and its placeholders that have no value.
+/// The label of a subject, or `None` for the main one, and its placeholders without a value.
 type Missing = (Option<String>, Vec<String>);
 
 /// A placeholder and the value that was given for it.
 type Given<'r> = (&'r str, &'r str);
 
 impl RegisteredPolicy {
-    /// Starts to make the subjects of a call of values, as the processes do: filters included.
+    /// Starts making the subjects of a call from values, as the processes do, with filters.
     ///
     /// The filter `hash` needs the secret of the processes, so the limiter has to have it.
     pub fn render<'a>(&'a self, limiter: &'a Limiter) -> Rendering<'a> {
@@ -57,7 +56,7 @@ impl<'a> Rendering<'a> {
         }
     }
 
-    /// Gives the value of the next placeholder that has no name here.
+    /// Gives the value of the next placeholder that is not given by name.
     pub fn value(mut self, value: impl Into<String>) -> Self {
         self.values.push(value.into());
         self
@@ -75,7 +74,8 @@ impl<'a> Rendering<'a> {
         self
     }
 
-    /// Gives the main subject as a whole. [`Subject::from_rendered`] reads its text. Its placeholders need no values then.
+    /// Gives the main subject as a whole. [`Subject::from_rendered`] reads its text. Its placeholders then need no
+    /// values.
     pub fn main(mut self, subject: Subject) -> Self {
         self.main = Some(subject);
         self
@@ -87,8 +87,8 @@ impl<'a> Rendering<'a> {
         self
     }
 
-    /// Confirms that the processes have no secret, so that the filter `hash` has a public key. Without this, and without a
-    /// secret, a key with `hash` is refused: the digest of a wrong key leads to a subject that nobody has.
+    /// Confirms that the processes have no secret, so that the filter `hash` uses the public key. Without a secret and
+    /// without this, a key with `hash` is refused: a digest with the wrong key is another subject.
     pub fn without_secret(mut self) -> Self {
         self.is_hashed_without_secret = true;
         self
@@ -98,22 +98,22 @@ impl<'a> Rendering<'a> {
     ///
     /// # Errors
     ///
-    /// * A value is missing, or there is one too many, or one for a placeholder that no key has.
-    /// * The key of a subject is not known, or shows a value as `Debug` writes it, and the subject was not given as a whole.
+    /// * A value is missing, or there are too many, or a name is no placeholder of a key.
+    /// * The key of a subject is not known, or shows a value by `Debug`, and the subject was not given as a whole.
     /// * The main subject was given as a whole, and no rule counts it.
     /// * A key needs the secret of the processes, which the limiter does not have.
-    /// * The value of `@ip` is an IPv6 address. The processes count its network, and only they know the length of that.
+    /// * The value of `@ip` is an IPv6 address. The processes count its network, whose length only they know.
     pub fn build(self) -> Result<Subjects, Error> {
         let (subjects, missing) = self.build_given()?;
         if missing.is_empty() { Ok(subjects) } else { Err(self.missing(&missing)) }
     }
 
-    /// Returns the subjects as far as they are given, and the labels of the others, where `None` is the main one. In place of
-    /// those stands [everyone](Subject::everyone), so what the rules on them say is not to be believed.
+    /// Returns the subjects that can be made, and the labels of the others, `None` for the main one.
+    /// [Everyone](Subject::everyone) stands in their place, so ignore what the rules on them report.
     ///
     /// # Errors
     ///
-    /// Those of [`build`](Self::build), but that some values are missing. None of the subjects may be all that is given.
+    /// Those of [`build`](Self::build), except missing values. All values of all subjects missing is an error.
     pub fn build_partly(self) -> Result<(Subjects, Vec<Option<String>>), Error> {
         let (subjects, missing) = self.build_given()?;
         let all = usize::from(self.policy.has_main_subject()) + self.policy.subjects().count();
@@ -123,7 +123,7 @@ impl<'a> Rendering<'a> {
         Ok((subjects, missing.into_iter().map(|(label, _)| label).collect()))
     }
 
-    /// Why subjects cannot be made whose values are missing.
+    /// Returns the error for missing values.
     fn missing(&self, missing: &[Missing]) -> Error {
         let mut names: Vec<String> = Vec::new();
         for name in missing.iter().flat_map(|(_, names)| names).map(|name| format!("`{name}`")) {
@@ -181,7 +181,7 @@ impl<'a> Rendering<'a> {
         Ok((Subjects::new(self.main.clone().unwrap_or(rendered), others), missing))
     }
 
-    /// The value of each placeholder that has one.
+    /// Returns each placeholder that has a value.
     fn given<'r>(&'r self, placeholders: &'r [Placeholder]) -> Result<Vec<Given<'r>>, Error> {
         let names = || placeholders.iter().map(Placeholder::name);
         for (index, (name, _)) in self.named.iter().enumerate() {
@@ -227,7 +227,7 @@ impl<'a> Rendering<'a> {
         Err(self.refuse("no rule counts a main subject; leave it out, and give the others by their labels"))
     }
 
-    /// What `Debug` writes of a value, only the program knows: of a text, quotes are a part of it.
+    /// Only the program knows the output of `Debug`: for a text, it has quotes.
     fn check_text(&self, templates: &[&KeyTemplate]) -> Result<(), Error> {
         match templates.iter().find_map(|template| template.debugged()) {
             Some(name) => {

@@ -1,4 +1,4 @@
-//! What is right and wrong about the servers of a limiter.
+//! What is right and wrong on the servers of a limiter.
 
 mod access;
 mod clock;
@@ -11,7 +11,7 @@ use crate::error::BackendError;
 use crate::limiter::Limiter;
 use crate::store::ServerFacts;
 
-/// What is right and wrong about a server that decides calls: see [`Limiter::inspect`].
+/// What is right and wrong on a server that decides calls: see [`Limiter::inspect`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerReport {
     server: String,
@@ -19,18 +19,18 @@ pub struct ServerReport {
 }
 
 impl Limiter {
-    /// Finds out what is right and wrong about each server that decides calls: the one of the URL, the primary that the
-    /// sentinels name, or every primary of a cluster.
+    /// Checks each server that decides calls: the one of the URL, the primary that the sentinels name, or every primary
+    /// of a cluster.
     ///
-    /// It looks at the version, eviction, memory, persistence, clock and latency of the server, at the permissions of the
-    /// limiter's user, and whether keys with the prefix are of another program. What the user may not ask for is a finding,
-    /// too. Nothing is changed. It takes some dozens of round trips to each server, each of which may take as long as a
-    /// [decision](crate::LimiterBuilder::deadline).
+    /// It checks the version, eviction, memory, persistence, clock and latency of the server, the permissions of the
+    /// user of the limiter, and whether other programs have keys with the prefix. If the user lacks the permission for
+    /// a check, that is a finding, too. Nothing is changed. It takes some dozens of round trips to each server, each of
+    /// which may take as long as a [decision](crate::LimiterBuilder::deadline).
     ///
     /// # Errors
     ///
-    /// The nodes of a cluster cannot be found. A server that does not answer is a finding. In memory there is no server to
-    /// find anything about, so there is no report.
+    /// The nodes of a cluster cannot be found. A server that does not answer is a finding. In memory there is no
+    /// server, so there is no report.
     ///
     /// # Examples
     ///
@@ -52,10 +52,10 @@ impl Limiter {
         let Some((redis, _)) = self.redis() else { return Ok(Vec::new()) };
         let servers = redis.inspect().await?;
         let (beside, leases) = (clock::compare(&servers), self.leases().await);
-        Ok(servers.iter().zip(beside).map(|(facts, beside)| ServerReport::of(facts, beside, leases)).collect())
+        Ok(servers.iter().zip(beside).map(|(facts, beside)| ServerReport::new(facts, beside, leases)).collect())
     }
 
-    /// Whether a listed policy limits concurrent calls. Where the list cannot be read, that is another finding.
+    /// Returns whether a listed policy limits concurrent calls. If the list cannot be read, another finding says so.
     async fn leases(&self) -> LeaseUse {
         let registered = self.registered_policies().await;
         let takes_leases = |policy: &RegisteredPolicy| policy.rules().iter().any(|rule| rule.lease().is_some());
@@ -65,7 +65,7 @@ impl Limiter {
 }
 
 impl ServerReport {
-    fn of(facts: &ServerFacts, beside_others: Option<Finding>, leases: LeaseUse) -> Self {
+    fn new(facts: &ServerFacts, beside_others: Option<Finding>, leases: LeaseUse) -> Self {
         let mut findings = match &facts.known {
             Ok(known) => [settings::judge(known), clock::judge(&known.times), access::judge(known, leases)].concat(),
             Err(error) => {
@@ -83,13 +83,13 @@ impl ServerReport {
         &self.server
     }
 
-    /// Returns what was found out.
+    /// Returns the findings.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// Returns how bad the worst finding is.
+    /// Returns the level of the worst finding.
     #[must_use]
     pub fn level(&self) -> Level {
         self.findings.iter().map(Finding::level).max().unwrap_or(Level::Ok)

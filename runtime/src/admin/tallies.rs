@@ -15,24 +15,24 @@ use crate::policy::Policy;
 use crate::store::{Redis, Scan};
 use crate::subject::Subject;
 
-/// How long the server is left to others after a step, at least.
+/// The least pause after a step, in which the server serves others.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The subjects that have a tally of a policy, found step by step: see [`Limiter::tallies`].
 pub struct Tallies<'a> {
     redis: &'a Redis,
     prefix: &'a str,
-    /// What stands before the layout in the keys: the policy, and the label if there is one.
+    /// The part of the keys before the layout: the policy, and the label if there is one.
     names: String,
     scan: Option<Scan>,
-    /// The hashes of the subjects that were returned. Of a billion subjects, one may share the hash of another.
+    /// The hashes of the returned subjects. Among a billion subjects, two may share a hash.
     seen: HashSet<u64, RandomState>,
     hasher: RandomState,
-    /// When the next step is made.
+    /// The time of the next step.
     next: Instant,
 }
 
-/// What one step has found.
+/// The result of one step.
 #[derive(Clone, Debug)]
 pub struct TallyPage {
     subjects: Vec<Subject>,
@@ -40,19 +40,20 @@ pub struct TallyPage {
 }
 
 impl Limiter {
-    /// Looks for the subjects that have a tally of the policy: its main ones, or those of a label.
+    /// Finds the subjects that have a tally of the policy: its main subjects, or those of a label.
     ///
-    /// A server finds them only by looking at all its keys, those of others included. It does so in many steps of less than a
-    /// millisecond, with pauses in between that are as long as the steps, so that other calls go on meanwhile. In a cluster,
-    /// one node is looked at after the other. A subject is returned once. One that comes or goes meanwhile may be missing.
-    /// A tally stays until some time after its last hit has stopped counting, so a subject may have nothing left that counts.
+    /// A server finds them only by a scan of all its keys, including those of other programs. It makes many steps of
+    /// less than a millisecond, with pauses as long as the steps, so that other calls go on. In a cluster, one node is
+    /// scanned after the other. A subject is returned once. A subject that comes or goes during the scan may be
+    /// missing. A tally stays for some time after its last hit has stopped counting, so a subject may have nothing left
+    /// that counts.
     ///
-    /// Tallies of every layout are found: also those of [overrides](Limiter::override_policy) with other windows, and those of
-    /// rules that the policy had before.
+    /// Tallies of every layout are found, also those of [overrides](Limiter::override_policy) with other windows, and
+    /// those of earlier rules of the policy.
     ///
     /// # Errors
     ///
-    /// The policy has no rule on a subject of that label, or the tallies are in memory.
+    /// The policy has no rule on a subject with that label, or the tallies are in memory.
     ///
     /// # Examples
     ///
@@ -91,11 +92,11 @@ impl Limiter {
 }
 
 impl Tallies<'_> {
-    /// Makes one step, after a pause if the one before was just made. It may have found nothing; `None` is the end.
+    /// Makes one step, after a pause since the last one. A step may find nothing. `None` is the end.
     ///
     /// # Errors
     ///
-    /// A server does not answer within the limiter's deadline. The next call tries the same step again.
+    /// A server does not answer within the deadline of the limiter. The next call repeats the step.
     pub async fn next_page(&mut self) -> Result<Option<TallyPage>, BackendError> {
         sleep_until(self.next).await;
         let began = Instant::now();
@@ -125,13 +126,14 @@ impl fmt::Debug for Tallies<'_> {
 }
 
 impl TallyPage {
-    /// Returns the subjects that were not returned before, in no order. A value with the filter `hash` shows as its digest.
+    /// Returns the subjects that were not returned before, in no order. A value with the filter `hash` is shown as its
+    /// digest.
     #[must_use]
     pub fn subjects(&self) -> &[Subject] {
         &self.subjects
     }
 
-    /// Returns how much of the way is done, about: from 0 to 1.
+    /// Returns about how much of the scan is done, from 0 to 1.
     #[must_use]
     pub fn progress(&self) -> f64 {
         self.progress

@@ -3,7 +3,7 @@
 use tallygate_rules::{Filter, FilteredValue, Template, TemplatePart, is_plain};
 
 use super::client_address;
-use super::placeholder::Placeholder;
+use super::subjects::Placeholder;
 use crate::error::Error;
 use crate::subject::{Subject, SubjectBuilder, SubjectValue};
 

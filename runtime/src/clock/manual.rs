@@ -1,11 +1,22 @@
-//! A clock that a test moves by hand.
+//! A clock that a test or a simulation moves by hand.
 
+use std::ops::RangeInclusive;
+#[cfg(feature = "testing")]
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use tallygate_rules::MAX_PER;
 use tokio::sync::watch;
 
-use super::range::RANGE_US;
+#[cfg(feature = "testing")]
 use crate::micros;
+
+/// The times that a clock can be set to, in microseconds since 1970.
+///
+/// No window reaches back before 1970, and none ends later than 2^53 microseconds: the script counts exactly up to there.
+pub(crate) const RANGE_US: RangeInclusive<u64> = {
+    let longest_us = MAX_PER.as_secs() * 1_000_000;
+    longest_us..=(1 << 53) - longest_us
+};
 
 /// A clock that stands still until a test moves it.
 ///
@@ -35,10 +46,12 @@ use crate::micros;
 /// # }
 /// ```
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "testing"), allow(unreachable_pub, reason = "it is public with the feature `testing`"))]
 pub struct ManualClock {
     now_us: watch::Sender<u64>,
 }
 
+#[cfg(feature = "testing")]
 impl ManualClock {
     /// Returns a clock that shows that time.
     ///
@@ -48,7 +61,7 @@ impl ManualClock {
     #[must_use]
     #[track_caller]
     pub fn new(now: SystemTime) -> Self {
-        Self { now_us: watch::Sender::new(checked_us(now)) }
+        Self::starting_at(checked_us(now))
     }
 
     /// Returns the time that the clock shows.
@@ -83,7 +96,17 @@ impl ManualClock {
     /// Panics if the time is before 1981 or after 2244.
     #[track_caller]
     pub fn set(&self, now: SystemTime) {
-        self.now_us.send_replace(checked_us(now));
+        self.set_us(checked_us(now));
+    }
+}
+
+impl ManualClock {
+    pub(crate) fn starting_at(us: u64) -> Self {
+        Self { now_us: watch::Sender::new(us) }
+    }
+
+    pub(crate) fn set_us(&self, us: u64) {
+        self.now_us.send_replace(us);
     }
 
     pub(crate) fn now_us(&self) -> u64 {
@@ -96,6 +119,7 @@ impl ManualClock {
     }
 }
 
+#[cfg(feature = "testing")]
 #[track_caller]
 fn checked_us(time: SystemTime) -> u64 {
     let us = time.duration_since(UNIX_EPOCH).map_or(0, micros::from_duration);
@@ -103,7 +127,7 @@ fn checked_us(time: SystemTime) -> u64 {
     us
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "testing"))]
 mod tests {
     use super::*;
 

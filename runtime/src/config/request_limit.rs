@@ -2,9 +2,8 @@
 
 use crate::context::ContextKey;
 use crate::error::Place;
-use crate::path_pattern::PathPattern;
 use crate::policy::Policy;
-use crate::request_method;
+use crate::request_pattern::{PathPattern, method_includes};
 
 /// A policy of the file for requests of a web server.
 #[derive(Debug)]
@@ -32,7 +31,7 @@ impl RequestLimit {
     pub(crate) fn is_for(&self, method: &str, path: &str) -> bool {
         let Requests { paths, methods, .. } = &self.requests;
         let is_of_methods = match methods {
-            Some(methods) => methods.iter().any(|limited| request_method::includes(limited, method)),
+            Some(methods) => methods.iter().any(|limited| method_includes(limited, method)),
             None => method != "OPTIONS",
         };
         is_of_methods && (paths.is_empty() || paths.iter().any(|pattern| pattern.contains(path)))
@@ -47,7 +46,7 @@ impl Requests {
             (None, Some(others)) => others.iter().all(|method| method != "OPTIONS"),
             (Some(_), None) => false,
             (Some(own), Some(others)) => {
-                let is_covered = |other: &String| own.iter().any(|own| request_method::includes(own, other));
+                let is_covered = |other: &String| own.iter().any(|own| method_includes(own, other));
                 others.iter().all(is_covered)
             }
         };

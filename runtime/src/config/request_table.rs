@@ -11,9 +11,8 @@ use super::rule_table::FileRule;
 use super::table::{At, Table};
 use crate::context::ContextKey;
 use crate::error::Place;
-use crate::path_pattern::PathPattern;
 use crate::policy::{Policy, PolicyBuilder};
-use crate::request_method;
+use crate::request_pattern::{PathPattern, check_method};
 
 const MATCH: &str = r#"match = { path = "/login", methods = ["POST"] }"#;
 const KEY: &str = r#"key = "{@ip}""#;
@@ -130,7 +129,7 @@ fn requests(mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<Requests> {
     let patterns = paths.iter().flatten();
     let patterns = patterns.filter_map(|path| lines.ok_or_report(path.place, PathPattern::parse(path.value))).collect();
     for method in methods.iter().flatten() {
-        lines.ok_or_report(method.place, request_method::check(method.value));
+        lines.ok_or_report(method.place, check_method(method.value));
     }
     let owned = |texts: &Vec<At<&str>>| texts.iter().map(|text| text.value.to_owned()).collect::<Vec<_>>();
     (lines.mistakes() == before).then(|| Requests { paths: patterns, methods: methods.as_ref().map(owned), place })

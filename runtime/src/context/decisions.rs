@@ -1,4 +1,4 @@
-//! The decisions that were made in a context, as far as a response reports them.
+//! The decisions of a request, as far as a response reports them.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,27 +10,27 @@ use crate::decision::{Charge, CostChange, Decision, Denial, Recount, RuleStatus,
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
 
-/// The most standings that are kept, so that a request which makes very many decisions has fields of bounded length.
+/// The most entries that are kept, so that the fields of a request with very many decisions have a bounded length.
 const MOST: usize = 16;
 
-/// Where the limits stand that decided the calls of a request. Clones share what is collected.
+/// The state of the limits that decided the calls of a request. Clones share their entries.
 ///
-/// Of each rule of a policy it keeps the tightest standing: the denial with the longest wait, or else the least that remains.
-/// It keeps the 16 tightest of all.
+/// For each rule of a policy it keeps the tightest state: the denial with the longest wait, or else the least that
+/// remains. It keeps the 16 tightest of all.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
     standings: Arc<Mutex<Vec<LimitStatus>>>,
 }
 
-/// Where a rule or a ban stands.
+/// The state of a rule or a ban.
 #[derive(Clone, Debug)]
 pub(crate) struct LimitStatus {
     pub(crate) policy: Policy,
-    /// The subject, where a refund can raise what remains of it.
+    /// The subject, if a refund can raise what remains for it.
     refundable: Option<SubjectKey>,
     /// The rule; `None` for a ban.
     pub(crate) rule: Option<RuleStatus>,
-    /// How long the calls wait that it denied; `None` if it denied none.
+    /// How long the calls wait that it denied. `None` if it denied none.
     pub(crate) denied: Option<Wait>,
 }
 
@@ -41,8 +41,8 @@ impl Decisions {
         Self::default()
     }
 
-    /// Adds a decision of a policy. Only a decision with a [report](crate::Check::report) shows where rules stand that
-    /// did not deny the call.
+    /// Adds a decision of a policy. Rules that did not deny the call are added only from a decision with a
+    /// [report](crate::Check::report).
     pub fn add(&self, policy: &Policy, decision: &Decision) {
         match decision {
             Decision::Allowed(permit) => {
@@ -68,18 +68,18 @@ impl Decisions {
         self.lock().iter().any(|known| known.denied.is_some() && known.role() == Some(Role::Duplicate))
     }
 
-    /// Returns the longest time that a denied call waits; `None` if none was denied, or one is never admitted.
+    /// Returns the longest wait of a denied call. `None` if no call was denied, or if one is never admitted.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.longest_wait()?.retry_after()
     }
 
-    /// The longest time that a denied call waits.
+    /// Returns the longest wait of a denied call.
     pub(crate) fn longest_wait(&self) -> Option<Wait> {
         self.lock().iter().filter_map(|standing| standing.denied).max()
     }
 
-    /// Counts a call as what it has used. Calls in shadow are not collected, and a denial stays one.
+    /// Counts a call as what it used. Calls in shadow are not collected, and denials do not change.
     pub(crate) fn recount(&self, charge: &Charge, recount: Recount) {
         let costs = CostChange { charged: charge.cost, used: recount.used };
         let of_policy = |standing: &&mut LimitStatus| standing.policy.name() == charge.policy.name();
@@ -92,11 +92,11 @@ impl Decisions {
         }
     }
 
-    /// The tightest standing of each rule, those of one policy in the order of its rules.
+    /// Returns the tightest state of each rule. The rules of one policy are in their order.
     pub(crate) fn standings(&self) -> Vec<LimitStatus> {
         let mut tightest: Vec<LimitStatus> = Vec::new();
         for standing in self.lock().iter() {
-            match tightest.iter_mut().find(|known| known.is_of(standing)) {
+            match tightest.iter_mut().find(|known| known.has_same_rule(standing)) {
                 Some(known) if standing.room() < known.room() => *known = standing.clone(),
                 Some(_) => {}
                 None => tightest.push(standing.clone()),
@@ -134,13 +134,13 @@ impl Decisions {
 
     fn insert(&self, standing: LimitStatus) {
         let mut standings = self.lock();
-        let is_same = |known: &LimitStatus| known.is_of(&standing) && known.refundable == standing.refundable;
-        let of_same = standings.iter().position(is_same);
-        if of_same.is_none() && standings.len() < MOST {
+        let is_same = |known: &LimitStatus| known.has_same_rule(&standing) && known.refundable == standing.refundable;
+        let same = standings.iter().position(is_same);
+        if same.is_none() && standings.len() < MOST {
             standings.push(standing);
             return;
         }
-        let replaced = match of_same {
+        let replaced = match same {
             Some(same) => standings.get_mut(same),
             None => standings.iter_mut().max_by_key(|known| known.room()),
         };
@@ -154,22 +154,22 @@ impl Decisions {
     }
 }
 
-/// Returns the position of the rule that a denied call waits for, where a duplicate is reported before it.
+/// Returns the position of the rule for which a denied call waits, if a duplicate is reported before it.
 fn behind_duplicate(denial: &Denial, wait: Wait) -> Option<usize> {
     let reported = denial.rule()?.position();
     let duplicate = denial.report().iter().find(|status| status.position() == reported)?;
     if duplicate.rule().role() != Role::Duplicate || wait <= Wait::of(duplicate.reset()) {
         return None;
     }
-    // A rule never denies for longer than it counts, unless it does for ever.
+    // A rule never denies for longer than it counts, except for ever.
     let may_deny = |status: &&RuleStatus| wait == Wait::NEVER || wait <= Wait::of(status.reset());
     let others = denial.report().iter().filter(|status| status.position() != reported).filter(may_deny);
     others.min_by_key(|status| status.remaining()).map(RuleStatus::position)
 }
 
 impl LimitStatus {
-    /// Whether it is of the same rule as the other, or of the same ban.
-    fn is_of(&self, other: &Self) -> bool {
+    /// Returns whether both are of the same rule, or of the same ban.
+    fn has_same_rule(&self, other: &Self) -> bool {
         self.policy.name() == other.policy.name() && self.position() == other.position()
     }
 
@@ -177,32 +177,33 @@ impl LimitStatus {
         self.rule.as_ref().map(RuleStatus::position)
     }
 
-    /// The greatest cost that would be admitted now.
+    /// Returns the greatest cost that would be admitted now.
     pub(crate) fn remaining(&self) -> u64 {
         self.rule.as_ref().map_or(0, RuleStatus::remaining)
     }
 
-    /// The time in which no more than what remains may be used; `None` if nothing is used, or if it is not known.
+    /// Returns the time in which no more than what remains may be used. `None` if nothing is used, or if the time is
+    /// not known.
     pub(crate) fn window(&self) -> Option<Wait> {
         let reset = self.rule.as_ref().map(RuleStatus::reset).filter(|reset| !reset.is_zero());
         self.denied.filter(|_| !self.waits_for_another()).or(reset.map(Wait::of))
     }
 
-    /// Whether the call that it denied waits longer than for itself, for a rule that is not known: a duplicate is reported
-    /// before it.
+    /// Returns whether the denied call waits longer for another rule, which is not known, because a duplicate is
+    /// reported before it.
     pub(crate) fn waits_for_another(&self) -> bool {
         let per = self.rule.as_ref().filter(|status| status.rule().role() == Role::Duplicate);
         let per = per.and_then(|status| status.rule().per());
         per.is_some_and(|per| self.denied > Some(Wait::of(per)))
     }
 
-    /// What the rule is for; `None` for a ban.
+    /// Returns the role of the rule. `None` for a ban.
     pub(crate) fn role(&self) -> Option<Role> {
         self.rule.as_ref().map(|status| status.rule().role())
     }
 
-    /// How much it allows: a denial is less than none, and less the longer it lasts; then comes what remains, and then for how
-    /// long.
+    /// Orders limits by how much they allow. First come denials, the longest first; then comes what remains, and then
+    /// for how long.
     pub(crate) fn room(&self) -> impl Ord + use<> {
         (Reverse(self.denied), self.remaining(), Reverse(self.window()))
     }

@@ -3,13 +3,13 @@
 use super::scope;
 use super::values::Context;
 use crate::error::BackendError;
-use crate::observe::{Reported, log};
+use crate::observe::log;
 use crate::subject::{Subject, SubjectBuilder, SubjectValue};
 
 impl<'a> SubjectBuilder<'a> {
-    /// Adds a value of the [context](crate::context) in which this is called: `{@name}` of a template.
+    /// Adds a value of the current [context](crate::context), like `{@name}` in a template.
     ///
-    /// If the context does not have it, calls of the subject are not decided: they end in an error that says so.
+    /// If the context lacks the value, calls of the subject fail with an error that says so.
     ///
     /// # Examples
     ///
@@ -52,7 +52,7 @@ pub(crate) fn push_filtered(subject: &mut Subject, name: &str, filter: impl FnOn
     }
 }
 
-/// Adds a value of the context to a message, filtered. In place of a missing value, a message shows nothing.
+/// Adds a value of the context to a message, filtered. If it is missing, the message shows nothing.
 pub(crate) fn show(message: &mut String, name: &str, filter: impl FnOnce(&str) -> String) {
     match scope::read(name, filter) {
         Some(value) => message.push_str(&value),
@@ -64,16 +64,16 @@ fn value(name: &str) -> Result<String, BackendError> {
     scope::read(name, str::to_owned).ok_or_else(|| missing(name))
 }
 
-/// Returns why there is no such value. The call that needs it reports it to the log.
+/// Returns the error for a missing value. The call that needs it reports it to the log.
 #[cold]
 pub(crate) fn missing(name: &str) -> BackendError {
     BackendError::misuse(reason(name))
 }
 
-/// Reports to the log, the first time, why a message does not show this value.
+/// Reports to the log, once for each value, why a message does not show it.
 #[cold]
 fn missing_in_message(name: &str) {
-    static REPORTED: Reported = Reported::new();
+    static REPORTED: log::Reported = log::Reported::new();
     if REPORTED.is_first(name) {
         log::value_not_shown(&missing(name));
     }

@@ -1,4 +1,4 @@
-//! The context of a task: futures that have one while they are polled.
+//! The context of a task, which its futures have while they are polled.
 
 use std::future::Future;
 #[cfg(feature = "web")]
@@ -13,11 +13,11 @@ use crate::decision::{Charge, Decision, Recount, Rejection};
 use crate::policy::Policy;
 
 tokio::task_local! {
-    /// `None` in a future that was carried from where there is no context.
+    /// `None` in a future that was carried from outside of any context.
     static CURRENT: Option<Context>;
 }
 
-/// Runs a future in a context. Its values are added to those of the context in which the future is first polled.
+/// Runs a future in a context. Its values are added to those of the context around it when the future is first polled.
 ///
 /// # Examples
 ///
@@ -36,7 +36,7 @@ pub async fn scope<F: Future>(context: Context, future: F) -> F::Output {
     CURRENT.scope(Some(context), future).await
 }
 
-/// Calls a function in a context. The first time, the context takes its place inside of the one in which this is called.
+/// Calls a function in a context. The first time, the context is placed inside the current one.
 #[cfg(feature = "web")]
 pub(crate) fn enter<T>(context: &mut Context, call: impl FnOnce() -> T) -> T {
     if let Some(outer) = Context::current() {
@@ -45,7 +45,7 @@ pub(crate) fn enter<T>(context: &mut Context, call: impl FnOnce() -> T) -> T {
     CURRENT.sync_scope(Some(context.clone()), call)
 }
 
-/// Takes the context in which this is called along with a future, into a task that is spawned.
+/// Takes the current context along with a future, into a spawned task.
 ///
 /// # Examples
 ///
@@ -73,45 +73,45 @@ pub fn carry<F: Future>(future: F) -> impl Future<Output = F::Output> + use<F> {
 }
 
 impl Context {
-    /// Returns the context in which this is called, if there is one.
+    /// Returns the current context, if there is one.
     #[must_use]
     pub fn current() -> Option<Self> {
         CURRENT.try_with(Clone::clone).ok().flatten()
     }
 }
 
-/// Reads a value of the context in which this is called.
+/// Reads a value of the current context.
 pub(super) fn read<T>(name: &str, read: impl FnOnce(&str) -> T) -> Option<T> {
     CURRENT.try_with(|context| context.as_ref()?.get(name).map(read)).ok().flatten()
 }
 
-/// Returns whether this is called in a context that was made for a request.
+/// Returns whether the current context was made for a request.
 #[cfg(feature = "web")]
 pub(crate) fn is_within_request() -> bool {
     CURRENT.try_with(|context| context.as_ref().is_some_and(|context| context.maker().is_some())).unwrap_or(false)
 }
 
-/// Returns whether the decisions are collected that are made where this is called, and reports on all rules with them.
+/// Returns whether the current context collects decisions with reports on all rules.
 #[cfg(feature = "web")]
 pub(crate) fn collects_reports() -> bool {
     let collects = |context: &Context| context.collections().any(|collection| collection.wants_reports);
     CURRENT.try_with(|context| context.as_ref().is_some_and(collects)).unwrap_or(false)
 }
 
-/// Returns the text of a rejection for a response that is made where this is called.
+/// Returns the text of a rejection for a response.
 #[cfg(feature = "web")]
 pub(crate) fn message_of(rejection: &Rejection) -> String {
     let translated = Context::current().and_then(|context| context.message_of(rejection));
     translated.unwrap_or_else(|| rejection.to_string())
 }
 
-/// Adds a decision to what is collected where this is called.
+/// Adds a decision to what the current context collects.
 #[cfg(feature = "web")]
 pub(crate) fn record_decision(policy: &Policy, decision: &Decision) {
     record(|decisions| decisions.add(policy, decision));
 }
 
-/// Adds a refund to it.
+/// Adds a refund or a settlement.
 #[cfg(feature = "web")]
 pub(crate) fn record_recount(charge: &Charge, recount: Recount) {
     record(|decisions| decisions.recount(charge, recount));

@@ -31,10 +31,10 @@ struct Inner {
     collection: Option<Collection>,
     #[cfg(feature = "web")]
     messages: Option<Arc<Messages>>,
-    /// What has made it for a request; `None` if an application has made it.
+    /// What made it for a request. `None` if an application made it.
     #[cfg(feature = "web")]
     maker: Option<Maker>,
-    /// The limiter of a test. Its type is one of a layer above.
+    /// The limiter of a test. Its type belongs to a layer above.
     #[cfg(feature = "testing")]
     test_limiter: Option<&'static (dyn Any + Send + Sync)>,
 }
@@ -44,7 +44,7 @@ struct Inner {
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Maker {
     Layer,
-    /// A limit, as there was no layer around it.
+    /// A limit without a layer around it.
     Limit,
 }
 
@@ -52,12 +52,12 @@ pub(crate) enum Maker {
 #[cfg(feature = "web")]
 pub(crate) type Messages = dyn Fn(&Rejection, &Context) -> Option<String> + Send + Sync;
 
-/// What learns of the decisions that are made in a context.
+/// What collects the decisions of a context.
 #[cfg(feature = "web")]
 #[derive(Clone)]
 pub(super) struct Collection {
     pub(super) decisions: Decisions,
-    /// Whether it wants to know where rules stand after a call that is admitted.
+    /// Whether it also collects the state of all rules after an admitted call.
     pub(super) wants_reports: bool,
 }
 
@@ -68,10 +68,10 @@ impl Context {
         Self::default()
     }
 
-    /// Returns a context for a test: with an `ip` that no other one has, so that tests which run beside each other are
-    /// not limited together.
+    /// Returns a context for a test, with an `ip` that no other test has, so that tests which run in parallel are not
+    /// limited together.
     ///
-    /// The address is one of 198.18.0.0/15, which is set aside for tests; there are 65,536 of them.
+    /// The address is in 198.18.0.0/15, which is reserved for tests. There are 65,536 of them.
     #[must_use]
     pub fn test() -> Self {
         static NEXT: AtomicU16 = AtomicU16::new(0);
@@ -79,9 +79,9 @@ impl Context {
         Self::new().with("ip", format_args!("198.18.{high}.{low}"))
     }
 
-    /// Adds a value, in place of the one that has this name. `{@name}` shows names of letters, digits and `_`.
+    /// Adds a value, or replaces the value of that name. `{@name}` shows names of letters, digits and `_`.
     ///
-    /// In a message, `retry_after`, `count`, `per` and `rule` are values of the rejection, and no value of the context.
+    /// In a message, `retry_after`, `count`, `per` and `rule` are values of the rejection, not of the context.
     #[must_use]
     pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Display) -> Self {
         let (name, value) = (name.into(), value.to_string().into_boxed_str());
@@ -101,25 +101,25 @@ impl Context {
         own.or_else(|| outer.as_ref()?.get(name))
     }
 
-    /// Collects the decisions that are made in this context, with where every rule stands after them. A decision costs the
-    /// backend more then.
+    /// Collects the decisions in this context, with the state of every rule after each decision. Each decision then
+    /// costs the backend more.
     ///
-    /// Not collected are peeks, and calls in shadow.
+    /// Peeks and calls in shadow are not collected.
     #[cfg(feature = "web")]
     #[must_use]
     pub fn collect(self, decisions: &Decisions) -> Self {
         self.with_collection(Collection { decisions: decisions.clone(), wants_reports: true })
     }
 
-    /// Collects the calls that are denied in this context, each with the rule that denied it, at no cost.
+    /// Collects the denied calls in this context, each with the rule that denied it, at no cost.
     #[cfg(feature = "web")]
     #[must_use]
     pub fn collect_denials(self, decisions: &Decisions) -> Self {
         self.with_collection(Collection { decisions: decisions.clone(), wants_reports: false })
     }
 
-    /// Sets the texts that responses have for rejections in this context, say in the language of the request. Where there is
-    /// none, the response has the text of the rejection.
+    /// Sets the texts of rejections in responses, for example in the language of the request. Without such a text, the
+    /// response has the text of the rejection.
     ///
     /// # Examples
     ///
@@ -147,7 +147,7 @@ impl Context {
         self
     }
 
-    /// The text that this context has for a rejection, or one around it.
+    /// Returns the text for a rejection of this context, or of one around it.
     #[cfg(feature = "web")]
     pub(super) fn message_of(&self, rejection: &Rejection) -> Option<String> {
         let contexts = iter::successors(Some(self), |context| context.inner.outer.as_ref());
@@ -155,14 +155,14 @@ impl Context {
         messages.find_map(|messages| messages(rejection, self))
     }
 
-    /// The same context, made for a request.
+    /// Marks the context as made for a request.
     #[cfg(feature = "web")]
     pub(crate) fn made_by(mut self, maker: Maker) -> Self {
         Arc::make_mut(&mut self.inner).maker = Some(maker);
         self
     }
 
-    /// What has made this context, or the innermost around it that was made for a request.
+    /// Returns what made this context for a request, or the innermost context around it.
     #[cfg(feature = "web")]
     pub(crate) fn maker(&self) -> Option<Maker> {
         self.inner.maker.or_else(|| self.inner.outer.as_ref()?.maker())
@@ -174,7 +174,7 @@ impl Context {
         self
     }
 
-    /// What learns of the decisions that are made in this context: of its own, and of each one around it.
+    /// Returns what collects the decisions in this context: its own collection, and those of the contexts around it.
     #[cfg(feature = "web")]
     pub(super) fn collections(&self) -> impl Iterator<Item = &Collection> {
         let contexts = iter::successors(Some(self), |context| context.inner.outer.as_ref());
@@ -187,13 +187,13 @@ impl Context {
         self
     }
 
-    /// The limiter of this context, or of one around it.
+    /// Returns the limiter of this context, or of one around it.
     #[cfg(feature = "testing")]
     pub(crate) fn test_limiter(&self) -> Option<&'static (dyn Any + Send + Sync)> {
         self.inner.test_limiter.or_else(|| self.inner.outer.as_ref()?.test_limiter())
     }
 
-    /// The same context inside another one, unless it has been inside one already.
+    /// Places the context inside another one, unless it is inside one already.
     pub(super) fn within(mut self, outer: Option<Self>) -> Self {
         if outer.is_some() && self.inner.outer.is_none() {
             Arc::make_mut(&mut self.inner).outer = outer;

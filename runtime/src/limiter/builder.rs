@@ -13,7 +13,7 @@ use super::warnings::OnWarning;
 use super::{DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX};
 use crate::clock::Clock;
 #[cfg(feature = "testing")]
-use crate::clock::ManualClock;
+use crate::clock::manual::ManualClock;
 use crate::decision::Warning;
 #[cfg(feature = "tls")]
 use crate::store::Tls;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::decision::{Report, RuleStatus, Warning};
-use crate::observe;
+use crate::observe::log;
 use crate::store::Request;
 use crate::subject::SubjectKey;
 
@@ -34,7 +34,7 @@ impl Warnings {
 
     #[cold]
     fn tell_of(&self, request: Request<'_>, status: &RuleStatus) {
-        observe::warned(request.policy.name(), status.position());
+        log::warned(request.policy.name(), status.position());
         if let (Some(on_warning), Some(subject)) = (&self.on_warning, subject_of(request, status)) {
             on_warning(&Warning::new(request.policy, subject, status));
         }

@@ -10,15 +10,15 @@ use crate::error::BackendError;
 /// What a decision is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// A call, which runs if it is admitted.
+    /// A call that runs if it is admitted.
     Call,
-    /// A call that runs whatever is decided.
+    /// A call that always runs.
     Shadow,
-    /// A question that counts nothing, which is not reported.
+    /// A check that counts nothing, and is not reported.
     Peek,
 }
 
-/// The policy that is decided by, as far as reports need it.
+/// The parts of a policy that reports need.
 #[derive(Clone, Copy)]
 pub(crate) struct Observed<'a> {
     pub(crate) policy: &'a str,
@@ -27,7 +27,7 @@ pub(crate) struct Observed<'a> {
 }
 
 impl Observed<'_> {
-    /// Counts a denial that the cache has answered in place of Redis.
+    /// Counts a denial from the cache.
     #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
     #[inline]
     pub(crate) fn cached_denial(self) {
@@ -40,7 +40,7 @@ impl Observed<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum DecisionOutcome<'a> {
     Allowed,
-    /// The kind of the rejection, and the position of the rule if it was a rule's.
+    /// The kind of the rejection, and the position of the rule, if a rule denied.
     Denied {
         kind: &'static str,
         rule: Option<usize>,
@@ -58,14 +58,14 @@ pub(crate) struct Observation {
 }
 
 impl Observed<'_> {
-    /// Reports that a call is running which is counted as such.
+    /// Reports that a concurrent call has begun.
     #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
     pub(crate) fn lease_taken(&self) {
         #[cfg(feature = "metrics")]
         self.metrics.add_concurrent_calls(self.policy, 1.0);
     }
 
-    /// Reports that such a call is over.
+    /// Reports that a concurrent call has ended.
     #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
     pub(crate) fn lease_given_back(&self) {
         #[cfg(feature = "metrics")]
@@ -86,7 +86,7 @@ impl Observation {
         }
     }
 
-    /// Does a part of the decision's work inside its span.
+    /// Runs a part of the decision inside its span.
     #[cfg_attr(not(feature = "tracing-spans"), allow(clippy::unused_self, reason = "there is no span to enter"))]
     #[inline]
     pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
@@ -95,7 +95,7 @@ impl Observation {
         work()
     }
 
-    /// Whether anybody listens to what is reported of such a decision.
+    /// Returns whether a report on such a decision would be seen.
     #[inline]
     pub(crate) fn is_heard(purpose: Purpose) -> bool {
         let is_heard = cfg!(any(feature = "metrics", feature = "tracing-spans")) || log::is_heard();
@@ -127,7 +127,7 @@ impl Observation {
         });
     }
 
-    /// The outcome in one word, and the position of the rule.
+    /// Returns the outcome in one word, and the position of the rule.
     #[cfg(any(feature = "metrics", feature = "tracing-spans"))]
     fn label(&self, outcome: DecisionOutcome<'_>) -> (&'static str, Option<usize>) {
         match outcome {
@@ -148,5 +148,5 @@ impl fmt::Debug for Observation {
 #[cfg(feature = "tracing-spans")]
 fn decide_span(policy: &str) -> tracing::Span {
     let empty = tracing::field::Empty;
-    tracing::debug_span!(target: super::TARGET, "decide", policy, outcome = empty, rule = empty, decided_by = empty)
+    tracing::debug_span!(target: log::TARGET, "decide", policy, outcome = empty, rule = empty, decided_by = empty)
 }

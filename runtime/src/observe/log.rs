@@ -1,15 +1,39 @@
 //! The events of the log.
 
+use std::collections::BTreeSet;
 #[cfg(any(feature = "axum", feature = "actix"))]
 use std::fmt::Display;
+use std::sync::{Mutex, PoisonError};
 
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, debug, error, info, warn};
 
-use super::{Reported, TARGET};
+#[cfg(feature = "metrics")]
+use super::metrics::count_warning;
 use crate::error::BackendError;
 
-/// Whether anything that is reported of decisions can be heard.
+/// The target of all events.
+pub(super) const TARGET: &str = "tallygate";
+
+/// The most texts that are reported. They come from the code of the program, so there are few.
+const MOST_TEXTS: usize = 1_000;
+
+/// Texts that the log reports once.
+pub(crate) struct Reported(Mutex<BTreeSet<String>>);
+
+impl Reported {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(BTreeSet::new()))
+    }
+
+    /// Returns whether this text was not reported before, and notes it.
+    pub(crate) fn is_first(&self, text: &str) -> bool {
+        let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.len() < MOST_TEXTS && !reported.contains(text) && reported.insert(text.to_owned())
+    }
+}
+
+/// Returns whether the log may show reports on decisions.
 #[inline]
 pub(crate) fn is_heard() -> bool {
     LevelFilter::current() >= Level::DEBUG
@@ -20,13 +44,13 @@ pub(crate) fn undecided(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, kind = %"unavailable", %error, "no decision");
 }
 
-/// Reports a call that is decided in another way, as Redis did not.
+/// Reports a call that is decided without Redis.
 pub(crate) fn decided_without_redis(policy: &str, decided_by: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %decided_by, %error, "decided without redis");
 }
 
-/// Reports, once, a mistake in the program, which rejects every such call. The policy has the name of its function, or the
-/// error says where the attribute is: a policy may be that of several functions.
+/// Reports, once, a mistake in the program that rejects every such call. The name of the policy, or the error with the
+/// place of the attribute, identifies the function: several functions may share a policy.
 pub(crate) fn misuse(policy: &str, error: &BackendError) {
     static REPORTED: Reported = Reported::new();
     if REPORTED.is_first(&format!("{policy}: {error}")) {
@@ -34,18 +58,18 @@ pub(crate) fn misuse(policy: &str, error: &BackendError) {
     }
 }
 
-/// Reports a value that a message should show. Nothing else depends on it.
+/// Reports a value that a message lacks. Nothing else depends on it.
 pub(crate) fn value_not_shown(error: &BackendError) {
     warn!(target: TARGET, %error, "a message shows nothing in place of a value, as its context does not have it");
 }
 
-/// Reports a handler that asks for a client that is not known: a mistake in the program, which fails every such request.
+/// Reports a handler that takes the client where none is known. This mistake in the program fails every such request.
 #[cfg(any(feature = "axum", feature = "actix"))]
 pub(crate) fn client_missing(error: &dyn Display) {
     error!(target: TARGET, %error, "requests are answered with the status 500, as their handler needs the client");
 }
 
-/// Reports a layer that stands inside of a limit: a mistake in the program, which may count all clients together.
+/// Reports a layer inside a limit. This mistake in the program may count all clients together.
 #[cfg(feature = "web")]
 pub(crate) fn layer_inside_limit() {
     error!(
@@ -56,7 +80,7 @@ pub(crate) fn layer_inside_limit() {
     );
 }
 
-/// Reports a limit of requests that can decide none: a mistake in the program, of which nobody else says anything in shadow.
+/// Reports a limit that cannot decide any request. In shadow, nothing else would show this mistake in the program.
 #[cfg(feature = "web")]
 pub(crate) fn limit_lacks_key(policy: &str, label: &str) {
     error!(
@@ -77,7 +101,7 @@ pub(crate) fn denied_in_shadow(policy: &str, kind: &str, rule: Option<usize>, de
     debug!(target: TARGET, policy, rule, %kind, %decided_by, "denied in shadow: the call goes on");
 }
 
-/// Reports that the hits of a call stay counted, although they were to be refunded.
+/// Reports that a refund failed: the hits stay counted.
 pub(crate) fn not_refunded(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %error, "a permit could not be refunded and stays counted");
 }
@@ -87,13 +111,12 @@ pub(crate) fn lease_not_renewed(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %error, "the lease of a concurrent call could not be renewed; it is tried again");
 }
 
-/// Reports that the leases of a call that is over stay taken until they end.
+/// Reports that the leases of a call that ended could not be given back. They end by themselves.
 pub(crate) fn lease_not_given_back(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %error, "the lease of a call that is over could not be given back; it ends by itself");
 }
 
-/// Reports a call that counts as its cost, although it has used something else. Of settlements that fail one after the other
-/// only the first is a warning.
+/// Reports that a call could not be settled, and counts as its cost. Only the first of several in a row is a warning.
 pub(crate) fn not_settled(policy: &str, error: &BackendError, is_first: bool) {
     const MESSAGE: &str = "a call could not be settled and counts as its cost";
     if is_first {
@@ -103,7 +126,7 @@ pub(crate) fn not_settled(policy: &str, error: &BackendError, is_first: bool) {
     }
 }
 
-/// Reports that the rules of a policy, or of one of its subjects, were overridden, or that an override was cleared.
+/// Reports that an override was set or cleared, for a policy or for one of its subjects.
 pub(crate) fn overridden(policy: &str) {
     info!(target: TARGET, policy, "rules were overridden, or an override was cleared");
 }
@@ -119,13 +142,13 @@ pub(crate) fn policies_applied(policies: usize, unknown: usize) {
     info!(target: TARGET, policies, unknown, "policies of a file are in force; unknown ones from their first call on");
 }
 
-/// Reports that the policy of a file does not fit that of the program.
+/// Reports that a policy of a file does not fit that of the program.
 #[cfg(feature = "config")]
 pub(crate) fn policy_not_changed(policy: &str, mistake: &crate::error::Mistake) {
     error!(target: TARGET, policy, %mistake, "a policy of the file does not fit that of the program, which keeps its own rules");
 }
 
-/// Reports an override of a rule that a policy of this process does not have.
+/// Reports an override of a rule that the policy in this process does not have.
 pub(crate) fn override_without_rule(policy: &str, rule: &str) {
     warn!(target: TARGET, policy, rule, "an override is for a rule that the policy does not have; this part is ignored");
 }
@@ -140,13 +163,13 @@ pub(crate) fn overrides_unread(error: &BackendError) {
     warn!(target: TARGET, %error, "overrides cannot be read; the last known ones stay in force");
 }
 
-/// Reports that the policies of this process are not in the list of policies. No decision depends on it.
+/// Reports that the policies of this process are not listed in Redis. No decision depends on the list.
 pub(crate) fn not_registered(error: &BackendError, is_final: bool) {
     let goes_on = if is_final { "it is not tried again" } else { "it is tried again later" };
     warn!(target: TARGET, %error, goes_on, "the policies of this process could not be listed in redis for tools; decisions do not depend on it");
 }
 
-/// Reports policies that have no place in the list of policies.
+/// Reports that the list of policies is full.
 pub(crate) fn no_place_for_policies(most: usize) {
     warn!(target: TARGET, most, "there are too many policies to list all of them in redis for tools; decisions do not depend on it");
 }
@@ -171,7 +194,14 @@ pub(crate) fn too_many_policies_of_denials(most: usize) {
     );
 }
 
-/// Reports that the overrides are too many to be read.
+/// Reports that there are more overrides than are read.
 pub(crate) fn too_many_overrides(most: usize) {
     warn!(target: TARGET, most, "there are too many overrides to read; the last known ones stay in force");
+}
+
+/// Reports that a subject has come near the limit of the rule at this position.
+pub(crate) fn warned(policy: &str, rule: usize) {
+    debug!(target: TARGET, policy, rule, "near a limit");
+    #[cfg(feature = "metrics")]
+    count_warning(policy, rule);
 }

@@ -41,12 +41,12 @@ pub(crate) struct PolicyMetrics {
     by_standby: OnceLock<Box<DecisionKeys>>,
 }
 
-/// The keys of the decisions that the backend has made, or the standby.
+/// The keys of the decisions of the backend, or of the standby.
 #[derive(Debug)]
 struct DecisionKeys {
     allowed: OnceLock<Key>,
     banned: OnceLock<Key>,
-    /// Of denials, by rule. An override may have made a duplicate's rule one that is not.
+    /// Denials by rule. An override may turn a rule of duplicates into another rule.
     limited: Box<[OnceLock<Key>]>,
     duplicate: Box<[OnceLock<Key>]>,
     concurrency: Box<[OnceLock<Key>]>,
@@ -178,7 +178,7 @@ impl Total {
     }
 }
 
-/// Tells the recorder what the metrics mean, once: with the first of them, as the program installs its recorder before it
+/// Gives the recorder the descriptions, once, with the first metric: the program installs its recorder before it
 /// serves.
 fn describe() {
     static DESCRIBED: Once = Once::new();

@@ -1,7 +1,8 @@
-//! One call of a trace.
+//! The calls of a trace.
 
 use std::time::SystemTime;
 
+use super::error::TraceError;
 use crate::subject::Subject;
 
 /// One call of a trace, with its time, its subjects and its cost.
@@ -16,13 +17,13 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns a call of cost 1. Its time counts in whole microseconds; the rest is cut off.
+    /// Returns a call of cost 1. Its time is in whole microseconds; the rest is cut off.
     #[must_use]
     pub fn new(at: SystemTime, subject: Subject) -> Self {
         Self { at, subject, others: Vec::new(), cost: 1, line: None }
     }
 
-    /// Sets the weight of the call. A call of cost 0 is decided by what is there, and counts nothing.
+    /// Sets the cost of the call. A call of cost 0 is decided by what is counted already, and counts nothing.
     #[must_use]
     pub fn with_cost(mut self, cost: u64) -> Self {
         self.cost = cost;
@@ -37,7 +38,7 @@ impl Call {
         self
     }
 
-    /// Sets the line of the text from which the call was read.
+    /// Sets the line of the text that has the call.
     pub(super) fn with_line(self, line: u64) -> Self {
         Self { line: Some(line), ..self }
     }
@@ -54,13 +55,13 @@ impl Call {
         &self.subject
     }
 
-    /// Returns the weight of the call.
+    /// Returns the cost of the call.
     #[must_use]
     pub fn cost(&self) -> u64 {
         self.cost
     }
 
-    /// Returns the line of the text from which the call was read, counted from 1, if it was read from text.
+    /// Returns the line of the text that has the call, counted from 1, if it was read from text.
     #[must_use]
     pub fn line(&self) -> Option<u64> {
         self.line
@@ -69,4 +70,18 @@ impl Call {
     pub(super) fn others(&self) -> &[(Box<str>, Subject)] {
         &self.others
     }
+}
+
+/// Decides the calls of a trace in their order. `on_mistake` chooses whether to stop at a mistake.
+pub(super) fn decide_all(
+    trace: impl IntoIterator<Item = Result<Call, TraceError>>,
+    mut on_mistake: impl FnMut(TraceError) -> Result<(), TraceError>,
+    mut decide: impl FnMut(&Call) -> Result<(), TraceError>,
+) -> Result<(), TraceError> {
+    for call in trace {
+        if let Err(mistake) = call.and_then(|call| decide(&call)) {
+            on_mistake(mistake)?;
+        }
+    }
+    Ok(())
 }

@@ -3,17 +3,15 @@
 use std::fmt;
 
 use super::Simulation;
-use super::call::Call;
-use super::denials::Denials;
+use super::call::{Call, decide_all};
 use super::error::TraceError;
-use super::summary::Summary;
-use super::trace::decide_all;
+use super::summary::{Denials, Summary};
 use crate::decision::Decision;
 use crate::policy::Policy;
 
 /// Two policies on one trace: which calls they decide differently, and which way.
 ///
-/// Each decides every call by what it has admitted itself. Their names do not matter: neither counts for the other.
+/// Each policy decides every call by what it admitted itself. Their names do not matter: neither counts for the other.
 #[derive(Debug)]
 pub struct Comparison {
     before: Simulation,
@@ -23,7 +21,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Starts both policies without tallies: the one in force, say, and the one that is to take its place.
+    /// Starts both policies without tallies: for example the one in force, and the one that is to replace it.
     #[must_use]
     pub fn new(before: &Policy, after: &Policy) -> Self {
         Self {
@@ -38,10 +36,10 @@ impl Comparison {
     ///
     /// # Errors
     ///
-    /// One of them cannot decide the call: see [`Simulation::call`]. Then it changes neither.
+    /// One of them cannot decide the call: see [`Simulation::call`]. Then neither changes.
     pub fn call(&mut self, call: &Call) -> Result<(Decision, Decision), TraceError> {
         let (before, after) = (self.before.engine.prepare(call), self.after.engine.prepare(call));
-        // Neither decides before it is known that both can.
+        // Neither decides until both are known to be able to.
         let (before, after) = (before?, after?);
         let (before, after) = (self.before.decide(&before)?, self.after.decide(&after)?);
         match (&before, &after) {
@@ -56,7 +54,7 @@ impl Comparison {
     ///
     /// # Errors
     ///
-    /// The mistake at which it stopped. What was decided before stays.
+    /// The mistake at which it stopped. Decisions before it stay.
     pub fn run(
         &mut self,
         trace: impl IntoIterator<Item = Result<Call, TraceError>>,
@@ -65,13 +63,13 @@ impl Comparison {
         decide_all(trace, on_mistake, |call| self.call(call).map(drop))
     }
 
-    /// Returns what the first policy has decided so far.
+    /// Returns the summary of the first policy.
     #[must_use]
     pub fn before(&self) -> &Summary {
         self.before.summary()
     }
 
-    /// Returns what the second policy has decided so far.
+    /// Returns the summary of the second policy.
     #[must_use]
     pub fn after(&self) -> &Summary {
         self.after.summary()

@@ -1,11 +1,12 @@
-//! What decides the calls of a trace: tallies in memory, and a clock that shows the time of each call.
+//! The engine of a simulation: tallies in memory, and a clock that shows the time of each call.
 
 use std::time::UNIX_EPOCH;
 
 use super::call::Call;
 use super::error::{TraceError, TraceErrorKind, TracePlace};
 use super::time;
-use crate::clock::{Clock, RANGE_US, SimulatedClock};
+use crate::clock::Clock;
+use crate::clock::manual::{ManualClock, RANGE_US};
 use crate::decision::{DecidedBy, Decision};
 use crate::error::BackendError;
 use crate::limiter::{CallSubjects, plain_decision};
@@ -17,9 +18,9 @@ use crate::store::{CallOptions, Memory, Outcome, Request};
 #[derive(Debug)]
 pub(super) struct Engine {
     policy: Policy,
-    clock: SimulatedClock,
+    clock: ManualClock,
     memory: Memory,
-    /// How many calls were prepared, those that were refused included.
+    /// How many calls were prepared, including refused ones.
     calls: u64,
 }
 
@@ -33,13 +34,13 @@ pub(super) struct Ready {
 
 impl Engine {
     pub(super) fn new(policy: &Policy) -> Self {
-        let clock = SimulatedClock::new(*RANGE_US.start());
-        // Without a bound: a simulation that forgets subjects would be wrong.
+        let clock = ManualClock::starting_at(*RANGE_US.start());
+        // Without a bound, as a simulation that forgets subjects would be wrong.
         let memory = Memory::new(Clock::from(&clock), usize::MAX);
         Self { policy: policy.clone(), clock, memory, calls: 0 }
     }
 
-    /// Checks a call, and changes nothing but the number of calls.
+    /// Checks a call. Only the number of calls changes.
     pub(super) fn prepare(&mut self, call: &Call) -> Result<Ready, TraceError> {
         self.calls += 1;
         let place = TracePlace { line: call.line(), call: Some(self.calls) };
@@ -64,7 +65,7 @@ impl Engine {
 
     /// Decides a call that was prepared.
     pub(super) fn decide(&self, ready: &Ready) -> Result<Decision, TraceError> {
-        self.clock.set(ready.us);
+        self.clock.set_us(ready.us);
         let outcome = self.outcome(ready).map_err(|mistake| undecided(ready.place, mistake))?;
         Ok(plain_decision(&self.policy, outcome, ready.cost, DecidedBy::Backend))
     }

@@ -1,4 +1,4 @@
-//! A trace that cannot be simulated as it is.
+//! A mistake in a trace.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -19,9 +19,9 @@ pub struct TraceError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TraceErrorKind {
-    /// The trace cannot be read: the reader failed. There is nothing behind it.
+    /// The trace cannot be read: the reader failed. The trace ends there.
     Read,
-    /// The first line of a text does not name columns that are known. There is nothing behind it.
+    /// The first line of a text has unknown columns or lacks one. The trace ends there.
     Header,
     /// A line of a text is not a call.
     Line,
@@ -33,7 +33,7 @@ pub enum TraceErrorKind {
     Subject,
 }
 
-/// Where in a trace something is, as far as that is known.
+/// A place in a trace, as far as it is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TracePlace {
     pub(super) line: Option<u64>,
@@ -61,8 +61,8 @@ impl TraceError {
         self.place.line
     }
 
-    /// Returns the number of the call in its simulation, counted from 1, if it was read well. Calls that the simulation
-    /// refused count, too.
+    /// Returns the number of the call in its simulation, counted from 1, if the call could be read. Calls that the
+    /// simulation refused count, too.
     #[must_use]
     pub fn call(&self) -> Option<u64> {
         self.place.call
@@ -82,7 +82,7 @@ impl fmt::Display for TraceError {
 }
 
 impl StdError for TraceError {
-    /// Returns the error of the reader, or of the policy, that led to this one, if there is one.
+    /// Returns the error of the reader or of the policy that caused this one, if any.
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.source.as_deref().map(|source| source as _)
     }

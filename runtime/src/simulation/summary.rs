@@ -3,13 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::denials::Denials;
-use crate::decision::{Decision, RoundedUp};
+use tallygate_rules::Rule;
+
+use crate::decision::{Decision, Denial, RoundedUp};
 use crate::policy::Policy;
 
 /// What a policy has decided on a trace so far.
 ///
-/// Its text is a line with the same.
+/// It displays as one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     admitted: u64,
@@ -53,20 +54,21 @@ impl Summary {
         self.denials.total()
     }
 
-    /// Returns the denials by what denied.
+    /// Returns the denials, counted by rule.
     #[must_use]
     pub fn denials(&self) -> &Denials {
         &self.denials
     }
 
-    /// Returns the longest wait of a denied call: how long until it would have been admitted, without the calls in
-    /// between. `None` if no denied call would ever have been, or none was denied.
+    /// Returns the longest wait of a denied call: how long until it would have been admitted if no calls came in
+    /// between. `None` if no call was denied, or if none of them would ever have been admitted.
     #[must_use]
     pub fn longest_wait(&self) -> Option<Duration> {
         self.longest_wait
     }
 
-    /// Returns how many of the denied calls would never have been admitted, as each costs more than a rule admits at once.
+    /// Returns how many of the denied calls would never have been admitted, because their cost is above what a rule
+    /// admits at once.
     #[must_use]
     pub fn never(&self) -> u64 {
         self.never
@@ -81,5 +83,61 @@ impl fmt::Display for Summary {
             write!(f, "; longest wait {}", RoundedUp(wait))?;
         }
         if self.never > 0 { write!(f, "; {} never admitted", self.never) } else { Ok(()) }
+    }
+}
+
+/// Denials of one policy, counted by the rule that denied, or by its ban.
+///
+/// If several rules deny a call, the rule that [`Denial::rule`] reports is counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denials {
+    policy: Policy,
+    by_rule: Box<[u64]>,
+    by_ban: u64,
+}
+
+impl Denials {
+    pub(super) fn new(policy: &Policy) -> Self {
+        Self { policy: policy.clone(), by_rule: vec![0; policy.rules().len()].into(), by_ban: 0 }
+    }
+
+    pub(super) fn add(&mut self, denial: &Denial) {
+        let place = denial.rule().and_then(|rule| self.by_rule.get_mut(rule.position()));
+        *place.unwrap_or(&mut self.by_ban) += 1;
+    }
+
+    /// Returns the number of denials.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.by_rule.iter().sum::<u64>() + self.by_ban
+    }
+
+    /// Returns the number of denials by the rule at that position in the policy, counted from 0.
+    #[must_use]
+    pub fn by_rule(&self, position: usize) -> u64 {
+        self.by_rule.get(position).copied().unwrap_or_default()
+    }
+
+    /// Returns the number of denials by the ban.
+    #[must_use]
+    pub fn by_ban(&self) -> u64 {
+        self.by_ban
+    }
+
+    /// Returns every rule of the policy, in its order, with the number of its denials.
+    pub fn rules(&self) -> impl Iterator<Item = (&Rule, u64)> {
+        self.policy.rules().iter().zip(self.by_rule.iter().copied())
+    }
+
+    /// Writes the reasons of denials and their numbers, in parentheses. Writes nothing if there are no denials.
+    pub(super) fn write_reasons(&self, f: &mut fmt::Formatter<'_>, verb: &str) -> fmt::Result {
+        let rules = self.rules().map(|(rule, denials)| (format!("`{rule}`"), denials));
+        let reasons = rules.chain([("the ban".to_owned(), self.by_ban)]).filter(|(_, denials)| *denials > 0);
+        let mut separator = " (";
+        for (reason, denials) in reasons {
+            write!(f, "{separator}{denials} {verb} {reason}")?;
+            separator = ", ";
+        }
+        if self.total() > 0 { f.write_str(")") } else { Ok(()) }
     }
 }

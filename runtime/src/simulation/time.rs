@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 
-/// Reads a time of RFC 3339, or seconds since 1970 with or without a fraction. What is finer than a microsecond is cut off.
+/// Reads a time of RFC 3339, or seconds since 1970 with or without a fraction. Digits below a microsecond are cut off.
 pub(super) fn parse(text: &str) -> Option<SystemTime> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let us = if is_number {
@@ -23,7 +23,7 @@ pub(super) fn format(us: u64) -> String {
 
 fn epoch_us(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    // No number has two points.
+    // A number has only one point.
     if fraction.is_empty() || fraction.contains('.') {
         return None;
     }

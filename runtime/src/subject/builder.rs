@@ -1,4 +1,4 @@
-//! Building the subject of any template: text beside values, filtered.
+//! Building the subject of any template: text and values, filtered.
 
 use std::fmt::{self, Display};
 
@@ -19,8 +19,8 @@ pub struct SubjectBuilder<'a> {
 
 /// The last value of a [`SubjectBuilder`], to which filters can be applied.
 ///
-/// They are the filters of the attribute's placeholders, applied in the order in which they are called: `{email:trim:lower}`
-/// is `.value(email).trim().lower()`.
+/// These are the filters of placeholders, applied in the order of the calls: `{email:trim:lower}` is
+/// `.value(email).trim().lower()`.
 #[derive(Clone)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct SubjectValue<'a> {
@@ -44,7 +44,7 @@ impl<'a> SubjectBuilder<'a> {
         SubjectValue { builder: self, value: filters::text_of(&value) }
     }
 
-    /// Adds the value of a placeholder, or the reason why there is none.
+    /// Adds the value of a placeholder, or the reason why it is missing.
     pub(crate) fn try_value(mut self, value: Result<String, BackendError>) -> SubjectValue<'a> {
         let value = value.unwrap_or_else(|mistake| {
             self.subject.refuse(mistake);
@@ -101,7 +101,7 @@ impl<'a> SubjectValue<'a> {
     #[cfg(any(feature = "admin", feature = "web"))]
     pub(crate) fn filtered(self, filter: Filter) -> Self {
         match filter {
-            // A value of the context is text already, and others are refused.
+            // A value of the context is text already. Other values are refused.
             Filter::Debug => self,
             Filter::Lower => self.lower(),
             Filter::Trim => self.trim(),

@@ -1,7 +1,7 @@
 //! Escaping: from values to text that is safe in keys, and of bounded length.
 //!
-//! Distinct values never share a key: every byte of a value that [`is_plain`] refuses is percent-encoded, so whatever
-//! stands between two values (`:` for one) never comes from a value.
+//! Distinct values never share a key: every byte of a value that [`is_plain`] refuses is percent-encoded, so a
+//! separator between two values (such as `:`) never comes from a value.
 
 use std::fmt;
 use std::ops::Deref;
@@ -11,16 +11,16 @@ use blake2::digest::consts::{U4, U16};
 use blake2::{Blake2s, Digest};
 use tallygate_rules::is_plain;
 
-/// Stands before a digest. No value and no literal can contain it, so a digest is never mistaken for a value.
+/// Precedes a digest. No value and no literal contains it, so a digest is never mistaken for a value.
 const DIGEST_MARK: char = '!';
 
 /// The digest's 128 bits in hexadecimal.
 const DIGEST_BYTES: usize = 32;
 
-/// The most bytes that the name of a policy takes within a key; a longer one ends in a digest of the whole.
+/// The most bytes of the name of a policy within a key. A longer name ends in a digest of the whole.
 pub(crate) const NAME_BYTES: usize = 55;
 
-/// How many escaped bytes are handed on at once.
+/// How many escaped bytes are passed on at once.
 const CHUNK_BYTES: usize = 192;
 
 const HEX_UPPER: &[u8; 16] = b"0123456789ABCDEF";
@@ -46,12 +46,12 @@ impl<const N: usize> fmt::Debug for EscapedText<N> {
     }
 }
 
-/// Text of at most `N` bytes. A longer one keeps its start and ends in a digest of the whole, which is computed while
-/// the text is written and never holds it.
+/// Text of at most `N` bytes. A longer text keeps its start and ends in a digest of the whole, which is computed while
+/// the text is written. The whole text is never stored.
 #[derive(Clone)]
 pub(super) struct Bounded<const N: usize> {
     start: EscapedText<N>,
-    /// The digest of all the text, once it is longer than `N`.
+    /// The digest of the whole text, once it is longer than `N`.
     digest: Option<Box<Blake2s<U16>>>,
 }
 
@@ -76,7 +76,7 @@ impl<const N: usize> Bounded<N> {
         let mut digest = Blake2s::<U16>::new();
         digest.update(&*self.start);
         digest.update(text);
-        // The start of the text is what was written first, also where a chunk crosses the boundary.
+        // The start may end in the middle of this text.
         let rest = self.start.0.remaining_capacity();
         self.start.0.push_str(text.get(..rest).unwrap_or_default());
         self.digest = Some(Box::new(digest));
@@ -92,7 +92,7 @@ impl<const N: usize> Bounded<N> {
     pub(super) fn shortened(&self) -> EscapedText<N> {
         let Some(digest) = &self.digest else { return self.start };
         let mut text = self.start.0;
-        // The mark and the digest fit by this choice.
+        // With this length, the mark and the digest fit.
         text.truncate(N.saturating_sub(DIGEST_BYTES + DIGEST_MARK.len_utf8()));
         text.push(DIGEST_MARK);
         for byte in Digest::finalize((**digest).clone()) {
@@ -113,7 +113,7 @@ pub(super) struct Escaped<'a, const N: usize>(&'a mut Bounded<N>);
 
 impl<const N: usize> fmt::Write for Escaped<'_, N> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        // Most values are plain, and this is quicker to find out than what is not.
+        // Most values are plain, which is quick to check.
         if text.bytes().all(is_plain) {
             self.0.push(text);
             return Ok(());
@@ -152,6 +152,34 @@ pub(crate) fn escape_name(name: &str) -> EscapedText<NAME_BYTES> {
 /// Returns 32 bits of a text's digest.
 pub(crate) fn digest32(text: &str) -> u32 {
     Blake2s::<U4>::digest(text.as_bytes()).iter().fold(0, |bits, &byte| bits << 8 | u32::from(byte))
+}
+
+/// Percent-encodes a text of any length, byte by byte unless it is plain.
+pub(crate) fn percent_encode(text: &str) -> String {
+    let encode = |byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(encode).collect()
+}
+
+/// Returns the text that was encoded, or `None` if this is no encoded text.
+pub(crate) fn percent_decode(encoded: &str) -> Option<String> {
+    let mut bytes = encoded.bytes();
+    let mut text = Vec::with_capacity(encoded.len());
+    while let Some(byte) = bytes.next() {
+        text.push(match byte {
+            b'%' => hex_value(bytes.next()?)? << 4 | hex_value(bytes.next()?)?,
+            plain if is_plain(plain) => plain,
+            _ => return None,
+        });
+    }
+    String::from_utf8(text).ok()
+}
+
+fn hex_value(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -209,6 +237,22 @@ mod tests {
             text.push(start);
             text.push(rest);
             prop_assert_eq!(&*text.shortened(), shortened(&whole));
+        }
+    }
+
+    #[test]
+    fn every_text_is_taken_back() {
+        for text in ["", "sms.send", "a::b", "50 %", "é\n=:!"] {
+            let encoded = percent_encode(text);
+            assert!(encoded.bytes().all(|byte| is_plain(byte) || byte == b'%'), "{encoded}");
+            assert_eq!(percent_decode(&encoded).as_deref(), Some(text));
+        }
+    }
+
+    #[test]
+    fn what_was_not_encoded_is_refused() {
+        for text in ["a:b", "a b", "%", "%4", "%4g", "%4a", "%FF", "a!b"] {
+            assert_eq!(percent_decode(text), None, "{text}");
         }
     }
 }

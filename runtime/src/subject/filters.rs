@@ -7,7 +7,7 @@ use blake2::digest::consts::{U16, U32};
 use blake2::digest::{KeyInit, Mac};
 use blake2::{Blake2s, Blake2sMac, Digest};
 
-/// The bits of an IPv6 address that name its network, which one customer usually has alone.
+/// The bits of an IPv6 address that identify its network, which usually belongs to one customer.
 const NETWORK_BITS: u32 = 64;
 
 /// The key of digests.
@@ -20,18 +20,18 @@ impl Secret {
         Self(Blake2s::<U32>::digest(secret).into())
     }
 
-    /// The key of limiters that were given no secret. It is public.
+    /// The key of limiters without a secret. It is public.
     pub(crate) fn public() -> Self {
         Self::new(b"tallygate: no secret")
     }
 
-    /// Whether it is the public one.
+    /// Returns whether this is the public key.
     #[cfg(feature = "admin")]
     pub(crate) fn is_public(&self) -> bool {
         self.0 == Self::public().0
     }
 
-    /// Returns 128 bits in hexadecimal, from which the value cannot be computed without the secret.
+    /// Returns 128 bits in hexadecimal. Without the secret, nobody can compute the value from them.
     pub(crate) fn digest(&self, value: &str) -> String {
         let mut mac = <Blake2sMac<U16> as KeyInit>::new(&self.0.into());
         mac.update(value.as_bytes());
@@ -50,7 +50,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Returns the text of a value. Only the value's own `Display` can fail; what it wrote until then is its text.
+/// Returns the text of a value. Only the `Display` of the value can fail. What it wrote until then is its text.
 pub(crate) fn text_of(value: &(impl Display + ?Sized)) -> String {
     let mut text = String::new();
     let _ = write!(text, "{value}");
@@ -67,9 +67,9 @@ pub(crate) fn trim(value: &str) -> String {
     value.trim().to_owned()
 }
 
-/// Returns the network of an address: IPv4 as it is, also where it is mapped to IPv6, and the /64 of IPv6.
+/// Returns the network of an address: IPv4 as it is, even if it is mapped to IPv6, and the /64 of IPv6.
 ///
-/// The port and the scope of an address are left out. What is no address stays as it is.
+/// The port and the scope are ignored. Other text stays as it is.
 pub(crate) fn subnet(value: &str) -> String {
     match address(value).map(|address| address.to_canonical()) {
         Some(IpAddr::V4(address)) => address.to_string(),

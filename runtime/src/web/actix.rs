@@ -1,6 +1,5 @@
-//! Rejections, clients and layers in actix-web.
+//! Rejections, clients and middlewares in actix-web.
 
-mod limit;
 mod middleware;
 
 use std::future::{Ready, ready};
@@ -63,12 +62,12 @@ fn response(rejection: &Rejection) -> HttpResponse {
     builder.body(problem.to_json())
 }
 
-/// The status, as the older version of the crate `http` has it that actix-web uses.
+/// The status as a type of the older version of the crate `http` that actix-web uses.
 fn status(rejection: &Rejection) -> StatusCode {
     StatusCode::from_u16(status_of(rejection).as_u16()).unwrap_or(StatusCode::TOO_MANY_REQUESTS)
 }
 
-/// The client that [`Layer`](super::Layer) has found. Without it, the response has the status 500.
+/// The client that [`Layer`](super::Layer) found. Without one, the response has the status 500.
 impl FromRequest for ClientIp {
     type Error = MissingClientIp;
     type Future = Ready<Result<Self, MissingClientIp>>;
@@ -78,7 +77,7 @@ impl FromRequest for ClientIp {
     }
 }
 
-/// The status 500 alone, which says nothing of the server to its clients; the log has the reason, once.
+/// Only the status 500, so that clients learn nothing about the server. The log has the reason, once.
 impl ResponseError for MissingClientIp {
     fn error_response(&self) -> HttpResponse {
         self.report();

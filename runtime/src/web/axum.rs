@@ -46,7 +46,7 @@ impl<T: IntoResponse> IntoResponse for Answered<T> {
     }
 }
 
-/// The client that [`Layer`](super::Layer) has found. Without it, the response has the status 500.
+/// The client that [`Layer`](super::Layer) found. Without one, the response has the status 500.
 impl<S: Sync> FromRequestParts<S> for ClientIp {
     type Rejection = MissingClientIp;
 
@@ -63,7 +63,7 @@ impl<S: Sync> OptionalFromRequestParts<S> for ClientIp {
     }
 }
 
-/// The status 500 alone, which says nothing of the server to its clients; the log has the reason, once.
+/// Only the status 500, so that clients learn nothing about the server. The log has the reason, once.
 impl IntoResponse for MissingClientIp {
     fn into_response(self) -> Response {
         self.report();

@@ -1,7 +1,6 @@
 //! The address of the client that a request comes from.
 
 mod address;
-mod entries;
 mod source;
 #[cfg(test)]
 mod vectors;
@@ -16,16 +15,17 @@ pub(super) use self::source::networks;
 #[cfg(any(feature = "axum", feature = "actix"))]
 use crate::observe::log;
 
-/// The bits of an IPv6 address that name the network of one customer, where no other number is set.
+/// The bits of an IPv6 address that identify the network of one customer, unless another number is set.
 const DEFAULT_IPV6_PREFIX: u8 = 64;
 
 /// The address of the client that a request comes from, as keys show it by `{@ip}`.
 ///
-/// It displays as what is counted: an IPv4 address as it is, and an IPv6 address as its network, as one customer has all
-/// addresses of a network. An IPv4 address within IPv6, mapped or by the well-known prefix of NAT64, is the IPv4 address.
+/// It displays as the text that is counted: an IPv4 address as it is, and an IPv6 address as its network, because one
+/// customer has all addresses of a network. An IPv4 address within IPv6, mapped or by the well-known prefix of NAT64,
+/// is the IPv4 address.
 ///
-/// How it is found, behind proxies or without, is said by a [`ClientIpSource`]: [`ClientIp::socket`],
-/// [`ClientIp::behind`], [`ClientIp::hops`].
+/// A [`ClientIpSource`] finds it, behind proxies or without: [`ClientIp::socket`], [`ClientIp::behind`],
+/// [`ClientIp::hops`].
 ///
 /// # Examples
 ///
@@ -83,14 +83,14 @@ impl fmt::Debug for ClientIp {
     }
 }
 
-/// A request whose client is not known: there is no [`Layer`](super::Layer) around its handler, or the layer has found no
+/// The client of a request is not known: there is no [`Layer`](super::Layer) around its handler, or the layer found no
 /// address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingClientIp;
 
 #[cfg(any(feature = "axum", feature = "actix"))]
 impl MissingClientIp {
-    /// Reports it to the log the first time that a request fails because of it.
+    /// Reports it to the log, for the first request that fails because of it.
     pub(super) fn report(self) {
         static REPORTED: Once = Once::new();
         REPORTED.call_once(|| log::client_missing(&self));

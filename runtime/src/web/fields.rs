@@ -1,20 +1,17 @@
-//! The fields of responses that tell clients where their limits stand.
+//! The fields of responses that show clients the state of their limits.
 
-mod draft_11;
-mod draft_7;
+mod formats;
 mod item;
-mod legacy;
-mod structured;
 #[cfg(test)]
 mod tests;
 
 use tallygate_rules::Role;
 
 use self::item::Item;
-pub(super) use self::item::{ban_name, rule_name};
+pub(super) use self::item::{ban_name, rule_name, whole_seconds};
 use crate::context::{Decisions, LimitStatus};
 
-/// Which fields tell a client where its limits stand.
+/// The fields that show clients the state of their limits.
 ///
 /// # Examples
 ///
@@ -51,9 +48,9 @@ pub enum Draft {
     /// Version 11: `RateLimit-Policy: "captcha.1m";q=5;w=60` and `RateLimit: "captcha.1m";r=4;t=60`, with an item for each
     /// rule.
     V11,
-    /// Version 7: `RateLimit-Policy: 5;w=60` with an item for each rule on requests, and `RateLimit: limit=5, remaining=4,
-    /// reset=60` for the [tightest](Items::Tightest) one. A ban has neither, and a rule whose reset is not known lacks the
-    /// second.
+    /// Version 7: `RateLimit-Policy: 5;w=60` with an item for each rule on requests, and `RateLimit: limit=5,
+    /// remaining=4, reset=60` for the [tightest](Items::Tightest) rule. A ban has neither. A rule whose reset is not
+    /// known lacks the second.
     V7,
 }
 
@@ -62,7 +59,7 @@ pub enum Draft {
 #[non_exhaustive]
 pub enum Legacy {
     /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, in seconds from now, of the
-    /// [tightest](Items::Tightest) rule. A ban has none of them, and neither has a rule whose reset is not known.
+    /// [tightest](Items::Tightest) rule. They are left out for a ban, and for a rule whose reset is not known.
     XRateLimit,
 }
 
@@ -70,22 +67,22 @@ pub enum Legacy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Items {
-    /// Every rule that decided a call, and of more than 16 the tightest.
+    /// Every rule that decided a call. If there are more than 16, the 16 tightest.
     #[default]
     All,
-    /// The rule that a client can act on: the one that denied a call for longest, or else the one with the least that remains. A limit on
-    /// calls at a time and a duplicate are such rules where they denied the call, or where there are no others.
+    /// The rule that a client can act on: the one with the longest denial, or else the one with the least left. A
+    /// concurrency limit or a duplicate is chosen only if it denied the call, or if there are no other rules.
     Tightest,
 }
 
 impl Fields {
-    /// Returns fields of no kind: nothing is written.
+    /// Returns a choice without any fields.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Adds the fields of a version of the draft, in place of those of another version.
+    /// Adds the fields of a version of the draft. They replace those of another version.
     #[must_use]
     pub fn draft(self, draft: Draft) -> Self {
         self.with_draft(Some(draft))
@@ -107,9 +104,9 @@ impl Fields {
         Self { items, ..self }
     }
 
-    /// Returns the names, in lower case, and the values of the fields for a request in which these decisions were made.
+    /// Returns the names, in lower case, and the values of the fields for a request with these decisions.
     ///
-    /// Where a call was denied, no window ends later than the wait of that call, lest a client wait longer than
+    /// If a call was denied, no window ends later than the wait of that call, so that no client waits longer than
     /// `Retry-After`.
     #[must_use]
     pub fn of(self, decisions: &Decisions) -> Vec<(&'static str, String)> {
@@ -122,12 +119,12 @@ impl Fields {
         };
         let tightest = item(tightest);
         let mut fields = match self.draft {
-            Some(Draft::V11) => draft_11::fields(&items),
-            Some(Draft::V7) => draft_7::fields(&items, &tightest),
+            Some(Draft::V11) => formats::draft_11(&items),
+            Some(Draft::V7) => formats::draft_7(&items, &tightest),
             None => Vec::new(),
         };
         if self.legacy == Some(Legacy::XRateLimit) {
-            fields.extend(legacy::x_ratelimit(&tightest).into_iter().flatten());
+            fields.extend(formats::x_ratelimit(&tightest).into_iter().flatten());
         }
         fields
     }
@@ -147,13 +144,14 @@ impl From<Legacy> for Fields {
     }
 }
 
-/// The one that a client can act on: what denied a call for longest, or else, of the limits on calls, the one that allows least.
+/// Returns the limit that a client can act on: the one with the longest denial, or else the limit on calls with the
+/// least left.
 fn tightest(standings: &[LimitStatus]) -> Option<&LimitStatus> {
     let first = standings.iter().min_by_key(|standing| standing.room())?;
     if first.denied.is_some() {
         return Some(first);
     }
-    // A concurrent call is no unit of the others, and a duplicate leaves nothing to plan with.
+    // Concurrent calls have another unit, and a duplicate leaves nothing to plan with.
     let limits = standings.iter().filter(|standing| standing.role() == Some(Role::Limit));
     limits.min_by_key(|standing| standing.room()).or(Some(first))
 }

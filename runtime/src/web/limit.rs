@@ -19,31 +19,30 @@ use super::parts::Parts;
 use crate::context::ContextKey;
 use crate::error::Error;
 use crate::limiter::{Check, Limiter};
-use crate::path_pattern::PathPattern;
 use crate::policy::Policy;
-use crate::request_method;
+use crate::request_pattern::{PathPattern, check_method};
 
-/// Limits every request of a router by a policy: a layer of `tower`, and a middleware of actix-web.
+/// Limits every request of a router by a policy. It is a layer of `tower`, and a middleware of actix-web.
 ///
-/// The key is text and values of the [context](crate::context), with the filters of the attribute: `{@ip}`,
-/// `{@user:lower}`, `{@method} {@route}`. A request that is denied does not reach the router: it is answered with a
-/// [`Problem`](super::Problem), or with a status of gRPC.
+/// The key consists of text and values of the [context](crate::context), with the filters of the attribute: `{@ip}`,
+/// `{@user:lower}`, `{@method} {@route}`. A denied request does not reach the router: the response is a
+/// [`Problem`](super::Problem), or a status of gRPC.
 ///
-/// The values come from the [`Layer`] around this one. Beside them, the key can show the `method` of the request, its
-/// `path`, which inside of axum's `nest` is without the prefix, and the `route` that it has matched, which is empty if there
-/// is none. Without a layer around it, the client is the address of the socket, unless a
-/// [context](crate::context::scope) around it has an `ip`, and the response has the fields of [`Layer::new`].
+/// The values come from the [`Layer`] around this one. The key can also show the `method` of the request, its `path`,
+/// which inside axum's `nest` lacks the prefix, and the `route` that it matches, which is empty if there is none.
+/// Without a layer around it, the client is the address of the socket, unless a [context](crate::context::scope) around
+/// it has an `ip`, and the response has the fields of [`Layer::new`].
 ///
-/// A layer *inside* of the limit comes too late: behind a proxy, all clients would share one limit. So it is reported to the
-/// log as an error, once. In axum and actix-web, add the limit first and the layer behind it, in tonic the other way round.
+/// A layer *inside* the limit comes too late: behind a proxy, all clients would share one limit. The log reports it as
+/// an error, once. In axum and actix-web, add the limit first and the layer after it; in tonic, the other way round.
 ///
-/// `OPTIONS` requests are not limited, unless [that is asked for](Limit::with_options_requests): browsers send them ahead of others.
-/// Put a layer for CORS outside of this one, so that browsers can read the answers.
+/// `OPTIONS` requests are not limited [by default](Limit::with_options_requests): browsers send them before others. Put
+/// a layer for CORS outside this one, so that browsers can read the responses.
 ///
 /// # Errors
 ///
-/// The key is mistaken: it is blank, a placeholder is none or has an unknown filter, nothing separates two of them, or a value
-/// has no braces: `@ip`.
+/// The key is wrong: it is blank, a placeholder is not a value of the context or has an unknown filter, no separator is
+/// between two of them, or a value has no braces: `@ip`.
 ///
 /// # Examples
 ///
@@ -94,27 +93,27 @@ struct Settings {
     /// Other subjects of the policy, by their labels.
     subjects: Vec<(String, ContextKey)>,
     lack_of_keys: LackOfKeys,
-    /// `None` is the installed one.
+    /// `None` means the installed limiter.
     limiter: Option<Limiter>,
     exemptions: Exemptions,
     shadow: bool,
-    /// Gives a context to requests that have none.
+    /// Makes the context of requests that have none.
     layer: Layer,
 }
 
 impl Limit {
-    /// Sets the limiter that decides: the installed one, unless this is set.
+    /// Sets the limiter that decides. By default, it is the installed one.
     pub fn limiter(self, limiter: &Limiter) -> Self {
         self.set(|settings| settings.limiter = Some(limiter.clone()))
     }
 
-    /// Sets the key of another subject of the policy, by the label that
-    /// [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave it. Each of them needs a key: without one, no request can
-    /// be decided, which the log reports as an error at the first.
+    /// Sets the key of another subject of the policy, by the label of
+    /// [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on). Each subject needs a key: without one, no request can
+    /// be decided, and the log reports an error for the first.
     ///
     /// # Errors
     ///
-    /// The policy has no rule on a subject of that label, or the key is mistaken, as of [`limit`].
+    /// The policy has no rule on a subject with that label, or the key is wrong, as for [`limit`].
     pub fn subject(self, label: impl Into<String>, key: &str) -> Result<Self, Error> {
         let (text, key) = (key, ContextKey::parse(key)?);
         let label = label.into();
@@ -127,11 +126,11 @@ impl Limit {
         }))
     }
 
-    /// Limits requests of these methods alone, like `["POST", "PUT"]`. `GET` includes `HEAD`, as it does in routers.
+    /// Limits only requests of these methods, like `["POST", "PUT"]`. `GET` includes `HEAD`, as it does in routers.
     ///
     /// # Errors
     ///
-    /// There is none, or one of them is no method: their names are in capitals.
+    /// The list is empty, or one of them is not a method: their names are in capitals.
     pub fn methods<M: Into<String>>(self, methods: impl IntoIterator<Item = M>) -> Result<Self, Error> {
         let methods: Vec<String> = methods.into_iter().map(Into::into).collect();
         if methods.is_empty() {
@@ -140,7 +139,7 @@ impl Limit {
             ));
         }
         for method in &methods {
-            request_method::check(method).map_err(|mistake| Error::new(format!("`methods`: {mistake}")))?;
+            check_method(method).map_err(|mistake| Error::new(format!("`methods`: {mistake}")))?;
         }
         Ok(self.set(|settings| settings.exemptions.limit_methods(methods)))
     }
@@ -150,35 +149,35 @@ impl Limit {
         self.set(|settings| settings.exemptions.limit_options())
     }
 
-    /// Exempts requests of these paths, like `/health`. A path that ends in `/*` stands for all that begin like it.
+    /// Exempts requests of these paths, like `/health`. A path that ends in `/*` matches all paths with the same start.
     ///
     /// # Errors
     ///
-    /// No request has one of them: it does not start with `/`, or has a `*` elsewhere than in `/*` at its end, or one of
-    /// `?`, `#`, `{` and `}`.
+    /// One of them matches no path: it does not start with `/`, has a `*` elsewhere than in `/*` at its end, or has one
+    /// of `?`, `#`, `{` and `}`.
     pub fn exempt_paths<P: AsRef<str>>(self, paths: impl IntoIterator<Item = P>) -> Result<Self, Error> {
         let paths: Result<Vec<_>, _> = paths.into_iter().map(|path| PathPattern::parse(path.as_ref())).collect();
         let paths = paths.map_err(|mistake| Error::new(format!("`exempt_paths`: {mistake}")))?;
         Ok(self.set(|settings| settings.exemptions.exempt_paths(paths)))
     }
 
-    /// Exempts requests of the clients in these networks, like `10.0.0.0/8` or `192.0.2.7`. Where no layer but an application's
-    /// own context says who the client is, none is exempt.
+    /// Exempts requests of clients in these networks, like `10.0.0.0/8` or `192.0.2.7`. If the `ip` comes from a
+    /// context of the application and not from a layer, no client is exempt.
     ///
     /// # Errors
     ///
-    /// One of them is no network.
+    /// One of them is not a network.
     pub fn exempt_addresses<N: AsRef<str>>(self, networks: impl IntoIterator<Item = N>) -> Result<Self, Error> {
         let networks = super::client_ip::networks("exempt_addresses", networks)?;
         Ok(self.set(|settings| settings.exemptions.exempt_networks(networks)))
     }
 
-    /// Exempts requests for which this holds.
+    /// Exempts requests for which this function returns true.
     pub fn exempt_if(self, exempts: impl Fn(&Parts<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.set(|settings| settings.exemptions.exempt_if(Arc::new(exempts)))
     }
 
-    /// Decides, counts and reports to log and metrics, but denies nothing: to try a limit out.
+    /// Decides, counts and reports to the log and the metrics, but denies nothing: to try a limit.
     pub fn shadow(self) -> Self {
         self.set(|settings| settings.shadow = true)
     }
@@ -189,7 +188,7 @@ impl Limit {
     }
 }
 
-/// Returns the policy with this key for the subject of that label, so that tools can show it.
+/// Returns the policy with this key for the subject with that label, so that tools can show it.
 fn with_template(policy: &Policy, label: Option<String>, key: &str) -> Policy {
     let mut templates = policy.templates().clone();
     templates.set(label.map(Into::into), key.to_owned().into());

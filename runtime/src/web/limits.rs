@@ -1,4 +1,4 @@
-//! Limits of requests that a file sets.
+//! Limits of requests that are set by a file.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use super::parts::Parts;
 use crate::error::Error;
 use crate::limiter::{Check, Limiter};
 
-/// Limits requests by the policies of the file that this limiter has [applied](Limiter::apply): those with `match`. It is a
+/// Limits requests by those policies with `match` in the file that this limiter has [applied](Limiter::apply). It is a
 /// layer of `tower`, and a middleware of actix-web.
 ///
-/// Each request is limited by the first policy of the file that matches its path and its method, and by no other; one that
-/// none matches is left alone. The path is that of the request as the router sees it in which the layer stands. `OPTIONS`
-/// requests are matched only by policies whose `methods` list them, and `GET` includes `HEAD`. Everything else is as with [`limit`](super::limit).
+/// Each request is limited only by the first policy of the file that matches its path and its method. A request that
+/// matches none is not limited. The path is the one that the limited router sees. `OPTIONS` requests are matched only
+/// by policies whose `methods` list them, and `GET` includes `HEAD`. Everything else is as in [`limit`](super::limit).
 ///
-/// When the limiter applies another file, the next request goes by that.
+/// When the limiter applies another file, that file limits the next request.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ pub fn limits(limiter: &Limiter) -> Result<Limits, Error> {
     Ok(Limits { settings: Arc::new(settings) })
 }
 
-/// Limits of requests that a file sets: see [`limits`].
+/// Limits of requests that are set by a file: see [`limits`].
 #[derive(Clone)]
 #[must_use = "limits do nothing until they are added to a router"]
 pub struct Limits {
@@ -67,22 +67,22 @@ pub struct Limits {
 struct Settings {
     limiter: Limiter,
     exemptions: Exemptions,
-    /// Gives a context to requests that have none.
+    /// Makes the context of requests that have none.
     layer: Layer,
 }
 
 impl Limits {
-    /// Exempts requests of the clients in these networks, like `10.0.0.0/8` or `192.0.2.7`.
+    /// Exempts requests of clients in these networks, like `10.0.0.0/8` or `192.0.2.7`.
     ///
     /// # Errors
     ///
-    /// One of them is no network.
+    /// One of them is not a network.
     pub fn exempt_addresses<N: AsRef<str>>(self, networks: impl IntoIterator<Item = N>) -> Result<Self, Error> {
         let networks = super::client_ip::networks("exempt_addresses", networks)?;
         Ok(self.set(|settings| settings.exemptions.exempt_networks(networks)))
     }
 
-    /// Exempts requests for which this holds.
+    /// Exempts requests for which this function returns true.
     pub fn exempt_if(self, exempts: impl Fn(&Parts<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.set(|settings| settings.exemptions.exempt_if(Arc::new(exempts)))
     }
@@ -116,7 +116,7 @@ impl<S> tower_layer::Layer<S> for Limits {
     type Service = LimitService<S>;
 
     fn layer(&self, inner: S) -> LimitService<S> {
-        LimitService::new(inner, self.settings.clone())
+        LimitService { inner, gate: self.settings.clone() }
     }
 }
 

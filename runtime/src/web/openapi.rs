@@ -1,4 +1,4 @@
-//! Responses of limited handlers in documents of OpenAPI, for users of utoipa.
+//! Responses of limited handlers in OpenAPI documents, for users of utoipa.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -17,12 +17,13 @@ use crate::policy::Policy;
 /// Responses by their status.
 pub type Responses = BTreeMap<String, RefOr<Response>>;
 
-/// Returns the responses to requests that a policy rejects: 429 if it has limits, 409 if it prevents duplicates, and 503.
-/// The description of the first has the rules and the ban.
+/// Returns the responses to requests that a policy rejects: 429 if it has limits, 409 if it prevents duplicates, and
+/// 503. The description of the first one has the rules and the ban.
 ///
-/// It is for policies that are built by hand, and for [`limit`](super::limit). An annotated function has them by
-/// `openapi = Name` in its attribute. For a rule on another subject, the description names what its
-/// [key](crate::PolicyBuilder::key_on) shows, or else its label: in words, as clients do not know the code.
+/// Use it for policies that are built by hand, and for [`limit`](super::limit). An annotated function has these
+/// responses through `openapi = Name` in its attribute. For a rule on another subject, the description names the value
+/// that its [key](crate::PolicyBuilder::key_on) shows, or else its label, in words, because clients do not know the
+/// code.
 ///
 /// # Examples
 ///
@@ -44,7 +45,7 @@ pub type Responses = BTreeMap<String, RefOr<Response>>;
 #[must_use]
 pub fn limit_responses(policy: &Policy) -> Responses {
     let item = |EffectiveRule { label, rule, .. }: EffectiveRule| match label {
-        Some(label) => format!("* {} {}", limit_in_words(&rule), scope(policy, &label)),
+        Some(label) => format!("* {} {}", limit_in_words(&rule), counted_together(policy, &label)),
         None => format!("* {}", limit_in_words(&rule)),
     };
     let items: Vec<_> = policy.effective_rules().into_iter().map(item).collect();
@@ -53,8 +54,8 @@ pub fn limit_responses(policy: &Policy) -> Responses {
     responses(&paragraphs.join("\n\n"), &statuses_of(policy))
 }
 
-/// Returns the calls that rules on another subject count together.
-fn scope(policy: &Policy, label: &str) -> String {
+/// Returns in words which calls a rule on another subject counts together.
+fn counted_together(policy: &Policy, label: &str) -> String {
     match policy.templates().of(Some(label)) {
         Some(key) => {
             counted_in_words(key).map_or("for all calls together".to_owned(), |counted| format!("for each {counted}"))
@@ -73,19 +74,19 @@ fn banned(policy: &Policy, ban: Ban) -> String {
     format!("After {} denials within `{within}`, {banned} for `{duration}`.", ban.denials())
 }
 
-/// The statuses of denials by a policy.
+/// Returns the statuses of denials by a policy.
 fn statuses_of(policy: &Policy) -> Vec<u16> {
     let (duplicates, limits): (Vec<_>, Vec<_>) = policy.rules().iter().partition(|rule| rule.role() == Role::Duplicate);
     let limited = (!limits.is_empty() || policy.ban().is_some()).then_some(429);
     limited.into_iter().chain((!duplicates.is_empty()).then_some(409)).collect()
 }
 
-/// Returns the responses to requests beyond these limits, in words, for these statuses of denials: the first one tells them.
+/// Returns the responses for these statuses of denials. The description of the first one has the limits, in words.
 #[must_use]
 pub fn responses(limits: &str, statuses: &[u16]) -> Responses {
     let limits = Some(limits).filter(|limits| !limits.is_empty());
-    let told = statuses.iter().zip(iter::once(limits).chain(iter::repeat(None)));
-    let denials = told.map(|(&status, limits)| {
+    let described = statuses.iter().zip(iter::once(limits).chain(iter::repeat(None)));
+    let denials = described.map(|(&status, limits)| {
         let summary = match status {
             409 => "The same request was admitted a moment ago.",
             _ => "Too many requests. `Retry-After` says when the next one is admitted.",

@@ -1,25 +1,34 @@
-//! What a layer sees of a request: everything but its body, in any framework.
+//! A request without its body, of any framework.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Uri};
+
 use super::client_ip::{ClientIp, ClientIpSource};
 
-/// A request without its body, as the functions see it that give [values](super::Layer::value) to a context.
+/// A request without its body. The functions that find [values](super::Layer::value) for a context read it.
 pub struct Parts<'a> {
     head: Head<'a>,
     client_ip: Option<ClientIp>,
 }
 
 enum Head<'a> {
-    Http(&'a http::request::Parts),
+    Http {
+        method: &'a Method,
+        uri: &'a Uri,
+        headers: &'a HeaderMap,
+        extensions: &'a Extensions,
+    },
     #[cfg(feature = "actix")]
     Actix(&'a actix_web::dev::ServiceRequest),
 }
 
 impl<'a> Parts<'a> {
-    pub(super) fn of_http(parts: &'a http::request::Parts) -> Self {
-        Self { head: Head::Http(parts), client_ip: None }
+    pub(super) fn of_http<B>(request: &'a Request<B>) -> Self {
+        let (method, uri) = (request.method(), request.uri());
+        let (headers, extensions) = (request.headers(), request.extensions());
+        Self { head: Head::Http { method, uri, headers, extensions }, client_ip: None }
     }
 
     #[cfg(feature = "actix")]
@@ -27,20 +36,20 @@ impl<'a> Parts<'a> {
         Self { head: Head::Actix(request), client_ip: None }
     }
 
-    /// The same request, whose client a layer has found already.
+    /// Takes the client that a layer has already found.
     pub(super) fn with_known_client(self) -> Self {
         let client_ip = self.extension();
         Self { client_ip, ..self }
     }
 
-    /// The same request, whose client is found.
+    /// Finds the client.
     pub(super) fn with_client(self, source: &ClientIpSource) -> Self {
         let lines = source.field().map(|name| self.lines(name)).unwrap_or_default();
         let client_ip = source.resolve(self.peer(), lines);
         Self { client_ip, ..self }
     }
 
-    /// Returns the client, as the layer has found it.
+    /// Returns the client that the layer found.
     #[must_use]
     pub fn client_ip(&self) -> Option<ClientIp> {
         self.client_ip
@@ -50,70 +59,70 @@ impl<'a> Parts<'a> {
     #[must_use]
     pub fn method(&self) -> &str {
         match &self.head {
-            Head::Http(parts) => parts.method.as_str(),
+            Head::Http { method, .. } => method.as_str(),
             #[cfg(feature = "actix")]
             Head::Actix(request) => request.method().as_str(),
         }
     }
 
-    /// Returns the path, like `/users/7`, as the router sees it in which the layer stands: in axum as the client has sent it,
-    /// and inside of `nest` without the prefix; in actix-web with `/%75sers/7` decoded.
+    /// Returns the path, like `/users/7`, as the router around the layer sees it: in axum as the client sent it, without the
+    /// prefix inside `nest`; in actix-web decoded, so that `/%75sers/7` is `/users/7` too.
     #[must_use]
     pub fn path(&self) -> &str {
         match &self.head {
-            Head::Http(parts) => parts.uri.path(),
-            // `ServiceRequest::path` is not decoded: by another spelling, a client would go past a limit of the path.
+            Head::Http { uri, .. } => uri.path(),
+            // `ServiceRequest::path` is not decoded: with another spelling, a client could bypass a limit on the path.
             #[cfg(feature = "actix")]
             Head::Actix(request) => request.match_info().as_str(),
         }
     }
 
-    /// Returns the query behind the path, without its `?`.
+    /// Returns the query, without the `?`.
     #[must_use]
     pub fn query(&self) -> Option<&str> {
         match &self.head {
-            Head::Http(parts) => parts.uri.query(),
+            Head::Http { uri, .. } => uri.query(),
             #[cfg(feature = "actix")]
             Head::Actix(request) => request.uri().query(),
         }
     }
 
-    /// Returns the route that the request has matched, like `/users/{id}`; `None` in a server without routes, and before
-    /// the route is known.
+    /// Returns the route that matches the request, like `/users/{id}`; `None` if the server has no routes, or has not chosen
+    /// one yet.
     #[must_use]
     pub fn route(&self) -> Option<String> {
         match &self.head {
             #[cfg(feature = "axum")]
-            Head::Http(parts) => {
-                parts.extensions.get().map(|path: &axum::extract::MatchedPath| path.as_str().to_owned())
+            Head::Http { extensions, .. } => {
+                extensions.get().map(|path: &axum::extract::MatchedPath| path.as_str().to_owned())
             }
             #[cfg(not(feature = "axum"))]
-            Head::Http(_) => None,
+            Head::Http { .. } => None,
             #[cfg(feature = "actix")]
             Head::Actix(request) if request.path() == self.path() => request.match_pattern(),
-            // `match_pattern` may look for the path as it was sent, which is not what the router looks for.
+            // `match_pattern` may look up the path as it was sent, and the router looks up the decoded one.
             #[cfg(feature = "actix")]
             Head::Actix(request) => request.resource_map().match_pattern(self.path()),
         }
     }
 
-    /// Returns the first line of a field, if it is visible ASCII. A client can send any field: only what a trusted proxy
-    /// sets, or what is verified, says who the client is.
+    /// Returns the first line of a field, if it is visible ASCII.
+    ///
+    /// A client can send any field. Identify it only by a field that a trusted proxy sets, or by a value that is verified.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         match &self.head {
-            Head::Http(parts) => parts.headers.get(name)?.to_str().ok(),
+            Head::Http { headers, .. } => headers.get(name)?.to_str().ok(),
             #[cfg(feature = "actix")]
             Head::Actix(request) => request.headers().get(name)?.to_str().ok(),
         }
     }
 
-    /// Returns what a layer around this one has found out, such as a verified user, and stored in the extensions of the
-    /// request.
+    /// Returns a value that a layer around this one stored in the extensions of the request, such as a verified user.
     #[must_use]
     pub fn extension<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
         match &self.head {
-            Head::Http(parts) => parts.extensions.get().cloned(),
+            Head::Http { extensions, .. } => extensions.get().cloned(),
             #[cfg(feature = "actix")]
             Head::Actix(request) => actix_web::HttpMessage::extensions(*request).get().cloned(),
         }
@@ -121,7 +130,7 @@ impl<'a> Parts<'a> {
 
     fn lines(&self, name: &str) -> Vec<&[u8]> {
         match &self.head {
-            Head::Http(parts) => parts.headers.get_all(name).iter().map(http::HeaderValue::as_bytes).collect(),
+            Head::Http { headers, .. } => headers.get_all(name).iter().map(HeaderValue::as_bytes).collect(),
             #[cfg(feature = "actix")]
             Head::Actix(request) => {
                 request.headers().get_all(name).map(actix_web::http::header::HeaderValue::as_bytes).collect()
@@ -132,7 +141,7 @@ impl<'a> Parts<'a> {
     /// The address of the socket, where the server knows it.
     fn peer(&self) -> Option<IpAddr> {
         let peer = match &self.head {
-            Head::Http(parts) => peer_of(&parts.extensions),
+            Head::Http { extensions, .. } => peer_of(extensions),
             #[cfg(feature = "actix")]
             Head::Actix(request) => request.peer_addr(),
         };
@@ -140,8 +149,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Finds the address of the socket as servers store it in the extensions of a request.
-fn peer_of(extensions: &http::Extensions) -> Option<SocketAddr> {
+/// Returns the address of the socket, which servers store in the extensions of a request.
+fn peer_of(extensions: &Extensions) -> Option<SocketAddr> {
     #[cfg(feature = "axum")]
     {
         use axum::extract::connect_info::{ConnectInfo, MockConnectInfo};
@@ -157,7 +166,7 @@ fn peer_of(extensions: &http::Extensions) -> Option<SocketAddr> {
     extensions.get().copied()
 }
 
-/// Leaves out who the client is.
+/// Leaves out the client and the path, which may be personal.
 impl fmt::Debug for Parts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parts").field("method", &self.method()).finish_non_exhaustive()

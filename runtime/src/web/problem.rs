@@ -5,27 +5,27 @@ mod tests;
 
 use std::time::Duration;
 
-use http::StatusCode;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Response, StatusCode};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-use super::fields::{ban_name, rule_name};
-use super::seconds;
+use super::fields::{ban_name, rule_name, whole_seconds};
 use crate::context;
 use crate::decision::{Rejection, RejectionKind};
 
 /// The media type of problem details in JSON.
 pub const PROBLEM_JSON: &str = "application/problem+json";
 
-/// What a response says of a call that was rejected, as problem details (RFC 9457).
+/// The content of a response to a rejected call, as problem details (RFC 9457).
 ///
 /// | member | value |
 /// | --- | --- |
-/// | `type` | the problem type: see below; `about:blank` for a duplicate and a mistake in the program |
+/// | `type` | the problem type: see below |
 /// | `title` | a sentence for the type |
 /// | `status` | the status, again |
-/// | `detail` | the text of the rejection, or the one that [`Context::messages`](crate::context::Context::messages) has for it |
+/// | `detail` | the text of the rejection, or of [`Context::messages`](crate::context::Context::messages) |
 /// | `kind` | the [kind](RejectionKind::as_str) of the rejection |
-/// | `violated-policies` | the limit that denied the call, by the name that the fields of the response have for it |
+/// | `violated-policies` | the limit that denied the call, named as in the fields of the response |
 /// | `retry_after_ms` | how long to wait, in milliseconds, rounded up; left out where waiting does not help |
 ///
 /// | kind | status | type |
@@ -77,10 +77,10 @@ impl Problem {
     }
 
     /// Returns the value of `Retry-After`: the seconds until the same call would be admitted, rounded up. `None` if
-    /// waiting does not help; the response then has no such field.
+    /// waiting does not help; then the response has no such field.
     #[must_use]
     pub fn retry_after_s(&self) -> Option<u64> {
-        self.retry_after.map(seconds::rounded_up)
+        self.retry_after.map(whole_seconds)
     }
 
     /// Returns the text for the user of the client.
@@ -92,11 +92,23 @@ impl Problem {
     /// Returns the body of the response, whose media type is [`PROBLEM_JSON`].
     #[must_use]
     pub fn to_json(&self) -> String {
-        // Texts and numbers always have a form in JSON.
+        // Texts and numbers can always be written as JSON.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The limit that denied the call, by the name that the fields have for it.
+    /// Returns the response, with a body of any type that text converts to.
+    pub(super) fn response<B: From<String>>(&self) -> Response<B> {
+        let mut response = Response::new(B::from(self.to_json()));
+        *response.status_mut() = self.status();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+        if let Some(seconds) = self.retry_after_s() {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+
+    /// The limit that denied the call, named as in the fields.
     #[cfg(feature = "tonic")]
     pub(super) fn violated_policy(&self) -> Option<&str> {
         self.violated_policy.as_deref()
@@ -155,6 +167,29 @@ impl Serialize for Problem {
     }
 }
 
+/// The response to a call that was rejected: its status, `Retry-After`, and a [`Problem`] as its body.
+impl From<&Rejection> for Response<String> {
+    fn from(rejection: &Rejection) -> Self {
+        Problem::from(rejection).response()
+    }
+}
+
+/// The status of the response, for functions that return `Result<T, StatusCode>`. A [`Layer`](super::Layer) adds
+/// `Retry-After`.
+impl From<Rejection> for StatusCode {
+    fn from(rejection: Rejection) -> Self {
+        status_of(&rejection)
+    }
+}
+
+/// The status and the text of the response, for functions that return `Result<T, (StatusCode, String)>`. A
+/// [`Layer`](super::Layer) adds `Retry-After`.
+impl From<Rejection> for (StatusCode, String) {
+    fn from(rejection: Rejection) -> Self {
+        (status_of(&rejection), Problem::from(&rejection).detail().to_owned())
+    }
+}
+
 /// Returns the status of a response to a call that was rejected.
 pub(super) fn status_of(rejection: &Rejection) -> StatusCode {
     status(rejection.kind(), rejection.is_misuse())
@@ -162,7 +197,7 @@ pub(super) fn status_of(rejection: &Rejection) -> StatusCode {
 
 fn status(kind: RejectionKind, is_misuse: bool) -> StatusCode {
     match kind {
-        // To come again does not help: the code has to change.
+        // A retry does not help: the code has to change.
         RejectionKind::Unavailable if is_misuse => StatusCode::INTERNAL_SERVER_ERROR,
         RejectionKind::Duplicate => StatusCode::CONFLICT,
         RejectionKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,

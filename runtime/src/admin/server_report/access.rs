@@ -1,4 +1,4 @@
-//! What the user of a limiter may do, and what it finds there.
+//! The permissions of the user of a limiter, and the script and the keys on the server.
 
 use crate::admin::finding::{Finding, Level};
 use crate::store::{Access, CommandPurpose, Permission, Sample, ScriptState, ServerInfo};
@@ -6,11 +6,11 @@ use crate::store::{Access, CommandPurpose, Permission, Sample, ScriptState, Serv
 const PERMISSIONS: &str = "permissions";
 const KEYS: &str = "keys";
 
-/// The commands that change something, of those that are tried.
+/// Those of the tried commands that change something.
 const WRITING: [&str; 11] =
     ["append", "hdel", "hset", "pexpire", "set", "setrange", "unlink", "zadd", "zincrby", "zrem", "zremrangebyrank"];
 
-/// Whether calls are known to take leases.
+/// Whether calls take leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeaseUse {
     Taken,
@@ -26,7 +26,7 @@ pub(super) fn judge(known: &ServerInfo, leases: LeaseUse) -> Vec<Finding> {
 }
 
 fn permissions(all: &[Permission], leases: LeaseUse) -> Vec<Finding> {
-    if let Some(finding) = looks_only(all) {
+    if let Some(finding) = read_only(all) {
         return vec![finding];
     }
     let purposes = [CommandPurpose::Decisions, CommandPurpose::Leases, CommandPurpose::Lists, CommandPurpose::Denials];
@@ -37,8 +37,8 @@ fn permissions(all: &[Permission], leases: LeaseUse) -> Vec<Finding> {
     findings
 }
 
-/// Says that the user is one that only looks, if it may do nothing but that.
-fn looks_only(all: &[Permission]) -> Option<Finding> {
+/// Returns the finding on a user that may only read.
+fn read_only(all: &[Permission]) -> Option<Finding> {
     let (writing, reading): (Vec<_>, Vec<_>) = all.iter().partition(|permission| WRITING.contains(&permission.command));
     let has = |some: &[&Permission], access| some.iter().any(|permission| permission.access == access);
     // Before Redis 7, nobody knows of `append`: it is refused where all that can be tried is.
@@ -49,7 +49,7 @@ fn looks_only(all: &[Permission]) -> Option<Finding> {
     only_looks.then(finding)
 }
 
-/// Says what does not work, if commands for that purpose are refused.
+/// Returns the finding on refused commands for that purpose.
 fn missing(all: &[Permission], purpose: CommandPurpose, leases: LeaseUse) -> Option<Finding> {
     let refused = refused(all, purpose);
     if refused.is_empty() {
@@ -61,7 +61,7 @@ fn missing(all: &[Permission], purpose: CommandPurpose, leases: LeaseUse) -> Opt
             (Level::Problem, "calls of policies that limit concurrent calls are not decided")
         }
         CommandPurpose::Lists => (Level::Warning, "overrides and the list of policies cannot be read or changed"),
-        // Most fleets do neither: their users do not need what is for it.
+        // Most fleets need neither of them.
         CommandPurpose::Leases | CommandPurpose::Denials => return None,
     };
     let text = format!("the user may not send {}, so {therefore}", refused.join(", "));

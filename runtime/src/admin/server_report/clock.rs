@@ -1,4 +1,4 @@
-//! The clocks of the servers, and how fast they answer.
+//! The clocks of the servers, and the latency.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use crate::admin::finding::Finding;
 use crate::limiter::DEFAULT_DEADLINE;
 use crate::store::{ServerFacts, Times};
 
-/// By how much the clock of a server may differ from that of this machine.
+/// The allowed difference between the clocks of a server and of this machine.
 const HERE_US: u64 = 1_000_000;
 
-/// By how much the clocks of two servers may differ when a slot moves from one to the other: where the difference is less,
-/// time stands still, and beyond the other bound, calls are forgotten.
+/// The allowed differences between the clocks of two servers when a slot moves: up to the first, time stands still;
+/// beyond the second, calls are forgotten.
 const STANDS_STILL_US: u64 = 128_000;
 const FORGETS_US: u64 = 2_000_000;
 
@@ -47,11 +47,11 @@ fn latency(round_trip: Duration) -> Finding {
 pub(super) fn compare(servers: &[ServerFacts]) -> Vec<Option<Finding>> {
     let known = |server: &ServerFacts| server.known.as_ref().ok().map(|known| known.times);
     let earliest = servers.iter().filter_map(known).min_by_key(|times| times.ahead_us);
-    servers.iter().map(|server| beside(&known(server)?, &earliest?)).collect()
+    servers.iter().map(|server| judge_against(&known(server)?, &earliest?)).collect()
 }
 
-/// Judges a clock beside that of the server which is the furthest behind.
-fn beside(times: &Times, earliest: &Times) -> Option<Finding> {
+/// Judges a clock against that of the server that is furthest behind.
+fn judge_against(times: &Times, earliest: &Times) -> Option<Finding> {
     let ahead_us = times.ahead_us.saturating_sub(earliest.ahead_us);
     let ahead = format!("{} another server", difference(ahead_us));
     let least_us = least(ahead_us, times.error_us.saturating_add(earliest.error_us));
@@ -66,7 +66,7 @@ fn beside(times: &Times, earliest: &Times) -> Option<Finding> {
     Some(found.with_remedy(NTP))
 }
 
-/// Returns the least that a difference may be.
+/// Returns the least possible difference.
 fn least(ahead_us: i64, error_us: u64) -> u64 {
     ahead_us.unsigned_abs().saturating_sub(error_us)
 }
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn clocks_of_two_servers_may_differ_by_less() {
-        let level = |ahead_us| beside(&times(ahead_us, 500), &times(0, 500)).map(|found| found.level());
+        let level = |ahead_us| judge_against(&times(ahead_us, 500), &times(0, 500)).map(|found| found.level());
         assert_eq!(level(128_000), None);
         assert_eq!(level(500_000), Some(Level::Warning));
         assert_eq!(level(2_500_000), Some(Level::Problem));

@@ -7,15 +7,15 @@ use crate::store::ServerInfo;
 
 type Info = HashMap<String, String>;
 
-/// The oldest version of Redis.
+/// The oldest supported version of Redis.
 const OLDEST: (u64, u64) = (6, 2);
 
-/// How much of its memory a server may use, in percent, before it is about to be full.
+/// The share of its memory, in percent, above which a server counts as almost full.
 const ALMOST_FULL: u64 = 80;
 
 const MEMORY: &str = "raise `maxmemory`, or see which limits store the most";
 
-/// Judges what `INFO` tells.
+/// Judges the answer to `INFO`.
 pub(super) fn judge(known: &ServerInfo) -> Vec<Finding> {
     let Some(info) = &known.info else {
         let text = "the user may not ask for INFO, so version, eviction, memory and persistence are not known";

@@ -1,19 +1,28 @@
-//! The layer as a middleware of actix-web.
+//! The layer and the limits as middlewares of actix-web.
 
 use std::future::{Future, Ready, ready};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{self, Poll};
 
+use actix_web::body::EitherBody;
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
-use actix_web::http::header::{HeaderName, HeaderValue, RETRY_AFTER};
+use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::{Error, HttpMessage as _};
 
-use crate::context::{self, Decisions, Maker};
-use crate::web::layer::{EnteredRequest, Layer, LayerService, Settings, retry_after_s};
+use super::response;
+use crate::context::{self, Maker};
+use crate::web::client_ip::ClientIp;
+use crate::web::layer::settings::{WebRequest, WebResponse};
+use crate::web::layer::{Layer, LayerService};
+use crate::web::limit::gate::{Gate, permit};
+use crate::web::limit::{Held, Limit, LimitService};
+#[cfg(feature = "config")]
+use crate::web::limits::Limits;
 use crate::web::parts::Parts;
 
-/// The middleware is the [`LayerService`], too.
+/// The middleware is a [`LayerService`], too.
 impl<S, B> Transform<S, ServiceRequest> for Layer
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
@@ -42,55 +51,109 @@ where
     type Future = Pin<Box<dyn Future<Output = Result<ServiceResponse<B>, Error>>>>;
 
     fn poll_ready(&self, cx: &mut task::Context<'_>) -> Poll<Result<(), Error>> {
-        self.inner().poll_ready(cx)
+        self.inner.poll_ready(cx)
     }
 
-    fn call(&self, request: ServiceRequest) -> Self::Future {
-        let settings = Arc::clone(self.settings());
-        let EnteredRequest { mut context, decisions, .. } = enter(&settings, &request, Maker::Layer);
-        let future = context::enter(&mut context, || self.inner().call(request));
+    fn call(&self, mut request: ServiceRequest) -> Self::Future {
+        let settings = Arc::clone(&self.settings);
+        let (mut context, decisions) = settings.enter(&mut request, Maker::Layer);
+        let future = context::enter(&mut context, || self.inner.call(request));
         Box::pin(async move {
             let mut response = context::scope(context, future).await?;
-            write_fields(&mut response, &settings, &decisions);
+            settings.write_fields(&mut response, &decisions);
             Ok(response)
         })
     }
 }
 
-/// Answers a request as a layer with these settings does, for a limit that has none around it.
-pub(super) async fn answer_within<B, F>(
-    settings: &Settings,
-    request: ServiceRequest,
-    answer: impl FnOnce(ServiceRequest) -> F,
-) -> Result<ServiceResponse<B>, Error>
-where
-    F: Future<Output = Result<ServiceResponse<B>, Error>>,
-{
-    let EnteredRequest { context, decisions, .. } = enter(settings, &request, Maker::Limit);
-    let mut response = context::scope(context, async { answer(request).await }).await?;
-    write_fields(&mut response, settings, &decisions);
-    Ok(response)
-}
-
-/// Makes the context of a request, and stores its client in it for handlers.
-fn enter(settings: &Settings, request: &ServiceRequest, maker: Maker) -> EnteredRequest {
-    let entered = settings.enter(Parts::of_actix(request), maker);
-    if let Some(client_ip) = entered.client_ip {
-        request.extensions_mut().insert(client_ip);
+impl WebRequest for ServiceRequest {
+    fn parts(&self) -> Parts<'_> {
+        Parts::of_actix(self)
     }
-    entered
+
+    fn insert_client(&mut self, client_ip: ClientIp) {
+        self.extensions_mut().insert(client_ip);
+    }
 }
 
-fn write_fields<B>(response: &mut ServiceResponse<B>, settings: &Settings, decisions: &Decisions) {
-    let status = response.status().as_u16();
-    let headers = response.headers_mut();
-    for (name, value) in settings.fields(decisions) {
+impl<B> WebResponse for ServiceResponse<B> {
+    fn status(&self) -> u16 {
+        Self::status(self).as_u16()
+    }
+
+    fn has_field(&self, name: &str) -> bool {
+        self.headers().contains_key(name)
+    }
+
+    fn set_field(&mut self, name: &'static str, value: &str) {
         // The values are ASCII.
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            headers.insert(HeaderName::from_static(name), value);
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers_mut().insert(HeaderName::from_static(name), value);
         }
     }
-    if let Some(seconds) = retry_after_s(status, decisions).filter(|_| !headers.contains_key(RETRY_AFTER)) {
-        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+}
+
+macro_rules! middleware {
+    ($limit:ty) => {
+        /// The middleware is a [`LimitService`], too.
+        impl<S, B> Transform<S, ServiceRequest> for $limit
+        where
+            S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
+            B: 'static,
+        {
+            type Response = ServiceResponse<EitherBody<Held<B>>>;
+            type Error = Error;
+            type Transform = LimitService<Rc<S>>;
+            type InitError = ();
+            type Future = Ready<Result<LimitService<Rc<S>>, ()>>;
+
+            fn new_transform(&self, inner: S) -> Self::Future {
+                ready(Ok(tower_layer::Layer::layer(self, Rc::new(inner))))
+            }
+        }
+    };
+}
+
+middleware!(Limit);
+#[cfg(feature = "config")]
+middleware!(Limits);
+
+impl<S, B> Service<ServiceRequest> for LimitService<Rc<S>>
+where
+    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
+    B: 'static,
+{
+    type Response = ServiceResponse<EitherBody<Held<B>>>;
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Error>>>>;
+
+    fn poll_ready(&self, cx: &mut task::Context<'_>) -> Poll<Result<(), Error>> {
+        self.inner.poll_ready(cx)
     }
+
+    fn call(&self, request: ServiceRequest) -> Self::Future {
+        let inner = Rc::clone(&self.inner);
+        let gate = Arc::clone(&self.gate);
+        Box::pin(async move {
+            let layer = gate.layer().settings();
+            layer.answer_limited(request, |request| answer(&*inner, &*gate, request)).await
+        })
+    }
+}
+
+async fn answer<S, B>(
+    inner: &S,
+    gate: &dyn Gate,
+    request: ServiceRequest,
+) -> Result<ServiceResponse<EitherBody<Held<B>>>, Error>
+where
+    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
+{
+    let check = gate.check(&Parts::of_actix(&request).with_known_client());
+    let permit = match permit(check).await {
+        Ok(permit) => permit,
+        Err(rejection) => return Ok(request.into_response(response(&rejection)).map_into_right_body()),
+    };
+    let response = inner.call(request).await?;
+    Ok(response.map_body(|_, body| EitherBody::left(Held::new(body, permit))))
 }

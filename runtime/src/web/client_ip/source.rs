@@ -1,11 +1,11 @@
-//! How the address of a client is found: by the socket, or by what trusted proxies say.
+//! How the address of a client is found: by the socket, or by the fields of trusted proxies.
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
 
 use ipnet::IpNet;
 
-use super::{ClientIp, DEFAULT_IPV6_PREFIX, address, entries};
+use super::{ClientIp, DEFAULT_IPV6_PREFIX, address};
 use crate::error::Error;
 
 /// How the address of a client is found: see [`ClientIp::socket`], [`ClientIp::behind`] and [`ClientIp::hops`].
@@ -16,21 +16,21 @@ pub struct ClientIpSource {
     ipv6_prefix: u8,
 }
 
-/// Which proxies are trusted to say where a request comes from.
+/// Which proxies are trusted.
 #[derive(Clone, Debug)]
 enum Trust {
     Nobody,
     Networks(Vec<IpNet>),
-    /// So many proxies, the one that connects to this server included.
+    /// This number of proxies, including the one that connects to this server.
     Hops(NonZeroUsize),
 }
 
-/// Where they say it.
+/// The field in which they write the address.
 #[derive(Clone, Debug)]
 enum Field {
     XForwardedFor,
     Forwarded,
-    /// A field of that name with one address.
+    /// A field with this name and one address.
     Single(String),
 }
 
@@ -44,16 +44,16 @@ impl ClientIp {
     /// Trusts the proxies in these networks, like `10.0.0.0/8` or `192.0.2.7`, and takes the address from the field
     /// `X-Forwarded-For`, unless [another field](ClientIpSource::forwarded) is chosen.
     ///
-    /// The entries of the field are walked from the end, where the proxy that connects to this server has added its entry.
-    /// The client is the first address that is not in these networks. An entry that is no address ends the walk: the client
-    /// is then the last trusted address. A request from elsewhere than these networks comes from its socket's address,
-    /// whatever its fields say.
+    /// The entries of the field are read from the end, where the proxy that connects to this server added its own. The
+    /// client is the first address that is not in these networks. If an entry is not an address, the client is the last
+    /// trusted address before it. A request from outside these networks comes from the address of its socket, whatever
+    /// its fields say.
     ///
-    /// Name networks of proxies alone: a client in one of them could choose its address.
+    /// List only networks of proxies: a client in one of them could choose its address.
     ///
     /// # Errors
     ///
-    /// There is no network, or one of them is none.
+    /// No network is given, or one of them is not a network.
     ///
     /// # Examples
     ///
@@ -78,11 +78,11 @@ impl ClientIp {
         Ok(ClientIpSource::trusting(Trust::Networks(networks)))
     }
 
-    /// Trusts that many proxies in front of this server, whatever their addresses: the client is the entry that the
-    /// farthest of them has added, the last entry but `proxies - 1`.
+    /// Trusts this number of proxies in front of this server, whatever their addresses. The client is the entry that
+    /// the farthest of them added: the one at position `proxies` from the end.
     ///
-    /// Use it where the addresses of proxies are not known, and only if nothing can connect to this server past them: who
-    /// can, chooses its address. [`behind`](Self::behind) is safer.
+    /// Use it if the addresses of the proxies are not known, and only if nobody can connect to this server without
+    /// them: such a client could choose its address. [`behind`](Self::behind) is safer.
     ///
     /// # Errors
     ///
@@ -102,24 +102,23 @@ impl ClientIpSource {
 
     /// Takes the address from the field `Forwarded` of RFC 7239.
     ///
-    /// Choose the field that the trusted proxies write. Another one may have been written by the client, so only one is
-    /// ever read.
+    /// Choose the field that the trusted proxies write. The client may write other fields, so only one is ever read.
     #[must_use]
     pub fn forwarded(self) -> Self {
         Self { field: Field::Forwarded, ..self }
     }
 
-    /// Takes the address from a field with a single address, as content delivery networks have it, like
+    /// Takes the address from a field with a single address, as content delivery networks write it, like
     /// `CF-Connecting-IP`.
     ///
-    /// The field counts if a trusted proxy connects, and if it is there once, with one address. Otherwise the client is
-    /// the socket's address.
+    /// The field is used if a trusted proxy connects, and the field occurs once, with one address. Otherwise the client
+    /// is the address of the socket.
     ///
     /// # Errors
     ///
-    /// The name is not that of a field.
+    /// The name is not the name of a field.
     pub fn header(self, name: &str) -> Result<Self, Error> {
-        if name.is_empty() || !name.bytes().all(entries::is_token) {
+        if name.is_empty() || !name.bytes().all(address::is_token) {
             return Err(Error::new(format!(
                 "`header` must be the name of a field, like `header(\"cf-connecting-ip\")`, and `{}` is none",
                 name.escape_default()
@@ -128,8 +127,8 @@ impl ClientIpSource {
         Ok(Self { field: Field::Single(name.to_ascii_lowercase()), ..self })
     }
 
-    /// Sets how many bits of an IPv6 address are counted: 64 by default. A customer with a larger network, such as a /56,
-    /// has as many limits as it has networks of this length.
+    /// Sets how many bits of an IPv6 address are counted: 64 by default. A customer with a larger network, such as a
+    /// /56, has one limit for each of its networks of this length.
     ///
     /// # Errors
     ///
@@ -141,7 +140,7 @@ impl ClientIpSource {
         Ok(Self { ipv6_prefix: bits, ..self })
     }
 
-    /// Returns the name of the field that is read, in lower case; `None` if none is.
+    /// Returns the name of the field that is read, in lower case, or `None` if no field is read.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         match (&self.trust, &self.field) {
@@ -152,15 +151,15 @@ impl ClientIpSource {
         }
     }
 
-    /// Finds the client, given the address of the socket and all lines of [the field](Self::field), in their order. For a
-    /// server that this crate has no layer for.
+    /// Finds the client by the address of the socket and all lines of [the field](Self::field), in their order. Use it
+    /// in a server for which this crate has no layer.
     ///
-    /// `None` if there is no address: neither of a socket, such as a Unix socket, nor of trusted proxies.
+    /// Returns `None` if there is no address: neither of the socket, such as a Unix socket, nor from trusted proxies.
     pub fn resolve<'h>(&self, peer: Option<IpAddr>, lines: impl IntoIterator<Item = &'h [u8]>) -> Option<ClientIp> {
         let peer = peer.map(address::without_ipv6_wrapping);
         let found = if self.trusts_peer(peer) {
             let lines: Vec<_> = lines.into_iter().collect();
-            self.said_by_proxies(peer, &lines)
+            self.address_from_field(peer, &lines)
         } else {
             peer
         };
@@ -175,10 +174,10 @@ impl ClientIpSource {
         }
     }
 
-    fn said_by_proxies(&self, peer: Option<IpAddr>, lines: &[&[u8]]) -> Option<IpAddr> {
+    fn address_from_field(&self, peer: Option<IpAddr>, lines: &[&[u8]]) -> Option<IpAddr> {
         match &self.field {
-            Field::XForwardedFor => self.walk(peer, entries::x_forwarded_for(lines)),
-            Field::Forwarded => self.walk(peer, entries::forwarded(lines)),
+            Field::XForwardedFor => self.walk(peer, address::x_forwarded_for(lines)),
+            Field::Forwarded => self.walk(peer, address::forwarded(lines)),
             Field::Single(_) => match lines {
                 [line] => address::parse(line).or(peer),
                 _ => peer,
@@ -186,11 +185,11 @@ impl ClientIpSource {
         }
     }
 
-    /// Walks from the socket towards the client, as far as each step is said by a proxy that is trusted.
+    /// Walks from the socket towards the client, as long as trusted proxies wrote the entries.
     fn walk(&self, peer: Option<IpAddr>, entries: impl Iterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
         let mut last = peer;
         for (hop, entry) in (1..).zip(entries) {
-            // What is no address was not written by a proxy, so everything before it may be forged as well.
+            // A proxy writes an address, so everything before this entry may be forged.
             let Some(address) = entry else { break };
             last = Some(address);
             let goes_on = match &self.trust {
@@ -217,7 +216,7 @@ fn contains(networks: &[IpNet], address: IpAddr) -> bool {
     networks.iter().any(|network| network.contains(&address))
 }
 
-/// Reads networks for that setting.
+/// Reads networks. An error names the setting.
 pub(in crate::web) fn networks<N: AsRef<str>>(
     setting: &str,
     networks: impl IntoIterator<Item = N>,

@@ -1,31 +1,31 @@
 //! One limit, as the fields show it.
 
+use std::time::Duration;
+
 use tallygate_rules::{Algorithm, Role, Rule, format_duration};
 
 use crate::context::LimitStatus;
-use crate::decision::RuleStatus;
-use crate::decision::Wait;
+use crate::decision::{RuleStatus, Wait};
 use crate::policy::Policy;
-use crate::web::seconds;
 
 /// One limit, in the units of the fields: calls and whole seconds.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     /// The name of the policy and that of the rule, like `captcha.1m`.
     pub(super) name: String,
-    /// The greatest cost that is ever admitted at once, and the window in which that is used up; a ban has none.
+    /// The greatest cost that is ever admitted at once, and the window in which it is used up. A ban has none.
     pub(super) quota: Option<Allowance>,
     /// The greatest cost that would be admitted now.
     pub(super) remaining: u64,
-    /// The time in which no more than that may be used.
+    /// The time in which no more than `remaining` may be used.
     pub(super) window_s: Option<u64>,
-    /// Whether its window would have an end that is too early, as the call waits for another rule.
+    /// Whether the call waits longer for another rule, so that the window of this one ends too early.
     waits_for_another: bool,
 }
 
 impl Item {
-    /// The quota and the same time, for fields that always have both: for lack of the time, it is the whole window. `None`
-    /// where there is no quota, as of a ban, or where the time is not known.
+    /// The quota and the reset, for fields that always have both. If the reset is not known, it is the whole window.
+    /// `None` without a quota, as for a ban, and if neither time is known.
     pub(super) fn quota_and_reset_s(&self) -> Option<(Allowance, u64)> {
         let quota = self.quota.filter(|_| !self.waits_for_another)?;
         Some((quota, self.window_s.or(quota.window_s).unwrap_or(0)))
@@ -37,15 +37,15 @@ pub(super) struct Allowance {
     pub(super) limit: u64,
     /// `None` for windows of changing length, and for concurrent calls.
     pub(super) window_s: Option<u64>,
-    /// Whether it is about concurrent calls.
+    /// Whether it limits concurrent calls.
     pub(super) is_concurrency: bool,
 }
 
 impl Item {
-    /// Shows a standing. Where a call waits, windows that end later than it are left out.
+    /// Shows the state of a limit. If a call waits, windows that end later than its wait are left out.
     pub(super) fn new(standing: &LimitStatus, wait: Option<Wait>) -> Self {
         let window = standing.window().filter(|window| wait.is_none_or(|wait| *window <= wait));
-        let window_s = window.and_then(Wait::retry_after).map(seconds::rounded_up);
+        let window_s = window.and_then(Wait::retry_after).map(whole_seconds);
         Self {
             name: name(standing),
             quota: standing.rule.as_ref().map(Allowance::new),
@@ -60,20 +60,20 @@ impl Allowance {
     fn new(status: &RuleStatus) -> Self {
         let rule = status.rule();
         let window = match rule.algorithm() {
-            // In this time as much flows in as is ever admitted at once.
+            // In this time, as many tokens flow in as are ever admitted at once.
             Algorithm::TokenBucket(bucket) => Some(bucket.fill_time_for(rule.count())),
             _ => rule.per(),
         };
         // A window is at least a second long.
         Self {
             limit: status.limit(),
-            window_s: window.map(|window| seconds::rounded_up(window).max(1)),
+            window_s: window.map(|window| whole_seconds(window).max(1)),
             is_concurrency: rule.lease().is_some(),
         }
     }
 }
 
-/// Returns the name of a limit. Two rules of a policy never have the same one.
+/// Returns the name of a limit. No two rules of a policy have the same name.
 fn name(standing: &LimitStatus) -> String {
     let LimitStatus { policy, rule, .. } = standing;
     match rule {
@@ -87,7 +87,7 @@ pub(crate) fn ban_name(policy: &Policy) -> String {
     format!("{}.ban", policy.name())
 }
 
-/// Returns the name of a rule: that of its policy, and its own or its window.
+/// Returns the name of a rule: the name of its policy, and its own name or its window.
 pub(crate) fn rule_name(policy: &Policy, position: usize, rule: &Rule) -> String {
     let own = short_name(rule);
     let is_other = |(other, rule): (usize, &Rule)| other != position && short_name(rule) == own;
@@ -104,4 +104,9 @@ fn short_name(rule: &Rule) -> String {
         (None, _, Some(per)) => format_duration(per),
         (None, _, None) => "schedule".to_owned(),
     }
+}
+
+/// Returns the whole seconds, rounded up: a client that comes back early is denied again.
+pub(crate) fn whole_seconds(duration: Duration) -> u64 {
+    duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0))
 }

@@ -6,35 +6,28 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{self, Poll, ready};
 
-use http::header::RETRY_AFTER;
 use http::{HeaderName, HeaderValue, Request, Response};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use super::settings::{EnteredRequest, Settings, retry_after_s};
+use super::Layer;
+use super::settings::{Settings, WebRequest, WebResponse};
 use crate::context::{self, Context, Decisions, Maker};
+use crate::web::client_ip::ClientIp;
 use crate::web::parts::Parts;
 
-/// The service of a [`Layer`](super::Layer).
+/// The service of a [`Layer`].
 #[derive(Clone)]
 pub struct LayerService<S> {
-    inner: S,
-    settings: Arc<Settings>,
+    pub(in crate::web) inner: S,
+    pub(in crate::web) settings: Arc<Settings>,
 }
 
-impl<S> LayerService<S> {
-    pub(super) fn new(inner: S, settings: Arc<Settings>) -> Self {
-        Self { inner, settings }
-    }
+impl<S> tower_layer::Layer<S> for Layer {
+    type Service = LayerService<S>;
 
-    #[cfg(feature = "actix")]
-    pub(in crate::web) fn inner(&self) -> &S {
-        &self.inner
-    }
-
-    #[cfg(feature = "actix")]
-    pub(in crate::web) fn settings(&self) -> &Arc<Settings> {
-        &self.settings
+    fn layer(&self, inner: S) -> LayerService<S> {
+        LayerService { inner, settings: Arc::clone(self.settings()) }
     }
 }
 
@@ -50,8 +43,8 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<Q>) -> Self::Future {
-        let (request, EnteredRequest { mut context, decisions, .. }) = enter(&self.settings, request, Maker::Layer);
+    fn call(&mut self, mut request: Request<Q>) -> Self::Future {
+        let (mut context, decisions) = self.settings.enter(&mut request, Maker::Layer);
         let future = context::enter(&mut context, || self.inner.call(request));
         ResponseFuture { future, context, decisions, settings: Arc::clone(&self.settings) }
     }
@@ -83,7 +76,7 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let mut response = ready!(context::enter(this.context, || this.future.poll(cx)))?;
-        write_fields(&mut response, this.settings, this.decisions);
+        this.settings.write_fields(&mut response, this.decisions);
         Poll::Ready(Ok(response))
     }
 }
@@ -94,41 +87,29 @@ impl<F> fmt::Debug for ResponseFuture<F> {
     }
 }
 
-/// Answers a request as a layer with these settings does, for a limit that has none around it.
-pub(in crate::web) async fn answer_within<Q, B, E, F>(
-    settings: &Settings,
-    request: Request<Q>,
-    answer: impl FnOnce(Request<Q>) -> F,
-) -> Result<Response<B>, E>
-where
-    F: Future<Output = Result<Response<B>, E>>,
-{
-    let (request, EnteredRequest { context, decisions, .. }) = enter(settings, request, Maker::Limit);
-    let mut response = context::scope(context, async { answer(request).await }).await?;
-    write_fields(&mut response, settings, &decisions);
-    Ok(response)
-}
-
-/// Makes the context of a request, and stores its client in it for handlers.
-fn enter<Q>(settings: &Settings, request: Request<Q>, maker: Maker) -> (Request<Q>, EnteredRequest) {
-    let (mut parts, body) = request.into_parts();
-    let entered = settings.enter(Parts::of_http(&parts), maker);
-    if let Some(client_ip) = entered.client_ip {
-        parts.extensions.insert(client_ip);
+impl<B> WebRequest for Request<B> {
+    fn parts(&self) -> Parts<'_> {
+        Parts::of_http(self)
     }
-    (Request::from_parts(parts, body), entered)
+
+    fn insert_client(&mut self, client_ip: ClientIp) {
+        self.extensions_mut().insert(client_ip);
+    }
 }
 
-fn write_fields<B>(response: &mut Response<B>, settings: &Settings, decisions: &Decisions) {
-    let status = response.status().as_u16();
-    let headers = response.headers_mut();
-    for (name, value) in settings.fields(decisions) {
+impl<B> WebResponse for Response<B> {
+    fn status(&self) -> u16 {
+        Self::status(self).as_u16()
+    }
+
+    fn has_field(&self, name: &str) -> bool {
+        self.headers().contains_key(name)
+    }
+
+    fn set_field(&mut self, name: &'static str, value: &str) {
         // The values are ASCII.
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            headers.insert(HeaderName::from_static(name), value);
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers_mut().insert(HeaderName::from_static(name), value);
         }
-    }
-    if let Some(seconds) = retry_after_s(status, decisions) {
-        headers.entry(RETRY_AFTER).or_insert_with(|| HeaderValue::from(seconds));
     }
 }

@@ -1,24 +1,24 @@
-//! The settings of a layer, and what they make of a request and its response.
+//! The settings of a layer, and how they change a request and its response.
 
 use std::borrow::Cow;
+use std::future::Future;
 use std::sync::{Arc, Once};
 
 use http::StatusCode;
 
-use crate::context::{Context, Decisions, Maker, Messages};
+use crate::context::{self, Context, Decisions, Maker, Messages};
 use crate::observe::log;
 use crate::web::client_ip::{ClientIp, ClientIpSource};
-use crate::web::fields::{Draft, Fields};
+use crate::web::fields::{Draft, Fields, whole_seconds};
 use crate::web::parts::Parts;
-use crate::web::seconds;
 
-/// The settings of a layer, which its services share.
+/// The settings of a layer. Its services share them.
 #[derive(Clone)]
 pub(in crate::web) struct Settings {
     pub(super) client_ip: ClientIpSource,
     /// The values that every request has.
     context: Context,
-    /// Those of the context, too, once they are set.
+    /// The messages that were set apart from the context, which they replace.
     messages: Option<Arc<Messages>>,
     values: Vec<(Cow<'static, str>, Arc<FindValue>)>,
     pub(super) fields: Fields,
@@ -28,11 +28,17 @@ pub(in crate::web) struct Settings {
 /// Finds a value in a request.
 pub(super) type FindValue = dyn Fn(&Parts<'_>) -> Option<String> + Send + Sync;
 
-/// A request whose context is made.
-pub(in crate::web) struct EnteredRequest {
-    pub(in crate::web) context: Context,
-    pub(in crate::web) decisions: Decisions,
-    pub(in crate::web) client_ip: Option<ClientIp>,
+/// A request of any framework.
+pub(in crate::web) trait WebRequest {
+    fn parts(&self) -> Parts<'_>;
+    fn insert_client(&mut self, client_ip: ClientIp);
+}
+
+/// The status and the fields of a response of any framework.
+pub(in crate::web) trait WebResponse {
+    fn status(&self) -> u16;
+    fn has_field(&self, name: &str) -> bool;
+    fn set_field(&mut self, name: &'static str, value: &str);
 }
 
 impl Default for Settings {
@@ -66,12 +72,12 @@ impl Settings {
         self.messages = Some(messages);
     }
 
-    /// Makes the context of a request, inside of the one in which this is called.
-    pub(in crate::web) fn enter(&self, parts: Parts<'_>, maker: Maker) -> EnteredRequest {
+    /// Makes the context of a request, inside the current one, and stores the client in the request for handlers.
+    pub(in crate::web) fn enter(&self, request: &mut impl WebRequest, maker: Maker) -> (Context, Decisions) {
         let around = Context::current();
         report_order(around.as_ref());
-        let parts = parts.with_client(&self.client_ip);
-        // What an application has found out is worth more than the socket's address, which is all that a limit knows.
+        let parts = request.parts().with_client(&self.client_ip);
+        // An application may know more than the address of the socket, which is all that a limit knows.
         let is_known = maker == Maker::Limit && around.is_some_and(|around| around.get("ip").is_some());
         let client_ip = parts.client_ip().filter(|_| !is_known);
         let mut context = self.context.clone().made_by(maker);
@@ -83,19 +89,48 @@ impl Settings {
                 context = context.with(name.clone(), value);
             }
         }
+        if let Some(client_ip) = client_ip {
+            request.insert_client(client_ip);
+        }
         let decisions = Decisions::new();
         let collect = if self.on_success { Context::collect } else { Context::collect_denials };
-        EnteredRequest { context: collect(context, &decisions), decisions, client_ip }
+        (collect(context, &decisions), decisions)
     }
 
-    /// Returns the fields of the response.
-    pub(in crate::web) fn fields(&self, decisions: &Decisions) -> Vec<(&'static str, String)> {
-        let is_written = self.on_success || decisions.any_denied();
-        if is_written { self.fields.of(decisions) } else { Vec::new() }
+    /// Writes the fields of a response, and `Retry-After` if its handler has set none.
+    pub(in crate::web) fn write_fields(&self, response: &mut impl WebResponse, decisions: &Decisions) {
+        if self.on_success || decisions.any_denied() {
+            for (name, value) in self.fields.of(decisions) {
+                response.set_field(name, &value);
+            }
+        }
+        let seconds = retry_after_s(response.status(), decisions).filter(|_| !response.has_field("retry-after"));
+        if let Some(seconds) = seconds {
+            response.set_field("retry-after", &seconds.to_string());
+        }
+    }
+
+    /// Answers a request of a limit. Unless a layer or a limit around it has made a context, this makes one. It looks
+    /// for that context when it is first polled, as its future may be made in another one.
+    pub(in crate::web) async fn answer_limited<Q: WebRequest, R: WebResponse, E, F>(
+        &self,
+        mut request: Q,
+        answer: impl FnOnce(Q) -> F,
+    ) -> Result<R, E>
+    where
+        F: Future<Output = Result<R, E>>,
+    {
+        if context::is_within_request() {
+            return answer(request).await;
+        }
+        let (context, decisions) = self.enter(&mut request, Maker::Limit);
+        let mut response = context::scope(context, async { answer(request).await }).await?;
+        self.write_fields(&mut response, &decisions);
+        Ok(response)
     }
 }
 
-/// Reports to the log, the first time, that a request comes to this layer by way of a limit.
+/// Reports to the log, once, that a layer is inside a limit.
 fn report_order(around: Option<&Context>) {
     static REPORTED: Once = Once::new();
     if !REPORTED.is_completed() && around.is_some_and(|around| around.maker() == Some(Maker::Limit)) {
@@ -103,13 +138,13 @@ fn report_order(around: Option<&Context>) {
     }
 }
 
-/// Returns the `Retry-After` of a response whose handler has set none.
-pub(in crate::web) fn retry_after_s(status: u16, decisions: &Decisions) -> Option<u64> {
-    let tells_denial = match StatusCode::from_u16(status) {
+/// Returns the `Retry-After` of a response with this status.
+fn retry_after_s(status: u16, decisions: &Decisions) -> Option<u64> {
+    let is_denial = match StatusCode::from_u16(status) {
         Ok(StatusCode::TOO_MANY_REQUESTS) => true,
         // An application has other conflicts, too.
         Ok(StatusCode::CONFLICT) => decisions.any_duplicate(),
         _ => false,
     };
-    decisions.retry_after().filter(|_| tells_denial).map(seconds::rounded_up)
+    decisions.retry_after().filter(|_| is_denial).map(whole_seconds)
 }

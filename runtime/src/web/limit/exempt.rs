@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
-use crate::path_pattern::PathPattern;
-use crate::request_method;
+use crate::request_pattern::{PathPattern, method_includes};
 use crate::web::parts::Parts;
 
 /// The requests that a limit leaves alone.
@@ -56,7 +55,7 @@ impl Exemptions {
 
     fn limits_method(&self, method: &str) -> bool {
         match &self.methods {
-            Some(methods) => methods.iter().any(|limited| request_method::includes(limited, method)),
+            Some(methods) => methods.iter().any(|limited| method_includes(limited, method)),
             None => self.limits_options || method != "OPTIONS",
         }
     }

@@ -16,9 +16,7 @@ use tower_service::Service;
 use super::Limit;
 use super::gate::{Gate, permit};
 use super::held::Held;
-use crate::context;
 use crate::decision::Rejection;
-use crate::web::layer::answer_within;
 use crate::web::parts::Parts;
 use crate::web::problem::Problem;
 
@@ -28,31 +26,15 @@ pub type LimitBody<B> = Either<Held<B>, Full<Bytes>>;
 /// The service of a [`Limit`] or of `Limits`.
 #[derive(Clone)]
 pub struct LimitService<S> {
-    inner: S,
-    gate: Arc<dyn Gate>,
-}
-
-impl<S> LimitService<S> {
-    pub(in crate::web) fn new(inner: S, gate: Arc<dyn Gate>) -> Self {
-        Self { inner, gate }
-    }
-
-    #[cfg(feature = "actix")]
-    pub(in crate::web) fn inner(&self) -> &S {
-        &self.inner
-    }
-
-    #[cfg(feature = "actix")]
-    pub(in crate::web) fn gate(&self) -> &Arc<dyn Gate> {
-        &self.gate
-    }
+    pub(in crate::web) inner: S,
+    pub(in crate::web) gate: Arc<dyn Gate>,
 }
 
 impl<S> tower_layer::Layer<S> for Limit {
     type Service = LimitService<S>;
 
     fn layer(&self, inner: S) -> LimitService<S> {
-        LimitService::new(inner, self.settings.clone())
+        LimitService { inner, gate: self.settings.clone() }
     }
 }
 
@@ -77,12 +59,8 @@ where
         // The clone may not be ready, so the one that is answers this request.
         let limited = Limited { inner: mem::replace(&mut self.inner, clone), gate: Arc::clone(&self.gate) };
         Box::pin(async move {
-            // Only now, as the future may be polled in another context than it is made in.
-            if context::is_within_request() {
-                return limited.answer(request).await;
-            }
-            let layer = limited.gate.layer().settings().clone();
-            answer_within(&layer, request, |request| limited.answer(request)).await
+            let layer = Arc::clone(limited.gate.layer().settings());
+            layer.answer_limited(request, |request| limited.answer(request)).await
         })
     }
 }
@@ -104,25 +82,26 @@ impl<S> Limited<S> {
     where
         S: Service<Request<Q>, Response = Response<B>>,
     {
-        let (parts, body) = request.into_parts();
-        let check = self.gate.check(&Parts::of_http(&parts).with_known_client());
+        let check = self.gate.check(&Parts::of_http(&request).with_known_client());
         let permit = match permit(check).await {
             Ok(permit) => permit,
-            Err(rejection) => return Ok(rejected(&rejection, &parts).map(Either::Right)),
+            Err(rejection) => return Ok(rejected(&rejection, &request).map(Either::Right)),
         };
-        let response = self.inner.call(Request::from_parts(parts, body)).await?;
+        let response = self.inner.call(request).await?;
         Ok(response.map(|body| Either::Left(Held::new(body, permit))))
     }
 }
 
 /// Returns the response to a request that is denied.
-fn rejected(rejection: &Rejection, parts: &http::request::Parts) -> Response<Full<Bytes>> {
+fn rejected<Q>(rejection: &Rejection, request: &Request<Q>) -> Response<Full<Bytes>> {
     #[cfg(feature = "tonic")]
-    if Parts::of_http(parts).header("content-type").is_some_and(|media_type| media_type.starts_with("application/grpc"))
+    if Parts::of_http(request)
+        .header("content-type")
+        .is_some_and(|media_type| media_type.starts_with("application/grpc"))
     {
         return tonic::Status::from(rejection.clone()).into_http();
     }
     #[cfg(not(feature = "tonic"))]
-    let _ = parts;
+    let _ = request;
     Problem::from(rejection).response()
 }

@@ -193,7 +193,7 @@ async fn each_kind_has_a_status_of_grpc_with_details() {
         let status = tonic::Status::from(rejection);
         assert_eq!((status.code(), status.message()), (code, text.as_str()));
         let wait = status.get_details_retry_info().and_then(|info| info.retry_delay);
-        assert_eq!(wait.map(seconds::rounded_up), wait_s);
+        assert_eq!(wait.map(whole_seconds), wait_s);
         let violations = status.get_details_quota_failure().map(|failure| failure.violations).unwrap_or_default();
         assert_eq!(violations.first().map(|violation| violation.subject.as_str()), limit);
     }

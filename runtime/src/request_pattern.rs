@@ -1,28 +1,32 @@
-//! The paths of requests, as settings name them.
+//! The paths and the methods of requests, as settings name them.
 
-/// A path, or all paths that begin alike: `/login`, `/api/*`.
+use tallygate_rules::nearest;
+
+const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
+
+/// One path, like `/login`, or all paths with a common start, like `/api/*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PathPattern {
     Whole(String),
-    /// With the slash at its end.
+    /// The common start, with the slash at its end.
     Start(String),
 }
 
 impl PathPattern {
-    /// Reads a path. One that ends in `/*` stands for all that begin like it.
+    /// Reads a pattern.
     ///
     /// # Errors
     ///
-    /// No request has such a path.
+    /// The pattern can match no path.
     pub(crate) fn parse(path: &str) -> Result<Self, String> {
-        check(path)?;
+        check_path(path)?;
         Ok(match path.strip_suffix('*') {
             Some(start) => Self::Start(start.to_owned()),
             None => Self::Whole(path.to_owned()),
         })
     }
 
-    /// Whether a path is among them.
+    /// Returns whether the pattern matches a path.
     pub(crate) fn contains(&self, path: &str) -> bool {
         match self {
             Self::Whole(whole) => path == whole,
@@ -30,7 +34,7 @@ impl PathPattern {
         }
     }
 
-    /// Whether each path of the other is among them.
+    /// Returns whether the pattern matches every path that the other matches.
     #[cfg(feature = "config")]
     pub(crate) fn covers(&self, other: &Self) -> bool {
         match (self, other) {
@@ -41,8 +45,8 @@ impl PathPattern {
     }
 }
 
-/// A path that no request has would never match, and nobody would know.
-fn check(path: &str) -> Result<(), String> {
+/// Refuses a pattern that can match no path: the limit would silently not be enforced.
+fn check_path(path: &str) -> Result<(), String> {
     let start = path.strip_suffix("/*").unwrap_or(path);
     if !path.starts_with('/') {
         return Err(format!("the path `{path}` must start with `/`, like `/login`"));
@@ -54,6 +58,29 @@ fn check(path: &str) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// Returns whether a limit on `limited` also limits `method`. `GET` includes `HEAD`, as routers answer both by one handler.
+pub(crate) fn method_includes(limited: &str, method: &str) -> bool {
+    limited == method || limited == "GET" && method == "HEAD"
+}
+
+/// Checks that this is the name of a method. Extensions define other methods, whose names are in capitals, too.
+///
+/// # Errors
+///
+/// It is not. The text says what to write instead.
+pub(crate) fn check_method(method: &str) -> Result<(), String> {
+    if METHODS.contains(&method) {
+        return Ok(());
+    }
+    match nearest(method, METHODS) {
+        Some(meant) => Err(format!("unknown method `{method}`; did you mean `{meant}`?")),
+        None if method.is_empty() || !method.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-') => {
+            Err(format!("`{method}` is not a method; write one in capitals, like `POST`"))
+        }
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

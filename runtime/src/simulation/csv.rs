@@ -1,0 +1,237 @@
+//! A trace that is read from text in columns.
+
+use std::borrow::Cow;
+use std::io::{BufRead, BufReader, Read, Split};
+
+use csv_core::{ReadRecordResult, Reader};
+
+use super::call::Call;
+use super::error::{TraceError, TraceErrorKind, TracePlace};
+use super::time;
+use crate::subject::Subject;
+
+/// A trace that is read from text in columns, as CSV: one line for each call. Empty lines are skipped.
+///
+/// The first line names the columns, in any order:
+///
+/// | column | what it holds |
+/// | --- | --- |
+/// | `time` | when the call was made: RFC 3339, like `2027-01-15T08:00:00.25Z`, or seconds since 1970, like `1800000000.25` |
+/// | `subject` | who is counted, as any text; without the column, all calls are one subject |
+/// | `cost` | the weight of the call; without the column, or where it is empty, 1 |
+/// | `subject:network` | the subject that the policy knows by the label `network`, for rules with a subject of their own |
+///
+/// It is an iterator. A line that is not a call is an error with the number of the line, and the next item is the next
+/// line. The caller chooses to stop or to go on.
+///
+/// # Examples
+///
+/// ```
+/// use tallygate::simulation::{Call, CsvTrace, TraceError};
+///
+/// let text = "time,subject,cost\n2027-01-15T08:00:00Z,alice,\nyesterday,bob,2\n1800000002.5,bob,2\n";
+/// let calls: Result<Vec<Call>, TraceError> = CsvTrace::new(text.as_bytes())?.collect();
+/// assert_eq!(
+///     calls.unwrap_err().to_string(),
+///     "line 3: `time` must be like 2027-01-15T08:00:00Z, or seconds since 1970 like 1800000000.25"
+/// );
+/// let costs: Vec<_> = CsvTrace::new(text.as_bytes())?.flatten().map(|call| call.cost()).collect();
+/// assert_eq!(costs, [1, 2]);
+/// # Ok::<(), TraceError>(())
+/// ```
+#[derive(Debug)]
+pub struct CsvTrace<R> {
+    lines: Lines<R>,
+    splitter: LineSplitter,
+    columns: Columns,
+}
+
+impl<R: Read> CsvTrace<R> {
+    /// Reads the line with the names of the columns. The reader needs no buffer.
+    ///
+    /// # Errors
+    ///
+    /// That line cannot be read, lacks the column `time`, or has an unknown or repeated column.
+    pub fn new(reader: R) -> Result<Self, TraceError> {
+        let mut lines = Lines { rest: Some(BufReader::new(reader).split(b'\n')), number: 0 };
+        let mut splitter = LineSplitter::new();
+        let Some(line) = lines.next().transpose()? else {
+            let mistake = "the text is empty; name the columns in its first line, like `time,subject`".into();
+            return Err(lines.mistake(TraceErrorKind::Header, mistake));
+        };
+        let columns = splitter.split(&line).and_then(|names| Columns::from_header(&names));
+        match columns {
+            Ok(columns) => Ok(Self { lines, splitter, columns }),
+            Err(mistake) => Err(lines.mistake(TraceErrorKind::Header, mistake)),
+        }
+    }
+}
+
+impl<R: Read> Iterator for CsvTrace<R> {
+    type Item = Result<Call, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let line = match self.lines.next()? {
+            Ok(line) => line,
+            Err(error) => return Some(Err(error)),
+        };
+        let call = self.splitter.split(&line).and_then(|fields| self.columns.call(&fields));
+        Some(match call {
+            Ok(call) => Ok(call.with_line(self.lines.number)),
+            Err(mistake) => Err(self.lines.mistake(TraceErrorKind::Line, mistake)),
+        })
+    }
+}
+
+/// The lines of a text that are not empty, each with a newline.
+#[derive(Debug)]
+struct Lines<R> {
+    /// `None` after reading has failed.
+    rest: Option<Split<BufReader<R>>>,
+    /// The number of the last line.
+    number: u64,
+}
+
+impl<R: Read> Lines<R> {
+    fn next(&mut self) -> Option<Result<String, TraceError>> {
+        loop {
+            let line = self.rest.as_mut()?.next()?;
+            self.number += 1;
+            let mut line = match line {
+                Ok(line) => line,
+                Err(error) => {
+                    self.rest = None;
+                    let mistake = self.mistake(TraceErrorKind::Read, format!("it cannot be read: {error}").into());
+                    return Some(Err(mistake.with_source(error)));
+                }
+            };
+            line.push(b'\n');
+            match String::from_utf8(line) {
+                Ok(line) if line.trim().is_empty() => {}
+                Ok(line) => return Some(Ok(line)),
+                Err(_) => {
+                    return Some(Err(self.mistake(TraceErrorKind::Line, "it is not UTF-8; convert the text".into())));
+                }
+            }
+        }
+    }
+
+    fn mistake(&self, kind: TraceErrorKind, mistake: LineMistake) -> TraceError {
+        TraceError::new(kind, TracePlace { line: (self.number > 0).then_some(self.number), call: None }, mistake)
+    }
+}
+
+/// The start of the name of a column with another subject. The rest is its label.
+const LABELLED: &str = "subject:";
+
+const KNOWN: &str = "the columns are `time`, `subject`, `cost` and `subject:label`";
+
+/// What is wrong with a line, and the remedy.
+type LineMistake = Cow<'static, str>;
+
+/// The position of each value of a call in its line.
+#[derive(Debug, Default)]
+struct Columns {
+    time: usize,
+    subject: Option<usize>,
+    cost: Option<usize>,
+    others: Vec<(Box<str>, usize)>,
+    count: usize,
+}
+
+impl Columns {
+    /// Reads the names of the columns.
+    fn from_header(header: &[&str]) -> Result<Self, LineMistake> {
+        let mut columns = Self { count: header.len(), ..Self::default() };
+        let mut time = None;
+        for (index, &name) in header.iter().enumerate() {
+            if header.iter().take(index).any(|other| *other == name) {
+                return Err(format!("column `{name}` is there twice; remove one").into());
+            }
+            match (name, name.strip_prefix(LABELLED)) {
+                ("time", _) => time = Some(index),
+                ("subject", _) => columns.subject = Some(index),
+                ("cost", _) => columns.cost = Some(index),
+                (_, Some(label)) => columns.others.push((label.into(), index)),
+                (_, None) => return Err(format!("column `{name}` is unknown; {KNOWN}").into()),
+            }
+        }
+        columns.time = time.ok_or_else(|| format!("column `time` is missing; {KNOWN}"))?;
+        Ok(columns)
+    }
+
+    /// Reads a call.
+    fn call(&self, fields: &[&str]) -> Result<Call, LineMistake> {
+        if fields.len() != self.count {
+            let (found, named) = (fields.len(), self.count);
+            return Err(format!("fields: {found} found, {named} named in the header; give each column a field").into());
+        }
+        let field = |index: usize| fields.get(index).copied().unwrap_or_default();
+        let at = time::parse(field(self.time))
+            .ok_or("`time` must be like 2027-01-15T08:00:00Z, or seconds since 1970 like 1800000000.25")?;
+        let subject = self.subject.map_or_else(Subject::everyone, |index| Subject::of(field(index)));
+        let cost = match self.cost.map_or("", field) {
+            "" => 1,
+            cost => cost.parse().map_err(|_| "`cost` must be a whole number, like 3")?,
+        };
+        let call = Call::new(at, subject).with_cost(cost);
+        Ok(self.others.iter().fold(call, |call, (label, index)| call.with_subject(label, Subject::of(field(*index)))))
+    }
+}
+
+/// Splits lines into their fields. A call is one line, so that its number is known.
+#[derive(Debug)]
+struct LineSplitter {
+    reader: Reader,
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl LineSplitter {
+    fn new() -> Self {
+        Self { reader: Reader::new(), text: Vec::new(), ends: Vec::new() }
+    }
+
+    /// Returns the fields of a line that ends with a newline, without white space around them.
+    ///
+    /// # Errors
+    ///
+    /// The line ends within a quoted field.
+    fn split(&mut self, line: &str) -> Result<Vec<&str>, LineMistake> {
+        self.reader.reset();
+        // A field without its quotes is no longer, and each but the last ends with a comma.
+        self.text.resize(line.len(), 0);
+        self.ends.resize(line.len() + 1, 0);
+        let (result, _, _, fields) = self.reader.read_record(line.as_bytes(), &mut self.text, &mut self.ends);
+        if result != ReadRecordResult::Record {
+            return Err("a quote is open at its end; close it, as each call is one line".into());
+        }
+        let mut start = 0;
+        let field = |&end| {
+            let field = self.text.get(start..end).and_then(|field| str::from_utf8(field).ok());
+            start = end;
+            field.unwrap_or_default().trim()
+        };
+        Ok(self.ends.iter().take(fields).map(field).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_trimmed_and_may_be_quoted() {
+        let mut splitter = LineSplitter::new();
+        assert_eq!(splitter.split("1, a b ,\"c,\"\"d\"\"\",é,\r\n").unwrap(), ["1", "a b", "c,\"d\"", "é", ""]);
+        assert_eq!(splitter.split("7\n").unwrap(), ["7"]);
+        assert_eq!(splitter.split(",\n").unwrap(), ["", ""]);
+    }
+
+    #[test]
+    fn an_open_quote_is_noticed_and_forgotten_with_its_line() {
+        let mut splitter = LineSplitter::new();
+        assert!(splitter.split("1,\"a\n").is_err());
+        assert_eq!(splitter.split("1,a\n").unwrap(), ["1", "a"]);
+    }
+}

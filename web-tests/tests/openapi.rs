@@ -38,6 +38,13 @@ pub(crate) async fn draw() -> Result<String, Rejection> {
     Ok("7".into())
 }
 
+/// Draws another number.
+#[rate_limit(key = "draw:{number}", rule(count = 5, per = "60s"))]
+#[utoipa::path(post, path = "/draws/{number}", responses((status = 200, description = "drawn"), Rejection))]
+pub(crate) async fn redraw(number: u32) -> Result<String, Rejection> {
+    Ok(number.to_string())
+}
+
 struct ApiLimits;
 
 impl IntoResponses for ApiLimits {
@@ -54,7 +61,7 @@ pub(crate) fn items() -> String {
 }
 
 #[derive(OpenApi)]
-#[openapi(paths(send_code, draw, items))]
+#[openapi(paths(send_code, draw, redraw, items))]
 struct Api;
 
 fn responses(method: &str, path: &str) -> Value {
@@ -82,6 +89,16 @@ async fn a_limited_handler_lists_its_rejections_with_its_limits() {
     assert_eq!(problem["properties"]["retry_after_ms"]["type"], "integer");
     assert!(problem["required"].as_array().unwrap().contains(&json!("violated-policies")));
     let _ = (send_code().await, draw().await, items());
+}
+
+#[tokio::test]
+async fn an_operation_is_described_to_clients_as_its_developer_wrote_it() {
+    let document: Value = serde_json::to_value(Api::openapi()).unwrap();
+    for (path, summary) in [("/codes", "Sends a code."), ("/draws/{number}", "Draws another number.")] {
+        let operation = &document["paths"][path]["post"];
+        assert_eq!((&operation["summary"], &operation["description"]), (&json!(summary), &Value::Null));
+    }
+    assert_eq!(redraw(7).await.unwrap(), "7");
 }
 
 struct User {

@@ -25,16 +25,17 @@ enum Reader {
 /// Returns the section as an attribute that follows the documentation of the function.
 ///
 /// A function without documentation gets a summary, too, as a heading is none. It gets both in its generated documentation
-/// only: in a build, they would hide from the lint `missing_docs` that there is none.
+/// only: in a build, they would hide from the lint `missing_docs` that there is none. So does a handler whose documentation
+/// `#[utoipa::path]` publishes: clients do not know the code.
 pub(super) fn attributes(model: &Model, function: &Function) -> TokenStream {
     let written: Vec<_> = function.documentation().collect();
     let has_heading = written.iter().flat_map(|text| text.lines()).any(|line| line.trim() == HEADING);
     let section = if has_heading { limits(model) } else { format!("{HEADING}\n\n{}", limits(model)) };
-    if written.is_empty() {
-        let documentation = format!("{}\n\n{section}", summary(model));
-        quote!(#[cfg_attr(doc, doc = #documentation)])
+    let is_undocumented = written.is_empty();
+    let section = if is_undocumented { format!("{}\n\n{section}", summary(model)) } else { format!("\n{section}") };
+    if is_undocumented || function.attributes_named("path").next().is_some() {
+        quote!(#[cfg_attr(doc, doc = #section)])
     } else {
-        let section = format!("\n{section}");
         quote!(#[doc = #section])
     }
 }

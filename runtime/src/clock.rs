@@ -12,7 +12,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tallygate_rules::MAX_PER;
+use tallygate_rules::{MAX_PER, MAX_STANDSTILL};
 use tokio::time::Instant;
 
 #[cfg(feature = "testing")]
@@ -123,6 +123,12 @@ impl From<&SimulatedClock> for Clock {
     fn from(clock: &SimulatedClock) -> Self {
         Self(Source::Simulated(clock.clone()))
     }
+}
+
+/// Whether the clock was set back since that time. A clock that is back by little stands still until it is where it was.
+#[inline]
+pub(crate) fn is_set_back(since_us: u64, now_us: u64) -> bool {
+    since_us > now_us + micros::from_duration(MAX_STANDSTILL)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tallygate_rules::MAX_PER;
+use tallygate_rules::{MAX_PER, MAX_STANDSTILL};
 use tokio::time::Instant;
 
 #[cfg(any(feature = "testing", feature = "simulation"))]
@@ -97,6 +97,12 @@ impl From<&ManualClock> for Clock {
     fn from(clock: &ManualClock) -> Self {
         Self(Source::Manual(clock.clone()))
     }
+}
+
+/// Whether the clock was set back since that time. A clock that is back by little stands still until it is where it was.
+#[inline]
+pub(crate) fn is_set_back(since_us: u64, now_us: u64) -> bool {
+    since_us > now_us + micros::from_duration(MAX_STANDSTILL)
 }
 
 #[cfg(test)]

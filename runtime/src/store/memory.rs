@@ -1,14 +1,11 @@
 //! Tallies in this process.
 
-mod ban_state;
 mod cell;
+mod counters;
 mod leases;
 mod log;
-mod others;
 mod outcome_builder;
 mod shard;
-mod standstill;
-mod stored_subject;
 mod tally;
 
 use std::fmt;
@@ -18,9 +15,8 @@ use foldhash::quality::RandomState;
 
 use self::outcome_builder::OutcomeBuilder;
 use self::shard::Shard;
-use self::standstill::is_set_back;
 use self::tally::Tally;
-use crate::clock::Clock;
+use crate::clock::{Clock, is_set_back};
 use crate::decision::{AdmittedAt, CostChange};
 use crate::error::BackendError;
 use crate::policy::{Policy, RuleGroup};

@@ -22,9 +22,8 @@ use futures_util::future::join_all;
 use self::cluster::Cluster;
 use self::cluster::slots::Slot;
 use self::connection::address::Destination;
-use self::connection::attempt::longest_attempt;
+use self::connection::attempt::{ServerLocation, longest_attempt};
 use self::connection::greeting::Mode;
-use self::connection::place::ServerPlace;
 pub(crate) use self::connection::real_time::have_clocks_differed;
 use self::connection::sentinel::Sentinels;
 #[cfg(feature = "tls")]
@@ -37,7 +36,7 @@ pub(crate) use self::inspection::{
 };
 use self::node::{Node, Step};
 use self::server::Server;
-use self::stored::reserved_keys;
+use self::stored::overrides_key;
 use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
@@ -89,10 +88,10 @@ impl Redis {
     fn new(destination: Destination, setup: Setup) -> Self {
         let server = |place| Deployment::Server(Node::new(Server::new(place, Mode::Standalone, &setup)));
         let deployment = match destination {
-            Destination::Server(address) => server(ServerPlace::At(address.into())),
+            Destination::Server(address) => server(ServerLocation::Fixed(address.into())),
             Destination::Primary { name, sentinels, address } => {
                 let sentinels = Sentinels::new(sentinels, address, name, longest_attempt(setup.deadline));
-                server(ServerPlace::Named(Arc::new(sentinels)))
+                server(ServerLocation::BySentinels(Arc::new(sentinels)))
             }
             Destination::Cluster { seeds, address } => Deployment::Cluster(Cluster::new(seeds, address, setup.clone())),
         };
@@ -139,7 +138,7 @@ impl Redis {
     /// Asks the server for its time, which every decision also does. In a cluster, it is that of the node that has the
     /// overrides.
     pub(crate) async fn refresh_time(&self) -> Result<(), BackendError> {
-        self.ask(&reserved_keys::overrides(&self.setup.prefix), self.until()?, Step::refresh_time).await
+        self.ask(&overrides_key(&self.setup.prefix), self.until()?, Step::refresh_time).await
     }
 
     /// Awaits a future that asks this server, as long as a decision may take.

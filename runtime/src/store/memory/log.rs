@@ -1,14 +1,12 @@
 //! The log of the sliding windows of one tally: when calls were admitted, and what they weighed.
 
+mod denied_until;
 mod entries;
-mod entry;
-mod foresight;
 
 use tallygate_rules::{MAX_LOG_ENTRIES, MAX_REFUND_DISTANCE};
 
-use self::entries::LogEntries;
-use self::entry::LogEntry;
-use self::foresight::Foresight;
+use self::denied_until::DeniedUntil;
+use self::entries::{LogEntries, LogEntry};
 use super::outcome_builder::OutcomeBuilder;
 use crate::decision::{CostChange, Quota, Wait};
 use crate::policy::{RuleGroup, Window};
@@ -32,8 +30,8 @@ pub(super) struct Log {
     end: u32,
     /// The sum of the weights before the first entry.
     start: u32,
-    /// What the last call tells of the next ones, as long as the log stays as it is.
-    foresight: Foresight,
+    /// Holds as long as the log stays as it is.
+    denied_until: DeniedUntil,
 }
 
 impl Log {
@@ -46,7 +44,7 @@ impl Log {
     /// Forgets what lies in the future, lest it block longer than its window.
     #[cold]
     pub(super) fn forget_future(&mut self, now_us: u64, reach_us: u64) {
-        self.foresight = Foresight::default();
+        self.denied_until = DeniedUntil::default();
         self.drop_over(reach_us, self.last.at_us());
         while self.last.at_us() > now_us {
             self.end = self.last.before();
@@ -65,19 +63,19 @@ impl Log {
 
     /// Until when calls of cost 1 are denied, by the rules of the last call.
     pub(super) fn denied_until_us(&self) -> u64 {
-        self.foresight.denied_until_us()
+        self.denied_until.us()
     }
 
     /// Notes how long a call of cost 1 has to wait, and the window that is the only rule if there is just one.
     #[inline]
-    pub(super) fn foresee(&mut self, wait: Wait, only: Option<&Window>, now_us: u64) {
-        self.foresight = Foresight::new(wait, only, now_us);
+    pub(super) fn set_denied_until(&mut self, wait: Wait, only: Option<&Window>, now_us: u64) {
+        self.denied_until = DeniedUntil::new(wait, only, now_us);
     }
 
-    /// How long a call of cost 1 has to wait, if that was foreseen for this very window.
+    /// How long a call of cost 1 has to wait, if the last call found that out for this very window.
     #[inline]
-    pub(super) fn foreseen_wait(&self, window: &Window, now_us: u64) -> Option<Wait> {
-        self.foresight.wait(window, now_us)
+    pub(super) fn known_wait(&self, window: &Window, now_us: u64) -> Option<Wait> {
+        self.denied_until.wait(window, now_us)
     }
 
     /// How long the windows make a call of that cost wait.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 
-use super::stored_subject::StoredSubject;
 use super::tally::Tally;
 use crate::error::BackendError;
 use crate::observe::TallyGauge;
@@ -133,6 +132,56 @@ impl StoredTally {
     }
 }
 
+/// So many bytes lie in the table itself, which makes a subject as long as three words.
+const SHORT: usize = 22;
+
+/// The escaped text of a subject, in as little room as it takes.
+pub(super) enum StoredSubject {
+    Short { length: u8, bytes: [u8; SHORT] },
+    Long(Box<[u8]>),
+}
+
+impl StoredSubject {
+    pub(super) fn new(text: &str) -> Self {
+        let text = text.as_bytes();
+        let mut bytes = [0; SHORT];
+        match (bytes.get_mut(..text.len()), u8::try_from(text.len())) {
+            (Some(start), Ok(length)) => {
+                start.copy_from_slice(text);
+                Self::Short { length, bytes }
+            }
+            _ => Self::Long(text.into()),
+        }
+    }
+
+    #[inline]
+    pub(super) fn is(&self, text: &str) -> bool {
+        let stored = match self {
+            Self::Short { length, bytes } => bytes.get(..usize::from(*length)).unwrap_or_default(),
+            Self::Long(bytes) => bytes,
+        };
+        are_equal(stored, text.as_bytes())
+    }
+}
+
+/// Whether they are equal: those of usual length by two numbers each, which takes no call.
+#[inline]
+fn are_equal(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    match (one.len(), ends(one), ends(other)) {
+        (8..=16, Some(one), Some(other)) => one == other,
+        _ => one == other,
+    }
+}
+
+/// The first and the last eight bytes.
+#[inline]
+fn ends(bytes: &[u8]) -> Option<[u64; 2]> {
+    Some([*bytes.first_chunk()?, *bytes.last_chunk()?].map(u64::from_ne_bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,5 +189,21 @@ mod tests {
     #[test]
     fn an_entry_takes_two_cache_lines() {
         assert_eq!(size_of::<StoredTally>(), 128);
+    }
+
+    #[test]
+    fn a_subject_of_any_length_is_itself_and_no_other() {
+        for length in 0..101 {
+            let text = "x".repeat(length);
+            let stored = StoredSubject::new(&text);
+            assert!(stored.is(&text) && !stored.is(&format!("{text}x")));
+            assert!(length == 0 || !stored.is(&text[1..]) && !stored.is(&format!("y{}", &text[1..])));
+            assert_eq!(matches!(stored, StoredSubject::Short { .. }), length <= SHORT);
+        }
+    }
+
+    #[test]
+    fn a_short_subject_takes_three_words() {
+        assert_eq!(size_of::<StoredSubject>(), 24);
     }
 }

@@ -1,9 +1,9 @@
 //! The stored state of one subject.
 
+use super::counters::Counters;
 use super::log::Log;
-use super::others::Others;
 use super::outcome_builder::OutcomeBuilder;
-use super::standstill::is_set_back;
+use crate::clock::is_set_back;
 use crate::decision::{CostChange, Quota, Wait};
 use crate::policy::RuleGroup;
 use crate::store::Outcome;
@@ -15,14 +15,14 @@ pub(super) struct Tally {
     /// What the sliding windows admitted.
     log: Log,
     /// The state of all other rules and of a ban, if there are any.
-    others: Option<Box<Others>>,
+    counters: Option<Box<Counters>>,
     /// When nothing in here counts any more.
     expires_us: u64,
 }
 
 impl Tally {
     pub(super) fn new(group: &RuleGroup) -> Self {
-        Self { log: Log::default(), others: Others::new(group), expires_us: 0 }
+        Self { log: Log::default(), counters: Counters::new(group), expires_us: 0 }
     }
 
     /// Whether nothing in this tally counts any more.
@@ -32,8 +32,8 @@ impl Tally {
 
     /// Whether a call of cost 1 would be denied, by a ban or by the rules of the last call; or whether calls are running.
     pub(super) fn is_denied(&self, now_us: u64) -> bool {
-        let is_kept = |others: &Others| others.is_banned(now_us) || !others.leases.is_empty();
-        now_us < self.log.denied_until_us() || self.others.as_deref().is_some_and(is_kept)
+        let is_kept = |counters: &Counters| counters.is_banned(now_us) || !counters.leases.is_empty();
+        now_us < self.log.denied_until_us() || self.counters.as_deref().is_some_and(is_kept)
     }
 
     /// Keeps it for now, although nothing in it may count.
@@ -61,7 +61,7 @@ impl Tally {
         let only = if let [only] = &*group.windows { Some(only) } else { None };
         if cost == 1
             && let Some(only) = only
-            && let Some(wait) = self.log.foreseen_wait(only, now_us)
+            && let Some(wait) = self.log.known_wait(only, now_us)
         {
             return wait;
         }
@@ -73,7 +73,7 @@ impl Tally {
         // What is known of this call need not be asked again.
         let is_known = cost == 1 && !wait.is_none();
         let plain = if is_known { wait } else { self.log.longest_wait(&group.windows, 1, now_us) };
-        self.log.foresee(plain, only, now_us);
+        self.log.set_denied_until(plain, only, now_us);
         wait
     }
 
@@ -97,8 +97,8 @@ impl Tally {
     /// back, what lies in the future is forgotten, lest it block for longer than its window.
     #[inline]
     pub(super) fn settle_time(&mut self, group: &RuleGroup, now_us: u64) -> u64 {
-        let others_us = self.others.as_ref().map_or(0, |others| others.latest_us());
-        let latest_us = self.log.latest_us().max(others_us);
+        let counters_us = self.counters.as_ref().map_or(0, |counters| counters.latest_us());
+        let latest_us = self.log.latest_us().max(counters_us);
         if latest_us <= now_us { now_us } else { self.settle_time_back(group, latest_us, now_us) }
     }
 
@@ -110,8 +110,8 @@ impl Tally {
         if self.log.latest_us() > now_us {
             self.log.forget_future(now_us, group.reach_us);
         }
-        if let Some(others) = &mut self.others {
-            others.forget_future(now_us);
+        if let Some(counters) = &mut self.counters {
+            counters.forget_future(now_us);
         }
         now_us
     }
@@ -119,8 +119,8 @@ impl Tally {
     /// Asks every rule, and whether the subject is banned. The first rule has the place `first` in its request.
     pub(super) fn ask(&self, group: &RuleGroup, first: usize, cost: u64, now_us: u64, builder: &mut OutcomeBuilder) {
         self.log.ask(group, first, cost, now_us, builder);
-        if let Some(others) = &self.others {
-            others.ask(group, first, cost, now_us, builder);
+        if let Some(counters) = &self.counters {
+            counters.ask(group, first, cost, now_us, builder);
         } else if !group.celled.is_empty() {
             // What is unknown is closed.
             builder.add_wait(first, Wait::NEVER);
@@ -134,35 +134,35 @@ impl Tally {
         }
         self.expires_us = now_us + group.reach_us;
         let mut wait = self.log.longest_wait(&group.windows, 1, now_us);
-        if let Some(others) = &mut self.others {
-            wait = wait.max(others.charge(group, cost, now_us));
-            self.expires_us = self.expires_us.max(others.expires_us(group));
+        if let Some(counters) = &mut self.counters {
+            wait = wait.max(counters.charge(group, cost, now_us));
+            self.expires_us = self.expires_us.max(counters.expires_us(group));
         }
-        self.log.foresee(wait, None, now_us);
+        self.log.set_denied_until(wait, None, now_us);
     }
 
     /// Counts a denial towards a ban, given how long a call of cost 1 would have to wait if that is known.
     pub(super) fn deny(&mut self, group: &RuleGroup, plain: Option<Wait>, now_us: u64) {
         let plain = plain.unwrap_or_else(|| self.plain_wait(group, now_us));
-        self.log.foresee(plain, None, now_us);
-        if let Some(others) = &mut self.others {
-            others.deny(group, now_us);
-            self.expires_us = self.expires_us.max(others.expires_us(group));
+        self.log.set_denied_until(plain, None, now_us);
+        if let Some(counters) = &mut self.counters {
+            counters.deny(group, now_us);
+            self.expires_us = self.expires_us.max(counters.expires_us(group));
         }
     }
 
     /// Bans the subject for that long, or ends its ban; its denials are counted anew.
     pub(super) fn ban(&mut self, group: &RuleGroup, duration_us: u64, now_us: u64) {
-        if let Some(others) = &mut self.others {
-            others.ban(duration_us, now_us);
-            self.expires_us = self.expires_us.max(others.expires_us(group));
+        if let Some(counters) = &mut self.counters {
+            counters.ban(duration_us, now_us);
+            self.expires_us = self.expires_us.max(counters.expires_us(group));
         }
     }
 
     /// Takes a lease.
     pub(super) fn take_lease(&mut self, name: LeaseName, now_us: u64) {
-        if let Some(others) = &mut self.others {
-            others.leases.take(name, now_us);
+        if let Some(counters) = &mut self.counters {
+            counters.leases.take(name, now_us);
             // As long as a call is running.
             self.expires_us = u64::MAX;
         }
@@ -170,9 +170,9 @@ impl Tally {
 
     /// Gives a lease back.
     pub(super) fn give_back(&mut self, name: LeaseName) {
-        if let Some(others) = &mut self.others
-            && others.leases.give_back(name)
-            && others.leases.is_empty()
+        if let Some(counters) = &mut self.counters
+            && counters.leases.give_back(name)
+            && counters.leases.is_empty()
         {
             self.expires_us = 0;
         }
@@ -182,22 +182,22 @@ impl Tally {
     /// that has changed anything.
     pub(super) fn refund(&mut self, group: &RuleGroup, costs: CostChange, admitted_us: u64, now_us: u64) -> bool {
         let mut changed = self.log.refund(group, costs, admitted_us, now_us);
-        if let Some(others) = &mut self.others {
-            changed |= others.refund(group, costs, admitted_us, now_us);
-            self.expires_us = self.expires_us.max(others.expires_us(group));
+        if let Some(counters) = &mut self.counters {
+            changed |= counters.refund(group, costs, admitted_us, now_us);
+            self.expires_us = self.expires_us.max(counters.expires_us(group));
         }
-        self.log.foresee(self.plain_wait(group, now_us), None, now_us);
+        self.log.set_denied_until(self.plain_wait(group, now_us), None, now_us);
         changed
     }
 
     /// Adds what is left of every rule.
     pub(super) fn report(&self, group: &RuleGroup, now_us: u64, quotas: &mut Vec<Quota>) {
-        if let (Some((rule, lease_us)), Some(others)) = (group.concurrency(), &self.others) {
-            quotas.push(others.leases.quota(rule.count(), lease_us, now_us));
+        if let (Some((rule, lease_us)), Some(counters)) = (group.concurrency(), &self.counters) {
+            quotas.push(counters.leases.quota(rule.count(), lease_us, now_us));
             return;
         }
         let mut windows = group.windows.iter().peekable();
-        let mut cells = self.others.iter().flat_map(|others| others.cells());
+        let mut cells = self.counters.iter().flat_map(|counters| counters.cells());
         quotas.extend(group.rules.iter().enumerate().map(|(place, rule)| {
             match windows.next_if(|window| window.place == place) {
                 Some(window) => self.log.quota(window, now_us),

@@ -1,9 +1,8 @@
 //! A cluster: each request goes to the node that serves its slot.
 
-pub(super) mod by_slot;
 pub(super) mod combine;
+pub(super) mod multi_slot;
 pub(super) mod route;
-pub(super) mod several;
 pub(super) mod slots;
 pub(super) mod survey;
 pub(super) mod topology;
@@ -24,7 +23,7 @@ use crate::store::redis::cluster::topology::Topology;
 use crate::store::redis::connection::address::{Address, Host};
 use crate::store::redis::connection::attempt::longest_explained;
 use crate::store::redis::node::{ClusterNode, Step};
-use crate::store::redis::stored::reserved_keys;
+use crate::store::redis::stored::{overrides_key, ping_key_in};
 use crate::store::request::Request;
 use crate::store::setup::Setup;
 use crate::store::tally_id::TallyId;
@@ -42,7 +41,7 @@ pub(super) struct Cluster {
 
 impl Cluster {
     pub(super) fn new(seeds: Vec<Host>, address: Address, setup: Setup) -> Arc<Self> {
-        let home = Slot::of(&reserved_keys::overrides(&setup.prefix));
+        let home = Slot::of(&overrides_key(&setup.prefix));
         Arc::new(Self { topology: Topology::new(seeds, address, setup.clone()), setup, home })
     }
 
@@ -89,7 +88,7 @@ impl Cluster {
     fn key_of(&self, primary: &Arc<ClusterNode>) -> Result<String, BackendError> {
         let is_served =
             |key: &String| self.topology.known_owner(Slot::of(key)).is_some_and(|owner| Arc::ptr_eq(&owner, primary));
-        let keys = (0..MOST_KEYS).map(|number| reserved_keys::ping_in(&self.setup.prefix, number));
+        let keys = (0..MOST_KEYS).map(|number| ping_key_in(&self.setup.prefix, number));
         let moved = || BackendError::away("redis: the slots of a node have moved; ask again");
         keys.into_iter().find(is_served).ok_or_else(moved)
     }

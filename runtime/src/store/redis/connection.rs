@@ -16,14 +16,12 @@ pub(super) mod attempt;
 pub(super) mod attempt_budget;
 pub(super) mod breaker;
 pub(super) mod connect;
+pub(super) mod diagnosis;
 pub(super) mod fault;
 pub(super) mod greeting;
-pub(super) mod keeper;
 pub(super) mod link;
-pub(super) mod listed;
-pub(super) mod look;
-pub(super) mod place;
 pub(super) mod real_time;
+pub(super) mod reconnecting;
 pub(super) mod sentinel;
 #[cfg(feature = "tls")]
 pub(super) mod tls;

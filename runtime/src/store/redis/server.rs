@@ -8,14 +8,13 @@ use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult};
 
 use crate::clock::Clock;
 use crate::error::{BackendError, BackendErrorKind};
-use crate::store::redis::connection::attempt::{ConnectTarget, longest_attempt};
+use crate::store::redis::connection::attempt::{ConnectTarget, ServerLocation, longest_attempt};
 use crate::store::redis::connection::connect::Connector;
 use crate::store::redis::connection::greeting::Mode;
-use crate::store::redis::connection::place::ServerPlace;
 use crate::store::redis::script::run::{NodeRole, Script, ScriptCall, only, run_each};
 use crate::store::redis::script::wire::{self, Reply};
 use crate::store::redis::script::{Form, ScriptQuestion, Scripts};
-use crate::store::redis::stored::reserved_keys;
+use crate::store::redis::stored::ping_key;
 use crate::store::request::Request;
 use crate::store::setup::Setup;
 use crate::store::tally_key::TallyKey;
@@ -47,10 +46,10 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(place: ServerPlace, mode: Mode, setup: &Setup) -> Self {
+    pub(super) fn new(location: ServerLocation, mode: Mode, setup: &Setup) -> Self {
         let Setup { prefix, deadline, clock, .. } = setup.clone();
-        let probe = setup.probe(&reserved_keys::ping(&prefix));
-        let target = ConnectTarget { place, mode, probe: probe.clone(), longest: longest_attempt(deadline) };
+        let probe = setup.probe(&ping_key(&prefix));
+        let target = ConnectTarget { location, mode, probe: probe.clone(), longest: longest_attempt(deadline) };
         Self {
             connector: Connector::new(target, deadline),
             probe,

@@ -1,5 +1,6 @@
 //! The requests of one call, and the callers that wait for their replies.
 
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Weak;
 use std::time::Instant;
@@ -8,10 +9,13 @@ use tokio::sync::oneshot;
 
 use crate::error::BackendError;
 use crate::policy::{Policy, RuleGroup};
+use crate::store::redis::cluster::slots::Slot;
 use crate::store::redis::connection::connect::late;
 use crate::store::redis::connection::real_time::{self, TICK};
+use crate::store::redis::script::run::ScriptCall;
 use crate::store::redis::script::windows::is_plain;
 use crate::store::redis::script::wire::Reply;
+use crate::store::redis::script::{Form, ScriptQuestion, unknown_shape};
 use crate::store::redis::server::Server;
 use crate::store::request::{CallOptions, Request, Scope, SubjectKeys};
 
@@ -129,5 +133,64 @@ impl Caller {
         if let Some(waiting) = self.answer.take() {
             let _ = waiting.send(answer);
         }
+    }
+}
+
+/// The requests of a batch that are on one slot of a cluster.
+#[derive(Default)]
+struct SlotGroup<'a> {
+    /// Their places among all requests.
+    places: Vec<usize>,
+    requests: Vec<Request<'a>>,
+    keys: Vec<TallyKey>,
+}
+
+impl Server {
+    /// Sends requests, each of which is on one slot, in one round trip: a call of the script for each slot. Each request has an
+    /// answer of its own.
+    pub(crate) async fn ask_by_slot(
+        &self,
+        requests: &[Request<'_>],
+        until: Instant,
+    ) -> Vec<Result<Reply, BackendError>> {
+        let groups = self.group(requests);
+        let (calls, forms): (Vec<_>, Vec<_>) = groups.iter().map(|group| self.call(group)).unzip();
+        let answers = match self.call_each(&calls, until).await {
+            Ok(answers) => answers,
+            Err(error) => return vec![Err(error); requests.len()],
+        };
+        let mut replies = vec![Err(unknown_shape()); requests.len()];
+        for ((group, form), answer) in groups.iter().zip(forms).zip(answers) {
+            let answer = answer.map_err(|error| self.connector.explain(&error));
+            let read = match answer.and_then(|reply| self.read(form, &reply, &group.requests)) {
+                Ok(read) => read.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error); group.places.len()],
+            };
+            for (&place, reply) in group.places.iter().zip(read) {
+                if let Some(missing) = replies.get_mut(place) {
+                    *missing = reply;
+                }
+            }
+        }
+        replies
+    }
+
+    /// The call about the requests of a group, and the form of its answer.
+    fn call(&self, group: &SlotGroup<'_>) -> (ScriptCall<'_>, Form) {
+        let ScriptQuestion { script, arguments, form } = self.question(&group.requests);
+        (ScriptCall { script, keys: group.keys.clone(), arguments }, form)
+    }
+
+    fn group<'a>(&self, requests: &[Request<'a>]) -> Vec<SlotGroup<'a>> {
+        let mut groups = BTreeMap::<Slot, SlotGroup<'a>>::new();
+        for (place, request) in requests.iter().enumerate() {
+            let keys: Vec<_> = self.keys(*request).collect();
+            let Some(first) = keys.first() else { continue };
+            let group = groups.entry(Slot::of(first.as_str())).or_default();
+            group.places.push(place);
+            group.requests.push(*request);
+            group.keys.extend(keys);
+        }
+        groups.into_values().collect()
     }
 }

@@ -8,8 +8,8 @@ use super::*;
 use crate::clock::Clock;
 use crate::policy::Policy;
 use crate::store::redis::Destination;
+use crate::store::redis::connection::attempt::ServerLocation;
 use crate::store::redis::connection::greeting::Mode;
-use crate::store::redis::connection::place::ServerPlace;
 use crate::store::request::CallOptions;
 use crate::store::setup::Setup;
 use crate::subject::Subject;
@@ -29,7 +29,7 @@ impl Trial {
         let url = format!("redis://{}/", silent.local_addr().unwrap());
         let Ok(Destination::Server(address)) = Destination::parse(&url) else { panic!("it is the url of a server") };
         let setup = Setup { prefix: "test".to_owned(), deadline: LONG, clock: Clock::tokio(), looks_only: false };
-        let server = Server::new(ServerPlace::At(address.into()), Mode::Standalone, &setup);
+        let server = Server::new(ServerLocation::Fixed(address.into()), Mode::Standalone, &setup);
         Self { batcher: Batcher::new(Arc::new(server)), _silent: silent }
     }
 

@@ -9,9 +9,8 @@ use tokio::time::timeout;
 
 use super::slots::SlotRange;
 use crate::error::{BackendError, BackendErrorKind};
-use crate::store::redis::connection::address::Host;
+use crate::store::redis::connection::address::{Host, ShortList};
 use crate::store::redis::connection::connect::late;
-use crate::store::redis::connection::listed::Listed;
 use crate::store::redis::node::ClusterNode;
 use crate::store::redis::script::run::NodeRole;
 
@@ -49,7 +48,7 @@ fn nobody_answers(hosts: &[Host], error: BackendError) -> BackendError {
     }
     let text = error.to_string();
     let reason = text.strip_prefix("redis: ").unwrap_or(&text);
-    let text = format!("redis: no node of the cluster answers, of {}: {reason}", Listed(hosts));
+    let text = format!("redis: no node of the cluster answers, of {}: {reason}", ShortList(hosts));
     BackendError::with_source(error.kind(), text, error)
 }
 

@@ -13,12 +13,10 @@ use tokio::sync::watch;
 use super::slots::{SLOTS, Slot, SlotMap, SlotRange};
 use super::survey::first_answer;
 use crate::error::BackendError;
-use crate::store::redis::connection::address::{Address, Host};
-use crate::store::redis::connection::attempt::longest_explained;
+use crate::store::redis::connection::address::{Address, Host, ShortList};
+use crate::store::redis::connection::attempt::{ServerLocation, longest_explained};
 use crate::store::redis::connection::connect::in_runtime;
 use crate::store::redis::connection::greeting::Mode;
-use crate::store::redis::connection::listed::Listed;
-use crate::store::redis::connection::place::ServerPlace;
 use crate::store::redis::connection::real_time;
 use crate::store::redis::node::{ClusterNode, Node};
 use crate::store::redis::server::Server;
@@ -122,7 +120,7 @@ impl Topology {
         }
         let address = if self.seeds.contains(host) { self.address.at(host) } else { self.address.at_node(host) };
         let address = address.map_err(|error| BackendError::new(error.to_string()))?;
-        let server = Server::new(ServerPlace::At(address.into()), Mode::Cluster, &self.setup);
+        let server = Server::new(ServerLocation::Fixed(address.into()), Mode::Cluster, &self.setup);
         let is_importer = AtomicBool::new(false);
         let member = || Arc::new(ClusterNode { host: host.clone(), node: Node::new(server), is_importer });
         Ok(Arc::clone(self.write().members.entry(host.clone()).or_insert_with(member)))
@@ -154,7 +152,7 @@ impl Topology {
 
     fn late(&self) -> BackendError {
         let text =
-            format!("redis: no answer within the deadline from a node of the cluster, of {}", Listed(&self.seeds));
+            format!("redis: no answer within the deadline from a node of the cluster, of {}", ShortList(&self.seeds));
         BackendError::away(text)
     }
 

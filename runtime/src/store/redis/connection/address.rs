@@ -190,3 +190,22 @@ fn keepalive() -> TcpKeepalive {
     let keepalive = keepalive.with_interval(ASK_AGAIN);
     keepalive
 }
+
+/// The most names that a [`ShortList`] shows.
+const SHOWN: usize = 5;
+
+/// Names in a text for operators: shows the first of them, and how many others there are.
+pub(crate) struct ShortList<'a, T>(pub(crate) &'a [T]);
+
+impl<T: fmt::Display> fmt::Display for ShortList<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, name) in self.0.iter().take(SHOWN).enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{name}")?;
+        }
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            others => write!(f, " and {others} more"),
+        }
+    }
+}

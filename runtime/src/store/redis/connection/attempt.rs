@@ -1,5 +1,7 @@
 //! One attempt to connect to a server.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::redis::aio::MultiplexedConnection;
@@ -8,12 +10,12 @@ use futures_util::future::join;
 use tokio::task::JoinSet;
 
 use super::address::Address;
+use super::diagnosis::LONGEST_DIAGNOSIS;
 use super::fault::{self, Fault};
 use super::greeting::{Greeting, Mode};
 use super::link::{Link, Pushes};
-use super::look::LONGEST_LOOK;
-use super::place::ServerPlace;
 use super::real_time;
+use super::sentinel::Sentinels;
 use crate::error::BackendError;
 
 /// The longest that an attempt takes, unless callers wait longer than that.
@@ -22,7 +24,7 @@ const LONGEST_ATTEMPT: Duration = Duration::from_secs(1);
 /// Where to connect to, and what to ask there first.
 #[derive(Clone)]
 pub(crate) struct ConnectTarget {
-    pub(crate) place: ServerPlace,
+    pub(crate) location: ServerLocation,
     /// What kind of server is to be there.
     pub(crate) mode: Mode,
     /// A question that a server answers with an error if another one has become the primary. It changes nothing.
@@ -38,22 +40,22 @@ pub(crate) fn longest_attempt(deadline: Duration) -> Duration {
 
 /// Returns the longest until such an attempt has failed, and it is known why.
 pub(crate) fn longest_explained(deadline: Duration) -> Duration {
-    longest_attempt(deadline) + LONGEST_LOOK
+    longest_attempt(deadline) + LONGEST_DIAGNOSIS
 }
 
 impl ConnectTarget {
     /// When an attempt that begins now has ended, and it is known why.
     pub(crate) fn ends(&self) -> Instant {
-        let connecting = self.longest + LONGEST_LOOK;
-        let finding = if self.place.is_known() { Duration::ZERO } else { connecting };
+        let connecting = self.longest + LONGEST_DIAGNOSIS;
+        let finding = if self.location.is_known() { Duration::ZERO } else { connecting };
         Instant::now() + finding + connecting
     }
 
     /// Finds out where the server is.
     pub(crate) async fn find(&self) -> Result<(Address, u64), BackendError> {
-        let until = Instant::now() + self.longest + LONGEST_LOOK;
-        let found = real_time::wait_until(until, self.place.find()).await;
-        found.unwrap_or_else(|| Err(BackendError::away(format!("redis: nobody says where to find {}", self.place))))
+        let until = Instant::now() + self.longest + LONGEST_DIAGNOSIS;
+        let found = real_time::wait_until(until, self.location.find()).await;
+        found.unwrap_or_else(|| Err(BackendError::away(format!("redis: nobody says where to find {}", self.location))))
     }
 
     /// Connects, and returns the connection once the server has answered over it. `on_hang_up` is called when the server
@@ -111,6 +113,54 @@ impl ConnectTarget {
             Err(error) if Fault::of(&error).spoils_connection() => Err(fault::attempt_error(address, &error).await),
             // The server answers. What else it refuses, it may not refuse the next call.
             _ => greeting.check_role(self.mode, address),
+        }
+    }
+}
+
+/// Where a server is: at an address, or where the sentinels say.
+#[derive(Clone)]
+pub(crate) enum ServerLocation {
+    Fixed(Box<Address>),
+    BySentinels(Arc<Sentinels>),
+}
+
+impl ServerLocation {
+    /// Changes when the server is somewhere else.
+    pub(crate) fn term(&self) -> u64 {
+        match self {
+            Self::Fixed(_) => 0,
+            Self::BySentinels(sentinels) => sentinels.term(),
+        }
+    }
+
+    /// Whether nobody has to be asked where it is.
+    pub(crate) fn is_known(&self) -> bool {
+        matches!(self, Self::Fixed(_))
+    }
+
+    /// The address, as far as it is known before the server is found.
+    pub(crate) fn address(&self) -> &Address {
+        match self {
+            Self::Fixed(address) => address,
+            Self::BySentinels(sentinels) => sentinels.login_address(),
+        }
+    }
+
+    /// Returns the address, and the term for which it holds.
+    pub(crate) async fn find(&self) -> Result<(Address, u64), BackendError> {
+        match self {
+            Self::Fixed(address) => Ok((Address::clone(address), 0)),
+            Self::BySentinels(sentinels) => sentinels.primary().await,
+        }
+    }
+}
+
+/// Shows hosts and ports, or the path of a socket.
+impl fmt::Display for ServerLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(address) => address.fmt(f),
+            Self::BySentinels(sentinels) => sentinels.fmt(f),
         }
     }
 }

@@ -16,9 +16,9 @@ use super::attempt::ConnectTarget;
 use super::attempt::longest_attempt;
 use super::breaker::LinkState;
 use super::fault::{self, Fault};
-use super::keeper::{Keeper, Loss};
 use super::link::Link;
 use super::real_time;
+use super::reconnecting::{Loss, Reconnector};
 use crate::error::{BackendError, BackendErrorKind};
 
 /// The least time without an answer after which a connection counts as lost, however short the deadline is.
@@ -26,34 +26,34 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Asks a server over a connection that is replaced when it is lost.
 pub(crate) struct Connector {
-    keeper: Keeper,
+    reconnector: Reconnector,
     deadline: Duration,
 }
 
 impl Connector {
     /// Connects to nothing yet. Callers wait for an answer as long as the deadline.
     pub(crate) fn new(target: ConnectTarget, deadline: Duration) -> Self {
-        Self { keeper: Keeper::new(target), deadline }
+        Self { reconnector: Reconnector::new(target), deadline }
     }
 
     /// Connects, if there is no connection, and waits for it as long as an attempt may take.
     pub(crate) async fn connect(&self) -> Result<(), BackendError> {
-        self.link(self.keeper.attempt_ends()).await.map(drop)
+        self.link(self.reconnector.attempt_ends()).await.map(drop)
     }
 
     /// Why calls are refused, as far as this process knows without asking; `None` if they are not.
     pub(crate) fn known_outage(&self) -> Option<BackendErrorKind> {
-        self.keeper.known_outage()
+        self.reconnector.known_outage()
     }
 
     /// How often a connection was made.
     pub(crate) fn connections(&self) -> u64 {
-        self.keeper.connections()
+        self.reconnector.connections()
     }
 
     /// Returns why calls are refused, if they are.
     pub(crate) async fn outage(&self) -> Option<BackendError> {
-        let LinkState::Away(error) = self.keeper.standing() else { return None };
+        let LinkState::Away(error) = self.reconnector.link_state() else { return None };
         give_way().await;
         Some(error.into_refusal())
     }
@@ -61,9 +61,9 @@ impl Connector {
     /// Returns where the server is, or where it is looked for.
     #[cfg(feature = "admin")]
     pub(crate) async fn whereabouts(&self) -> String {
-        let place = self.keeper.place();
-        let found = real_time::wait_until(Instant::now() + longest_attempt(self.deadline), place.find()).await;
-        found.and_then(Result::ok).map_or_else(|| place.to_string(), |(address, _)| address.to_string())
+        let location = self.reconnector.location();
+        let found = real_time::wait_until(Instant::now() + longest_attempt(self.deadline), location.find()).await;
+        found.and_then(Result::ok).map_or_else(|| location.to_string(), |(address, _)| address.to_string())
     }
 
     /// Asks over the connection, and replaces it if that shows it to be of no use.
@@ -82,7 +82,7 @@ impl Connector {
             Some(Err(error)) => Err(self.blame(&link, &error)),
             None => {
                 if link.silence() >= self.patience() {
-                    self.keeper.lose(&link, late(), Loss::Silent);
+                    self.reconnector.lose(&link, late(), Loss::Silent);
                 }
                 Err(late())
             }
@@ -92,12 +92,12 @@ impl Connector {
     /// Returns the connection, once there is one.
     async fn link(&self, until: Instant) -> Result<Link, BackendError> {
         loop {
-            match self.keeper.standing() {
+            match self.reconnector.link_state() {
                 LinkState::Connected(link) => return Ok(link),
                 LinkState::Connecting(mut reports) => {
                     // Closed when the connection is there, or when the runtime that was to make it is gone.
                     if real_time::wait_until(until, reports.changed()).await.is_none() {
-                        self.keeper.lock().open_if_slow(self.patience(), late());
+                        self.reconnector.lock().open_if_slow(self.patience(), late());
                         return Err(late());
                     }
                 }
@@ -114,7 +114,7 @@ impl Connector {
     fn blame(&self, link: &Link, error: &RedisError) -> BackendError {
         let reason = self.explain(error);
         if Fault::of(error).spoils_connection() {
-            self.keeper.lose(link, reason.clone(), Loss::Closed);
+            self.reconnector.lose(link, reason.clone(), Loss::Closed);
         } else {
             self.record_answer(link);
         }
@@ -123,12 +123,12 @@ impl Connector {
 
     /// Explains what the server answered, or why it did not.
     pub(crate) fn explain(&self, error: &RedisError) -> BackendError {
-        fault::answer_error(self.keeper.place().address(), error)
+        fault::answer_error(self.reconnector.location().address(), error)
     }
 
     fn record_answer(&self, link: &Link) {
         if link.record_answer() {
-            self.keeper.lock().recover();
+            self.reconnector.lock().recover();
         }
     }
 

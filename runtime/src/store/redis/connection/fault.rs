@@ -1,9 +1,10 @@
-//! What the errors of servers mean.
+//! What the errors of servers mean, by code and text: the only place that knows them.
+//!
+//! A text stands here if a server may answer it to what a limiter sends. `tests.rs` has them as the servers write them.
 
 mod explain;
 mod remedy;
-mod said;
-mod table;
+mod server_message;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +14,7 @@ use ::redis::{ErrorKind, RedisError};
 pub(crate) use self::explain::is_without_scripts;
 pub(crate) use self::explain::{answer_error, attempt_error, slow_attempt};
 pub(crate) use self::remedy::Remedy;
-use self::said::Said;
+use self::server_message::ServerMessage;
 use crate::error::BackendErrorKind;
 
 /// What an error means for the call that got it, and for the connection.
@@ -39,8 +40,8 @@ pub(crate) enum Fault {
 
 impl Fault {
     pub(crate) fn of(error: &RedisError) -> Self {
-        match Said::of(error) {
-            Some(said) => said.meaning().0,
+        match ServerMessage::of(error) {
+            Some(message) => message.meaning().0,
             None => Self::of_client(error.kind()),
         }
     }
@@ -76,5 +77,107 @@ impl Fault {
     /// Whether another connection may be better than this one.
     pub(crate) fn spoils_connection(self) -> bool {
         matches!(self, Self::Demoted | Self::Broken | Self::Garbled)
+    }
+}
+
+/// What stands in an answer, what that means, and what to do about it.
+type Row = (&'static str, Fault, Remedy);
+
+/// Codes of errors.
+const CODES: [Row; 24] = [
+    ("MOVED", Fault::Redirect, Remedy::Cluster),
+    ("ASK", Fault::Redirect, Remedy::Cluster),
+    ("TRYAGAIN", Fault::TryAgain, Remedy::Cluster),
+    ("CROSSSLOT", Fault::Wrong, Remedy::Cluster),
+    ("CLUSTERDOWN", Fault::Away, NOTHING),
+    ("LOADING", Fault::Away, NOTHING),
+    ("BUSY", Fault::Away, NOTHING),
+    ("OOM", Fault::Away, Remedy::Fixed("the server is full: raise its `maxmemory`")),
+    ("MISCONF", Fault::Away, NOTHING),
+    ("NOREPLICAS", Fault::Away, NOTHING),
+    ("READONLY", Fault::Demoted, Remedy::Primary),
+    ("MASTERDOWN", Fault::Demoted, Remedy::Primary),
+    ("REDIRECT", Fault::Demoted, Remedy::Primary),
+    ("UNBLOCKED", Fault::Demoted, NOTHING),
+    ("NOAUTH", Fault::Wrong, Remedy::Login),
+    ("WRONGPASS", Fault::Wrong, Remedy::OtherLogin),
+    ("NOPERM", Fault::Wrong, PERMISSIONS),
+    ("NOPROTO", Fault::Wrong, VERSION),
+    ("DENIED", Fault::Wrong, NOTHING),
+    ("WRONGTYPE", Fault::Wrong, Remedy::Fixed("a key with the prefix of the limiter is no tally")),
+    ("NOSCRIPT", Fault::Wrong, NOTHING),
+    ("EXECABORT", Fault::Wrong, NOTHING),
+    ("NOSUB", Fault::Wrong, NOTHING),
+    ("TALLYGATE", Fault::Wrong, NOTHING),
+];
+
+/// Words of errors that have no code of their own. The first that fit count.
+const WORDS: [Row; 43] = [
+    // What waiting may change.
+    ("max number of clients", Fault::Away, Remedy::Fixed("raise `maxclients` of the server")),
+    ("cluster is down", Fault::Away, NOTHING),
+    ("slot not served", Fault::Away, NOTHING),
+    ("Script killed by user", Fault::Away, NOTHING),
+    ("on a stale replica", Fault::Demoted, Remedy::Primary),
+    // The address or the login.
+    ("cluster support disabled", Fault::Wrong, Remedy::NoCluster),
+    ("SELECT is not allowed in cluster mode", Fault::Wrong, Remedy::Cluster),
+    ("DB index is out of range", Fault::Wrong, Remedy::Fixed("check the database in the url")),
+    ("without any password configured", Fault::Wrong, Remedy::OtherLogin),
+    // The permissions.
+    ("ACL failure in script", Fault::Wrong, PERMISSIONS),
+    ("The user executing the script", Fault::Wrong, PERMISSIONS),
+    ("no permission", Fault::Wrong, PERMISSIONS),
+    ("No permission", Fault::Wrong, PERMISSIONS),
+    // What the server can do.
+    (NO_ENGINE, Fault::Wrong, SCRIPTS),
+    ("unknown command", Fault::Wrong, VERSION),
+    ("unknown subcommand", Fault::Wrong, VERSION),
+    ("Unknown subcommand", Fault::Wrong, VERSION),
+    ("Unknown command called from", Fault::Wrong, VERSION),
+    ("Unknown Redis command called from", Fault::Wrong, VERSION),
+    ("wrong number of arguments", Fault::Wrong, VERSION),
+    ("Wrong number of arg", Fault::Wrong, VERSION),
+    ("Syntax error in HELLO", Fault::Wrong, VERSION),
+    ("Unsupported option", Fault::Wrong, VERSION),
+    ("Protocol error", Fault::Wrong, NOTHING),
+    ("are allowed in this context", Fault::Wrong, NOTHING),
+    // The script.
+    ("Error compiling script", Fault::Wrong, NOTHING),
+    ("Error running script", Fault::Wrong, NOTHING),
+    ("user_script:", Fault::Wrong, NOTHING),
+    ("script shebang", Fault::Wrong, NOTHING),
+    ("not allowed from script", Fault::Wrong, NOTHING),
+    ("not allowed on script mode", Fault::Wrong, NOTHING),
+    ("rite command", Fault::Wrong, NOTHING),
+    ("undeclared keys", Fault::Wrong, NOTHING),
+    ("non local key", Fault::Wrong, Remedy::Cluster),
+    ("hash to the same slot", Fault::Wrong, Remedy::Cluster),
+    // What was sent.
+    ("syntax error", Fault::Wrong, NOTHING),
+    ("not an integer", Fault::Wrong, NOTHING),
+    ("not a valid float", Fault::Wrong, NOTHING),
+    ("out of range", Fault::Wrong, NOTHING),
+    ("exceeds maximum allowed size", Fault::Wrong, NOTHING),
+    ("invalid expire time", Fault::Wrong, NOTHING),
+    ("Number of keys can't be", Fault::Wrong, NOTHING),
+    ("invalid cursor", Fault::Wrong, NOTHING),
+];
+
+/// The words of a server that was started or built without scripts.
+const NO_ENGINE: &str = "Could not find scripting engine";
+
+const NOTHING: Remedy = Remedy::Fixed("");
+const PERMISSIONS: Remedy = Remedy::Fixed("give the user the permissions that the guide lists under production");
+const SCRIPTS: Remedy =
+    Remedy::Fixed("scripts are disabled on the server, and decide every call: restart it with its module `lua`");
+const VERSION: Remedy = Remedy::Fixed("the server has to be Redis 6.2 or later, or Valkey, without renamed commands");
+
+impl ServerMessage<'_> {
+    /// What the server means, and what to do about it.
+    pub(super) fn meaning(&self) -> (Fault, Remedy) {
+        let by_code = || CODES.iter().find(|(code, ..)| *code == self.code());
+        let by_words = || WORDS.iter().find(|(words, ..)| self.text().contains(words));
+        by_code().or_else(by_words).map_or((Fault::Unknown, NOTHING), |&(_, fault, remedy)| (fault, remedy))
     }
 }

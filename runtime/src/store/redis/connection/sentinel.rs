@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use self::votes::{SentinelAnswers, Term};
 use self::watcher::Watcher;
-use super::address::Address;
-use super::listed::Listed;
+use super::address::{Address, ShortList};
 use crate::error::{BackendError, BackendErrorKind};
 
 /// The sentinels of a primary.
@@ -35,7 +34,7 @@ impl Sentinels {
     }
 
     /// How to log in at the primary, wherever it is.
-    pub(crate) fn unfound(&self) -> &Address {
+    pub(crate) fn login_address(&self) -> &Address {
         &self.primary
     }
 
@@ -78,6 +77,6 @@ impl Sentinels {
 
 impl fmt::Display for Sentinels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the primary `{}` of {}", self.name, Listed(&self.addresses))
+        write!(f, "the primary `{}` of {}", self.name, ShortList(&self.addresses))
     }
 }

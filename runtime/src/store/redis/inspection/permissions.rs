@@ -6,7 +6,7 @@ use ::redis::{Cmd, RedisError, RedisResult, Value, cmd};
 
 use crate::error::BackendError;
 use crate::store::redis::server::Server;
-use crate::store::redis::stored::reserved_keys;
+use crate::store::redis::stored::ping_key;
 
 /// A command of a limiter, and whether its user may send it.
 #[derive(Clone, Debug)]
@@ -103,7 +103,7 @@ return redis.acl_check_cmd('append', ARGV[1], '') and 1 or 0";
 
 /// Finds out what the user may do.
 pub(super) async fn of(server: &Server, deadline: Duration) -> Result<Vec<Permission>, BackendError> {
-    let key = reserved_keys::ping(&server.prefix);
+    let key = ping_key(&server.prefix);
     let answers = server.try_each(TRIALS.iter().map(|trial| trial.command(&key)), deadline).await?;
     let tried = TRIALS.iter().zip(&answers).map(|(trial, answer)| Permission {
         command: trial.name(),

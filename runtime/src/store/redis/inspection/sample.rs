@@ -6,7 +6,7 @@ use ::redis::{Value, cmd, from_redis_value};
 
 use crate::error::BackendError;
 use crate::store::redis::server::Server;
-use crate::store::redis::stored::reserved_keys;
+use crate::store::redis::stored::is_reserved;
 
 /// How many keys of the server one question covers, in well below a millisecond.
 const STEP: usize = 250;
@@ -76,7 +76,7 @@ impl Sample {
 fn is_own(prefix: &str, key: &str) -> bool {
     let Some(rest) = key.strip_prefix(prefix).and_then(|rest| rest.strip_prefix(':')) else { return false };
     if rest.starts_with('!') {
-        return reserved_keys::contain(prefix, key);
+        return is_reserved(prefix, key);
     }
     let is_printed = rest.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
     let segment = rest.split_once(':').map(|(segment, _)| segment);

@@ -3,7 +3,7 @@
 use ::redis::cmd;
 use tallygate_lua as lua;
 
-use super::reserved_keys;
+use super::denials_key;
 use crate::error::BackendError;
 use crate::store::redis::Redis;
 
@@ -43,7 +43,7 @@ impl StoredDenials<'_> {
         period: u64,
         denials: &mut Vec<(String, u64)>,
     ) -> Result<(), BackendError> {
-        let key = reserved_keys::denials(self.prefix, policy, period);
+        let key = denials_key(self.prefix, policy, period);
         while !denials.is_empty() {
             let sent = denials.split_off(denials.len().saturating_sub(MOST_AT_ONCE));
             if let Err(error) = self.add_at_once(&key, &sent).await {
@@ -67,7 +67,7 @@ impl StoredDenials<'_> {
 
     /// Returns the subjects with their denials.
     pub(crate) async fn of(&self, policy: &str, period: u64) -> Result<Vec<(String, u64)>, BackendError> {
-        let key = reserved_keys::denials(self.prefix, policy, period);
+        let key = denials_key(self.prefix, policy, period);
         let command = cmd("ZREVRANGE").arg(&key).arg(0).arg(MOST - 1).arg("WITHSCORES").to_owned();
         let found: Vec<(Vec<u8>, f64)> = self.redis.query(&key, &command).await?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use ::redis::{Cmd, FromRedisValue, cmd};
 use tallygate_lua as lua;
 
-use super::reserved_keys;
+use super::overrides_key;
 use crate::error::BackendError;
 use crate::store::redis::Redis;
 use crate::store::stored::StoredOverride;
@@ -28,7 +28,7 @@ pub(crate) struct StoredOverrides<'a> {
 impl Redis {
     /// Returns the overrides of that prefix.
     pub(crate) fn overrides(&self, prefix: &str) -> StoredOverrides<'_> {
-        StoredOverrides { redis: self, key: reserved_keys::overrides(prefix) }
+        StoredOverrides { redis: self, key: overrides_key(prefix) }
     }
 }
 

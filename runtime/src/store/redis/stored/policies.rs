@@ -1,12 +1,9 @@
 //! The registry in Redis: a hash of the descriptions of policies, by their names.
 
-#[cfg(feature = "admin")]
-mod list;
-
 use ::redis::cmd;
 use tallygate_lua as lua;
 
-use super::reserved_keys;
+use super::policies_key;
 use crate::error::BackendError;
 use crate::store::redis::script::run::timed;
 use crate::store::redis::{Deployment, Redis};
@@ -14,6 +11,23 @@ use crate::store::stored::{MOST_POLICIES, Progress, RegistrationResult};
 
 /// How many seconds a policy stays that nobody registers: a week.
 const STAY_SECONDS: u64 = 7 * 86_400;
+
+/// How many policies are read at once.
+#[cfg(feature = "admin")]
+const POLICIES_AT_ONCE: usize = 64;
+
+/// Names with descriptions, as the server has them.
+#[cfg(feature = "admin")]
+type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// A policy as it is stored.
+#[cfg(feature = "admin")]
+#[derive(Clone, Debug)]
+pub(crate) struct StoredPolicy {
+    /// The name as it stands in keys.
+    pub(crate) field: String,
+    pub(crate) text: String,
+}
 
 /// The registry of one prefix.
 pub(crate) struct StoredPolicies<'a> {
@@ -24,7 +38,7 @@ pub(crate) struct StoredPolicies<'a> {
 impl Redis {
     /// Returns the registry of that prefix.
     pub(crate) fn policies(&self, prefix: &str) -> StoredPolicies<'_> {
-        StoredPolicies { redis: self, key: reserved_keys::policies(prefix) }
+        StoredPolicies { redis: self, key: policies_key(prefix) }
     }
 }
 
@@ -62,5 +76,35 @@ impl StoredPolicies<'_> {
         let is_done = matches!(&*cursor, "" | "0");
         let progress = if is_done { Progress::Done } else { Progress::At(cursor) };
         Ok(RegistrationResult { progress, removed, refused })
+    }
+
+    /// Returns all policies. One that is registered meanwhile may be among them twice.
+    ///
+    /// # Errors
+    ///
+    /// The server does not answer, or there are more policies than any process writes.
+    #[cfg(feature = "admin")]
+    pub(crate) async fn all(&self) -> Result<Vec<StoredPolicy>, BackendError> {
+        let number: usize = self.redis.query(&self.key, cmd("HLEN").arg(&self.key)).await?;
+        if number > MOST_POLICIES {
+            return Err(BackendError::new(format!(
+                "`{}` has {number} fields, more than this library writes; delete it, and it is written anew",
+                self.key
+            )));
+        }
+        let mut all = Vec::with_capacity(number);
+        let mut cursor = "0".to_owned();
+        loop {
+            let mut command = cmd("HSCAN");
+            command.arg(&self.key).arg(&cursor).arg("COUNT").arg(POLICIES_AT_ONCE);
+            let (next, found): (String, Fields) = self.redis.query(&self.key, &command).await?;
+            // Bytes that are no UTF-8 are as unreadable as any other text that is not ours.
+            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+            all.extend(found.into_iter().map(|(field, bytes)| StoredPolicy { field: text(field), text: text(bytes) }));
+            if next == "0" {
+                return Ok(all);
+            }
+            cursor = next;
+        }
     }
 }

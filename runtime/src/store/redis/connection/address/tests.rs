@@ -207,3 +207,10 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn many_names_are_counted() {
+    let names = ["a", "b", "c", "d", "e", "f", "g"];
+    let shown = [0, 1, 5, 7].map(|length| ShortList(&names[..length]).to_string());
+    assert_eq!(shown, ["", "a", "a, b, c, d, e", "a, b, c, d, e and 2 more"]);
+}

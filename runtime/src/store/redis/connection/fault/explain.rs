@@ -5,12 +5,12 @@ use std::time::Duration;
 use ::redis::{ErrorKind, RedisError};
 
 use super::Fault;
-use super::said::Said;
 #[cfg(feature = "admin")]
-use super::table::NO_ENGINE;
+use super::NO_ENGINE;
+use super::server_message::ServerMessage;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::store::redis::connection::address::Address;
-use crate::store::redis::connection::look::{Seen, look};
+use crate::store::redis::connection::diagnosis::{Diagnosis, diagnose};
 #[cfg(feature = "tls")]
 use crate::store::redis::connection::tls;
 
@@ -24,23 +24,23 @@ pub(crate) fn answer_error(address: &Address, error: &RedisError) -> BackendErro
 /// Whether the server refuses every script because it was started or built without them.
 #[cfg(feature = "admin")]
 pub(crate) fn is_without_scripts(error: &RedisError) -> bool {
-    Said::of(error).is_some_and(|said| said.text().contains(NO_ENGINE))
+    ServerMessage::of(error).is_some_and(|message| message.text().contains(NO_ENGINE))
 }
 
 /// Explains why an attempt to connect failed. Where the client library did not understand the server, its bytes are looked at.
 pub(crate) async fn attempt_error(address: &Address, error: &RedisError) -> BackendError {
     #[cfg(feature = "tls")]
     if let Some(advice) = tls::advice(address.role(), error) {
-        let seen = if tls::is_garbled(error) { look(address).await } else { None };
-        if let Some(seen) = seen {
-            return seen_error(address, &seen, error);
+        let diagnosis = if tls::is_garbled(error) { diagnose(address).await } else { None };
+        if let Some(diagnosis) = diagnosis {
+            return diagnosed_error(address, &diagnosis, error);
         }
         let refused = refused_attempt(address, error, advice.text);
         return advice.setting.into_iter().fold(refused, |refused, (setting, name)| refused.naming(setting, name));
     }
     let is_misunderstood = matches!(Fault::of(error), Fault::Garbled | Fault::Broken) && !error.is_connection_refusal();
-    match if is_misunderstood { look(address).await } else { None } {
-        Some(seen) => seen_error(address, &seen, error),
+    match if is_misunderstood { diagnose(address).await } else { None } {
+        Some(diagnosis) => diagnosed_error(address, &diagnosis, error),
         None if Fault::of(error) == Fault::Garbled => server_error(address, error, "; check host and port"),
         None => server_error(address, error, ""),
     }
@@ -49,9 +49,9 @@ pub(crate) async fn attempt_error(address: &Address, error: &RedisError) -> Back
 /// Explains that an attempt to connect took too long.
 pub(crate) async fn slow_attempt(address: &Address, longest: Duration) -> BackendError {
     let text = format!("redis at {address}: no connection within {longest:?}");
-    match look(address).await {
-        Some(Seen::Refusal(error)) => server_error(address, &error, ""),
-        Some(seen) => match advice_of(&seen, address) {
+    match diagnose(address).await {
+        Some(Diagnosis::Refusal(error)) => server_error(address, &error, ""),
+        Some(diagnosis) => match advice_of(&diagnosis, address) {
             "" => BackendError::away(text),
             advice => BackendError::new(format!("{text}{advice}")),
         },
@@ -60,21 +60,21 @@ pub(crate) async fn slow_attempt(address: &Address, longest: Duration) -> Backen
 }
 
 /// Explains a server by what its bytes show.
-fn seen_error(address: &Address, seen: &Seen, error: &RedisError) -> BackendError {
-    match seen {
-        Seen::Refusal(refusal) => server_error(address, refusal, ""),
-        seen => match advice_of(seen, address) {
+fn diagnosed_error(address: &Address, diagnosis: &Diagnosis, error: &RedisError) -> BackendError {
+    match diagnosis {
+        Diagnosis::Refusal(refusal) => server_error(address, refusal, ""),
+        diagnosis => match advice_of(diagnosis, address) {
             "" => server_error(address, error, ""),
             advice => refused_attempt(address, error, advice),
         },
     }
 }
 
-fn advice_of(seen: &Seen, address: &Address) -> &'static str {
-    match (seen, address.is_encrypted()) {
-        (Seen::Tls, false) => "; the port is one for TLS: begin the url with `rediss`",
-        (Seen::Plain, true) => "; the port speaks without TLS: begin the url with `redis`",
-        (Seen::Http, _) => "; an HTTP server answers there: check the port",
+fn advice_of(diagnosis: &Diagnosis, address: &Address) -> &'static str {
+    match (diagnosis, address.is_encrypted()) {
+        (Diagnosis::Tls, false) => "; the port is one for TLS: begin the url with `rediss`",
+        (Diagnosis::Plain, true) => "; the port speaks without TLS: begin the url with `redis`",
+        (Diagnosis::Http, _) => "; an HTTP server answers there: check the port",
         _ => "",
     }
 }
@@ -93,7 +93,7 @@ fn refused_attempt(address: &Address, error: &RedisError, advice: &str) -> Backe
 }
 
 fn explain(address: &Address, error: &RedisError) -> (BackendErrorKind, String) {
-    let Some(said) = Said::of(error) else {
+    let Some(message) = ServerMessage::of(error) else {
         let text = match error.kind() {
             // The client library lists what it would have expected, on several lines.
             ErrorKind::Parse => "what answers does not speak the protocol of Redis".to_owned(),
@@ -101,10 +101,10 @@ fn explain(address: &Address, error: &RedisError) -> (BackendErrorKind, String) 
         };
         return (Fault::of(error).kind(), text);
     };
-    let (fault, remedy) = said.meaning();
+    let (fault, remedy) = message.meaning();
     let remedy = remedy.text(address);
     let semicolon = if remedy.is_empty() { "" } else { "; " };
-    (fault.kind(), format!("{said}{semicolon}{remedy}"))
+    (fault.kind(), format!("{message}{semicolon}{remedy}"))
 }
 
 fn backend_error(kind: BackendErrorKind, text: String, error: &RedisError) -> BackendError {
@@ -113,9 +113,9 @@ fn backend_error(kind: BackendErrorKind, text: String, error: &RedisError) -> Ba
 
 /// Replaces an error that quotes what was sent.
 fn without_values(error: &RedisError) -> RedisError {
-    match Said::of(error) {
-        Some(said) if error.detail() != Some(said.text()) => {
-            RedisError::from((error.kind(), "the server refuses a command", said.to_string()))
+    match ServerMessage::of(error) {
+        Some(message) if error.detail() != Some(message.text()) => {
+            RedisError::from((error.kind(), "the server refuses a command", message.to_string()))
         }
         _ => error.clone(),
     }

@@ -3,7 +3,6 @@ use std::error::Error as _;
 
 use ::redis::{Value, parse_redis_value};
 
-use super::table::{CODES, WORDS};
 use super::*;
 use crate::error::BackendError;
 use crate::error::BackendErrorKind::{Away, Unknown, Wrong};

@@ -17,7 +17,7 @@ const OF_ITSELF: Duration = Duration::from_millis(50);
 const IN_ANSWER: Duration = Duration::from_millis(200);
 
 /// The longest that a look takes.
-pub(crate) const LONGEST_LOOK: Duration = Duration::from_millis(400);
+pub(crate) const LONGEST_DIAGNOSIS: Duration = Duration::from_millis(400);
 
 /// A question that each kind of server refuses in its own way. To TLS it is a greeting whose frame is sound and whose content is
 /// not, which an alert answers. To Redis and to HTTP it is a short line with an unknown command, because the first byte of the
@@ -30,7 +30,7 @@ fn question() -> Vec<u8> {
 
 /// What the bytes of a server show.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Seen {
+pub(crate) enum Diagnosis {
     /// It refuses every connection, and says why.
     Refusal(RedisError),
     /// It speaks Redis, without TLS.
@@ -41,7 +41,7 @@ pub(crate) enum Seen {
 
 /// Connects once more without the client library, if the budget of attempts allows it, and looks at what comes. `None` if that
 /// shows nothing.
-pub(crate) async fn look(address: &Address) -> Option<Seen> {
+pub(crate) async fn diagnose(address: &Address) -> Option<Diagnosis> {
     let host = address.host()?;
     AttemptBudget::shared(&address.to_string()).try_spend(Instant::now()).ok()?;
     let looked = async {
@@ -53,7 +53,7 @@ pub(crate) async fn look(address: &Address) -> Option<Seen> {
         stream.try_write(&question()).ok()?;
         understand(&read(&stream, IN_ANSWER).await?)
     };
-    real_time::wait_until(Instant::now() + LONGEST_LOOK, looked).await?
+    real_time::wait_until(Instant::now() + LONGEST_DIAGNOSIS, looked).await?
 }
 
 /// Returns what can be read by then; `None` if nothing comes.
@@ -74,20 +74,20 @@ async fn read(stream: &TcpStream, patience: Duration) -> Option<Vec<u8>> {
 }
 
 /// What a server says before it is asked anything can only be why it hangs up.
-fn read_refusal(bytes: &[u8]) -> Option<Seen> {
+fn read_refusal(bytes: &[u8]) -> Option<Diagnosis> {
     match parse_redis_value(bytes) {
-        Ok(Value::ServerError(error)) => Some(Seen::Refusal(error.into())),
+        Ok(Value::ServerError(error)) => Some(Diagnosis::Refusal(error.into())),
         _ => None,
     }
 }
 
-fn understand(answer: &[u8]) -> Option<Seen> {
+fn understand(answer: &[u8]) -> Option<Diagnosis> {
     match answer {
         // An alert or a handshake, whatever the version.
-        [0x15 | 0x16, 0x03, ..] => Some(Seen::Tls),
+        [0x15 | 0x16, 0x03, ..] => Some(Diagnosis::Tls),
         // To a line that names no version of HTTP, some answer without a head.
-        [b'H', b'T', b'T', b'P', b'/', ..] | [b'<', ..] => Some(Seen::Http),
-        [b'-', ..] => Some(Seen::Plain),
+        [b'H', b'T', b'T', b'P', b'/', ..] | [b'<', ..] => Some(Diagnosis::Http),
+        [b'-', ..] => Some(Diagnosis::Plain),
         _ => None,
     }
 }
@@ -98,13 +98,13 @@ mod tests {
 
     #[test]
     fn bytes_show_what_answers() {
-        assert_eq!(understand(b"\x15\x03\x03\x00\x02\x02\x46"), Some(Seen::Tls));
+        assert_eq!(understand(b"\x15\x03\x03\x00\x02\x02\x46"), Some(Diagnosis::Tls));
         for http in [&b"HTTP/1.1 400 Bad Request\r\n"[..], b"<!DOCTYPE HTML>\n", b"<html>"] {
-            assert_eq!(understand(http), Some(Seen::Http));
+            assert_eq!(understand(http), Some(Diagnosis::Http));
         }
-        assert_eq!(understand(b"-NOAUTH Authentication required.\r\n"), Some(Seen::Plain));
+        assert_eq!(understand(b"-NOAUTH Authentication required.\r\n"), Some(Diagnosis::Plain));
         assert_eq!((understand(b""), understand(b"220 mail")), (None, None));
-        assert!(matches!(read_refusal(b"-ERR max number of clients reached\r\n"), Some(Seen::Refusal(_))));
+        assert!(matches!(read_refusal(b"-ERR max number of clients reached\r\n"), Some(Diagnosis::Refusal(_))));
         assert_eq!((read_refusal(b""), read_refusal(b"220 mail\r\n")), (None, None));
     }
 }

@@ -9,11 +9,10 @@ use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::attempt::ConnectTarget;
+use super::attempt::{ConnectTarget, ServerLocation};
 use super::attempt_budget::AttemptBudget;
 use super::breaker::{Breaker, LinkState};
 use super::link::Link;
-use super::place::ServerPlace;
 use super::real_time;
 use crate::error::{BackendError, BackendErrorKind};
 
@@ -23,7 +22,7 @@ const NO_OUTAGE: u8 = u8::MAX;
 
 /// Knows the connection to a server, and makes a new one when it is lost.
 #[derive(Clone)]
-pub(crate) struct Keeper {
+pub(crate) struct Reconnector {
     shared: Arc<Shared>,
 }
 
@@ -33,7 +32,7 @@ struct Shared {
     breaker: Mutex<Breaker>,
     /// The kind of the outage that the breaker knows of, for calls to look at without a lock.
     outage: AtomicU8,
-    /// The term of the place that was found last, or [`SEEKING`].
+    /// The term of the location that was found last, or [`SEEKING`].
     term: AtomicU64,
     /// How often a connection was made.
     connections: AtomicU64,
@@ -60,10 +59,10 @@ enum Start {
     Later,
 }
 
-impl Keeper {
+impl Reconnector {
     /// Connects to nothing yet.
     pub(crate) fn new(target: ConnectTarget) -> Self {
-        let budget = AttemptBudget::shared(&target.place.to_string());
+        let budget = AttemptBudget::shared(&target.location.to_string());
         let (breaker, outage, term) = (Mutex::default(), AtomicU8::new(NO_OUTAGE), AtomicU64::new(SEEKING));
         let shared = Shared { target, budget, breaker, outage, term, connections: AtomicU64::new(0) };
         Self { shared: Arc::new(shared) }
@@ -81,8 +80,8 @@ impl Keeper {
     }
 
     /// Where the server is.
-    pub(crate) fn place(&self) -> &ServerPlace {
-        &self.shared.target.place
+    pub(crate) fn location(&self) -> &ServerLocation {
+        &self.shared.target.location
     }
 
     /// How often a connection was made.
@@ -91,12 +90,12 @@ impl Keeper {
     }
 
     /// What to do with a call; there is a repair if it needs one.
-    pub(crate) fn standing(&self) -> LinkState {
+    pub(crate) fn link_state(&self) -> LinkState {
         let mut breaker = self.lock();
         self.check_link(&mut breaker);
-        self.check_place(&mut breaker);
+        self.check_location(&mut breaker);
         let now = Instant::now();
-        match breaker.standing(now) {
+        match breaker.link_state(now) {
             LinkState::Unrepaired if breaker.is_away() => self.begin(&mut breaker, Start::Later),
             LinkState::Unrepaired => {
                 // Nothing has failed: the limiter is new, or the runtime of its connection is gone.
@@ -105,7 +104,7 @@ impl Keeper {
             }
             known => return known,
         }
-        breaker.standing(now)
+        breaker.link_state(now)
     }
 
     /// Finds out whether the server closed the connection.
@@ -117,9 +116,9 @@ impl Keeper {
     }
 
     /// Leaves a server that is no primary any more, whether it answers or not.
-    fn check_place(&self, breaker: &mut Breaker) {
+    fn check_location(&self, breaker: &mut Breaker) {
         let term = self.shared.term.load(Ordering::Relaxed);
-        if term != SEEKING && term != self.shared.target.place.term() {
+        if term != SEEKING && term != self.shared.target.location.term() {
             breaker.leave();
             self.shared.budget.spend(Instant::now());
             self.begin(breaker, Start::Now);
@@ -175,7 +174,7 @@ impl Keeper {
         }
     }
 
-    /// Returns the keeper, unless the limiter is gone.
+    /// Returns the reconnector, unless the limiter is gone.
     fn of(shared: &Weak<Shared>) -> Option<Self> {
         shared.upgrade().map(|shared| Self { shared })
     }
@@ -230,16 +229,16 @@ async fn repair(shared: Weak<Shared>, number: u64, mut start: Start, reporter: w
         start = Start::Later;
         let Some(target) = shared.upgrade().map(|shared| shared.target.clone()) else { return };
         let found = target.find().await;
-        let term = found.as_ref().map_or_else(|_| target.place.term(), |(_, term)| *term);
-        let Some(keeper) = Keeper::of(&shared) else { return };
-        keeper.shared.term.store(term, Ordering::Relaxed);
-        drop(keeper);
+        let term = found.as_ref().map_or_else(|_| target.location.term(), |(_, term)| *term);
+        let Some(reconnector) = Reconnector::of(&shared) else { return };
+        reconnector.shared.term.store(term, Ordering::Relaxed);
+        drop(reconnector);
         let outcome = match found {
             Ok((address, _)) => target.connect(address, on_hang_up(shared.clone())).await,
             Err(error) => Err(error),
         };
-        let Some(keeper) = Keeper::of(&shared) else { return };
-        if !keeper.settle(number, outcome) {
+        let Some(reconnector) = Reconnector::of(&shared) else { return };
+        if !reconnector.settle(number, outcome) {
             return;
         }
         let _ = reporter.send(());
@@ -253,18 +252,18 @@ async fn repair(shared: Weak<Shared>, number: u64, mut start: Start, reporter: w
 /// Waits until pause and budget allow an attempt; `None` if it is not to be made any more.
 async fn wait_for_attempt(shared: &Weak<Shared>, number: u64) -> Option<()> {
     loop {
-        let keeper = Keeper::of(shared)?;
+        let reconnector = Reconnector::of(shared)?;
         let now = Instant::now();
-        let paused = keeper.lock().pause_until().filter(|&until| until > now);
+        let paused = reconnector.lock().pause_until().filter(|&until| until > now);
         let next = match paused {
             Some(until) => Err(until),
-            None => keeper.shared.budget.try_spend(now),
+            None => reconnector.shared.budget.try_spend(now),
         };
-        let latest = next.err().unwrap_or_else(|| keeper.shared.target.ends());
-        if !keeper.lock().continues(number, latest) {
+        let latest = next.err().unwrap_or_else(|| reconnector.shared.target.ends());
+        if !reconnector.lock().continues(number, latest) {
             return None;
         }
-        drop(keeper);
+        drop(reconnector);
         match next {
             Ok(()) => return Some(()),
             Err(until) => _ = real_time::wait_until(until, pending::<()>()).await,
@@ -274,8 +273,8 @@ async fn wait_for_attempt(shared: &Weak<Shared>, number: u64) -> Option<()> {
 
 fn on_hang_up(shared: Weak<Shared>) -> impl FnOnce() + Send + 'static {
     move || {
-        if let Some(keeper) = Keeper::of(&shared) {
-            keeper.check_link(&mut keeper.lock());
+        if let Some(reconnector) = Reconnector::of(&shared) {
+            reconnector.check_link(&mut reconnector.lock());
         }
     }
 }

@@ -12,12 +12,12 @@ const RUNNING: &str = "Error running script (call to f_";
 
 /// The code of an error and the text behind it, like `OOM` and `command not allowed …`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Said<'a> {
+pub(super) struct ServerMessage<'a> {
     code: &'a str,
     text: &'a str,
 }
 
-impl<'a> Said<'a> {
+impl<'a> ServerMessage<'a> {
     /// Returns what the server says; `None` if the error is not the server's.
     pub(super) fn of(error: &'a RedisError) -> Option<Self> {
         error.code().map(|code| Self::read(code, error.detail().unwrap_or_default()))
@@ -49,7 +49,7 @@ impl<'a> Said<'a> {
     }
 }
 
-impl fmt::Display for Said<'_> {
+impl fmt::Display for ServerMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.code, self.text.trim_end_matches(['.', ' ']))
     }
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn read<'a>(code: &'a str, text: &'a str) -> (&'a str, &'a str) {
-        let Said { code, text } = Said::read(code, text);
+        let ServerMessage { code, text } = ServerMessage::read(code, text);
         (code, text)
     }
 
@@ -87,7 +87,7 @@ mod tests {
     fn an_error_is_read_with_its_code() {
         assert_eq!(read("BUSY", "Redis is busy running a script."), ("BUSY", "Redis is busy running a script."));
         assert_eq!(read("ERR", "max number of clients reached"), ("ERR", "max number of clients reached"));
-        assert_eq!(Said::read("OOM", "command not allowed.").to_string(), "OOM command not allowed");
+        assert_eq!(ServerMessage::read("OOM", "command not allowed.").to_string(), "OOM command not allowed");
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::store::request::{CallOptions, Request};
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// A call that is to be counted. It is counted even if its caller gives up.
-struct Count {
+struct CountedCall {
     cluster: Arc<Cluster>,
     request: OwnedRequest,
     until: Instant,
@@ -35,7 +35,7 @@ struct Count {
 }
 
 /// What is left to do once a call was not admitted.
-struct Rest {
+struct Undo {
     /// The parts that were charged, and when.
     charged: Vec<(usize, u64)>,
     /// Whether the denial has to be counted towards a ban.
@@ -69,12 +69,12 @@ impl Cluster {
             return Err(late().into_refusal());
         }
         let request = Request { caller: None, ..request };
-        let count = Count { cluster: Arc::clone(self), request: OwnedRequest::new(request), until, patience };
+        let count = CountedCall { cluster: Arc::clone(self), request: OwnedRequest::new(request), until, patience };
         let (answer, answered) = oneshot::channel();
         tokio::spawn(async move {
             match peek.outcome {
                 Outcome::Admitted => count.charge(peeked, answer).await,
-                _ => count.finish(Rest { charged: Vec::new(), counts_denial: true }, Ok(peek), answer).await,
+                _ => count.finish(Undo { charged: Vec::new(), counts_denial: true }, Ok(peek), answer).await,
             }
         });
         answered.await.unwrap_or_else(|_| Err(BackendError::away("redis: the runtime was shut down")))
@@ -86,7 +86,7 @@ impl Cluster {
     }
 }
 
-impl Count {
+impl CountedCall {
     /// Charges all parts, which were peeked at, and refunds them if one of them is denied.
     async fn charge(self, peeked: Vec<Answer>, answer: oneshot::Sender<Answered>) {
         let request = self.request.as_request();
@@ -97,7 +97,7 @@ impl Count {
             return;
         }
         let times = || charged.iter().map(was_charged).enumerate();
-        let rest = Rest {
+        let rest = Undo {
             charged: times().filter_map(|(index, us)| Some((index, us?))).collect(),
             // Where it was denied itself, it has counted that.
             counts_denial: request.policy.ban().is_some()
@@ -110,7 +110,7 @@ impl Count {
     }
 
     /// Does what is left, and answers when that is done, or when it is time.
-    async fn finish(self, rest: Rest, answered: Answered, answer: oneshot::Sender<Answered>) {
+    async fn finish(self, rest: Undo, answered: Answered, answer: oneshot::Sender<Answered>) {
         let mut undone = pin!(self.undo(rest));
         let is_undone = real_time::wait_for_bounded(self.until, undone.as_mut()).await.is_some();
         let _ = answer.send(answered);
@@ -143,7 +143,7 @@ impl Count {
         }
     }
 
-    async fn undo(&self, rest: Rest) {
+    async fn undo(&self, rest: Undo) {
         let request = self.request.as_request();
         let until = Instant::now() + self.patience;
         let charged = |index: &usize| rest.charged.iter().find(|(charged, _)| charged == index);

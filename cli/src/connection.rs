@@ -24,17 +24,17 @@ pub(crate) struct Connection {
 
     /// What all keys begin with
     #[arg(long, env = "TALLYGATE_PREFIX", default_value = DEFAULT_PREFIX, global = true)]
-    prefix: String,
+    pub(crate) prefix: String,
 
     /// The file with the secret of values that are hashed
     ///
     /// Its text is the secret, without a newline at its end.
     #[arg(long, value_name = "FILE", env = "TALLYGATE_SECRET_FILE", global = true)]
-    secret_file: Option<PathBuf>,
+    pub(crate) secret_file: Option<PathBuf>,
 
     /// The programs have no secret
     #[arg(long, conflicts_with = "secret_file", global = true)]
-    no_secret: bool,
+    pub(crate) no_secret: bool,
 
     /// The certificates (PEM) of the authorities that rediss:// trusts, in place of the system's
     #[arg(long, value_name = "FILE", global = true)]
@@ -80,21 +80,6 @@ impl Connection {
             builder = builder.tls(tls);
         }
         Ok(builder.connect(url).await?)
-    }
-
-    /// Returns whether a secret was given.
-    pub(crate) fn has_secret(&self) -> bool {
-        self.secret_file.is_some()
-    }
-
-    /// Returns whether the programs have no secret.
-    pub(crate) fn has_no_secret(&self) -> bool {
-        self.no_secret
-    }
-
-    /// Returns what all keys begin with.
-    pub(crate) fn prefix(&self) -> &str {
-        &self.prefix
     }
 
     fn tls(&self) -> Result<Option<Tls>, Failure> {

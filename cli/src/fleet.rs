@@ -10,10 +10,10 @@ use crate::varying::{self, Varying};
 
 /// The policies that the processes of a fleet have listed on their server.
 #[derive(Debug)]
-pub(crate) struct Fleet {
+pub(crate) struct Fleet<'c> {
     pub(crate) limiter: Limiter,
+    pub(crate) connection: &'c Connection,
     registered: Registered,
-    prefix: String,
 }
 
 /// A policy of the fleet.
@@ -26,12 +26,12 @@ pub(crate) struct FleetPolicy<'a> {
     pub(crate) varying: Varying,
 }
 
-impl Fleet {
+impl<'c> Fleet<'c> {
     /// Connects to the server, and reads the list.
-    pub(crate) async fn connect(connection: &Connection) -> Result<Self, Failure> {
+    pub(crate) async fn connect(connection: &'c Connection) -> Result<Self, Failure> {
         let limiter = connection.connect().await?;
         let registered = limiter.registered_policies().await?;
-        Ok(Self { limiter, registered, prefix: connection.prefix().to_owned() })
+        Ok(Self { limiter, connection, registered })
     }
 
     /// Returns the list.
@@ -78,7 +78,7 @@ impl Fleet {
         format!(
             "no policy is listed under the prefix `{}`: no process has used one within a week, their version keeps no list, \
              or `--prefix` is another one",
-            self.prefix
+            self.connection.prefix
         )
     }
 }

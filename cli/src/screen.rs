@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use crossterm::cursor::{Hide, MoveTo, Show};
-use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
@@ -16,14 +16,6 @@ use crate::output::printable;
 
 /// A screen that is put back as it was when this value is dropped.
 pub(crate) struct Screen(());
-
-/// What the person at the terminal wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
-    /// To see what is true now.
-    Redraw,
-    Quit,
-}
 
 impl Screen {
     /// Takes the whole terminal.
@@ -47,10 +39,10 @@ impl Screen {
         out.write_all(printable(text).replace('\n', "\r\n").as_bytes()).and_then(|()| out.flush()).map_err(unusable)
     }
 
-    /// Waits that long for a key that ends it.
-    pub(crate) async fn wish_within(&self, time: Duration) -> Result<Wish, Failure> {
-        let waited = spawn_blocking(move || wish_within(time)).await;
-        waited.map_or(Ok(Wish::Quit), |wish| wish.map_err(unusable))
+    /// Waits that long for a key that ends it, and returns whether one was pressed.
+    pub(crate) async fn quits_within(&self, time: Duration) -> Result<bool, Failure> {
+        let waited = spawn_blocking(move || quits_within(time)).await;
+        waited.map_or(Ok(true), |quits| quits.map_err(unusable))
     }
 }
 
@@ -62,17 +54,15 @@ impl Drop for Screen {
     }
 }
 
-fn wish_within(time: Duration) -> io::Result<Wish> {
+fn quits_within(time: Duration) -> io::Result<bool> {
     let begun = Instant::now();
     // Nothing else that happens on a terminal shortens the wait: to draw again asks the server again.
     while event::poll(time.saturating_sub(begun.elapsed()))? {
-        if let Event::Key(key) = event::read()?
-            && ends(&key)
-        {
-            return Ok(Wish::Quit);
+        if event::read()?.as_key_event().is_some_and(|key| ends(&key)) {
+            return Ok(true);
         }
     }
-    Ok(Wish::Redraw)
+    Ok(false)
 }
 
 fn ends(key: &KeyEvent) -> bool {

@@ -4,7 +4,6 @@ use clap::Args;
 use tallygate::admin::{RegisteredPolicy, Rendering, Subjects};
 use tallygate::{Error, Subject};
 
-use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::fleet::{Fleet, FleetPolicy};
 
@@ -38,27 +37,20 @@ pub(crate) fn name(subject: &str) -> &str {
 
 impl Who {
     /// Returns all subjects of a call of that policy.
-    pub(crate) fn subjects(
-        &self,
-        fleet: &Fleet,
-        listed: &FleetPolicy<'_>,
-        connection: &Connection,
-    ) -> Result<Subjects, Failure> {
-        let rendering = self.rendering(fleet, listed)?;
-        build(rendering, listed, connection, Rendering::build)
+    pub(crate) fn subjects(&self, fleet: &Fleet<'_>, listed: &FleetPolicy<'_>) -> Result<Subjects, Failure> {
+        build(self.rendering(fleet, listed)?, fleet, listed, Rendering::build)
     }
 
     /// Returns the subjects of a call of that policy as far as they are said, and the labels of the others.
     pub(crate) fn subjects_partly(
         &self,
-        fleet: &Fleet,
+        fleet: &Fleet<'_>,
         listed: &FleetPolicy<'_>,
-        connection: &Connection,
     ) -> Result<(Subjects, Vec<Option<String>>), Failure> {
-        build(self.rendering(fleet, listed)?, listed, connection, Rendering::build_partly)
+        build(self.rendering(fleet, listed)?, fleet, listed, Rendering::build_partly)
     }
 
-    fn rendering<'a>(&self, fleet: &'a Fleet, listed: &FleetPolicy<'a>) -> Result<Rendering<'a>, Failure> {
+    fn rendering<'a>(&self, fleet: &'a Fleet<'_>, listed: &FleetPolicy<'a>) -> Result<Rendering<'a>, Failure> {
         let mut rendering = self.main.rendering(fleet, listed)?;
         for (label, text) in &self.on {
             rendering = rendering.subject(label, whole(listed.described, Some(label), text)?);
@@ -74,19 +66,14 @@ impl Who {
 
 impl Main {
     /// Returns the main subject of a call of that policy. The others are left alone: they are nobody's.
-    pub(crate) fn subjects(
-        &self,
-        fleet: &Fleet,
-        listed: &FleetPolicy<'_>,
-        connection: &Connection,
-    ) -> Result<Subjects, Failure> {
+    pub(crate) fn subjects(&self, fleet: &Fleet<'_>, listed: &FleetPolicy<'_>) -> Result<Subjects, Failure> {
         let rendering = self.rendering(fleet, listed)?;
         let others = listed.described.subjects().map(|subject| subject.label());
         let rendering = others.fold(rendering, |rendering, label| rendering.subject(label, Subject::everyone()));
-        build(rendering, listed, connection, Rendering::build)
+        build(rendering, fleet, listed, Rendering::build)
     }
 
-    fn rendering<'a>(&self, fleet: &'a Fleet, listed: &FleetPolicy<'a>) -> Result<Rendering<'a>, Failure> {
+    fn rendering<'a>(&self, fleet: &'a Fleet<'_>, listed: &FleetPolicy<'a>) -> Result<Rendering<'a>, Failure> {
         let described = listed.described;
         let rendering = described.render(&fleet.limiter);
         let is_known = described.key().is_some() || !described.has_main_subject();
@@ -115,16 +102,16 @@ pub(crate) fn whole(described: &RegisteredPolicy, label: Option<&str>, text: &st
 /// Makes the subjects, with the secret or without one, as far as that is known.
 fn build<'a, T>(
     rendering: Rendering<'a>,
+    fleet: &Fleet<'_>,
     listed: &FleetPolicy<'_>,
-    connection: &Connection,
     make: impl Fn(Rendering<'a>) -> Result<T, Error>,
 ) -> Result<T, Failure> {
-    if connection.has_no_secret() {
+    if fleet.connection.no_secret {
         return Ok(make(rendering.without_secret())?);
     }
     let built = make(rendering.clone());
     // Without the secret alone, it could be built: then that is what is missing.
-    if built.is_err() && !connection.has_secret() && make(rendering.without_secret()).is_ok() {
+    if built.is_err() && fleet.connection.secret_file.is_none() && make(rendering.without_secret()).is_ok() {
         return Err(Failure::usage(format!(
             "the key of `{}` shows digests; name the file with the secret of the programs by `--secret-file`, or write \
              `--no-secret` if they have none",

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use crate::counted_subject::CountedSubject;
 use crate::error::{Field, RuleError, RuleMistake};
 use crate::rule::Rule;
@@ -40,13 +42,6 @@ pub struct EffectiveRule {
     pub rule: Rule,
     /// The position of the policy's own rule for which it stands, or that it is.
     pub position: Option<usize>,
-}
-
-/// A rule of a policy on its main subject, with its position.
-impl From<(usize, Rule)> for EffectiveRule {
-    fn from((position, rule): (usize, Rule)) -> Self {
-        Self { label: None, rule, position: Some(position) }
-    }
 }
 
 impl From<usize> for RuleId {
@@ -120,7 +115,8 @@ impl Replacement {
     /// use tallygate_rules::{EffectiveRule, Replacement, parse_rules};
     ///
     /// let rules = parse_rules("1 per 1m, 10 per 1d as daily").unwrap();
-    /// let policy: Vec<_> = rules.into_iter().enumerate().map(EffectiveRule::from).collect();
+    /// let own = |(position, rule)| EffectiveRule { label: None, rule, position: Some(position) };
+    /// let policy: Vec<_> = rules.into_iter().enumerate().map(own).collect();
     ///
     /// let raise = |name: &str| Replacement::Single(vec![(name.into(), "50 per 1d".parse().unwrap())]);
     /// assert_eq!(raise("daily").check(&policy, None), Ok(()));
@@ -247,17 +243,14 @@ fn named_like(rule: &Rule, old: &Rule) -> Rule {
     }
 }
 
-fn unknown_rule(id: &RuleId, effective: &[EffectiveRule]) -> RuleMistake {
-    let positions: Vec<_> = effective.iter().filter_map(|effective| Some(effective.position?.to_string())).collect();
+fn unknown_rule(id: &RuleId, rules: &[EffectiveRule]) -> RuleMistake {
+    let positions: Vec<_> = rules.iter().filter_map(|rule| Some(rule.position?.to_string())).collect();
     let positions = positions.join(", ");
     match id {
         RuleId::Name(name) => {
-            let names: Vec<_> = effective.iter().filter_map(|effective| effective.rule.name()).collect();
-            let remedy = match nearest(name, names.iter().copied()) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None if names.is_empty() => format!("its rules have no names; write a position: {positions}"),
-                None => format!("its names are `{}`", names.join("`, `")),
-            };
+            let names: Vec<_> = rules.iter().filter_map(|rule| rule.rule.name()).collect();
+            let unnamed = format!("its rules have no names; write a position: {positions}");
+            let remedy = remedy(name, &names, "names", unnamed);
             RuleMistake::new(Field::Name, format!("the policy has no rule with the name `{name}`; {remedy}"))
         }
         RuleId::Position(position) => {
@@ -267,20 +260,24 @@ fn unknown_rule(id: &RuleId, effective: &[EffectiveRule]) -> RuleMistake {
     }
 }
 
-fn unknown_subject(label: Option<&str>, effective: &[EffectiveRule]) -> RuleMistake {
-    let mut labels: Vec<_> = effective.iter().filter_map(|effective| effective.label.as_deref()).collect();
-    labels.sort_unstable();
-    labels.dedup();
+fn unknown_subject(label: Option<&str>, rules: &[EffectiveRule]) -> RuleMistake {
+    let labels: BTreeSet<_> = rules.iter().filter_map(|rule| rule.label.as_deref()).collect();
+    let labels: Vec<_> = labels.into_iter().collect();
     let message = match label {
         None => format!("the policy has no rules on the main subject; write one of `{}`", labels.join("`, `")),
         Some(label) => {
-            let remedy = match nearest(label, labels.iter().copied()) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None if labels.is_empty() => "its rules are on the main subject".to_owned(),
-                None => format!("its subjects are `{}`", labels.join("`, `")),
-            };
+            let remedy = remedy(label, &labels, "subjects", "its rules are on the main subject".to_owned());
             format!("the policy has no rules on the subject `{label}`; {remedy}")
         }
     };
     RuleMistake::new(Field::Subject, message)
+}
+
+/// What to write in place of an unknown name; `none` if the policy has no names of that kind.
+fn remedy(name: &str, known: &[&str], kind: &str, none: String) -> String {
+    match nearest(name, known.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None if known.is_empty() => none,
+        None => format!("its {kind} are `{}`", known.join("`, `")),
+    }
 }

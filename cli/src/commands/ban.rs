@@ -45,7 +45,7 @@ impl BanCommand {
         let Some(ban) = listed.policy.ban() else {
             return Err(Failure::usage(format!("the policy `{policy}` has no ban, so nobody can be banned under it")));
         };
-        let subjects = self.who.subjects(&fleet, &listed, connection)?;
+        let subjects = self.who.subjects(&fleet, &listed)?;
         let (time, subject) = (self.duration.unwrap_or(ban.duration()), subjects.main().to_string());
         if time.is_zero() {
             return Err(Failure::usage("a ban of no time ends the one that there is; write `tallygate unban`"));

@@ -80,7 +80,7 @@ impl OverrideCommand {
         }
     }
 
-    async fn set(&self, fleet: &Fleet, policy: &str, rules: &str) -> Result<Output, Failure> {
+    async fn set(&self, fleet: &Fleet<'_>, policy: &str, rules: &str) -> Result<Output, Failure> {
         // While they live, the library knows their names and rules, and refuses others.
         let known = fleet.build_all();
         if !self.allow_unknown && fleet.registered().find(policy).is_none() {
@@ -91,7 +91,7 @@ impl OverrideCommand {
         new.check()?;
         let old = self.target(fleet, policy)?.get().await?;
         let which = self.rule.as_ref().map(|rule| format!("rule {rule} of ")).unwrap_or_default();
-        let time = self.holds.map(|time| format!(" for {}", duration::shown(time))).unwrap_or_default();
+        let time = self.time();
         let replaced = old.as_ref().map(|old| format!(", in place of the override `{old}`")).unwrap_or_default();
         let own = self.replaced_rules(fleet, policy);
         let question = format!("Let `{rules}` decide in place of {which}{}{own}{time}{replaced}?", self.shown(policy));
@@ -108,7 +108,7 @@ impl OverrideCommand {
         Ok(Output::done(format!("{} is overridden: {text}{replaced}", self.shown(policy)), json))
     }
 
-    async fn clear(&self, fleet: &Fleet, policy: &str) -> Result<Output, Failure> {
+    async fn clear(&self, fleet: &Fleet<'_>, policy: &str) -> Result<Output, Failure> {
         let shown = self.shown(policy);
         // One that cannot be read, and one of too many, is not known. Clearing is what mends that.
         let old = self.target(fleet, policy)?.get().await.ok().flatten();
@@ -132,12 +132,15 @@ impl OverrideCommand {
     /// The rules in the words of the command: `daily = 50 per 1d for 2h`.
     fn as_given(&self, rules: &str) -> String {
         let which = self.rule.as_ref().map(|rule| format!("{rule} = ")).unwrap_or_default();
-        let time = self.holds.map(|time| format!(" for {}", duration::shown(time))).unwrap_or_default();
-        format!("{which}{rules}{time}")
+        format!("{which}{rules}{}", self.time())
+    }
+
+    fn time(&self) -> String {
+        self.holds.map(|time| format!(" for {}", duration::shown(time))).unwrap_or_default()
     }
 
     /// Which override it is about.
-    fn target<'a>(&self, fleet: &'a Fleet, policy: &str) -> Result<OverrideBuilder<'a>, Failure> {
+    fn target<'a>(&self, fleet: &'a Fleet<'_>, policy: &str) -> Result<OverrideBuilder<'a>, Failure> {
         let mut target = fleet.limiter.override_policy(policy);
         if let Some(label) = &self.on {
             target = target.on(label);
@@ -165,7 +168,7 @@ impl OverrideCommand {
     }
 
     /// The rules of the policy that no longer decide: ` (1 per 1m, 10 per 1d as daily)`.
-    fn replaced_rules(&self, fleet: &Fleet, policy: &str) -> String {
+    fn replaced_rules(&self, fleet: &Fleet<'_>, policy: &str) -> String {
         let Some(described) = fleet.registered().find(policy) else { return String::new() };
         let is_replaced = |position: usize, rule: &Rule| match &self.rule {
             Some(id) => rule.name() == Some(id) || id.parse() == Ok(position),
@@ -190,7 +193,7 @@ fn unanswered(error: Error) -> Failure {
     if failure.exit() == Exit::Away { failure.amid_changes() } else { failure }
 }
 
-async fn list(fleet: &Fleet, only: Option<&str>) -> Result<Output, Failure> {
+async fn list(fleet: &Fleet<'_>, only: Option<&str>) -> Result<Output, Failure> {
     let all = fleet.limiter.overrides().await?;
     let meant: Vec<_> = all.iter().filter(|one| only.is_none_or(|name| one.policy() == name)).collect();
     let mut table = TextTable::default();
@@ -210,7 +213,7 @@ async fn list(fleet: &Fleet, only: Option<&str>) -> Result<Output, Failure> {
 }
 
 /// Fails where neither a process nor an override has that name, or that label: it is probably misspelt.
-async fn check_spelling(fleet: &Fleet, policy: &str, label: Option<&str>) -> Result<(), Failure> {
+async fn check_spelling(fleet: &Fleet<'_>, policy: &str, label: Option<&str>) -> Result<(), Failure> {
     let all = fleet.limiter.overrides().await?;
     let mut own = all.iter().filter(|one| one.policy() == policy);
     match (fleet.registered().find(policy), label) {

@@ -13,7 +13,7 @@ use crate::duration;
 use crate::failure::{Exit, Failure};
 use crate::fleet::{Fleet, FleetPolicy};
 use crate::output::Output;
-use crate::screen::{Screen, Wish};
+use crate::screen::Screen;
 use crate::subject::Who;
 
 /// Show whether a call would be admitted, and where every rule stands; nothing is counted
@@ -61,15 +61,11 @@ impl PeekCommand {
         }
         let fleet = Fleet::connect(connection).await?;
         let listed = fleet.find(&self.policy)?;
-        if self.watch {
-            self.watch(&fleet, &listed, connection).await
-        } else {
-            self.look(&fleet, &listed, connection).await
-        }
+        if self.watch { self.watch(&fleet, &listed).await } else { self.look(&fleet, &listed).await }
     }
 
-    async fn look(&self, fleet: &Fleet, listed: &FleetPolicy<'_>, connection: &Connection) -> Result<Output, Failure> {
-        let (subjects, missing) = self.who.subjects_partly(fleet, listed, connection)?;
+    async fn look(&self, fleet: &Fleet<'_>, listed: &FleetPolicy<'_>) -> Result<Output, Failure> {
+        let (subjects, missing) = self.who.subjects_partly(fleet, listed)?;
         let check = subjects.check(&fleet.limiter, &listed.policy).cost(self.cost).peek().report();
         let decision = check.clone().await?;
         let labels = check.labels()?;
@@ -90,18 +86,18 @@ impl PeekCommand {
     }
 
     /// Shows it until a key is pressed. While the server is away, that is shown.
-    async fn watch(&self, fleet: &Fleet, listed: &FleetPolicy<'_>, connection: &Connection) -> Result<Output, Failure> {
+    async fn watch(&self, fleet: &Fleet<'_>, listed: &FleetPolicy<'_>) -> Result<Output, Failure> {
         // A mistake in the words shows at once.
-        self.look(fleet, listed, connection).await?;
+        self.look(fleet, listed).await?;
         let screen = Screen::open()?;
         loop {
-            let text = match self.look(fleet, listed, connection).await {
+            let text = match self.look(fleet, listed).await {
                 Ok(output) => output.as_text(),
                 Err(failure) => format!("{}\n", failure.text().unwrap_or_default()),
             };
             let every = duration::shown(self.every);
             screen.show(&format!("{}\n{text}\nevery {every}; q quits\n", self.policy))?;
-            if screen.wish_within(self.every).await? == Wish::Quit {
+            if screen.quits_within(self.every).await? {
                 return Ok(Output::done("", serde_json::Value::Null));
             }
         }

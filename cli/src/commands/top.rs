@@ -98,7 +98,7 @@ impl TopCommand {
 
 /// Finds out where some subjects stand.
 async fn look(
-    fleet: &Fleet,
+    fleet: &Fleet<'_>,
     listed: &FleetPolicy<'_>,
     label: Option<&str>,
     page: &[Subject],

@@ -38,7 +38,7 @@ impl UnbanCommand {
         if listed.policy.ban().is_none() {
             return Err(Failure::usage(format!("the policy `{policy}` has no ban, so nobody is banned under it")));
         }
-        let subjects = self.who.subjects(&fleet, &listed, connection)?;
+        let subjects = self.who.subjects(&fleet, &listed)?;
         let subject = subjects.main().to_string();
         let somebody = subject::name(&subject);
         self.confirmation.ask(&format!("End the ban of {somebody} under {policy}?"))?;

@@ -63,8 +63,12 @@ fn the_count_of_an_override_is_a_number() {
 /// A policy of rules in text form, each with the label of its subject; an empty label is the main subject.
 fn policy(rules: &[(&str, &str)]) -> Vec<EffectiveRule> {
     let label = |label: &str| (!label.is_empty()).then(|| label.to_owned());
-    let rules = rules.iter().enumerate();
-    rules.map(|(at, (of, rule))| EffectiveRule { label: label(of), ..(at, rule.parse().unwrap()).into() }).collect()
+    let own = |(position, (of, rule)): (usize, &(&str, &str))| EffectiveRule {
+        label: label(of),
+        rule: rule.parse().unwrap(),
+        position: Some(position),
+    };
+    rules.iter().enumerate().map(own).collect()
 }
 
 fn captcha() -> Vec<EffectiveRule> {

@@ -2,8 +2,8 @@
 
 use tallygate_rules::{Field, RELEASED_LABEL, Replacement, Role, RuleError};
 
+use super::lines::At;
 use super::rule_table::FileRule;
-use super::table::At;
 use crate::error::{Mistake, Place};
 use crate::policy::{Policy, PolicySettings};
 

@@ -4,6 +4,19 @@ use std::ops::Range;
 
 use crate::error::{ConfigError, Mistake, Place};
 
+/// A value, and its place.
+#[derive(Clone, Debug)]
+pub(super) struct At<T> {
+    pub(super) value: T,
+    pub(super) place: Place,
+}
+
+impl At<&str> {
+    pub(super) fn to_owned(&self) -> At<String> {
+        At { value: self.value.to_owned(), place: self.place }
+    }
+}
+
 /// The lines of a file, and the mistakes that were found in it.
 pub(super) struct Lines<'t> {
     text: &'t str,
@@ -33,6 +46,16 @@ impl<'t> Lines<'t> {
     /// Keeps a value, or reports why there is none.
     pub(super) fn ok_or_report<T, E: ToString>(&mut self, place: Place, read: Result<T, E>) -> Option<T> {
         read.map_err(|why| self.report(place, why.to_string())).ok()
+    }
+
+    /// Reads a value, or reports at its place why it cannot be read.
+    pub(super) fn read<V, T, E: ToString>(
+        &mut self,
+        written: At<V>,
+        read: impl FnOnce(V) -> Result<T, E>,
+    ) -> Option<At<T>> {
+        let At { value, place } = written;
+        self.ok_or_report(place, read(value)).map(|value| At { value, place })
     }
 
     /// How many mistakes were reported.

@@ -1,12 +1,12 @@
 //! A policy of the file.
 
-use tallygate_rules::{Costs, CountedSubject, OnOutage, OnOutageError, is_blank, validate_deadline, validate_warn_at};
+use tallygate_rules::{Costs, CountedSubject, OnOutage, is_blank, validate_deadline, validate_warn_at};
 
 use super::change::PolicyChange;
-use super::lines::Lines;
+use super::lines::{At, Lines};
 use super::rule_list::{self, PolicyParts, RuleList};
 use super::rule_table::{self, check_key};
-use super::table::{At, Entry, Table};
+use super::table::{Entry, Table};
 use crate::policy::PolicySettings;
 
 /// What a policy may change without its rules.
@@ -71,7 +71,7 @@ fn change(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -
         rule_list::check(rules, |rule| CountedSubject::labelled(rule.label(main)), Costs::Recounted, lines);
     }
     (lines.mistakes() == before).then(|| {
-        let key = key.map(|key| At { value: key.value.to_owned(), place: key.place });
+        let key = key.map(|key| key.to_owned());
         let rules = rules.map(|rules| rules.value).unwrap_or_default();
         FilePolicy::Change(PolicyChange::new(&name, key, rules, settings))
     })
@@ -94,10 +94,7 @@ fn of_requests(_: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) 
 
 fn settings(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>) -> PolicySettings {
     let on_outage = table.text("on_outage", r#"on_outage = "local""#, lines);
-    let on_outage = on_outage.and_then(|text| {
-        let read = text.value.parse::<OnOutage>().map_err(|why: OnOutageError| why.to_string());
-        lines.ok_or_report(text.place, read)
-    });
+    let on_outage = on_outage.and_then(|text| lines.read(text, str::parse::<OnOutage>)).map(|read| read.value);
     let deadline = table.duration("deadline", r#"deadline = "50ms""#, lines);
     if let Some(At { value, place }) = &deadline {
         lines.ok_or_report(*place, validate_deadline(*value));

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use tallygate_rules::{Ban, Costs, CountedSubject, Field, RuleError, validate_ban};
 
-use super::lines::Lines;
+use super::lines::{At, Lines};
 use super::request_limit::{RequestLimit, Requests};
 use super::rule_list::{self, PolicyParts, RuleList};
 use super::rule_table::FileRule;
-use super::table::{At, Table};
+use super::table::Table;
 use crate::context::ContextKey;
 use crate::error::Place;
 use crate::policy::{Policy, PolicyBuilder};
@@ -152,8 +152,8 @@ fn texts<'t>(
         lines.report(written.place, format!("`{name}` must not be empty, like `{example}`"));
     }
     let text = |value: &'t toml::Spanned<toml::de::DeValue<'t>>| {
-        let place = lines.place(&value.span());
-        lines.ok_or_report(place, value.get_ref().as_str().ok_or_else(message)).map(|value| At { value, place })
+        let written = At { value: value.get_ref(), place: lines.place(&value.span()) };
+        lines.read(written, |value| value.as_str().ok_or_else(message))
     };
     Some(list.iter().filter_map(text).collect())
 }

@@ -2,9 +2,9 @@
 
 use tallygate_rules::{Costs, CountedSubject, Rule, RuleError, validate_by_subject};
 
-use super::lines::Lines;
+use super::lines::{At, Lines};
 use super::rule_table::{self, FileRule};
-use super::table::{At, Table};
+use super::table::Table;
 use crate::error::Place;
 use crate::policy::PolicySettings;
 

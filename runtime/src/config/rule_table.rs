@@ -3,8 +3,8 @@
 use tallygate_rules::{ArgumentSource, EMPTY_KEY, Field, MAX_LEASE, NAME_WITH_BRACES, Rule, TemplateUse, is_blank, scan};
 use toml::de::DeValue;
 
-use super::lines::Lines;
-use super::table::{At, Table};
+use super::lines::{At, Lines};
+use super::table::Table;
 use crate::error::Place;
 
 /// A rule, and the places of its parts.
@@ -114,7 +114,7 @@ fn finish(
     let place = table.place();
     let key = table.text("key", r#"key = "{@ip}""#, lines);
     let name = table.text("name", r#"name = "daily""#, lines);
-    let key = key.filter(|key| check_key(key, lines)).map(|key| At { value: key.value.to_owned(), place: key.place });
+    let key = key.filter(|key| check_key(key, lines)).map(|key| key.to_owned());
     if let Some(name) = &name {
         check_name(name, lines);
     }

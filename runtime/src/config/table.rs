@@ -7,15 +7,8 @@ use tallygate_rules::{
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::lines::Lines;
+use super::lines::{At, Lines};
 use crate::error::Place;
-
-/// A value, and its place.
-#[derive(Clone, Debug)]
-pub(super) struct At<T> {
-    pub(super) value: T,
-    pub(super) place: Place,
-}
 
 /// A table. Each entry is removed when it is read by its name, so the rest is unknown.
 pub(super) struct Table<'t> {
@@ -70,12 +63,10 @@ impl<'t> Table<'t> {
 
     /// Takes `name = "text"`.
     pub(super) fn text(&mut self, name: &'static str, example: &str, lines: &mut Lines<'_>) -> Option<At<&'t str>> {
-        let At { value, place } = self.take(name)?.value;
-        let text = value.as_str().ok_or_else(|| {
-            let meant = value.as_integer().and_then(|number| duration_like(example, name, number.as_str()));
-            must_be_text(name, meant.as_deref().unwrap_or(example))
-        });
-        lines.ok_or_report(place, text).map(|value| At { value, place })
+        lines.read(self.take(name)?.value, |value| {
+            let meant = || duration_like(example, name, value.as_integer()?.as_str());
+            value.as_str().ok_or_else(|| must_be_text(name, meant().as_deref().unwrap_or(example)))
+        })
     }
 
     /// Takes `name = "60s"`.
@@ -85,40 +76,38 @@ impl<'t> Table<'t> {
         example: &str,
         lines: &mut Lines<'_>,
     ) -> Option<At<std::time::Duration>> {
-        let At { value, place } = self.text(name, example, lines)?;
-        lines.ok_or_report(place, read_duration(name, value)).map(|value| At { value, place })
+        let text = self.text(name, example, lines)?;
+        lines.read(text, |text| read_duration(name, text))
     }
 
     /// Takes `name = 10`. A number that is too large for the type is also too large for a rule, whose check reports it
     /// better.
     pub(super) fn number(&mut self, name: &'static str, example: &str, lines: &mut Lines<'_>) -> Option<At<u64>> {
-        let At { value, place } = self.take(name)?.value;
-        let digits = value.as_integer().filter(|integer| !integer.as_str().starts_with('-'));
-        let number = digits.map(|digits| u64::from_str_radix(digits.as_str(), digits.radix()).unwrap_or(u64::MAX));
-        let number = number.ok_or_else(|| {
-            let digits = value.as_str().filter(|text| text.parse::<u64>().is_ok());
-            let meant = digits.map(|digits| format!("{name} = {digits}"));
-            must_be_number(name, meant.as_deref().unwrap_or(example))
-        });
-        lines.ok_or_report(place, number).map(|value| At { value, place })
+        lines.read(self.take(name)?.value, |value| {
+            let digits = value.as_integer().filter(|integer| !integer.as_str().starts_with('-'));
+            let number = digits.map(|digits| u64::from_str_radix(digits.as_str(), digits.radix()).unwrap_or(u64::MAX));
+            number.ok_or_else(|| {
+                let digits = value.as_str().filter(|text| text.parse::<u64>().is_ok());
+                let meant = digits.map(|digits| format!("{name} = {digits}"));
+                must_be_number(name, meant.as_deref().unwrap_or(example))
+            })
+        })
     }
 
     /// Takes `name = 0.8`.
     pub(super) fn fraction(&mut self, name: &'static str, example: &str, lines: &mut Lines<'_>) -> Option<At<f64>> {
-        let At { value, place } = self.take(name)?.value;
-        let number = value.as_float().and_then(|float| float.as_str().parse().ok());
-        let number = number.or_else(|| value.as_integer()?.as_str().parse().ok());
-        lines
-            .ok_or_report(place, number.ok_or_else(|| must_be_fraction(name, example)))
-            .map(|value| At { value, place })
+        lines.read(self.take(name)?.value, |value| {
+            let number = value.as_float().and_then(|float| float.as_str().parse().ok());
+            let number = number.or_else(|| value.as_integer()?.as_str().parse().ok());
+            number.ok_or_else(|| must_be_fraction(name, example))
+        })
     }
 
     /// Takes `name = true`.
     #[cfg(feature = "web")]
     pub(super) fn flag(&mut self, name: &'static str, lines: &mut Lines<'_>) -> Option<At<bool>> {
-        let At { value, place } = self.take(name)?.value;
         let message = || format!("`{name}` must be `true` or `false`, like `{name} = true`");
-        lines.ok_or_report(place, value.as_bool().ok_or_else(message)).map(|value| At { value, place })
+        lines.read(self.take(name)?.value, |value| value.as_bool().ok_or_else(message))
     }
 
     /// Takes `name = { … }`.
@@ -137,10 +126,9 @@ impl<'t> Table<'t> {
         example: &str,
         lines: &mut Lines<'_>,
     ) -> Option<At<Vec<At<&'t DeValue<'t>>>>> {
-        let At { value, place } = self.take(name)?.value;
         let message = || format!("`{name}` must be a list, like `{example}`");
-        let list = lines.ok_or_report(place, value.as_array().ok_or_else(message))?;
-        Some(At { value: list.iter().map(|value| at(value, lines)).collect(), place })
+        let At { value, place } = lines.read(self.take(name)?.value, |value| value.as_array().ok_or_else(message))?;
+        Some(At { value: value.iter().map(|value| at(value, lines)).collect(), place })
     }
 
     /// Reports entries of a policy that are unknown or missing.

@@ -11,7 +11,12 @@ use crate::subject;
 use crate::table::TextTable;
 
 /// Returns the subjects of a policy that were denied most often within this hour and the one before, those on one label only.
-pub(super) async fn denied(fleet: &Fleet, policy: &str, label: Option<&str>, limit: usize) -> Result<Output, Failure> {
+pub(super) async fn denied(
+    fleet: &Fleet<'_>,
+    policy: &str,
+    label: Option<&str>,
+    limit: usize,
+) -> Result<Output, Failure> {
     // Those on other labels may come before.
     let listed = fleet.limiter.top_denied(policy, usize::MAX).await?;
     let all: Vec<_> = listed.iter().filter(|denied| denied.label() == label).collect();

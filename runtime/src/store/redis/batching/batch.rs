@@ -18,6 +18,7 @@ use crate::store::redis::script::wire::Reply;
 use crate::store::redis::script::{Form, ScriptQuestion, unknown_shape};
 use crate::store::redis::server::Server;
 use crate::store::request::{CallOptions, Request, Scope, SubjectKeys};
+use crate::store::tally_key::TallyKey;
 
 /// What is sent in one call.
 #[derive(Debug)]

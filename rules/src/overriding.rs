@@ -91,7 +91,7 @@ impl From<String> for RuleId {
 /// assert!(validate(&closed, Costs::Any).is_err());
 /// ```
 pub fn validate_override(rules: &[Rule]) -> Result<(), Vec<RuleError>> {
-    let varying: Vec<_> = (0..rules.len()).filter_map(|at| Some(check_count(&rules[at])?.at(at))).collect();
+    let varying: Vec<_> = (0..rules.len()).filter_map(|at| Some(check_count(&rules[at])?.in_rule(at))).collect();
     let rules: Vec<_> = rules.iter().map(|rule| (CountedSubject::labelled(None), rule)).collect();
     let found = OVERRIDE_OF_SUBJECT.run(&rules).err();
     let mut errors: Vec<_> = varying.into_iter().chain(found.into_iter().flatten()).collect();
@@ -214,7 +214,8 @@ fn check(
     changed: &[usize],
     checks: Checks,
 ) -> Result<Vec<EffectiveRule>, Vec<RuleError>> {
-    let mut errors: Vec<_> = changed.iter().filter_map(|&at| Some(check_count(&effective[at].rule)?.at(at))).collect();
+    let mut errors: Vec<_> =
+        changed.iter().filter_map(|&at| Some(check_count(&effective[at].rule)?.in_rule(at))).collect();
     let subjects = effective.iter().map(|effective| CountedSubject::labelled(effective.label.as_deref()));
     let rules: Vec<_> = subjects.zip(effective.iter().map(|effective| &effective.rule)).collect();
     errors.extend(OVERRIDDEN.run(&rules).err().into_iter().flatten());

@@ -20,7 +20,7 @@ use crate::shape::{Binding, Function};
 //             }
 //         }
 pub(super) fn companion(name: &Ident, model: &Model, function: &Function) -> TokenStream {
-    let expansion = Expansion { model, function, expanded: Expanded::Companion };
+    let expansion = Expansion { model, function, expanded: ExpandedFunction::Companion };
     let items = expansion.items();
     let call = expansion.call();
     let check = expansion.with_limiter(quote_hygienic!(#call.check()));

@@ -50,8 +50,8 @@ impl Expansion<'_> {
             return quote_hygienic!(named(#value, #rules, #texts));
         }
         match self.expanded {
-            Expanded::Limited => quote_hygienic!(around::<TallygateHere>(#rules, #texts)),
-            Expanded::Companion => {
+            ExpandedFunction::Limited => quote_hygienic!(around::<TallygateHere>(#rules, #texts)),
+            ExpandedFunction::Companion => {
                 let function = self.function.signature.ident.unraw().to_string();
                 quote_hygienic!(beside::<TallygateHere>(#function, #rules, #texts))
             }

@@ -15,7 +15,7 @@ mod subject;
 use proc_macro2::{Ident, TokenStream};
 use syn::Path;
 
-use crate::expand::context::{Expanded, Expansion};
+use crate::expand::context::{ExpandedFunction, Expansion};
 use crate::model::Model;
 use crate::shape::{Additions, Function};
 

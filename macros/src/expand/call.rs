@@ -5,7 +5,7 @@ use quote::ToTokens;
 
 use crate::attr::Amount;
 use crate::diagnostic::SpanRange;
-use crate::expand::context::{Expanded, Expansion, borrowed, quote_hygienic};
+use crate::expand::context::{ExpandedFunction, Expansion, borrowed, quote_hygienic};
 use crate::expand::policy::duration;
 use crate::expand::subject::texts;
 use crate::model::RuleModel;

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::{Attribute, Path, Signature, Token, parse_quote};
 
-use crate::expand::context::{Expanded, Expansion, hygienic, quote_hygienic, runtime_path};
+use crate::expand::context::{ExpandedFunction, Expansion, hygienic, quote_hygienic, runtime_path};
 use crate::model::Model;
 use crate::shape::{Binding, Function};
 

@@ -7,16 +7,15 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::format_ident;
 use tallygate_rules::Filter;
 
-use crate::expand::context::{Expanded, Expansion, quote_hygienic};
+use crate::expand::context::{ExpandedFunction, Expansion, quote_hygienic};
 use crate::expand::message::EarlyValue;
 use crate::expand::subject::{paired, texts};
 use crate::template::{SpannedTemplate, TemplateValue};
 
 impl<'m> Expansion<'m> {
     pub(super) fn has_late_keys(self) -> bool {
-        let ends_with_async_block = self.expanded == ExpandedFunction::Limited && self.function.ends_with_async_block();
-        ends_with_async_block
-            && self.model.keys().flat_map(SpannedTemplate::placeholders).any(TemplateValue::is_in_context)
+        let is_split = self.expanded == ExpandedFunction::Limited && self.function.ends_with_async_block();
+        is_split && self.model.keys().flat_map(SpannedTemplate::placeholders).any(TemplateValue::is_in_context)
     }
 
     /// Returns the values of arguments in late keys.

@@ -10,7 +10,7 @@ use tallygate_rules::{OnOutage, Rule, format_rules};
 
 use crate::debug;
 use crate::diagnostic::Spanned;
-use crate::expand::context::{Expanded, Expansion, quote_hygienic};
+use crate::expand::context::{ExpandedFunction, Expansion, quote_hygienic};
 use crate::expand::subject::texts;
 
 impl Expansion<'_> {

@@ -110,7 +110,7 @@ while ARGV[arg] do
     end
   end
   if charges and now > begun then
-    -- A tally has made it later. All subjects are decided as of one time, so the request begins anew.
+    -- A tally has moved the time forward. All subjects are decided as of one time, so the request begins anew.
     arg, key = arg - 1, key - subjects
   else
     --- @include parts/verdict.lua

@@ -7,8 +7,8 @@
   TTL      at least the length of the lease
   Version  ${PROTOCOL}
 
-  A lease that has ended is taken again when it is renewed, also beyond the limit: its call is still running. A lease
-  that is not there is given back. ]]
+  Renewing a lease that has ended takes it again, even beyond the limit: its call is still running. Giving back a lease
+  that is not there does nothing. ]]
 
 --- @include parts/protocol.lua
 

@@ -34,7 +34,7 @@ for subject = 1, subjects do
   --- @include parts/subject.lua
   local bytes = call('STRLEN', name)
   local entries = (bytes - head_bytes) / ${ENTRY_BYTES}
-  -- What is no tally has nothing to give back.
+  -- A value that is no tally has nothing to give back.
   if entries < 0 or entries % 1 > 0 then entries, bytes = 0, 0 end
   local head = cells > 0 and bytes > 0 and call('GETRANGE', name, 0, cell_bytes - 1) or ''
   local changed, renewed = false, false
@@ -47,7 +47,7 @@ for subject = 1, subjects do
     if kind ~= '${SLIDING_WINDOW}' and kind ~= '${DUPLICATE}' then
       --- @include parts/cell.lua
       local old_amount, old_before = amount, before
-      -- A cell that is later than now is as good as forgotten: see parts/forget_future.lua.
+      -- A cell that is later than now counts as forgotten: see parts/forget_future.lua.
       local is_past = stamp <= now
       if kind == '${FIXED_WINDOW}' then
         local ends = stamp + span

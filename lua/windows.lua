@@ -21,8 +21,8 @@
   TTL      as decide.lua sets it
 
   A packed integer has ${INTEGER_BYTES} bytes, big endian, unless said otherwise. The text of the script depends on the number
-  of rules: what is between `each rule` and `end` stands there for each of them, and so does what is in the braces of EACH.
-  There is no version: whoever knows this text packs the fields for it. ]]
+  of rules: what is between `each rule` and `end`, and in the braces of EACH, is repeated for each of them. There is no
+  version, as the caller sends the text of the script that it packs the fields for. ]]
 
 local names, values, call = KEYS, unpack, redis.call
 -- One of several requests fails alone if its tally cannot be read.

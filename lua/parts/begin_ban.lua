@@ -1,4 +1,4 @@
--- Begins a ban, and counts denials anew. A ban of no duration is over at once.
+-- Begins a ban, and counts denials from 0. A ban whose duration is 0 ends at once.
 -- Reads: now, denials, duration
 -- Sets: since, ends, slot, slots
 since = now

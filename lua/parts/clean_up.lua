@@ -1,6 +1,6 @@
 -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
--- policy is rolled out, the other one may allow more. The last of them stays as the first entry, for its surplus.
--- One script call drops no more than it has time for; a log of which most is to be dropped has all of it.
+-- policy is rolled out, the other version may allow more calls. The last dropped entry stays as the first one, for its
+-- surplus. One script call drops what its budget allows. It may exceed the budget for a log of which it drops most.
 -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
 -- Sets: entries, budget, pieces
 if budget > ${DROP_BYTES} then

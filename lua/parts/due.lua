@@ -1,5 +1,4 @@
--- The window of a rule is full until `due`: a call that has to wait for it longer than for others is denied by it, unless a
--- duplicate denies it.
+-- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
 -- Reads: policy, due, code, wait, RULE
 -- Sets: code, wait
 if due > wait then

@@ -1,5 +1,5 @@
--- Forgets what is later than now: it was written before the clock was set back, and would block for too long. One script
--- call forgets whole tallies, at least one. After a long one, or where there is no time for another, the caller asks again.
+-- Forgets what is later than now: it was written before the clock was set back, and would block calls for too long. One
+-- script call forgets whole tallies, at least one. After a long tally, or where the budget is spent, the caller asks again.
 -- Reads: call, unpack, now, name, ttl, cell_bytes, head_bytes, head, tail, entries, surplus, base, pieces, budget
 -- Sets: value, entries, pieces, budget, fault
 if budget <= ${DROP_BYTES} then
@@ -22,7 +22,7 @@ else
     call('SET', name, value, 'PX', ttl)
     if cell_bytes > 0 then call('SETRANGE', name, 0, table.concat(kept)) end
     value = nil
-    -- After a long one, there is no time for more than that.
+    -- After a long tally, the budget is spent.
     if budget < ${BUDGET_BYTES} / 2 then fault = ${ASK_AGAIN} end
   end
 end

@@ -1,5 +1,5 @@
--- The newest entry that leaves too little room for a call, as more than `beside` counts from it on: `hit` is its time, or
--- 0 where there is none. If all calls weigh the same, one look finds it.
+-- Finds the newest entry that leaves too little room for a call: from it on, the log weighs more than `beside`. `hit` is its
+-- time, or 0 where there is no such entry. If all calls weigh the same, one read finds it.
 -- Reads: call, unpack, never, name, head_bytes, tail, entries, weighed, surplus, base, total, beside,
 -- Reads: pieces
 -- Sets: hit, pieces

@@ -1,4 +1,4 @@
--- Logs a call of that weight. A log in which nothing counts any more begins anew.
+-- Adds a call of this weight to the log. A log in which nothing counts any more begins anew.
 -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, base, total, reach, most, ttl,
 -- Reads: weight, budget, pieces
 -- Sets: entries, weighed, surplus, budget, pieces
@@ -23,7 +23,7 @@ if is_over then
   call('SET', name, head .. string.rep('\0', ${ENTRY_BYTES}) .. entry, 'PX', ttl)
 else
   if total and total + weight >= 2 ^ 32 then
-    -- Sums are exact as long as no difference of two of them is greater, so this cannot wait.
+    -- Sums are exact only while every difference of two of them is smaller, so entries are dropped now, whatever it takes.
     local rest = budget
     budget = math.huge
     --- @include parts/clean_up.lua
@@ -37,7 +37,7 @@ else
   else
     bytes = call('APPEND', name, entry)
   end
-  -- The TTL of a log alone is long enough to be renewed by the first call of each such period.
+  -- Where there is only a log, the first call of each such period renews the TTL; it is long enough for that.
   local period = reach <= ${LONG_SLACK} and reach or reach / 8
   if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
   entries = (bytes - head_bytes) / ${ENTRY_BYTES} - 1

@@ -1,4 +1,4 @@
--- The head of the tally once the call is charged.
+-- The head of the tally after the call is charged.
 -- Reads: name, subject, cell_bytes, head_bytes, head, next_cells, largest, reach, most, ttl, charges, tail, entries, last,
 -- Reads: weighed, surplus, base, total
 -- Sets: head, charges

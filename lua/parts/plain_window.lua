@@ -1,5 +1,5 @@
--- A window of a log whose calls all weigh 1: one look at the entry that matters tells how long to wait. Of a long log, it may
--- be before what was read. Where no entry is `absent` bytes before the end, none is further back.
+-- A window of a log whose calls all weigh 1: the time of one entry shows how long to wait. In a long log, that entry may lie
+-- before what was read. Where no entry lies `absent` bytes before the end, none lies further back.
 -- Reads: call, unpack, now, name, policy, behind, back_RULE, span_RULE, ranges, value, size, absent, code, wait, RULE
 -- Sets: ranges, absent, code, wait
 if size > back_RULE then

@@ -5,9 +5,9 @@
 --   the log    the calls that the sliding windows admitted: see parts/weights.lua
 -- `head` is the cells and the ban, `tail` the end of the log: whole entries, of which the first may be there for its
 -- surplus alone. `entries` is the number of all of them (nil where it is unknown), `last` the time of the last one,
--- `latest` the latest time of all. No time is as late as 2^53. Text is: each of its characters is at least a space.
--- What is a little later than now makes that the time. What is much later is forgotten before anything is decided, and then
--- the tally is read again.
+-- `latest` the latest time of all. Every time is below 2^53; text that is read as a time is not, as each of its characters is
+-- at least a space. A time that is a little later than now becomes the time of this decision. What is much later is
+-- forgotten before anything is decided, and then the tally is read again.
 -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
 -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, base, total, pieces, budget, fault
 local latest
@@ -45,7 +45,7 @@ repeat
   end
   if latest >= 2 ^ 53 then fault = ${UNREADABLE} end
   if fault then
-    -- Nothing of it is believed.
+    -- Nothing of the tally is used.
   elseif latest > now + ${STANDSTILL} then
     --- @include parts/forget_future.lua
   elseif latest > now then

@@ -1,6 +1,7 @@
--- Takes weight of the call back from the log, or adds what was used beyond it: to the first entry that is not earlier, if
--- that is of its time or may be shared with it. That changes all later sums. Where there are too many, a call gives nothing
--- back, and what is added counts with a later call. An entry that weighs nothing any more has the time of the one before.
+-- Takes weight of the call back from the log, or adds what the call used beyond its cost. That changes the first entry that is
+-- not earlier than the call, if it has the time of the call or may be shared with it, and all later sums. Where too many
+-- entries are later, a call gives nothing back, and what is added counts with a later call. An entry that weighs nothing any
+-- more has the time of the one before.
 -- Reads: call, unpack, now, name, head_bytes, entries, cost, used, admitted, largest, reach, writes
 -- Sets: writes, changed
 if entries > 1 and admitted <= now and now < admitted + reach then

@@ -1,6 +1,6 @@
--- Whether a call shares the last entry, whose time is then now: where both are of one microsecond; where nothing of the
--- last call counts any more, as it was refunded; and in a dense log, one that holds as many entries that still count as a
--- log may, where both are close to each other.
+-- Whether a call shares the last entry, whose time is then now. It does in three cases: both calls are of one microsecond;
+-- the last call was refunded and weighs nothing any more; or the log is dense, which means that it holds as many counted
+-- entries as it may, and both calls are close to each other.
 -- Reads: call, unpack, now, name, head_bytes, tail, entries, last, weighed, surplus, reach
 -- Sets: entries, shares
 local grain = math.ceil(reach / ${LOG_ENTRIES})

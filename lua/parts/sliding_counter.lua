@@ -9,7 +9,7 @@ if stamp == start - slot then
 elseif stamp ~= start then
   amount, before = 0, 0
 end
--- So much of this slot is left, and so much of the slot before still counts.
+-- How much of this slot is left, which is also how much of the slot before still counts.
 local left = slot - (now - start)
 local free = count - cost - amount
 if cost > count then

@@ -1,5 +1,5 @@
 -- Takes a lease. Forgets leases that do not count any more: those that have ended, and those from before the clock was set
--- back, no more of them than one call has time for.
+-- back. One call forgets a limited number of them.
 -- Reads: call, now, lease
 -- Sets: nothing
 local name, id, ends, ttl, held = lease[1], lease[2], lease[3], lease[4], lease[5]

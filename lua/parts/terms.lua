@@ -1,6 +1,6 @@
--- More fields of a policy, once a call needs them. `slot` is when the period began in which the TTL of a tally is renewed
--- only once, `entry` logs a call of now that weighs 1, if it has an entry of its own: it has if the call before is earlier
--- than `apart`.
+-- Reads more fields of a policy, once a call needs them. `slot` is the start of the period in which the TTL of a tally is
+-- renewed only once. `entry` is the entry of a call at `now` that weighs 1. The call has an entry of its own if the call
+-- before is earlier than `apart`.
 -- Reads: unpack, now, policy, behind, slot
 -- Sets: reach, most, weight, entry, slot, apart
 if not slot then

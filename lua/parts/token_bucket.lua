@@ -1,10 +1,10 @@
--- A token bucket. What flows in is lost once the bucket is unused: then it is as new.
+-- A token bucket. Once it is unused, it is as new: what has flowed in is lost.
 -- Reads: unpack, request, at, never, now, cost, report, lapse, count, span, stamp, amount
 -- Sets: at, stamp, amount, before, room, lapse, remaining, reset, reset_charged
 --- @include parts/level.lua
 local needed = cost * span
 if not unused and initial < cost then
-  -- A call that has to wait until then never fits.
+  -- Once the bucket is unused, the call never fits.
   lapse = math.min(lapse, ends - now)
 end
 if cost > capacity then
@@ -23,7 +23,7 @@ if report then
   reset = unused and 0 or math.min(math.ceil((full - level) / count), ends - now)
   reset_charged = math.min(math.ceil((full - level + needed) / count), reset_after)
 end
--- A new bucket and a full one hold the same whatever was taken before.
+-- What a new or a full bucket holds does not depend on earlier hits.
 if unused or level == full then before = now end
 stamp = now
 amount = level - needed

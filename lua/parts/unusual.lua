@@ -1,5 +1,5 @@
--- A call that may share an entry, weighs other than 1 or meets calls that do, or whose tally is none or is later than now:
--- what decide.lua does.
+-- Does what decide.lua does, for a call that may share an entry or does not weigh 1, and for a tally with calls that do not
+-- weigh 1, with a time later than now, or that is no log.
 -- Reads: call, unpack, now, alone, read, name, value, policy, reach, most, weight, ttl, last, wait, code, budget
 -- Sets: now, entry, wait, code, last, budget, value
 local is_decided, never = last <= now, 1 / 0
@@ -9,7 +9,7 @@ local tail, entries, weighed, surplus, base, total, pieces
 local begun = now
 --- @include parts/read.lua
 if now > begun then
-  -- All of several requests are answered with one time, so this one is to be asked alone.
+  -- Several requests are answered with one time, so the caller asks this request alone.
   if alone then entry = struct.pack('>${INTEGER}I4', now, 0) else now, fault = begun, ${ASK_AGAIN} end
 end
 for rule = 0, (is_decided or fault) and -1 or ${RULES} - 1 do

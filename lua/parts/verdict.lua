@@ -1,6 +1,6 @@
 -- The decision, once all rules were asked. A call of a banned subject waits for the end of the ban and for the rules,
--- whichever takes longer. Whether a rule lapses before is known of a part only once the others are; and of a wait that is
--- no more than a bound it is not.
+-- whichever takes longer. A wait that ends after a rule lapses never ends. That is not known of a part, before the other
+-- parts are decided, nor of a wait that is only an upper bound.
 -- Reads: never, part, wait, lapse, banned, fault, is_bound
 -- Sets: code, wait
 if banned > 0 then

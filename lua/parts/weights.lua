@@ -3,8 +3,8 @@
 --   surplus  the sum of the weights up to this entry, without 1 for each of them (4 bytes, modulo 2^32)
 -- The first entry is no call: its time is 0, and the surplus counts from its own. So in a log whose calls all weigh 1,
 -- every surplus is 0. Entries may share the time of the one before; times never decrease.
--- `weighed` tells whether that bit is set for the last entry, `surplus` is that of the last entry, `base` that of the
--- first, and `total` the weight of all; they are only set where a call may weigh other than 1.
+-- `weighed` says whether that bit is set for the last entry. `surplus` is the surplus of the last entry, `base` that of the
+-- first, and `total` the weight of all calls; they are only set where a call may weigh other than 1.
 -- Reads: call, unpack, name, head_bytes, tail, entries, last
 -- Sets: entries, last, weighed, surplus, base, total, fault
 weighed = last >= 2 ^ 55

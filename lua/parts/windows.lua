@@ -1,5 +1,5 @@
--- Decides a request whose rules are windows, and charges it. In most logs every call weighs 1: then one look for each rule
--- tells how long to wait.
+-- Decides a request whose rules are windows, and charges it. In most logs every call weighs 1: then one entry for each rule
+-- shows how long to wait.
 -- Reads: call, unpack, now, alone, read, name, policy, behind, back_RULE, span_RULE, reach, most, weight, ttl, ranges,
 -- Reads: entry, slot, apart, budget, RULE
 -- Sets: now, reach, most, weight, ttl, ranges, entry, slot, apart, code, wait, budget
@@ -15,7 +15,7 @@ else
   last = value.err and ${UNKNOWN} or 0
 end
 
--- Otherwise, more is to be known of it.
+-- Otherwise parts/unusual.lua reads more of the tally.
 if last <= now then
   local absent
   --- @each rule

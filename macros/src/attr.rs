@@ -2,9 +2,9 @@
 
 mod argument;
 mod arguments;
-mod meant;
-mod suggestion;
+mod template_suggestion;
 mod value;
+mod value_suggestion;
 
 pub(crate) use self::argument::Argument;
 pub(crate) use self::arguments::{Arguments, WrittenList};

@@ -1,14 +1,10 @@
 //! The expansion: from the model to tokens.
 
 mod call;
-mod code;
 mod companion;
 mod context;
 mod decision;
 mod document;
-mod epilogue;
-mod function;
-mod in_context;
 mod late_keys;
 mod message;
 mod openapi;
@@ -19,15 +15,15 @@ mod subject;
 use proc_macro2::{Ident, TokenStream};
 use syn::Path;
 
-use crate::expand::context::{Expanded, Expansion};
+use crate::expand::context::{ExpandedFunction, Expansion};
 use crate::model::Model;
-use crate::shape::Function;
+use crate::shape::{Additions, Function};
 
 /// Returns the function with its check, its companion, and the type with its responses.
 pub(crate) fn expand(model: &Model, function: &Function) -> TokenStream {
-    let limited = function::limited(model, function);
+    let limited = limited(model, function);
     let companion = model.check_fn.as_ref().map(|name| companion::companion(name, model, function));
-    let expansion = Expansion { model, function, expanded: Expanded::Limited };
+    let expansion = Expansion { model, function, expanded: ExpandedFunction::Limited };
     let openapi = model.openapi.as_ref().map(|name| expansion.openapi(name));
     quote::quote!(#limited #companion #openapi)
 }
@@ -35,4 +31,36 @@ pub(crate) fn expand(model: &Model, function: &Function) -> TokenStream {
 /// Returns the companion of a function whose attribute is mistaken, so that its callers have no errors besides.
 pub(crate) fn expand_stub(check_fn: &Ident, runtime: Option<&Path>, function: &Function) -> TokenStream {
     companion::stub(check_fn, runtime, function)
+}
+
+// Input:  async fn send_code(phone: &str) -> Result<(), Rejection> { body }
+// Output: async fn send_code(phone: &str) -> Result<(), Rejection> {
+//             let _tallygate_permit = match {
+//                 enum TallygateHere {}
+//                 static TALLYGATE_POLICY: PolicyCell = PolicyCell::around::<TallygateHere>("1 per 1m", &["sms:"]);
+//                 TALLYGATE_POLICY.enter(&*phone)
+//             }.await {
+//                 Ok(tallygate_permit) => tallygate_permit,
+//                 Err(tallygate_rejection) => return FromRejection::from_rejection(tallygate_rejection.with_message(…)),
+//             };
+//             body
+//         }
+// A call that has options is made up before it is decided:
+//                 match limiter([&self.limiter]) {
+//                     tallygate_limiter => TALLYGATE_POLICY.call(&*phone).limiter(tallygate_limiter).cost([3]).enter()
+//                 }
+/// Returns the function with the check before its body, or before the async block that its body ends with.
+///
+/// All borrows of arguments end before the await, so the future is `Send` if it was so without the attribute. It holds
+/// nothing of the call but what it awaits, and then the permit, until the body is over: by its end, by `return` or `?`, by
+/// a panic, or because the future is dropped. That is when the call is no longer running.
+fn limited(model: &Model, function: &Function) -> TokenStream {
+    let expansion = Expansion { model, function, expanded: ExpandedFunction::Limited };
+    function.with_additions(&Additions {
+        attributes: document::attributes(model, function),
+        preparation: expansion.preparation(),
+        decision: expansion.decision(),
+        permit: expansion.permit(),
+        epilogue: expansion.epilogue(),
+    })
 }

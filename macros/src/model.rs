@@ -15,7 +15,7 @@ pub(crate) use self::rule::RuleModel;
 pub(crate) use self::subject::SubjectModel;
 use crate::attr::{Amount, Arguments};
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
-use crate::template::{Template, TextPurpose};
+use crate::template::{SpannedTemplate, TextPurpose};
 
 pub(crate) struct Model {
     pub(crate) name: Option<Spanned<String>>,
@@ -29,13 +29,13 @@ pub(crate) struct Model {
     /// A policy that is built elsewhere, in place of the name, the rules and the ban.
     pub(crate) policy: Option<Expr>,
     /// The key of the main subject.
-    pub(crate) key: Option<Template>,
+    pub(crate) key: Option<SpannedTemplate>,
     /// The other subjects of a policy that is built elsewhere.
     pub(crate) subjects: Vec<SubjectModel>,
     /// Whether there is a `key`, even one that could not be read.
     pub(crate) has_key: bool,
     /// The text of a rejection by a rule that has none of its own.
-    pub(crate) message: Option<Template>,
+    pub(crate) message: Option<SpannedTemplate>,
     pub(crate) cost: Option<Amount>,
     pub(crate) allow_zero_cost: Option<SpanRange>,
     pub(crate) wait: Option<Spanned<Duration>>,
@@ -57,7 +57,7 @@ pub(crate) struct Model {
 
 /// The denials that a message is for.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Denier {
+pub(crate) enum MessageScope {
     /// The rule at this position.
     Rule(usize),
     /// Any rule without a message of its own.
@@ -70,7 +70,7 @@ pub(crate) enum Denier {
 pub(crate) struct OtherSubject<'a> {
     pub(crate) label: &'a str,
     /// `None` if all calls are one subject.
-    pub(crate) key: Option<&'a Template>,
+    pub(crate) key: Option<&'a SpannedTemplate>,
 }
 
 /// The release of a call's duplicates, and the label of their subject.
@@ -78,7 +78,7 @@ pub(crate) struct OtherSubject<'a> {
 pub(crate) struct Release<'a> {
     pub(crate) label: &'a str,
     /// `None` if all calls are one subject.
-    pub(crate) key: Option<&'a Template>,
+    pub(crate) key: Option<&'a SpannedTemplate>,
     /// What has to hold for the result of the call.
     pub(crate) condition: &'a Expr,
 }
@@ -124,7 +124,7 @@ impl Model {
     }
 
     /// Returns all keys: those of the policy, of rules and of other subjects.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &Template> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &SpannedTemplate> {
         let of_rules = self.rules.iter().filter_map(|rule| rule.key.as_ref());
         let of_subjects = self.subjects.iter().filter_map(|subject| subject.key.as_ref());
         self.key.iter().chain(of_rules).chain(of_subjects)
@@ -139,19 +139,20 @@ impl Model {
     }
 
     /// Puts the arguments of the function in the place of `{*}` in all keys.
-    pub(crate) fn name_arguments(&mut self, names: &[String]) {
+    pub(crate) fn replace_all_placeholder(&mut self, names: &[String]) {
         let of_rules = self.rules.iter_mut().filter_map(|rule| rule.key.as_mut());
         let of_subjects = self.subjects.iter_mut().filter_map(|subject| subject.key.as_mut());
         let keys = self.key.iter_mut().chain(of_rules).chain(of_subjects);
-        keys.filter(|key| key.shows_all()).for_each(|key| key.name_arguments(names));
+        keys.filter(|key| key.shows_all_arguments()).for_each(|key| key.replace_all_placeholder(names));
     }
 
     /// Returns all messages: those of rules, that of the ban and that of the policy.
-    pub(crate) fn messages(&self) -> impl Iterator<Item = (Denier, &Template)> {
+    pub(crate) fn messages(&self) -> impl Iterator<Item = (MessageScope, &SpannedTemplate)> {
         let rules = self.rules.iter().enumerate();
-        let of_rules = rules.filter_map(|(position, rule)| Some((Denier::Rule(position), rule.message.as_ref()?)));
-        let of_ban = self.ban.iter().filter_map(|ban| Some((Denier::Ban, ban.message.as_ref()?)));
-        let of_policy = self.message.iter().map(|message| (Denier::Policy, message));
+        let of_rules =
+            rules.filter_map(|(position, rule)| Some((MessageScope::Rule(position), rule.message.as_ref()?)));
+        let of_ban = self.ban.iter().filter_map(|ban| Some((MessageScope::Ban, ban.message.as_ref()?)));
+        let of_policy = self.message.iter().map(|message| (MessageScope::Policy, message));
         of_rules.chain(of_ban).chain(of_policy)
     }
 
@@ -164,7 +165,7 @@ impl Model {
     }
 
     /// Returns the key of a rule, if it is not that of the main subject.
-    pub(crate) fn own_key<'a>(&'a self, rule: &'a RuleModel) -> Option<&'a Template> {
+    pub(crate) fn own_key<'a>(&'a self, rule: &'a RuleModel) -> Option<&'a SpannedTemplate> {
         let main = self.key.as_ref().map(|key| key.text.as_str());
         rule.key.as_ref().filter(|own| Some(own.text.as_str()) != main)
     }

@@ -35,7 +35,7 @@ pub(crate) fn try_limit(attribute: TokenStream, item: &TokenStream) -> syn::Resu
         Err(mistake) => return Err(diagnostics.into_error_with(mistake)),
     };
     validate::check_all_arguments(&model, &function, &mut diagnostics);
-    model.name_arguments(&function.argument_names());
+    model.replace_all_placeholder(&function.argument_names());
     validate::check_function(&model, &function, &mut diagnostics);
     diagnostics.finish()?;
     Ok(expand::expand(&model, &function))

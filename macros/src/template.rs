@@ -10,7 +10,7 @@ pub(crate) use self::placeholder::TemplateValue;
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 
 /// A template.
-pub(crate) struct Template {
+pub(crate) struct SpannedTemplate {
     /// The whole template, as it is written.
     pub(crate) text: String,
     pub(crate) parts: Vec<Part>,
@@ -55,7 +55,7 @@ const REJECTION_FIELDS: [(&str, RejectionField); 4] = [
     ("rule", RejectionField::Rule),
 ];
 
-impl Template {
+impl SpannedTemplate {
     /// Reads a template, or reports every mistake in it.
     pub(crate) fn parse(text: Spanned<String>, purpose: TextPurpose, diagnostics: &mut Diagnostics) -> Option<Self> {
         let Spanned { value: text, span } = text;
@@ -77,12 +77,12 @@ impl Template {
     }
 
     /// Puts placeholders for all of these arguments in the place of `{*}`, and `:` between them.
-    pub(crate) fn name_arguments(&mut self, names: &[String]) {
+    pub(crate) fn replace_all_placeholder(&mut self, names: &[String]) {
         let mut parts = Vec::new();
         for part in self.parts.drain(..) {
             match part {
                 Part::Value(all) if all.is_all() => {
-                    let values: Vec<_> = names.iter().map(|name| all.of_argument(name)).collect();
+                    let values: Vec<_> = names.iter().map(|name| all.for_argument(name)).collect();
                     let texts: Vec<_> = values.iter().map(|value| format!("{{{}}}", value.text)).collect();
                     self.text = self.text.replacen(&format!("{{{}}}", all.text), &texts.join(":"), 1);
                     let separated = |value| [Part::Text(":".to_owned()), Part::Value(value)];
@@ -95,7 +95,7 @@ impl Template {
     }
 
     /// Returns whether it shows all arguments by `{*}`.
-    pub(crate) fn shows_all(&self) -> bool {
+    pub(crate) fn shows_all_arguments(&self) -> bool {
         self.placeholders().any(TemplateValue::is_all)
     }
 
@@ -109,17 +109,18 @@ impl Template {
 
 /// Reads a template from its text.
 fn read(template: &str, purpose: TextPurpose) -> Result<Vec<Part>, Vec<String>> {
-    let (mut parts, mut diagnostics) = (Vec::new(), Vec::new());
+    let mut parts = Vec::new();
+    let mut mistakes = Vec::new();
     for piece in scan(template).map_err(|mistake| vec![mistake])? {
         match piece {
             Piece::Text(text) => parts.push(Part::Text(text)),
             Piece::Braced(inner) => match braced(inner, purpose) {
                 Ok(part) => parts.push(part),
-                Err(mistake) => diagnostics.push(mistake),
+                Err(mistake) => mistakes.push(mistake),
             },
         }
     }
-    if diagnostics.is_empty() { Ok(parts) } else { Err(diagnostics) }
+    if mistakes.is_empty() { Ok(parts) } else { Err(mistakes) }
 }
 
 fn braced(inner: &str, purpose: TextPurpose) -> Result<Part, String> {
@@ -133,7 +134,7 @@ fn braced(inner: &str, purpose: TextPurpose) -> Result<Part, String> {
     };
     match rejection_field(name, purpose)? {
         Some(field) => Ok(Part::Rejection(field)),
-        None => TemplateValue::of_context(inner).map(Part::Value),
+        None => TemplateValue::parse_context(inner).map(Part::Value),
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod diagnostics;
 mod limits;
-mod responses;
 mod shapes;
 
 use proc_macro2::TokenStream;

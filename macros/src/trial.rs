@@ -8,7 +8,7 @@ use tallygate_rules::{format_duration, parse_duration};
 
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 use crate::pipeline::limit;
-use crate::template::{Template, TextPurpose};
+use crate::template::{SpannedTemplate, TextPurpose};
 
 /// The deepest nesting that is tried: the parsers of the compiler and of `syn` are recursive.
 const DEPTH: usize = 40;
@@ -46,10 +46,10 @@ pub fn template(text: &str) {
     for purpose in [TextPurpose::Key, TextPurpose::Message, TextPurpose::BanMessage] {
         let mut diagnostics = Diagnostics::default();
         let spanned = Spanned { value: text.to_owned(), span: SpanRange::call_site() };
-        let read = Template::parse(spanned, purpose, &mut diagnostics);
+        let read = SpannedTemplate::parse(spanned, purpose, &mut diagnostics);
         let refused = diagnostics.finish().is_err();
         assert_eq!(read.is_none(), refused, "{text:?}");
-        for placeholder in read.iter().flat_map(Template::placeholders) {
+        for placeholder in read.iter().flat_map(SpannedTemplate::placeholders) {
             assert!(text.contains(&placeholder.text) && !placeholder.root.is_empty(), "{text:?}");
         }
         if read.is_some() && !text.contains(['{', '}']) {

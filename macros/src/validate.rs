@@ -1,14 +1,9 @@
 //! The checks of a model before it is expanded. Each function is one check.
 
 mod call;
-mod check_fn;
 mod effect;
 mod function;
-mod limiter;
-mod openapi;
 mod policy;
-mod second;
-mod subject;
 mod text;
 
 use crate::diagnostic::Diagnostics;
@@ -39,7 +34,7 @@ pub(crate) fn check(model: &Model, diagnostics: &mut Diagnostics) {
     effect::check_counts_limit(model, diagnostics);
     text::check_names(model, diagnostics);
     text::check_keys(model, diagnostics);
-    subject::check(model, diagnostics);
+    text::check_subjects(model, diagnostics);
     for key in model.keys() {
         text::check_placeholders_separated(key, diagnostics);
     }
@@ -62,9 +57,9 @@ pub(crate) fn check_all_arguments(model: &Model, function: &Function, diagnostic
 /// Reports every mistake in the function, and in the arguments that refer to it.
 pub(crate) fn check_function(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
     function::check_async(function, diagnostics);
-    second::check(model, function, diagnostics);
-    check_fn::check(model, function, diagnostics);
-    openapi::check(model, function, diagnostics);
+    function::check_second_attribute(model, function, diagnostics);
+    function::check_companion(model, function, diagnostics);
+    function::check_openapi(model, function, diagnostics);
     for key in model.keys() {
         function::check_fixed_text(key, function, diagnostics);
         function::check_placeholders_named(key, function, diagnostics);

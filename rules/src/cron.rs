@@ -5,6 +5,7 @@ mod day;
 mod error;
 mod field;
 mod pattern;
+mod syntax;
 #[cfg(test)]
 mod tests;
 mod zone;
@@ -18,7 +19,7 @@ pub use self::field::CronField;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 
-use self::bits::Toward;
+use self::bits::SearchDirection;
 use self::pattern::Pattern;
 use self::zone::{Period, Repeated, Zone};
 
@@ -134,7 +135,7 @@ impl Schedule {
     /// There is none before the first tick since 1970.
     #[must_use]
     pub fn last_tick(&self, us: u64) -> Option<u64> {
-        self.seek((us / SECOND_US).min(last_second()), Toward::Earlier)
+        self.seek((us / SECOND_US).min(last_second()), SearchDirection::Earlier)
     }
 
     /// Returns the first tick after `us`, both in microseconds since 1970.
@@ -143,30 +144,30 @@ impl Schedule {
     #[must_use]
     pub fn next_tick(&self, us: u64) -> Option<u64> {
         let second = us / SECOND_US;
-        if second < last_second() { self.seek(second, Toward::Later) } else { None }
+        if second < last_second() { self.seek(second, SearchDirection::Later) } else { None }
     }
 
     /// Returns the last tick up to `second`, or the first one after it.
-    fn seek(&self, second: u64, toward: Toward) -> Option<u64> {
+    fn seek(&self, second: u64, direction: SearchDirection) -> Option<u64> {
         let second = i64::try_from(second).ok()?;
         let period = self.zone.period(second);
-        let at = period.civil(match toward {
-            Toward::Earlier => second,
-            Toward::Later => second + 1,
+        let at = period.civil(match direction {
+            SearchDirection::Earlier => second,
+            SearchDirection::Later => second + 1,
         });
-        let found = self
-            .seek_in(period, Some(at), toward)
-            .or_else(|| self.zone.periods_beyond(period, toward).find_map(|next| self.seek_in(next, None, toward)));
+        let found = self.seek_in(period, Some(at), direction).or_else(|| {
+            self.zone.periods_beyond(period, direction).find_map(|next| self.seek_in(next, None, direction))
+        });
         u64::try_from(found?).ok()?.checked_mul(SECOND_US)
     }
 
     /// Returns the first tick of one period in a direction, from `at` on if the period contains it.
-    fn seek_in(&self, period: Period, at: Option<DateTime>, toward: Toward) -> Option<i64> {
+    fn seek_in(&self, period: Period, at: Option<DateTime>, direction: SearchDirection) -> Option<i64> {
         let repeated = if self.pattern.is_every_hour() { Repeated::TickTwice } else { Repeated::TickOnce };
         let (first, last) = period.civil_range(repeated);
-        let (start, bound) = toward.order(first, last);
-        let at = at.filter(|&at| toward.is_past(at, start)).unwrap_or(start);
-        period.second(self.pattern.seek(at, bound, toward)?)
+        let (start, bound) = direction.order(first, last);
+        let at = at.filter(|&at| direction.is_past(at, start)).unwrap_or(start);
+        period.second(self.pattern.seek(at, bound, direction)?)
     }
 
     /// Returns a time in microseconds that lies between any two ticks at least.

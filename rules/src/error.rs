@@ -106,7 +106,7 @@ impl RuleMistake {
     }
 
     /// Returns the mistake as one of the rule at this position.
-    pub(crate) fn at(self, position: usize) -> RuleError {
+    pub(crate) fn in_rule(self, position: usize) -> RuleError {
         RuleError { position: Some(position), field: self.field, message: self.message }
     }
 

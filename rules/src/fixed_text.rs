@@ -80,7 +80,7 @@ impl Check<'_> {
         {
             return Err(self.mistake(ALL, "write `{*}` for all arguments, or `all` for all calls together"));
         }
-        let mut names = Name::all(text, follows_value);
+        let mut names = Name::find_all(text, follows_value);
         names.try_for_each(|name| self.meant(&name).map_or(Ok(()), |meant| Err(self.unbraced(&name, &meant))))
     }
 
@@ -167,12 +167,12 @@ pub(super) struct Name<'t> {
 
 impl<'t> Name<'t> {
     /// Returns all names of a text, also those behind a dot: `sms.phone` has `sms` and `phone`.
-    pub(super) fn all(text: &'t str, follows_value: bool) -> impl Iterator<Item = Self> {
+    pub(super) fn find_all(text: &'t str, follows_value: bool) -> impl Iterator<Item = Self> {
         let starts = text.char_indices().filter(move |&(at, character)| {
             let before = text.get(..at).and_then(|before| before.chars().next_back());
             is_first(character) && !before.is_some_and(is_within)
         });
-        starts.filter_map(move |(start, _)| Self::at(text, start, follows_value))
+        starts.filter_map(move |(start, _)| Self::read_at(text, start, follows_value))
     }
 
     /// Returns the first name of its path.
@@ -180,7 +180,7 @@ impl<'t> Name<'t> {
         self.path.split(['.', '(']).next().unwrap_or_default()
     }
 
-    fn at(text: &'t str, start: usize, follows_value: bool) -> Option<Self> {
+    fn read_at(text: &'t str, start: usize, follows_value: bool) -> Option<Self> {
         let (before, rest) = text.split_at_checked(start)?;
         let (path, after) = rest.split_at_checked(path_length(rest))?;
         let written = |first: usize, last: usize| text.get(start - first..start + path.len() + last);

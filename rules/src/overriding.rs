@@ -83,7 +83,7 @@ impl From<String> for RuleId {
 /// assert!(validate(&closed, Costs::Any).is_err());
 /// ```
 pub fn validate_override(rules: &[Rule]) -> Result<(), Vec<RuleError>> {
-    let varying: Vec<_> = (0..rules.len()).filter_map(|at| Some(check_count(&rules[at])?.at(at))).collect();
+    let varying: Vec<_> = (0..rules.len()).filter_map(|at| Some(check_count(&rules[at])?.in_rule(at))).collect();
     let rules: Vec<_> = rules.iter().map(|rule| (CountedSubject::labelled(None), rule)).collect();
     let found = OVERRIDE_OF_SUBJECT.run(&rules).err();
     all_or_none(varying.into_iter().chain(found.into_iter().flatten()).collect())
@@ -213,7 +213,8 @@ fn replace_all(rules: &[EffectiveRule], label: Option<&str>, new: &[Rule]) -> (V
 
 /// Checks the changed rules among themselves, and then all rules.
 fn check(effective: &[EffectiveRule], changed: &[usize], checks: Checks) -> Result<(), Vec<RuleError>> {
-    let mut errors: Vec<_> = changed.iter().filter_map(|&at| Some(check_count(&effective[at].rule)?.at(at))).collect();
+    let mut errors: Vec<_> =
+        changed.iter().filter_map(|&at| Some(check_count(&effective[at].rule)?.in_rule(at))).collect();
     let subjects = effective.iter().map(|effective| CountedSubject::labelled(effective.label.as_deref()));
     let rules: Vec<_> = subjects.zip(effective.iter().map(|effective| &effective.rule)).collect();
     errors.extend(OVERRIDDEN.run(&rules).err().into_iter().flatten());

@@ -1,10 +1,10 @@
 //! The checks that every policy passes before it decides anything.
 
-mod alone;
 mod ban;
 mod binding;
 mod checks;
 mod settings;
+mod single_rule;
 #[cfg(test)]
 mod tests;
 

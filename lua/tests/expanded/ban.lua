@@ -32,7 +32,7 @@ local now = clock[1] * 1000000 + clock[2]
 
 local since, ends, slot, slots
 -- parts/begin_ban.lua
--- Begins a ban, and counts denials anew. A ban of no duration is over at once.
+-- Begins a ban, and counts denials from 0. A ban whose duration is 0 ends at once.
 -- Reads: now, denials, duration
 -- Sets: since, ends, slot, slots
 since = now

@@ -119,9 +119,8 @@ while ARGV[arg] do
       local room, remaining, reset, reset_charged = 0, 0, 0, 0
       -- parts/leases.lua
       -- A concurrency limit. Its tally is a sorted set: the names of the leases, by the times at which they end. Each call
-      -- weighs 1, whatever its cost. The wait lasts until so many leases have ended that there is room: it is no more than a
-      -- bound, as a call may be over before, and may also renew its lease. A lease that ends later than any does is from before
-      -- the clock was set back, and does not count.
+      -- weighs 1, whatever its cost. The wait lasts until enough leases have ended. It is only a bound: a call may end earlier, or
+      -- renew its lease. A lease that ends later than any new one was taken before the clock was set back, and does not count.
       -- Reads: call, unpack, never, now, read, name, subject, request, at, ttl, report, leases, charges
       -- Sets: kind, at, room, remaining, reset, reset_charged, is_bound, leases, charges, fault
       local count, span, id
@@ -132,7 +131,7 @@ while ARGV[arg] do
       if count == 0 then
         room = never
       elseif held >= count then
-        -- Where the limit was greater before, not all are passed over that have to end.
+        -- Where the limit was lowered, more leases have to end than one command passes over.
         local beyond = math.min(held - count, 128)
         local first = call('ZRANGEBYSCORE', name, now + 1, latest, 'WITHSCORES', 'LIMIT', beyond, 1)
         room = first[2] - now
@@ -177,9 +176,9 @@ while ARGV[arg] do
       --   the log    the calls that the sliding windows admitted: see parts/weights.lua
       -- `head` is the cells and the ban, `tail` the end of the log: whole entries, of which the first may be there for its
       -- surplus alone. `entries` is the number of all of them (nil where it is unknown), `last` the time of the last one,
-      -- `latest` the latest time of all. No time is as late as 2^53. Text is: each of its characters is at least a space.
-      -- What is a little later than now makes that the time. What is much later is forgotten before anything is decided, and then
-      -- the tally is read again.
+      -- `latest` the latest time of all. Every time is below 2^53; text that is read as a time is not, as each of its characters is
+      -- at least a space. A time that is a little later than now becomes the time of this decision. What is much later is
+      -- forgotten before anything is decided, and then the tally is read again.
       -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
       -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, base, total, pieces, budget, fault
       local latest
@@ -215,8 +214,8 @@ while ARGV[arg] do
         --   surplus  the sum of the weights up to this entry, without 1 for each of them (4 bytes, modulo 2^32)
         -- The first entry is no call: its time is 0, and the surplus counts from its own. So in a log whose calls all weigh 1,
         -- every surplus is 0. Entries may share the time of the one before; times never decrease.
-        -- `weighed` tells whether that bit is set for the last entry, `surplus` is that of the last entry, `base` that of the
-        -- first, and `total` the weight of all; they are only set where a call may weigh other than 1.
+        -- `weighed` says whether that bit is set for the last entry. `surplus` is the surplus of the last entry, `base` that of the
+        -- first, and `total` the weight of all calls; they are only set where a call may weigh other than 1.
         -- Reads: call, unpack, name, head_bytes, tail, entries, last
         -- Sets: entries, last, weighed, surplus, base, total, fault
         weighed = last >= 2 ^ 55
@@ -243,11 +242,11 @@ while ARGV[arg] do
         end
         if latest >= 2 ^ 53 then fault = -3 end
         if fault then
-          -- Nothing of it is believed.
+          -- Nothing of the tally is used.
         elseif latest > now + 128000 then
           -- parts/forget_future.lua
-          -- Forgets what is later than now: it was written before the clock was set back, and would block for too long. One script
-          -- call forgets whole tallies, at least one. After a long one, or where there is no time for another, the caller asks again.
+          -- Forgets what is later than now: it was written before the clock was set back, and would block calls for too long. One
+          -- script call forgets whole tallies, at least one. After a long tally, or where the budget is spent, the caller asks again.
           -- Reads: call, unpack, now, name, ttl, cell_bytes, head_bytes, head, tail, entries, surplus, base, pieces, budget
           -- Sets: value, entries, pieces, budget, fault
           if budget <= 32768 then
@@ -308,7 +307,7 @@ while ARGV[arg] do
               call('SET', name, value, 'PX', ttl)
               if cell_bytes > 0 then call('SETRANGE', name, 0, table.concat(kept)) end
               value = nil
-              -- After a long one, there is no time for more than that.
+              -- After a long tally, the budget is spent.
               if budget < 811008 / 2 then fault = -2 end
             end
           end
@@ -318,7 +317,7 @@ while ARGV[arg] do
         if fault then head, tail, entries, last, latest, weighed = '', '', 0, 0, 0, false end
       until latest <= now
       -- parts/ban_check.lua
-      -- How long the subject is banned; or else what parts/ban_count.lua needs to count a denial.
+      -- How long the subject is banned. Where it is not, `ban` has what parts/ban_count.lua needs to count a denial.
       -- Reads: unpack, now, name, head, cell_bytes, denials, within, duration, ttl, banned
       -- Sets: banned, ban
       if denials > 0 then
@@ -342,7 +341,7 @@ while ARGV[arg] do
         if kind == 'w' or kind == 'd' then
           -- parts/window.lua
           -- A sliding window, or the window of a duplicate. A call fits once the newest entry that leaves too little room for it is
-          -- as old as the window. Whether it is a duplicate tells the last entry alone.
+          -- as old as the window. Only the last entry decides duplicates.
           -- Reads: call, unpack, never, now, cost, report, name, head_bytes, tail, entries, last, weighed, surplus, base, total, kind,
           -- Reads: count, span, pieces
           -- Sets: room, remaining, reset, reset_charged, entries, pieces
@@ -353,8 +352,8 @@ while ARGV[arg] do
             local hit = last
             if kind ~= 'd' then
               -- parts/in_the_way.lua
-              -- The newest entry that leaves too little room for a call, as more than `beside` counts from it on: `hit` is its time, or
-              -- 0 where there is none. If all calls weigh the same, one look finds it.
+              -- Finds the newest entry that leaves too little room for a call: from it on, the log weighs more than `beside`. `hit` is its
+              -- time, or 0 where there is no such entry. If all calls weigh the same, one read finds it.
               -- Reads: call, unpack, never, name, head_bytes, tail, entries, weighed, surplus, base, total, beside,
               -- Reads: pieces
               -- Sets: hit, pieces
@@ -540,7 +539,7 @@ while ARGV[arg] do
             elseif stamp ~= start then
               amount, before = 0, 0
             end
-            -- So much of this slot is left, and so much of the slot before still counts.
+            -- How much of this slot is left, which is also how much of the slot before still counts.
             local left = slot - (now - start)
             local free = count - cost - amount
             if cost > count then
@@ -570,11 +569,11 @@ while ARGV[arg] do
             amount = amount + cost
           elseif kind == 'b' then
             -- parts/token_bucket.lua
-            -- A token bucket. What flows in is lost once the bucket is unused: then it is as new.
+            -- A token bucket. Once it is unused, it is as new: what has flowed in is lost.
             -- Reads: unpack, request, at, never, now, cost, report, lapse, count, span, stamp, amount
             -- Sets: at, stamp, amount, before, room, lapse, remaining, reset, reset_charged
             -- parts/level.lua
-            -- A token bucket as it is now. Levels are in tokens * span: then a microsecond adds exactly `count`.
+            -- The level of a token bucket now. Levels are in tokens * span, so that a microsecond adds exactly `count`.
             -- Reads: unpack, request, at, now, count, span, stamp, amount
             -- Sets: capacity, initial, reset_after, at, full, ends, unused, level
             local capacity, initial, reset_after
@@ -592,7 +591,7 @@ while ARGV[arg] do
             end
             local needed = cost * span
             if not unused and initial < cost then
-              -- A call that has to wait until then never fits.
+              -- Once the bucket is unused, the call never fits.
               lapse = math.min(lapse, ends - now)
             end
             if cost > capacity then
@@ -611,7 +610,7 @@ while ARGV[arg] do
               reset = unused and 0 or math.min(math.ceil((full - level) / count), ends - now)
               reset_charged = math.min(math.ceil((full - level + needed) / count), reset_after)
             end
-            -- A new bucket and a full one hold the same whatever was taken before.
+            -- What a new or a full bucket holds does not depend on earlier hits.
             if unused or level == full then before = now end
             stamp = now
             amount = level - needed
@@ -642,7 +641,7 @@ while ARGV[arg] do
         rule = rule + 1
       end
       -- parts/new_head.lua
-      -- The head of the tally once the call is charged.
+      -- The head of the tally after the call is charged.
       -- Reads: name, subject, cell_bytes, head_bytes, head, next_cells, largest, reach, most, ttl, charges, tail, entries, last,
       -- Reads: weighed, surplus, base, total
       -- Sets: head, charges
@@ -654,13 +653,13 @@ while ARGV[arg] do
     end
   end
   if charges and now > begun then
-    -- A tally has made it later. All subjects are decided as of one time, so the request begins anew.
+    -- A tally has moved the time forward. All subjects are decided as of one time, so the request begins anew.
     arg, key = arg - 1, key - subjects
   else
     -- parts/verdict.lua
     -- The decision, once all rules were asked. A call of a banned subject waits for the end of the ban and for the rules,
-    -- whichever takes longer. Whether a rule lapses before is known of a part only once the others are; and of a wait that is
-    -- no more than a bound it is not.
+    -- whichever takes longer. A wait that ends after a rule lapses never ends. That is not known of a part, before the other
+    -- parts are decided, nor of a wait that is only an upper bound.
     -- Reads: never, part, wait, lapse, banned, fault, is_bound
     -- Sets: code, wait
     if banned > 0 then
@@ -683,7 +682,7 @@ while ARGV[arg] do
         if lease then
           -- parts/take_lease.lua
           -- Takes a lease. Forgets leases that do not count any more: those that have ended, and those from before the clock was set
-          -- back, no more of them than one call has time for.
+          -- back. One call forgets a limited number of them.
           -- Reads: call, now, lease
           -- Sets: nothing
           local name, id, ends, ttl, held = lease[1], lease[2], lease[3], lease[4], lease[5]
@@ -696,8 +695,8 @@ while ARGV[arg] do
           end
           call('ZADD', name, ends, id)
           -- parts/lease_ttl.lua
-          -- Lets the leases of a subject live as long as the longest of them. The TTL is that of two leases, so not every call has to
-          -- renew it.
+          -- Keeps the leases of a subject as long as the longest of them lasts. The TTL is twice the length of a lease, so most calls
+          -- need not renew it.
           -- Reads: call, name, ttl
           -- Sets: nothing
           if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
@@ -715,7 +714,7 @@ while ARGV[arg] do
             -- A call can cost more than every window counts only where all of them count calls: then one unit is enough.
             local weight = math.min(cost, largest)
             -- parts/log.lua
-            -- Logs a call of that weight. A log in which nothing counts any more begins anew.
+            -- Adds a call of this weight to the log. A log in which nothing counts any more begins anew.
             -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, base, total, reach, most, ttl,
             -- Reads: weight, budget, pieces
             -- Sets: entries, weighed, surplus, budget, pieces
@@ -725,9 +724,9 @@ while ARGV[arg] do
               weighed, surplus = false, 0
             else
               -- parts/sharing.lua
-              -- Whether a call shares the last entry, whose time is then now: where both are of one microsecond; where nothing of the
-              -- last call counts any more, as it was refunded; and in a dense log, one that holds as many entries that still count as a
-              -- log may, where both are close to each other.
+              -- Whether a call shares the last entry, whose time is then now. It does in three cases: both calls are of one microsecond;
+              -- the last call was refunded and weighs nothing any more; or the log is dense, which means that it holds as many counted
+              -- entries as it may, and both calls are close to each other.
               -- Reads: call, unpack, now, name, head_bytes, tail, entries, last, weighed, surplus, reach
               -- Sets: entries, shares
               local grain = math.ceil(reach / 65536)
@@ -758,13 +757,13 @@ while ARGV[arg] do
               call('SET', name, head .. string.rep('\0', 11) .. entry, 'PX', ttl)
             else
               if total and total + weight >= 2 ^ 32 then
-                -- Sums are exact as long as no difference of two of them is greater, so this cannot wait.
+                -- Sums are exact only while every difference of two of them is smaller, so entries are dropped now, whatever it takes.
                 local rest = budget
                 budget = math.huge
                 -- parts/clean_up.lua
                 -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
-                -- policy is rolled out, the other one may allow more. The last of them stays as the first entry, for its surplus.
-                -- One script call drops no more than it has time for; a log of which most is to be dropped has all of it.
+                -- policy is rolled out, the other version may allow more calls. The last dropped entry stays as the first one, for its
+                -- surplus. One script call drops what its budget allows. It may exceed the budget for a log of which it drops most.
                 -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
                 -- Sets: entries, budget, pieces
                 if budget > 32768 then
@@ -827,15 +826,15 @@ while ARGV[arg] do
               else
                 bytes = call('APPEND', name, entry)
               end
-              -- The TTL of a log alone is long enough to be renewed by the first call of each such period.
+              -- Where there is only a log, the first call of each such period renews the TTL; it is long enough for that.
               local period = reach <= 3600000000 and reach or reach / 8
               if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
               entries = (bytes - head_bytes) / 11 - 1
               if bytes > most and (entries + 1) % 32 == 0 then
                 -- parts/clean_up.lua
                 -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
-                -- policy is rolled out, the other one may allow more. The last of them stays as the first entry, for its surplus.
-                -- One script call drops no more than it has time for; a log of which most is to be dropped has all of it.
+                -- policy is rolled out, the other version may allow more calls. The last dropped entry stays as the first one, for its
+                -- surplus. One script call drops what its budget allows. It may exceed the budget for a log of which it drops most.
                 -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
                 -- Sets: entries, budget, pieces
                 if budget > 32768 then
@@ -911,7 +910,7 @@ while ARGV[arg] do
       local oldest = unpack('>I7', slots, slot * 7 + 1)
       if oldest > now - within and oldest <= now + 128000 then
         -- parts/begin_ban.lua
-        -- Begins a ban, and counts denials anew. A ban of no duration is over at once.
+        -- Begins a ban, and counts denials from 0. A ban whose duration is 0 ends at once.
         -- Reads: now, denials, duration
         -- Sets: since, ends, slot, slots
         since = now

@@ -7,8 +7,8 @@
   TTL      at least the length of the lease
   Version  6
 
-  A lease that has ended is taken again when it is renewed, also beyond the limit: its call is still running. A lease
-  that is not there is given back. ]]
+  Renewing a lease that has ended takes it again, even beyond the limit: its call is still running. Giving back a lease
+  that is not there does nothing. ]]
 
 -- parts/protocol.lua
 -- Refuses a caller of another version.
@@ -34,8 +34,8 @@ for i = 1, #KEYS do
   else
     call('ZADD', name, now + span, id)
     -- parts/lease_ttl.lua
-    -- Lets the leases of a subject live as long as the longest of them. The TTL is that of two leases, so not every call has to
-    -- renew it.
+    -- Keeps the leases of a subject as long as the longest of them lasts. The TTL is twice the length of a lease, so most calls
+    -- need not renew it.
     -- Reads: call, name, ttl
     -- Sets: nothing
     if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end

@@ -81,7 +81,7 @@ for subject = 1, subjects do
   end
   local bytes = call('STRLEN', name)
   local entries = (bytes - head_bytes) / 11
-  -- What is no tally has nothing to give back.
+  -- A value that is no tally has nothing to give back.
   if entries < 0 or entries % 1 > 0 then entries, bytes = 0, 0 end
   local head = cells > 0 and bytes > 0 and call('GETRANGE', name, 0, cell_bytes - 1) or ''
   local changed, renewed = false, false
@@ -104,7 +104,7 @@ for subject = 1, subjects do
       if #head > 0 then stamp, amount, before = unpack('>I7I7I7', head, cell) end
       cell = cell + 21
       local old_amount, old_before = amount, before
-      -- A cell that is later than now is as good as forgotten: see parts/forget_future.lua.
+      -- A cell that is later than now counts as forgotten: see parts/forget_future.lua.
       local is_past = stamp <= now
       if kind == 'f' then
         local ends = stamp + span
@@ -138,7 +138,7 @@ for subject = 1, subjects do
         end
       else
         -- parts/level.lua
-        -- A token bucket as it is now. Levels are in tokens * span: then a microsecond adds exactly `count`.
+        -- The level of a token bucket now. Levels are in tokens * span, so that a microsecond adds exactly `count`.
         -- Reads: unpack, request, at, now, count, span, stamp, amount
         -- Sets: capacity, initial, reset_after, at, full, ends, unused, level
         local capacity, initial, reset_after
@@ -174,9 +174,10 @@ for subject = 1, subjects do
   changed = changed and bytes > 0
   if changed then writes[#writes + 1] = { name, 0, table.concat(next_cells), renewed and ttl + 0 } end
   -- parts/refund_log.lua
-  -- Takes weight of the call back from the log, or adds what was used beyond it: to the first entry that is not earlier, if
-  -- that is of its time or may be shared with it. That changes all later sums. Where there are too many, a call gives nothing
-  -- back, and what is added counts with a later call. An entry that weighs nothing any more has the time of the one before.
+  -- Takes weight of the call back from the log, or adds what the call used beyond its cost. That changes the first entry that is
+  -- not earlier than the call, if it has the time of the call or may be shared with it, and all later sums. Where too many
+  -- entries are later, a call gives nothing back, and what is added counts with a later call. An entry that weighs nothing any
+  -- more has the time of the one before.
   -- Reads: call, unpack, now, name, head_bytes, entries, cost, used, admitted, largest, reach, writes
   -- Sets: writes, changed
   if entries > 1 and admitted <= now and now < admitted + reach then

@@ -7,7 +7,7 @@
   Returns  where to go on looking ('0' at the end), how many policies were removed, how many found no place
   TTL      as long as a policy stays
 
-  It looks at a part of the policies, so that no call takes long. What does not begin with a time is nobody's to remove. ]]
+  It looks at a part of the policies, so that no call takes long. It never removes a value that does not begin with a time. ]]
 
 local call = redis.call
 local hash = KEYS[1]

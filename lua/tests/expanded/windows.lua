@@ -21,8 +21,8 @@
   TTL      as decide.lua sets it
 
   A packed integer has 7 bytes, big endian, unless said otherwise. The text of the script depends on the number
-  of rules: what is between `each rule` and `end` stands there for each of them, and so does what is in the braces of EACH.
-  There is no version: whoever knows this text packs the fields for it. ]]
+  of rules: what is between `each rule` and `end`, and in the braces of EACH, is repeated for each of them. There is no
+  version, as the caller sends the text of the script that it packs the fields for. ]]
 
 local names, values, call = KEYS, unpack, redis.call
 -- One of several requests fails alone if its tally cannot be read.
@@ -48,8 +48,8 @@ for group = 1, #ARGV do
   for index = first, done do
     local name = names[index]
     -- parts/windows.lua
-    -- Decides a request whose rules are windows, and charges it. In most logs every call weighs 1: then one look for each rule
-    -- tells how long to wait.
+    -- Decides a request whose rules are windows, and charges it. In most logs every call weighs 1: then one entry for each rule
+    -- shows how long to wait.
     -- Reads: call, unpack, now, alone, read, name, policy, behind, back_RULE, span_RULE, reach, most, weight, ttl, ranges,
     -- Reads: entry, slot, apart, budget, RULE
     -- Sets: now, reach, most, weight, ttl, ranges, entry, slot, apart, code, wait, budget
@@ -65,19 +65,18 @@ for group = 1, #ARGV do
       last = value.err and 72057594037927936 or 0
     end
 
-    -- Otherwise, more is to be known of it.
+    -- Otherwise parts/unusual.lua reads more of the tally.
     if last <= now then
       local absent
       -- parts/plain_window.lua
-      -- A window of a log whose calls all weigh 1: one look at the entry that matters tells how long to wait. Of a long log, it may
-      -- be before what was read. Where no entry is `absent` bytes before the end, none is further back.
+      -- A window of a log whose calls all weigh 1: the time of one entry shows how long to wait. In a long log, that entry may lie
+      -- before what was read. Where no entry lies `absent` bytes before the end, none lies further back.
       -- Reads: call, unpack, now, name, policy, behind, back_0, span_0, ranges, value, size, absent, code, wait, 0
       -- Sets: ranges, absent, code, wait
       if size > back_0 then
         local due = unpack('>I7', value, size - back_0) + span_0 - now
         -- parts/due.lua
-        -- The window of a rule is full until `due`: a call that has to wait for it longer than for others is denied by it, unless a
-        -- duplicate denies it.
+        -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
         -- Reads: policy, due, code, wait, 0
         -- Sets: code, wait
         if due > wait then
@@ -91,8 +90,7 @@ for group = 1, #ARGV do
         if #bytes == 7 then
           local due = unpack('>I7', bytes) + span_0 - now
           -- parts/due.lua
-          -- The window of a rule is full until `due`: a call that has to wait for it longer than for others is denied by it, unless a
-          -- duplicate denies it.
+          -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
           -- Reads: policy, due, code, wait, 0
           -- Sets: code, wait
           if due > wait then
@@ -104,15 +102,14 @@ for group = 1, #ARGV do
         end
       end
       -- parts/plain_window.lua
-      -- A window of a log whose calls all weigh 1: one look at the entry that matters tells how long to wait. Of a long log, it may
-      -- be before what was read. Where no entry is `absent` bytes before the end, none is further back.
+      -- A window of a log whose calls all weigh 1: the time of one entry shows how long to wait. In a long log, that entry may lie
+      -- before what was read. Where no entry lies `absent` bytes before the end, none lies further back.
       -- Reads: call, unpack, now, name, policy, behind, back_1, span_1, ranges, value, size, absent, code, wait, 1
       -- Sets: ranges, absent, code, wait
       if size > back_1 then
         local due = unpack('>I7', value, size - back_1) + span_1 - now
         -- parts/due.lua
-        -- The window of a rule is full until `due`: a call that has to wait for it longer than for others is denied by it, unless a
-        -- duplicate denies it.
+        -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
         -- Reads: policy, due, code, wait, 1
         -- Sets: code, wait
         if due > wait then
@@ -126,8 +123,7 @@ for group = 1, #ARGV do
         if #bytes == 7 then
           local due = unpack('>I7', bytes) + span_1 - now
           -- parts/due.lua
-          -- The window of a rule is full until `due`: a call that has to wait for it longer than for others is denied by it, unless a
-          -- duplicate denies it.
+          -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
           -- Reads: policy, due, code, wait, 1
           -- Sets: code, wait
           if due > wait then
@@ -142,9 +138,9 @@ for group = 1, #ARGV do
 
     if code == 255 then
       -- parts/terms.lua
-      -- More fields of a policy, once a call needs them. `slot` is when the period began in which the TTL of a tally is renewed
-      -- only once, `entry` logs a call of now that weighs 1, if it has an entry of its own: it has if the call before is earlier
-      -- than `apart`.
+      -- Reads more fields of a policy, once a call needs them. `slot` is the start of the period in which the TTL of a tally is
+      -- renewed only once. `entry` is the entry of a call at `now` that weighs 1. The call has an entry of its own if the call
+      -- before is earlier than `apart`.
       -- Reads: unpack, now, policy, behind, slot
       -- Sets: reach, most, weight, entry, slot, apart
       if not slot then
@@ -176,8 +172,8 @@ for group = 1, #ARGV do
             local entries = bytes / 11 - 1
             -- parts/clean_up.lua
             -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
-            -- policy is rolled out, the other one may allow more. The last of them stays as the first entry, for its surplus.
-            -- One script call drops no more than it has time for; a log of which most is to be dropped has all of it.
+            -- policy is rolled out, the other version may allow more calls. The last dropped entry stays as the first one, for its
+            -- surplus. One script call drops what its budget allows. It may exceed the budget for a log of which it drops most.
             -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
             -- Sets: entries, budget, pieces
             if budget > 32768 then
@@ -239,8 +235,8 @@ for group = 1, #ARGV do
         -- Sets: ttl
         ttl = ttl or unpack('>s', policy, behind + 15)
         -- parts/unusual.lua
-        -- A call that may share an entry, weighs other than 1 or meets calls that do, or whose tally is none or is later than now:
-        -- what decide.lua does.
+        -- Does what decide.lua does, for a call that may share an entry or does not weigh 1, and for a tally with calls that do not
+        -- weigh 1, with a time later than now, or that is no log.
         -- Reads: call, unpack, now, alone, read, name, value, policy, reach, most, weight, ttl, last, wait, code, budget
         -- Sets: now, entry, wait, code, last, budget, value
         local is_decided, never = last <= now, 1 / 0
@@ -256,9 +252,9 @@ for group = 1, #ARGV do
         --   the log    the calls that the sliding windows admitted: see parts/weights.lua
         -- `head` is the cells and the ban, `tail` the end of the log: whole entries, of which the first may be there for its
         -- surplus alone. `entries` is the number of all of them (nil where it is unknown), `last` the time of the last one,
-        -- `latest` the latest time of all. No time is as late as 2^53. Text is: each of its characters is at least a space.
-        -- What is a little later than now makes that the time. What is much later is forgotten before anything is decided, and then
-        -- the tally is read again.
+        -- `latest` the latest time of all. Every time is below 2^53; text that is read as a time is not, as each of its characters is
+        -- at least a space. A time that is a little later than now becomes the time of this decision. What is much later is
+        -- forgotten before anything is decided, and then the tally is read again.
         -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
         -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, base, total, pieces, budget, fault
         local latest
@@ -294,8 +290,8 @@ for group = 1, #ARGV do
           --   surplus  the sum of the weights up to this entry, without 1 for each of them (4 bytes, modulo 2^32)
           -- The first entry is no call: its time is 0, and the surplus counts from its own. So in a log whose calls all weigh 1,
           -- every surplus is 0. Entries may share the time of the one before; times never decrease.
-          -- `weighed` tells whether that bit is set for the last entry, `surplus` is that of the last entry, `base` that of the
-          -- first, and `total` the weight of all; they are only set where a call may weigh other than 1.
+          -- `weighed` says whether that bit is set for the last entry. `surplus` is the surplus of the last entry, `base` that of the
+          -- first, and `total` the weight of all calls; they are only set where a call may weigh other than 1.
           -- Reads: call, unpack, name, head_bytes, tail, entries, last
           -- Sets: entries, last, weighed, surplus, base, total, fault
           weighed = last >= 2 ^ 55
@@ -322,11 +318,11 @@ for group = 1, #ARGV do
           end
           if latest >= 2 ^ 53 then fault = -3 end
           if fault then
-            -- Nothing of it is believed.
+            -- Nothing of the tally is used.
           elseif latest > now + 128000 then
             -- parts/forget_future.lua
-            -- Forgets what is later than now: it was written before the clock was set back, and would block for too long. One script
-            -- call forgets whole tallies, at least one. After a long one, or where there is no time for another, the caller asks again.
+            -- Forgets what is later than now: it was written before the clock was set back, and would block calls for too long. One
+            -- script call forgets whole tallies, at least one. After a long tally, or where the budget is spent, the caller asks again.
             -- Reads: call, unpack, now, name, ttl, cell_bytes, head_bytes, head, tail, entries, surplus, base, pieces, budget
             -- Sets: value, entries, pieces, budget, fault
             if budget <= 32768 then
@@ -387,7 +383,7 @@ for group = 1, #ARGV do
                 call('SET', name, value, 'PX', ttl)
                 if cell_bytes > 0 then call('SETRANGE', name, 0, table.concat(kept)) end
                 value = nil
-                -- After a long one, there is no time for more than that.
+                -- After a long tally, the budget is spent.
                 if budget < 811008 / 2 then fault = -2 end
               end
             end
@@ -397,7 +393,7 @@ for group = 1, #ARGV do
           if fault then head, tail, entries, last, latest, weighed = '', '', 0, 0, 0, false end
         until latest <= now
         if now > begun then
-          -- All of several requests are answered with one time, so this one is to be asked alone.
+          -- Several requests are answered with one time, so the caller asks this request alone.
           if alone then entry = struct.pack('>I7I4', now, 0) else now, fault = begun, -2 end
         end
         for rule = 0, (is_decided or fault) and -1 or 2 - 1 do
@@ -405,8 +401,8 @@ for group = 1, #ARGV do
           local beside, hit, duplicates = (back + 1) / 11 - 1, last, string.byte(policy, -1)
           if rule >= duplicates then
             -- parts/in_the_way.lua
-            -- The newest entry that leaves too little room for a call, as more than `beside` counts from it on: `hit` is its time, or
-            -- 0 where there is none. If all calls weigh the same, one look finds it.
+            -- Finds the newest entry that leaves too little room for a call: from it on, the log weighs more than `beside`. `hit` is its
+            -- time, or 0 where there is no such entry. If all calls weigh the same, one read finds it.
             -- Reads: call, unpack, never, name, head_bytes, tail, entries, weighed, surplus, base, total, beside,
             -- Reads: pieces
             -- Sets: hit, pieces
@@ -490,7 +486,7 @@ for group = 1, #ARGV do
           code = fault == -2 and 253 or 254
         elseif code == 255 then
           -- parts/log.lua
-          -- Logs a call of that weight. A log in which nothing counts any more begins anew.
+          -- Adds a call of this weight to the log. A log in which nothing counts any more begins anew.
           -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, base, total, reach, most, ttl,
           -- Reads: weight, budget, pieces
           -- Sets: entries, weighed, surplus, budget, pieces
@@ -500,9 +496,9 @@ for group = 1, #ARGV do
             weighed, surplus = false, 0
           else
             -- parts/sharing.lua
-            -- Whether a call shares the last entry, whose time is then now: where both are of one microsecond; where nothing of the
-            -- last call counts any more, as it was refunded; and in a dense log, one that holds as many entries that still count as a
-            -- log may, where both are close to each other.
+            -- Whether a call shares the last entry, whose time is then now. It does in three cases: both calls are of one microsecond;
+            -- the last call was refunded and weighs nothing any more; or the log is dense, which means that it holds as many counted
+            -- entries as it may, and both calls are close to each other.
             -- Reads: call, unpack, now, name, head_bytes, tail, entries, last, weighed, surplus, reach
             -- Sets: entries, shares
             local grain = math.ceil(reach / 65536)
@@ -533,13 +529,13 @@ for group = 1, #ARGV do
             call('SET', name, head .. string.rep('\0', 11) .. entry, 'PX', ttl)
           else
             if total and total + weight >= 2 ^ 32 then
-              -- Sums are exact as long as no difference of two of them is greater, so this cannot wait.
+              -- Sums are exact only while every difference of two of them is smaller, so entries are dropped now, whatever it takes.
               local rest = budget
               budget = math.huge
               -- parts/clean_up.lua
               -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
-              -- policy is rolled out, the other one may allow more. The last of them stays as the first entry, for its surplus.
-              -- One script call drops no more than it has time for; a log of which most is to be dropped has all of it.
+              -- policy is rolled out, the other version may allow more calls. The last dropped entry stays as the first one, for its
+              -- surplus. One script call drops what its budget allows. It may exceed the budget for a log of which it drops most.
               -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
               -- Sets: entries, budget, pieces
               if budget > 32768 then
@@ -602,15 +598,15 @@ for group = 1, #ARGV do
             else
               bytes = call('APPEND', name, entry)
             end
-            -- The TTL of a log alone is long enough to be renewed by the first call of each such period.
+            -- Where there is only a log, the first call of each such period renews the TTL; it is long enough for that.
             local period = reach <= 3600000000 and reach or reach / 8
             if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
             entries = (bytes - head_bytes) / 11 - 1
             if bytes > most and (entries + 1) % 32 == 0 then
               -- parts/clean_up.lua
               -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
-              -- policy is rolled out, the other one may allow more. The last of them stays as the first entry, for its surplus.
-              -- One script call drops no more than it has time for; a log of which most is to be dropped has all of it.
+              -- policy is rolled out, the other version may allow more calls. The last dropped entry stays as the first one, for its
+              -- surplus. One script call drops what its budget allows. It may exceed the budget for a log of which it drops most.
               -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
               -- Sets: entries, budget, pieces
               if budget > 32768 then

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use tallygate_rules::{Field, missing_argument, nearest, synonym, unknown_argument};
 
 use crate::attr::argument::{Argument, ParsedList};
-use crate::attr::meant;
+use crate::attr::value_suggestion;
 use crate::diagnostic::{Diagnostics, SpanRange, error};
 
 /// Each argument is removed when it is taken by its name, so the rest is unknown.
@@ -143,7 +143,7 @@ impl<'d> Arguments<'d> {
 
     fn unknown(&self, argument: &Argument) -> String {
         let name = &*argument.name.to_string();
-        let rules = argument.single_value().and_then(meant::rules).filter(|_| self.known.contains(&"rule"));
+        let rules = argument.single_value().and_then(value_suggestion::rules).filter(|_| self.known.contains(&"rule"));
         if let Some(rules) = rules {
             return format!("unknown argument `{name}`; did you mean `{rules}`?");
         }

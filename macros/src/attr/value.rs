@@ -9,9 +9,9 @@ use tallygate_rules::{ArgumentSource, read_duration};
 
 use crate::attr::argument::Argument;
 use crate::attr::arguments::Arguments;
-use crate::attr::{meant, suggestion};
+use crate::attr::{template_suggestion, value_suggestion};
 use crate::diagnostic::{SpanRange, Spanned};
-use crate::template::{Template, TextPurpose};
+use crate::template::{SpannedTemplate, TextPurpose};
 
 /// The number of calls that a rule admits, or that this call counts as.
 #[derive(Clone)]
@@ -66,16 +66,22 @@ impl Arguments<'_> {
     }
 
     /// Takes `name = "text with {placeholders}"`, and suggests it for an expression that means the same.
-    pub(crate) fn template(&mut self, name: &'static str, example: &str, purpose: TextPurpose) -> Option<Template> {
+    pub(crate) fn template(
+        &mut self,
+        name: &'static str,
+        example: &str,
+        purpose: TextPurpose,
+    ) -> Option<SpannedTemplate> {
         let argument = self.take(name)?;
-        let meant = argument.single_value().and_then(suggestion::template).map(|text| format!("{name} = {text:?}"));
+        let meant =
+            argument.single_value().and_then(template_suggestion::template).map(|text| format!("{name} = {text:?}"));
         let text = argument.text(meant.as_deref().unwrap_or(example));
         let text = self.diagnostics.ok_or_report(text)?;
-        Template::parse(text, purpose, self.diagnostics)
+        SpannedTemplate::parse(text, purpose, self.diagnostics)
     }
 
     /// Takes `message = "text with {placeholders}"`.
-    pub(crate) fn message(&mut self, purpose: TextPurpose) -> Option<Template> {
+    pub(crate) fn message(&mut self, purpose: TextPurpose) -> Option<SpannedTemplate> {
         self.template("message", r#"message = "try again in {@retry_after}""#, purpose)
     }
 
@@ -95,7 +101,7 @@ impl Arguments<'_> {
             _ => return Some(Amount::Expression(amount)),
         }
         let meant = match &amount {
-            Expr::Lit(value) => meant::number(name, &value.lit),
+            Expr::Lit(value) => value_suggestion::number(name, &value.lit),
             _ => None,
         };
         let literal = meant.as_deref().unwrap_or(literal);

@@ -5,11 +5,11 @@ use quote::ToTokens;
 
 use crate::attr::Amount;
 use crate::diagnostic::SpanRange;
-use crate::expand::context::{Expanded, Expansion, borrowed, quote_hygienic};
+use crate::expand::context::{ExpandedFunction, Expansion, borrowed, quote_hygienic};
 use crate::expand::policy::duration;
 use crate::expand::subject::texts;
 use crate::model::RuleModel;
-use crate::template::Template;
+use crate::template::SpannedTemplate;
 
 impl Expansion<'_> {
     /// Decides the call.
@@ -37,7 +37,7 @@ impl Expansion<'_> {
     }
 
     /// Returns the values of a key, as far as it is rendered now.
-    fn values_now(self, key: Option<&Template>) -> TokenStream {
+    fn values_now(self, key: Option<&SpannedTemplate>) -> TokenStream {
         if self.has_late_keys() { quote_hygienic!(()) } else { self.values(key) }
     }
 
@@ -59,7 +59,7 @@ impl Expansion<'_> {
         let counts = self.counts();
         let cost = self.model.cost.as_ref().map(|cost| self.cost(cost));
         let subjects = self.other_subjects();
-        let handling = (self.expanded == Expanded::Limited).then(|| self.handling());
+        let handling = (self.expanded == ExpandedFunction::Limited).then(|| self.handling());
         quote_hygienic!(#limiter #counts #cost #(#subjects)* #handling)
     }
 
@@ -91,7 +91,8 @@ impl Expansion<'_> {
 
     fn other_subjects(self) -> Vec<TokenStream> {
         let subject = |label: &str, key| {
-            let (texts, values) = (texts(key), self.values_now(key));
+            let texts = texts(key);
+            let values = self.values_now(key);
             quote_hygienic!(.subject(#label, #texts, #values))
         };
         self.model.other_subjects().into_iter().map(|other| subject(other.label, other.key)).collect()

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::{Attribute, Path, Signature, Token, parse_quote};
 
-use crate::expand::context::{Expanded, Expansion, hygienic, quote_hygienic, runtime_path};
+use crate::expand::context::{ExpandedFunction, Expansion, hygienic, quote_hygienic, runtime_path};
 use crate::model::Model;
 use crate::shape::{Binding, Function};
 
@@ -20,7 +20,7 @@ use crate::shape::{Binding, Function};
 //             }
 //         }
 pub(super) fn companion(name: &Ident, model: &Model, function: &Function) -> TokenStream {
-    let expansion = Expansion { model, function, expanded: Expanded::Companion };
+    let expansion = Expansion { model, function, expanded: ExpandedFunction::Companion };
     let items = expansion.items();
     let call = expansion.call();
     let check = expansion.with_limiter(quote_hygienic!(#call.check()));

@@ -18,12 +18,12 @@ pub(super) use quote_hygienic;
 pub(super) struct Expansion<'m> {
     pub(super) model: &'m Model,
     pub(super) function: &'m Function,
-    pub(super) expanded: Expanded,
+    pub(super) expanded: ExpandedFunction,
 }
 
 /// The function that is being expanded.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Expanded {
+pub(super) enum ExpandedFunction {
     /// The annotated function.
     Limited,
     /// The companion, which returns the check of a call.

@@ -1,15 +1,14 @@
 //! The limits in words, as a section of the function's documentation.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{ToTokens, quote};
 use syn::ext::IdentExt as _;
 use tallygate_rules::{OnOutage, Role, Rule, counted_in_words, format_duration, implied_by, limit_in_words};
 
 use crate::attr::Amount;
-use crate::expand::code::{code, expression};
 use crate::model::{Model, OtherSubject, RuleModel};
 use crate::shape::Function;
-use crate::template::Template;
+use crate::template::SpannedTemplate;
 
 const HEADING: &str = "# Rate limits";
 
@@ -42,7 +41,7 @@ pub(super) fn attributes(model: &Model, function: &Function) -> TokenStream {
 
 /// The rules of one key.
 struct Group<'m> {
-    key: Option<&'m Template>,
+    key: Option<&'m SpannedTemplate>,
     rules: Vec<&'m RuleModel>,
 }
 
@@ -61,7 +60,7 @@ fn groups(model: &Model) -> Vec<Group<'_>> {
     groups
 }
 
-fn text(key: Option<&Template>) -> Option<&str> {
+fn text(key: Option<&SpannedTemplate>) -> Option<&str> {
     key.map(|key| key.text.as_str())
 }
 
@@ -82,13 +81,13 @@ fn summary(model: &Model) -> String {
 
 fn limits(model: &Model) -> String {
     let mut paragraphs = rules(model, Reader::Developer);
-    paragraphs.push(beyond(model));
+    paragraphs.push(excess_text(model));
     paragraphs.extend(options(model));
     paragraphs.join("\n\n")
 }
 
 /// Returns what a call is rejected by, for clients.
-pub(super) fn rejecting(model: &Model) -> String {
+pub(super) fn rejection_text(model: &Model) -> String {
     let mut paragraphs = rules(model, Reader::Client);
     paragraphs.extend(ban(model, Reader::Client));
     paragraphs.join("\n\n")
@@ -127,13 +126,13 @@ impl Group<'_> {
 
 impl Reader {
     /// Returns the calls that are counted together.
-    fn scope(self, key: Option<&Template>) -> String {
+    fn scope(self, key: Option<&SpannedTemplate>) -> String {
         let counted = key.and_then(|key| self.counted(key));
         counted.map_or("for all calls together".to_owned(), |counted| format!("for each {counted}"))
     }
 
     /// Returns what a key counts by itself; `None` where it counts all calls together.
-    fn counted(self, key: &Template) -> Option<String> {
+    fn counted(self, key: &SpannedTemplate) -> Option<String> {
         match self {
             Self::Developer => key.placeholders().next().map(|_| code(&key.text)),
             Self::Client => counted_in_words(&key.text),
@@ -142,7 +141,7 @@ impl Reader {
 }
 
 /// Returns what happens to a call that the rules do not admit.
-fn beyond(model: &Model) -> String {
+fn excess_text(model: &Model) -> String {
     let rejected = "the function does not run, and nothing is counted";
     match &model.wait {
         _ if model.shadow.is_some() => {
@@ -227,4 +226,51 @@ fn limit(rule: &Rule) -> String {
         return format!("{limit} concurrent {calls}");
     }
     code(&format!("{rule:#}"))
+}
+
+/// Makes a span of code, whatever backticks the text contains.
+pub(super) fn code(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest + 1);
+    let text = text.replace(char::is_control, " ");
+    let pad = if longest > 0 { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// Makes a span of code of an expression, with spaces between words and behind commas.
+pub(super) fn expression(expression: &impl ToTokens) -> String {
+    code(&spaced(expression))
+}
+
+fn spaced(expression: &impl ToTokens) -> String {
+    let text = expression.to_token_stream().to_string();
+    let tokens: Vec<_> = text.split(' ').collect();
+    let with_space = |pair: &[&str]| {
+        let between_words = pair[0].ends_with(|c| is_wordy(c) || c == ')') && pair[1].starts_with(is_wordy);
+        if between_words || pair[0].ends_with(',') { format!(" {}", pair[1]) } else { pair[1].to_owned() }
+    };
+    tokens.first().map(|&first| first.to_owned()).into_iter().chain(tokens.windows(2).map(with_space)).collect()
+}
+
+fn is_wordy(character: char) -> bool {
+    character == '_' || character.is_alphanumeric()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_becomes_one_span_of_code() {
+        assert_eq!(code("sms:{phone}"), "`sms:{phone}`");
+        assert_eq!(code("`a``"), "``` `a`` ```");
+        assert_eq!(code("a\nb"), "`a b`");
+    }
+
+    #[test]
+    fn an_expression_is_spaced_as_people_write_it() {
+        let shown = |expression| spaced(&syn::parse_str::<syn::Expr>(expression).unwrap());
+        assert_eq!(shown("user.plan.calls( )"), "user.plan.calls()");
+        assert_eq!(shown("limits[&kind].max(1, 2) as u64"), "limits[&kind].max(1, 2) as u64");
+    }
 }

@@ -7,15 +7,15 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::format_ident;
 use tallygate_rules::Filter;
 
-use crate::expand::context::{Expanded, Expansion, quote_hygienic};
+use crate::expand::context::{ExpandedFunction, Expansion, quote_hygienic};
 use crate::expand::message::EarlyValue;
 use crate::expand::subject::{paired, texts};
-use crate::template::{Template, TemplateValue};
+use crate::template::{SpannedTemplate, TemplateValue};
 
 impl<'m> Expansion<'m> {
     pub(super) fn has_late_keys(self) -> bool {
-        let is_split = self.expanded == Expanded::Limited && self.function.is_split();
-        is_split && self.model.keys().flat_map(Template::placeholders).any(TemplateValue::is_of_context)
+        let is_split = self.expanded == ExpandedFunction::Limited && self.function.ends_with_async_block();
+        is_split && self.model.keys().flat_map(SpannedTemplate::placeholders).any(TemplateValue::is_in_context)
     }
 
     /// Returns the values of arguments in late keys.
@@ -23,7 +23,7 @@ impl<'m> Expansion<'m> {
         let keys = self.has_late_keys().then(|| self.late_keys()).into_iter().flatten();
         keys.enumerate().flat_map(|(number, (_, key))| {
             let values = key.into_iter().flat_map(move |key| key.placeholders().enumerate().map(move |at| (key, at)));
-            values.filter(|(_, (_, placeholder))| !placeholder.is_of_context()).map(
+            values.filter(|(_, (_, placeholder))| !placeholder.is_in_context()).map(
                 move |(key, (index, placeholder))| EarlyValue {
                     name: name(number, index),
                     placeholder,
@@ -36,8 +36,9 @@ impl<'m> Expansion<'m> {
     /// Decides a call that was deferred, once its keys are rendered.
     pub(super) fn entered_late(self) -> TokenStream {
         let private = self.private();
-        let subject = |(number, key): (usize, Option<&Template>)| {
-            let (texts, values) = (texts(key), self.late_values(number, key));
+        let subject = |(number, key): (usize, Option<&SpannedTemplate>)| {
+            let texts = texts(key);
+            let values = self.late_values(number, key);
             quote_hygienic!(#private::subject(#texts, #values))
         };
         let mut subjects = self.late_keys().enumerate().map(|(number, (label, key))| (label, subject((number, key))));
@@ -45,23 +46,23 @@ impl<'m> Expansion<'m> {
         let others = subjects.map(|(label, subject)| quote_hygienic!((#label, #subject)));
         let others: Vec<_> = others.collect();
         let is_hashed =
-            |placeholder: &TemplateValue| placeholder.is_of_context() && placeholder.filters.contains(&Filter::Hash);
-        let uses_limiter = self.model.keys().flat_map(Template::placeholders).any(is_hashed);
+            |placeholder: &TemplateValue| placeholder.is_in_context() && placeholder.filters.contains(&Filter::Hash);
+        let uses_limiter = self.model.keys().flat_map(SpannedTemplate::placeholders).any(is_hashed);
         let limiter = if uses_limiter { quote_hygienic!(tallygate_limiter) } else { quote_hygienic!(_) };
         quote_hygienic!(tallygate_call.enter_with(move |#limiter| (#main, [#(#others),*])))
     }
 
     /// Returns the main key, if there is one, and then those of the other subjects, with their labels.
-    fn late_keys(self) -> impl Iterator<Item = (&'m str, Option<&'m Template>)> {
+    fn late_keys(self) -> impl Iterator<Item = (&'m str, Option<&'m SpannedTemplate>)> {
         let others = self.model.other_subjects().into_iter().map(|other| (other.label, other.key));
         std::iter::once(("", self.model.key.as_ref())).chain(others)
     }
 
-    fn late_values(self, number: usize, key: Option<&Template>) -> TokenStream {
+    fn late_values(self, number: usize, key: Option<&SpannedTemplate>) -> TokenStream {
         let placeholders =
             key.into_iter().flat_map(|key| key.placeholders().map(|placeholder| (placeholder, key.span)));
         let values = placeholders.enumerate().map(|(index, (placeholder, span))| {
-            if placeholder.is_of_context() {
+            if placeholder.is_in_context() {
                 return self.in_context(placeholder, span, &quote_hygienic!(tallygate_limiter));
             }
             let name = name(number, index);

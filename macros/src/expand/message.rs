@@ -6,8 +6,8 @@ use tallygate_rules::Filter;
 
 use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, hygienic, quote_hygienic};
-use crate::model::Denier;
-use crate::template::{Part, RejectionField, Template, TemplateValue};
+use crate::model::MessageScope;
+use crate::template::{Part, RejectionField, SpannedTemplate, TemplateValue};
 
 impl<'m> Expansion<'m> {
     /// Puts the message of the rule that denied the call into the rejection, or the message of the policy.
@@ -57,12 +57,14 @@ impl<'m> Expansion<'m> {
         self.early_values().map(|value| value.name)
     }
 
-    fn arm(self, denier: Denier, message: &Template) -> TokenStream {
+    fn arm(self, denier: MessageScope, message: &SpannedTemplate) -> TokenStream {
         let private = self.private();
         let pattern = match denier {
-            Denier::Rule(position) => quote_hygienic!(::core::option::Option::Some(#position)),
-            Denier::Policy => quote_hygienic!(::core::option::Option::Some(_)),
-            Denier::Ban => quote_hygienic!(::core::option::Option::None if #private::is_ban(&tallygate_rejection)),
+            MessageScope::Rule(position) => quote_hygienic!(::core::option::Option::Some(#position)),
+            MessageScope::Policy => quote_hygienic!(::core::option::Option::Some(_)),
+            MessageScope::Ban => {
+                quote_hygienic!(::core::option::Option::None if #private::is_ban(&tallygate_rejection))
+            }
         };
         let parts = message.parts.iter().enumerate().map(|(index, part)| self.part(message, denier, index, part));
         quote_hygienic! {
@@ -74,7 +76,7 @@ impl<'m> Expansion<'m> {
         }
     }
 
-    fn part(self, message: &Template, denier: Denier, index: usize, part: &Part) -> TokenStream {
+    fn part(self, message: &SpannedTemplate, denier: MessageScope, index: usize, part: &Part) -> TokenStream {
         let private = self.private();
         let target = quote_hygienic!(&mut tallygate_message);
         match part {
@@ -99,7 +101,7 @@ impl<'m> Expansion<'m> {
 
     /// Appends the value of a placeholder, at the place of its template: an error about its type is reported there.
     fn push(self, target: &TokenStream, placeholder: &TemplateValue, span: SpanRange) -> TokenStream {
-        if placeholder.is_of_context() {
+        if placeholder.is_in_context() {
             return self.push_in_context(target, placeholder, span);
         }
         let private = self.private_at(hygienic(span.first));
@@ -125,7 +127,7 @@ impl<'m> Expansion<'m> {
     /// needs, is held over the await.
     fn is_early(self, placeholder: &TemplateValue) -> bool {
         let needs_limiter = self.model.limiter.is_some() && placeholder.filters.contains(&Filter::Hash);
-        needs_limiter || self.function.is_split() && !placeholder.is_of_context()
+        needs_limiter || self.function.ends_with_async_block() && !placeholder.is_in_context()
     }
 }
 
@@ -136,11 +138,11 @@ pub(super) struct EarlyValue<'m> {
     pub(super) span: SpanRange,
 }
 
-fn early_name(denier: Denier, part: usize) -> Ident {
+fn early_name(denier: MessageScope, part: usize) -> Ident {
     let message = match denier {
-        Denier::Rule(position) => format!("rule_{position}"),
-        Denier::Policy => "policy".to_owned(),
-        Denier::Ban => "ban".to_owned(),
+        MessageScope::Rule(position) => format!("rule_{position}"),
+        MessageScope::Policy => "policy".to_owned(),
+        MessageScope::Ban => "ban".to_owned(),
     };
     format_ident!("tallygate_value_{part}_of_{message}", span = Span::mixed_site())
 }

@@ -28,7 +28,7 @@ impl Expansion<'_> {
             // The policy itself knows its rules; of an expression over the arguments, nothing is known here.
             Some(policy) if self.is_item(policy) => quote_hygienic!(#private::limit_responses(&#policy)),
             policy => {
-                let limits = document::rejecting(self.model);
+                let limits = document::rejection_text(self.model);
                 let statuses = if policy.is_some() { vec![429, 409] } else { self.statuses_of_denials() };
                 quote_hygienic!(#private::responses(#limits, &[#(#statuses),*]))
             }

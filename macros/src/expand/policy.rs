@@ -10,7 +10,7 @@ use tallygate_rules::{OnOutage, Rule, format_rules};
 
 use crate::debug;
 use crate::diagnostic::Spanned;
-use crate::expand::context::{Expanded, Expansion, quote_hygienic};
+use crate::expand::context::{ExpandedFunction, Expansion, quote_hygienic};
 use crate::expand::subject::texts;
 
 impl Expansion<'_> {
@@ -50,8 +50,8 @@ impl Expansion<'_> {
             return quote_hygienic!(named(#value, #rules, #texts));
         }
         match self.expanded {
-            Expanded::Limited => quote_hygienic!(around::<TallygateHere>(#rules, #texts)),
-            Expanded::Companion => {
+            ExpandedFunction::Limited => quote_hygienic!(around::<TallygateHere>(#rules, #texts)),
+            ExpandedFunction::Companion => {
                 let function = self.function.signature.ident.unraw().to_string();
                 quote_hygienic!(beside::<TallygateHere>(#function, #rules, #texts))
             }

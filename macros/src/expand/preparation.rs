@@ -9,11 +9,13 @@ use crate::expand::context::{Expansion, hygienic, quote_hygienic};
 impl Expansion<'_> {
     /// Returns the statements that stand where all arguments are in scope, before those that await the answer.
     pub(super) fn preparation(self) -> TokenStream {
-        if self.function.is_split() {
-            let (call, deferred) = (self.with_value_names(quote_hygienic!(tallygate_call)), self.deferred());
+        if self.function.ends_with_async_block() {
+            let call = self.with_value_names(quote_hygienic!(tallygate_call));
+            let deferred = self.deferred();
             quote_hygienic!(let #call = #deferred;)
         } else if self.has_early_values() {
-            let (entering, entered) = (self.with_value_names(quote_hygienic!(tallygate_entering)), self.entered());
+            let entering = self.with_value_names(quote_hygienic!(tallygate_entering));
+            let entered = self.entered();
             quote_hygienic!(let #entering = #entered;)
         } else {
             TokenStream::new()
@@ -24,7 +26,7 @@ impl Expansion<'_> {
     pub(super) fn awaited(self) -> TokenStream {
         if self.has_late_keys() {
             self.entered_late()
-        } else if self.function.is_split() {
+        } else if self.function.ends_with_async_block() {
             quote_hygienic!(tallygate_call.enter())
         } else if self.has_early_values() {
             quote_hygienic!(tallygate_entering)

@@ -1,4 +1,4 @@
-//! Subjects: the text of a key, and the values of its placeholders.
+//! Subjects: the text of a key, and the values of its placeholders, of arguments and of the context.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
@@ -6,10 +6,10 @@ use tallygate_rules::Filter;
 
 use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, borrowed, hygienic, quote_hygienic};
-use crate::template::{Part, Template, TemplateValue, escape};
+use crate::template::{Part, SpannedTemplate, TemplateValue, escape};
 
 /// Returns the text before each value of a key, and after the last one.
-pub(super) fn texts(key: Option<&Template>) -> TokenStream {
+pub(super) fn texts(key: Option<&SpannedTemplate>) -> TokenStream {
     let mut texts = vec![String::new()];
     for part in key.iter().flat_map(|key| &key.parts) {
         match (part, texts.last_mut()) {
@@ -30,9 +30,9 @@ pub(super) fn paired(values: impl Iterator<Item = TokenStream>) -> TokenStream {
 
 impl Expansion<'_> {
     /// Returns the values of a key: nothing, one of them, or pairs of the first and the others.
-    pub(super) fn values(self, key: Option<&Template>) -> TokenStream {
+    pub(super) fn values(self, key: Option<&SpannedTemplate>) -> TokenStream {
         let value = |(placeholder, span): (&TemplateValue, _)| {
-            if placeholder.is_of_context() {
+            if placeholder.is_in_context() {
                 self.in_context(placeholder, span, &self.limiter())
             } else {
                 self.value(placeholder, span)
@@ -82,5 +82,48 @@ impl Expansion<'_> {
         }
         let private = self.private();
         quote_hygienic!(#private::installed())
+    }
+}
+
+impl Expansion<'_> {
+    /// Returns a value of the context, which is read when the key is rendered.
+    pub(super) fn in_context(self, placeholder: &TemplateValue, span: SpanRange, limiter: &TokenStream) -> TokenStream {
+        let private = self.private_at(hygienic(span.first));
+        let name = &placeholder.root;
+        let filter = self.context_filter(placeholder, span, limiter);
+        match filter {
+            None => quote_spanned!(hygienic(span.last)=> #private::context(#name)),
+            Some(filter) => quote_spanned!(hygienic(span.last)=> #private::context_filtered(#name, #filter)),
+        }
+    }
+
+    /// Appends a value of the context to a message.
+    pub(super) fn push_in_context(
+        self,
+        target: &TokenStream,
+        placeholder: &TemplateValue,
+        span: SpanRange,
+    ) -> TokenStream {
+        let private = self.private();
+        let name = &placeholder.root;
+        match self.context_filter(placeholder, span, &self.limiter()) {
+            None => quote_hygienic!(#private::push_context(#target, #name);),
+            Some(filter) => quote_hygienic!(#private::push_context_filtered(#target, #name, #filter);),
+        }
+    }
+
+    /// Returns the closure that filters the value, if there are filters.
+    fn context_filter(
+        self,
+        placeholder: &TemplateValue,
+        span: SpanRange,
+        limiter: &TokenStream,
+    ) -> Option<TokenStream> {
+        let value = quote_hygienic!(tallygate_value);
+        let nested = placeholder.filters.iter().fold(None, |nested, filter| {
+            let value = nested.map_or_else(|| value.clone(), |nested| quote_hygienic!(&#nested));
+            Some(self.filtered(*filter, &value, span, limiter))
+        });
+        nested.map(|filtered| quote_hygienic!(|tallygate_value: &::core::primitive::str| #filtered))
     }
 }

@@ -4,13 +4,13 @@ use tallygate_rules::{Ban, MAX_PER};
 
 use crate::attr::{Arguments, WrittenList};
 use crate::model::rule::CALL_ARGUMENTS;
-use crate::template::{Template, TextPurpose};
+use crate::template::{SpannedTemplate, TextPurpose};
 
 /// `ban(...)`.
 pub(crate) struct BanModel {
     pub(crate) ban: Ban,
     /// The text of a rejection by the ban.
-    pub(crate) message: Option<Template>,
+    pub(crate) message: Option<SpannedTemplate>,
     pub(crate) written: WrittenList,
 }
 

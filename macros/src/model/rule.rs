@@ -5,7 +5,7 @@ use tallygate_rules::{DUPLICATE_PER, MAX_LEASE, Rule, read_limit};
 
 use crate::attr::{Amount, Argument, Arguments, WrittenList, number};
 use crate::diagnostic::Diagnostics;
-use crate::template::{Template, TextPurpose};
+use crate::template::{SpannedTemplate, TextPurpose};
 
 /// Arguments that apply to the whole call, and so to all rules.
 pub(super) const CALL_ARGUMENTS: [&str; 16] = [
@@ -38,9 +38,9 @@ pub(crate) struct RuleModel {
     /// The count, if each call evaluates it.
     pub(crate) count: Option<Expr>,
     /// The key of the subject that the rule counts, if it is not the subject of the policy.
-    pub(crate) key: Option<Template>,
+    pub(crate) key: Option<SpannedTemplate>,
     /// The text of a rejection by the rule.
-    pub(crate) message: Option<Template>,
+    pub(crate) message: Option<SpannedTemplate>,
     /// When the hits of a call are taken back from this rule alone.
     pub(crate) release_if: Option<Expr>,
     /// Where an argument could not be read, the rule has a valid value in its place.

@@ -4,12 +4,12 @@ use syn::{Expr, ExprLit, Lit};
 
 use crate::attr::{Argument, Arguments};
 use crate::diagnostic::{SpanRange, Spanned};
-use crate::template::{Template, TextPurpose};
+use crate::template::{SpannedTemplate, TextPurpose};
 
 /// `subject("label", "key")`.
 pub(crate) struct SubjectModel {
     pub(crate) label: Spanned<String>,
-    pub(crate) key: Option<Template>,
+    pub(crate) key: Option<SpannedTemplate>,
     pub(crate) span: SpanRange,
 }
 
@@ -28,7 +28,7 @@ impl SubjectModel {
             arguments.diagnostics.report(span, message);
             return None;
         };
-        let key = Template::parse(key.into(), TextPurpose::Key, arguments.diagnostics);
+        let key = SpannedTemplate::parse(key.into(), TextPurpose::Key, arguments.diagnostics);
         Some(Self { label: label.into(), key, span })
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct Binding {
 }
 
 /// Returns the names that the arguments bind, and those that patterns in the body bind to the arguments again.
-pub(super) fn of<'a>(
+pub(super) fn bound_names<'a>(
     arguments: impl IntoIterator<Item = &'a FnArg>,
     rebound: impl IntoIterator<Item = &'a Pat>,
 ) -> Vec<Binding> {
@@ -47,7 +47,7 @@ pub(super) fn is_text<'a>(arguments: impl IntoIterator<Item = &'a FnArg>, name: 
 }
 
 /// Returns whether a part of an argument is bound to no name, not even as a part of what another name binds.
-pub(super) fn has_nameless<'a>(
+pub(super) fn has_unnamed_part<'a>(
     arguments: impl IntoIterator<Item = &'a FnArg>,
     rebound: impl IntoIterator<Item = &'a Pat>,
 ) -> bool {

@@ -3,14 +3,13 @@
 use proc_macro2::{Group, Ident, TokenStream};
 use quote::quote;
 use syn::parse::Parser as _;
-use syn::{Block, Local, Pat, Signature};
+use syn::visit::Visit;
+use syn::{Block, ExprAsync, ExprClosure, ExprReturn, Item, Local, Pat, Signature, Stmt};
 
 use crate::diagnostic::SpanRange;
-use crate::shape::additions::Additions;
 use crate::shape::async_block::AsyncBlock;
-use crate::shape::insertion::{Insertion, edit_behind_first};
+use crate::shape::insertion::{Additions, Insertion, edit_behind_first};
 use crate::shape::opening::{count_declarations, count_rebindings, rebindings};
-use crate::shape::returns;
 use crate::shape::tokens::{contents_at, edit_at, trees_of};
 
 pub(super) struct Body {
@@ -52,7 +51,7 @@ impl Body {
     }
 
     /// Returns whether the user's expressions are evaluated outside of the block that awaits the decision.
-    pub(super) fn is_split(&self) -> bool {
+    pub(super) fn ends_with_async_block(&self) -> bool {
         matches!(self.kind, Kind::Future(_))
     }
 
@@ -82,14 +81,14 @@ impl Body {
         let Kind::Future(future) = &self.kind else { return None };
         let statements = self.block.stream().into_iter().take(future.start).collect();
         let statements = Block::parse_within.parse2(statements).ok()?;
-        returns::first(&statements)
+        first_return(&statements)
     }
 
     /// Returns the body with the check in it.
     ///
     /// A future of the user's own captures no argument for the check: the preparation stands where the function is called,
     /// so the future captures the same as without the attribute, and stays `Send`.
-    pub(super) fn with(&self, additions: &Additions) -> Group {
+    pub(super) fn with_additions(&self, additions: &Additions) -> Group {
         let Additions { preparation, decision, permit, epilogue, .. } = additions;
         // A block, so that the rest of the body sees nothing that the preparation declares.
         let decided = if preparation.is_empty() { decision } else { &quote!({ #preparation #decision }) };
@@ -116,4 +115,27 @@ impl Body {
             _ => quote!(async move),
         }
     }
+}
+
+/// Returns the place of the first `return`.
+fn first_return(statements: &[Stmt]) -> Option<SpanRange> {
+    let mut returns = Returns(None);
+    for statement in statements {
+        returns.visit_stmt(statement);
+    }
+    returns.0
+}
+
+struct Returns(Option<SpanRange>);
+
+impl Visit<'_> for Returns {
+    fn visit_expr_return(&mut self, found: &ExprReturn) {
+        self.0.get_or_insert(SpanRange::from(found.return_token.span));
+    }
+
+    fn visit_expr_closure(&mut self, _: &ExprClosure) {}
+
+    fn visit_expr_async(&mut self, _: &ExprAsync) {}
+
+    fn visit_item(&mut self, _: &Item) {}
 }

@@ -6,10 +6,10 @@ use syn::ext::IdentExt as _;
 use syn::{Attribute, Expr, ExprLit, ItemFn, Lit, Local, Meta, Signature, Visibility};
 
 use crate::diagnostic::{SpanRange, error};
-use crate::shape::additions::Additions;
 use crate::shape::bindings::{self, Binding};
 use crate::shape::body::Body;
-use crate::shape::returned;
+use crate::shape::insertion::Additions;
+use crate::shape::return_type;
 use crate::shape::tokens::{is_group, is_punct, with_contents};
 
 /// The body stays tokens: it need not parse, and its errors keep their places.
@@ -47,13 +47,13 @@ impl Function {
     }
 
     /// Returns whether the check awaits the decision in a future of the user's own, which must not capture more for it.
-    pub(crate) fn is_split(&self) -> bool {
-        self.body.is_split()
+    pub(crate) fn ends_with_async_block(&self) -> bool {
+        self.body.ends_with_async_block()
     }
 
     /// Returns whether the function returns what looks like a future, without being async.
     pub(crate) fn returns_future(&self) -> bool {
-        self.signature.asyncness.is_none() && returned::is_future(&self.signature.output)
+        self.signature.asyncness.is_none() && return_type::is_future(&self.signature.output)
     }
 
     /// Returns the first `return` that leaves the function without its future, and so without being limited.
@@ -92,16 +92,16 @@ impl Function {
     /// Returns everything that the arguments bind.
     pub(crate) fn bindings(&self) -> Vec<Binding> {
         let rebound = self.body.rebindings().iter().map(|rebinding| &rebinding.pat);
-        bindings::of(&self.signature.inputs, rebound)
+        bindings::bound_names(&self.signature.inputs, rebound)
     }
 
     /// Returns what the arguments bind in the end: what another attribute binds again is bound there.
     pub(crate) fn innermost_bindings(&self) -> Vec<Binding> {
         let rebindings = self.body.rebindings();
         if rebindings.is_empty() {
-            return bindings::of(&self.signature.inputs, []);
+            return bindings::bound_names(&self.signature.inputs, []);
         }
-        bindings::of([], rebindings.iter().map(|rebinding| &rebinding.pat))
+        bindings::bound_names([], rebindings.iter().map(|rebinding| &rebinding.pat))
     }
 
     /// Returns the statements in which another attribute binds the arguments again.
@@ -124,8 +124,11 @@ impl Function {
     }
 
     /// Returns whether a part of an argument is bound to no name: `_`, or what `..` stands for.
-    pub(crate) fn has_nameless(&self) -> bool {
-        bindings::has_nameless(&self.signature.inputs, self.body.rebindings().iter().map(|rebinding| &rebinding.pat))
+    pub(crate) fn has_unnamed_part(&self) -> bool {
+        bindings::has_unnamed_part(
+            &self.signature.inputs,
+            self.body.rebindings().iter().map(|rebinding| &rebinding.pat),
+        )
     }
 
     /// Returns an expression of the user's, as it has to be written where the arguments are bound again.
@@ -140,24 +143,24 @@ impl Function {
     /// Returns the place of the result's type, or of the function's name if it has none.
     pub(crate) fn result_span(&self) -> SpanRange {
         let Signature { output, ident, .. } = &self.signature;
-        let result = if self.body.is_future() { returned::output(output) } else { returned::whole(output) };
+        let result = if self.body.is_future() { return_type::output(output) } else { return_type::whole(output) };
         result.map_or_else(|| SpanRange::from(ident.span()), SpanRange::of_tokens)
     }
 
     /// Returns the type of the body's result, as it can be written in the body.
     pub(crate) fn result_type(&self) -> TokenStream {
-        returned::result(&self.signature.output, self.body.is_future())
+        return_type::result(&self.signature.output, self.body.is_future())
     }
 
     /// Returns whether the result says no more of itself than that it is a response: `impl IntoResponse`.
     pub(crate) fn returns_response(&self) -> bool {
-        returned::is_response(&self.signature.output, self.body.is_future())
+        return_type::is_response(&self.signature.output, self.body.is_future())
     }
 
     /// Returns the function with the additions of an expansion.
-    pub(crate) fn with(&self, additions: &Additions) -> TokenStream {
+    pub(crate) fn with_additions(&self, additions: &Additions) -> TokenStream {
         let Self { outer, head, .. } = self;
-        let body = self.body.with(additions);
+        let body = self.body.with_additions(additions);
         let attributes = &additions.attributes;
         quote!(#outer #attributes #head #body)
     }

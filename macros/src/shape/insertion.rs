@@ -1,13 +1,34 @@
-//! The check, as it is put into a block.
+//! What an expansion adds to a function, and how the check is put into a block.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Attribute, Block};
 
-use crate::shape::additions::Epilogue;
 use crate::shape::opening::count_declarations;
 use crate::shape::tokens::{is_group, is_punct, trees_of, with_contents};
+
+pub(crate) struct Additions {
+    /// Attributes, behind those of the function.
+    pub(crate) attributes: TokenStream,
+    /// Statements that evaluate the user's expressions. They stand where all arguments are in scope.
+    pub(crate) preparation: TokenStream,
+    /// The expression that awaits the decision. It stands right before what it decides about.
+    pub(crate) decision: TokenStream,
+    /// The name of its value, which is kept until the body is over.
+    pub(crate) permit: TokenStream,
+    pub(crate) epilogue: Option<Epilogue>,
+}
+
+/// What follows a body, to which the body's `return`s and `?`s then lead.
+pub(crate) struct Epilogue {
+    /// The name of the body's result.
+    pub(crate) result: TokenStream,
+    /// A statement in front of the body that gives the type of its result.
+    pub(crate) result_type: TokenStream,
+    /// Statements that use the permit and the result, and the value that the function returns.
+    pub(crate) after: TokenStream,
+}
 
 /// Words behind which a block or a semicolon is to come.
 const BLOCK_WORDS: [&str; 8] = ["let", "if", "match", "while", "for", "fn", "impl", "struct"];

@@ -65,7 +65,7 @@ impl TemplateValue {
     }
 
     /// Reads a value of the context: `@ip`, `@user:lower`.
-    pub(crate) fn of_context(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse_context(text: &str) -> Result<Self, String> {
         let value = FilteredValue::parse(text)?;
         let root = value.context_name().map(str::to_owned).ok_or_else(|| {
             format!(
@@ -87,14 +87,18 @@ impl TemplateValue {
     }
 
     /// Returns the argument of that name with the same filters.
-    pub(crate) fn of_argument(&self, name: &str) -> Self {
-        let (root, filters) = (name.to_owned(), self.filters.clone());
-        let text = self.text.trim_start().replacen(ALL, name, 1);
-        Self { text, root, source: Source::Argument, members: Vec::new(), filters }
+    pub(crate) fn for_argument(&self, name: &str) -> Self {
+        Self {
+            text: self.text.trim_start().replacen(ALL, name, 1),
+            root: name.to_owned(),
+            source: Source::Argument,
+            members: Vec::new(),
+            filters: self.filters.clone(),
+        }
     }
 
     /// Returns whether it is a value of the context.
-    pub(crate) fn is_of_context(&self) -> bool {
+    pub(crate) fn is_in_context(&self) -> bool {
         self.source == Source::Context
     }
 

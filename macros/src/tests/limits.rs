@@ -1,8 +1,10 @@
-//! Limits that are no `rule(...)`: of concurrent calls, and of duplicates.
+//! Limits that are no `rule(...)`: of concurrent calls and of duplicates; and the responses of handlers.
 
 use quote::quote;
 
 use super::expansion;
+#[cfg(not(feature = "openapi"))]
+use crate::pipeline::limit;
 
 #[test]
 fn concurrent_calls_are_limited_behind_the_rules() {
@@ -29,4 +31,41 @@ fn released_duplicates_have_a_tally_of_their_own_beside_rules_of_their_key() {
     };
     let item = quote! { async fn send_code(phone: &str) -> Result<(), Rejection> { Ok(()) } };
     insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
+fn a_handler_may_return_any_response() {
+    let item = quote! {
+        pub async fn send_code(client: ClientIp) -> impl axum::response::IntoResponse + use<> {
+            if is_night() {
+                return "good night";
+            }
+            "sent"
+        }
+    };
+    insta::assert_snapshot!(expansion(quote!(rule(count = 1, per = "60s")), &item));
+}
+
+#[cfg(feature = "openapi")]
+#[test]
+fn a_handler_has_its_responses_in_documents() {
+    let attribute = quote! {
+        key = "{@ip}",
+        rule(count = 5, per = "60s"),
+        rule(count = 1000, per = "60s", key = "all"),
+        prevent_duplicate,
+        ban(denials = 20, within = "10m", duration = "1h"),
+        openapi = SendCodeLimits,
+    };
+    let item = quote! { pub(crate) async fn send_code() -> Result<(), Rejection> { Ok(()) } };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[cfg(not(feature = "openapi"))]
+#[test]
+fn responses_in_documents_without_their_feature_say_which_it_is() {
+    let item = quote! { async fn draw() -> Result<(), Rejection> { Ok(()) } };
+    let expanded = limit(quote!(rule(count = 10, per = "60s"), openapi = DrawLimits), &item).to_string();
+    assert!(expanded.contains("`openapi` needs the feature `utoipa` of tallygate"), "{expanded}");
+    assert_eq!(expanded.matches("compile_error").count(), 1);
 }

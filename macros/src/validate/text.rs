@@ -1,10 +1,10 @@
-//! Checks of names, keys and messages.
+//! Checks of names, keys and messages, and of the subjects that keys show.
 
 use tallygate_rules::{EMPTY_KEY, NAME_WITH_BRACES, Role, is_blank, is_separator, must_be_separated};
 
 use crate::diagnostic::Diagnostics;
-use crate::model::Model;
-use crate::template::{Part, RejectionField, Template, TemplateValue};
+use crate::model::{Model, SubjectModel};
+use crate::template::{Part, RejectionField, SpannedTemplate, TemplateValue};
 
 /// Reports a blank name of the policy, and every name with a placeholder.
 pub(super) fn check_names(model: &Model, diagnostics: &mut Diagnostics) {
@@ -37,15 +37,16 @@ pub(super) fn check_messages(model: &Model, diagnostics: &mut Diagnostics) {
 /// Reports a window in a message of a limit that has none.
 pub(super) fn check_windows_shown(model: &Model, diagnostics: &mut Diagnostics) {
     let without = model.rules.iter().filter(|rule| rule.rule.role() == Role::Concurrency);
-    let shows =
-        |message: &&Template| message.parts.iter().any(|part| matches!(part, Part::Rejection(RejectionField::Per)));
+    let shows = |message: &&SpannedTemplate| {
+        message.parts.iter().any(|part| matches!(part, Part::Rejection(RejectionField::Per)))
+    };
     for message in without.filter_map(|rule| rule.message.as_ref()).filter(shows) {
         diagnostics.report(message.span, "`{@per}` is the window of a rule, and `concurrency` has none; remove it");
     }
 }
 
 /// Reports two placeholders with nothing between them that separates their values.
-pub(super) fn check_placeholders_separated(template: &Template, diagnostics: &mut Diagnostics) {
+pub(super) fn check_placeholders_separated(template: &SpannedTemplate, diagnostics: &mut Diagnostics) {
     let mut previous: Option<&TemplateValue> = None;
     for part in &template.parts {
         match part {
@@ -57,5 +58,49 @@ pub(super) fn check_placeholders_separated(template: &Template, diagnostics: &mu
                 }
             }
         }
+    }
+}
+
+const EXAMPLE: &str = r#"subject("network", "{ip:subnet}")"#;
+
+/// Reports every mistake in the subjects that a policy from elsewhere has beside the main one.
+pub(super) fn check_subjects(model: &Model, diagnostics: &mut Diagnostics) {
+    for (index, subject) in model.subjects.iter().enumerate() {
+        if model.policy.is_none() {
+            diagnostics.report(
+                subject.span,
+                "`subject` is for the rules of a `policy` that is built elsewhere; give a rule here its own `key`, like \
+                 `rule(count = 10, per = \"60s\", key = \"{ip}\")`",
+            );
+        }
+        check_label(subject, diagnostics);
+        check_key(subject, diagnostics);
+        check_distinct(subject, &model.subjects[..index], diagnostics);
+    }
+}
+
+/// Reports an empty label, and a key in its place.
+fn check_label(subject: &SubjectModel, diagnostics: &mut Diagnostics) {
+    let SubjectModel { label, key, .. } = subject;
+    if is_blank(&label.value) {
+        diagnostics
+            .report(label.span, format_args!("the label must not be empty; write that of the rules, like `{EXAMPLE}`"));
+    }
+    let is_fixed = key.as_ref().is_some_and(|key| key.placeholders().next().is_none());
+    if is_fixed && label.value.contains('{') {
+        diagnostics.report(label.span, format_args!("the label comes first and the key second, like `{EXAMPLE}`"));
+    }
+}
+
+fn check_key(subject: &SubjectModel, diagnostics: &mut Diagnostics) {
+    if let Some(key) = subject.key.as_ref().filter(|key| is_blank(&key.text)) {
+        diagnostics.report(key.span, format_args!("the key must not be empty; write one, like `{EXAMPLE}`"));
+    }
+}
+
+fn check_distinct(subject: &SubjectModel, before: &[SubjectModel], diagnostics: &mut Diagnostics) {
+    let label = &subject.label;
+    if before.iter().any(|other| other.label.value == label.value) {
+        diagnostics.report(label.span, format_args!("the subject `{}` is given twice; remove one", label.value));
     }
 }

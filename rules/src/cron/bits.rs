@@ -12,7 +12,7 @@ impl Bits {
     }
 
     pub(super) fn range(from: i8, to: i8) -> Self {
-        Self(u64::MAX).since(from, Toward::Later).since(to, Toward::Earlier)
+        Self(u64::MAX).since(from, SearchDirection::Later).since(to, SearchDirection::Earlier)
     }
 
     pub(super) fn is_single(self) -> bool {
@@ -24,25 +24,25 @@ impl Bits {
     }
 
     /// Returns the first number of the set in a direction.
-    pub(super) fn first(self, toward: Toward) -> Option<i8> {
-        let bit = match toward {
-            Toward::Earlier => 63_u32.checked_sub(self.0.leading_zeros())?,
-            Toward::Later => self.0.trailing_zeros(),
+    pub(super) fn first(self, direction: SearchDirection) -> Option<i8> {
+        let bit = match direction {
+            SearchDirection::Earlier => 63_u32.checked_sub(self.0.leading_zeros())?,
+            SearchDirection::Later => self.0.trailing_zeros(),
         };
         i8::try_from(bit).ok().filter(|&bit| bit < 64)
     }
 
     /// Returns the numbers of the set from `at` on, in a direction.
-    pub(super) fn since(self, at: i8, toward: Toward) -> Self {
-        Self(match toward {
-            Toward::Earlier => self.0 & !(u64::MAX << (at + 1)),
-            Toward::Later => self.0 & u64::MAX << at,
+    pub(super) fn since(self, at: i8, direction: SearchDirection) -> Self {
+        Self(match direction {
+            SearchDirection::Earlier => self.0 & !(u64::MAX << (at + 1)),
+            SearchDirection::Later => self.0 & u64::MAX << at,
         })
     }
 
     /// Returns the numbers of the set after `at`, in a direction.
-    pub(super) fn beyond(self, at: i8, toward: Toward) -> Self {
-        self.since(at + toward.step(), toward)
+    pub(super) fn beyond(self, at: i8, direction: SearchDirection) -> Self {
+        self.since(at + direction.step(), direction)
     }
 
     pub(super) fn iter(self) -> impl Iterator<Item = i8> {
@@ -74,12 +74,12 @@ impl BitAnd for Bits {
 
 /// The direction of a search. The same search finds the last tick and the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Toward {
+pub(super) enum SearchDirection {
     Earlier,
     Later,
 }
 
-impl Toward {
+impl SearchDirection {
     /// Orders two ends of a range by which one the search meets first.
     pub(super) fn order<T: Ord>(self, earlier: T, later: T) -> (T, T) {
         match self {
@@ -108,7 +108,7 @@ impl Toward {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cron::bits::Toward::{Earlier, Later};
+    use crate::cron::bits::SearchDirection::{Earlier, Later};
 
     #[test]
     fn a_set_is_searched_in_both_directions() {

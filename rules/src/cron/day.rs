@@ -2,9 +2,10 @@
 
 use jiff::civil::{Date, Time};
 
-use crate::cron::bits::{Bits, Toward};
+use crate::cron::bits::{Bits, SearchDirection};
 use crate::cron::error::ScheduleError;
-use crate::cron::field::{CronField, entries, parse_entry, parse_number, parse_value, unknown};
+use crate::cron::field::CronField;
+use crate::cron::syntax::{entries, parse_entry, parse_number, parse_value, unknown};
 
 const DAYS_A_WEEK: i8 = 7;
 const SUNDAY: i8 = 0;
@@ -161,29 +162,29 @@ impl TimesOfDay {
     }
 
     /// Returns the first time of a day in a direction.
-    pub(super) fn first(&self, toward: Toward) -> Option<Time> {
-        self.first_in(self.hours.first(toward)?, toward)
+    pub(super) fn first(&self, direction: SearchDirection) -> Option<Time> {
+        self.first_in(self.hours.first(direction)?, direction)
     }
 
     /// Returns the first time from `at` on, in a direction.
-    pub(super) fn seek(&self, at: Time, toward: Toward) -> Option<Time> {
+    pub(super) fn seek(&self, at: Time, direction: SearchDirection) -> Option<Time> {
         let hour = at.hour();
         let minute = at.minute();
         if self.hours.has(hour) {
             if self.minutes.has(minute)
-                && let Some(second) = self.seconds.since(at.second(), toward).first(toward)
+                && let Some(second) = self.seconds.since(at.second(), direction).first(direction)
             {
                 return time(hour, minute, second);
             }
-            if let Some(minute) = self.minutes.beyond(minute, toward).first(toward) {
-                return time(hour, minute, self.seconds.first(toward)?);
+            if let Some(minute) = self.minutes.beyond(minute, direction).first(direction) {
+                return time(hour, minute, self.seconds.first(direction)?);
             }
         }
-        self.first_in(self.hours.beyond(hour, toward).first(toward)?, toward)
+        self.first_in(self.hours.beyond(hour, direction).first(direction)?, direction)
     }
 
-    fn first_in(&self, hour: i8, toward: Toward) -> Option<Time> {
-        time(hour, self.minutes.first(toward)?, self.seconds.first(toward)?)
+    fn first_in(&self, hour: i8, direction: SearchDirection) -> Option<Time> {
+        time(hour, self.minutes.first(direction)?, self.seconds.first(direction)?)
     }
 }
 

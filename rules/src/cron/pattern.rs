@@ -2,10 +2,11 @@
 
 use jiff::civil::{Date, DateTime, Time};
 
-use crate::cron::bits::{Bits, Toward};
+use crate::cron::bits::{Bits, SearchDirection};
 use crate::cron::day::{DaysOfMonth, DaysOfWeek, Month, TimesOfDay};
 use crate::cron::error::ScheduleError;
-use crate::cron::field::{CronField, parse_list};
+use crate::cron::field::CronField;
+use crate::cron::syntax::parse_list;
 
 const MACROS: [(&str, &str); 7] = [
     ("@yearly", "0 0 0 1 1 *"),
@@ -50,7 +51,7 @@ impl Pattern {
     fn ever_ticks(&self) -> bool {
         let first = Date::constant(2000, 1, 1);
         let last = Date::constant(2399, 12, 31);
-        self.seek(first.to_datetime(Time::MIN), last.to_datetime(Time::MAX), Toward::Later).is_some()
+        self.seek(first.to_datetime(Time::MIN), last.to_datetime(Time::MAX), SearchDirection::Later).is_some()
     }
 
     pub(super) fn clock(&self) -> &TimesOfDay {
@@ -58,8 +59,9 @@ impl Pattern {
     }
 
     pub(super) fn is_every_day(&self) -> bool {
-        let (dates, weekdays) = (DaysOfMonth::parse("*"), DaysOfWeek::parse("*"));
-        Ok(self.days_of_month) == dates && Ok(self.days_of_week) == weekdays && self.months == Bits::range(1, 12)
+        Ok(self.days_of_month) == DaysOfMonth::parse("*")
+            && Ok(self.days_of_week) == DaysOfWeek::parse("*")
+            && self.months == Bits::range(1, 12)
     }
 
     pub(super) fn is_every_hour(&self) -> bool {
@@ -67,26 +69,26 @@ impl Pattern {
     }
 
     /// Returns the first matching time from `at` to `bound`, both included.
-    pub(super) fn seek(&self, at: DateTime, bound: DateTime, toward: Toward) -> Option<DateTime> {
+    pub(super) fn seek(&self, at: DateTime, bound: DateTime, direction: SearchDirection) -> Option<DateTime> {
         let days = self.days(at.date());
-        let time = if days.has(at.day()) { self.clock.seek(at.time(), toward) } else { None };
+        let time = if days.has(at.day()) { self.clock.seek(at.time(), direction) } else { None };
         let found = match time {
             Some(time) => at.date().to_datetime(time),
-            None => self.seek_date(at.date(), days, bound.date(), toward)?.to_datetime(self.clock.first(toward)?),
+            None => self.seek_date(at.date(), days, bound.date(), direction)?.to_datetime(self.clock.first(direction)?),
         };
-        (!toward.is_past(found, bound)).then_some(found)
+        (!direction.is_past(found, bound)).then_some(found)
     }
 
     /// Returns the first matching date after `date`, up to the month of `bound`. `days` are those of the month of `date`.
-    fn seek_date(&self, date: Date, days: Bits, bound: Date, toward: Toward) -> Option<Date> {
+    fn seek_date(&self, date: Date, days: Bits, bound: Date, direction: SearchDirection) -> Option<Date> {
         let mut month = date.first_of_month();
-        let mut days = days.beyond(date.day(), toward);
+        let mut days = days.beyond(date.day(), direction);
         loop {
-            if let Some(day) = days.first(toward) {
+            if let Some(day) = days.first(direction) {
                 return Date::new(month.year(), month.month(), day).ok();
             }
-            month = self.month_beyond(month, toward)?;
-            if toward.is_past(month, bound.first_of_month()) {
+            month = self.month_beyond(month, direction)?;
+            if direction.is_past(month, bound.first_of_month()) {
                 return None;
             }
             days = self.days(month);
@@ -94,10 +96,10 @@ impl Pattern {
     }
 
     /// Returns the first day of the first matching month after `month`.
-    fn month_beyond(&self, month: Date, toward: Toward) -> Option<Date> {
-        match self.months.beyond(month.month(), toward).first(toward) {
+    fn month_beyond(&self, month: Date, direction: SearchDirection) -> Option<Date> {
+        match self.months.beyond(month.month(), direction).first(direction) {
             Some(number) => Date::new(month.year(), number, 1).ok(),
-            None => Date::new(month.year() + i16::from(toward.step()), self.months.first(toward)?, 1).ok(),
+            None => Date::new(month.year() + i16::from(direction.step()), self.months.first(direction)?, 1).ok(),
         }
     }
 

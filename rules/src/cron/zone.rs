@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 
-use crate::cron::bits::Toward;
+use crate::cron::bits::SearchDirection;
 use crate::cron::error::ScheduleError;
 use crate::suggestion::edits_up_to;
 
@@ -43,11 +43,11 @@ impl Zone {
     }
 
     /// Returns the periods after or before `period`, nearest first.
-    pub(super) fn periods_beyond(&self, period: Period, toward: Toward) -> impl Iterator<Item = Period> {
+    pub(super) fn periods_beyond(&self, period: Period, direction: SearchDirection) -> impl Iterator<Item = Period> {
         let neighbour = move |period: &Period| {
-            let second = match toward {
-                Toward::Earlier => period.first - 1,
-                Toward::Later => period.last + 1,
+            let second = match direction {
+                SearchDirection::Earlier => period.first - 1,
+                SearchDirection::Later => period.last + 1,
             };
             (timestamp(second).as_second() == second).then(|| self.period(second))
         };

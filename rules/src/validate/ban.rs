@@ -7,7 +7,7 @@ use crate::duration::format_duration;
 use crate::error::{Field, RuleError, RuleMistake};
 use crate::limits::MAX_DENIALS;
 use crate::rule::Rule;
-use crate::validate::alone::check_duration;
+use crate::validate::single_rule::check_duration;
 
 /// Finds every mistake in a ban of a policy with these rules.
 ///

@@ -39,7 +39,7 @@ pub(super) enum Supply {
 
 impl Supply {
     /// Returns what a rule admits at most, or `None` if that is not known, or if it admits no call of these costs.
-    pub(super) fn of(rule: &Rule, costs: Costs) -> Option<Self> {
+    pub(super) fn from_rule(rule: &Rule, costs: Costs) -> Option<Self> {
         let count = u128::from(rule.count());
         let per_us = shortest_window_us(rule)?;
         match (rule.role(), rule.algorithm(), costs) {
@@ -171,24 +171,24 @@ fn adds_by_reset(bucket: &TokenBucket, count: u64) -> bool {
 
 /// A rule of a policy, where it stands, and what it counts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Placed<'a> {
+pub(super) struct RuleInPolicy<'a> {
     pub(super) position: usize,
     pub(super) subject: &'a CountedSubject<'a>,
     pub(super) rule: &'a Rule,
 }
 
 /// Checks that a rule may deny a call that all others admit.
-pub(super) fn check_can_bind(placed: &Placed<'_>, all: &[Placed<'_>], costs: Costs) -> Option<RuleMistake> {
-    let is_to_blame = |stricter: &&Placed<'_>| {
+pub(super) fn check_can_bind(placed: &RuleInPolicy<'_>, all: &[RuleInPolicy<'_>], costs: Costs) -> Option<RuleMistake> {
+    let is_to_blame = |stricter: &&RuleInPolicy<'_>| {
         // Of two rules that admit the same, the later one is the mistake.
         let is_twin = stricter.position > placed.position && placed.keeps_from_binding(stricter, costs);
-        stricter.keeps_from_binding(placed, costs) && !is_twin && !stricter.is_known_beside(placed)
+        stricter.keeps_from_binding(placed, costs) && !is_twin && !stricter.is_reported_or_allowed_beside(placed)
     };
     let stricter = all.iter().find(is_to_blame)?;
     Some(RuleMistake::new(Field::Rule, never_binds(placed, stricter, costs)))
 }
 
-impl Placed<'_> {
+impl RuleInPolicy<'_> {
     /// Whether the other rule admits whatever this one admits.
     fn keeps_from_binding(&self, other: &Self, costs: Costs) -> bool {
         // Of all calls that this rule admits, the other one counts some. Each bound on what is admitted holds for these, too.
@@ -196,8 +196,9 @@ impl Placed<'_> {
     }
 
     /// Whether a rule that this one keeps from binding is reported already, or allowed.
-    fn is_known_beside(&self, other: &Self) -> bool {
-        self.subject == other.subject && (self.rule.has_same_window(other.rule) || is_clearer(self.rule, other.rule))
+    fn is_reported_or_allowed_beside(&self, other: &Self) -> bool {
+        self.subject == other.subject
+            && (self.rule.has_same_window(other.rule) || states_longer_window(self.rule, other.rule))
     }
 }
 
@@ -210,11 +211,11 @@ impl Placed<'_> {
 #[must_use]
 pub fn implied_by(rules: &[Rule], position: usize) -> Option<usize> {
     let rule = rules.get(position)?;
-    rules.iter().position(|other| is_clearer(other, rule) && implies(other, rule, Costs::Any))
+    rules.iter().position(|other| states_longer_window(other, rule) && implies(other, rule, Costs::Any))
 }
 
 /// Returns whether the rule states a limit for a longer window than a sliding window.
-fn is_clearer(sliding: &Rule, rule: &Rule) -> bool {
+fn states_longer_window(sliding: &Rule, rule: &Rule) -> bool {
     let is_sliding = matches!(sliding.algorithm(), Algorithm::SlidingWindow { .. });
     let window_us = |rule: &Rule| rule.per().map(|per| per.as_micros()).or_else(|| longest_window_us(rule));
     sliding.role() == Role::Limit && is_sliding && window_us(rule) > window_us(sliding)
@@ -230,7 +231,7 @@ pub(super) fn implies(stricter: &Rule, rule: &Rule, costs: Costs) -> bool {
                 stricter.count() <= rule.count() && stricter.lease() >= rule.lease()
             }
             (_, _, Costs::Recounted) => counts_as_much(stricter, rule),
-            _ => Supply::of(stricter, costs).is_some_and(|supply| supply.is_admitted_by(rule, costs)),
+            _ => Supply::from_rule(stricter, costs).is_some_and(|supply| supply.is_admitted_by(rule, costs)),
         }
 }
 
@@ -244,7 +245,7 @@ fn counts_as_much(window: &Rule, rule: &Rule) -> bool {
     are_limits && is_window && is_within && rule.per() <= window.per() && window.count() <= rule.count()
 }
 
-fn never_binds(placed: &Placed<'_>, stricter: &Placed<'_>, costs: Costs) -> String {
+fn never_binds(placed: &RuleInPolicy<'_>, stricter: &RuleInPolicy<'_>, costs: Costs) -> String {
     let who = if stricter.subject == placed.subject {
         format!("`{:#}`", stricter.rule)
     } else {
@@ -272,7 +273,7 @@ fn most(rule: &Rule, stricter: &Rule, costs: Costs) -> Option<(u128, String)> {
     let length_us = longest_window_us(rule)?;
     let is_same = matches!(stricter.algorithm(), Algorithm::SlidingWindow { .. })
         && stricter.per().is_some_and(|per| per.as_micros() == length_us);
-    let supply = Supply::of(stricter, costs).filter(|_| !is_same)?;
+    let supply = Supply::from_rule(stricter, costs).filter(|_| !is_same)?;
     let length = Duration::from_micros(u64::try_from(length_us).ok()?);
     Some((supply.most_in_window(length_us, costs), format_duration(length)))
 }

@@ -6,8 +6,8 @@ use crate::error::{Field, RuleError, RuleMistake};
 use crate::limits::MAX_RULES;
 use crate::rule::Rule;
 use crate::template::is_blank;
-use crate::validate::alone::{check_alone, check_times};
-use crate::validate::binding::{Costs, Placed, check_can_bind};
+use crate::validate::binding::{Costs, RuleInPolicy, check_can_bind};
+use crate::validate::single_rule::{check_single, check_times};
 
 /// Which checks the rules pass.
 #[derive(Clone, Copy, Debug)]
@@ -35,35 +35,36 @@ impl Checks {
     pub(crate) fn run(self, rules: &[(CountedSubject<'_>, &Rule)]) -> Result<(), Vec<RuleError>> {
         let mut errors = Vec::new();
         errors.extend(check_number(rules.len()).map(RuleMistake::in_policy));
-        let mut sound: Vec<Placed<'_>> = Vec::new();
+        let mut sound: Vec<RuleInPolicy<'_>> = Vec::new();
         for (position, (subject, rule)) in rules.iter().enumerate() {
             let earlier = rules[..position].iter().map(|(_, rule)| *rule);
             let name = check_name(rule, earlier);
-            let alone = self.check_alone(rule);
+            let alone = self.check_single(rule);
             if alone.is_empty() && (rule.count() > 0 || rule.is_varying()) {
-                sound.push(Placed { position, subject, rule });
+                sound.push(RuleInPolicy { position, subject, rule });
             }
-            errors.extend(name.into_iter().chain(alone).map(|mistake| mistake.at(position)));
+            errors.extend(name.into_iter().chain(alone).map(|mistake| mistake.in_rule(position)));
         }
         // Only rules without mistakes of their own are compared.
         for placed in &sound {
-            errors.extend(self.check_beside(placed, &sound).map(|mistake| mistake.at(placed.position)));
+            errors.extend(self.check_beside(placed, &sound).map(|mistake| mistake.in_rule(placed.position)));
         }
         errors.sort_by_key(RuleError::position);
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    fn check_alone(self, rule: &Rule) -> Vec<RuleMistake> {
+    fn check_single(self, rule: &Rule) -> Vec<RuleMistake> {
         let is_closed = rule.count() == 0 && !rule.is_varying();
         match self.zero_counts {
             ZeroCounts::Allowed if is_closed => check_times(rule).collect(),
-            _ => check_alone(rule).collect(),
+            _ => check_single(rule).collect(),
         }
     }
 
     /// Compares a rule with all rules, of which it is one.
-    fn check_beside(self, placed: &Placed<'_>, all: &[Placed<'_>]) -> Option<RuleMistake> {
-        let is_earlier = |other: &&Placed<'_>| other.position < placed.position && other.subject == placed.subject;
+    fn check_beside(self, placed: &RuleInPolicy<'_>, all: &[RuleInPolicy<'_>]) -> Option<RuleMistake> {
+        let is_earlier =
+            |other: &&RuleInPolicy<'_>| other.position < placed.position && other.subject == placed.subject;
         let earlier = all.iter().filter(is_earlier).map(|other| other.rule);
         check_window(placed.rule, earlier).or_else(|| match self.binding {
             BindingCheck::Required(costs) => check_can_bind(placed, all, costs),

@@ -191,7 +191,7 @@ fn calls() -> impl Strategy<Value = Vec<(u64, u64)>> {
 }
 
 fn implies(stricter: &Rule, rule: &Rule, costs: Costs) -> bool {
-    Supply::of(stricter, costs).is_some_and(|supply| supply.is_admitted_by(rule, costs))
+    Supply::from_rule(stricter, costs).is_some_and(|supply| supply.is_admitted_by(rule, costs))
 }
 
 proptest! {
@@ -253,7 +253,7 @@ proptest! {
         // A bucket that overflows although all whole calls are taken from it admits less than is computed.
         let overflows = |capacity| stricter.count() + cost * us(stricter.per().unwrap()) > capacity * us(stricter.per().unwrap());
         prop_assume!(!stricter.capacity().is_some_and(overflows));
-        prop_assume!(Supply::of(&stricter, costs).is_some() && !implies(&stricter, &rule, costs));
+        prop_assume!(Supply::from_rule(&stricter, costs).is_some() && !implies(&stricter, &rule, costs));
         prop_assert!(binds(&stricter, &rule, greedy(0, cost)), "{} / {}", stricter, rule);
     }
 }

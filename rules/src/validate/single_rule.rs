@@ -9,7 +9,7 @@ use crate::limits::{MAX_CONCURRENCY, MAX_LEASE, MAX_PER, MIN_LEASE};
 use crate::rule::Rule;
 
 /// Finds the mistakes in a rule by itself.
-pub(super) fn check_alone(rule: &Rule) -> impl Iterator<Item = RuleMistake> {
+pub(super) fn check_single(rule: &Rule) -> impl Iterator<Item = RuleMistake> {
     let bucket = match rule.algorithm() {
         Algorithm::TokenBucket(bucket) => {
             [check_capacity(bucket, rule), check_initial(bucket, rule), check_rate(bucket, rule)]

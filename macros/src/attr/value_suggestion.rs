@@ -38,7 +38,7 @@ pub(super) fn text(name: &str, value: &Expr) -> Option<String> {
     let text = match value {
         _ if DURATIONS.contains(&name) => return argument_meant(name, &duration(value)?),
         Expr::Path(path) if WORDS.contains(&name) => snake_case(&path.path.segments.last()?.ident.to_string()),
-        _ if name == "name" => dotted(value)?,
+        _ if name == "name" => dotted_name(value)?,
         _ => return None,
     };
     Some(format!("{name} = {text:?}"))
@@ -48,7 +48,9 @@ pub(super) fn text(name: &str, value: &Expr) -> Option<String> {
 pub(super) fn number(name: &str, value: &Lit) -> Option<String> {
     match value {
         Lit::Str(text) if text.value().parse::<u64>().is_ok() => Some(format!("{name} = {}", text.value())),
-        Lit::Str(text) if name == "count" => inner(&rule_meant(&text.value()).map(|rule| attribute_form(&rule))?),
+        Lit::Str(text) if name == "count" => {
+            without_parentheses(&rule_meant(&text.value()).map(|rule| attribute_form(&rule))?)
+        }
         Lit::Float(number) => Some(format!("{name} = {}", number.base10_digits().strip_suffix(".0")?)),
         Lit::Int(number) if !number.suffix().is_empty() => Some(format!("{name} = {}", number.base10_digits())),
         _ => None,
@@ -56,7 +58,7 @@ pub(super) fn number(name: &str, value: &Lit) -> Option<String> {
 }
 
 /// Returns the argument of a list that a value without a name probably is; `list` is empty for the attribute itself.
-pub(super) fn named(list: &str, value: &Lit) -> Option<String> {
+pub(super) fn unnamed_value(list: &str, value: &Lit) -> Option<String> {
     let text = match value {
         Lit::Int(number) => {
             let number = number.base10_digits();
@@ -78,14 +80,14 @@ pub(super) fn named(list: &str, value: &Lit) -> Option<String> {
         ("rule" | "prevent_duplicate", Some(per)) => Some(format!("per = {per:?}")),
         ("concurrency", Some(lease)) => Some(format!("lease = {lease:?}")),
         ("ban", Some(within)) => Some(format!("within = {within:?}")),
-        ("rule", None) => inner(&attribute_form(&rule_meant(&text)?)),
+        ("rule", None) => without_parentheses(&attribute_form(&rule_meant(&text)?)),
         ("", _) => Some(attribute_form(&rule_meant(&text)?)),
         _ => None,
     }
 }
 
 /// Returns what stands between the parentheses of `rule(…)`.
-fn inner(rule: &str) -> Option<String> {
+fn without_parentheses(rule: &str) -> Option<String> {
     Some(rule.strip_prefix("rule(")?.strip_suffix(')')?.to_owned())
 }
 
@@ -115,11 +117,11 @@ fn duration(value: &Expr) -> Option<String> {
 }
 
 /// Reads names with dots between them, as in `sms.send`.
-fn dotted(value: &Expr) -> Option<String> {
+fn dotted_name(value: &Expr) -> Option<String> {
     match value {
         Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
         Expr::Field(field) => match &field.member {
-            Member::Named(name) => Some(format!("{}.{name}", dotted(&field.base)?)),
+            Member::Named(name) => Some(format!("{}.{name}", dotted_name(&field.base)?)),
             Member::Unnamed(_) => None,
         },
         _ => None,
@@ -175,7 +177,7 @@ mod tests {
             ("prevent_duplicate", r#""{order.id}""#, r#"key = "{order.id}""#),
             ("", r#""sms""#, ""),
         ] {
-            assert_eq!(named(list, &parse_str(value).unwrap()).unwrap_or_default(), meant, "{list} {value}");
+            assert_eq!(unnamed_value(list, &parse_str(value).unwrap()).unwrap_or_default(), meant, "{list} {value}");
         }
     }
 }

@@ -147,7 +147,7 @@ impl<'d> Arguments<'d> {
         if let Some(rules) = rules {
             return format!("unknown argument `{name}`; did you mean `{rules}`?");
         }
-        if let Some(rule) = argument.single_value().and_then(|count| meant::rate(name, count, &self.known)) {
+        if let Some(rule) = argument.single_value().and_then(|count| value_suggestion::rate(name, count, &self.known)) {
             return format!("unknown argument `{name}`; did you mean `{rule}`?");
         }
         let is_alike = synonym(name, &self.known).is_some() || nearest(name, self.known.iter().copied()).is_some();

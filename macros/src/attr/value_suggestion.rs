@@ -30,7 +30,7 @@ pub(super) fn rate(name: &str, count: &Expr, known: &[&str]) -> Option<String> {
     if known.contains(&"rule") {
         return Some(rule);
     }
-    inner(&rule).filter(|_| known.contains(&"count"))
+    without_parentheses(&rule).filter(|_| known.contains(&"count"))
 }
 
 /// Returns the argument with a text in place of this value: `per = "60s"` for `60`.

@@ -1,6 +1,8 @@
 //! A rule of the file: a text, or a table of arguments.
 
-use tallygate_rules::{ArgumentSource, EMPTY_KEY, Field, MAX_LEASE, NAME_WITH_BRACES, Rule, TemplateUse, is_blank, scan};
+use tallygate_rules::{
+    ArgumentSource, EMPTY_KEY, Field, MAX_LEASE, NAME_WITH_BRACES, Rule, TemplateUse, is_blank, scan,
+};
 use toml::de::DeValue;
 
 use super::lines::{At, Lines};

@@ -11,7 +11,6 @@
 pub mod bodies;
 pub mod clocked;
 pub mod cluster;
-pub mod example;
 pub mod fake;
 pub mod faketime;
 pub mod gauges;

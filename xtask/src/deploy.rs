@@ -60,7 +60,7 @@ fn check_alerts() -> Outcome {
 
 /// The test that starts a Prometheus. With the whole workspace, so that nothing is built with other features.
 fn ask(prometheus: PathBuf) -> Result<Command, String> {
-    let mut test = cargo("test --workspace --test services every_panel_has_data");
+    let mut test = cargo("test --workspace --test examples every_panel_has_data");
     test.env(PROMETHEUS_VARIABLE, prometheus).env(VARIABLE, Server::usual()?.binary);
     Ok(test)
 }

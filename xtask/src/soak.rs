@@ -34,6 +34,6 @@ fn run_library(minutes: &str, server: &Server) -> Outcome {
 
 /// The test has all that it needs to start the services and to call them.
 fn run_examples(minutes: &str, server: &Server) -> Outcome {
-    let mut test = step::cargo("test --workspace --test services -- --nocapture soak::");
+    let mut test = step::cargo("test --workspace --test examples -- --nocapture soak::");
     step::run("soak of the examples", test.env(server::VARIABLE, &server.binary).env("TALLYGATE_SOAK_MINUTES", minutes))
 }

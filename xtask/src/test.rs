@@ -8,7 +8,7 @@ use crate::server::{self, Server, VARIABLE};
 use crate::step::{self, Outcome};
 
 /// The folders of the tests that may start servers.
-const FOLDERS: [&str; 5] = ["tests/tests", "examples/tests", "examples/web/tests", "web-tests/tests", "cli/tests"];
+const FOLDERS: [&str; 4] = ["tests/tests", "web-tests/tests", "example-tests/tests", "cli/tests"];
 
 /// Every test that starts a server uses it, beyond [`LENGTH`].
 const HARNESS: &str = "tallygate_tests::";

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use escargot::CargoRun;
 use reqwest::{Method, RequestBuilder};
 use serde_json::json;
-use tallygate_tests::example::built;
 use tallygate_tests::proxy::Proxy;
 use tallygate_tests::server::Server as Redis;
 use tallygate_tests::until::until_found;
@@ -22,6 +21,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::sleep;
 
+use crate::built;
 use crate::process::Service;
 use crate::tonic::{client, code};
 
@@ -32,7 +32,7 @@ const MINUTES: &str = "TALLYGATE_SOAK_MINUTES";
 const SHORT: f64 = 0.1;
 
 /// The services, and how many clients each has.
-const SERVICES: [&str; 3] = ["axum_service", "actix_service", "tonic_service"];
+const SERVICES: [&str; 3] = ["axum-example", "actix-example", "tonic-example"];
 const CLIENTS: usize = 8;
 
 /// The examples that run to their end.
@@ -59,14 +59,14 @@ async fn no_example_crashes_or_grows_while_redis_fails_again_and_again() {
     let proxy = Proxy::start(redis.port()).await;
     let url = proxy.url();
     let variables = [("TALLYGATE_URL", &*url), ("TRUSTED_PROXIES", "127.0.0.0/8")];
-    let services = SERVICES.map(|name| (name, Arc::new(Service::start(&built(name), &variables))));
+    let services = SERVICES.map(|name| (name, Arc::new(Service::start(&built::service(name), &variables))));
     let (answers, (over, is_over)) = (Answers::default(), watch::channel(false));
     let mut callers = JoinSet::new();
     for (name, service) in services.iter().cycle().take(CLIENTS * SERVICES.len()) {
         callers.spawn(call(name, Arc::clone(service), answers.clone(), is_over.clone()));
     }
     for name in PROGRAMS {
-        callers.spawn(run(name, Arc::new(built(name)), url.clone(), answers.clone(), is_over.clone()));
+        callers.spawn(run(name, Arc::new(built::program(name)), url.clone(), answers.clone(), is_over.clone()));
     }
     // In the first part, everything comes to its size.
     disturb(&mut redis, &proxy, time / 3).await;
@@ -135,7 +135,7 @@ async fn run(
 
 /// Makes a call of any kind, and returns how it was answered.
 async fn ask(name: &str, service: &Service) -> String {
-    if name == "tonic_service" {
+    if name == "tonic-example" {
         let answer = code(&mut client(service), &email()).await;
         return answer.map_or_else(|status| format!("{:?}", status.code()), |_| "Ok".to_owned());
     }
@@ -150,12 +150,12 @@ fn request(name: &str, service: &Service) -> RequestBuilder {
     let password = if fastrand::bool() { "correct horse" } else { "123456" };
     let user = || fastrand::u8(..).to_string();
     let request = match (name, fastrand::u8(..6)) {
-        ("actix_service", 0) => service.get("/"),
-        ("axum_service", 0) => service.get("/report"),
-        ("axum_service", 1) => service.get("/search"),
-        ("axum_service", 2) => post("/lottery").header("x-user", user()),
-        ("axum_service", 3) => post("/contacts").header("x-user", user()).body("carol@example.org"),
-        ("axum_service", 4) => post("/login").json(&json!({ "user": user(), "password": password })),
+        ("actix-example", 0) => service.get("/"),
+        ("axum-example", 0) => service.get("/report"),
+        ("axum-example", 1) => service.get("/search"),
+        ("axum-example", 2) => post("/lottery").header("x-user", user()),
+        ("axum-example", 3) => post("/contacts").header("x-user", user()).body("carol@example.org"),
+        ("axum-example", 4) => post("/login").json(&json!({ "user": user(), "password": password })),
         _ => post("/codes").json(&json!({ "email": email() })),
     };
     request.header("x-forwarded-for", format!("198.51.100.{}", fastrand::u8(..)))

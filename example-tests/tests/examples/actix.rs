@@ -5,18 +5,18 @@ use std::sync::LazyLock;
 use escargot::CargoRun;
 use reqwest::Method;
 use serde_json::json;
-use tallygate_tests::example::built;
 use tallygate_tests::server::Server as Redis;
 
+use crate::built;
 use crate::process::Service;
 
-static EXAMPLE: LazyLock<CargoRun> = LazyLock::new(|| built("actix_service"));
+static SERVICE: LazyLock<CargoRun> = LazyLock::new(|| built::service("actix-example"));
 
 #[tokio::test]
 async fn two_services_on_one_redis_share_their_limits() {
     let redis = Redis::start();
     let url = redis.url();
-    let services = [(); 2].map(|()| Service::start(&EXAMPLE, &[("TALLYGATE_URL", &url)]));
+    let services = [(); 2].map(|()| Service::start(&SERVICE, &[("TALLYGATE_URL", &url)]));
     for (service, remaining) in services.iter().cycle().zip((0..10).rev()) {
         let answer = service.get("/").send().await.unwrap();
         let limits = answer.headers()["ratelimit"].to_str().unwrap().to_owned();
@@ -30,7 +30,7 @@ async fn two_services_on_one_redis_share_their_limits() {
 
 #[tokio::test]
 async fn a_mail_address_gets_one_code_a_minute() {
-    let service = Service::start(&EXAMPLE, &[]);
+    let service = Service::start(&SERVICE, &[]);
     let code = async |email: &str| {
         service.request(Method::POST, "/codes").json(&json!({ "email": email })).send().await.unwrap()
     };

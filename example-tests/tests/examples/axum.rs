@@ -7,22 +7,22 @@ use escargot::CargoRun;
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
-use tallygate_tests::example::built;
 use tallygate_tests::server::Server as Redis;
 use tallygate_tests::until::{until, until_found};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::built;
 use crate::process::{Service, fail_to_start};
 use crate::upload::Upload;
 
-static EXAMPLE: LazyLock<CargoRun> = LazyLock::new(|| built("axum_service"));
+static SERVICE: LazyLock<CargoRun> = LazyLock::new(|| built::service("axum-example"));
 
 /// How many requests go to each of two services at once.
 const EACH: usize = 32;
 
 fn start(variables: &[(&str, &str)]) -> Service {
-    Service::start(&EXAMPLE, variables)
+    Service::start(&SERVICE, variables)
 }
 
 async fn code(service: &Service, email: &str) -> Response {
@@ -239,7 +239,7 @@ fn a_service_that_is_set_up_wrongly_does_not_start() {
         ("TALLYGATE_URL", away, "`url`"),
         ("TRUSTED_PROXIES", "10.0.0.0/8,proxy", "`behind`: `proxy` is no network"),
     ] {
-        let output = fail_to_start(&EXAMPLE, &[(variable, value)]);
+        let output = fail_to_start(&SERVICE, &[(variable, value)]);
         assert!(!output.status.success());
         assert!(String::from_utf8_lossy(&output.stderr).contains(named), "{output:?}");
     }

@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use escargot::CargoRun;
-use tallygate_tests::example::built;
 use tallygate_tests::server::Server as Redis;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
@@ -11,11 +10,12 @@ use tonic_types::StatusExt as _;
 
 use self::mail::SendRequest;
 use self::mail::codes_client::CodesClient;
+use crate::built;
 use crate::process::Service;
 
-static EXAMPLE: LazyLock<CargoRun> = LazyLock::new(|| built("tonic_service"));
+static SERVICE: LazyLock<CargoRun> = LazyLock::new(|| built::service("tonic-example"));
 
-#[path = "../../tonic_service/mail.rs"]
+#[path = "../../../examples/web/tonic/src/mail.rs"]
 #[allow(missing_docs, clippy::pedantic, unreachable_pub, dead_code, reason = "it is generated")]
 mod mail;
 
@@ -33,7 +33,7 @@ pub(crate) fn client(service: &Service) -> CodesClient<Channel> {
 async fn a_mail_address_gets_one_code_a_minute_from_all_services() {
     let redis = Redis::start();
     let url = redis.url();
-    let services = [(); 2].map(|()| Service::start(&EXAMPLE, &[("TALLYGATE_URL", &url)]));
+    let services = [(); 2].map(|()| Service::start(&SERVICE, &[("TALLYGATE_URL", &url)]));
     let [mut one, mut other] = services.each_ref().map(client);
     assert!(code(&mut one, "alice@example.org").await.unwrap());
     let status = code(&mut other, " Alice@example.org").await.unwrap_err();

@@ -1,4 +1,4 @@
-//! A service in actix-web: `cargo run -p tallygate-web-examples --example actix_service -- [address]`.
+//! A service in actix-web: `cargo run -p actix-example -- [address]`.
 //!
 //! `TALLYGATE_URL` is where the tallies are: `memory://`, the default, or `redis://host:port`. It listens on
 //! `127.0.0.1:3000` by default; port 0 picks a free one.

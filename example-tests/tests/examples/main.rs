@@ -1,12 +1,14 @@
-//! The services, run as their users run them and asked over real sockets.
+//! The examples, run as their users run them; the services are asked over real sockets.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
 mod actix;
 mod axum;
+mod built;
 mod dashboard;
 mod monitoring;
 mod process;
+mod programs;
 mod prometheus;
 mod selector;
 mod soak;

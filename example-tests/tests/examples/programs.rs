@@ -1,11 +1,10 @@
-//! The examples, run as their users run them: in memory, and twice on one Redis.
-
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+//! The examples that run to their end, run as their users run them: in memory, and twice on one Redis.
 
 use std::fs;
 
-use tallygate_tests::example::built;
 use tallygate_tests::server::Server;
+
+use crate::built;
 
 /// Returns what an example prints: in memory, on Redis, and once more on the same Redis.
 fn printed(example: &str) -> [String; 3] {
@@ -15,7 +14,7 @@ fn printed(example: &str) -> [String; 3] {
 }
 
 fn printed_once(example: &str) -> [String; 3] {
-    let binary = built(example);
+    let binary = built::program(example);
     let redis = Server::start();
     let run = |url: &str| {
         let output = binary.command().env("TALLYGATE_URL", url).output().expect("the example starts");
@@ -105,7 +104,7 @@ fn two_sets_of_limits_are_compared_on_a_trace_of_a_file_whose_mistakes_are_left_
     let trace = tempfile::NamedTempFile::new().unwrap();
     let calls = (0..4).map(|second| format!("2027-01-15T08:00:0{second}Z,alice\n"));
     fs::write(trace.path(), format!("time,subject\n{}yesterday,bob\n", calls.collect::<String>())).unwrap();
-    let mut command = built("simulation").command();
+    let mut command = built::program("simulation").command();
     let output = command.arg(trace.path()).args(["1 per 1m", "3 per 1m"]).output().expect("the example starts");
     let (printed, mistakes) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert!(output.status.success() && mistakes.starts_with("line 6: `time` must be like"), "{mistakes}");

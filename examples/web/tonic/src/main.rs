@@ -1,4 +1,4 @@
-//! A service in tonic: `cargo run -p tallygate-web-examples --example tonic_service -- [address]`.
+//! A service in tonic: `cargo run -p tonic-example -- [address]`.
 //!
 //! `TALLYGATE_URL` is where the tallies are: `memory://`, the default, or `redis://host:port`. It listens on
 //! `127.0.0.1:3000` by default; port 0 picks a free one.

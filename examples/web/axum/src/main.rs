@@ -1,4 +1,4 @@
-//! A service in axum: `cargo run -p tallygate-web-examples --example axum_service -- [address]`.
+//! A service in axum: `cargo run -p axum-example -- [address]`.
 //!
 //! | variable | meaning | default |
 //! | --- | --- | --- |

@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 use escargot::CargoRun;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::json;
-use tallygate_tests::example::built;
 use tallygate_tests::server::Server as Redis;
 
+use crate::built;
 use crate::process::{METRICS, Service};
 use crate::upload::Upload;
 
-static EXAMPLE: LazyLock<CargoRun> = LazyLock::new(|| built("axum_service"));
+static SERVICE: LazyLock<CargoRun> = LazyLock::new(|| built::service("axum-example"));
 
 /// The service, and clients behind a proxy.
 pub(crate) struct Traffic {
@@ -26,7 +26,7 @@ impl Traffic {
             ("TRUSTED_PROXIES", "127.0.0.0/8"),
             (METRICS, "127.0.0.1:0"),
         ];
-        Self { service: Service::start(&EXAMPLE, &variables) }
+        Self { service: Service::start(&SERVICE, &variables) }
     }
 
     pub(crate) async fn report(&self, client: u8) -> StatusCode {

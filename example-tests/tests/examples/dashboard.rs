@@ -12,7 +12,7 @@ use tokio::time::{Instant, interval};
 use crate::prometheus::{Answered, Prometheus};
 use crate::traffic::Traffic;
 
-const DASHBOARD: &str = include_str!("../../../../deploy/grafana/tallygate.json");
+const DASHBOARD: &str = include_str!("../../../deploy/grafana/tallygate.json");
 
 /// Names the binary of Prometheus. `cargo xtask ci deploy` sets it where there is one.
 const BINARY_VARIABLE: &str = "TALLYGATE_TEST_PROMETHEUS";

@@ -12,14 +12,14 @@ use crate::selector::Selector;
 use crate::traffic::Traffic;
 
 const ASKING: [(&str, &str); 4] = [
-    ("the dashboard", include_str!("../../../../deploy/grafana/tallygate.json")),
-    ("the alerts", include_str!("../../../../deploy/prometheus/alerts.yml")),
-    ("the tests of the alerts", include_str!("../../../../deploy/prometheus/alerts_test.yml")),
-    ("the tests of days", include_str!("../../../../deploy/prometheus/alerts_of_days_test.yml")),
+    ("the dashboard", include_str!("../../../deploy/grafana/tallygate.json")),
+    ("the alerts", include_str!("../../../deploy/prometheus/alerts.yml")),
+    ("the tests of the alerts", include_str!("../../../deploy/prometheus/alerts_test.yml")),
+    ("the tests of days", include_str!("../../../deploy/prometheus/alerts_of_days_test.yml")),
 ];
 
 /// The page that lists the metrics.
-const PAGE: &str = include_str!("../../../../runtime/guide/observability.md");
+const PAGE: &str = include_str!("../../../runtime/guide/observability.md");
 
 /// The metrics that the page lists.
 fn listed() -> BTreeSet<&'static str> {

@@ -2,121 +2,84 @@
 
 /// A crate whose imports are checked.
 pub(super) struct CrateLayers {
-    /// The name of its folder.
-    pub(super) name: &'static str,
-    /// Its root, from the root of the workspace.
+    /// Its file, from the root of the workspace.
     pub(super) root: &'static str,
-    /// What the root may contain.
-    pub(super) root_role: RootRole,
-    /// Highest first: a module imports from its own layer and from those below. Without layers, only import circles are
-    /// refused.
+    pub(super) kind: Root,
+    /// Highest first: a module imports from its own layer and from those below. Without layers, only circles are refused.
     pub(super) layers: &'static [Layer],
 }
 
 /// What the root of a crate may contain.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum RootRole {
+#[derive(PartialEq)]
+pub(super) enum Root {
     /// Modules, re-exports and documentation, nothing else.
     Facade,
     /// Code that connects the layers.
     Wiring,
 }
 
-/// Modules of the root of a crate that may import each other.
-pub(super) struct Layer {
-    pub(super) name: &'static str,
-    pub(super) purpose: &'static str,
-    pub(super) modules: &'static [&'static str],
-}
+/// Modules of the root of a crate that may import each other, and what they are for.
+type Layer = (&'static str, &'static str);
 
 /// All crates whose imports are checked.
 pub(super) const CRATES: &[CrateLayers] = &[
-    CrateLayers { name: "rules", root: "rules/src/lib.rs", root_role: RootRole::Facade, layers: RULES },
-    CrateLayers { name: "lua", root: "lua/src/lib.rs", root_role: RootRole::Wiring, layers: &[] },
-    CrateLayers { name: "macros", root: "macros/src/lib.rs", root_role: RootRole::Wiring, layers: MACROS },
-    CrateLayers { name: "runtime", root: "runtime/src/lib.rs", root_role: RootRole::Facade, layers: RUNTIME },
-    CrateLayers { name: "cli", root: "cli/src/main.rs", root_role: RootRole::Wiring, layers: CLI },
-    CrateLayers { name: "pictures", root: "pictures/src/main.rs", root_role: RootRole::Wiring, layers: &[] },
-    CrateLayers { name: "xtask", root: "xtask/src/main.rs", root_role: RootRole::Wiring, layers: &[] },
+    CrateLayers { root: "rules/src/lib.rs", kind: Root::Facade, layers: RULES },
+    CrateLayers { root: "lua/src/lib.rs", kind: Root::Wiring, layers: &[] },
+    CrateLayers { root: "macros/src/lib.rs", kind: Root::Wiring, layers: MACROS },
+    CrateLayers { root: "runtime/src/lib.rs", kind: Root::Facade, layers: RUNTIME },
+    CrateLayers { root: "cli/src/main.rs", kind: Root::Wiring, layers: CLI },
+    CrateLayers { root: "pictures/src/main.rs", kind: Root::Wiring, layers: &[] },
+    CrateLayers { root: "xtask/src/main.rs", kind: Root::Wiring, layers: &[] },
 ];
 
 const RULES: &[Layer] = &[
-    Layer { name: "overriding", purpose: "changes to the rules of a running policy", modules: &["overriding"] },
-    Layer { name: "validate", purpose: "whether rules and bans are sound", modules: &["validate"] },
-    Layer {
-        name: "text",
-        purpose: "rules as people write them, in one text or in arguments, and as clients read them",
-        modules: &["text", "arguments", "words_for_clients"],
-    },
-    Layer {
-        name: "rule",
-        purpose: "what a policy consists of",
-        modules: &["rule", "algorithm", "bucket", "cron", "ban", "outage"],
-    },
-    Layer {
-        name: "template",
-        purpose: "the text of keys and messages",
-        modules: &["counted_subject", "fixed_text", "template"],
-    },
-    Layer {
-        name: "base",
-        purpose: "what every layer uses",
-        modules: &["alphabet", "costs", "duration", "error", "limits", "nearest", "synonym"],
-    },
+    ("overriding", "changes to the rules of a running policy"),
+    ("validate", "whether rules and bans are sound"),
+    (
+        "text arguments words_for_clients",
+        "rules as people write them, in one text or in arguments, and as clients read them",
+    ),
+    ("rule algorithm bucket cron ban outage", "what a policy consists of"),
+    ("counted_subject fixed_text template", "the text of keys and messages"),
+    ("alphabet costs duration error limits nearest synonym", "what every layer uses"),
 ];
 
 const RUNTIME: &[Layer] = &[
-    Layer { name: "guide", purpose: "pages of the documentation, without code", modules: &["guide"] },
-    Layer { name: "testing", purpose: "clocks for the tests of users", modules: &["testing"] },
-    Layer { name: "__private", purpose: "what expansions of the attribute call", modules: &["__private"] },
-    Layer { name: "web", purpose: "clients and responses of web servers", modules: &["web"] },
-    Layer { name: "simulation", purpose: "a policy on a trace of calls", modules: &["simulation"] },
-    Layer { name: "admin", purpose: "the policies of a fleet, for tools", modules: &["admin"] },
-    Layer { name: "limiter", purpose: "asking: checks, wait queue, denial cache, overrides", modules: &["limiter"] },
-    Layer { name: "config", purpose: "limits from a file", modules: &["config"] },
-    Layer { name: "store", purpose: "where tallies are kept: memory, Redis", modules: &["store"] },
-    Layer { name: "context", purpose: "what a call knows beside its arguments", modules: &["context"] },
-    Layer { name: "decision", purpose: "the answer: permit, denial, rejection", modules: &["decision"] },
-    Layer { name: "policy", purpose: "what to enforce", modules: &["policy"] },
-    Layer { name: "subject", purpose: "what is counted: keys, escaping, filters", modules: &["subject"] },
-    Layer { name: "observe", purpose: "log, metrics and spans", modules: &["observe"] },
-    Layer {
-        name: "base",
-        purpose: "what every layer uses",
-        modules: &["clock", "error", "micros", "path_pattern", "request_method", "sweeper"],
-    },
+    ("guide", "pages of the documentation, without code"),
+    ("testing", "clocks for the tests of users"),
+    ("__private", "what expansions of the attribute call"),
+    ("web", "clients and responses of web servers"),
+    ("simulation", "a policy on a trace of calls"),
+    ("admin", "the policies of a fleet, for tools"),
+    ("limiter", "asking: checks, wait queue, denial cache, overrides"),
+    ("config", "limits from a file"),
+    ("store", "where tallies are kept: memory, Redis"),
+    ("context", "what a call knows beside its arguments"),
+    ("decision", "the answer: permit, denial, rejection"),
+    ("policy", "what to enforce"),
+    ("subject", "what is counted: keys, escaping, filters"),
+    ("observe", "log, metrics and spans"),
+    ("clock error micros path_pattern request_method sweeper", "what every layer uses"),
 ];
 
 const CLI: &[Layer] = &[
-    Layer { name: "arguments", purpose: "the words of the command line", modules: &["arguments"] },
-    Layer { name: "commands", purpose: "the commands, one file each", modules: &["commands"] },
-    Layer { name: "subject", purpose: "who is meant", modules: &["subject"] },
-    Layer { name: "fleet", purpose: "the policies that are listed", modules: &["fleet", "varying"] },
-    Layer {
-        name: "server and terminal",
-        purpose: "the connection, what is asked, and what is shown",
-        modules: &["connection", "confirmation", "overrides", "progress", "screen"],
-    },
-    Layer { name: "output", purpose: "what a command prints", modules: &["output"] },
-    Layer {
-        name: "base",
-        purpose: "what every layer uses",
-        modules: &["duration", "failure", "number", "spelling", "table"],
-    },
+    ("arguments", "the words of the command line"),
+    ("commands", "the commands, one file each"),
+    ("subject", "who is meant"),
+    ("fleet varying", "the policies that are listed"),
+    ("connection confirmation overrides progress screen", "the connection, what is asked, and what is shown"),
+    ("output", "what a command prints"),
+    ("duration failure number spelling table", "what every layer uses"),
 ];
 
 const MACROS: &[Layer] = &[
-    Layer { name: "trial", purpose: "runs the pipeline on inputs of a fuzzer", modules: &["trial"] },
-    Layer { name: "pipeline", purpose: "runs the stages in order", modules: &["pipeline"] },
-    Layer { name: "expand", purpose: "the model becomes tokens", modules: &["expand"] },
-    Layer { name: "validate", purpose: "reports what is wrong in the model", modules: &["validate"] },
-    Layer { name: "model", purpose: "what the attribute means", modules: &["model"] },
-    Layer {
-        name: "shape",
-        purpose: "the function that is limited, and where code is added to it",
-        modules: &["shape"],
-    },
-    Layer { name: "attr", purpose: "tokens become arguments", modules: &["attr"] },
-    Layer { name: "template", purpose: "the text of keys and messages", modules: &["template"] },
-    Layer { name: "base", purpose: "what every stage uses", modules: &["debug", "diagnostic"] },
+    ("trial", "runs the pipeline on inputs of a fuzzer"),
+    ("pipeline", "runs the stages in order"),
+    ("expand", "the model becomes tokens"),
+    ("validate", "reports what is wrong in the model"),
+    ("model", "what the attribute means"),
+    ("shape", "the function that is limited, and where code is added to it"),
+    ("attr", "tokens become arguments"),
+    ("template", "the text of keys and messages"),
+    ("debug diagnostic", "what every stage uses"),
 ];

@@ -13,36 +13,31 @@ const WEB: &str = "web";
 
 /// Measures all figures, or the groups with these names.
 pub(crate) fn run(words: &[&str]) -> Outcome {
-    let (web, others): (Vec<_>, Vec<_>) = words.iter().copied().partition(|word| *word == WEB);
-    let names_no_group = others.iter().filter(|word| **word != REDIS_CELL).count() == count_paths(&others);
+    let (mut web, mut groups, mut options) = (false, Vec::new(), Vec::new());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            WEB => web = true,
+            // The measurement runs in the root, wherever the command was typed.
+            REDIS_CELL => options.extend([Ok(word.into()), absolute(words.next().unwrap_or(&""))]),
+            group => groups.push(PathBuf::from(group)),
+        }
+    }
+    let all = !web && groups.is_empty();
+    let options =
+        options.into_iter().collect::<Result<Vec<_>, _>>().map_err(|error| format!("{REDIS_CELL}: {error}"))?;
     step::announce("the server that the figures are measured on");
     let server = server::Server::usual()?;
-    if web.is_empty() || !names_no_group {
+    if all || !groups.is_empty() {
         // The package alone, so that it is not built with the features of the tests.
-        measure("run --release -p tallygate-benches --", &with_absolute_path(&others)?, &server)?;
+        measure("run --release -p tallygate-benches --", &[groups, options].concat(), &server)?;
     }
-    if web.is_empty() && !names_no_group {
-        return Ok(());
+    if all || web {
+        measure("run --release -p tallygate-benches --features web --", &[WEB.into()], &server)?;
     }
-    measure("run --release -p tallygate-benches --features web --", &[WEB.into()], &server)
+    Ok(())
 }
 
 fn measure(cargo: &str, words: &[PathBuf], server: &server::Server) -> Outcome {
     step::run("measure", step::cargo(cargo).args(words).env(server::VARIABLE, &server.binary))
-}
-
-/// How many of the words are the path of an option.
-fn count_paths(words: &[&str]) -> usize {
-    words.windows(2).filter(|pair| pair[0] == REDIS_CELL).count()
-}
-
-/// The measurement runs in the root, wherever the command was typed.
-fn with_absolute_path(words: &[&str]) -> Result<Vec<PathBuf>, String> {
-    let mut paths: Vec<_> = words.iter().map(PathBuf::from).collect();
-    if let Some(option) = words.iter().position(|word| *word == REDIS_CELL)
-        && let Some(path) = paths.get_mut(option + 1)
-    {
-        *path = absolute(&path).map_err(|error| format!("no path to {}: {error}", path.display()))?;
-    }
-    Ok(paths)
 }

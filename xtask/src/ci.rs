@@ -2,42 +2,37 @@
 
 use crate::step::{self, Outcome, cargo};
 use crate::test::{self, Length};
-use crate::{
-    compatibility, dependencies, deploy, features, layers, licences, minimal_versions, package, pictures, rust_version,
-    soak,
-};
+use crate::{builds, dependencies, deploy, layers, package, pictures, soak};
 
-struct Check {
-    name: &'static str,
-    run: fn() -> Outcome,
-}
+type Check = (&'static str, fn() -> Outcome);
 
+/// The checks, by their names.
 const CHECKS: [Check; 15] = [
-    Check { name: "format", run: format },
-    Check { name: "layers", run: layers::run },
-    Check { name: "licences", run: licences::run },
-    Check { name: "dependencies", run: dependencies::run },
-    Check { name: "lints", run: lints },
-    Check { name: "features", run: features::run },
-    Check { name: "rust-version", run: rust_version::run },
-    Check { name: "minimal-versions", run: minimal_versions::run },
-    Check { name: "compatibility", run: compatibility::run },
-    Check { name: "test", run: tests },
-    Check { name: "deploy", run: deploy::run },
-    Check { name: "soak", run: soak },
-    Check { name: "documentation", run: documentation },
-    Check { name: "pictures", run: pictures::check },
-    Check { name: "package", run: package::run },
+    ("format", format),
+    ("layers", layers::run),
+    ("licences", package::licences),
+    ("dependencies", dependencies::run),
+    ("lints", lints),
+    ("features", builds::features),
+    ("rust-version", builds::rust_version),
+    ("minimal-versions", builds::minimal_versions),
+    ("compatibility", package::compatibility),
+    ("test", tests),
+    ("deploy", deploy::run),
+    ("soak", soak),
+    ("documentation", documentation),
+    ("pictures", pictures::check),
+    ("package", package::run),
 ];
 
 /// Runs the checks of those names, or all if none is named, up to the first that fails.
 pub(crate) fn run(names: &[&str]) -> Outcome {
-    if let Some(unknown) = names.iter().find(|name| !CHECKS.iter().any(|check| check.name == **name)) {
-        let known = CHECKS.map(|check| check.name).join(", ");
-        return Err(format!("there is no check `{unknown}`; there are {known}"));
+    let known = CHECKS.map(|(name, _)| name);
+    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+        return Err(format!("there is no check `{unknown}`; there are {}", known.join(", ")));
     }
-    let chosen = |check: &&Check| names.is_empty() || names.contains(&check.name);
-    CHECKS.iter().filter(chosen).try_for_each(|check| (check.run)())
+    let chosen = |(name, _): &&Check| names.is_empty() || names.contains(name);
+    CHECKS.iter().filter(chosen).try_for_each(|(_, check)| check())
 }
 
 fn format() -> Outcome {

@@ -1,7 +1,5 @@
 //! The dependencies: their licences, versions and sources, and the page that says what each is for.
 
-use std::fs;
-
 use crate::step::{self, Outcome, cargo, output};
 use crate::tool::CARGO_DENY;
 
@@ -38,7 +36,7 @@ fn check_page() -> Outcome {
         return Ok(());
     }
     step::announce("the page of dependencies");
-    let page = fs::read_to_string(step::root().join(PAGE)).map_err(|error| format!("cannot read {PAGE}: {error}"))?;
+    let page = step::read(PAGE)?;
     let tree = output(&mut cargo("tree -p tallygate --all-features -e normal,build --prefix none --format {p}"))?;
     let crates = tree.lines().filter_map(|line| line.split_whitespace().next());
     match crates.filter(|name| !page.contains(&format!("`{name}`"))).min() {

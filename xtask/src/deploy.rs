@@ -21,15 +21,9 @@ const RECORD_VARIABLE: &str = "TALLYGATE_RECORD_DASHBOARD";
 
 /// Checks the alerts, and the queries of the dashboard on a running service.
 pub(crate) fn run() -> Outcome {
-    const TITLE: &str = "the dashboard, asked of a Prometheus";
-    check_alerts()?;
-    match program("prometheus") {
-        Ok(prometheus) => step::run(TITLE, &mut ask(prometheus)?),
-        Err(mistake) => {
-            step::skip(TITLE, &mistake);
-            Ok(())
-        }
-    }
+    run_or_skip("promtool", "the alerts", |promtool| Ok(on_files(promtool, "check", &[RULES])))?;
+    run_or_skip("promtool", "the tests of the alerts", |promtool| Ok(on_files(promtool, "test", &TESTS)))?;
+    run_or_skip("prometheus", "the dashboard, asked of a Prometheus", ask)
 }
 
 /// Records what the queries of the dashboard answer, which takes some minutes, and draws it.
@@ -40,22 +34,21 @@ pub(crate) fn record() -> Outcome {
     pictures::draw()
 }
 
-fn check_alerts() -> Outcome {
-    const TITLE: &str = "the alerts";
-    let promtool = match program("promtool") {
-        Ok(promtool) => promtool,
+/// Runs a step by a program of the package, if that can be had.
+fn run_or_skip(name: &str, title: &str, command: impl FnOnce(PathBuf) -> Result<Command, String>) -> Outcome {
+    match program(name) {
+        Ok(program) => step::run(title, &mut command(program)?),
         Err(mistake) => {
-            step::skip(TITLE, &mistake);
-            return Ok(());
+            step::skip(title, &mistake);
+            Ok(())
         }
-    };
-    let command = |words: [&str; 2]| {
-        let mut command = Command::new(&promtool);
-        command.args(words).current_dir(step::root());
-        command
-    };
-    step::run(TITLE, command(["check", "rules"]).arg(RULES))?;
-    step::run("the tests of the alerts", command(["test", "rules"]).args(TESTS))
+    }
+}
+
+fn on_files(promtool: PathBuf, what: &str, files: &[&str]) -> Command {
+    let mut command = Command::new(promtool);
+    command.args([what, "rules"]).args(files).current_dir(step::root());
+    command
 }
 
 /// The test that starts a Prometheus. With the whole workspace, so that nothing is built with other features.

@@ -3,20 +3,16 @@
 #![allow(clippy::print_stdout, reason = "this is a command-line program")]
 
 mod bench;
+mod builds;
 mod ci;
-mod compatibility;
 mod debian;
 mod dependencies;
 mod deploy;
-mod features;
 mod layers;
-mod licences;
-mod minimal_versions;
 mod package;
 #[cfg(test)]
 mod pages;
 mod pictures;
-mod rust_version;
 mod server;
 mod size;
 mod soak;
@@ -42,7 +38,8 @@ usage: cargo xtask <task>
     --servers all       the tests that start servers also with Redis 6.2.5 and Valkey 9.1.2
   ci [check …]          everything that has to pass, with the tests in their long form and on all servers;
                         or only: format, layers, licences, dependencies, lints, features, rust-version,
-                        minimal-versions, test, deploy, soak, documentation, pictures, package
+                        minimal-versions, compatibility, test, deploy, soak, documentation,
+                        pictures, package
   layers                print the layers of each crate, and check every import
   bench [group …]       measure the figures beside those of the peers; a report in target/bench
     --redis-cell <path> also beside redis-cell, whose module is built from its source

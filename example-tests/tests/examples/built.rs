@@ -17,9 +17,9 @@ pub(crate) fn service(name: &str) -> CargoRun {
     run(cargo().bin(name))
 }
 
-/// With the features of the whole workspace, as the tests are built by `cargo xtask test`, nothing is compiled twice.
+/// With the features of the whole workspace and their profile, as the tests are built by `cargo xtask test`, nothing is compiled twice.
 fn cargo() -> CargoBuild {
-    let build = CargoBuild::new().arg("--workspace").current_release();
+    let build = CargoBuild::new().args(["--workspace", "--profile", "test"]);
     let variables = env::vars_os().filter_map(|(variable, _)| variable.into_string().ok());
     let of_the_test = variables.filter(|variable| OF_THE_TEST.iter().any(|prefix| variable.starts_with(prefix)));
     of_the_test.fold(build, CargoBuild::env_remove)

@@ -14,7 +14,8 @@ pub(crate) fn program(name: &str) -> CargoRun {
 
 /// Builds a service by the name of its package.
 pub(crate) fn service(name: &str) -> CargoRun {
-    run(cargo().bin(name))
+    // Beside an example, so that what the tests have built is not built again with other features.
+    run(cargo().bin(name).args(["--example", "quickstart"]))
 }
 
 /// With the features of the whole workspace and their profile, as the tests are built by `cargo xtask test`, nothing is compiled twice.

@@ -129,6 +129,7 @@
 pub mod __private;
 #[cfg(feature = "admin")]
 pub mod admin;
+mod call;
 mod clock;
 #[cfg(feature = "config")]
 pub mod config;

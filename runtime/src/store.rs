@@ -3,26 +3,21 @@
 //! Nothing above this module knows that there is more than one kind of store.
 
 mod answer;
-mod lease_name;
 pub(crate) mod memory;
 #[cfg(not(feature = "redis"))]
 mod no_redis;
 mod readiness;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
-mod request;
 mod setup;
 mod standby;
 mod stored;
-mod tally_id;
-mod tally_key;
 
 use std::time::Duration;
 
 use tallygate_rules::{MAX_PER, format_duration};
 
 pub(crate) use self::answer::{Answer, Outcome};
-pub(crate) use self::lease_name::{LeaseChange, LeaseName};
 pub(crate) use self::memory::Memory;
 #[cfg(not(feature = "redis"))]
 use self::no_redis as redis;
@@ -34,12 +29,10 @@ pub(crate) use self::redis::{
     Access, CommandPurpose, Permission, Sample, Scan, ScriptState, ServerFacts, ServerInfo, Times,
 };
 pub(crate) use self::redis::{Redis, have_clocks_differed, random_fraction};
-pub(crate) use self::request::{CallOptions, PlainCall, Request, SubjectKeys, WaitLimit};
 pub(crate) use self::setup::Setup;
 pub(crate) use self::standby::Standby;
 pub(crate) use self::stored::{MOST_POLICIES, Progress, RegistrationResult, StoredOverride};
-pub(crate) use self::tally_id::TallyId;
-pub(crate) use self::tally_key::{PREFIX_BYTES, TallyKey};
+use crate::call::{Call, TallyId};
 use crate::decision::AdmittedAt;
 use crate::error::BackendError;
 use crate::micros;
@@ -70,32 +63,27 @@ impl Store {
 
     /// Removes the hits of a call that was admitted then, from every rule in which they still count; returns whether there
     /// was one.
-    pub(crate) async fn refund(
-        &self,
-        request: Request<'_>,
-        used: u64,
-        admitted: &AdmittedAt,
-    ) -> Result<bool, BackendError> {
+    pub(crate) async fn refund(&self, call: Call<'_>, used: u64, admitted: &AdmittedAt) -> Result<bool, BackendError> {
         match self {
-            Self::Memory(memory) => Ok(memory.refund(request, used, admitted)),
-            Self::Redis(redis) => redis.refund(request, used, admitted).await,
+            Self::Memory(memory) => Ok(memory.refund(call, used, admitted)),
+            Self::Redis(redis) => redis.refund(call, used, admitted).await,
         }
     }
 
     /// Removes the tallies of such a call.
-    pub(crate) async fn reset(&self, request: Request<'_>) -> Result<(), BackendError> {
+    pub(crate) async fn reset(&self, call: Call<'_>) -> Result<(), BackendError> {
         match self {
             Self::Memory(memory) => {
-                memory.reset(request);
+                memory.reset(call);
                 Ok(())
             }
-            Self::Redis(redis) => redis.reset(request).await,
+            Self::Redis(redis) => redis.reset(call).await,
         }
     }
 
     /// Bans the main subject of such a call for that long, or ends its ban.
-    pub(crate) async fn ban(&self, request: Request<'_>, duration: Duration) -> Result<(), BackendError> {
-        let (id, duration_us) = ban(request, duration)?;
+    pub(crate) async fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
+        let (id, duration_us) = ban(call, duration)?;
         match self {
             Self::Memory(memory) => memory.ban(id, duration_us),
             Self::Redis(redis) => redis.ban(id, duration_us).await,
@@ -108,9 +96,9 @@ impl Store {
 /// # Errors
 ///
 /// The policy has no ban, or the duration is longer than any ban.
-fn ban(request: Request<'_>, duration: Duration) -> Result<(TallyId<'_>, u64), BackendError> {
-    let Some(id) = request.tally_ids().next().filter(|id| id.group.ban.is_some()) else {
-        let name = request.policy.name();
+fn ban(call: Call<'_>, duration: Duration) -> Result<(TallyId<'_>, u64), BackendError> {
+    let Some(id) = call.tally_ids().next().filter(|id| id.group.ban.is_some()) else {
+        let name = call.policy.name();
         return Err(BackendError::misuse(format!("policy `{name}` has no ban; give it one with `PolicyBuilder::ban`")));
     };
     if duration > MAX_PER {

@@ -52,7 +52,7 @@ impl Admission {
     fn waiting(check: Check<'_>, observation: Observation) -> Self {
         let check = check.into_owned();
         Self(State::Waiting(Box::pin(async move {
-            let decided = check.decide_observed(observation).await;
+            let decided = check.decide_later(observation).await;
             check.admitted(decided)
         })))
     }

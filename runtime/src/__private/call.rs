@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::admission::Admission;
 use super::values::{Texts, Values, subject};
+use crate::call::{CallOptions, WaitLimit};
 use crate::decision::Rejection;
 use crate::error::BackendError;
 use crate::limiter::{Check, Limiter};
 use crate::policy::Policy;
-use crate::store::{CallOptions, WaitLimit};
 use crate::subject::Subject;
 
 /// How one call is decided, where the attribute has more than rules and a key.

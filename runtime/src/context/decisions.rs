@@ -81,9 +81,9 @@ impl Decisions {
 
     /// Counts a call as what it used. Calls in shadow are not collected, and denials do not change.
     pub(crate) fn recount(&self, charge: &Charge, recount: Recount) {
-        let costs = CostChange { charged: charge.cost, used: recount.used };
-        let of_policy = |standing: &&mut LimitStatus| standing.policy.name() == charge.policy.name();
-        for standing in self.lock().iter_mut().filter(|_| !charge.is_shadow).filter(of_policy) {
+        let costs = CostChange { charged: charge.call.options.cost, used: recount.used };
+        let of_policy = |standing: &&mut LimitStatus| standing.policy.name() == charge.call.policy.name();
+        for standing in self.lock().iter_mut().filter(|_| !charge.call.options.shadow).filter(of_policy) {
             if let (Some(status), Some(subject)) = (&mut standing.rule, &standing.refundable)
                 && charge.subject_of(status.position(), recount.part) == Some(subject)
             {

@@ -5,27 +5,41 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use crate::call::{Call, CallOptions, OwnedCall};
 use crate::error::BackendError;
-use crate::policy::Policy;
+#[cfg(feature = "web")]
 use crate::subject::SubjectKey;
 
 /// What an admitted call was counted as.
 pub(crate) struct Charge {
-    pub(crate) policy: Policy,
-    pub(crate) subjects: Vec<SubjectKey>,
-    pub(crate) cost: u64,
+    pub(crate) call: OwnedCall,
     pub(crate) admitted: AdmittedAt,
-    /// Whether the call would have run all the same.
-    #[cfg(feature = "web")]
-    pub(crate) is_shadow: bool,
 }
 
-#[cfg(feature = "web")]
 impl Charge {
+    pub(crate) fn new(call: Call<'_>, admitted: AdmittedAt) -> Self {
+        let mut call = OwnedCall::new(call);
+        if call.options.peek {
+            // It has counted nothing that could be removed.
+            call.options.cost = 0;
+        }
+        Self { call, admitted }
+    }
+
+    /// What is recounted: all that was counted, or of several subjects that of the group with this index. Concurrent calls are
+    /// no part of it.
+    pub(crate) fn counted(&self, part: Option<usize>) -> Call<'_> {
+        let OwnedCall { policy, subjects, options, .. } = &self.call;
+        let counted = subjects.get(..policy.counting_groups()).unwrap_or(subjects);
+        let whole = Call::new(policy, counted, CallOptions { cost: options.cost, ..CallOptions::PLAIN });
+        part.map_or(whole, |index| whole.part(index))
+    }
+
     /// The subject that the rule at this position counts, if that is of this part of the call.
+    #[cfg(feature = "web")]
     pub(crate) fn subject_of(&self, position: usize, part: Option<usize>) -> Option<&SubjectKey> {
-        let group = self.policy.group_of(position)?;
-        self.subjects.get(group).filter(|_| part.is_none_or(|part| part == group))
+        let group = self.call.policy.group_of(position)?;
+        self.call.subjects.get(group).filter(|_| part.is_none_or(|part| part == group))
     }
 }
 

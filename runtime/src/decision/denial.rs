@@ -26,23 +26,21 @@ pub struct Denial {
 }
 
 impl Denial {
+    /// The denial of a call of that cost.
     #[inline]
-    pub(crate) fn new(policy: Policy, rule: Option<u32>, retry_after: Wait, report: Report) -> Self {
+    pub(crate) fn new(policy: Policy, rule: Option<u32>, retry_after: Wait, cost: u64, decided_by: DecidedBy) -> Self {
         // A policy has far fewer rules than that.
         let rule = rule.map(|rule| u16::try_from(rule).unwrap_or(u16::MAX));
-        Self { policy, rule, decided_by: DecidedBy::Backend, is_too_costly: false, retry_after, report }
-    }
-
-    /// The denial of a call of that cost.
-    pub(crate) fn with_cost(self, cost: u64) -> Self {
+        let report = Report::default();
+        let denial = Self { policy, rule, decided_by, is_too_costly: false, retry_after, report };
         // Only a wait without an end may come from the cost.
         let is_too_costly =
-            self.retry_after().is_none() && self.rule().is_some_and(|limiting| cost > limiting.rule.greatest_cost());
-        Self { is_too_costly, ..self }
+            retry_after == Wait::NEVER && denial.rule().is_some_and(|limiting| cost > limiting.rule.greatest_cost());
+        Self { is_too_costly, ..denial }
     }
 
-    pub(crate) fn with_decided_by(self, decided_by: DecidedBy) -> Self {
-        Self { decided_by, ..self }
+    pub(crate) fn with_report(self, report: Report) -> Self {
+        Self { report, ..self }
     }
 
     /// Returns who denied the call: the backend, or what takes its place while Redis is away.

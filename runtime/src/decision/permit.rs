@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use tallygate_rules::MAX_EXACT;
 
-#[cfg(feature = "web")]
-use super::charge::Charge;
-use super::charge::{Recount, RefundTicket};
+use super::charge::{Charge, Recount, RefundTicket};
 use super::decided_by::DecidedBy;
 use super::report::{Report, RuleStatus};
 use crate::error::BackendError;
@@ -20,7 +18,7 @@ use crate::policy::Policy;
 pub struct Permit {
     // An `Arc`, although no permit shares them: to drop a permit without extras, as most are, is one test, as the rest is
     // code of its own.
-    extras: Option<Arc<Extras>>,
+    extras: Option<Arc<PermitExtras>>,
     decided_by: DecidedBy,
 }
 
@@ -28,13 +26,13 @@ pub struct Permit {
 pub(crate) type Lease = Box<dyn Send + Sync>;
 
 /// What a call asked for beside the permit.
-struct Extras {
+struct PermitExtras {
     report: Report,
     /// The share of a limit from which the subject is near it.
     warn_at: Option<f64>,
     refund: Option<RefundTicket>,
     /// Held until the permit is dropped, where concurrent calls are counted.
-    lease: Option<Lease>,
+    _lease: Option<Lease>,
 }
 
 impl Permit {
@@ -44,29 +42,17 @@ impl Permit {
         Self { extras: None, decided_by }
     }
 
-    pub(crate) fn new(report: Report, refund: Option<RefundTicket>, decided_by: DecidedBy) -> Self {
-        let has_extras = refund.is_some() || !report.is_empty();
-        Self { extras: has_extras.then(|| Arc::new(Extras { report, warn_at: None, refund, lease: None })), decided_by }
-    }
-
-    /// Returns the same permit of a policy that warns from that share on.
-    pub(crate) fn warning_at(mut self, share: Option<f64>) -> Self {
-        if let Some(extras) = self.extras.as_mut().and_then(Arc::get_mut) {
-            extras.warn_at = share;
-        }
-        self
-    }
-
-    /// Returns the same permit, which holds these leases.
-    pub(crate) fn holding(mut self, lease: Option<Lease>) -> Self {
-        let Some(lease) = lease else { return self };
-        if let Some(extras) = self.extras.as_mut().and_then(Arc::get_mut) {
-            extras.lease = Some(lease);
-        } else {
-            let extras = Extras { report: Report::default(), warn_at: None, refund: None, lease: Some(lease) };
-            self.extras = Some(Arc::new(extras));
-        }
-        self
+    /// A permit with a report, of a policy that warns from that share on; with what refunds it, and the leases that it holds.
+    pub(crate) fn new(
+        decided_by: DecidedBy,
+        report: Report,
+        warn_at: Option<f64>,
+        refund: Option<RefundTicket>,
+        lease: Option<Lease>,
+    ) -> Self {
+        let is_plain = report.is_empty() && refund.is_none() && lease.is_none();
+        let extras = (!is_plain).then(|| Arc::new(PermitExtras { report, warn_at, refund, _lease: lease }));
+        Self { extras, decided_by }
     }
 
     /// Returns who admitted the call: the backend, or what takes its place while Redis is away.
@@ -168,10 +154,10 @@ impl Permit {
     /// ```
     pub async fn refund_on(self, label: &str) -> Result<bool, BackendError> {
         let RefundTicket { refunder, charge } = self.into_ticket()?;
-        let counting = charge.policy.groups().iter().take(charge.policy.counting_groups());
+        let counting = charge.call.policy.groups().iter().take(charge.call.policy.counting_groups());
         let group = { counting }.position(|group| group.label.as_deref() == Some(label));
         let part = group.ok_or_else(|| {
-            let policy = charge.policy.name();
+            let policy = charge.call.policy.name();
             BackendError::misuse(format!(
                 "policy `{policy}` has no rule on `{label}`; `refund` refunds all of its rules"
             ))
@@ -229,7 +215,7 @@ impl Permit {
         if decided_by == DecidedBy::Nobody {
             return Ok(false);
         }
-        if charge.cost == 0 {
+        if charge.call.options.cost == 0 {
             let message =
                 "the call has reserved nothing, so there is nothing to settle; give it a `cost`, and do not peek";
             return Err(BackendError::misuse(message));
@@ -244,14 +230,13 @@ impl Permit {
     }
 
     /// What the call was counted as, if the permit can be refunded.
-    #[cfg(feature = "web")]
     pub(crate) fn charge(&self) -> Option<&Charge> {
         self.extras.as_ref()?.refund.as_ref().map(|ticket| &ticket.charge)
     }
 
     /// The policy that admitted the call, if the permit can be refunded.
     pub(crate) fn policy(&self) -> Option<&Policy> {
-        self.extras.as_ref()?.refund.as_ref().map(|ticket| &ticket.charge.policy)
+        self.charge().map(|charge| &charge.call.policy)
     }
 }
 

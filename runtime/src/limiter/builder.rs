@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tallygate_rules::OnOutage;
 
-use super::warnings::OnWarning;
+use super::core::OnWarning;
 use super::{DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX};
 use crate::clock::Clock;
 #[cfg(feature = "testing")]

@@ -1,29 +1,25 @@
 //! One call to decide.
 
 mod admin;
+mod attempt;
 mod decide;
 mod deciding;
-mod denied;
-mod effective;
 mod inputs;
-mod outage;
 mod waiting;
 
 use std::fmt;
 use std::time::Duration;
 
-#[cfg(feature = "simulation")]
-pub(crate) use self::decide::plain_decision;
 pub use self::deciding::Deciding;
 #[cfg(feature = "simulation")]
 pub(crate) use self::inputs::CallSubjects;
 use self::inputs::Inputs;
+use crate::call::{CallOptions, WaitLimit};
 #[cfg(feature = "web")]
 use crate::context;
 use crate::error::BackendError;
 use crate::limiter::Limiter;
 use crate::policy::Policy;
-use crate::store::{CallOptions, WaitLimit};
 use crate::subject::Subject;
 
 /// A call that is being decided: see [`Limiter::check`].
@@ -213,12 +209,6 @@ impl<'a> Check<'a> {
     #[inline]
     fn policy(&self) -> &Policy {
         self.inputs.policy()
-    }
-
-    /// The same call as a peek.
-    fn as_peek(&self) -> Self {
-        let options = CallOptions { peek: true, report: false, refundable: false, ..self.options };
-        Self { options, ..self.clone() }
     }
 }
 

@@ -1,21 +1,26 @@
 //! What the clones of a limiter share.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use super::denial_cache::DenialCache;
 use super::denied::DeniedSubjects;
+use super::lease_waiters::LeaseWaiters;
 use super::outage::Outage;
 use super::overrides::Overrides;
 use super::registrations::Registrations;
-use super::releases::Releases;
 use super::wait_queue::WaitQueues;
-use super::warnings::Warnings;
+use crate::call::Call;
 use crate::clock::Clock;
 #[cfg(feature = "web")]
 use crate::context;
-use crate::decision::{Charge, Recount, Refunded, Refunder};
-use crate::store::{Outcome, Request, Store};
+use crate::decision::{Charge, Recount, Refunded, Refunder, Report, RuleStatus, Warning};
+use crate::observe::log;
+use crate::store::{Outcome, Store};
 use crate::subject::filters::Secret;
+
+/// What an application does when a subject comes near a limit.
+pub(super) type OnWarning = Arc<dyn Fn(&Warning<'_>) + Send + Sync>;
 
 /// What the clones of a limiter share.
 pub(crate) struct Core {
@@ -23,10 +28,10 @@ pub(crate) struct Core {
     pub(super) secret: Secret,
     pub(super) store: Store,
     pub(super) wait_queues: WaitQueues,
-    pub(super) releases: Releases,
+    pub(super) lease_waiters: LeaseWaiters,
     pub(super) overrides: Overrides,
     pub(super) clock: Clock,
-    pub(super) warnings: Warnings,
+    pub(super) on_warning: Option<OnWarning>,
     /// `None` where they are not counted.
     pub(super) denied_subjects: Option<DeniedSubjects>,
     /// `None` where denials are not cached.
@@ -47,22 +52,42 @@ impl Core {
 
     /// Returns what a cached denial says of such a call. A refundable call asks the store: it depends on refunds of other
     /// processes.
-    pub(super) fn cached_denial(&self, request: Request<'_>) -> Option<Outcome> {
-        let cache = self.denial_cache.as_ref().filter(|_| !request.options.refundable)?;
-        cache.get(request, self.clock.now_us())
+    pub(super) fn cached_denial(&self, call: Call<'_>) -> Option<Outcome> {
+        let cache = self.denial_cache.as_ref().filter(|_| !call.options.refundable)?;
+        cache.get(call, self.clock.now_us())
     }
 
-    /// Caches the outcome of a request that was sent at `asked_us`.
-    pub(super) fn cache_outcome(&self, request: Request<'_>, outcome: Outcome, asked_us: u64) {
+    /// Caches the outcome of a call that was sent at `asked_us`.
+    pub(super) fn cache_outcome(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
         if let Some(cache) = &self.denial_cache {
-            cache.record(request, outcome, asked_us, self.clock.now_us());
+            cache.record(call, outcome, asked_us, self.clock.now_us());
         }
     }
 
     /// Removes the cached denials of such a call, so that the next one asks the store.
-    pub(super) fn invalidate_denials(&self, request: Request<'_>) {
+    pub(super) fn invalidate_denials(&self, call: Call<'_>) {
         if let Some(cache) = &self.denial_cache {
-            cache.invalidate(request, self.clock.now_us());
+            cache.invalidate(call, self.clock.now_us());
+        }
+    }
+
+    /// Tells the application, the log and the metrics of each rule near whose limit an admitted call has brought its subject.
+    #[inline]
+    pub(super) fn warn(&self, call: Call<'_>, report: &Report) {
+        if let Some(share) = call.policy.warn_at()
+            && !call.options.peek
+        {
+            let near = report.rules().iter().filter(|status| status.has_come_near(share, call.options.cost));
+            near.for_each(|status| self.warn_of(call, status));
+        }
+    }
+
+    #[cold]
+    fn warn_of(&self, call: Call<'_>, status: &RuleStatus) {
+        log::warned(call.policy.name(), status.position());
+        let subject = call.policy.group_of(status.position()).and_then(|group| call.subjects.get(group));
+        if let (Some(on_warning), Some(subject)) = (&self.on_warning, subject) {
+            on_warning(&Warning::new(call.policy, subject, status));
         }
     }
 }
@@ -70,10 +95,9 @@ impl Core {
 impl Refunder for Core {
     fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a> {
         Box::pin(async move {
-            let refunded =
-                self.store.refund(Request::recount(charge, recount.part), recount.used, &charge.admitted).await;
+            let refunded = self.store.refund(charge.counted(recount.part), recount.used, &charge.admitted).await;
             // Cached denials are of whole calls.
-            self.invalidate_denials(Request::recount(charge, None));
+            self.invalidate_denials(charge.counted(None));
             #[cfg(feature = "web")]
             if let Ok(true) = refunded {
                 context::record_recount(charge, recount);

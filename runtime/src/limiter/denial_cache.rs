@@ -7,10 +7,11 @@ use std::time::Duration;
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
+use crate::call::{Call, TallyId};
 use crate::decision::Wait;
 use crate::micros;
 use crate::policy::Policy;
-use crate::store::{Outcome, Request, TallyId};
+use crate::store::Outcome;
 use crate::sweeper::Sweeper;
 
 /// Subjects are spread over this many locks; a power of two.
@@ -45,7 +46,7 @@ struct Shard {
 struct CachedDenial {
     hash: u64,
     policy: Policy,
-    /// The first subject of the request.
+    /// The first subject of the call.
     subject: Box<str>,
     /// A hash of the other subjects.
     others_hash: u64,
@@ -72,9 +73,9 @@ impl DenialCache {
     }
 
     /// Returns what a cached denial says of the same call, or of one that costs more.
-    pub(crate) fn get(&self, request: Request<'_>, now_us: u64) -> Option<Outcome> {
-        let options = request.options;
-        let id = first_id(request).filter(|_| !options.report || options.report_is_optional)?;
+    pub(crate) fn get(&self, call: Call<'_>, now_us: u64) -> Option<Outcome> {
+        let options = call.options;
+        let id = first_id(call).filter(|_| !options.report || options.report_is_optional)?;
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(hash);
         let mut found = shard.denials.find_entry(hash, |cached| cached.matches(id)).ok()?;
@@ -84,7 +85,7 @@ impl DenialCache {
             return None;
         }
         // A caller that read the clock before the answer came has to ask by itself.
-        if now_us < cached.answered_us || !cached.answers(request, self.others_hash(request)) {
+        if now_us < cached.answered_us || !cached.answers(call, self.others_hash(call)) {
             return None;
         }
         if now_us >= cached.due_us {
@@ -94,9 +95,9 @@ impl DenialCache {
         Some(Outcome::Denied { rule: cached.rule, retry_after: cached.retry_after.after(now_us - cached.answered_us) })
     }
 
-    /// Records the answer to a request that was sent at `asked_us`.
-    pub(crate) fn record(&self, request: Request<'_>, outcome: Outcome, asked_us: u64, now_us: u64) {
-        let Some(id) = first_id(request) else { return };
+    /// Records the answer to a call that was sent at `asked_us`.
+    pub(crate) fn record(&self, call: Call<'_>, outcome: Outcome, asked_us: u64, now_us: u64) {
+        let Some(id) = first_id(call) else { return };
         match outcome {
             // A policy with a ban does not cache its denials.
             Outcome::Admitted | Outcome::Banned { .. } => drop(self.remove(id)),
@@ -105,10 +106,10 @@ impl DenialCache {
                 let ends_us = retry_after.ends_us(asked_us);
                 let cached = CachedDenial {
                     hash: id.hash(&self.seed),
-                    policy: request.policy.clone(),
+                    policy: call.policy.clone(),
                     subject: (**id.subject).into(),
-                    others_hash: self.others_hash(request),
-                    cost: request.options.cost,
+                    others_hash: self.others_hash(call),
+                    cost: call.options.cost,
                     rule,
                     retry_after,
                     answered_us: now_us,
@@ -125,8 +126,8 @@ impl DenialCache {
     }
 
     /// Removes the denials of such a call. Answers that are still on the way are not cached either.
-    pub(crate) fn invalidate(&self, request: Request<'_>, now_us: u64) {
-        if let Some(id) = request.tally_ids().next() {
+    pub(crate) fn invalidate(&self, call: Call<'_>, now_us: u64) {
+        if let Some(id) = call.tally_ids().next() {
             self.remove(id).invalidated_us = now_us;
         }
     }
@@ -140,8 +141,8 @@ impl DenialCache {
         shard
     }
 
-    fn others_hash(&self, request: Request<'_>) -> u64 {
-        match request.subjects {
+    fn others_hash(&self, call: Call<'_>) -> u64 {
+        match call.subjects {
             [] | [_] => 0,
             [_, others @ ..] => self.seed.hash_one(others),
         }
@@ -156,8 +157,8 @@ impl DenialCache {
 }
 
 /// The identity by which the denials of such a call are cached, if they are.
-fn first_id(request: Request<'_>) -> Option<TallyId<'_>> {
-    request.tally_ids().next().filter(|_| !request.options.peek && request.policy.caches_denials())
+fn first_id(call: Call<'_>) -> Option<TallyId<'_>> {
+    call.tally_ids().next().filter(|_| !call.options.peek && call.policy.caches_denials())
 }
 
 impl CachedDenial {
@@ -166,10 +167,8 @@ impl CachedDenial {
             && self.policy.groups().first().is_some_and(|group| id.has_segment(&group.segment))
     }
 
-    fn answers(&self, request: Request<'_>, others_hash: u64) -> bool {
-        request.options.cost >= self.cost
-            && others_hash == self.others_hash
-            && request.policy.has_rules_of(&self.policy)
+    fn answers(&self, call: Call<'_>, others_hash: u64) -> bool {
+        call.options.cost >= self.cost && others_hash == self.others_hash && call.policy.has_rules_of(&self.policy)
     }
 }
 

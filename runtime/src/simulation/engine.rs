@@ -5,14 +5,15 @@ use std::time::UNIX_EPOCH;
 use super::call::Call;
 use super::error::{TraceError, TraceErrorKind, TracePlace};
 use super::time;
+use crate::call::{self, CallOptions};
 use crate::clock::Clock;
 use crate::clock::manual::{ManualClock, RANGE_US};
 use crate::decision::{DecidedBy, Decision};
 use crate::error::BackendError;
-use crate::limiter::{CallSubjects, plain_decision};
+use crate::limiter::CallSubjects;
 use crate::micros;
 use crate::policy::Policy;
-use crate::store::{CallOptions, Memory, Outcome, Request};
+use crate::store::{Memory, Outcome};
 
 /// Tallies in memory, and a clock that shows the time of each call.
 #[derive(Debug)]
@@ -67,7 +68,7 @@ impl Engine {
     pub(super) fn decide(&self, ready: &Ready) -> Result<Decision, TraceError> {
         self.clock.set_us(ready.us);
         let outcome = self.outcome(ready).map_err(|mistake| undecided(ready.place, mistake))?;
-        Ok(plain_decision(&self.policy, outcome, ready.cost, DecidedBy::Backend))
+        Ok(outcome.decision(&self.policy, ready.cost, DecidedBy::Backend))
     }
 
     fn outcome(&self, ready: &Ready) -> Result<Outcome, BackendError> {
@@ -78,7 +79,7 @@ impl Engine {
             return Ok(outcome);
         }
         let options = CallOptions { cost: ready.cost, ..CallOptions::PLAIN };
-        Ok(self.memory.decide(Request::new(&self.policy, subjects, options))?.outcome)
+        Ok(self.memory.decide(call::Call::new(&self.policy, subjects, options))?.outcome)
     }
 }
 

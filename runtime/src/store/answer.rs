@@ -1,6 +1,6 @@
 //! What a store answers.
 
-use crate::decision::{AdmittedAt, Quota, Report, RuleStatus, Wait};
+use crate::decision::{AdmittedAt, DecidedBy, Decision, Denial, Permit, Quota, Report, RuleStatus, Wait};
 use crate::policy::Policy;
 
 /// The answer to one request.
@@ -43,6 +43,17 @@ impl Outcome {
     pub(crate) fn denied(rule: usize, retry_after: Wait) -> Self {
         // A policy has far fewer rules than that.
         Self::Denied { rule: u32::try_from(rule).unwrap_or(u32::MAX), retry_after }
+    }
+
+    /// Returns the decision on a call of that cost, which has asked for nothing but the outcome.
+    #[inline]
+    pub(crate) fn decision(self, policy: &Policy, cost: u64, decided_by: DecidedBy) -> Decision {
+        let denied = |rule, wait| Decision::Denied(Denial::new(policy.clone(), rule, wait, cost, decided_by));
+        match self {
+            Self::Admitted => Decision::Allowed(Permit::plain(decided_by)),
+            Self::Denied { rule, retry_after } => denied(Some(rule), retry_after),
+            Self::Banned { retry_after } => denied(None, retry_after),
+        }
     }
 
     /// Returns the outcome with the position of its rule in the policy, given the place of the rule among the rules of

@@ -16,13 +16,12 @@ use foldhash::quality::RandomState;
 use self::outcome_builder::OutcomeBuilder;
 use self::shard::Shard;
 use self::tally::Tally;
+use crate::call::{Call, TallyId};
 use crate::clock::{Clock, is_set_back};
 use crate::decision::{AdmittedAt, CostChange};
 use crate::error::BackendError;
 use crate::policy::{Policy, RuleGroup};
 use crate::store::answer::{self, Answer, Outcome};
-use crate::store::request::Request;
-use crate::store::tally_id::TallyId;
 use crate::subject::SubjectKey;
 
 /// Subjects are spread over up to this many locks; a power of two.
@@ -54,7 +53,7 @@ impl Memory {
         self.clock.now_us()
     }
 
-    /// Decides a [plain call](crate::store::PlainCall); `None` if the policy counts several subjects or concurrent calls, or
+    /// Decides a [plain call](crate::call::PlainCall); `None` if the policy counts several subjects or concurrent calls, or
     /// if there is no room for a new one.
     pub(crate) fn outcome(&self, policy: &Policy, subject: &SubjectKey, cost: u64) -> Option<Outcome> {
         self.outcome_at(policy, subject, cost, |_| {})
@@ -110,9 +109,9 @@ impl Memory {
     }
 
     /// Decides any call.
-    pub(crate) fn decide(&self, request: Request<'_>) -> Result<Answer, BackendError> {
-        let options = request.options;
-        let ids: Vec<_> = request.tally_ids().map(|id| (id, id.hash(&self.seed))).collect();
+    pub(crate) fn decide(&self, call: Call<'_>) -> Result<Answer, BackendError> {
+        let options = call.options;
+        let ids: Vec<_> = call.tally_ids().map(|id| (id, id.hash(&self.seed))).collect();
         let mut locked = self.lock_all(ids.iter().map(|(_, hash)| self.shard_of(*hash)).collect());
         let mut now_us = self.clock.now_us();
         if !options.peek {
@@ -130,24 +129,24 @@ impl Memory {
         for &(id, hash) in &ids {
             let mut empty = None;
             let tally = locked.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group)));
-            charge(tally, id.group, outcome, request, now_us);
+            charge(tally, id.group, outcome, call, now_us);
             if options.report {
                 tally.report(id.group, now_us, &mut quotas);
             }
         }
-        let outcome = outcome.with_position(request.policy);
-        Ok(Answer::new(outcome, answer::report(request.policy, 0, quotas), now_us))
+        let outcome = outcome.with_position(call.policy);
+        Ok(Answer::new(outcome, answer::report(call.policy, 0, quotas), now_us))
     }
 
     /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether
     /// that has changed anything.
-    pub(crate) fn refund(&self, request: Request<'_>, used: u64, admitted: &AdmittedAt) -> bool {
-        let costs = CostChange { charged: request.options.cost, used };
+    pub(crate) fn refund(&self, call: Call<'_>, used: u64, admitted: &AdmittedAt) -> bool {
+        let costs = CostChange { charged: call.options.cost, used };
         let mut refunded = false;
-        for (index, id) in request.tally_ids().enumerate() {
+        for (index, id) in call.tally_ids().enumerate() {
             let hash = id.hash(&self.seed);
             let mut shard = self.lock(self.shard_of(hash));
-            let (admitted_us, now_us) = (admitted.us(request.first_group() + index), self.clock.now_us());
+            let (admitted_us, now_us) = (admitted.us(call.first_group() + index), self.clock.now_us());
             let now_us = if is_set_back(admitted_us, now_us) { now_us } else { now_us.max(admitted_us) };
             if let Some(tally) = shard.find(hash, id) {
                 refunded |= tally.refund(id.group, costs, admitted_us, now_us);
@@ -157,9 +156,9 @@ impl Memory {
     }
 
     /// Gives the leases of a call back.
-    pub(crate) fn give_back(&self, request: Request<'_>) {
-        let Some(name) = request.options.lease else { return };
-        for id in request.tally_ids() {
+    pub(crate) fn give_back(&self, call: Call<'_>) {
+        let Some(name) = call.options.lease else { return };
+        for id in call.tally_ids() {
             let hash = id.hash(&self.seed);
             if let Some(tally) = self.lock(self.shard_of(hash)).find(hash, id) {
                 tally.give_back(name);
@@ -168,8 +167,8 @@ impl Memory {
     }
 
     /// Removes the tallies of such a call.
-    pub(crate) fn reset(&self, request: Request<'_>) {
-        for id in request.tally_ids() {
+    pub(crate) fn reset(&self, call: Call<'_>) {
+        for id in call.tally_ids() {
             let hash = id.hash(&self.seed);
             self.lock(self.shard_of(hash)).remove(hash, id);
         }
@@ -248,7 +247,7 @@ impl Locked<'_> {
         Err(BackendError::new("memory: a call has more subjects than there is room for; raise `max_subjects`"))
     }
 
-    /// Asks all rules of all subjects, by their place in the request. A tally may make it later.
+    /// Asks all rules of all subjects, by their place in the call. A tally may make it later.
     fn ask(&mut self, ids: &[(TallyId<'_>, u64)], cost: u64, now_us: &mut u64) -> Outcome {
         let mut builder = OutcomeBuilder::new();
         let mut first = 0;
@@ -270,8 +269,8 @@ impl Locked<'_> {
 }
 
 /// Counts the call if it was admitted, and towards a ban if it was denied. A call of a banned subject counts nowhere.
-fn charge(tally: &mut Tally, group: &RuleGroup, outcome: Outcome, request: Request<'_>, now_us: u64) {
-    let options = request.options;
+fn charge(tally: &mut Tally, group: &RuleGroup, outcome: Outcome, call: Call<'_>, now_us: u64) {
+    let options = call.options;
     match outcome {
         _ if options.peek => {}
         Outcome::Admitted if group.lease_us.is_some() => {

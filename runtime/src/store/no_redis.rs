@@ -6,12 +6,10 @@ use std::future::{Future, Ready};
 use std::time::Duration;
 
 use super::answer::Answer;
-use super::lease_name::LeaseChange;
 use super::readiness::Readiness;
-use super::request::Request;
 use super::setup::Setup;
 use super::stored::{Progress, RegistrationResult, StoredOverride};
-use super::tally_id::TallyId;
+use crate::call::{Call, LeaseChange, TallyId};
 use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
@@ -64,7 +62,7 @@ impl Redis {
         match *self {}
     }
 
-    pub(crate) fn decide(&self, _: Request<'_>) -> Answered<Answer> {
+    pub(crate) fn decide(&self, _: Call<'_>) -> Answered<Answer> {
         match *self {}
     }
 
@@ -72,11 +70,11 @@ impl Redis {
         match *self {}
     }
 
-    pub(crate) fn refund(&self, _: Request<'_>, _: u64, _: &AdmittedAt) -> Answered<bool> {
+    pub(crate) fn refund(&self, _: Call<'_>, _: u64, _: &AdmittedAt) -> Answered<bool> {
         match *self {}
     }
 
-    pub(crate) fn change_leases(&self, _: Request<'_>, _: LeaseChange) -> Answered<()> {
+    pub(crate) fn change_leases(&self, _: Call<'_>, _: LeaseChange) -> Answered<()> {
         match *self {}
     }
 
@@ -84,7 +82,7 @@ impl Redis {
         match *self {}
     }
 
-    pub(crate) fn reset(&self, _: Request<'_>) -> Answered<()> {
+    pub(crate) fn reset(&self, _: Call<'_>) -> Answered<()> {
         match *self {}
     }
 

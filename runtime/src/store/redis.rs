@@ -35,15 +35,13 @@ pub(crate) use self::inspection::{
 use self::node::{Node, Step};
 use self::server::Server;
 use self::stored::overrides_key;
+use crate::call::{Call, LeaseChange, TallyId};
 use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
 use crate::store::answer::Answer;
-use crate::store::lease_name::LeaseChange;
 use crate::store::readiness::Readiness;
-use crate::store::request::Request;
 use crate::store::setup::Setup;
-use crate::store::tally_id::TallyId;
 
 /// Tallies in Redis.
 #[derive(Debug)]
@@ -155,7 +153,7 @@ impl Redis {
         })
     }
 
-    pub(crate) async fn decide(&self, request: Request<'_>) -> Result<Answer, BackendError> {
+    pub(crate) async fn decide(&self, request: Call<'_>) -> Result<Answer, BackendError> {
         let now = Instant::now();
         let deadline = self.deadline_of(request.policy);
         let until = now + deadline;
@@ -180,7 +178,7 @@ impl Redis {
     /// that has changed anything.
     pub(crate) async fn refund(
         &self,
-        request: Request<'_>,
+        request: Call<'_>,
         used: u64,
         admitted: &AdmittedAt,
     ) -> Result<bool, BackendError> {
@@ -189,7 +187,7 @@ impl Redis {
     }
 
     /// Renews the leases of a call, or gives them back.
-    pub(crate) async fn change_leases(&self, request: Request<'_>, change: LeaseChange) -> Result<(), BackendError> {
+    pub(crate) async fn change_leases(&self, request: Call<'_>, change: LeaseChange) -> Result<(), BackendError> {
         self.ask_parts(request, |step, part| step.change_leases(part, change)).await.map(drop)
     }
 
@@ -200,7 +198,7 @@ impl Redis {
     }
 
     /// Removes the tallies of such a call.
-    pub(crate) async fn reset(&self, request: Request<'_>) -> Result<(), BackendError> {
+    pub(crate) async fn reset(&self, request: Call<'_>) -> Result<(), BackendError> {
         self.ask_parts(request, Step::reset).await.map(drop)
     }
 
@@ -223,8 +221,8 @@ impl Redis {
     /// Asks about a call: a server about all its subjects, the nodes of a cluster about one each.
     async fn ask_parts<'a, T, F>(
         &self,
-        request: Request<'a>,
-        ask: impl Fn(Step, Request<'a>) -> F,
+        request: Call<'a>,
+        ask: impl Fn(Step, Call<'a>) -> F,
     ) -> Result<Vec<T>, BackendError>
     where
         F: Future<Output = Result<T, BackendError>>,

@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use super::answer::{Answer, Outcome};
 use super::memory::Memory;
-use super::request::Request;
+use crate::call::{Call, PlainCall};
 use crate::clock::Clock;
 #[cfg(feature = "web")]
 use crate::context;
-use crate::decision::{Charge, Recount, Refunded, Refunder};
+use crate::decision::{Charge, DecidedBy, Decision, Recount, Refunded, Refunder};
 use crate::error::BackendError;
 use crate::policy::Policy;
-use crate::subject::SubjectKey;
 
 /// How exactly the time of the last decision is known.
 const RESOLUTION_US: u64 = 1_000;
@@ -40,39 +39,32 @@ impl Standby {
         Self { clock, max_subjects, processes, memory: OnceLock::new(), latest_us: AtomicU64::new(0) }
     }
 
-    /// Decides a call. Returns with the answer the policy that decided: this process's part of that of the request.
+    /// Decides a call. Returns with the answer the policy that decided: this process's part of that of the call.
     ///
     /// # Errors
     ///
     /// There is no room for a new subject, or the call needs more than one process may admit alone.
-    pub(crate) fn decide<'a>(&self, request: Request<'a>) -> Result<(Cow<'a, Policy>, Answer), BackendError> {
-        let part = self.part_of(request.policy);
-        let answer = self.memory().decide(Request { policy: &part, ..request })?;
+    pub(crate) fn decide<'a>(&self, call: Call<'a>) -> Result<(Cow<'a, Policy>, Answer), BackendError> {
+        let part = call.policy.part_of(self.processes);
+        let answer = self.memory().decide(Call { policy: &part, ..call })?;
         self.note_us(answer.at.us(0));
-        self.check_part(request.policy, &part, request.options.cost, answer.outcome)?;
+        self.check_part(call.policy, &part, call.options.cost, answer.outcome)?;
         Ok((part, answer))
     }
 
-    /// Decides a plain call by this part of its policy; `None` where [`Memory::outcome`] decides none.
+    /// Decides a plain call; `None` where [`Memory::outcome`] decides none.
     #[inline]
-    pub(crate) fn outcome(&self, part: &Policy, subject: &SubjectKey, cost: u64) -> Option<Outcome> {
-        self.memory().outcome_at(part, subject, cost, |now_us| self.note_us(now_us))
-    }
-
-    /// This process's part of a policy.
-    #[inline]
-    pub(crate) fn part_of<'a>(&self, policy: &'a Policy) -> Cow<'a, Policy> {
-        policy.part_of(self.processes)
+    pub(crate) fn decide_plain(&self, call: PlainCall<'_>) -> Option<Result<Decision, BackendError>> {
+        let PlainCall { policy, subject, cost } = call;
+        let part = policy.part_of(self.processes);
+        let outcome = self.memory().outcome_at(&part, subject, cost, |now_us| self.note_us(now_us))?;
+        let checked = self.check_part(policy, &part, cost, outcome);
+        Some(checked.map(|()| outcome.decision(&part, cost, DecidedBy::Standby)))
     }
 
     /// Rejects a call that is never admitted by the part, although it may be by the whole policy.
-    pub(crate) fn check_part(
-        &self,
-        policy: &Policy,
-        part: &Policy,
-        cost: u64,
-        outcome: Outcome,
-    ) -> Result<(), BackendError> {
+    #[inline]
+    fn check_part(&self, policy: &Policy, part: &Policy, cost: u64, outcome: Outcome) -> Result<(), BackendError> {
         if is_never(outcome) && fits(policy, cost) && !fits(part, cost) {
             return Err(BackendError::away(format!(
                 "redis is away, and a call of cost {cost} is more than one of {} processes may admit meanwhile",
@@ -96,22 +88,22 @@ impl Standby {
     }
 
     /// Gives the leases of a call back.
-    pub(crate) fn give_back(&self, request: Request<'_>) {
+    pub(crate) fn give_back(&self, call: Call<'_>) {
         if let Some(memory) = self.memory.get() {
-            memory.give_back(request);
+            memory.give_back(call);
         }
     }
 
     /// Removes the tallies of such a call.
-    pub(crate) fn reset(&self, request: Request<'_>) {
+    pub(crate) fn reset(&self, call: Call<'_>) {
         if let Some(memory) = self.memory.get() {
-            memory.reset(request);
+            memory.reset(call);
         }
     }
 
     /// Bans the main subject of such a call for that long, or ends its ban.
-    pub(crate) fn ban(&self, request: Request<'_>, duration: Duration) -> Result<(), BackendError> {
-        let (id, duration_us) = super::ban(request, duration)?;
+    pub(crate) fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
+        let (id, duration_us) = super::ban(call, duration)?;
         match duration_us {
             0 if self.memory.get().is_none() => Ok(()),
             _ => self.memory().ban(id, duration_us),
@@ -126,9 +118,9 @@ impl Standby {
 impl Refunder for Standby {
     fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a> {
         Box::pin(async move {
-            let request = Request::recount(charge, recount.part);
+            let call = charge.counted(recount.part);
             let memory = self.memory.get();
-            let refunded = memory.is_some_and(|memory| memory.refund(request, recount.used, &charge.admitted));
+            let refunded = memory.is_some_and(|memory| memory.refund(call, recount.used, &charge.admitted));
             #[cfg(feature = "web")]
             if refunded {
                 context::record_recount(charge, recount);

@@ -2,7 +2,6 @@
 
 pub(super) mod exempt;
 pub(super) mod gate;
-mod held;
 mod labels;
 mod service;
 
@@ -11,9 +10,8 @@ use std::sync::Arc;
 
 use self::exempt::Exemptions;
 use self::gate::{Gate, Guard};
-pub use self::held::Held;
 use self::labels::LackOfKeys;
-pub use self::service::{LimitBody, LimitService};
+pub use self::service::{Held, LimitBody, LimitService};
 use super::layer::Layer;
 use super::parts::Parts;
 use crate::context::ContextKey;

@@ -56,6 +56,7 @@ const RUNTIME: &[Layer] = &[
     ("store", "where tallies are kept: memory, Redis"),
     ("context", "what a call knows beside its arguments"),
     ("decision", "the answer: permit, denial, rejection"),
+    ("call", "what a store decides: policy, subjects, options"),
     ("policy", "what to enforce"),
     ("subject", "what is counted: keys, escaping, filters"),
     ("observe", "log, metrics and spans"),

@@ -10,12 +10,11 @@ use crate::limiter::Limiter;
 use crate::limiter::core::Core;
 use crate::limiter::denial_cache::DenialCache;
 use crate::limiter::denied::DeniedSubjects;
+use crate::limiter::lease_waiters::LeaseWaiters;
 use crate::limiter::outage::Outage;
 use crate::limiter::overrides::Overrides;
 use crate::limiter::registrations::Registrations;
-use crate::limiter::releases::Releases;
 use crate::limiter::wait_queue::WaitQueues;
-use crate::limiter::warnings::Warnings;
 use crate::store::{Memory, Redis, Setup, Store};
 use crate::subject::filters::Secret;
 
@@ -152,11 +151,11 @@ impl LimiterBuilder {
             secret: secret.as_deref().map_or_else(Secret::public, Secret::new),
             store,
             wait_queues: WaitQueues::default(),
-            releases: Releases::default(),
+            lease_waiters: LeaseWaiters::default(),
             overrides: Overrides::default(),
             outage: Outage::new(on_outage, processes, max_subjects, clock.clone()),
             clock,
-            warnings: Warnings::new(on_warning),
+            on_warning,
             denied_subjects: DeniedSubjects::new(denied_subjects),
             denial_cache: DenialCache::new(denial_cache),
             late: AtomicUsize::new(0),

@@ -5,9 +5,9 @@ use std::time::Duration;
 use tallygate_rules::{MAX_DEADLINE, is_plain};
 
 use super::LimiterBuilder;
+use crate::call::PREFIX_BYTES;
 use crate::error::{Error, Setting};
 use crate::limiter::denied::MOST_SUBJECTS;
-use crate::store::PREFIX_BYTES;
 
 /// The longest that a denial can be cached.
 const LONGEST_DENIAL_CACHE: Duration = Duration::from_secs(10);

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use super::attempt::Attempt;
 use super::{Check, Subjects};
+use crate::call::Call;
 use crate::error::BackendError;
-use crate::store::{Request, Store};
+use crate::store::Store;
 
 impl Check<'_> {
     /// Removes all that the main subject of this call has done under this policy, its ban included.
@@ -40,19 +42,19 @@ impl Check<'_> {
 
     async fn reset_subjects(&self, subjects: Subjects) -> Result<(), BackendError> {
         let adopted = self.adopt_overrides().await;
-        for effective in self.effective_and_own(subjects)? {
-            for request in effective.requests(subjects, self.options) {
-                self.reset_tallies(request).await?;
+        for attempt in Attempt::in_force_and_own(self, subjects)? {
+            for call in attempt.calls(subjects) {
+                self.reset_tallies(call).await?;
             }
         }
         adopted
     }
 
-    async fn reset_tallies(&self, request: Request<'_>) -> Result<(), BackendError> {
+    async fn reset_tallies(&self, call: Call<'_>) -> Result<(), BackendError> {
         let core = &self.limiter().core;
-        core.outage.standby.reset(request);
-        let reset = core.store.reset(request).await;
-        core.invalidate_denials(request);
+        core.outage.standby.reset(call);
+        let reset = core.store.reset(call).await;
+        core.invalidate_denials(call);
         reset
     }
 
@@ -64,12 +66,12 @@ impl Check<'_> {
     /// The policy has no ban, the duration is longer than that, or the backend did not answer within the deadline.
     pub async fn ban(self, duration: Duration) -> Result<(), BackendError> {
         let adopted = self.adopt_overrides().await;
-        for effective in self.effective_and_own(Subjects::Main)? {
-            let (core, request) = (&self.limiter().core, effective.request(self.options));
-            if core.outage.has_standby(&effective.policy) {
-                core.outage.standby.ban(request, duration)?;
+        let core = &self.limiter().core;
+        for attempt in Attempt::in_force_and_own(&self, Subjects::Main)? {
+            if core.outage.has_standby(&attempt.policy) {
+                core.outage.standby.ban(attempt.call(), duration)?;
             }
-            core.store.ban(request, duration).await?;
+            core.store.ban(attempt.call(), duration).await?;
         }
         adopted
     }
@@ -95,7 +97,7 @@ impl Check<'_> {
     /// The call left a subject of the policy out.
     #[cfg(feature = "admin")]
     pub fn labels(&self) -> Result<Vec<Option<String>>, BackendError> {
-        let rules = self.effective()?.policy.effective_rules();
+        let rules = Attempt::new(self)?.policy.effective_rules();
         Ok(rules.into_iter().map(|rule| rule.label).collect())
     }
 

@@ -1,43 +1,135 @@
-//! One decision: by this process if it can, else by the store.
+//! The course of a decision: at once where this process can decide the call, else by awaiting Redis or admission.
 
-use std::sync::Arc;
+use std::future::{Future as _, poll_fn};
+use std::ops::ControlFlow;
+use std::pin::pin;
 
 use super::Check;
-use super::effective::Effective;
+use super::attempt::Attempt;
 use super::inputs::Inputs;
-use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Denial, Permit, RefundTicket, Refunder, Report, Wait};
-use crate::error::BackendError;
-use crate::policy::Policy;
-use crate::store::{Answer, CallOptions, Memory, Outcome, PlainCall, Redis, Request, Store};
+use crate::call::{CallOptions, PlainCall};
+#[cfg(feature = "web")]
+use crate::context;
+use crate::decision::{DecidedBy, Decision, Denial, Permit, Rejection};
+use crate::error::{BackendError, BackendErrorKind};
+use crate::observe::{DecisionOutcome, Observation, Purpose, log};
+use crate::store::{Outcome, Redis, Store};
 
 impl Check<'_> {
+    /// Decides a call that this process can decide at once. Of any other, it returns the observation that has begun.
+    #[inline]
+    pub(crate) fn decide_at_once(&self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
+        match self.outcome_at_once() {
+            Some(outcome) => {
+                ControlFlow::Break(Ok(outcome.decision(self.policy(), self.options.cost, DecidedBy::Backend)))
+            }
+            None => self.decide_observed(),
+        }
+    }
+
+    /// The outcome of a plain call, where nobody listens, as is most often so: the caller makes a decision of it.
+    #[inline]
+    pub(super) fn outcome_at_once(&self) -> Option<Outcome> {
+        // A layer of the web collects the decisions of a request.
+        let is_heard = cfg!(feature = "web") || Observation::is_heard(self.purpose());
+        let is_counted = self.limiter().core.denied_subjects.is_some();
+        if is_heard || is_counted || self.options.wait.is_some() { None } else { self.plain_outcome() }
+    }
+
+    pub(super) fn decide_observed(&self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
+        let observation = Observation::start(self.policy().name(), self.purpose());
+        if self.options.wait.is_none()
+            && let Some(decided) = observation.within(|| self.attempt_in_process())
+        {
+            self.finish(&observation, &decided);
+            return ControlFlow::Break(decided);
+        }
+        ControlFlow::Continue(observation)
+    }
+
+    /// Decides a call that this process cannot decide at once.
+    pub(crate) async fn decide_later(&self, observation: Observation) -> Result<Decision, BackendError> {
+        let decided = {
+            let mut deciding = pin!(async {
+                match self.options.wait {
+                    // Boxed, as few calls wait.
+                    Some(limit) => Box::pin(self.wait_for_admission(limit)).await,
+                    None => self.attempt_in_store().await,
+                }
+            });
+            poll_fn(|context| observation.within(|| deciding.as_mut().poll(context))).await
+        };
+        self.finish(&observation, &decided);
+        decided
+    }
+
+    /// Decides a call that runs only if it is admitted, and returns as [`admitted`](Self::admitted) does.
+    #[cfg(feature = "web")]
+    pub(crate) async fn admit(self) -> Result<Option<Permit>, Rejection> {
+        let decided = match self.decide_at_once() {
+            ControlFlow::Break(decided) => decided,
+            ControlFlow::Continue(observation) => self.decide_later(observation).await,
+        };
+        self.admitted(decided)
+    }
+
+    /// Returns the permit to run the call, or the rejection. In shadow, it runs whatever was decided, then without a permit.
+    #[inline]
+    pub(crate) fn admitted(&self, decided: Result<Decision, BackendError>) -> Result<Option<Permit>, Rejection> {
+        match decided {
+            Ok(Decision::Allowed(permit)) => Ok(Some(permit)),
+            _ if self.options.shadow => Ok(None),
+            Ok(Decision::Denied(denial)) => Err(denial.into()),
+            Err(error) => Err(Rejection::unavailable(self.policy().name(), error)),
+        }
+    }
+
     /// Decides once, without waiting for admission.
-    pub(super) async fn decide(&self) -> Result<Decision, BackendError> {
-        match self.decide_local() {
+    pub(super) async fn attempt(&self) -> Result<Decision, BackendError> {
+        match self.attempt_in_process() {
             Some(decided) => decided,
-            None => self.decide_remote().await,
+            None => self.attempt_in_store().await,
         }
     }
 
     /// Decides a call that this process can decide by itself; `None` for any other.
-    pub(super) fn decide_local(&self) -> Option<Result<Decision, BackendError>> {
+    fn attempt_in_process(&self) -> Option<Result<Decision, BackendError>> {
         let core = &self.limiter().core;
-        match &core.store {
-            Store::Memory(memory) => Some(match self.plain_outcome() {
-                Some(outcome) => Ok(plain_decision(self.policy(), outcome, self.options.cost, DecidedBy::Backend)),
-                None => self.decide_effective_in_memory(memory),
-            }),
-            Store::Redis(redis) => match core.outage.known_substitute(self.policy(), redis) {
-                Some(substitute) => self.decide_in_known_outage(substitute),
-                None => self.decide_by_known_denial(),
-            },
+        let redis = match &core.store {
+            Store::Memory(memory) => {
+                return Some(match self.plain_outcome() {
+                    Some(outcome) => Ok(outcome.decision(self.policy(), self.options.cost, DecidedBy::Backend)),
+                    None => Attempt::new(self).and_then(|attempt| attempt.decide_in_memory(memory)),
+                });
+            }
+            Store::Redis(redis) => redis,
+        };
+        match core.outage.known_substitute(self.policy(), redis) {
+            // Now and then, a call finds out whether the outage goes on.
+            Some(substitute) if core.outage.is_look_due(substitute) => None,
+            Some(substitute) => {
+                let plain = self.plain().filter(|_| substitute == DecidedBy::Standby);
+                let decided = plain.and_then(|call| core.outage.standby.decide_plain(call));
+                Some(decided.unwrap_or_else(|| Attempt::new(self)?.decide_by_substitute(substitute)))
+            }
+            None => Attempt::new(self).map(|attempt| attempt.deny_at_once()).transpose(),
+        }
+    }
+
+    /// The outcome in memory of a plain call.
+    #[inline]
+    fn plain_outcome(&self) -> Option<Outcome> {
+        let PlainCall { policy, subject, cost } = self.plain()?;
+        match &self.limiter().core.store {
+            Store::Memory(memory) => memory.outcome(policy, subject, cost),
+            Store::Redis(_) => None,
         }
     }
 
     /// What most calls consist of: those that are decided by the policy's own rules, on one subject, and ask for nothing but
     /// the outcome. `None` for any other.
     #[inline]
-    pub(super) fn plain(&self) -> Option<PlainCall<'_>> {
+    fn plain(&self) -> Option<PlainCall<'_>> {
         let Inputs::Borrowed { limiter, policy, subject } = self.inputs else { return None };
         let CallOptions { cost, report, peek, trial, refundable, .. } = self.options;
         if report
@@ -53,56 +145,42 @@ impl Check<'_> {
         Some(PlainCall { policy, subject, cost })
     }
 
-    /// The outcome in memory of a plain call.
-    #[inline]
-    pub(super) fn plain_outcome(&self) -> Option<Outcome> {
-        let PlainCall { policy, subject, cost } = self.plain()?;
-        match &self.limiter().core.store {
-            Store::Memory(memory) => memory.outcome(policy, subject, cost),
-            Store::Redis(_) => None,
-        }
-    }
-
-    fn decide_effective_in_memory(&self, memory: &Memory) -> Result<Decision, BackendError> {
-        let effective = self.effective()?;
-        match effective.closed(self.options) {
-            Some(closed) => Ok(plain_decision(&effective.policy, closed, self.options.cost, DecidedBy::Backend)),
-            None => self.decide_in_memory(memory, &effective),
-        }
-    }
-
-    /// Denies a call of which this process knows that Redis would deny it.
-    fn decide_by_known_denial(&self) -> Option<Result<Decision, BackendError>> {
-        let core = &self.limiter().core;
-        let effective = match self.effective() {
-            Ok(effective) => effective,
-            Err(mistake) => return Some(Err(mistake)),
-        };
-        let closed = effective.closed(self.options);
-        let denied = closed.or_else(|| core.cached_denial(effective.request(self.options)))?;
-        // An override may end such denials, so a flood of them refreshes the overrides like any other calls. They go on
-        // meanwhile without Redis, unless the known overrides are so old that every call waits for the refresh.
-        if core.refresh_overrides().is_some() {
-            return None;
-        }
-        if closed.is_none() {
-            self.policy().observed().cached_denial();
-        }
-        Some(Ok(plain_decision(&effective.policy, denied, self.options.cost, DecidedBy::Backend)))
-    }
-
     /// Decides a call that this process cannot decide by itself.
-    pub(super) async fn decide_remote(&self) -> Result<Decision, BackendError> {
-        match &self.limiter().core.store {
-            Store::Memory(memory) => self.decide_in_memory(memory, &self.effective()?),
-            Store::Redis(redis) => match self.decide_in_redis(redis).await {
-                Err(reason) => self.decide_without_redis(reason, redis),
-                decided => {
-                    self.register();
-                    decided
-                }
-            },
+    async fn attempt_in_store(&self) -> Result<Decision, BackendError> {
+        let redis = match &self.limiter().core.store {
+            Store::Memory(memory) => return Attempt::new(self)?.decide_in_memory(memory),
+            Store::Redis(redis) => redis,
+        };
+        match self.attempt_in_redis(redis).await {
+            Err(reason) => self.attempt_without_redis(redis, reason),
+            decided => {
+                self.register();
+                decided
+            }
         }
+    }
+
+    async fn attempt_in_redis(&self, redis: &Redis) -> Result<Decision, BackendError> {
+        let refresh = self.limiter().core.refresh_overrides();
+        let attempt = Attempt::new(self)?;
+        let Some(mut refresh) = refresh else { return attempt.decide_in_redis(redis).await };
+        // One deadline for both: the refresh of the overrides and the decision.
+        let decided = redis.within_deadline(&attempt.policy, async {
+            // However the refresh ends, the call asks then.
+            let _ = refresh.changed().await;
+            Attempt::new(self)?.decide_in_redis(redis).await
+        });
+        decided.await
+    }
+
+    /// Decides a call that Redis did not decide, if its policy says so.
+    #[cold]
+    fn attempt_without_redis(&self, redis: &Redis, reason: BackendError) -> Result<Decision, BackendError> {
+        let attempt = Attempt::new(self)?;
+        let substitute = self.limiter().core.outage.substitute(&attempt.policy, reason.kind(), redis);
+        let Some(substitute) = substitute else { return Err(reason) };
+        log::decided_without_redis(self.policy().name(), substitute.as_str(), &reason);
+        attempt.decide_by_substitute(substitute)
     }
 
     /// Lists the policy in Redis, in the background, unless this is known to be done.
@@ -115,114 +193,51 @@ impl Check<'_> {
         }
     }
 
-    fn decide_in_memory(&self, memory: &Memory, effective: &Effective<'_>) -> Result<Decision, BackendError> {
-        let request = effective.request(self.options);
-        let answer = memory.decide(request)?;
-        Ok(self.decision_in_memory(request, with_closed(answer, effective), DecidedBy::Backend))
-    }
-
-    /// The decision with the leases that the call has taken in this process.
-    pub(super) fn decision_in_memory(&self, request: Request<'_>, answer: Answer, decided_by: DecidedBy) -> Decision {
-        // Held before the application hears of a warning: if it panics, they are given back.
-        let is_admitted = answer.outcome == Outcome::Admitted;
-        let leases = is_admitted.then(|| self.limiter().core.leases_in_memory(request, decided_by)).flatten();
-        match self.decision(request, answer, decided_by) {
-            Decision::Allowed(permit) => Decision::Allowed(permit.holding(leases)),
-            denied @ Decision::Denied(_) => denied,
+    #[inline]
+    fn purpose(&self) -> Purpose {
+        match self.options {
+            options if options.peek => Purpose::Peek,
+            options if options.shadow => Purpose::Shadow,
+            _ => Purpose::Call,
         }
     }
 
-    async fn decide_in_redis(&self, redis: &Redis) -> Result<Decision, BackendError> {
-        let core = &self.limiter().core;
-        let Some(mut refresh) = core.refresh_overrides() else {
-            return self.ask_redis(redis).await;
+    /// Reports what was decided, and counts a denied subject.
+    fn finish(&self, observation: &Observation, decided: &Result<Decision, BackendError>) {
+        let (outcome, decided_by) = match decided {
+            Ok(Decision::Allowed(permit)) => (DecisionOutcome::Allowed, permit.decided_by()),
+            Ok(Decision::Denied(denial)) => {
+                let (kind, rule) = (denial.kind().as_str(), denial.rule().map(|rule| rule.position()));
+                (DecisionOutcome::Denied { kind, rule }, denial.decided_by())
+            }
+            Err(error) => (DecisionOutcome::Undecided(error), DecidedBy::Nobody),
         };
-        // One deadline for both: the refresh of the overrides and the decision.
-        let decided = redis.within_deadline(&self.effective()?.policy, async {
-            // However the refresh ends, the call asks then.
-            let _ = refresh.changed().await;
-            self.ask_redis(redis).await
-        });
-        decided.await
+        observation.finish(self.policy().observed(), outcome, decided_by.as_str());
+        let is_call = self.purpose() == Purpose::Call;
+        match decided {
+            Ok(Decision::Denied(denial)) if is_call => self.count_denied(denial),
+            Err(error) if error.kind() == BackendErrorKind::Misuse => log::misuse(self.policy().name(), error),
+            _ => {}
+        }
+        #[cfg(feature = "web")]
+        if let (Ok(decision), true) = (decided, is_call) {
+            context::record_decision(self.policy(), decision);
+        }
     }
 
-    async fn ask_redis(&self, redis: &Redis) -> Result<Decision, BackendError> {
+    /// Counts a denial of the subject whose rule it reports, if denied subjects are kept.
+    fn count_denied(&self, denial: &Denial) {
         let core = &self.limiter().core;
-        let effective = self.effective()?;
-        if let Some(closed) = effective.closed(self.options) {
-            return Ok(plain_decision(&effective.policy, closed, self.options.cost, DecidedBy::Backend));
+        let Some(denied) = &core.denied_subjects else { return };
+        let Ok(subjects) = self.inputs.subjects() else { return };
+        // A ban is the main subject's.
+        let index = denial.rule().and_then(|rule| denial.policy().group_of(rule.position())).unwrap_or_default();
+        let Some(group) = denial.policy().groups().get(index) else { return };
+        // The groups in force may be others than those of the policy itself, to which the subjects belong.
+        let own = self.policy().groups().iter().position(|own| own.label == group.label);
+        if let Some(subject) = own.and_then(|own| subjects.get(own)) {
+            denied.count(self.policy().name(), group.label.as_deref(), subject);
+            core.publish_denied_soon();
         }
-        let request = effective.request(self.options);
-        let asked_us = core.clock.now_us();
-        let (answer, leases) = match core.ask_for_leases(request) {
-            None => (redis.decide(request).await?, None),
-            Some(asking) => asking.answer().await?,
-        };
-        core.cache_outcome(request, answer.outcome, asked_us);
-        Ok(match self.decision(request, with_closed(answer, &effective), DecidedBy::Backend) {
-            Decision::Allowed(permit) => Decision::Allowed(permit.holding(leases)),
-            denied @ Decision::Denied(_) => denied,
-        })
-    }
-
-    pub(super) fn decision(&self, request: Request<'_>, answer: Answer, decided_by: DecidedBy) -> Decision {
-        let Answer { outcome, report, at, .. } = answer;
-        if outcome == Outcome::Admitted {
-            self.limiter().core.warnings.tell(request, &report);
-            let ticket = || self.refund_ticket(request, at, decided_by);
-            let permit = Permit::new(report, request.options.refundable.then(ticket), decided_by);
-            return Decision::Allowed(permit.warning_at(request.policy.warn_at()));
-        }
-        decision_of(request.policy, outcome, request.options.cost, report, decided_by)
-    }
-
-    fn refund_ticket(&self, request: Request<'_>, admitted: AdmittedAt, decided_by: DecidedBy) -> RefundTicket {
-        let Request { policy, subjects, options, .. } = request;
-        // A peek has counted nothing that could be removed.
-        let cost = if options.peek { 0 } else { options.cost };
-        let charge = Charge {
-            policy: policy.clone(),
-            subjects: subjects.to_vec(),
-            cost,
-            admitted,
-            #[cfg(feature = "web")]
-            is_shadow: options.shadow,
-        };
-        RefundTicket { refunder: self.refunder(decided_by), charge }
-    }
-
-    /// Returns what takes a charge back: whatever has counted it.
-    fn refunder(&self, decided_by: DecidedBy) -> Arc<dyn Refunder> {
-        let core = &self.limiter().core;
-        if decided_by != DecidedBy::Backend {
-            return Arc::clone(&core.outage.standby) as _;
-        }
-        Arc::clone(core) as _
-    }
-}
-
-/// At a limit that an override closes, the store is asked for a report at most.
-pub(super) fn with_closed(answer: Answer, effective: &Effective<'_>) -> Answer {
-    Answer { outcome: effective.closed.unwrap_or(answer.outcome), ..answer }
-}
-
-/// The decision of a call that asks for nothing but the outcome.
-#[inline]
-pub(crate) fn plain_decision(policy: &Policy, outcome: Outcome, cost: u64, decided_by: DecidedBy) -> Decision {
-    match outcome {
-        Outcome::Admitted => Decision::Allowed(Permit::plain(decided_by)),
-        outcome => decision_of(policy, outcome, cost, Report::default(), decided_by),
-    }
-}
-
-fn decision_of(policy: &Policy, outcome: Outcome, cost: u64, report: Report, decided_by: DecidedBy) -> Decision {
-    let denied = |rule: Option<u32>, retry_after: Wait, report: Report| {
-        let denial = Denial::new(policy.clone(), rule, retry_after, report);
-        Decision::Denied(denial.with_cost(cost).with_decided_by(decided_by))
-    };
-    match outcome {
-        Outcome::Admitted => Decision::Allowed(Permit::new(report, None, decided_by)),
-        Outcome::Denied { rule, retry_after } => denied(Some(rule), retry_after, report),
-        Outcome::Banned { retry_after } => denied(None, retry_after, report),
     }
 }

@@ -1,19 +1,16 @@
 //! The future of a call: decided at its first poll where this process can, else awaited.
 
 use std::fmt;
-use std::future::{Future, IntoFuture, poll_fn};
+use std::future::{Future, IntoFuture};
 use std::mem;
 use std::ops::ControlFlow;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::Check;
-use super::decide::plain_decision;
-#[cfg(feature = "web")]
-use crate::context;
-use crate::decision::{DecidedBy, Decision, Permit, Rejection};
-use crate::error::{BackendError, BackendErrorKind};
-use crate::observe::{self, Observation, Purpose, log};
+use crate::decision::{DecidedBy, Decision, Permit};
+use crate::error::BackendError;
+use crate::observe::Observation;
 use crate::store::Outcome;
 
 /// The future of a [`Check`].
@@ -58,9 +55,7 @@ impl Future for Deciding<'_> {
         {
             let ready = match outcome {
                 Outcome::Admitted => ADMITTED,
-                denied => {
-                    Poll::Ready(Ok(plain_decision(check.policy(), denied, check.options.cost, DecidedBy::Backend)))
-                }
+                denied => Poll::Ready(Ok(denied.decision(check.policy(), check.options.cost, DecidedBy::Backend))),
             };
             self.is_done = true;
             return ready;
@@ -69,20 +64,14 @@ impl Future for Deciding<'_> {
     }
 }
 
-impl<'a> Deciding<'a> {
-    /// Goes on with a call that could not be decided at once.
-    fn waiting(check: Check<'a>, observation: Observation) -> Self {
-        let waiting = Box::pin(async move { check.decide_observed(observation).await });
-        Self { state: State::Waiting(waiting), is_done: false }
-    }
-
+impl Deciding<'_> {
     fn poll_observed(&mut self, context: &mut Context<'_>) -> Poll<Result<Decision, BackendError>> {
         if self.is_done {
             // Polled again after it was ready, which is the caller's mistake: it never is again.
             return Poll::Pending;
         }
         if let State::Start(check) = &self.state {
-            match check.decide_observed_at_once() {
+            match check.decide_observed() {
                 ControlFlow::Break(decided) => {
                     self.is_done = true;
                     return Poll::Ready(decided);
@@ -96,113 +85,10 @@ impl<'a> Deciding<'a> {
         polled
     }
 
+    /// Goes on with a call that could not be decided at once.
     fn start_waiting(&mut self, observation: Observation) {
         if let State::Start(check) = mem::replace(&mut self.state, State::Done) {
-            *self = Self::waiting(check, observation);
-        }
-    }
-}
-
-impl Check<'_> {
-    /// Decides a call that this process can decide at once. Of any other, it returns the observation that has begun.
-    #[inline]
-    pub(crate) fn decide_at_once(&self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
-        match self.outcome_at_once() {
-            Some(outcome) => {
-                ControlFlow::Break(Ok(plain_decision(self.policy(), outcome, self.options.cost, DecidedBy::Backend)))
-            }
-            None => self.decide_observed_at_once(),
-        }
-    }
-
-    /// Decides a call that runs only if it is admitted, and returns as [`admitted`](Self::admitted) does.
-    #[cfg(feature = "web")]
-    pub(crate) async fn admit(self) -> Result<Option<Permit>, Rejection> {
-        let decided = match self.decide_at_once() {
-            ControlFlow::Break(decided) => decided,
-            ControlFlow::Continue(observation) => self.decide_observed(observation).await,
-        };
-        self.admitted(decided)
-    }
-
-    /// Returns the permit to run the call, or the rejection. In shadow, it runs whatever was decided, then without a permit.
-    #[inline]
-    pub(crate) fn admitted(&self, decided: Result<Decision, BackendError>) -> Result<Option<Permit>, Rejection> {
-        match decided {
-            Ok(Decision::Allowed(permit)) => Ok(Some(permit)),
-            _ if self.options.shadow => Ok(None),
-            Ok(Decision::Denied(denial)) => Err(denial.into()),
-            Err(error) => Err(Rejection::unavailable(self.policy().name(), error)),
-        }
-    }
-
-    /// The outcome of a plain call, where nobody listens, as is most often so: the caller makes a decision of it.
-    #[inline]
-    fn outcome_at_once(&self) -> Option<Outcome> {
-        // A layer of the web collects the decisions of a request.
-        let is_heard = cfg!(feature = "web") || Observation::is_heard(self.purpose());
-        let is_counted = self.limiter().core.denied_subjects.is_some();
-        if is_heard || is_counted || self.options.wait.is_some() { None } else { self.plain_outcome() }
-    }
-
-    fn decide_observed_at_once(&self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
-        let observation = Observation::start(self.policy().name(), self.purpose());
-        if self.options.wait.is_none()
-            && let Some(decided) = observation.within(|| self.decide_local())
-        {
-            self.finish(&observation, &decided);
-            return ControlFlow::Break(decided);
-        }
-        ControlFlow::Continue(observation)
-    }
-
-    /// Decides a call that this process cannot decide at once.
-    pub(crate) async fn decide_observed(&self, observation: Observation) -> Result<Decision, BackendError> {
-        let decided = {
-            let mut deciding = pin!(async {
-                match self.options.wait {
-                    // Boxed, as few calls wait.
-                    Some(limit) => Box::pin(self.wait_for_admission(limit)).await,
-                    None => self.decide_remote().await,
-                }
-            });
-            poll_fn(|context| observation.within(|| deciding.as_mut().poll(context))).await
-        };
-        self.finish(&observation, &decided);
-        decided
-    }
-
-    #[inline]
-    fn purpose(&self) -> Purpose {
-        match self.options {
-            options if options.peek => Purpose::Peek,
-            options if options.shadow => Purpose::Shadow,
-            _ => Purpose::Call,
-        }
-    }
-
-    fn finish(&self, observation: &Observation, decided: &Result<Decision, BackendError>) {
-        let decided_by = match decided {
-            Ok(decision) => decision.decided_by(),
-            Err(_) => DecidedBy::Nobody,
-        };
-        let outcome = match decided {
-            Ok(Decision::Allowed(_)) => observe::DecisionOutcome::Allowed,
-            Ok(Decision::Denied(denial)) => observe::DecisionOutcome::Denied {
-                kind: denial.kind().as_str(),
-                rule: denial.rule().map(|rule| rule.position()),
-            },
-            Err(error) => observe::DecisionOutcome::Undecided(error),
-        };
-        observation.finish(self.policy().observed(), outcome, decided_by.as_str());
-        match decided {
-            Ok(Decision::Denied(denial)) => self.count_denied(denial),
-            Err(error) if error.kind() == BackendErrorKind::Misuse => log::misuse(self.policy().name(), error),
-            _ => {}
-        }
-        #[cfg(feature = "web")]
-        if let (Ok(decision), false, false) = (decided, self.options.peek, self.options.shadow) {
-            context::record_decision(self.policy(), decision);
+            self.state = State::Waiting(Box::pin(async move { check.decide_later(observation).await }));
         }
     }
 }

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::slice;
 use std::sync::Arc;
 
+use crate::call::SubjectKeys;
 use crate::error::BackendError;
 use crate::limiter::Limiter;
 use crate::policy::{Policy, RuleGroup};
-use crate::store::SubjectKeys;
 use crate::subject::{Subject, SubjectKey};
 
 /// The limiter, the policy and the subjects of a call.

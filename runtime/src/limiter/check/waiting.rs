@@ -8,13 +8,14 @@ use tallygate_rules::Role;
 use tokio::runtime::Handle;
 
 use super::Check;
+use super::attempt::Attempt;
+use crate::call::{Call, CallOptions, WaitLimit};
 use crate::decision::{Decision, Denial, RejectionKind, RuleStatus};
 use crate::error::BackendError;
-use crate::limiter::releases::Listener;
+use crate::limiter::lease_waiters::LeaseWaiter;
 use crate::micros;
-use crate::store::{CallOptions, WaitLimit};
 
-/// How often a caller that waits for a concurrent call asks whether one is over in another process.
+/// How often a caller that waits for a lease asks whether one was freed in another process.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl Check<'_> {
@@ -33,29 +34,29 @@ impl Check<'_> {
         let mut retry = None;
         // Callers that find no queue ask at once, beside each other.
         if !queues.has(&key) {
-            match self.attempt(deadline_us).await? {
+            match self.try_once(deadline_us).await? {
                 ControlFlow::Break(decision) => return Ok(decision),
                 ControlFlow::Continue(next) => retry = Some(next),
             }
         }
         let place = queues.join(key);
         // On timeout, a queued caller checks once more and returns that result.
-        let Some(_turn) = place.turn(clock, deadline_us).await else { return self.decide().await };
-        let mut listener = None;
+        let Some(_turn) = place.turn(clock, deadline_us).await else { return self.attempt().await };
+        let mut waiter = None;
         loop {
-            match (retry, &listener) {
+            match (retry, &waiter) {
                 (None, _) => {}
                 (Some(Retry::At(time_us)), _) => {
-                    listener = None;
+                    waiter = None;
                     clock.sleep_until(time_us).await;
                 }
-                // From now on no call is over unheard; whether one was before is found out at once.
-                (Some(Retry::WhenOver { .. }), None) => listener = Some(self.listen()?),
-                (Some(Retry::WhenOver { or_us }), Some(listener)) => {
-                    _ = clock.timeout_at(or_us, listener.released()).await;
+                // From now on it is notified; whether a lease was freed before is found out at once.
+                (Some(Retry::WhenFreed { .. }), None) => waiter = Some(self.wait_for_leases()?),
+                (Some(Retry::WhenFreed { or_us }), Some(waiter)) => {
+                    _ = clock.timeout_at(or_us, waiter.freed()).await;
                 }
             }
-            match self.attempt(deadline_us).await? {
+            match self.try_once(deadline_us).await? {
                 ControlFlow::Break(decision) => return Ok(decision),
                 ControlFlow::Continue(next) => retry = Some(next),
             }
@@ -63,18 +64,18 @@ impl Check<'_> {
     }
 
     /// Returns the decision, or when to try again.
-    async fn attempt(&self, deadline_us: Option<u64>) -> Result<ControlFlow<Decision, Retry>, BackendError> {
+    async fn try_once(&self, deadline_us: Option<u64>) -> Result<ControlFlow<Decision, Retry>, BackendError> {
         // A denial that is retried while waiting does not count towards a ban.
-        let counts = self.denials_count();
-        let decision = if counts { self.as_trial().decide().await? } else { self.decide().await? };
+        let trial = self.policy().ban().is_some() && !self.options.peek;
+        let decision = self.with_options(CallOptions { trial, ..self.options }).attempt().await?;
         if let Some(retry) = self.retry(&decision, deadline_us).await? {
             return Ok(ControlFlow::Continue(retry));
         }
-        if !counts || decision.is_allowed() {
+        if !trial || decision.is_allowed() {
             return Ok(ControlFlow::Break(decision));
         }
         // One that is not is the answer, so it is asked for once more, and counts. Meanwhile there may be room again.
-        let answer = self.decide().await?;
+        let answer = self.attempt().await?;
         Ok(self.retry(&answer, deadline_us).await?.map_or(ControlFlow::Break(answer), ControlFlow::Continue))
     }
 
@@ -88,48 +89,41 @@ impl Check<'_> {
         Ok(match reported.as_ref().unwrap_or(decision) {
             Decision::Allowed(_) => Retry::at(now_us, Duration::ZERO, deadline_us),
             Decision::Denied(denial) => denial.retry_after().and_then(|wait| {
-                let retry = if waits_for_call(denial) { Retry::when_over } else { Retry::at };
+                let retry = if waits_for_lease(denial) { Retry::when_freed } else { Retry::at };
                 retry(now_us, wait, deadline_us)
             }),
         })
     }
 
-    /// The same call, whose denial does not count towards a ban.
-    fn as_trial(&self) -> Self {
-        Self { options: CallOptions { trial: true, ..self.options }, ..self.clone() }
-    }
-
     /// What would be decided now, and where each rule stands.
     async fn reported(&self) -> Result<Decision, BackendError> {
-        let peek = self.as_peek();
-        Self { options: CallOptions { report: true, ..peek.options }, ..peek }.decide().await
+        let options = CallOptions { peek: true, report: true, refundable: false, ..self.options };
+        self.with_options(options).attempt().await
     }
 
-    /// Listens for calls to be over whose leases this one needs. A peek takes none, but waits for them all the same.
-    fn listen(&self) -> Result<Listener<'_>, BackendError> {
-        let effective = self.effective()?;
-        let core = &self.limiter().core;
-        let leases = effective.request(self.options).tally_ids().skip(effective.policy.counting_groups());
-        Ok(core.releases.listen(leases.map(|id| id.key(&core.prefix)).collect()))
+    fn with_options(&self, options: CallOptions) -> Self {
+        Self { options, ..self.clone() }
     }
 
-    /// Whether a denial of this call counts towards a ban.
-    fn denials_count(&self) -> bool {
-        self.policy().ban().is_some() && !self.options.peek
+    /// Waits for the leases that this call needs. A peek takes none, but waits for them all the same.
+    fn wait_for_leases(&self) -> Result<LeaseWaiter<'_>, BackendError> {
+        let (core, attempt) = (&self.limiter().core, Attempt::new(self)?);
+        let leases = attempt.call().tally_ids().skip(attempt.policy.counting_groups());
+        Ok(core.lease_waiters.join(leases.map(|id| id.key(&core.prefix)).collect()))
     }
 
     /// What stands for the call in the wait queues: the keys of all its tallies. None of them has a line break.
     fn queue_key(&self) -> Result<Arc<str>, BackendError> {
         let prefix = &self.limiter().core.prefix;
-        let own = self.own()?;
-        let keys = own.request(self.options).tally_ids().map(|id| id.key(prefix));
+        let own = Call::new(self.policy(), self.inputs.subjects()?, self.options);
+        let keys = own.tally_ids().map(|id| id.key(prefix));
         let joined = keys.fold(String::new(), |joined, key| joined + key.as_str() + "\n");
         Ok(joined.into())
     }
 }
 
-/// Whether a call may have to wait for others to be over.
-fn waits_for_call(denial: &Denial) -> bool {
+/// Whether a denied call waits for a lease.
+fn waits_for_lease(denial: &Denial) -> bool {
     let is_full = |status: &RuleStatus| status.rule().role() == Role::Concurrency && status.remaining() == 0;
     match denial.kind() {
         RejectionKind::Concurrency => true,
@@ -144,8 +138,8 @@ fn waits_for_call(denial: &Denial) -> bool {
 enum Retry {
     /// At that time.
     At(u64),
-    /// When a call is over, but no later than at that time: what ends in another process, nobody tells.
-    WhenOver { or_us: u64 },
+    /// When a lease is freed, but no later than at that time: what is freed in another process, nobody tells.
+    WhenFreed { or_us: u64 },
 }
 
 impl Retry {
@@ -155,11 +149,11 @@ impl Retry {
         deadline_us.is_none_or(|deadline_us| time_us <= deadline_us).then_some(Self::At(time_us))
     }
 
-    /// When a call is over. The wait is no more than a bound, so only the deadline ends it.
-    fn when_over(now_us: u64, wait: Duration, deadline_us: Option<u64>) -> Option<Self> {
+    /// When a lease is freed. The wait is no more than a bound, so only the deadline ends it.
+    fn when_freed(now_us: u64, wait: Duration, deadline_us: Option<u64>) -> Option<Self> {
         let or_us = now_us.checked_add(micros::from_duration(wait.min(LOOK_EVERY)))?;
         let latest_us = deadline_us.unwrap_or(u64::MAX);
-        (now_us < latest_us).then_some(Self::WhenOver { or_us: or_us.min(latest_us) })
+        (now_us < latest_us).then_some(Self::WhenFreed { or_us: or_us.min(latest_us) })
     }
 }
 

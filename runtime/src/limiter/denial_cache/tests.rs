@@ -3,7 +3,7 @@
 use super::*;
 use tallygate_rules::Rule;
 
-use crate::store::CallOptions;
+use crate::call::CallOptions;
 use crate::subject::{Subject, SubjectKey};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -17,8 +17,8 @@ fn subject(value: impl std::fmt::Display) -> SubjectKey {
     Subject::of(value).key()
 }
 
-fn request<'a>(policy: &'a Policy, subjects: &'a [SubjectKey], cost: u64) -> Request<'a> {
-    Request::new(policy, subjects, CallOptions { cost, ..CallOptions::PLAIN })
+fn call<'a>(policy: &'a Policy, subjects: &'a [SubjectKey], cost: u64) -> Call<'a> {
+    Call::new(policy, subjects, CallOptions { cost, ..CallOptions::PLAIN })
 }
 
 fn denied(retry_after_us: u64) -> Outcome {
@@ -28,36 +28,36 @@ fn denied(retry_after_us: u64) -> Outcome {
 #[test]
 fn a_denial_is_cached_for_its_time_and_counted_down() {
     let (denials, policy, subjects) = (DenialCache::new(SECOND).unwrap(), policy(1), [subject("s")]);
-    let request = request(&policy, &subjects, 1);
-    assert_eq!(denials.get(request, START_US), None);
-    denials.record(request, denied(3_000_000), START_US, START_US + 200);
-    assert_eq!(denials.get(request, START_US + 200), Some(denied(3_000_000)));
-    assert_eq!(denials.get(request, START_US + 999_999), Some(denied(2_000_201)));
-    assert_eq!(denials.get(request, START_US + 1_000_000), None, "a second after it was asked");
+    let call = call(&policy, &subjects, 1);
+    assert_eq!(denials.get(call, START_US), None);
+    denials.record(call, denied(3_000_000), START_US, START_US + 200);
+    assert_eq!(denials.get(call, START_US + 200), Some(denied(3_000_000)));
+    assert_eq!(denials.get(call, START_US + 999_999), Some(denied(2_000_201)));
+    assert_eq!(denials.get(call, START_US + 1_000_000), None, "a second after it was asked");
 }
 
 #[test]
 fn no_denial_is_cached_once_the_call_would_be_admitted() {
     let (denials, policy, subjects) = (DenialCache::new(SECOND).unwrap(), policy(1), [subject("s")]);
-    let request = request(&policy, &subjects, 1);
-    denials.record(request, denied(5_000), START_US, START_US + 200);
-    assert_eq!(denials.get(request, START_US + 4_999), Some(denied(201)));
+    let call = call(&policy, &subjects, 1);
+    denials.record(call, denied(5_000), START_US, START_US + 200);
+    assert_eq!(denials.get(call, START_US + 4_999), Some(denied(201)));
     for later_us in [5_000, 5_001, 900_000] {
-        assert_eq!(denials.get(request, START_US + later_us), None);
+        assert_eq!(denials.get(call, START_US + later_us), None);
     }
-    denials.record(request, denied(100), START_US, START_US + 200);
-    assert_eq!(denials.get(request, START_US + 200), None, "the answer took longer than the denial");
+    denials.record(call, denied(100), START_US, START_US + 200);
+    assert_eq!(denials.get(call, START_US + 200), None, "the answer took longer than the denial");
 }
 
 #[test]
 fn one_caller_asks_again_while_the_others_get_the_cached_denial() {
     let (denials, policy, subjects) = (DenialCache::new(SECOND).unwrap(), policy(1), [subject("s")]);
-    let request = request(&policy, &subjects, 1);
-    denials.record(request, denied(3_000_000), START_US, START_US);
-    assert_eq!(denials.get(request, START_US + 1_000_000), None);
-    assert_eq!(denials.get(request, START_US + 1_000_000), Some(denied(2_000_000)));
+    let call = call(&policy, &subjects, 1);
+    denials.record(call, denied(3_000_000), START_US, START_US);
+    assert_eq!(denials.get(call, START_US + 1_000_000), None);
+    assert_eq!(denials.get(call, START_US + 1_000_000), Some(denied(2_000_000)));
     // It has not come back.
-    assert_eq!(denials.get(request, START_US + 1_000_000 + RENEWAL_US), None);
+    assert_eq!(denials.get(call, START_US + 1_000_000 + RENEWAL_US), None);
 }
 
 #[test]
@@ -65,57 +65,57 @@ fn a_denial_is_cached_for_the_same_rules_the_same_subjects_and_no_lower_cost() {
     let denials = DenialCache::new(SECOND).unwrap();
     let (five, six, subjects, others) =
         (policy(5), policy(6), [subject("s"), subject("a")], [subject("s"), subject("b")]);
-    denials.record(request(&five, &subjects, 2), denied(3_000_000), START_US, START_US);
-    let recall = |request: Request<'_>| denials.get(request, START_US).is_some();
-    assert!(recall(request(&five, &subjects, 2)) && recall(request(&five, &subjects, 3)));
-    assert!(recall(request(&policy(5), &subjects, 2)), "rules that are equal are the same");
-    assert!(!recall(request(&five, &subjects, 1)));
-    assert!(!recall(request(&six, &subjects, 2)));
-    assert!(!recall(request(&five, &others, 2)) && !recall(request(&five, &subjects[..1], 2)));
-    let request = request(&five, &subjects, 2);
-    assert!(!recall(Request { options: CallOptions { report: true, ..request.options }, ..request }));
-    assert!(!recall(Request { options: CallOptions { peek: true, ..request.options }, ..request }));
+    denials.record(call(&five, &subjects, 2), denied(3_000_000), START_US, START_US);
+    let recall = |call: Call<'_>| denials.get(call, START_US).is_some();
+    assert!(recall(call(&five, &subjects, 2)) && recall(call(&five, &subjects, 3)));
+    assert!(recall(call(&policy(5), &subjects, 2)), "rules that are equal are the same");
+    assert!(!recall(call(&five, &subjects, 1)));
+    assert!(!recall(call(&six, &subjects, 2)));
+    assert!(!recall(call(&five, &others, 2)) && !recall(call(&five, &subjects[..1], 2)));
+    let call = call(&five, &subjects, 2);
+    assert!(!recall(Call { options: CallOptions { report: true, ..call.options }, ..call }));
+    assert!(!recall(Call { options: CallOptions { peek: true, ..call.options }, ..call }));
 }
 
 #[test]
 fn what_can_never_be_admitted_is_cached_too() {
     let (denials, policy, subjects) = (DenialCache::new(SECOND).unwrap(), policy(1), [subject("s")]);
-    let request = request(&policy, &subjects, 2);
+    let call = call(&policy, &subjects, 2);
     let never = Outcome::Denied { rule: 0, retry_after: Wait::NEVER };
-    denials.record(request, never, START_US, START_US);
-    assert_eq!(denials.get(request, START_US + 999_999), Some(never));
-    assert_eq!(denials.get(request, START_US + 1_000_000), None);
+    denials.record(call, never, START_US, START_US);
+    assert_eq!(denials.get(call, START_US + 999_999), Some(never));
+    assert_eq!(denials.get(call, START_US + 1_000_000), None);
 }
 
 #[test]
 fn a_denial_is_forgotten_at_an_admission_and_not_recalled_before_it_came() {
     let (denials, policy, subjects) = (DenialCache::new(SECOND).unwrap(), policy(1), [subject("s")]);
-    let request = request(&policy, &subjects, 1);
-    denials.record(request, denied(3_000_000), START_US, START_US);
-    denials.record(request, Outcome::Admitted, START_US, START_US);
-    assert_eq!(denials.get(request, START_US), None);
-    denials.record(request, denied(3_000_000), START_US, START_US);
-    assert_eq!(denials.get(request, START_US - 1), None, "the clock was set back");
+    let call = call(&policy, &subjects, 1);
+    denials.record(call, denied(3_000_000), START_US, START_US);
+    denials.record(call, Outcome::Admitted, START_US, START_US);
+    assert_eq!(denials.get(call, START_US), None);
+    denials.record(call, denied(3_000_000), START_US, START_US);
+    assert_eq!(denials.get(call, START_US - 1), None, "the clock was set back");
 }
 
 #[test]
 fn an_answer_from_before_a_reset_is_not_cached() {
     let (denials, policy, subjects) = (DenialCache::new(SECOND).unwrap(), policy(1), [subject("s")]);
-    let request = request(&policy, &subjects, 1);
-    denials.invalidate(request, START_US + 5);
-    denials.record(request, denied(3_000_000), START_US, START_US + 10);
-    assert_eq!(denials.get(request, START_US + 10), None);
-    denials.record(request, denied(3_000_000), START_US + 6, START_US + 10);
-    assert_eq!(denials.get(request, START_US + 10), Some(denied(3_000_000)));
+    let call = call(&policy, &subjects, 1);
+    denials.invalidate(call, START_US + 5);
+    denials.record(call, denied(3_000_000), START_US, START_US + 10);
+    assert_eq!(denials.get(call, START_US + 10), None);
+    denials.record(call, denied(3_000_000), START_US + 6, START_US + 10);
+    assert_eq!(denials.get(call, START_US + 10), Some(denied(3_000_000)));
 }
 
 #[test]
 fn a_caller_that_read_the_clock_before_the_answer_came_takes_it_from_nobody() {
     let (denials, policy, subjects) = (DenialCache::new(SECOND).unwrap(), policy(1), [subject("s")]);
-    let request = request(&policy, &subjects, 1);
-    denials.record(request, denied(3_000_000), START_US, START_US + 200);
-    let _ = denials.get(request, START_US + 199);
-    assert_eq!(denials.get(request, START_US + 200), Some(denied(3_000_000)));
+    let call = call(&policy, &subjects, 1);
+    denials.record(call, denied(3_000_000), START_US, START_US + 200);
+    let _ = denials.get(call, START_US + 199);
+    assert_eq!(denials.get(call, START_US + 200), Some(denied(3_000_000)));
 }
 
 #[test]
@@ -123,10 +123,10 @@ fn a_policy_with_a_ban_caches_no_denial() {
     let ban = tallygate_rules::Ban::new(3, 60 * SECOND, 600 * SECOND);
     let banning = Policy::builder("p").rule(Rule::sliding_window(1, 60 * SECOND)).ban(ban).build().unwrap();
     let (denials, subjects) = (DenialCache::new(SECOND).unwrap(), [subject("s")]);
-    let request = request(&banning, &subjects, 1);
+    let call = call(&banning, &subjects, 1);
     for verdict in [denied(3_000_000), Outcome::Banned { retry_after: Wait::us(600_000_000) }] {
-        denials.record(request, verdict, START_US, START_US);
-        assert_eq!(denials.get(request, START_US), None);
+        denials.record(call, verdict, START_US, START_US);
+        assert_eq!(denials.get(call, START_US), None);
     }
 }
 
@@ -135,15 +135,15 @@ fn a_flood_of_subjects_takes_no_more_memory_than_there_is_room_for() {
     let (denials, policy) = (DenialCache::new(SECOND).unwrap(), policy(1));
     for number in 0..50_000 {
         let subjects = [subject(number)];
-        denials.record(request(&policy, &subjects, 1), denied(3_000_000), START_US, START_US);
+        denials.record(call(&policy, &subjects, 1), denied(3_000_000), START_US, START_US);
     }
     let held = || denials.shards.iter().map(|shard| shard.lock().unwrap().denials.len()).sum::<usize>();
     assert!(held() > 15_000 && held() <= SHARDS * MOST_PER_SHARD, "{}", held());
     for number in 50_000..100_000 {
         let subjects = [subject(number)];
-        let request = request(&policy, &subjects, 1);
-        denials.record(request, denied(3_000_000), START_US + 2_000_000, START_US + 2_000_000);
-        assert!(denials.get(request, START_US + 2_000_000).is_some());
+        let call = call(&policy, &subjects, 1);
+        denials.record(call, denied(3_000_000), START_US + 2_000_000, START_US + 2_000_000);
+        assert!(denials.get(call, START_US + 2_000_000).is_some());
     }
     assert!(held() <= SHARDS * MOST_PER_SHARD, "{}", held());
 }

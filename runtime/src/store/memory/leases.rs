@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::call::LeaseName;
 use crate::decision::{Quota, Wait};
-use crate::store::lease_name::LeaseName;
 
 /// How many leases a wait passes over at most.
 const MOST_PASSED: usize = 128;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 
 use super::tally::Tally;
+use crate::call::TallyId;
 use crate::error::BackendError;
 use crate::observe::TallyGauge;
-use crate::store::tally_id::TallyId;
 use crate::sweeper::Sweeper;
 
 /// How many buckets of the table a new tally sweeps for expired ones: more than it adds, so that these never pile up.

@@ -3,11 +3,11 @@
 use super::counters::Counters;
 use super::log::Log;
 use super::outcome_builder::OutcomeBuilder;
+use crate::call::LeaseName;
 use crate::clock::is_set_back;
 use crate::decision::{CostChange, Quota, Wait};
 use crate::policy::RuleGroup;
 use crate::store::Outcome;
-use crate::store::lease_name::LeaseName;
 
 /// The stored state of one subject.
 #[derive(Debug)]

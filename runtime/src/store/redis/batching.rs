@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 
 use self::batch::{Batch, Caller};
 use self::queue::{Queue, Taken, TurnId, Waiting};
+use crate::call::Call;
 use crate::error::BackendError;
 use crate::store::redis::connection::connect::{in_runtime, late};
 use crate::store::redis::connection::real_time;
@@ -25,7 +26,6 @@ use crate::store::redis::script::run::NodeRole;
 use crate::store::redis::script::unknown_shape;
 use crate::store::redis::script::wire::Reply;
 use crate::store::redis::server::Server;
-use crate::store::request::Request;
 
 /// Gathers requests into calls.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Batcher {
     /// Returns the reply to a request, or an error once it is too late for one.
     pub(crate) async fn ask(
         self: &Arc<Self>,
-        request: Request<'_>,
+        request: Call<'_>,
         now: Instant,
         until: Instant,
     ) -> Result<Reply, BackendError> {
@@ -79,12 +79,7 @@ impl Batcher {
     }
 
     /// Lets a caller call by itself, or queues its request and begins a turn if there is one to be had.
-    fn enter(
-        self: &Arc<Self>,
-        request: Request<'_>,
-        now: Instant,
-        until: Instant,
-    ) -> Result<Arrival<'_>, BackendError> {
+    fn enter(self: &Arc<Self>, request: Call<'_>, now: Instant, until: Instant) -> Result<Arrival<'_>, BackendError> {
         let runtime = in_runtime()?;
         if self.lock().begin_alone() {
             return Ok(Arrival::Alone(Alone(self)));

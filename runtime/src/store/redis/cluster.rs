@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
+use crate::call::{Call, TallyId};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::store::answer::Answer;
 use crate::store::readiness::Readiness;
@@ -24,9 +25,7 @@ use crate::store::redis::connection::address::{Address, Host};
 use crate::store::redis::connection::attempt::longest_explained;
 use crate::store::redis::node::{ClusterNode, Step};
 use crate::store::redis::stored::{overrides_key, ping_key_in};
-use crate::store::request::Request;
 use crate::store::setup::Setup;
-use crate::store::tally_id::TallyId;
 
 /// How many keys are tried to find one in a slot of a node. In all slots together, there are far fewer.
 const MOST_KEYS: u32 = 200_000;
@@ -115,7 +114,7 @@ impl Cluster {
     /// Decides a call: in one piece, if all its subjects are in one slot.
     pub(super) async fn decide(
         self: &Arc<Self>,
-        request: Request<'_>,
+        request: Call<'_>,
         until: Instant,
         patience: Duration,
     ) -> Result<Answer, BackendError> {
@@ -130,7 +129,7 @@ impl Cluster {
     }
 
     /// Decides a request on one slot.
-    pub(super) async fn decide_one(&self, request: Request<'_>, until: Instant) -> Result<Answer, BackendError> {
+    pub(super) async fn decide_one(&self, request: Call<'_>, until: Instant) -> Result<Answer, BackendError> {
         self.ask(self.slot_of(request), until, |step| step.decide(request)).await
     }
 
@@ -141,14 +140,14 @@ impl Cluster {
         Ok(self.topology.primaries().into_iter().map(|(primary, _)| primary).collect())
     }
 
-    fn has_one_slot(&self, request: Request<'_>) -> bool {
+    fn has_one_slot(&self, request: Call<'_>) -> bool {
         let mut slots = request.tally_ids().map(|id| self.slot(id));
         let first = slots.next();
         slots.all(|slot| Some(slot) == first)
     }
 
     /// The slot of a request on one slot.
-    pub(super) fn slot_of(&self, request: Request<'_>) -> Slot {
+    pub(super) fn slot_of(&self, request: Call<'_>) -> Slot {
         request.tally_ids().next().map_or(self.home, |id| self.slot(id))
     }
 

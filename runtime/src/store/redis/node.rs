@@ -8,9 +8,9 @@ use std::time::Instant;
 use ::redis::{Cmd, FromRedisValue};
 use tallygate_lua as lua;
 
+use crate::call::{Call, LeaseChange, TallyId};
 use crate::error::BackendError;
 use crate::store::answer::Answer;
-use crate::store::lease_name::LeaseChange;
 use crate::store::redis::batching::Batcher;
 use crate::store::redis::connection::address::Host;
 use crate::store::redis::script::pack::{self, lease_name, ttl_ms};
@@ -19,8 +19,6 @@ use crate::store::redis::script::unknown_shape;
 use crate::store::redis::script::wire::{self, Reply};
 use crate::store::redis::script::work::refund_parts;
 use crate::store::redis::server::Server;
-use crate::store::request::Request;
-use crate::store::tally_id::TallyId;
 
 /// A server, and the requests that wait for it.
 #[derive(Debug)]
@@ -65,12 +63,7 @@ impl Node {
     }
 
     /// Decides a request, together with those that came at the same time.
-    pub(super) async fn decide(
-        &self,
-        request: Request<'_>,
-        now: Instant,
-        until: Instant,
-    ) -> Result<Answer, BackendError> {
+    pub(super) async fn decide(&self, request: Call<'_>, now: Instant, until: Instant) -> Result<Answer, BackendError> {
         if self.server.known_outage().is_some()
             // Boxed, as it is rare: no other call carries its state.
             && let Some(outage) = Box::pin(self.server.outage()).await
@@ -85,7 +78,7 @@ impl Node {
     }
 
     /// Decides a request that cannot be decided with others, or not by the time that was known of the server.
-    async fn decide_alone(&self, request: Request<'_>, until: Instant, role: NodeRole) -> Result<Answer, BackendError> {
+    async fn decide_alone(&self, request: Call<'_>, until: Instant, role: NodeRole) -> Result<Answer, BackendError> {
         // The first answer has the server's time, by which the second has the right ticks. Where the clock was set back, each
         // call forgets what is later than now, of one subject at least.
         for _ in 0..=request.subjects.len() {
@@ -108,7 +101,7 @@ impl Step {
     }
 
     /// Decides a request.
-    pub(super) async fn decide(self, request: Request<'_>) -> Result<Answer, BackendError> {
+    pub(super) async fn decide(self, request: Call<'_>) -> Result<Answer, BackendError> {
         match self.manner {
             Manner::Gathered => self.node.decide(request, Instant::now(), self.until).await,
             Manner::Alone(role) => self.node.decide_alone(request, self.until, role).await,
@@ -117,7 +110,7 @@ impl Step {
 
     /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether
     /// that has changed anything.
-    pub(super) async fn refund(self, request: Request<'_>, used: u64, admitted_us: u64) -> Result<bool, BackendError> {
+    pub(super) async fn refund(self, request: Call<'_>, used: u64, admitted_us: u64) -> Result<bool, BackendError> {
         let mut is_refunded = false;
         // One after the other, so that the server serves others in between.
         for part in refund_parts(request) {
@@ -126,7 +119,7 @@ impl Step {
         Ok(is_refunded)
     }
 
-    async fn refund_part(&self, part: Request<'_>, used: u64, admitted_us: u64) -> Result<bool, BackendError> {
+    async fn refund_part(&self, part: Call<'_>, used: u64, admitted_us: u64) -> Result<bool, BackendError> {
         let server = self.node.server();
         // The first answer has the server's time, by which the second has the right ticks.
         for _ in 0..2 {
@@ -146,7 +139,7 @@ impl Step {
     }
 
     /// Renews the leases of a call, or gives them back.
-    pub(super) async fn change_leases(self, request: Request<'_>, change: LeaseChange) -> Result<(), BackendError> {
+    pub(super) async fn change_leases(self, request: Call<'_>, change: LeaseChange) -> Result<(), BackendError> {
         let server = self.node.server();
         let arguments = lease_arguments(request, change);
         server.run(&server.scripts.lease, server.keys(request), &arguments, self.until, self.role()).await.map(drop)
@@ -163,7 +156,7 @@ impl Step {
     }
 
     /// Removes the tallies of such a call.
-    pub(super) async fn reset(self, request: Request<'_>) -> Result<(), BackendError> {
+    pub(super) async fn reset(self, request: Call<'_>) -> Result<(), BackendError> {
         let mut command = ::redis::cmd("UNLINK");
         for key in self.node.server().keys(request) {
             command.arg(key.as_str());
@@ -191,7 +184,7 @@ impl Step {
 
 /// The arguments about the leases of a call, after the protocol: their name, and of each how long it lasts from now on and
 /// its TTL.
-fn lease_arguments(request: Request<'_>, change: LeaseChange) -> Vec<Vec<u8>> {
+fn lease_arguments(request: Call<'_>, change: LeaseChange) -> Vec<Vec<u8>> {
     let numbers = request.groups().iter().flat_map(|group| match change {
         LeaseChange::Renewed => [group.lease_us.unwrap_or_default(), ttl_ms(group.longest_us)],
         LeaseChange::GivenBack => [0, 0],

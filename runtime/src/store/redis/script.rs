@@ -13,9 +13,9 @@ use tallygate_lua as lua;
 use self::run::Script;
 use self::windows::is_plain;
 use self::wire::Reply;
+use crate::call::Call;
 use crate::clock::Clock;
 use crate::error::BackendError;
-use crate::store::request::Request;
 
 /// The scripts of a server.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub(crate) enum Form {
 
 impl<'a> ScriptQuestion<'a> {
     /// What to ask about these requests, if that is the server's time.
-    pub(crate) fn about(requests: &[Request<'_>], scripts: &'a Scripts, now_us: u64) -> Self {
+    pub(crate) fn about(requests: &[Call<'_>], scripts: &'a Scripts, now_us: u64) -> Self {
         if requests.is_empty() || !requests.iter().all(|request| is_plain(*request)) {
             let arguments = requests.iter().map(|request| pack::request(request, now_us)).collect();
             return Self { script: &scripts.decide, arguments, form: Form::Any };
@@ -90,7 +90,7 @@ impl<'a> ScriptQuestion<'a> {
 
 impl Form {
     /// Reads the answer to these requests: the server's time and a reply to each.
-    pub(crate) fn read(self, answer: &[u8], requests: &[Request<'_>]) -> Result<(u64, Vec<Reply>), BackendError> {
+    pub(crate) fn read(self, answer: &[u8], requests: &[Call<'_>]) -> Result<(u64, Vec<Reply>), BackendError> {
         let read = match (self, requests) {
             (Self::OneOfWindows, [request]) => windows::read_one(answer, request),
             (Self::Any, _) => wire::read(answer, requests),

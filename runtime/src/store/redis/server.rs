@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult};
 
+use crate::call::{Call, TallyKey};
 use crate::clock::Clock;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::store::redis::connection::attempt::{ConnectTarget, ServerLocation, longest_attempt};
@@ -15,9 +16,7 @@ use crate::store::redis::script::run::{NodeRole, Script, ScriptCall, only, run_e
 use crate::store::redis::script::wire::{self, Reply};
 use crate::store::redis::script::{Form, ScriptQuestion, Scripts};
 use crate::store::redis::stored::ping_key;
-use crate::store::request::Request;
 use crate::store::setup::Setup;
-use crate::store::tally_key::TallyKey;
 
 impl Setup {
     /// Asks about a key that does not exist. To remove it is refused by a replica, and by a server that may not write; nothing
@@ -83,7 +82,7 @@ impl Server {
     }
 
     /// Sends several requests in one round trip. Each is decided on its own, and has an answer of its own.
-    pub(super) async fn ask_each(&self, requests: &[Request<'_>], until: Instant) -> Vec<Result<Reply, BackendError>> {
+    pub(super) async fn ask_each(&self, requests: &[Call<'_>], until: Instant) -> Vec<Result<Reply, BackendError>> {
         match self.mode {
             // Boxed, as it carries more.
             Mode::Cluster => Box::pin(self.ask_by_slot(requests, until)).await,
@@ -97,7 +96,7 @@ impl Server {
     /// Sends several requests in one call. Each is decided on its own, in their order.
     pub(super) async fn ask(
         &self,
-        requests: &[Request<'_>],
+        requests: &[Call<'_>],
         until: Instant,
         role: NodeRole,
     ) -> Result<Vec<Reply>, BackendError> {
@@ -108,17 +107,17 @@ impl Server {
     }
 
     /// The keys of a request's tallies.
-    pub(super) fn keys<'a>(&self, request: Request<'a>) -> impl Iterator<Item = TallyKey> + Clone + use<'a, '_> {
+    pub(super) fn keys<'a>(&self, request: Call<'a>) -> impl Iterator<Item = TallyKey> + Clone + use<'a, '_> {
         request.keys(&self.prefix)
     }
 
     /// What to ask of a script about these requests, by what is known of the server's time.
-    pub(super) fn question(&self, requests: &[Request<'_>]) -> ScriptQuestion<'_> {
+    pub(super) fn question(&self, requests: &[Call<'_>]) -> ScriptQuestion<'_> {
         ScriptQuestion::about(requests, &self.scripts, self.now_us())
     }
 
     /// Reads the answer to these requests.
-    pub(super) fn read(&self, form: Form, answer: &[u8], requests: &[Request<'_>]) -> Result<Vec<Reply>, BackendError> {
+    pub(super) fn read(&self, form: Form, answer: &[u8], requests: &[Call<'_>]) -> Result<Vec<Reply>, BackendError> {
         let (now_us, replies) = form.read(answer, requests)?;
         self.learn_time_us(now_us);
         Ok(replies)

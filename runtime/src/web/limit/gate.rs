@@ -1,10 +1,10 @@
 //! What a service asks before each request.
 
+use crate::call::CallOptions;
 use crate::context::{self, Context, ContextKey};
 use crate::decision::{Permit, Rejection};
 use crate::limiter::{Check, Limiter};
 use crate::policy::Policy;
-use crate::store::CallOptions;
 use crate::web::layer::Layer;
 use crate::web::parts::Parts;
 

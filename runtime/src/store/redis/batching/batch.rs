@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::Weak;
 use std::time::Instant;
 
 use tokio::sync::oneshot;
 
+use crate::call::{Call, OwnedCall, TallyKey};
 use crate::error::BackendError;
-use crate::policy::{Policy, RuleGroup};
+use crate::policy::RuleGroup;
 use crate::store::redis::cluster::slots::Slot;
 use crate::store::redis::connection::connect::late;
 use crate::store::redis::connection::real_time::{self, TICK};
@@ -17,23 +17,11 @@ use crate::store::redis::script::windows::is_plain;
 use crate::store::redis::script::wire::Reply;
 use crate::store::redis::script::{Form, ScriptQuestion, unknown_shape};
 use crate::store::redis::server::Server;
-use crate::store::request::{CallOptions, Request, Scope, SubjectKeys};
-use crate::store::tally_key::TallyKey;
 
 /// What is sent in one call.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    sent: Vec<(OwnedRequest, Caller)>,
-}
-
-/// A request that outlives its caller.
-#[derive(Debug)]
-pub(crate) struct OwnedRequest {
-    policy: Policy,
-    subjects: SubjectKeys,
-    options: CallOptions,
-    scope: Scope,
-    caller: Option<Weak<()>>,
+    sent: Vec<(OwnedCall, Caller)>,
 }
 
 /// Who waits for a reply.
@@ -45,11 +33,11 @@ pub(crate) struct Caller {
 }
 
 impl Batch {
-    pub(crate) fn of(request: OwnedRequest, caller: Caller) -> Self {
+    pub(crate) fn of(request: OwnedCall, caller: Caller) -> Self {
         Self { sent: vec![(request, caller)] }
     }
 
-    pub(crate) fn push(&mut self, request: OwnedRequest, caller: Caller) {
+    pub(crate) fn push(&mut self, request: OwnedCall, caller: Caller) {
         self.sent.push((request, caller));
     }
 
@@ -59,19 +47,19 @@ impl Batch {
     }
 
     #[cfg(test)]
-    pub(crate) fn requests(&self) -> impl Iterator<Item = Request<'_>> {
-        self.sent.iter().map(|(request, _)| request.as_request())
+    pub(crate) fn requests(&self) -> impl Iterator<Item = Call<'_>> {
+        self.sent.iter().map(|(request, _)| request.as_call())
     }
 
     /// Makes the call and answers each caller, by its own deadline.
     pub(crate) async fn send(mut self, server: &Server) {
         let Some(latest) = self.latest() else { return };
-        if self.sent.iter().all(|(request, _)| is_plain(request.as_request())) {
+        if self.sent.iter().all(|(request, _)| is_plain(request.as_call())) {
             // The numbers of a policy are sent once for all requests that follow each other.
-            self.sent.sort_by_key(|(request, _)| request.kind());
+            self.sent.sort_by_key(|(request, _)| kind(request));
         }
         let (requests, mut callers): (Vec<_>, Vec<_>) = self.sent.into_iter().unzip();
-        let requests: Vec<_> = requests.iter().map(OwnedRequest::as_request).collect();
+        let requests: Vec<_> = requests.iter().map(OwnedCall::as_call).collect();
         let mut sent = pin!(server.ask_each(&requests, latest));
         let replies = loop {
             // Most often all deadlines are about the same, and the call's own timer is enough.
@@ -92,21 +80,9 @@ fn next_deadline(callers: &[Caller]) -> Option<Instant> {
     callers.iter().filter(|caller| caller.answer.is_some()).map(|caller| caller.until).min()
 }
 
-impl OwnedRequest {
-    pub(crate) fn new(request: Request<'_>) -> Self {
-        let Request { policy, subjects, options, scope, caller } = request;
-        Self { policy: policy.clone(), subjects: subjects.into(), options, scope, caller: caller.cloned() }
-    }
-
-    /// The same for requests of one policy and cost.
-    fn kind(&self) -> (*const RuleGroup, u64) {
-        (self.policy.groups().as_ptr(), self.options.cost)
-    }
-
-    pub(crate) fn as_request(&self) -> Request<'_> {
-        let caller = self.caller.as_ref();
-        Request { policy: &self.policy, subjects: &self.subjects, options: self.options, scope: self.scope, caller }
-    }
+/// The same for calls of one policy and cost.
+fn kind(call: &OwnedCall) -> (*const RuleGroup, u64) {
+    (call.policy.groups().as_ptr(), call.options.cost)
 }
 
 impl Caller {
@@ -142,18 +118,14 @@ impl Caller {
 struct SlotGroup<'a> {
     /// Their places among all requests.
     places: Vec<usize>,
-    requests: Vec<Request<'a>>,
+    requests: Vec<Call<'a>>,
     keys: Vec<TallyKey>,
 }
 
 impl Server {
     /// Sends requests, each of which is on one slot, in one round trip: a call of the script for each slot. Each request has an
     /// answer of its own.
-    pub(crate) async fn ask_by_slot(
-        &self,
-        requests: &[Request<'_>],
-        until: Instant,
-    ) -> Vec<Result<Reply, BackendError>> {
+    pub(crate) async fn ask_by_slot(&self, requests: &[Call<'_>], until: Instant) -> Vec<Result<Reply, BackendError>> {
         let groups = self.group(requests);
         let (calls, forms): (Vec<_>, Vec<_>) = groups.iter().map(|group| self.call(group)).unzip();
         let answers = match self.call_each(&calls, until).await {
@@ -182,7 +154,7 @@ impl Server {
         (ScriptCall { script, keys: group.keys.clone(), arguments }, form)
     }
 
-    fn group<'a>(&self, requests: &[Request<'a>]) -> Vec<SlotGroup<'a>> {
+    fn group<'a>(&self, requests: &[Call<'a>]) -> Vec<SlotGroup<'a>> {
         let mut groups = BTreeMap::<Slot, SlotGroup<'a>>::new();
         for (place, request) in requests.iter().enumerate() {
             let keys: Vec<_> = self.keys(*request).collect();

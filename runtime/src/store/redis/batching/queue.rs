@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use tokio::runtime::Id;
 
-use super::batch::{Batch, Caller, OwnedRequest};
+use super::batch::{Batch, Caller};
+use crate::call::{Call, OwnedCall};
 use crate::store::redis::connection::real_time::TICK;
 use crate::store::redis::script::windows::is_plain;
 use crate::store::redis::script::work::Work;
-use crate::store::request::Request;
 
 /// The most turns at once. With two, the server decides one call while this process reads the answers to the other.
 const MOST_TURNS: usize = 2;
@@ -31,7 +31,7 @@ pub(crate) struct Queue {
 /// A request that waits for the next call.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    request: OwnedRequest,
+    request: OwnedCall,
     script: ScriptId,
     work: Work,
     caller: Caller,
@@ -158,14 +158,14 @@ impl Queue {
 }
 
 impl Waiting {
-    pub(crate) fn new(request: Request<'_>, caller: Caller) -> Self {
+    pub(crate) fn new(request: Call<'_>, caller: Caller) -> Self {
         let script = ScriptId::of(request);
-        Self { script, work: script.work(request), request: OwnedRequest::new(request), caller }
+        Self { script, work: script.work(request), request: OwnedCall::new(request), caller }
     }
 
     /// Whether anybody waits who may be answered in time.
     fn is_sent(&self, now: Instant) -> bool {
-        let awaits = !self.caller.has_given_up() && !self.request.as_request().is_abandoned();
+        let awaits = !self.caller.has_given_up() && !self.request.as_call().is_abandoned();
         awaits && self.caller.until() > now
     }
 }
@@ -195,12 +195,12 @@ impl Taken {
 }
 
 impl ScriptId {
-    fn of(request: Request<'_>) -> Self {
+    fn of(request: Call<'_>) -> Self {
         if is_plain(request) { Self::Windows(request.policy.rules().len()) } else { Self::General }
     }
 
     /// The work that the request causes there.
-    fn work(self, request: Request<'_>) -> Work {
+    fn work(self, request: Call<'_>) -> Work {
         match self {
             Self::Windows(_) => Work::of_plain(request),
             Self::General => Work::of(request),

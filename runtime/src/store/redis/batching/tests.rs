@@ -5,12 +5,12 @@ use tallygate_rules::Rule;
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::call::CallOptions;
 use crate::clock::Clock;
 use crate::policy::Policy;
 use crate::store::redis::Destination;
 use crate::store::redis::connection::attempt::ServerLocation;
 use crate::store::redis::connection::greeting::Mode;
-use crate::store::request::CallOptions;
 use crate::store::setup::Setup;
 use crate::subject::Subject;
 
@@ -39,7 +39,7 @@ impl Trial {
         tokio::spawn(async move {
             let policy = Policy::builder("p").rule(Rule::sliding_window(1, LONG)).build().unwrap();
             let subjects = [Subject::everyone().key()];
-            let request = Request::new(&policy, &subjects, CallOptions::PLAIN);
+            let request = Call::new(&policy, &subjects, CallOptions::PLAIN);
             let now = Instant::now();
             let answer = batcher.ask(request, now, now + patience).await;
             assert_eq!(answer.unwrap_err().to_string(), late().to_string());
@@ -90,7 +90,7 @@ async fn callers_behind_calls_without_an_answer_are_answered_in_time() {
 fn without_a_runtime_nothing_is_asked() {
     let trial = Trial::new();
     let policy = Policy::builder("p").rule(Rule::sliding_window(1, LONG)).build().unwrap();
-    let request = Request::new(&policy, &[], CallOptions::PLAIN);
+    let request = Call::new(&policy, &[], CallOptions::PLAIN);
     let now = Instant::now();
     let entered = trial.batcher.enter(request, now, now + LONG);
     assert_eq!(entered.err().unwrap().to_string(), in_runtime().unwrap_err().to_string());

@@ -12,15 +12,13 @@ use futures_util::future::join_all;
 use tokio::sync::oneshot;
 
 use super::combine::combine;
+use crate::call::{Call, CallOptions, LeaseChange, OwnedCall};
 use crate::error::BackendError;
 use crate::policy::Policy;
 use crate::store::answer::{Answer, Outcome};
-use crate::store::lease_name::LeaseChange;
-use crate::store::redis::batching::batch::OwnedRequest;
 use crate::store::redis::cluster::Cluster;
 use crate::store::redis::connection::connect::late;
 use crate::store::redis::connection::real_time;
-use crate::store::request::{CallOptions, Request};
 
 /// How long after a failure a lease is given back again.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -28,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// A call that is to be counted. It is counted even if its caller gives up.
 struct CountedCall {
     cluster: Arc<Cluster>,
-    request: OwnedRequest,
+    request: OwnedCall,
     until: Instant,
     /// How long taking back what was counted may take.
     patience: Duration,
@@ -48,12 +46,12 @@ impl Cluster {
     /// Decides a call in parts.
     pub(crate) async fn decide_parts(
         self: &Arc<Self>,
-        request: Request<'_>,
+        request: Call<'_>,
         until: Instant,
         patience: Duration,
     ) -> Answered {
         let options = CallOptions { peek: true, ..request.options };
-        let peeked = self.ask_parts(Request { options, ..request }, until).await;
+        let peeked = self.ask_parts(Call { options, ..request }, until).await;
         // A peek takes nothing.
         let peeked: Vec<_> = peeked.into_iter().collect::<Result<_, _>>().map_err(BackendError::into_refusal)?;
         let peek = combine(request.policy, &peeked);
@@ -68,8 +66,8 @@ impl Cluster {
         if request.is_abandoned() {
             return Err(late().into_refusal());
         }
-        let request = Request { caller: None, ..request };
-        let count = CountedCall { cluster: Arc::clone(self), request: OwnedRequest::new(request), until, patience };
+        let request = Call { caller: None, ..request };
+        let count = CountedCall { cluster: Arc::clone(self), request: OwnedCall::new(request), until, patience };
         let (answer, answered) = oneshot::channel();
         tokio::spawn(async move {
             match peek.outcome {
@@ -81,7 +79,7 @@ impl Cluster {
     }
 
     /// Asks about all parts of a call at once.
-    async fn ask_parts(&self, request: Request<'_>, until: Instant) -> Vec<Answered> {
+    async fn ask_parts(&self, request: Call<'_>, until: Instant) -> Vec<Answered> {
         join_all(request.parts().map(|part| self.decide_one(part, until))).await
     }
 }
@@ -89,7 +87,7 @@ impl Cluster {
 impl CountedCall {
     /// Charges all parts, which were peeked at, and refunds them if one of them is denied.
     async fn charge(self, peeked: Vec<Answer>, answer: oneshot::Sender<Answered>) {
-        let request = self.request.as_request();
+        let request = self.request.as_call();
         let charged = self.cluster.ask_parts(request, self.until).await;
         if charged.iter().all(|part| was_charged(part).is_some()) {
             let parts: Vec<_> = charged.into_iter().flatten().collect();
@@ -120,7 +118,7 @@ impl CountedCall {
     }
 
     /// Refunds a part, or gives its lease back.
-    async fn undo_one(&self, part: Request<'_>, charged_us: u64, until: Instant) -> Result<(), BackendError> {
+    async fn undo_one(&self, part: Call<'_>, charged_us: u64, until: Instant) -> Result<(), BackendError> {
         if let Some(lease_us) = part.groups().iter().find_map(|group| group.lease_us) {
             return self.give_back(part, Duration::from_micros(lease_us)).await;
         }
@@ -129,7 +127,7 @@ impl CountedCall {
     }
 
     /// Gives a lease back, and tries again until it ends by itself.
-    async fn give_back(&self, part: Request<'_>, lease: Duration) -> Result<(), BackendError> {
+    async fn give_back(&self, part: Call<'_>, lease: Duration) -> Result<(), BackendError> {
         let ends = Instant::now() + lease;
         loop {
             let until = Instant::now() + self.patience;
@@ -144,7 +142,7 @@ impl CountedCall {
     }
 
     async fn undo(&self, rest: Undo) {
-        let request = self.request.as_request();
+        let request = self.request.as_call();
         let until = Instant::now() + self.patience;
         let charged = |index: &usize| rest.charged.iter().find(|(charged, _)| charged == index);
         let parts = request.parts().enumerate().filter_map(|(index, part)| Some((part, charged(&index)?.1)));

@@ -7,10 +7,9 @@ use std::sync::LazyLock;
 use tallygate_lua as lua;
 use tallygate_rules::{Algorithm, MAX_EXACT, Role, Rule};
 
+use crate::call::{Call, LeaseName, Scope};
 use crate::micros;
 use crate::policy::RuleGroup;
-use crate::store::lease_name::LeaseName;
-use crate::store::request::{Request, Scope};
 
 /// A log of up to so many calls is read with one command; of a longer one, only the entries that matter.
 const SHORT_LOG: u64 = 32;
@@ -25,7 +24,7 @@ const MOST_SPARE: u64 = 16_384;
 static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("tallygate"));
 
 /// Packs one request.
-pub(crate) fn request(request: &Request<'_>, now_us: u64) -> Vec<u8> {
+pub(crate) fn request(request: &Call<'_>, now_us: u64) -> Vec<u8> {
     let groups = request.groups();
     let mut packed = Vec::with_capacity(64 + 32 * request.rules());
     packed.extend([byte(groups.len()), asked(request)]);
@@ -46,7 +45,7 @@ pub(crate) fn lease_name(name: Option<LeaseName>) -> [u8; lua::LEASE_NAME_BYTES]
 }
 
 /// What is asked, as a sum.
-fn asked(request: &Request<'_>) -> u8 {
+fn asked(request: &Call<'_>) -> u8 {
     let report = if request.options.report { lua::REPORT } else { 0 };
     let peek = if request.options.peek { lua::PEEK } else { 0 };
     let trial = if request.options.trial { lua::TRIAL } else { 0 };

@@ -7,8 +7,8 @@ use ::redis::aio::MultiplexedConnection;
 use ::redis::{Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind};
 use tallygate_lua as lua;
 
+use crate::call::TallyKey;
 use crate::clock::Clock;
-use crate::store::tally_key::TallyKey;
 
 /// A script, and the name that a server knows it by once it has seen it.
 pub(crate) struct Script {

@@ -9,10 +9,10 @@ use tallygate_rules::MAX_EXACT;
 
 use super::pack;
 use super::wire::Reply;
+use crate::call::{Call, CallOptions};
 use crate::decision::{Report, Wait};
 use crate::policy::{RuleGroup, Window};
 use crate::store::answer::{Answer, Outcome};
-use crate::store::request::{CallOptions, Request};
 
 /// Some requests with equal rules and costs, one after the other.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ struct Run<'r> {
 
 /// Returns whether the script for windows decides this request. Any number of such requests may go together, whatever
 /// their policies and costs; with others they are decided by the script for everything.
-pub(crate) fn is_plain(request: Request<'_>) -> bool {
+pub(crate) fn is_plain(request: Call<'_>) -> bool {
     let CallOptions { cost, report, peek, .. } = request.options;
     let [group] = request.policy.groups() else { return false };
     !report && !peek && cost > 0 && fits_windows(group, cost)
@@ -41,12 +41,12 @@ fn fits_windows(group: &RuleGroup, cost: u64) -> bool {
 }
 
 /// The number of rules that the script of a call is for: the most that one of its requests has.
-pub(crate) fn rules(requests: &[Request<'_>]) -> usize {
+pub(crate) fn rules(requests: &[Call<'_>]) -> usize {
     requests.iter().filter_map(group).map(|group| group.rules.len()).max().unwrap_or_default()
 }
 
 /// Packs a call of the script for so many rules: one argument for each run of requests.
-pub(crate) fn pack(requests: &[Request<'_>], rules: usize) -> Vec<Vec<u8>> {
+pub(crate) fn pack(requests: &[Call<'_>], rules: usize) -> Vec<Vec<u8>> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for request in requests {
         let Some(group) = group(request) else { continue };
@@ -62,7 +62,7 @@ pub(crate) fn pack(requests: &[Request<'_>], rules: usize) -> Vec<Vec<u8>> {
 }
 
 /// Reads the server's time and the replies to several requests, or `None` where they have not the shape of some.
-pub(crate) fn read(reply: &[u8], requests: &[Request<'_>]) -> Option<(u64, Vec<Reply>)> {
+pub(crate) fn read(reply: &[u8], requests: &[Call<'_>]) -> Option<(u64, Vec<Reply>)> {
     let (now, rest) = reply.split_at_checked(lua::INTEGER_BYTES)?;
     let at_us = integer(now)?;
     let (codes, mut waits) = rest.split_at_checked(requests.len())?;
@@ -84,7 +84,7 @@ pub(crate) fn read(reply: &[u8], requests: &[Request<'_>]) -> Option<(u64, Vec<R
 }
 
 /// The same for a call of one request: if it is admitted, the reply is an entry of the log.
-pub(crate) fn read_one(reply: &[u8], request: &Request<'_>) -> Option<(u64, Vec<Reply>)> {
+pub(crate) fn read_one(reply: &[u8], request: &Call<'_>) -> Option<(u64, Vec<Reply>)> {
     if reply.len() != lua::ENTRY_BYTES {
         return read(reply, slice::from_ref(request));
     }
@@ -96,7 +96,7 @@ fn admitted(at_us: u64) -> Reply {
     Reply::Answer(Answer::new(Outcome::Admitted, Report::default(), at_us))
 }
 
-fn denied(request: &Request<'_>, rule: u8, wait: &[u8], at_us: u64) -> Option<Reply> {
+fn denied(request: &Call<'_>, rule: u8, wait: &[u8], at_us: u64) -> Option<Reply> {
     let window = ordered(group(request)?).nth(usize::from(rule))?;
     let wait_us = integer(wait).filter(|&us| us > 0)?;
     let rule = request.policy.position(window.place);
@@ -112,7 +112,7 @@ fn integer(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(all)).filter(|&us| us <= MAX_EXACT)
 }
 
-fn group<'r>(request: &Request<'r>) -> Option<&'r RuleGroup> {
+fn group<'r>(request: &Call<'r>) -> Option<&'r RuleGroup> {
     request.policy.groups().first()
 }
 
@@ -178,7 +178,7 @@ mod tests {
     }
 
     fn is_plain_with(policy: &Policy, options: CallOptions) -> bool {
-        is_plain(Request::new(policy, &[], options))
+        is_plain(Call::new(policy, &[], options))
     }
 
     #[test]

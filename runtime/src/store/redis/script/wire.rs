@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tallygate_lua as lua;
 
+use crate::call::{Call, Scope};
 use crate::decision::{Quota, Wait};
 use crate::store::answer::{self, Answer, Outcome};
-use crate::store::request::{Request, Scope};
 
 /// What the script says of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,13 +33,13 @@ fn integer(bytes: [u8; lua::INTEGER_BYTES]) -> i64 {
 }
 
 /// Reads the server's time and the replies to these requests, or `None` where they have not the shape of some.
-pub(crate) fn read(reply: &[u8], requests: &[Request<'_>]) -> Option<(u64, Vec<Reply>)> {
+pub(crate) fn read(reply: &[u8], requests: &[Call<'_>]) -> Option<(u64, Vec<Reply>)> {
     let values = integers(reply)?;
     Some((server_us(&values)?, read_replies(&values, requests)?))
 }
 
 /// Reads the replies to these requests, or `None` where they have not the shape of some.
-fn read_replies(mut values: &[i64], requests: &[Request<'_>]) -> Option<Vec<Reply>> {
+fn read_replies(mut values: &[i64], requests: &[Call<'_>]) -> Option<Vec<Reply>> {
     let mut replies = Vec::with_capacity(requests.len());
     for request in requests {
         let (&fields, rest) = values.split_first_chunk::<{ lua::REPLY_FIELDS }>()?;
@@ -55,7 +55,7 @@ fn read_replies(mut values: &[i64], requests: &[Request<'_>]) -> Option<Vec<Repl
 }
 
 fn read_reply(
-    request: Request<'_>,
+    request: Call<'_>,
     [at_us, code, wait_us]: [i64; lua::REPLY_FIELDS],
     lapse: &[i64],
     quotas: &[i64],
@@ -87,7 +87,7 @@ pub(crate) fn server_us(values: &[i64]) -> Option<u64> {
 
 /// The position of a rule in its policy. The script counts the rules of all groups that it is asked about, one group
 /// after the other.
-fn position(request: Request<'_>, code: i64) -> Option<usize> {
+fn position(request: Call<'_>, code: i64) -> Option<usize> {
     let place = usize::try_from(code).ok().filter(|&place| place < request.rules())?;
     Some(request.policy.position(request.first_place() + place))
 }
@@ -106,9 +106,9 @@ mod tests {
     use super::*;
     use tallygate_rules::Rule;
 
+    use crate::call::CallOptions;
     use crate::decision::RuleStatus;
     use crate::policy::Policy;
-    use crate::store::request::CallOptions;
     use crate::subject::Subject;
 
     fn rule() -> Rule {
@@ -122,7 +122,7 @@ mod tests {
     fn read_of(policy: &Policy, values: &[i64], report: bool) -> Option<Vec<Reply>> {
         let options = CallOptions { report, ..CallOptions::PLAIN };
         let subjects = vec![Subject::everyone().key(); policy.groups().len()];
-        read_replies(values, &[Request::new(policy, &subjects, options)])
+        read_replies(values, &[Call::new(policy, &subjects, options)])
     }
 
     fn answer(outcome: Outcome, quotas: Vec<Quota>) -> Vec<Reply> {

@@ -9,8 +9,8 @@ use std::iter;
 use tallygate_lua as lua;
 use tallygate_rules::{Algorithm, Rule};
 
+use crate::call::{Call, CallOptions, Scope};
 use crate::policy::RuleGroup;
-use crate::store::request::{CallOptions, Request, Scope};
 
 /// Work of the server, in nanoseconds of an ordinary machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,14 +56,14 @@ impl Work {
     pub(crate) const NONE: Self = Self(0);
 
     /// Estimates the work that a request of windows alone causes.
-    pub(crate) fn of_plain(request: Request<'_>) -> Self {
+    pub(crate) fn of_plain(request: Call<'_>) -> Self {
         let windows = request.groups().iter().flat_map(|group| &group.windows);
         let each = windows.map(|window| PLAIN_RULE + search(window.count));
         Self(each.fold(PLAIN, u32::saturating_add))
     }
 
     /// Estimates the work that any request causes.
-    pub(crate) fn of(request: Request<'_>) -> Self {
+    pub(crate) fn of(request: Call<'_>) -> Self {
         let tallies = request.groups().iter().map(|group| tally(group, request.options));
         Self(tallies.fold(REQUEST, u32::saturating_add))
     }
@@ -81,7 +81,7 @@ impl Work {
 }
 
 /// Splits a refund into parts, most often one: as many subjects as one call of the script has time for.
-pub(crate) fn refund_parts(request: Request<'_>) -> impl Iterator<Item = Request<'_>> {
+pub(crate) fn refund_parts(request: Call<'_>) -> impl Iterator<Item = Call<'_>> {
     let mut first = request.first_group();
     let (mut groups, mut subjects) = (request.groups(), request.subjects);
     iter::from_fn(move || {
@@ -92,7 +92,7 @@ pub(crate) fn refund_parts(request: Request<'_>) -> impl Iterator<Item = Request
         });
         let fitting = fitting.count().max(1);
         let (own, others) = subjects.split_at_checked(fitting)?;
-        let part = Request { subjects: own, scope: Scope::Part(first), ..request };
+        let part = Call { subjects: own, scope: Scope::Part(first), ..request };
         (first, subjects, groups) = (first + fitting, others, groups.get(fitting..).unwrap_or_default());
         Some(part)
     })
@@ -141,7 +141,7 @@ mod tests {
         });
         let (policy, subject) = (policy.build().unwrap(), Subject::everyone().key());
         let subjects = vec![subject; policy.groups().len()];
-        let request = Request::new(&policy, &subjects, CallOptions::PLAIN);
+        let request = Call::new(&policy, &subjects, CallOptions::PLAIN);
         refund_parts(request).map(|part| part.groups().len()).collect()
     }
 

@@ -5,10 +5,10 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot::Receiver;
 
 use super::*;
+use crate::call::CallOptions;
 use crate::error::BackendError;
 use crate::policy::Policy;
 use crate::store::redis::script::wire::Reply;
-use crate::store::request::CallOptions;
 use crate::subject::Subject;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -37,7 +37,7 @@ impl Trial {
     fn push(&mut self, policy: &Policy, patience: Duration) -> (Queued, Answered) {
         let (caller, answered) = Caller::new(self.now + patience);
         let subject = [Subject::everyone().key()];
-        let request = Request::new(policy, &subject, CallOptions::PLAIN);
+        let request = Call::new(policy, &subject, CallOptions::PLAIN);
         let place = self.queue.push(Waiting::new(request, caller), Handle::current().id(), self.now);
         (place, answered)
     }
@@ -65,7 +65,7 @@ impl Trial {
 
     /// The same for each script by itself.
     fn batches(&mut self, id: TurnId) -> Vec<Vec<String>> {
-        let name = |request: Request<'_>| request.policy.name().to_owned();
+        let name = |request: Call<'_>| request.policy.name().to_owned();
         let batches = self.queue.take(id, self.now).map(|taken| taken.batches).unwrap_or_default();
         batches.iter().map(|(_, batch)| batch.requests().map(name).collect()).collect()
     }
@@ -115,7 +115,7 @@ async fn a_call_has_no_more_work_than_it_may() {
         let queued: Vec<_> = (0..1_000).map(|_| trial.push(&policy, SECOND)).collect();
         let work = |requests: usize| {
             let subject = [Subject::everyone().key()];
-            let request = Request::new(&policy, &subject, CallOptions::PLAIN);
+            let request = Call::new(&policy, &subject, CallOptions::PLAIN);
             let work = ScriptId::of(request).work(request);
             (0..requests).try_fold(Work::MOST, |room, _| room.checked_sub(work))
         };

@@ -1,4 +1,4 @@
-//! The names of the leases of concurrent calls.
+//! The leases of concurrent calls: their names, and what becomes of them.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ impl LeaseName {
         Self(NonZeroU64::new(call).unwrap_or(NonZeroU64::MAX))
     }
 
-    pub(super) fn number(self) -> u64 {
+    pub(crate) fn number(self) -> u64 {
         self.0.get()
     }
 }

@@ -1,10 +1,14 @@
-//! The key of a tally: `{prefix}:{policy}{layout}:{subject}`, of at most [`KEY_BYTES`].
+//! Which tally it is: its identity within one limiter, and its key `{prefix}:{policy}{layout}:{subject}`, of at most
+//! [`KEY_BYTES`].
 
 use std::fmt;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
 
 use arrayvec::ArrayString;
+use foldhash::quality::RandomState;
 
-use crate::policy::{LABEL_BYTES, LAYOUT_BYTES};
+use crate::policy::{LABEL_BYTES, LAYOUT_BYTES, RuleGroup};
 use crate::subject::{NAME_BYTES, SUBJECT_BYTES, SubjectKey};
 
 /// The most bytes of a limiter's prefix.
@@ -12,6 +16,38 @@ pub(crate) const PREFIX_BYTES: usize = 25;
 
 /// The most bytes of a key, its two colons included.
 const KEY_BYTES: usize = PREFIX_BYTES + 1 + NAME_BYTES + LABEL_BYTES + LAYOUT_BYTES + 1 + SUBJECT_BYTES;
+
+/// The identity of a tally: the rule group that it is kept for, and the subject that is counted.
+///
+/// It stands for what the key of the tally says after the prefix, without any text being written or copied.
+#[derive(Clone, Copy)]
+pub(crate) struct TallyId<'a> {
+    pub(crate) group: &'a RuleGroup,
+    pub(crate) subject: &'a SubjectKey,
+}
+
+impl TallyId<'_> {
+    /// Hashes the identity.
+    #[inline]
+    pub(crate) fn hash(&self, seed: &RandomState) -> u64 {
+        let mut hasher = seed.build_hasher();
+        hasher.write_u64(self.group.segment_hash);
+        hasher.write(self.subject.as_bytes());
+        hasher.finish()
+    }
+
+    /// Whether its group has that segment.
+    #[inline]
+    pub(crate) fn has_segment(&self, segment: &Arc<str>) -> bool {
+        // The versions of a policy share it.
+        Arc::ptr_eq(&self.group.segment, segment) || self.group.segment == *segment
+    }
+
+    /// The key of the tally.
+    pub(crate) fn key(&self, prefix: &str) -> TallyKey {
+        TallyKey::new(prefix, &self.group.segment, self.subject)
+    }
+}
 
 /// The key of a tally.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

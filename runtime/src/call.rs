@@ -1,61 +1,142 @@
-//! What is asked of a store.
+//! A call as a store decides it: on complete subjects, borrowed or owned.
+
+mod lease;
+mod options;
+mod tally_key;
 
 use std::ops::{Deref, DerefMut};
 use std::slice;
 use std::sync::Weak;
-use std::time::Duration;
 
-use super::lease_name::LeaseName;
-use super::tally_id::TallyId;
-use super::tally_key::TallyKey;
-use crate::decision::Charge;
+pub(crate) use self::lease::{LeaseChange, LeaseName};
+pub(crate) use self::options::{CallOptions, WaitLimit};
+pub(crate) use self::tally_key::{PREFIX_BYTES, TallyId, TallyKey};
 use crate::policy::{Policy, RuleGroup};
 use crate::subject::SubjectKey;
 
-/// How one call is decided. The same options are handed down from the caller to the store.
-#[derive(Clone, Copy, Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-pub(crate) struct CallOptions {
-    /// The weight of the call.
+/// One call to decide: charge every rule of every subject, or none.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub(crate) policy: &'a Policy,
+    /// The subject of each of the policy's groups, in their order; of a part, its own.
+    pub(crate) subjects: &'a [SubjectKey],
+    pub(crate) options: CallOptions,
+    pub(crate) scope: Scope,
+    /// Leads to whoever awaits the answer, where another task asks for it.
+    pub(crate) caller: Option<&'a Weak<()>>,
+}
+
+/// The same where it outlives what it is made of: in queues, for its leases and for its refund.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnedCall {
+    pub(crate) policy: Policy,
+    pub(crate) subjects: SubjectKeys,
+    pub(crate) options: CallOptions,
+    scope: Scope,
+    caller: Option<Weak<()>>,
+}
+
+/// One call of one subject that asks for nothing but the outcome.
+#[derive(Clone, Copy)]
+pub(crate) struct PlainCall<'a> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) subject: &'a SubjectKey,
     pub(crate) cost: u64,
-    /// Reports where every rule stands.
-    pub(crate) report: bool,
-    /// The report is for the response to a request, for which a cached denial is enough.
-    pub(crate) report_is_optional: bool,
-    /// Decides only, and charges nothing.
-    pub(crate) peek: bool,
-    /// If it is denied, it may be decided again: its denial does not count towards a ban.
-    pub(crate) trial: bool,
-    /// Issues a permit that can be refunded.
-    pub(crate) refundable: bool,
-    /// Waits for admission.
-    pub(crate) wait: Option<WaitLimit>,
-    /// Runs the call whatever is decided.
-    pub(crate) shadow: bool,
-    /// What its leases are called, where concurrent calls are counted.
-    pub(crate) lease: Option<LeaseName>,
 }
 
-/// How long a call waits for admission.
+/// How much of a call is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WaitLimit {
-    Within(Duration),
-    Unlimited,
+pub(crate) enum Scope {
+    Call,
+    /// One of its subjects, that of the group with this index. The answers to all parts are combined.
+    Part(usize),
+    /// The main subject of a call that is denied: nothing is charged, and the denial counts towards a ban.
+    Denial,
 }
 
-impl CallOptions {
-    /// A plain call of weight 1.
-    pub(crate) const PLAIN: Self = Self {
-        cost: 1,
-        report: false,
-        report_is_optional: false,
-        peek: false,
-        trial: false,
-        refundable: false,
-        wait: None,
-        shadow: false,
-        lease: None,
-    };
+impl<'a> Call<'a> {
+    /// A whole call.
+    #[inline]
+    pub(crate) fn new(policy: &'a Policy, subjects: &'a [SubjectKey], options: CallOptions) -> Self {
+        Self { policy, subjects, options, scope: Scope::Call, caller: None }
+    }
+
+    /// The part of the call that takes leases, if it takes some. Nobody awaits what becomes of them.
+    pub(crate) fn leases(self) -> Option<Self> {
+        let first = self.policy.counting_groups();
+        let subjects = self.subjects.get(first..).filter(|subjects| !subjects.is_empty())?;
+        let takes = self.options.lease.is_some() && !self.options.peek && self.options.cost > 0;
+        takes.then_some(Self { subjects, scope: Scope::Part(first), caller: None, ..self })
+    }
+
+    /// One of its subjects.
+    pub(crate) fn part(self, index: usize) -> Self {
+        let subjects = self.subjects.get(index..=index).unwrap_or_default();
+        Self { subjects, scope: Scope::Part(self.first_group() + index), ..self }
+    }
+
+    /// The tallies that decide the call, in the order of the policy's groups.
+    pub(crate) fn tally_ids(self) -> impl Iterator<Item = TallyId<'a>> + Clone {
+        let groups = self.policy.groups().iter().skip(self.first_group());
+        groups.zip(self.subjects).map(|(group, subject)| TallyId { group, subject })
+    }
+
+    /// The index of the group of its first subject.
+    pub(crate) fn first_group(self) -> usize {
+        match self.scope {
+            Scope::Part(index) => index,
+            Scope::Call | Scope::Denial => 0,
+        }
+    }
+
+    /// One part for each of its subjects.
+    pub(crate) fn parts(self) -> impl Iterator<Item = Self> {
+        (0..self.subjects.len()).map(move |index| self.part(index))
+    }
+
+    /// What counts a denial of the main subject.
+    pub(crate) fn as_denial(self) -> Option<Self> {
+        let options = CallOptions { report: false, ..self.options };
+        Some(Self { subjects: self.subjects.get(..1)?, scope: Scope::Denial, options, ..self })
+    }
+
+    /// Whether nobody awaits the answer any more.
+    pub(crate) fn is_abandoned(self) -> bool {
+        self.caller.is_some_and(|caller| caller.strong_count() == 0)
+    }
+
+    /// The rule groups that decide it.
+    pub(crate) fn groups(self) -> &'a [RuleGroup] {
+        let first = self.first_group();
+        self.policy.groups().get(first..first + self.subjects.len()).unwrap_or_default()
+    }
+
+    /// How many rules decide it.
+    pub(crate) fn rules(self) -> usize {
+        self.groups().iter().map(|group| group.rules.len()).sum()
+    }
+
+    /// The place of its first rule among those of all groups of the policy, one group after the other.
+    pub(crate) fn first_place(self) -> usize {
+        self.policy.groups().iter().take(self.first_group()).map(|group| group.rules.len()).sum()
+    }
+
+    /// The keys of these tallies, in the same order.
+    pub(crate) fn keys<'k>(self, prefix: &'k str) -> impl Iterator<Item = TallyKey> + Clone + use<'a, 'k> {
+        self.tally_ids().map(move |id| id.key(prefix))
+    }
+}
+
+impl OwnedCall {
+    pub(crate) fn new(call: Call<'_>) -> Self {
+        let Call { policy, subjects, options, scope, caller } = call;
+        Self { policy: policy.clone(), subjects: subjects.into(), options, scope, caller: caller.cloned() }
+    }
+
+    pub(crate) fn as_call(&self) -> Call<'_> {
+        let Self { policy, subjects, options, scope, caller } = self;
+        Call { policy, subjects, options: *options, scope: *scope, caller: caller.as_ref() }
+    }
 }
 
 /// The subjects of a call that owns them, most often one.
@@ -98,116 +179,5 @@ impl DerefMut for SubjectKeys {
             Self::One(subject) => slice::from_mut(subject),
             Self::Several(several) => several,
         }
-    }
-}
-
-/// One call to decide: charge every rule of every subject, or none.
-#[derive(Clone, Copy)]
-pub(crate) struct Request<'a> {
-    pub(crate) policy: &'a Policy,
-    /// The subject of each of the policy's groups, in their order; of a part, its own.
-    pub(crate) subjects: &'a [SubjectKey],
-    pub(crate) options: CallOptions,
-    pub(crate) scope: Scope,
-    /// Leads to whoever awaits the answer, where another task asks for it.
-    pub(crate) caller: Option<&'a Weak<()>>,
-}
-
-/// One call of one subject that asks for nothing but the outcome.
-#[derive(Clone, Copy)]
-pub(crate) struct PlainCall<'a> {
-    pub(crate) policy: &'a Policy,
-    pub(crate) subject: &'a SubjectKey,
-    pub(crate) cost: u64,
-}
-
-/// How much of a call a request decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
-    Call,
-    /// One of its subjects, that of the group with this index. The answers to all parts are combined.
-    Part(usize),
-    /// The main subject of a call that is denied: nothing is charged, and the denial counts towards a ban.
-    Denial,
-}
-
-impl<'a> Request<'a> {
-    /// A request that decides a call.
-    #[inline]
-    pub(crate) fn new(policy: &'a Policy, subjects: &'a [SubjectKey], options: CallOptions) -> Self {
-        Self { policy, subjects, options, scope: Scope::Call, caller: None }
-    }
-
-    /// The request whose charge is recounted, or of several subjects that of the group with this index. Concurrent calls are
-    /// no part of it.
-    pub(crate) fn recount(charge: &'a Charge, part: Option<usize>) -> Self {
-        let counted = charge.subjects.get(..charge.policy.counting_groups()).unwrap_or(&charge.subjects);
-        let whole = Self::new(&charge.policy, counted, CallOptions { cost: charge.cost, ..CallOptions::PLAIN });
-        part.map_or(whole, |index| whole.part(index))
-    }
-
-    /// The request about the leases of the call, if it takes some.
-    pub(crate) fn leases(self) -> Option<Self> {
-        let first = self.policy.counting_groups();
-        let subjects = self.subjects.get(first..).filter(|subjects| !subjects.is_empty())?;
-        let takes = self.options.lease.is_some() && !self.options.peek && self.options.cost > 0;
-        takes.then_some(Self { subjects, scope: Scope::Part(first), ..self })
-    }
-
-    /// One of its subjects.
-    pub(crate) fn part(self, index: usize) -> Self {
-        let subjects = self.subjects.get(index..=index).unwrap_or_default();
-        Self { subjects, scope: Scope::Part(self.first_group() + index), ..self }
-    }
-
-    /// The tallies that decide the call, in the order of the policy's groups.
-    pub(crate) fn tally_ids(self) -> impl Iterator<Item = TallyId<'a>> + Clone {
-        let groups = self.policy.groups().iter().skip(self.first_group());
-        groups.zip(self.subjects).map(|(group, subject)| TallyId { group, subject })
-    }
-
-    /// The index of the group of its first subject.
-    pub(crate) fn first_group(self) -> usize {
-        match self.scope {
-            Scope::Part(index) => index,
-            Scope::Call | Scope::Denial => 0,
-        }
-    }
-
-    /// One request for each of its subjects.
-    pub(crate) fn parts(self) -> impl Iterator<Item = Self> {
-        (0..self.subjects.len()).map(move |index| self.part(index))
-    }
-
-    /// The request that counts a denial of the main subject.
-    pub(crate) fn as_denial(self) -> Option<Self> {
-        let options = CallOptions { report: false, ..self.options };
-        Some(Self { subjects: self.subjects.get(..1)?, scope: Scope::Denial, options, ..self })
-    }
-
-    /// Whether nobody awaits the answer any more.
-    pub(crate) fn is_abandoned(self) -> bool {
-        self.caller.is_some_and(|caller| caller.strong_count() == 0)
-    }
-
-    /// The rule groups that decide it.
-    pub(crate) fn groups(self) -> &'a [RuleGroup] {
-        let first = self.first_group();
-        self.policy.groups().get(first..first + self.subjects.len()).unwrap_or_default()
-    }
-
-    /// How many rules decide it.
-    pub(crate) fn rules(self) -> usize {
-        self.groups().iter().map(|group| group.rules.len()).sum()
-    }
-
-    /// The place of its first rule among those of all groups of the policy, one group after the other.
-    pub(crate) fn first_place(self) -> usize {
-        self.policy.groups().iter().take(self.first_group()).map(|group| group.rules.len()).sum()
-    }
-
-    /// The keys of these tallies, in the same order.
-    pub(crate) fn keys<'k>(self, prefix: &'k str) -> impl Iterator<Item = TallyKey> + Clone + use<'a, 'k> {
-        self.tally_ids().map(move |id| id.key(prefix))
     }
 }

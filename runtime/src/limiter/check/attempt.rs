@@ -1,0 +1,223 @@
+//! One attempt at a call: by the rules that are in force now.
+
+use std::borrow::Cow;
+use std::iter;
+use std::sync::Arc;
+
+use super::{Check, Subjects};
+use crate::call::{Call, CallOptions, LeaseName};
+use crate::decision::{Charge, DecidedBy, Decision, Lease, Permit, RefundTicket, Refunder, Report, Wait};
+use crate::error::BackendError;
+use crate::limiter::core::Core;
+use crate::policy::Policy;
+use crate::store::{Answer, Memory, Outcome, Redis};
+use crate::subject::SubjectKey;
+
+/// A call as it is decided now: by the policy in force, its own or an override's, on the subject of each of its groups.
+pub(super) struct Attempt<'a> {
+    core: &'a Arc<Core>,
+    pub(super) policy: Cow<'a, Policy>,
+    subjects: Cow<'a, [SubjectKey]>,
+    options: CallOptions,
+    /// The outcome of every call, if an override closes the limit by a count of 0.
+    closed: Option<Outcome>,
+}
+
+impl<'a> Attempt<'a> {
+    /// Settles what is in force.
+    ///
+    /// # Errors
+    ///
+    /// The call left a subject of its policy out, or has one that the policy does not know, or there is no policy.
+    pub(super) fn new(check: &'a Check<'_>) -> Result<Self, BackendError> {
+        Ok(Self::in_force(check, check.inputs.subjects()?))
+    }
+
+    /// The same for some of the subjects and, as an override may use other tallies, by the policy's own rules behind it.
+    ///
+    /// # Errors
+    ///
+    /// As of [`new`](Self::new), but for the main subject the call may leave the others out.
+    pub(super) fn in_force_and_own(
+        check: &'a Check<'_>,
+        subjects: Subjects,
+    ) -> Result<impl Iterator<Item = Self>, BackendError> {
+        let subjects = match subjects {
+            Subjects::Main => check.inputs.subjects_filled_by_main()?,
+            Subjects::All => check.inputs.subjects()?,
+        };
+        let in_force = Self::in_force(check, subjects);
+        let is_overridden = matches!(in_force.policy, Cow::Owned(_));
+        Ok(iter::once(in_force).chain(is_overridden.then(|| Self::own(check, subjects))))
+    }
+
+    #[inline]
+    fn in_force(check: &'a Check<'_>, subjects: &'a [SubjectKey]) -> Self {
+        if check.limiter().core.overrides.are_active() {
+            Self::overridden(check, subjects)
+        } else {
+            Self::own(check, subjects)
+        }
+    }
+
+    fn own(check: &'a Check<'_>, subjects: &'a [SubjectKey]) -> Self {
+        Self::settled(check, Cow::Borrowed(check.policy()), Cow::Borrowed(subjects), None)
+    }
+
+    #[cold]
+    fn overridden(check: &'a Check<'_>, subjects: &'a [SubjectKey]) -> Self {
+        let core = &check.limiter().core;
+        core.remove_expired_overrides();
+        let Some(policy) = core.overrides.in_force(check.policy(), subjects) else {
+            return Self::own(check, subjects);
+        };
+        let (subjects, closed) = (subjects_of(&policy, check.policy(), subjects), closed(&policy));
+        Self::settled(check, Cow::Owned(policy), subjects, closed)
+    }
+
+    fn settled(
+        check: &'a Check<'_>,
+        policy: Cow<'a, Policy>,
+        subjects: Cow<'a, [SubjectKey]>,
+        closed: Option<Outcome>,
+    ) -> Self {
+        let mut options = check.options;
+        // At a closed limit there is nothing to charge, at most something to report.
+        options.peek |= closed.is_some();
+        options.lease = (policy.has_leases() && !options.peek).then(LeaseName::next);
+        // A warning takes a report, for which a cached denial is enough.
+        if policy.warn_at().is_some() && closed.is_none() && !options.report {
+            (options.report, options.report_is_optional) = (true, true);
+        }
+        Self { core: &check.limiter().core, policy, subjects, options, closed }
+    }
+
+    /// What a store decides.
+    pub(super) fn call(&self) -> Call<'_> {
+        Call::new(&self.policy, &self.subjects, self.options)
+    }
+
+    /// The same for some of the subjects: all of them at once, or each tally of the main one.
+    pub(super) fn calls(&self, subjects: Subjects) -> Vec<Call<'_>> {
+        let call = self.call();
+        match subjects {
+            Subjects::All => vec![call],
+            Subjects::Main => {
+                let groups = self.policy.groups().iter().enumerate();
+                groups.filter(|(_, group)| group.label.is_none()).map(|(index, _)| call.part(index)).collect()
+            }
+        }
+    }
+
+    pub(super) fn decide_in_memory(&self, memory: &Memory) -> Result<Decision, BackendError> {
+        match self.closed_decision() {
+            Some(closed) => Ok(closed),
+            None => Ok(self.decision_in_memory(self.call(), memory.decide(self.call())?, DecidedBy::Backend)),
+        }
+    }
+
+    pub(super) async fn decide_in_redis(&self, redis: &Redis) -> Result<Decision, BackendError> {
+        if let Some(closed) = self.closed_decision() {
+            return Ok(closed);
+        }
+        let (core, call) = (self.core, self.call());
+        let asked_us = core.clock.now_us();
+        let (answer, lease) = core.ask_redis(redis, call).await?;
+        core.cache_outcome(call, answer.outcome, asked_us);
+        Ok(self.decision(call, answer, lease, DecidedBy::Backend))
+    }
+
+    /// Denies a call of which this process knows that Redis would deny it.
+    pub(super) fn deny_at_once(&self) -> Option<Decision> {
+        let closed = self.closed_decision();
+        let is_cached = closed.is_none();
+        let cached = || {
+            Some(self.core.cached_denial(self.call())?.decision(&self.policy, self.options.cost, DecidedBy::Backend))
+        };
+        let denied = closed.or_else(cached)?;
+        // An override may end such denials, so a flood of them refreshes the overrides like any other calls. They go on
+        // meanwhile without Redis, unless the known overrides are so old that every call waits for the refresh.
+        if self.core.refresh_overrides().is_some() {
+            return None;
+        }
+        if is_cached {
+            self.policy.observed().cached_denial();
+        }
+        Some(denied)
+    }
+
+    /// Decides a call while Redis is away.
+    pub(super) fn decide_by_substitute(&self, substitute: DecidedBy) -> Result<Decision, BackendError> {
+        if let Some(closed) = self.closed_decision() {
+            return Ok(closed);
+        }
+        if substitute == DecidedBy::Nobody {
+            return Ok(self.allow());
+        }
+        let (part, answer) = self.core.outage.standby.decide(self.call())?;
+        Ok(self.decision_in_memory(Call { policy: &part, ..self.call() }, answer, substitute))
+    }
+
+    /// Admits a call that nobody decides, unless its limit is closed.
+    fn allow(&self) -> Decision {
+        // Nothing is counted, and so nothing refunded.
+        let options = CallOptions { peek: true, ..self.options };
+        let outcome = closed(&self.policy).unwrap_or(Outcome::Admitted);
+        let answer = Answer::new(outcome, Report::default(), 0);
+        self.decision(Call { options, ..self.call() }, answer, None, DecidedBy::Nobody)
+    }
+
+    /// The decision that takes no store, where an override closes the limit. A report always takes the store.
+    fn closed_decision(&self) -> Option<Decision> {
+        let closed = self.closed.filter(|_| !self.options.report)?;
+        Some(closed.decision(&self.policy, self.options.cost, DecidedBy::Backend))
+    }
+
+    fn decision_in_memory(&self, call: Call<'_>, answer: Answer, decided_by: DecidedBy) -> Decision {
+        let is_admitted = answer.outcome == Outcome::Admitted;
+        let lease = is_admitted.then(|| self.core.lease_in_memory(call, decided_by)).flatten();
+        self.decision(call, answer, lease, decided_by)
+    }
+
+    fn decision(&self, call: Call<'_>, answer: Answer, lease: Option<Lease>, decided_by: DecidedBy) -> Decision {
+        let Answer { outcome, report, at, .. } = answer;
+        // At a closed limit, the store was asked for a report alone.
+        let outcome = self.closed.unwrap_or(outcome);
+        match outcome.decision(call.policy, call.options.cost, decided_by) {
+            Decision::Denied(denial) => Decision::Denied(denial.with_report(report)),
+            Decision::Allowed(_) => {
+                // The application may panic: then the lease is given back.
+                self.core.warn(call, &report);
+                let ticket = || RefundTicket { refunder: self.refunder(decided_by), charge: Charge::new(call, at) };
+                let refund = call.options.refundable.then(ticket);
+                Decision::Allowed(Permit::new(decided_by, report, call.policy.warn_at(), refund, lease))
+            }
+        }
+    }
+
+    /// Returns what takes a charge back: whatever has counted it.
+    fn refunder(&self, decided_by: DecidedBy) -> Arc<dyn Refunder> {
+        match decided_by {
+            DecidedBy::Backend => Arc::clone(self.core) as _,
+            _ => Arc::clone(&self.core.outage.standby) as _,
+        }
+    }
+}
+
+/// The subject of each group of a policy in force, given those of the call's own: an override may add or remove a limit on
+/// concurrent calls, which is a group of its own.
+fn subjects_of<'a>(policy: &Policy, own: &Policy, subjects: &'a [SubjectKey]) -> Cow<'a, [SubjectKey]> {
+    let labels = |policy: &Policy| policy.groups().iter().map(|group| group.label.clone()).collect::<Vec<_>>();
+    let (labels, own_labels) = (labels(policy), labels(own));
+    if labels == own_labels {
+        return Cow::Borrowed(subjects);
+    }
+    let subject = |label| own_labels.iter().position(|own| own == label).and_then(|index| subjects.get(index));
+    labels.iter().filter_map(subject).copied().collect()
+}
+
+/// The outcome of every call if a rule has the count 0: the limit is closed.
+fn closed(policy: &Policy) -> Option<Outcome> {
+    let rule = policy.groups().iter().flat_map(|group| &group.rules).position(|rule| rule.count() == 0)?;
+    Some(Outcome::denied(rule, Wait::NEVER).with_position(policy))
+}

@@ -9,10 +9,10 @@ use tempfile::TempDir;
 
 use crate::server::{Server, binary};
 
-/// What a server does for a call of a script.
+/// The server's function for a script call.
 const COUNTED: &str = "evalShaCommand";
 
-/// A command that no limiter sends: before each, the count is written to a file and begins anew.
+/// A command that no limiter sends. Before each of them, the count is written to a file and starts again.
 const MARK: &str = "echoCommand";
 
 /// A server that counts the instructions of script calls.
@@ -23,7 +23,7 @@ pub(crate) struct CountingServer {
 }
 
 impl CountingServer {
-    /// Starts one. Without valgrind there is none, and this says so.
+    /// Starts one. Without valgrind, this is an error.
     pub(crate) fn start() -> Result<Self, String> {
         let version = Command::new("valgrind").arg("--version").stdout(Stdio::null()).status();
         version.map_err(|error: io::Error| format!("skipped: no valgrind ({error})"))?;
@@ -49,7 +49,7 @@ impl CountingServer {
         total.parse().expect("a number")
     }
 
-    /// Writes the count since the last mark, and returns where to.
+    /// Writes the count since the last mark, and returns the file.
     fn mark(&self) -> PathBuf {
         self.server.ask::<String>(&["ECHO", "mark"]);
         self.marks.set(self.marks.get() + 1);

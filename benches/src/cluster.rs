@@ -1,11 +1,11 @@
-//! A cluster of the measurement's own.
+//! A cluster for a measurement.
 
 use crate::server::{Server, wait_until};
 
 const MASTERS: usize = 3;
 const SLOTS: usize = 16_384;
 
-/// Short, as nothing but a promotion waits for it.
+/// Short, because only a promotion waits for it.
 const OPTIONS: [&str; 4] = ["--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no"];
 
 /// Three masters, which share all slots evenly, and maybe a replica of the first. They are killed when dropped.
@@ -58,7 +58,7 @@ impl Cluster {
     }
 }
 
-/// Whether it knows so many nodes, itself included.
+/// Returns whether it knows this number of nodes, itself included.
 fn knows(node: &Server, nodes: usize) -> bool {
     let known: String = node.ask(&["CLUSTER", "NODES"]);
     known.lines().filter(|line| !line.contains("handshake")).count() == nodes

@@ -19,7 +19,7 @@ enum Tool {
 }
 
 impl CompilerCounter {
-    /// Finds a tool that counts. If there is none, this says so.
+    /// Finds a tool that counts, or returns an error.
     pub(crate) fn find(folder: &Path) -> Result<Self, String> {
         let works = |tool: Tool| {
             let output = Command::new("sh").args(["-c", &format!("{} true", tool.command("/dev/stderr"))]).output();
@@ -30,7 +30,7 @@ impl CompilerCounter {
         Ok(Self { tool, folder: folder.join("counts") })
     }
 
-    /// Returns what stands before the compiler in the commands of cargo: it counts the crate that is asked for, and no other.
+    /// Returns the wrapper for the compiler in the commands of cargo. It counts only the crate that is asked for.
     pub(crate) fn wrapper(&self) -> io::Result<PathBuf> {
         let _ = fs::remove_dir_all(&self.folder);
         fs::create_dir_all(&self.folder)?;
@@ -66,7 +66,7 @@ impl Tool {
         }
     }
 
-    /// Whether that is what it prints where it works.
+    /// Returns whether this is the output of a tool that works.
     fn is_counted(self, printed: &[u8]) -> bool {
         match self {
             Self::Perf => self.count(&String::from_utf8_lossy(printed)).is_some(),

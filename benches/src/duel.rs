@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-/// What each of two contenders took, round by round.
+/// The results of two contenders, round by round.
 pub(crate) struct Duel {
     rounds: Vec<Round>,
 }
 
-/// What the contenders took in one round. The peer is measured twice: what differs between the two is no contender's.
+/// The results of one round. The peer is measured twice: the difference is due to the machine.
 #[derive(Clone, Copy, Default)]
 struct Round {
     ours: f64,
@@ -15,7 +15,7 @@ struct Round {
     again: f64,
 }
 
-/// Where the middle half of the rounds lies.
+/// The middle half of the rounds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Spread {
     pub(crate) low: f64,
@@ -24,7 +24,7 @@ pub(crate) struct Spread {
 }
 
 impl Duel {
-    /// Measures both in every round, in random order, so that whatever else the machine does meets them alike. A round
+    /// Measures both in every round, in random order, so that other load on the machine affects both alike. A round
     /// before the first warms up.
     pub(crate) fn of(rounds: usize, mut ours: impl FnMut() -> f64, mut peer: impl FnMut() -> f64) -> Self {
         let mut round = || {
@@ -44,13 +44,13 @@ impl Duel {
         Self { rounds: (0..rounds).map(|_| round()).collect() }
     }
 
-    /// Compares what is the same whenever it is measured.
+    /// Compares values that are the same in every measurement.
     pub(crate) fn once(ours: impl FnOnce() -> f64, peer: impl FnOnce() -> f64) -> Self {
         let (ours, peer) = (ours(), peer());
         Self { rounds: vec![Round { ours, peer, again: peer }] }
     }
 
-    /// Returns what the contenders took.
+    /// Returns the results.
     pub(crate) fn each(&self) -> [Spread; 2] {
         [self.spread(|round| round.ours), self.spread(|round| round.peer)]
     }
@@ -60,7 +60,7 @@ impl Duel {
         self.spread(|round| round.ours / round.peer)
     }
 
-    /// Returns the peer's divided by the peer's: 1, but for what the machine did meanwhile.
+    /// Returns the peer's divided by the peer's: 1, except for the influence of the machine.
     pub(crate) fn control(&self) -> Spread {
         self.spread(|round| if round.again.total_cmp(&round.peer).is_eq() { 1.0 } else { round.again / round.peer })
     }

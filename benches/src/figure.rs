@@ -19,9 +19,9 @@ pub(crate) struct Figure {
 #[derive(Serialize)]
 struct Measured {
     ours: f64,
-    /// Of `ours` and the peer.
+    /// The unit of `ours` and of the peer.
     unit: &'static str,
-    /// What counts: a ratio, unless its unit says otherwise.
+    /// The compared value: a ratio, unless its unit says otherwise.
     value: Spread,
     value_unit: &'static str,
     peer: Option<Peer>,
@@ -34,7 +34,7 @@ struct Peer {
     control: Spread,
 }
 
-/// What a figure must reach; without one it is there for comparison.
+/// The goal of a figure. Without one, it is there for comparison.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Bound {
@@ -53,19 +53,19 @@ impl Figure {
         Self::new(what, unit, against, duel, duel.difference(), unit)
     }
 
-    /// Says what ours is; the peer's is there for comparison.
+    /// Reports ours; the peer is there for comparison.
     pub(crate) fn alone(what: &str, unit: &'static str, against: &str, duel: &Duel) -> Self {
         let [ours, _] = duel.each();
         Self::new(what, unit, against, duel, ours, unit)
     }
 
-    /// Says what ours is, where there is no peer; instead, which of several was the one.
+    /// Reports ours without a peer, and which of several cases it was.
     pub(crate) fn amount(what: &str, unit: &'static str, which: &str, value: Spread) -> Self {
         let measured = Measured { ours: value.median, unit, value, value_unit: unit, peer: None };
         Self { what: what.to_owned(), against: which.to_owned(), measured: Some(measured), skipped: None, must: None }
     }
 
-    /// Says why it was not measured.
+    /// Records why it was not measured.
     pub(crate) fn skipped(what: &str, against: &str, why: &str) -> Self {
         let (what, against) = (what.to_owned(), against.to_owned());
         Self { what, against, measured: None, skipped: Some(why.to_owned()), must: None }
@@ -94,7 +94,7 @@ impl Figure {
         Self { must: Some(Bound::AtLeast(bound)), ..self }
     }
 
-    /// Returns the cells of its row, as [`HEAD`] names them.
+    /// Returns the cells of its row, in the order of [`HEAD`].
     pub(crate) fn row(&self) -> [String; HEAD.len()] {
         let Some(measured) = &self.measured else {
             let why = self.skipped.clone().unwrap_or_default();
@@ -140,7 +140,7 @@ impl Bound {
     }
 }
 
-/// What the cells of a row are.
+/// The head of the table.
 pub(crate) const HEAD: [&str; 7] =
     ["figure", "ours", "peer", "ours to peer (middle half)", "peer to itself", "must reach", "reached"];
 
@@ -148,7 +148,7 @@ fn middle_half(Spread { low, high, .. }: Spread) -> String {
     format!("({} … {})", number(low), number(high))
 }
 
-/// Three digits that count, or all of a large number.
+/// Three significant digits, or all digits of a large number.
 fn number(number: f64) -> String {
     match number.abs() {
         ..10.0 => format!("{number:.2}"),

@@ -1,4 +1,4 @@
-//! What is measured, group by group.
+//! The groups of measurements.
 
 pub(crate) mod attribute;
 pub(crate) mod bounds;
@@ -40,7 +40,7 @@ fn runtime(workers: usize) -> Runtime {
     runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build().expect("a runtime")
 }
 
-/// Returns what a future is ready with when it is first polled: what a runtime costs is not measured.
+/// Returns the output of a future that is ready when it is first polled, so that the cost of a runtime is not measured.
 fn at_once<F: IntoFuture>(future: F) -> F::Output {
     match pin!(future.into_future()).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,

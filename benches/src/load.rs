@@ -1,4 +1,4 @@
-//! Callers, and how they are made to call.
+//! Callers, and their calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,9 +7,9 @@ use std::time::Instant;
 use tallygate::{Limiter, Policy, Subject};
 use tokio::task::JoinSet;
 
-/// Whoever makes calls of numbered subjects.
+/// A caller of numbered subjects.
 pub(crate) trait Caller: Clone + Send + Sync + 'static {
-    /// Makes one call, and tells whether it was admitted.
+    /// Makes one call, and returns whether it was admitted.
     fn call(&self, subject: usize) -> impl Future<Output = bool> + Send;
 }
 
@@ -61,19 +61,19 @@ impl Caller for Together {
 
 /// Connects a limiter that waits for a busy machine.
 pub(crate) async fn patient(url: &str) -> Limiter {
-    // What is measured is Redis, so no denial is remembered here.
+    // Redis is measured, so no denial is cached here.
     let builder =
         Limiter::builder().deadline(std::time::Duration::from_secs(30)).denial_cache(std::time::Duration::ZERO);
     builder.connect(url).await.expect("the server answers")
 }
 
-/// What came of some calls.
+/// The results of some calls.
 pub(crate) struct Outcome {
     pub(crate) admitted: usize,
     pub(crate) seconds: f64,
 }
 
-/// Calls each of these subjects once; as many callers at once as there are, each of them one call at a time.
+/// Calls each of these subjects once. All callers run at once, and each makes one call at a time.
 pub(crate) async fn drive<C: Caller>(callers: &[C], subjects: Arc<[usize]>) -> Outcome {
     let next = Arc::new(AtomicUsize::new(0));
     let started = Instant::now();

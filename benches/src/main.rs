@@ -1,6 +1,6 @@
-//! Measures Tallygate beside its peers, and says which of the figures it set itself it reaches.
+//! Measures Tallygate and its peers, and reports which goals are reached.
 //!
-//! `cargo xtask bench` measures all figures; words behind it choose among the groups of [`options::GROUPS`].
+//! `cargo xtask bench` measures all figures. Further words choose among the groups of [`options::GROUPS`].
 
 #![allow(
     clippy::print_stdout,
@@ -39,7 +39,7 @@ use crate::options::{GROUPS, Options};
 use crate::report::Report;
 use crate::server::Server;
 
-/// Where the report goes.
+/// The path of the report.
 #[cfg(not(feature = "web"))]
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/bench");
 #[cfg(feature = "web")]

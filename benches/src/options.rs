@@ -1,12 +1,12 @@
-//! What is measured, as the words of the command line say.
+//! The measurements that the command line chooses.
 
 use std::path::PathBuf;
 
-/// What can be measured by itself.
+/// A group of measurements.
 #[cfg(feature = "web")]
 pub(crate) const GROUPS: [&str; 1] = ["web"];
 
-/// What can be measured by itself, in the order of the report.
+/// All groups, in the order of the report.
 #[cfg(not(feature = "web"))]
 pub(crate) const GROUPS: [&str; 16] = [
     "instructions",
@@ -30,10 +30,10 @@ pub(crate) const GROUPS: [&str; 16] = [
 /// The option that names the module of redis-cell.
 const REDIS_CELL: &str = "--redis-cell";
 
-/// What to measure, and with what.
+/// The chosen measurements, and their tools.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
-    /// All groups, if there is none.
+    /// All groups, if it is empty.
     groups: Vec<String>,
     /// The module of redis-cell, which is not packaged.
     pub(crate) redis_cell: Option<PathBuf>,

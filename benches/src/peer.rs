@@ -1,4 +1,4 @@
-//! What Tallygate is measured against in Redis: scripts and a module, called through the same client.
+//! The peers in Redis: scripts and a module, called through the same client.
 
 pub(crate) mod general;
 
@@ -98,7 +98,7 @@ impl Caller for Gcra {
     }
 }
 
-/// A script that does nothing: what a call costs before anything is decided.
+/// A script that does nothing: the cost of a call before any decision.
 #[derive(Clone)]
 pub(crate) struct Empty(Script);
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::figure::{Figure, HEAD};
 
-/// All figures of one run, and the machine they were seen on.
+/// All figures of one run, and the machine.
 #[derive(Serialize)]
 pub(crate) struct Report {
     server: String,

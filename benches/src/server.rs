@@ -1,4 +1,4 @@
-//! A Redis server of the measurement's own.
+//! A Redis server for a measurement.
 
 use std::cell::RefCell;
 use std::env;
@@ -49,7 +49,7 @@ impl Server {
         Self::launch_in(command, options, new_folder())
     }
 
-    /// The same in that folder.
+    /// Runs it in that folder.
     pub(crate) fn launch_in(command: Command, options: &[&OsStr], folder: TempDir) -> Self {
         Self::launch_on(free_port(), command, options, folder)
     }
@@ -77,12 +77,13 @@ impl Server {
         self.port
     }
 
-    /// Whether it is a replica that has all that its primary has.
+    /// Returns whether it is a replica that has everything of its primary.
     pub(crate) fn follows(&self) -> bool {
         self.ask::<String>(&["INFO", "replication"]).contains("master_link_status:up")
     }
 
-    /// Whether it has become a primary. Each time it is asked anew: sentinels close all connections of a server that they promote.
+    /// Returns whether it has become a primary. Each check uses a new connection: sentinels close all connections of a
+    /// server that they promote.
     pub(crate) fn is_primary(&self) -> bool {
         let asked = redis::Client::open(self.url()).and_then(|client| client.get_connection());
         let info =
@@ -114,12 +115,12 @@ impl Server {
         self.ask::<()>(&["FLUSHALL"]);
     }
 
-    /// Starts to count anew what [`script_us`](Self::script_us) tells.
+    /// Resets what [`script_us`](Self::script_us) returns.
     pub(crate) fn forget_statistics(&self) {
         self.ask::<()>(&["CONFIG", "RESETSTAT"]);
     }
 
-    /// Returns how many commands the server was sent, but for those that ask for statistics.
+    /// Returns how many commands the server received, except those that ask for statistics.
     pub(crate) fn commands(&self) -> f64 {
         let info: String = self.ask(&["INFO", "commandstats"]);
         let counted =
@@ -127,7 +128,7 @@ impl Server {
         counted.filter_map(|line| field(line, ":calls=", ',')?.parse::<f64>().ok()).sum()
     }
 
-    /// Returns the microseconds that calls of scripts took the server in all.
+    /// Returns the microseconds of all script calls.
     pub(crate) fn script_us(&self) -> f64 {
         let info: String = self.ask(&["INFO", "commandstats"]);
         let line = info.lines().find(|line| line.starts_with("cmdstat_evalsha:")).expect("scripts were called");
@@ -158,7 +159,7 @@ impl Server {
         seconds * 1_000_000 + micros
     }
 
-    /// Gives a key that value, and keeps its time to live.
+    /// Sets the value of a key, and keeps its time to live.
     pub(crate) fn set(&self, key: &str, value: &[u8]) {
         let mut command = redis::cmd("SET");
         command.arg(key).arg(value).arg("KEEPTTL");
@@ -198,7 +199,7 @@ fn connect(port: u16) -> Connection {
     }
 }
 
-/// Returns what stands between a field's name and the end of its value.
+/// Returns the value of a field.
 fn field<'a>(text: &'a str, name: &str, end: char) -> Option<&'a str> {
     text.split_once(name)?.1.split(end).next()
 }

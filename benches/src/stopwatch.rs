@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Measures how long the calling thread has the processor. The time that passes would also grow while others have it.
+/// Measures the processor time of the calling thread. Elapsed time would include the time of others.
 pub(crate) struct Stopwatch(Duration);
 
 impl Stopwatch {

@@ -1,9 +1,10 @@
-//! The log of a tally, and leases, written by hand: to fill many call by call takes longer than all that is measured.
+//! The log of a tally, and leases, written by hand: filling many of them call by call would take longer than the
+//! measurement.
 
 use crate::server::Server;
 
-/// An entry of a log has the time of a call and a surplus: the sum of all weights up to this call, without 1 for each of
-/// them. The first entry is no call.
+/// An entry of a log has the time of a call and a surplus: the sum of all weights up to this call, minus 1 for each of
+/// them. The first entry is not a call.
 const TIME_BYTES: usize = 7;
 const ENTRY_BYTES: usize = TIME_BYTES + 4;
 
@@ -17,7 +18,7 @@ pub(crate) struct Logged {
     pub(crate) weight: u32,
 }
 
-/// Gives each tally of the server another log, made of the time of the one call that it has.
+/// Replaces the log of each tally of the server. The new log is based on the time of the only call in the old one.
 pub(crate) fn replace_logs<C: Iterator<Item = Logged>>(server: &Server, log: impl Fn(u64) -> C) {
     for key in server.ask::<Vec<String>>(&["KEYS", "*"]) {
         let tally: Vec<u8> = server.ask(&["GET", &key]);
@@ -42,7 +43,7 @@ fn written(log: impl Iterator<Item = Logged>) -> Vec<u8> {
     written
 }
 
-/// Adds leases to a tally of concurrent calls: so many that have ended, and so many that end within the hour.
+/// Adds leases to a tally of concurrent calls: some that have ended, and some that end within the hour.
 pub(crate) fn add_leases(server: &Server, key: &str, ended: u64, held: u64) {
     const ADD: &str = "for lease = 1, tonumber(ARGV[1]) do
         local ends = ARGV[2] + lease

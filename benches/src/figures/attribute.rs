@@ -1,4 +1,4 @@
-//! What the attribute adds to a decision in this process.
+//! The cost that the attribute adds to a decision in this process.
 
 use std::future::ready;
 use std::hint::black_box;
@@ -22,7 +22,7 @@ async fn annotated(phone: &str) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// What futures without and with the attribute hold while they wait.
+/// The contents of futures without and with the attribute while they wait.
 async fn send(phone: &str) -> Result<(), Rejection> {
     let text = phone.to_owned();
     ready(()).await;

@@ -1,4 +1,4 @@
-//! The longest calls of scripts, at the documented limits: as long, nobody else is served.
+//! The longest script calls, at the documented limits. During such a call, the server serves nobody else.
 
 mod cases;
 mod leases;
@@ -18,7 +18,7 @@ use crate::figure::Figure;
 use crate::load::patient;
 use crate::server::Server;
 
-/// What no call of a script may take, in microseconds.
+/// The bound for every script call, in microseconds.
 const MOST_US: f64 = 2_000.0;
 
 /// How often each case is measured.

@@ -1,4 +1,4 @@
-//! What the attribute costs when compiling.
+//! The compile time of the attribute.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,14 +36,14 @@ pub(crate) fn figures(folder: &Path) -> Vec<Figure> {
     ]
 }
 
-/// By instructions, as times scatter.
+/// In instructions, because times vary.
 fn checked(limited: &Package, plain: &Package, folder: &Path) -> Figure {
     const WHAT: &str = "200 limited functions, `cargo check`";
     let counter = match CompilerCounter::find(folder) {
         Ok(counter) => counter,
         Err(why) => return Figure::skipped(WHAT, WITHOUT, &why),
     };
-    // What they need is compiled before.
+    // Their dependencies are compiled before.
     for package in [limited, plain] {
         package.seconds("check");
     }
@@ -56,7 +56,7 @@ fn member(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
 }
 
-/// The lines of the attribute's manifest that no attribute could do without.
+/// The lines in the manifest of the attribute that every attribute needs.
 fn fixed_dependencies() -> String {
     let workspace = read(&member("Cargo.toml"));
     let fixed = ["proc-macro2 =", "quote =", "syn ="];
@@ -84,13 +84,13 @@ impl Package {
         Self { folder, source: source.to_owned() }
     }
 
-    /// Compiles the crate anew, and of what it needs only what has not been compiled before.
+    /// Compiles the crate again, and those dependencies that are not compiled yet.
     fn seconds(&self, command: &str) -> f64 {
         write(&self.folder.join("src/lib.rs"), &self.source);
         self.cargo(command, None).0
     }
 
-    /// Checks the crate anew, and returns how many thousand millions of instructions that took the compiler.
+    /// Checks the crate again, and returns the instructions of the compiler, in thousand millions.
     fn check_instructions(&self, counter: &CompilerCounter) -> f64 {
         write(&self.folder.join("src/lib.rs"), &self.source);
         let wrapper = counter.wrapper().expect("a script can be written");
@@ -115,7 +115,7 @@ impl Package {
         crates.len() as f64
     }
 
-    /// Returns how long it took, and what it printed.
+    /// Returns the duration and the output.
     fn cargo(&self, command: &str, compiler_wrapper: Option<&Path>) -> (f64, String) {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.args(command.split(' ')).args(["--quiet", "--offline"]).current_dir(&self.folder);
@@ -160,7 +160,7 @@ pub struct Account {
 const ATTRIBUTE: &str = r#"
 #[rate_limit(key = "{account.tenant}:{account.id}", rule(count = 10, per = "60s"), rule(count = 100, per = "1h"))]"#;
 
-/// Functions that do about what small handlers do.
+/// Functions similar to small handlers.
 fn source(attribute: Option<&str>) -> String {
     let functions = (0..FUNCTIONS).map(|number| function(number, attribute.unwrap_or_default()));
     HEAD.to_owned() + &functions.collect::<String>()

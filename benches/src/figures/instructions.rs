@@ -1,4 +1,4 @@
-//! What a decision costs the server, in instructions: they do not depend on what else the machine does.
+//! The cost of a decision for the server, in instructions: they do not depend on the load of the machine.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How long a call takes when there is no other.
+//! The duration of a call when there is no other.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ pub(crate) fn figures(server: &Server) -> Vec<Figure> {
     let runtime = runtime(2);
     let ours = TwoRules(runtime.block_on(patient(&server.url())));
     let peer = runtime.block_on(Empty::load(server));
-    // In a task, where a server's handlers run, too.
+    // In a task, like the handlers of a server.
     let duel = Duel::of(
         ROUNDS,
         || runtime.block_on(runtime.spawn(median_us(ours.clone()))).expect("nobody aborts it"),

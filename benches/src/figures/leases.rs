@@ -1,4 +1,4 @@
-//! What concurrency limits cost the server and this process.
+//! The cost of concurrency limits for the server and for this process.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -105,7 +105,7 @@ impl<'a> Bench<'a> {
         ]
     }
 
-    /// A call and its end, which is a trip of its own.
+    /// A call and its end, which takes another trip.
     fn both_trips(&self) -> Duel {
         let limit = running("bench.trips", SMALL);
         let window = sliding("bench.window", &[(1_000, Duration::from_secs(1))]);
@@ -144,7 +144,7 @@ impl<'a> Bench<'a> {
         self.meter.measure(|| (0..SUBJECTS).for_each(work)) / SUBJECTS as f64
     }
 
-    /// Returns a limit of which so much is running already for each subject.
+    /// Returns a limit with this many concurrent calls of each subject.
     fn filled(&self, name: &'static str, limit: u64, held: u64) -> Policy {
         let policy = running(name, limit);
         (0..SUBJECTS).for_each(|subject| add_leases(self.meter.server(), &key(&policy, subject), 0, held));

@@ -1,4 +1,4 @@
-//! What remembered denials cost, and what they spare the server.
+//! The cost of cached denials, and what they save the server.
 
 use std::hint::black_box;
 use std::pin::pin;
@@ -19,7 +19,7 @@ use crate::stopwatch::Stopwatch;
 const COUNT: u64 = 10;
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// How long the flood lasts: several times as long as a denial is remembered.
+/// The duration of the flood: several times that of a cached denial.
 const FLOOD_SECONDS: u32 = 4;
 const FLOOD_PER_MS: u32 = 100;
 
@@ -66,7 +66,7 @@ impl Bench {
         started.ns_each(CALLS)
     }
 
-    /// Decides at once what is remembered. Of each subject one call a second is not, and asks the server.
+    /// Decides from the cache. One call per second and subject is not cached, and asks the server.
     fn decide(&self, subject: &Subject) -> Result<Decision, BackendError> {
         let mut deciding = pin!(self.limiter.check(black_box(&self.policy), subject).into_future());
         match deciding.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -75,14 +75,14 @@ impl Bench {
         }
     }
 
-    /// Returns how many commands a flood costs the server in a second.
+    /// Returns the number of commands per second that a flood sends to the server.
     fn commands_a_second(&self, server: &Server) -> f64 {
         server.forget_statistics();
         self.calls_a_second();
         server.commands() / f64::from(FLOOD_SECONDS)
     }
 
-    /// Floods one subject with calls, and returns how many it were in a second.
+    /// Floods one subject with calls, and returns the number of calls per second.
     fn calls_a_second(&self) -> f64 {
         self.runtime.block_on(async {
             let started = Instant::now();

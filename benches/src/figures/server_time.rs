@@ -1,4 +1,4 @@
-//! What a decision costs the server.
+//! The server time of a decision.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use crate::tally::{Logged, replace_logs};
 /// Rounds are short, so that the system takes the processor from the server in few of them.
 const ROUNDS: usize = 301;
 const CALLS: usize = 500;
-/// So many that callers that are fast use up the count of none.
+/// So large that even fast callers do not use it up.
 const SUBJECTS: usize = 4_000;
 
-/// Callers with a connection each, of which everyone makes one call at a time: nothing is gathered.
+/// Callers with one connection each, which make one call at a time: nothing is gathered.
 const PROCESSES: usize = 16;
 
-/// Callers that share a connection, so what they ask for at once is gathered into one call of the script.
+/// Callers that share a connection, so their simultaneous calls are gathered into one script call.
 const TASKS: usize = 256;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -31,7 +31,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 const HOUR_US: u64 = 3_600_000_000;
 
 pub(crate) fn figures(server: &Server) -> Vec<Figure> {
-    // One thread for all callers, so that it leaves the server a processor of its own.
+    // One thread for all callers, so that the server has a processor of its own.
     let bench = Bench { server, runtime: runtime(1) };
     vec![
         bench.admitted().at_most(0.45),
@@ -133,7 +133,7 @@ impl Bench<'_> {
         Duel::of(ROUNDS, || self.us(ours, any(), expect), || self.us(peers, any(), expect))
     }
 
-    /// Compares subjects of a large count and of a small one, of which so much is used up.
+    /// Compares subjects of a large and of a small count, of which this much is used.
     fn compare_counts(&self, large_used: u64, small_used: u64, expect: Expect) -> Duel {
         const FEW: usize = 50;
         let large = self.checkers(&sliding("bench.large", &[(100_000, HOUR)]));
@@ -179,7 +179,7 @@ impl Bench<'_> {
         const LONGEST: usize = 2 * 200;
         self.server.clear();
         for pass in 0..LONGEST {
-            // Short logs begin late: a subject that has begun never pauses, lest its log end.
+            // Short logs start late: a subject that has started never pauses, or its log would end.
             let begun = SUBJECTS * (pass + 1) / LONGEST;
             self.runtime.block_on(drive(callers, (0..begun).collect()));
         }
@@ -211,7 +211,7 @@ impl Bench<'_> {
     }
 }
 
-/// What the calls of a round come to, all but a few.
+/// The number of calls of a round, except a few.
 #[derive(Clone, Copy)]
 enum Expect {
     Admitted,

@@ -1,4 +1,4 @@
-//! What a tally takes on the server.
+//! The memory of a tally on the server.
 
 use std::time::Duration;
 

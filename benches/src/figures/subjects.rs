@@ -1,4 +1,4 @@
-//! What a call of an annotated function costs in this process when there are many subjects.
+//! The time of a call of an annotated function in this process, with many subjects.
 
 use std::hint::black_box;
 use std::num::NonZeroU32;
@@ -49,7 +49,7 @@ fn duel(phones: &[String], quota: Quota, is_as_expected: impl Fn(&str) -> bool) 
     )
 }
 
-/// In an order that no processor foresees.
+/// In an order that no processor can predict.
 fn phones() -> Vec<String> {
     let mut phones: Vec<_> = (0..SUBJECTS).map(|number| format!("138000{number:05}")).collect();
     fastrand::shuffle(&mut phones);

@@ -1,4 +1,4 @@
-//! What a second thread adds.
+//! The gain of a second thread.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -31,7 +31,7 @@ pub(crate) fn figures() -> Vec<Figure> {
     ]
 }
 
-/// When a thread worked, and how long it had the processor meanwhile.
+/// The time in which a thread worked, and its processor time.
 struct Shift {
     began: Instant,
     ended: Instant,
@@ -78,7 +78,7 @@ fn decide(limiter: &Limiter, policy: &Policy, thread: usize, start: &Barrier) ->
     time(start, || subjects.iter().cycle().take(CALLS).for_each(call))
 }
 
-/// Takes about as long, and shares nothing with another thread.
+/// Takes about as long as a call, and shares nothing with another thread.
 fn calculate(thread: usize, start: &Barrier) -> Shift {
     let call = |state: u64| (0..32).fold(state, |state, _| black_box(state).wrapping_mul(0x5851_F42D_4C95_7F2D) + 1);
     time(start, || _ = black_box((0..CALLS).fold(thread as u64, |state, _| call(state))))

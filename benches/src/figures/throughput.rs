@@ -1,4 +1,4 @@
-//! How many calls one process gets through.
+//! The throughput of one process.
 
 use std::path::Path;
 use std::time::Duration;
@@ -79,7 +79,7 @@ fn against_cell(runtime: &Runtime, redis_cell: Option<&Path>) -> Figure {
     };
     let server = Server::with_module(module);
     let ours = OneRule(runtime.block_on(patient(&server.url())));
-    // A rate that admits all that is measured.
+    // A rate that admits all calls.
     let cell = runtime.block_on(Cell::connect(&server, 1_000_000, 60));
     Figure::ratio(ONE, "/s", CELL, &compare(runtime, &ours, &cell)).at_least(1.4)
 }

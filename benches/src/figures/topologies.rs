@@ -1,4 +1,4 @@
-//! Several servers beside one, and how soon a server is used that takes the place of another.
+//! Several servers compared with one, and the time until a promoted server is used.
 
 use std::fs;
 use std::process::Command;
@@ -17,7 +17,7 @@ use crate::load::{Caller, patient};
 use crate::server::{Server, binary, wait_until};
 
 const ROUNDS: usize = 31;
-/// Each takes some seconds until the servers have found out who is dead.
+/// Each takes some seconds, until the servers have found out which one is dead.
 const PROMOTIONS: usize = 5;
 
 /// Between two calls of one subject, so that none is denied.
@@ -49,7 +49,7 @@ pub(crate) fn figures(server: &Server) -> Vec<Figure> {
     ]
 }
 
-/// The processor time that these servers take for a call.
+/// The processor time of these servers for a call.
 fn processor_us(runtime: &Runtime, caller: &TwoRules, servers: &[Server]) -> f64 {
     let spent = || servers.iter().map(Server::processor_us).sum::<f64>();
     let before = spent();

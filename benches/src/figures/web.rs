@@ -1,4 +1,4 @@
-//! What the layer, and a limit around a router, cost a web server.
+//! The cost of the layer, and of a limit around a router, for a web server.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ const BARE: &str = "the same server without it";
 
 pub(crate) fn figures() -> Vec<Figure> {
     let runtime = &runtime(2);
-    // More than all rounds ask for.
+    // More than all rounds use.
     let policy = Policy::builder("bench.web").rule(Rule::sliding_counter(1 << 25, Duration::from_secs(3_600)));
     let policy = policy.build().expect("the rule is sound");
     let limit = web::limit(&policy, "{@ip}").expect("the key is sound").limiter(&Limiter::in_memory());

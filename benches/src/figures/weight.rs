@@ -1,4 +1,4 @@
-//! What the weight of a call, taking it back and settling it cost the server.
+//! The server time of weights, refunds and settlements.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ const ROUNDS: usize = 101;
 const CALLS: usize = 100;
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A great count, as limits on tokens and bytes have: one subject makes many such calls in a window.
+/// A large count, like that of limits on tokens and bytes: one subject makes many such calls in a window.
 const COUNT: u64 = 1 << 31;
 const COST: u64 = 100_000;
 const SUBJECTS: usize = 100;
 
-/// The most calls of which each has its own time.
+/// The most calls that each have their own time.
 const LOG: usize = 65_536;
 
 pub(crate) fn figures(server: &Server) -> Vec<Figure> {

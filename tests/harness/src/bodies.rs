@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How many bodies run, and how many ran at a time at most.
+/// How many bodies run now, and how many have run concurrently at most.
 #[derive(Clone, Debug)]
 pub struct Bodies(Arc<watch::Sender<Count>>);
 
@@ -40,13 +40,13 @@ impl Bodies {
         Running(self.clone())
     }
 
-    /// Returns how many ran at a time, at most.
+    /// Returns the most bodies that ran concurrently.
     #[must_use]
     pub fn most(&self) -> u64 {
         self.0.borrow().most
     }
 
-    /// Waits until so many have run at a time.
+    /// Waits until this many have run concurrently.
     ///
     /// # Panics
     ///

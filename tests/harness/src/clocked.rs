@@ -1,10 +1,9 @@
-//! A Redis server that decides by a clock of the test, so that what is exact to the microsecond is tested to the
-//! microsecond.
+//! A Redis server that decides by a clock of the test, so that tests can be exact to the microsecond.
 //!
 //! The shipped script asks Redis for the time. A limiter with a clock of its own sends its time along, with a script that
 //! differs from the shipped one only in the lines that read the clock.
 //!
-//! Keys still expire by the real clock. Windows of minutes, which a test lets pass in no time, see to it that none goes
+//! Keys still expire by the real clock. These tests use windows of minutes, which pass at once, so that no key expires
 //! early.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -47,13 +46,13 @@ impl Clocked {
         self.limiter_of("tallygate").await
     }
 
-    /// Returns a limiter like that whose keys begin with a prefix.
+    /// Returns such a limiter with a prefix.
     pub async fn limiter_of(&self, prefix: &str) -> Limiter {
         let builder = patient().prefix(prefix).clock(&self.clock);
         connected(&builder, &self.server.url()).await
     }
 
-    /// Returns the server, whose own clock runs on.
+    /// Returns the server. Its own clock runs on.
     #[must_use]
     pub fn server(&self) -> &Server {
         &self.server

@@ -160,7 +160,7 @@ impl Cluster {
         connected(&patient(), &self.url()).await
     }
 
-    /// Returns a limiter whose keys are no other's, for tests that share the cluster.
+    /// Returns a limiter with its own keys, for tests that share the cluster.
     pub async fn own_limiter(&self) -> Limiter {
         static LIMITERS: AtomicU32 = AtomicU32::new(0);
         let prefix = format!("own-{}", LIMITERS.fetch_add(1, Ordering::Relaxed));
@@ -275,7 +275,7 @@ fn start_nodes(options: &[&str]) -> Vec<Server> {
     (0..MASTERS).map(|_| Server::start_node(options)).collect()
 }
 
-/// What a node says of all nodes, those left out whose name it does not know yet.
+/// What a node reports about all nodes, except those whose name it does not know yet.
 fn lines(node: &Server) -> Vec<NodeLine> {
     let text: String = node.ask("CLUSTER NODES");
     text.lines().filter_map(NodeLine::read).collect()

@@ -4,17 +4,18 @@ use std::time::Duration;
 
 use tallygate::{Algorithm, Rule, Schedule};
 
-/// Returns the longest time for which a rule remembers a hit; of a schedule, the time between its next two ticks.
+/// Returns the longest time for which a rule remembers a hit. For a schedule, it is the time between its next two
+/// ticks.
 #[must_use]
 pub fn lifetime(rule: &Rule, now_us: u64) -> Duration {
     match rule.algorithm() {
         Algorithm::SlidingCounter { per } => 2 * *per,
         Algorithm::TokenBucket(bucket) => {
-            // A rule that admits nothing remembers what it admitted while it did.
+            // A closed rule remembers what it admitted before.
             let count = rule.count().max(1);
             let capacity = bucket.capacity_for(count);
             let reset_after = bucket.reset_after_for(count);
-            // A bucket that is full is like one that was never used, unless that has less in it.
+            // A full bucket is like an unused one, unless an unused one has fewer tokens.
             if bucket.initial_for(count) == capacity {
                 reset_after.min(bucket.fill_time_for(count))
             } else {

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 /// How many tasks call at once.
 pub const TASKS: usize = 64;
 
-/// Lets [`TASKS`] tasks make `calls` calls each at once, and returns how many calls were admitted.
+/// Lets [`TASKS`] tasks make `calls` calls each, all at once, and returns how many calls were admitted.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! What the code under test writes into the log.
+//! The log of the code under test.
 
 use std::io::{self, Write};
 use std::sync::{Arc, LazyLock, Mutex};

@@ -53,7 +53,7 @@ pub enum Subjects {
 /// All tallies and overrides.
 #[derive(Debug)]
 pub struct Model {
-    /// By the subject's place in the call and its number. Rules of another structure have a tally of their own.
+    /// By the position of the subject in the call and its number. Rules of another structure have a tally of their own.
     tallies: HashMap<(usize, usize), Vec<(Structure, Tally)>>,
     override_of_all: Option<Vec<Rule>>,
     overrides: HashMap<usize, Vec<Rule>>,
@@ -64,7 +64,7 @@ pub struct Model {
     decisions: u64,
 }
 
-/// When a log drops what is in no window any more. This makes no difference unless the clock is set back.
+/// When a log removes entries that are in no window any more. This makes no difference unless the clock is set back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drops {
     /// With each call.
@@ -108,7 +108,7 @@ impl Model {
         Answer { verdict: closed.map_or(verdict, |rule| Verdict::Denied(rule, None)), standings }
     }
 
-    /// Returns the time as of which a call is decided: a clock that goes back by little stands still.
+    /// Returns the time at which a call is decided: a clock that goes back a little stands still.
     fn settle_time(&mut self, plan: &Plan, call: &Call, now_us: u64) -> u128 {
         let mut now = now_us.into();
         loop {
@@ -131,7 +131,7 @@ impl Model {
         let first_fits = counted.iter().map(|(_, rule, counted)| counted.first_fit(rule, cost, now));
         let first_fits: Vec<_> = first_fits.map(|first_fit| first_fit.unwrap_or(u128::MAX)).collect();
         let latest = first_fits.iter().copied().chain(ban_ends).max().unwrap_or(now);
-        // A wait for calls to be over is no more than a bound.
+        // A wait for the end of calls is only an upper bound.
         let is_bound =
             counted.iter().zip(&first_fits).any(|((_, rule, _), &first)| rule.lease().is_some() && first > now);
         let fit_then = || is_bound || counted.iter().all(|(_, rule, counted)| counted.fits(rule, cost, latest));
@@ -168,7 +168,7 @@ impl Model {
         counted.into_iter().map(|(_, rule, counted)| counted.standing(rule, now)).collect()
     }
 
-    /// All rules, subject by subject, each with its position and what it has counted.
+    /// Returns all rules, subject by subject, each with its position and what it has counted.
     fn counted<'a>(&'a self, plan: &'a Plan, call: &Call) -> Vec<(usize, &'a Rule, Counted<'a>)> {
         let of_share = |share: &'a Share| {
             let tally = self.known(share, call.subjects).expect("deciding creates tallies");
@@ -178,21 +178,21 @@ impl Model {
         plan.shares().iter().flat_map(of_share).collect()
     }
 
-    /// Returns what it takes to refund the call that was decided last. A peek has counted nothing.
+    /// Returns what is needed to refund the last call. A peek has counted nothing.
     #[must_use]
     pub fn ticket(&self, call: &Call) -> Ticket {
         let cost = if call.peek { 0 } else { call.cost };
         Ticket { plan: self.in_force(call), subjects: call.subjects, cost, at: self.decided_at, number: self.decisions }
     }
 
-    /// Removes what a call still counts for, and returns whether there was anything. It goes by the time of the call: calls of
-    /// one instant cannot be distinguished.
+    /// Removes what a call still counts, and returns whether there was anything. It finds the call by its time: calls
+    /// of one instant cannot be told apart.
     pub fn refund(&mut self, ticket: &Ticket, now_us: u64) -> bool {
         self.recount(ticket, 0, now_us)
     }
 
-    /// Counts a call as what it has used, where it still counts, and returns whether that has changed anything. Beyond the
-    /// numbers that are exact everywhere, it has used the greatest of them.
+    /// Counts a call as what it used, if it still counts, and returns whether anything changed. What was used is at
+    /// most the greatest number that is exact everywhere.
     pub fn recount(&mut self, ticket: &Ticket, used: u64, now_us: u64) -> bool {
         let costs = (ticket.cost.into(), used.min(MAX_EXACT).into());
         let now = now_us.into();
@@ -207,7 +207,7 @@ impl Model {
         found
     }
 
-    /// Ends a call that is running.
+    /// Ends a concurrent call.
     pub fn end(&mut self, ticket: &Ticket) {
         for share in ticket.plan.shares() {
             if self.known(share, ticket.subjects).is_some() {
@@ -216,7 +216,7 @@ impl Model {
         }
     }
 
-    /// Forgets what subjects of a call have done, under its own rules and under those of an override.
+    /// Forgets what is counted for the subjects of a call, under its own rules and under those of an override.
     pub fn reset(&mut self, call: &Call, subjects: Subjects) {
         for plan in [call.plan.clone(), self.in_force(call)] {
             let is_reset = |share: &&Share| subjects == Subjects::All || share.subject == 0;
@@ -227,7 +227,7 @@ impl Model {
         }
     }
 
-    /// Bans the main subject of a call for that long, or ends its ban: behind an override, too.
+    /// Bans the main subject of a call for that long, or ends its ban, also under an override.
     ///
     /// # Panics
     ///
@@ -239,7 +239,7 @@ impl Model {
         }
     }
 
-    /// Puts rules in the place of those on the main subject, for all calls or for those of one subject; or takes them away.
+    /// Overrides the rules on the main subject, for all calls or for those of one subject, or clears the override.
     pub fn override_rules(&mut self, subject: Option<usize>, rules: Option<Vec<Rule>>) {
         match (subject, rules) {
             (None, rules) => self.override_of_all = rules,
@@ -248,7 +248,7 @@ impl Model {
         }
     }
 
-    /// Whether the rules of an override for its main subject, or those of one for all, decide a call.
+    /// Returns whether an override for the main subject decides the call, and whether one for all subjects does.
     #[must_use]
     pub fn overridden(&self, call: &Call) -> (bool, bool) {
         let is_any = self.override_of(call).is_some();
@@ -256,14 +256,14 @@ impl Model {
         (is_own, is_any && !is_own)
     }
 
-    /// The rules that decide a call, each with the place of its subject.
+    /// Returns the rules that decide a call, each with the position of its subject.
     #[must_use]
     pub fn rules(&self, call: &Call) -> Vec<(usize, Rule)> {
         self.in_force(call).rules().to_vec()
     }
 
-    /// Whether nothing but the sliding windows of one subject decides the call, which may fit them all. Redis has a script of
-    /// its own for such calls: in which order they and others are decided that are running at once is open.
+    /// Returns whether only sliding windows of one subject decide the call, and it may fit all of them. Redis has a
+    /// special script for such calls, so their order among concurrent calls of other kinds is not fixed.
     #[must_use]
     pub fn is_plain(&self, call: &Call) -> bool {
         let plan = self.in_force(call);
@@ -277,7 +277,7 @@ impl Model {
         self.override_of(call).map_or_else(|| call.plan.clone(), |rules| call.plan.overridden(rules))
     }
 
-    /// Those of its main subject go first.
+    /// Returns the rules of the override in force. One for the main subject takes precedence.
     fn override_of(&self, call: &Call) -> Option<&Vec<Rule>> {
         let own = || self.overrides.get(&call.subjects[0]);
         if call.plan.counts_the_main_subject() { own().or(self.override_of_all.as_ref()) } else { None }

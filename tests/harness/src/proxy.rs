@@ -1,4 +1,5 @@
-//! A proxy in front of a server, for what a server does not do on request: hang up, fall silent, lose replies.
+//! A proxy in front of a server, for failures that a server does not produce on request: it hangs up, falls silent, or
+//! loses replies.
 
 use std::future::pending;
 use std::net::SocketAddr;
@@ -38,7 +39,7 @@ pub struct Proxy {
     listening: JoinHandle<()>,
 }
 
-/// What the connections share.
+/// The state that the connections share.
 struct Shared {
     /// The server's.
     port: AtomicU16,
@@ -47,7 +48,7 @@ struct Shared {
     modes: Mutex<watch::Sender<Mode>>,
     /// How many scripts and replies were held back so far.
     held: AtomicU64,
-    /// Told when they are delivered.
+    /// Notified when they are delivered.
     delivered: Notify,
 }
 

@@ -1,4 +1,4 @@
-//! How late the machine itself is, so that a busy machine does not fail a test of the limiter.
+//! How late the machine is, so that a busy machine does not fail a test of the limiter.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

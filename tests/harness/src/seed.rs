@@ -2,14 +2,14 @@
 
 use std::env;
 
-/// Names the seed; without it, every run has another.
+/// The variable with the seed. Without it, every run has another seed.
 pub const SEED_VARIABLE: &str = "TALLYGATE_TEST_SEED";
 
-/// Returns the seed that the environment names, or else a random one.
+/// Returns the seed of the environment, or else a random one.
 ///
 /// # Panics
 ///
-/// The environment names something that is not a number.
+/// The environment has something that is not a number.
 #[must_use]
 pub fn seed() -> u64 {
     match env::var(SEED_VARIABLE) {

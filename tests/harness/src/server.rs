@@ -48,7 +48,7 @@ impl Server {
         Self { process, port, launch, folder }
     }
 
-    /// Starts a server whose scripts are disabled; `None` if this one is never without them, as before Valkey 9.1.
+    /// Starts a server with disabled scripts, or returns `None` if this server always has them, as before Valkey 9.1.
     #[must_use]
     pub fn start_without_scripts() -> Option<Self> {
         let modules = Self::start().try_ask::<Value>("MODULE LIST").ok()?;
@@ -187,7 +187,7 @@ fn free_port_in(ports: Range<u16>) -> u16 {
     }
 }
 
-/// What the library says of servers and sentinels that take too long.
+/// The errors of servers and sentinels that take too long.
 const LATE: [&str; 3] = ["no connection within", "no answer within", "nobody says where"];
 
 /// Starts a limiter that waits for a busy machine: nothing but a test of the deadline is about the deadline. It caches
@@ -219,7 +219,7 @@ async fn in_time(builder: &LimiterBuilder, url: &str) -> Result<Limiter, Error> 
     panic!("nobody answers at {url}")
 }
 
-/// Returns a limiter whose server is away, and in whose place this process decides.
+/// Returns a limiter whose server is away, so that this process decides.
 pub fn away(set: impl FnOnce(LimiterBuilder) -> LimiterBuilder) -> Limiter {
     let builder = set(patient().on_outage(OnOutage::Local));
     // No server uses the first port.

@@ -1,6 +1,6 @@
-//! Slots that are taken by at most one body at a time, over all processes: a name that only one socket has.
+//! Slots of which each has at most one holder, over all processes: a name that only one socket can have.
 //!
-//! The operating system gives the slots of a process back that dies.
+//! The operating system frees the slots of a process that ends.
 
 use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt as _;
@@ -10,7 +10,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 #[derive(Debug)]
 pub struct Slot(#[allow(dead_code, reason = "held")] UnixListener);
 
-/// Takes one of so many slots of that name; `None` if all are taken.
+/// Takes one of this number of slots of that name. Returns `None` if all are taken.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! What a server has noted of the commands that it has run.
+//! The commands that a server has logged.
 
 use std::borrow::Cow;
 
@@ -17,27 +17,27 @@ impl Run {
     ///
     /// # Panics
     ///
-    /// It is none.
+    /// The word is not a number.
     #[must_use]
     pub fn number(&self, word: usize) -> u64 {
         self.word(word).and_then(|word| word.parse().ok()).expect("a number")
     }
 
-    /// Returns a word of the command, unless it has fewer.
+    /// Returns a word of the command, or `None` if it has fewer words.
     #[must_use]
     pub fn word(&self, word: usize) -> Option<Cow<'_, str>> {
         self.words.get(word).map(|word| String::from_utf8_lossy(word))
     }
 }
 
-/// Lets a server note each command, whatever time it takes.
+/// Makes a server log every command, however short.
 pub fn note_all(server: &Server) {
     server.ask::<()>("CONFIG SET slowlog-max-len 1000000");
     server.ask::<()>("CONFIG SET slowlog-log-slower-than 0");
     server.ask::<()>("SLOWLOG RESET");
 }
 
-/// Returns the runs of a command that were noted.
+/// Returns the logged runs of a command.
 #[must_use]
 pub fn runs_of(server: &Server, command: &str) -> Vec<Run> {
     let log: Vec<Entry> = server.ask("SLOWLOG GET 1000000");

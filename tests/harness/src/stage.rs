@@ -1,4 +1,4 @@
-//! What a behaviour is played on: a limiter, and a way to let time pass on its backend, to the microsecond.
+//! The stage of a behaviour test: a limiter, and a way to let time pass on its backend, to the microsecond.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,10 +12,10 @@ use crate::cluster::Cluster;
 use crate::sentinels::Sentinels;
 use crate::server::{Server, away, connected, patient};
 
-/// A limiter, and the clock that it goes by.
+/// A limiter and its clock.
 pub struct Stage {
     limiter: Limiter,
-    /// Without it the clock is tokio's, paused.
+    /// `None` means tokio's clock, paused.
     clock: Option<ManualClock>,
     /// The servers, which end with the stage.
     _servers: Option<Box<dyn Any>>,
@@ -34,7 +34,7 @@ impl Stage {
         Self::on(&server.url(), server).await
     }
 
-    /// A limiter whose server is away, and in whose place this process decides.
+    /// A limiter whose server is away, so that this process decides.
     #[must_use]
     pub fn in_standby() -> Self {
         let clock = new_clock();
@@ -53,7 +53,7 @@ impl Stage {
         Self::on(&cluster.url(), cluster).await
     }
 
-    /// A limiter with a prefix of its own, as some stages share their servers.
+    /// Returns a limiter with a prefix of its own, as some stages share their servers.
     async fn on(url: &str, servers: impl Any) -> Self {
         static STAGES: AtomicU32 = AtomicU32::new(0);
         let clock = new_clock();
@@ -80,7 +80,7 @@ impl Stage {
         self.limiter.check(policy, subject).await.expect("the backend answers")
     }
 
-    /// Decides one call of that cost, and has every rule reported.
+    /// Decides one call of that cost, with a report on every rule.
     pub async fn costly(&self, policy: &Policy, subject: &Subject, cost: u64) -> Decision {
         self.limiter.check(policy, subject).cost(cost).report().await.expect("the backend answers")
     }

@@ -1,9 +1,9 @@
-//! Waiting for what becomes true by itself.
+//! Waiting for conditions.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Sentinels that find that the machine stood still do nothing for half a minute, and may find so again.
+/// A sentinel that notices that the machine was stopped does nothing for half a minute, possibly repeatedly.
 const PATIENCE: Duration = Duration::from_secs(180);
 const STEP: Duration = Duration::from_millis(5);
 
@@ -20,7 +20,7 @@ pub fn wait_until(condition: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until the condition holds, while other tasks go on.
+/// Waits until the condition holds, while other tasks run.
 ///
 /// # Panics
 ///
@@ -29,7 +29,7 @@ pub async fn until(condition: &str, mut holds: impl FnMut() -> bool) {
     until_found(condition, async || holds()).await;
 }
 
-/// The same of a condition that takes a while to find out.
+/// The same for an asynchronous condition.
 ///
 /// # Panics
 ///

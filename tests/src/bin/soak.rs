@@ -28,7 +28,7 @@ const SUBJECTS: u64 = 20_000;
 const MAX_SUBJECTS: usize = 5_000;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The policy whose calls are running for a moment, and how many subjects those have: so few that calls are denied.
+/// The policy of short concurrent calls, and the number of its subjects: so few that calls are denied.
 const CONCURRENT: &str = "soak.running";
 const FEW_SUBJECTS: u64 = 20;
 
@@ -163,7 +163,7 @@ async fn call(limiter: &Limiter, policies: &[Policy], tally: &Tally) {
     }
 }
 
-/// How long a call is running: seldom so long that its lease is renewed.
+/// The duration of a call: seldom so long that its lease is renewed.
 fn body() -> Duration {
     Duration::from_millis(if fastrand::u8(..) == 0 { 1_200 } else { fastrand::u64(..10) })
 }

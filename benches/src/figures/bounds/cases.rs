@@ -17,7 +17,7 @@ const REFUND_DISTANCE: u64 = 1_024;
 
 /// So many calls at once are gathered as far as they may be.
 const MANY: usize = 512;
-/// As many as whose tallies are long.
+/// As many subjects as have long tallies.
 const SOME: usize = 128;
 
 /// What is measured once.
@@ -162,13 +162,13 @@ fn builder() -> PolicyBuilder {
     Policy::builder("bench.bounds")
 }
 
-/// As many windows as a policy may have, none of which another makes needless.
+/// As many windows as a policy may have, so that none makes another needless.
 fn windows() -> PolicyBuilder {
     let window = |number: u32| Rule::sliding_window(COUNT / 2 + 120_000 * u64::from(number), HOUR + number * MINUTE);
     (0..RULES).fold(builder(), |builder, number| builder.rule(window(number)))
 }
 
-/// So many windows whose counts are as large as they may be for a log that is read at once, or a little less.
+/// As many windows with the largest counts for which a log is read at once, or slightly smaller ones.
 fn short_windows(rules: u32) -> PolicyBuilder {
     let window = |number: u32| Rule::sliding_window(u64::from(RULES - rules + 1 + number), HOUR + number * MINUTE);
     (0..rules).fold(builder(), |builder, number| builder.rule(window(number)))

@@ -14,11 +14,11 @@ pub(super) enum Log {
     AsItIs,
     /// Full of calls that all count.
     Live,
-    /// Full of calls of which none counts any more.
+    /// Full of calls that no longer count.
     Dead,
     /// Full of calls that are later than now, as after the clock was set back.
     Future,
-    /// Full of calls of which half are later than now.
+    /// Full of calls, half of them later than now.
     Around,
     /// A few calls that all count.
     Few,

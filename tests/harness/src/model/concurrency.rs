@@ -1,8 +1,8 @@
-//! What a concurrency limit has counted.
+//! The concurrent calls of a limit.
 
 use tallygate::Rule;
 
-/// The calls of a subject that are running. Each has a number, and a lease that ends, if nothing happens before.
+/// The concurrent calls of a subject. Each has a number, and a lease that ends by itself.
 #[derive(Debug, Default)]
 pub(super) struct Concurrency(Vec<(u64, u128)>);
 
@@ -24,7 +24,7 @@ impl Concurrency {
         (rule.count().saturating_sub(self.number(now)).into(), self.over().saturating_sub(now))
     }
 
-    /// When the last lease ends.
+    /// Returns when the last lease ends.
     pub(super) fn over(&self) -> u128 {
         self.0.iter().map(|(_, ends)| *ends).max().unwrap_or_default()
     }

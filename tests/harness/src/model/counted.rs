@@ -1,4 +1,4 @@
-//! What one rule has counted, be it alone or with others.
+//! What one rule has counted, alone or together with others.
 
 use tallygate::Rule;
 
@@ -8,16 +8,16 @@ use super::log::Log;
 
 /// What one rule has counted.
 pub(super) enum Counted<'a> {
-    /// Of a sliding window, with the others of its subject.
+    /// A sliding window, together with the others of its subject.
     Log(&'a Log),
-    /// Of a concurrency limit.
+    /// A concurrency limit.
     Concurrency(&'a Concurrency),
-    /// Of any other rule, alone.
+    /// Any other rule, alone.
     History(&'a History),
 }
 
 impl Counted<'_> {
-    /// Whether a call of that cost fits at that time, if nothing happens before.
+    /// Returns whether a call of that cost fits at that time, if nothing happens before.
     pub(super) fn fits(&self, rule: &Rule, cost: u128, at: u128) -> bool {
         match self {
             Self::Log(log) => log.fits(rule, cost, at),
@@ -26,17 +26,17 @@ impl Counted<'_> {
         }
     }
 
-    /// The first moment from now on at which the call fits, if nothing happens before.
+    /// Returns the first moment from now on at which the call fits, if nothing happens before.
     pub(super) fn first_fit(&self, rule: &Rule, cost: u128, now: u128) -> Option<u128> {
         let over = self.over(rule).max(now);
         if over > now && self.fits(rule, cost, over - 1) {
-            // Until all is over, a call that fits goes on fitting.
+            // Until everything has stopped counting, a call that fits still fits.
             return Some(first(now, over - 1, |at| self.fits(rule, cost, at)));
         }
         self.fits(rule, cost, over).then_some(over)
     }
 
-    /// Where the rule stands: the greatest cost that fits, and the time until it is whole again.
+    /// Returns the state of the rule: the greatest cost that fits, and the time until it is as if it had never counted.
     pub(super) fn standing(&self, rule: &Rule, now: u128) -> (u128, u128) {
         match self {
             Self::Log(log) => log.standing(rule, now),
@@ -45,7 +45,7 @@ impl Counted<'_> {
         }
     }
 
-    /// When the rule is as if it had never counted, if nothing happens before.
+    /// Returns when the rule is as if it had never counted, if nothing happens before.
     fn over(&self, rule: &Rule) -> u128 {
         match self {
             Self::Log(log) => log.over(rule),
@@ -55,7 +55,8 @@ impl Counted<'_> {
     }
 }
 
-/// The first of these numbers of which it is true; it is of the last, and of all behind the first.
+/// Returns the first of these numbers for which the condition is true. It is true for the last number, and for all
+/// after the first.
 pub(super) fn first(mut low: u128, mut high: u128, is_true: impl Fn(u128) -> bool) -> u128 {
     while low < high {
         let middle = u128::midpoint(low, high);

@@ -9,19 +9,19 @@ use super::tally::is_set_back;
 /// The denials of one subject, and its ban.
 #[derive(Debug, Default)]
 pub(super) struct Denials {
-    /// In the order in which they were.
+    /// In their order.
     times: Vec<u128>,
-    /// When the ban began, and when it ends.
+    /// The start and the end of the ban.
     ban: Option<(u128, u128)>,
 }
 
 impl Denials {
-    /// When the ban ends, if there is one, and it is not from before the clock was set back.
+    /// Returns when the ban ends, if there is one, unless it is from before the clock was set back.
     pub(super) fn ban_ends(&self, now: u128) -> Option<u128> {
         self.ban.filter(|&(began, ends)| began < ends && !is_set_back(began, now) && now < ends).map(|(_, ends)| ends)
     }
 
-    /// Adds one. It leads to a ban if so many, this one included, are in the window that ends now.
+    /// Adds a denial. It leads to a ban if the window that ends now has enough of them.
     pub(super) fn add(&mut self, ban: &Ban, now: u128) {
         self.times.push(now);
         let denials = usize::try_from(ban.denials()).expect("they are few");
@@ -31,7 +31,7 @@ impl Denials {
         }
     }
 
-    /// Begins a ban, or ends one where it lasts for no time. Denials are counted anew.
+    /// Begins a ban, or ends one if the duration is 0. Denials are then counted from zero.
     pub(super) fn ban(&mut self, duration: Duration, now: u128) {
         *self = Self { times: Vec::new(), ban: Some((now, now + duration.as_micros())) };
     }

@@ -1,4 +1,4 @@
-//! What a rule that is no sliding window has counted, and whether one more call fits.
+//! The calls that a rule other than a sliding window has counted, and whether one more fits.
 
 use tallygate::{Algorithm, Rule, Schedule};
 use tallygate_rules::{MAX_COUNTER_COUNT, MAX_EXACT};
@@ -12,16 +12,16 @@ pub(super) struct History(Vec<Hit>);
 #[derive(Debug)]
 struct Hit {
     at: u128,
-    /// What it counts for; nothing once it was taken back.
+    /// The weight that it counts; 0 after a full refund.
     weight: u128,
-    /// What it left in the bucket, in tokens times `per`.
+    /// The level of the bucket after it, in tokens times `per`.
     level: u128,
-    /// Since when the bucket was in use and not full.
+    /// The time since which the bucket was in use and not full.
     since: u128,
 }
 
 impl History {
-    /// Whether a call of that cost fits at that time, if nothing happens before.
+    /// Returns whether a call of that cost fits at that time, if nothing happens before.
     pub(super) fn fits(&self, rule: &Rule, cost: u128, at: u128) -> bool {
         let (count, per) = (u128::from(rule.count()), per(rule));
         match rule.algorithm() {
@@ -40,7 +40,7 @@ impl History {
         }
     }
 
-    /// Where the rule stands: the greatest cost that fits, and the time until it is whole again.
+    /// Returns the state of the rule: the greatest cost that fits, and the time until it is as if it had never counted.
     pub(super) fn standing(&self, rule: &Rule, now: u128) -> (u128, u128) {
         let limit = limit(rule);
         let remaining = first(0, limit + 1, |cost| cost > limit || !self.fits(rule, cost, now)).saturating_sub(1);
@@ -55,18 +55,18 @@ impl History {
         self.0.push(Hit { at: now, weight: cost, level, since });
     }
 
-    /// Changes the cost of a call of that time from the first to the second, if it belongs to what the rule counts now, and
-    /// returns whether that has changed anything.
+    /// Changes the cost of a call of that time from the first to the second, if the rule still counts it. Returns
+    /// whether anything changed.
     pub(super) fn recount(&mut self, rule: &Rule, costs: (u128, u128), at: u128, now: u128) -> bool {
         let per = per(rule);
         let begun = self.begun(rule);
-        // What lies in the future is as good as forgotten.
+        // Calls in the future count as forgotten.
         if begun > now {
             return false;
         }
         match rule.algorithm() {
             Algorithm::SlidingCounter { .. } => {
-                // A slot counts in itself and in the next one. Two of them are known: the last one and that before.
+                // A slot counts in itself and in the next one. Two are stored: the last one and the one before.
                 let slot = at - at % per;
                 let counts = (now - now % per) <= slot + per;
                 let is_known = slot == begun || slot + per == begun;
@@ -94,8 +94,8 @@ impl History {
         }
     }
 
-    /// Takes what was used beyond the cost out of a bucket that is in use, until it is empty, and tells whether there was
-    /// anything to take. It is a hit of now, and no later call's.
+    /// Takes what was used beyond the cost from a bucket in use, until it is empty. Returns whether there was anything
+    /// to take. This is a hit of now, and not of a later call.
     fn take_beyond(&mut self, rule: &Rule, beyond: u128, at: u128, now: u128) -> bool {
         let in_use = now < self.over(rule) && at <= self.begun(rule);
         let taken = (beyond * per(rule)).min(self.level(rule, now));
@@ -108,12 +108,12 @@ impl History {
         true
     }
 
-    /// Whether a bucket is in use and not full: else the calls before do not matter.
+    /// Returns whether a bucket is in use and not full. Otherwise earlier calls do not matter.
     fn holds_something(&self, rule: &Rule, at: u128) -> bool {
         at < self.over(rule) && self.level(rule, at) < limit(rule) * per(rule)
     }
 
-    /// Changes the weight of the calls of these times, and tells whether there was anything to change.
+    /// Changes the weight of the calls of these times, and returns whether there was anything to change.
     fn change(&mut self, from: u128, until: u128, (cost, used): (u128, u128), most: u64) -> bool {
         if used <= cost {
             return self.take(from, until, cost - used);
@@ -123,13 +123,13 @@ impl History {
         match self.0[..place].last_mut().filter(|last| last.at >= from) {
             Some(last) => last.weight += added,
             None if added == 0 => {}
-            // The call was forgotten, as the clock was set back; the slot is not.
+            // The call was forgotten because the clock was set back, but the slot was not.
             None => self.0.insert(place, Hit { at: from, weight: added, level: 0, since: 0 }),
         }
         added > 0
     }
 
-    /// Takes up to that weight away from the calls of these times, and tells whether they had any.
+    /// Takes up to that weight from the calls of these times, and returns whether they had any.
     fn take(&mut self, from: u128, until: u128, mut weight: u128) -> bool {
         let wanted = weight;
         for hit in self.0.iter_mut().filter(|hit| (from..until).contains(&hit.at)) {
@@ -150,12 +150,12 @@ impl History {
         self.0.iter().filter(|hit| (from..until).contains(&hit.at)).map(|hit| hit.weight).sum()
     }
 
-    /// When the rule is as if it had never counted, if nothing happens before.
+    /// Returns when the rule is as if it had never counted, if nothing happens before.
     pub(super) fn over(&self, rule: &Rule) -> u128 {
         let (Some(last), weighty) = (self.0.last(), self.0.iter().rev().find(|hit| hit.weight > 0)) else { return 0 };
         let per = per(rule);
         match (rule.algorithm(), weighty) {
-            // It is in use even if all was taken back.
+            // It is in use even if everything was refunded.
             (Algorithm::TokenBucket(bucket), _) => last.at + bucket.reset_after_for(rule.count()).as_micros(),
             (_, None) => 0,
             (Algorithm::SlidingCounter { .. }, Some(hit)) => hit.at - hit.at % per + 2 * per,
@@ -166,7 +166,8 @@ impl History {
         }
     }
 
-    /// Since when the rule counts what it counts now; where it goes by each call, since the last.
+    /// Returns the time since which the rule counts its current weight; for a rule that counts each call separately,
+    /// the time of the last call.
     pub(super) fn begun(&self, rule: &Rule) -> u128 {
         let last = self.0.last().map_or(0, |hit| hit.at);
         match rule.algorithm() {
@@ -176,14 +177,14 @@ impl History {
         }
     }
 
-    /// When the last fixed window opened, and its weight. It is open even if all was taken back.
+    /// Returns when the last fixed window opened, and its weight. It is open even if everything was refunded.
     fn window(&self, per: u128) -> (u128, u128) {
         self.0.iter().fold((0, 0), |(opened, weight), hit| {
             if hit.at < opened + per { (opened, weight + hit.weight) } else { (hit.at, hit.weight) }
         })
     }
 
-    /// What is in the bucket, in tokens times `per`.
+    /// Returns the level of the bucket, in tokens times `per`.
     fn level(&self, rule: &Rule, at: u128) -> u128 {
         let Algorithm::TokenBucket(bucket) = rule.algorithm() else { return 0 };
         match self.0.last() {

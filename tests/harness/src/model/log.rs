@@ -1,4 +1,4 @@
-//! What the sliding windows of one subject have counted. They share it.
+//! The calls that the sliding windows of one subject have counted together.
 
 use std::collections::VecDeque;
 
@@ -17,15 +17,15 @@ pub(super) struct Log(VecDeque<Entry>);
 struct Entry {
     at: u128,
     weight: u128,
-    /// The weight of this entry and of all that were ever before it.
+    /// The weight of this entry and of all earlier ones, removed ones included.
     total: u128,
 }
 
-/// What of the rules makes a difference to the log that they share.
+/// The properties of the rules that matter for their common log.
 pub(super) struct Shape {
     /// How long the log counts a call.
     reach: u128,
-    /// The most that it counts of one call; without sliding windows, nothing.
+    /// The greatest weight of one call; 0 without sliding windows.
     largest: u128,
 }
 
@@ -38,7 +38,7 @@ impl Shape {
         }
     }
 
-    /// Whether calls of these times may share an entry of a dense log.
+    /// Returns whether calls of these times may share an entry of a dense log.
     fn are_close(&self, one: u128, other: u128) -> bool {
         let grain = self.reach.div_ceil(MAX_LOG_ENTRIES as u128).max(1);
         one / grain == other / grain
@@ -46,7 +46,7 @@ impl Shape {
 }
 
 impl Log {
-    /// Whether a call of that cost fits at that time, if nothing happens before.
+    /// Returns whether a call of that cost fits at that time, if nothing happens before.
     pub(super) fn fits(&self, rule: &Rule, cost: u128, at: u128) -> bool {
         if is_duplicate(rule) {
             return rule.count() > 0 && self.over(rule) <= at;
@@ -54,12 +54,12 @@ impl Log {
         self.weight_after(at - per(rule)) + cost <= rule.count().into()
     }
 
-    /// When the rule is as if it had never counted, if nothing happens before.
+    /// Returns when the rule is as if it had never counted, if nothing happens before.
     pub(super) fn over(&self, rule: &Rule) -> u128 {
         self.0.back().map_or(0, |last| last.at + per(rule))
     }
 
-    /// Where the rule stands: the greatest cost that fits, and the time until it is whole again.
+    /// Returns the state of the rule: the greatest cost that fits, and the time until it is as if it had never counted.
     pub(super) fn standing(&self, rule: &Rule, now: u128) -> (u128, u128) {
         let weight = self.weight_after(now - per(rule));
         let reset = if weight > 0 { self.over(rule) - now } else { 0 };
@@ -80,13 +80,13 @@ impl Log {
         }
     }
 
-    /// Whether so many entries still count that there shall be few more of them.
+    /// Returns whether the log is dense: so many entries count that calls share them.
     fn is_dense(&self, shape: &Shape, now: u128) -> bool {
         let from_the_end = self.0.len().checked_sub(MAX_LOG_ENTRIES).map(|index| &self.0[index]);
         from_the_end.is_some_and(|entry| entry.at + shape.reach > now)
     }
 
-    /// Changes the cost of a call of that time if it still counts, and returns whether that has changed anything.
+    /// Changes the cost of a call of that time if it still counts, and returns whether anything changed.
     pub(super) fn recount(&mut self, shape: &Shape, costs: (u128, u128), at: u128, now: u128) -> bool {
         let index = self.0.partition_point(|entry| entry.at < at);
         let Some(entry) = self.0.get(index) else { return false };
@@ -95,7 +95,7 @@ impl Log {
         let behind = self.0.len() - 1 - index;
         let (cost, used) = (costs.0.min(shape.largest), costs.1.min(shape.largest));
         if counts && used > cost {
-            // Far behind, it counts with a later call.
+            // A call that is too far behind counts with a later one.
             self.add(index + behind.saturating_sub(MAX_REFUND_DISTANCE), used - cost);
             return true;
         }
@@ -121,7 +121,7 @@ impl Log {
         }
     }
 
-    /// The time of the last entry.
+    /// Returns the time of the last entry.
     pub(super) fn latest(&self) -> u128 {
         self.0.back().map_or(0, |entry| entry.at)
     }
@@ -132,7 +132,7 @@ impl Log {
         }
     }
 
-    /// Forgets what counts no more.
+    /// Removes entries that no longer count.
     pub(super) fn forget_past(&mut self, shape: &Shape, drops: Drops, now: u128) {
         let counted = match drops {
             Drops::AtOnce => self.0.partition_point(|entry| entry.at + shape.reach <= now),
@@ -142,12 +142,12 @@ impl Log {
         self.0.drain(..counted);
     }
 
-    /// The weight of the entries behind that time.
+    /// Returns the weight of the entries after that time.
     fn weight_after(&self, at: u128) -> u128 {
         self.weight_from(self.0.partition_point(|entry| entry.at <= at))
     }
 
-    /// The weight of the entries from that one on.
+    /// Returns the weight of the entries from that one on.
     fn weight_from(&self, index: usize) -> u128 {
         self.0.get(index).map_or(0, |first| self.total() - first.total + first.weight)
     }

@@ -7,7 +7,7 @@ use tallygate::{Algorithm, Ban, Rule};
 
 use super::history::{is_sliding, per};
 
-/// Rules with the subjects they count, and what becomes of the main one when it goes on being denied.
+/// Rules with the subjects that they count, and the ban of the main subject.
 #[derive(Clone, Debug)]
 pub struct Plan(Rc<Inner>);
 
@@ -23,14 +23,14 @@ struct Inner {
 pub(super) struct Share {
     pub(super) subject: usize,
     pub(super) rules: Vec<Rule>,
-    /// Where each of them stands in the plan.
+    /// The position of each of them in the plan.
     pub(super) positions: Vec<usize>,
     pub(super) ban: Option<Ban>,
     pub(super) structure: Structure,
 }
 
-/// What may not change lest a subject begins anew: the longest sliding window, every other rule, and the denials that lead to
-/// a ban. Counts may.
+/// The parts of a plan that may not change, or a subject starts again: the longest sliding window, every other rule,
+/// and the denials that lead to a ban. Counts may change.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Structure {
     reach: u128,
@@ -39,7 +39,7 @@ pub(super) struct Structure {
 }
 
 impl Plan {
-    /// A plan of rules, each with the place that its subject has in a call, 0 being the main one's.
+    /// Returns a plan of rules, each with the position of its subject in a call. 0 is the main subject.
     #[must_use]
     pub fn new(rules: Vec<(usize, Rule)>, ban: Option<Ban>) -> Self {
         // Concurrency limits have tallies of their own, which come last.
@@ -56,13 +56,13 @@ impl Plan {
         &self.0.shares
     }
 
-    /// Whether there is a rule on the main subject, or a ban.
+    /// Returns whether there is a rule on the main subject, or a ban.
     #[must_use]
     pub fn counts_the_main_subject(&self) -> bool {
         self.shares().iter().any(|share| share.subject == 0)
     }
 
-    /// Puts other rules in the places of those on the main subject, one by one. What is left of them comes last.
+    /// Replaces the rules on the main subject, one by one. Further rules come last.
     pub(super) fn overridden(&self, rules: &[Rule]) -> Self {
         let mut rules = rules.iter().map(|rule| (0, rule.clone()));
         let mut all: Vec<_> =
@@ -71,7 +71,7 @@ impl Plan {
         Self::new(all, self.0.ban)
     }
 
-    /// Where a rule stands that closes the door: the first, subject by subject, that admits nothing.
+    /// Returns the position of a rule that closes the limit: the first, subject by subject, that admits nothing.
     pub(super) fn closed(&self) -> Option<usize> {
         let all = self.shares().iter().flat_map(|share| share.rules.iter().zip(&share.positions));
         all.filter(|(rule, _)| rule.count() == 0).map(|(_, &position)| position).next()
@@ -79,8 +79,8 @@ impl Plan {
 }
 
 impl Share {
-    /// Shares the rules for which this is true out: the main subject goes first, and the others follow as they are named
-    /// first.
+    /// Groups the rules that satisfy the condition by subject: the main subject comes first, and the others in the
+    /// order of their first rule.
     fn all(rules: &[(usize, Rule)], ban: Option<Ban>, is_meant: fn(&Rule) -> bool) -> Vec<Self> {
         let meant = || rules.iter().filter(|(_, rule)| is_meant(rule)).map(|(subject, _)| *subject);
         let counts_main = ban.is_some() || meant().any(|subject| subject == 0);
@@ -106,7 +106,7 @@ impl Share {
     }
 }
 
-/// A rule without what may change of it.
+/// Returns a rule without the parts that may change.
 fn uncounted(rule: &Rule) -> Rule {
     match rule.algorithm() {
         Algorithm::TokenBucket(bucket) => Rule::token_bucket(1, bucket.per()),

@@ -10,7 +10,7 @@ use super::denials::Denials;
 use super::history::{History, is_sliding};
 use super::log::{Log, Shape};
 
-/// Whether the clock was set back since that time, and by more than a clock that stands still for a moment.
+/// Returns whether the clock was set back since that time by more than it may stand still.
 pub(super) fn is_set_back(since: u128, now: u128) -> bool {
     since > now + MAX_STANDSTILL.as_micros()
 }
@@ -18,12 +18,12 @@ pub(super) fn is_set_back(since: u128, now: u128) -> bool {
 /// What one subject has done.
 #[derive(Debug)]
 pub(super) struct Tally {
-    /// What the sliding windows have counted together.
+    /// The calls that the sliding windows have counted together.
     log: Log,
-    /// What each of the other rules has counted.
+    /// The calls that each of the other rules has counted.
     others: Vec<History>,
     pub(super) denials: Denials,
-    /// What a concurrency limit has counted, which has a tally of its own.
+    /// The calls that a concurrency limit has counted. It has a tally of its own.
     pub(super) running: Concurrency,
 }
 
@@ -33,7 +33,7 @@ impl Tally {
         Self { log: Log::default(), others, denials: Denials::default(), running: Concurrency::default() }
     }
 
-    /// What each of the rules has counted.
+    /// Returns what each of the rules has counted.
     pub(super) fn counted<'a>(&'a self, rules: &'a [Rule]) -> impl Iterator<Item = Counted<'a>> {
         let mut others = self.others.iter().map(Counted::History);
         let of = move |rule: &Rule| match rule.lease() {
@@ -44,7 +44,7 @@ impl Tally {
         rules.iter().map_while(of)
     }
 
-    /// Forgets what lies in the future, if the clock was set back. If it only went back by little, that is the time.
+    /// Forgets calls in the future, if the clock was set back. If it went back only a little, time stands still.
     pub(super) fn settle_time(&mut self, rules: &[Rule], now: u128) -> u128 {
         let begun = self.others(rules).map(|(rule, history)| history.begun(rule)).max();
         let latest = self.log.latest().max(begun.unwrap_or(0));
@@ -63,8 +63,8 @@ impl Tally {
         self.others(rules).for_each(|(rule, history)| history.charge(rule, cost, now));
     }
 
-    /// Changes the cost of a call of that time in every rule that still counts it, from the first to the second; returns
-    /// whether that has changed anything.
+    /// Changes the cost of a call of that time from the first to the second, in every rule that still counts it.
+    /// Returns whether anything changed.
     pub(super) fn recount(&mut self, rules: &[Rule], costs: (u128, u128), at: u128, now: u128) -> bool {
         let mut found = self.log.recount(&Shape::of(rules), costs, at, now);
         for (rule, history) in self.others(rules) {
@@ -78,7 +78,7 @@ impl Tally {
     }
 }
 
-/// Whether a rule counts alone.
+/// Returns whether a rule counts alone.
 fn has_history(rule: &Rule) -> bool {
     !is_sliding(rule) && rule.lease().is_none()
 }

@@ -16,13 +16,13 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// Returns what the call has cost.
+    /// Returns the cost of the call.
     #[must_use]
     pub fn cost(&self) -> u64 {
         self.cost
     }
 
-    /// Whether the call is running until it is over, as it has a lease.
+    /// Returns whether the call has a lease, and so runs until it ends.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.cost > 0 && self.plan.rules().iter().any(|(_, rule)| rule.lease().is_some())

@@ -15,13 +15,14 @@ fn at_most(limit: u64) -> Policy {
     Policy::builder("export").rule(Rule::concurrency(limit, LEASE)).build().expect("the policy is valid")
 }
 
-/// How many more calls may be running, by the report of the rule at that position.
+/// How many more concurrent calls are allowed, by the report of the rule at that position.
 async fn room(stage: &Stage, policy: &Policy, subject: &Subject, position: usize) -> u64 {
     let decision = stage.limiter().peek(policy, subject).await.expect("the backend answers");
     decision.report()[position].remaining()
 }
 
-/// Awaits that so many more calls may be running: in Redis, a lease is given back a moment after its permit is dropped.
+/// Waits until this many more concurrent calls are allowed: in Redis, a lease is given back a moment after its permit
+/// is dropped.
 async fn until_room(stage: &Stage, policy: &Policy, subject: &Subject, position: usize, expected: u64) {
     let is_so = async || room(stage, policy, subject, position).await == expected;
     until_found("a lease was given back", is_so).await;
@@ -31,7 +32,7 @@ async fn permit(stage: &Stage, policy: &Policy, subject: &Subject) -> Permit {
     stage.call(policy, subject).await.into_result().expect("the call is admitted")
 }
 
-/// No more calls are running than the limit, and each makes room when its permit is dropped.
+/// There are never more concurrent calls than the limit, and each makes room when its permit is dropped.
 pub async fn no_more_calls_are_running_than_the_limit(stage: &Stage) {
     let (policy, subject) = (at_most(2), Subject::of("alice"));
     let first = permit(stage, &policy, &subject).await;

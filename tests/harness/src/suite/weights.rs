@@ -1,4 +1,4 @@
-//! The weights of calls in sliding windows, and how many calls a window tells apart.
+//! The weights of calls in sliding windows, and how many calls a window distinguishes.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::stage::Stage;
 const GREATEST: u64 = 1 << 31;
 /// How many later calls a refund reaches over.
 const DISTANCE: u64 = 1_024;
-/// How many calls a window tells apart.
+/// How many calls a window distinguishes.
 const ENTRIES: u64 = 65_536;
 
 fn windows<const N: usize>(rules: [(u64, u64); N]) -> Policy {
@@ -44,7 +44,7 @@ async fn remaining(stage: &Stage, policy: &Policy) -> Vec<u64> {
     report_of(&peek).into_iter().map(|(_, remaining)| remaining).collect()
 }
 
-/// A window holds as much weight as its count, be it of one call or of many.
+/// A window holds as much weight as its count, from one call or from many.
 pub async fn a_window_holds_calls_of_any_weight_up_to_its_count(stage: &Stage) {
     let policy = windows([(GREATEST - 5, 60), (GREATEST, 3_600)]);
     assert_eq!(wait(stage, &policy, GREATEST + 1).await, None);

@@ -4,7 +4,8 @@ use crate::template::{Filter, FilteredValue, Template};
 
 /// The subject that a rule counts.
 ///
-/// Two are equal if their labels are. Only where the key is known, it is known which subject lies in another one.
+/// Two subjects are equal if their labels are equal. Which subject lies in another one is known only where the keys are
+/// known.
 #[derive(Clone, Debug)]
 pub struct CountedSubject<'a> {
     label: Option<&'a str>,
@@ -31,7 +32,8 @@ impl<'a> CountedSubject<'a> {
         Self { label, key: Template::parse(key).ok().map(|template| Key { text: key, template }) }
     }
 
-    /// Whether all calls of one of these subjects are calls of one of the wider ones: the wider key shows no other values.
+    /// Whether calls of one subject of this key are always calls of one subject of the wider key, because that shows no
+    /// other values.
     pub(crate) fn is_within(&self, wider: &Self) -> bool {
         let is_known = || Some(self.key.as_ref()?.is_within(wider.key.as_ref()?));
         self == wider || is_known().unwrap_or(false)

@@ -18,16 +18,17 @@ pub const MAX_DEADLINE: Duration = Duration::from_secs(3_600);
 /// stores sums of costs in 32 bits.
 pub const MAX_SLIDING_COUNT: u64 = 1 << 31;
 
-/// A log with so many entries that still count is dense: from then on, calls within [`MAX_LOG_ENTRIES`]th parts of the
-/// longest window share an entry. That keeps a log below twice as many.
+/// A log with this many counted entries is dense: from then on, calls share an entry if they are closer together than
+/// the longest window divided by this number. That keeps every log below twice this length.
 pub const MAX_LOG_ENTRIES: usize = 65_536;
 
 /// The most later entries of a log behind which a call can still be refunded from its sliding windows: a refund rewrites
 /// them.
 pub const MAX_REFUND_DISTANCE: usize = 1_024;
 
-/// A clock that goes back by no more than that stands still until it is where it was. If it goes back by more, it was set
-/// back, and what lies in its future is forgotten. NTP slews a clock that is wrong by less, so the clocks of two nodes differ
+/// A clock that goes back by at most this much counts as standing still until it has caught up. If it goes back
+/// further, it was set back, and what is later than its time is forgotten. NTP slews a clock that is wrong by less, so
+/// the clocks of two nodes differ
 /// by less.
 pub const MAX_STANDSTILL: Duration = Duration::from_millis(128);
 
@@ -40,7 +41,7 @@ pub const MAX_CONCURRENCY: u64 = 100_000;
 /// The shortest lease of a concurrent call: a second. It is renewed after half of it, over a network.
 pub const MIN_LEASE: Duration = Duration::from_secs(1);
 
-/// The longest lease of a concurrent call: an hour. So long a process that has died may keep it.
+/// The longest lease of a concurrent call: an hour. A process that has died keeps it that long at most.
 pub const MAX_LEASE: Duration = Duration::from_secs(3_600);
 
 /// The greatest integer that is exact in Lua, and so in every tally: 2^53 − 1.

@@ -1,4 +1,5 @@
-//! What a key counts and what a rule admits, in words for who knows neither the code nor how its rules are written.
+//! What a key counts and what a rule admits, in words for readers who know neither the code nor how its rules are
+//! written.
 
 use crate::algorithm::{Algorithm, Role};
 use crate::duration::format_duration;

@@ -13,7 +13,7 @@ use crate::diagnostic::{Diagnostics, SpanRange, Spanned, error};
 /// One argument. Its name and value are not interpreted yet.
 pub(crate) struct Argument {
     pub(super) name: Ident,
-    /// The name once more: an identifier is text that the compiler has to be asked for.
+    /// The text of the name: reading it from the identifier asks the compiler each time.
     text: String,
     value: Value,
 }
@@ -113,7 +113,7 @@ fn skip_to_separator(input: ParseStream<'_>) {
     }
 }
 
-/// Returns whether another sign follows that some write in place of `=`, or a value without any.
+/// Returns whether the `=` is missing: another sign stands in its place, or the value follows at once.
 fn lacks_equals(input: ParseStream<'_>) -> bool {
     input.peek(Token![:])
         || input.peek(Token![=>])
@@ -264,7 +264,7 @@ fn read_value(name: &Ident, input: ParseStream<'_>) -> syn::Result<Expr> {
     if input.is_empty() || input.peek(Token![,]) {
         return Err(error(name.span(), format_args!("`{name}` needs a value after its `=`")));
     }
-    // Most values are one literal, and an expression is much longer in reading.
+    // Most values are one literal, which is read much faster than an expression.
     if input.peek(Lit) && (input.peek2(Token![,]) || input.peek2(End)) {
         return input.parse().map(|lit| Expr::Lit(ExprLit { attrs: Vec::new(), lit }));
     }

@@ -74,7 +74,7 @@ impl Expansion<'_> {
         rules.iter().any(|rule| rule.count.is_some()).then(|| quote_hygienic!(.counts([#(#counts),*])))
     }
 
-    /// A cost that depends on the arguments may depend on the client, which must not get free calls by that.
+    /// A client may choose a cost that depends on the arguments, and must not get free calls by that.
     fn cost(self, cost: &Amount) -> TokenStream {
         match cost {
             Amount::Literal(cost) => quote_hygienic!(.cost([#cost])),
@@ -98,7 +98,7 @@ impl Expansion<'_> {
         self.model.other_subjects().into_iter().map(|other| subject(other.label, other.key)).collect()
     }
 
-    /// Returns how a denied or finished call is handled. Who gets the check of a call handles it by hand.
+    /// Returns how a denied or finished call is handled. The caller of a companion handles it by hand.
     fn handling(self) -> TokenStream {
         let model = self.model;
         let wait = model.wait.as_ref().map(|wait| duration(wait.value)).map(|wait| quote_hygienic!(.wait(#wait)));

@@ -34,7 +34,7 @@ pub(super) fn stub(name: &Ident, runtime: Option<&Path>, function: &Function) ->
     with_body(name, runtime, function, &quote_hygienic!(::core::unreachable!()))
 }
 
-/// Returns a function with the head of the companion. An error about the whole of it is one about its name.
+/// Returns a function with the head of the companion. An error about the whole function is reported at its name.
 fn with_body(name: &Ident, runtime: Option<&Path>, function: &Function, body: &TokenStream) -> TokenStream {
     let place = hygienic(name.span());
     let documentation = documentation(function);

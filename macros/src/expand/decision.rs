@@ -27,14 +27,15 @@ impl Expansion<'_> {
         }
     }
 
-    /// Returns the name of the permit. Most of them are only kept, and so have a name that lints expect no use of.
+    /// Returns the name of the permit. A permit that is only kept has a name with `_`, so that no lint calls it unused.
     pub(super) fn permit(self) -> TokenStream {
         if self.model.is_refundable() { quote_hygienic!(tallygate_permit) } else { quote_hygienic!(_tallygate_permit) }
     }
 
     /// Returns the value that the function returns for a rejection.
     ///
-    /// All its tokens are at the result's type, so a type that cannot be made of a rejection is underlined as a whole.
+    /// All its tokens have the span of the result's type, so a type that cannot be made of a rejection is underlined as
+    /// a whole.
     fn returned_rejection(self) -> TokenStream {
         if let Some(reject) = &self.model.reject {
             return self.rejected_by(reject);
@@ -123,7 +124,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Returns what is due by a function of the result, as the element of an array.
+    /// Returns what a function of the result decides to finish, as the element of an array.
     fn due(self, name: &str, label: Option<&str>, function: &Expr) -> TokenStream {
         let span = SpanRange::of_tokens(function);
         let function = self.function.in_scope(function);

@@ -15,17 +15,17 @@ const HEADING: &str = "# Rate limits";
 /// Who reads it.
 #[derive(Clone, Copy, PartialEq)]
 enum Reader {
-    /// Of the code, with its keys and expressions.
+    /// A reader of the code, who knows its keys and expressions.
     Developer,
-    /// Of the interface of a service, who does not know the code.
+    /// A reader of the interface of a service, who does not know the code.
     Client,
 }
 
 /// Returns the section as an attribute that follows the documentation of the function.
 ///
-/// A function without documentation gets a summary, too, as a heading is none. It gets both in its generated documentation
-/// only: in a build, they would hide from the lint `missing_docs` that there is none. So does a handler whose documentation
-/// `#[utoipa::path]` publishes: clients do not know the code.
+/// A function without documentation also gets a summary, because a heading alone documents nothing. Both appear only in
+/// generated documentation: in a build, they would hide the missing documentation from the lint `missing_docs`. The section
+/// of a handler whose documentation `#[utoipa::path]` publishes appears only there, too: clients do not know the code.
 pub(super) fn attributes(model: &Model, function: &Function) -> TokenStream {
     let written: Vec<_> = function.documentation().collect();
     let has_heading = written.iter().flat_map(|text| text.lines()).any(|line| line.trim() == HEADING);
@@ -86,7 +86,7 @@ fn limits(model: &Model) -> String {
     paragraphs.join("\n\n")
 }
 
-/// Returns what a call is rejected by, for clients.
+/// Returns the limits by which a call is rejected, in words for clients.
 pub(super) fn rejection_text(model: &Model) -> String {
     let mut paragraphs = rules(model, Reader::Client);
     paragraphs.extend(ban(model, Reader::Client));

@@ -27,7 +27,7 @@ impl<'m> Expansion<'m> {
         }
     }
 
-    /// Renders the values that cannot be rendered when they are needed.
+    /// Renders the values that cannot be rendered after the decision.
     pub(super) fn early_value_statements(self) -> TokenStream {
         let value = |value: EarlyValue<'m>| {
             let pushed = self.push(&quote_hygienic!(&mut tallygate_value), value.placeholder, value.span);
@@ -43,7 +43,7 @@ impl<'m> Expansion<'m> {
         self.early_values().map(value).collect()
     }
 
-    /// Stands for these values in a call that is not limited.
+    /// Declares empty values in their place, for a call that is skipped.
     pub(super) fn no_early_values(self) -> TokenStream {
         let names = self.early_value_names();
         quote_hygienic!(#(let #names = ::std::string::String::new();)*)

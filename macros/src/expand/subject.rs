@@ -48,7 +48,7 @@ impl Expansion<'_> {
         let root = self.function.binding(&placeholder.root);
         let value = root.map(|root| placeholder.expression(&root, span)).into_token_stream();
         if placeholder.is_argument() && self.function.is_text(&placeholder.root) {
-            // As it is, and not behind a second reference: text takes no formatting.
+            // A `&str` needs no formatting, so it is not borrowed a second time.
             return quote_spanned!(hygienic(span.last)=> &*#value);
         }
         placeholder.filters.iter().fold(borrowed(&value, span), |value, filter| {

@@ -41,7 +41,7 @@ pub(crate) struct RuleModel {
     pub(crate) key: Option<SpannedTemplate>,
     /// The text of a rejection by the rule.
     pub(crate) message: Option<SpannedTemplate>,
-    /// When the hits of a call are taken back from this rule alone.
+    /// The condition on which the hits of a call are removed from this rule alone.
     pub(crate) release_if: Option<Expr>,
     /// Where an argument could not be read, the rule has a valid value in its place.
     pub(crate) written: WrittenList,

@@ -32,7 +32,8 @@ pub(super) fn bound_names<'a>(
     bindings.0
 }
 
-/// Returns whether an argument of that name is a `&str`. Whatever else the user may call `str`, it is behind a reference.
+/// Returns whether an argument of that name is a `&str`. A type of the user's that is named `str` can be borrowed in
+/// the same way.
 pub(super) fn is_text<'a>(arguments: impl IntoIterator<Item = &'a FnArg>, name: &str) -> bool {
     arguments.into_iter().any(|argument| match argument {
         FnArg::Typed(typed) => match (&*typed.pat, &*typed.ty) {
@@ -46,7 +47,7 @@ pub(super) fn is_text<'a>(arguments: impl IntoIterator<Item = &'a FnArg>, name: 
     })
 }
 
-/// Returns whether a part of an argument is bound to no name, not even as a part of what another name binds.
+/// Returns whether a part of an argument has no name, and belongs to no part that has one.
 pub(super) fn has_unnamed_part<'a>(
     arguments: impl IntoIterator<Item = &'a FnArg>,
     rebound: impl IntoIterator<Item = &'a Pat>,

@@ -76,7 +76,7 @@ impl Body {
         })
     }
 
-    /// Returns the first `return` of another future than the one that is checked.
+    /// Returns the first `return` before the async block: it returns a future that is not checked.
     pub(super) fn early_return(&self) -> Option<SpanRange> {
         let Kind::Future(future) = &self.kind else { return None };
         let statements = self.block.stream().into_iter().take(future.start).collect();

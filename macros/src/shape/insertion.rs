@@ -30,7 +30,7 @@ pub(crate) struct Epilogue {
     pub(crate) after: TokenStream,
 }
 
-/// Words behind which a block or a semicolon is to come.
+/// Words after which a block or a semicolon follows.
 const BLOCK_WORDS: [&str; 8] = ["let", "if", "match", "while", "for", "fn", "impl", "struct"];
 
 pub(super) struct Insertion<'a> {
@@ -43,8 +43,8 @@ pub(super) struct Insertion<'a> {
 impl Insertion<'_> {
     /// Puts the check before the statements of a block, behind its declarations.
     ///
-    /// An unfinished block is put as it is into another one: the compiler has already reported what is missing in it, and
-    /// does so once only if all the places stay the same.
+    /// An unfinished block is wrapped unchanged in another block: the compiler has already reported what is missing in
+    /// it, and would report it again if a span changed.
     pub(super) fn before_statements(&self, block: &Group) -> Group {
         if is_finished(block) {
             self.behind_first(count_declarations, block)
@@ -83,7 +83,7 @@ pub(super) fn edit_behind_first(
 
 /// Returns whether the last statement of a block parses. The compiler reports what is missing there at the closing brace.
 ///
-/// What is missing before is reported at a token of the user's, so nothing needs to look for it here.
+/// What is missing earlier is reported at a token of the user's, so it is not looked for here.
 fn is_finished(block: &Group) -> bool {
     let trees = trees_of(&block.stream());
     let last = trees.iter().rposition(|tree| is_punct(tree, ';')).map_or(0, |semicolon| semicolon + 1);

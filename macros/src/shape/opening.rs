@@ -27,7 +27,7 @@ const ITEM_WORDS: [&str; 16] = [
 
 /// Counts the tokens of the inner attributes and items at the start of a body.
 ///
-/// They do nothing when the body runs. Behind a statement, inner attributes are errors and items break a lint.
+/// They do nothing when the body runs. After a statement, inner attributes are errors and items break a lint.
 pub(super) fn count_declarations(body: TokenStream) -> usize {
     // Most bodies have none, and this is quicker to find out than what they start with.
     let may_declare = body.clone().into_iter().next().is_some_and(|first| match first {

@@ -7,7 +7,7 @@ use crate::duration::{format_duration, parse_duration};
 use crate::rule::Rule;
 use crate::text::scan::is_number;
 
-/// Words in front of a duration that say nothing of it.
+/// Words before a duration that do not change it.
 const BEFORE: [&str; 6] = ["per", "every", "each", "a", "an", "in"];
 
 /// Reads the duration of an argument.
@@ -32,7 +32,7 @@ pub fn read_duration(argument: &str, text: &str) -> Result<Duration, String> {
 /// Returns the argument with the duration that was probably meant: `per = "1m"`.
 #[must_use]
 pub fn argument_meant(argument: &str, text: &str) -> Option<String> {
-    // Seconds are no likely unit of a deadline.
+    // Few deadlines are whole seconds, so a number without a unit is not read as seconds.
     let is_guess = argument == "deadline" && is_number(text.trim());
     duration_meant(text).filter(|_| !is_guess).map(|meant| format!("{argument} = \"{meant}\""))
 }

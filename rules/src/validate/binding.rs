@@ -191,7 +191,8 @@ pub(super) fn check_can_bind(placed: &RuleInPolicy<'_>, all: &[RuleInPolicy<'_>]
 impl RuleInPolicy<'_> {
     /// Whether the other rule admits whatever this one admits.
     fn keeps_from_binding(&self, other: &Self, costs: Costs) -> bool {
-        // Of all calls that this rule admits, the other one counts some. Each bound on what is admitted holds for these, too.
+        // The other rule counts a part of the calls that this rule counts, so a bound on all of them also holds for
+        // that part.
         other.subject.is_within(self.subject) && implies(self.rule, other.rule, costs)
     }
 

@@ -117,8 +117,8 @@ fn check_initial(bucket: &TokenBucket, rule: &Rule) -> Option<RuleMistake> {
     }
 }
 
-/// Refuses a bucket that is unused again before one token has flowed in: whoever waits gets its initial tokens, and the rate
-/// makes no difference.
+/// Refuses a bucket that is unused again before one token has flowed in: a caller that waits gets the initial tokens,
+/// so the rate has no effect.
 fn check_rate(bucket: &TokenBucket, rule: &Rule) -> Option<RuleMistake> {
     let reset_after = bucket.reset_after().filter(|reset_after| !reset_after.is_zero())?;
     let token_us = bucket.per().as_micros().div_ceil(u128::from(rule.count()).max(1));

@@ -35,7 +35,6 @@
 mod client_address;
 mod finding;
 mod registered;
-mod registered_policy;
 mod rendering;
 mod server_report;
 mod subjects;
@@ -43,8 +42,7 @@ mod tallies;
 mod template;
 
 pub use self::finding::{Finding, Level};
-pub use self::registered::{Registered, Unreadable};
-pub use self::registered_policy::{RegisteredPolicy, RegisteredSubject};
+pub use self::registered::{Registered, RegisteredPolicy, RegisteredSubject, Unreadable};
 pub use self::rendering::Rendering;
 pub use self::server_report::ServerReport;
 pub use self::subjects::{Placeholder, Subjects};

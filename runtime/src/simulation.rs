@@ -47,21 +47,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod call;
 mod comparison;
 mod csv;
 mod engine;
-mod error;
 mod summary;
 mod time;
+mod trace;
 
-pub use self::call::Call;
-use self::call::decide_all;
 pub use self::comparison::Comparison;
 pub use self::csv::CsvTrace;
 use self::engine::{Engine, Ready};
-pub use self::error::{TraceError, TraceErrorKind};
 pub use self::summary::{Denials, Summary};
+use self::trace::decide_all;
+pub use self::trace::{Call, TraceError, TraceErrorKind};
 use crate::decision::Decision;
 use crate::policy::Policy;
 

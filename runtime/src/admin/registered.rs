@@ -1,10 +1,16 @@
 //! The list of policies, as it is read.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::registered_policy::RegisteredPolicy;
-use crate::error::BackendError;
+use tallygate_rules::{Ban, Rule, format_rules};
+
+use super::subjects::Placeholder;
+use super::template::{self, KeyTemplate};
+use crate::error::{BackendError, Error};
 use crate::limiter::Limiter;
+use crate::policy::{Description, NO_REGISTRY, Policy, PolicyBuilder};
+use crate::subject::Subject;
 
 /// The list of policies in Redis: see [`Limiter::registered_policies`].
 #[derive(Clone, Debug)]
@@ -39,7 +45,7 @@ impl Limiter {
     }
 }
 
-/// Returns the error for a limiter in memory, of which a tool can see nothing.
+/// Returns the error for a limiter in memory: a tool cannot see its tallies.
 pub(super) fn in_memory() -> BackendError {
     BackendError::new(
         "the tallies of this limiter are in memory, which only their own process sees; connect to a server",
@@ -84,5 +90,189 @@ impl Unreadable {
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
+    }
+}
+
+/// A policy that a process has listed: see [`Limiter::registered_policies`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegisteredPolicy {
+    described: Description,
+    rules: Vec<Rule>,
+    seen: SystemTime,
+}
+
+/// Another subject of a [`RegisteredPolicy`], beside the main one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisteredSubject<'a> {
+    label: &'a str,
+    key: Option<&'a str>,
+}
+
+impl RegisteredPolicy {
+    /// Reads an entry: seconds since 1970, a space, and a description.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        let (seconds, described) = text.split_once(' ').ok_or("it does not begin with a time")?;
+        let seen = seconds.parse().ok().and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds)));
+        let seen = seen.ok_or("it does not begin with a time")?;
+        let described = Description::read(described)?;
+        let rules = described.rules.iter().map(|(_, rule)| rule.clone()).collect();
+        Ok(Self { described, rules, seen })
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.described.name
+    }
+
+    /// Returns how the main subject is written, like `sms:{phone}`.
+    ///
+    /// It is empty if all calls are counted together. It is `None` if it is not known: the policy was built by hand,
+    /// without [`PolicyBuilder::key`](crate::PolicyBuilder::key).
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        self.described.key.as_deref()
+    }
+
+    /// Returns the subjects beside the main one.
+    pub fn subjects(&self) -> impl Iterator<Item = RegisteredSubject<'_>> {
+        self.described.subjects.iter().map(|(label, key)| RegisteredSubject { label, key: key.as_deref() })
+    }
+
+    /// Returns the rules, in their order.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Returns the rules as text, separated by `, `: `1 per 1m, 10 per 1d as daily`. A count that each call gives is
+    /// written `n`.
+    #[must_use]
+    pub fn rules_text(&self) -> String {
+        format_rules(&self.rules)
+    }
+
+    /// Returns the label of the subject that the rule at that position counts, or `None` for the main subject.
+    #[must_use]
+    pub fn label_of(&self, position: usize) -> Option<&str> {
+        let (subject, _) = self.described.rules.get(position)?;
+        self.described.subjects.get((*subject)?).map(|(label, _)| label.as_str())
+    }
+
+    /// Returns whether any rule, or the ban, counts the main subject.
+    #[must_use]
+    pub fn has_main_subject(&self) -> bool {
+        self.ban().is_some() || self.described.rules.iter().any(|(subject, _)| subject.is_none())
+    }
+
+    /// Returns the ban of subjects that are denied too often, if there is one.
+    #[must_use]
+    pub fn ban(&self) -> Option<Ban> {
+        self.described.ban
+    }
+
+    /// Returns whether the policy is in shadow: its calls always run.
+    #[must_use]
+    pub fn is_shadow(&self) -> bool {
+        self.described.is_shadow
+    }
+
+    /// Returns the library version of the process that registered the policy last.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.described.version
+    }
+
+    /// Returns when the policy was registered last, by the clock of the server. Each process that uses it does this
+    /// about once a day.
+    #[must_use]
+    pub fn seen(&self) -> SystemTime {
+        self.seen
+    }
+
+    /// Builds the policy, with the same tallies, bans included. This process does not register it.
+    ///
+    /// # Errors
+    ///
+    /// This version refuses the rules, which another version accepted.
+    pub fn policy(&self) -> Result<Policy, Error> {
+        let builder = self.described.rules.iter().enumerate().fold(
+            Policy::builder(self.name().to_owned()),
+            |builder, (position, (_, rule))| match self.label_of(position) {
+                Some(label) => builder.rule_on(label, rule.clone()),
+                None => builder.rule(rule.clone()),
+            },
+        );
+        let builder = self.ban().into_iter().fold(builder, PolicyBuilder::ban);
+        let builder = self.key().into_iter().fold(builder, |builder, key| builder.key(key.to_owned()));
+        let builder = self.subjects().fold(builder, |builder, RegisteredSubject { label, key }| {
+            key.into_iter().fold(builder, |builder, key| builder.key_on(label.to_owned(), key.to_owned()))
+        });
+        let policy = builder.build_registered()?;
+        policy.registration().set_done(NO_REGISTRY);
+        Ok(policy)
+    }
+
+    /// Checks that the rules of that label, or of the main subject, may count a subject, as it stands in keys. If the
+    /// key is not known, they may count any.
+    ///
+    /// # Errors
+    ///
+    /// It fits no key of the policy. The error shows the key and an example.
+    pub fn check_subject(&self, label: Option<&str>, subject: &Subject) -> Result<(), Error> {
+        let Some(template) = self.template(label)? else { return Ok(()) };
+        let subject = subject.to_string();
+        if template.fits(&subject) {
+            return Ok(());
+        }
+        let (name, key, example) = (self.name(), self.key_of(label).unwrap_or_default(), template.example());
+        Err(Error::new(match key {
+            "" => format!("policy `{name}` counts all calls together, so it has no subject `{subject}`; leave it out"),
+            _ => format!("policy `{name}` has no subject `{subject}`: its key is `{key}`; write it like `{example}`"),
+        }))
+    }
+
+    /// Reads a text that may be a whole main subject instead of a value: it has the text of the key around its values.
+    #[must_use]
+    pub fn read_main_subject(&self, text: &str) -> Option<Subject> {
+        let template = self.template(None).ok()??;
+        Subject::from_rendered(text).ok().filter(|subject| template.has_text() && template.fits(&subject.to_string()))
+    }
+
+    fn template(&self, label: Option<&str>) -> Result<Option<KeyTemplate>, Error> {
+        self.key_of(label).map(|key| KeyTemplate::read(self.name(), key)).transpose()
+    }
+
+    fn key_of(&self, label: Option<&str>) -> Option<&str> {
+        match label {
+            None => self.key(),
+            Some(label) => self.subjects().find(|subject| subject.label() == label)?.key(),
+        }
+    }
+
+    /// Returns the values that the keys show, in the order of their first appearance, those of the main key first.
+    ///
+    /// # Errors
+    ///
+    /// A key is not a template: it was set by hand with a mistake.
+    pub fn placeholders(&self) -> Result<Vec<Placeholder>, Error> {
+        let main = self.key().filter(|_| self.has_main_subject());
+        let keys = main.into_iter().chain(self.subjects().filter_map(|subject| subject.key));
+        let templates = keys.map(|key| KeyTemplate::read(self.name(), key)).collect::<Result<Vec<_>, _>>()?;
+        Ok(template::placeholders(&templates))
+    }
+}
+
+impl<'a> RegisteredSubject<'a> {
+    /// Returns its label.
+    #[must_use]
+    pub fn label(&self) -> &'a str {
+        self.label
+    }
+
+    /// Returns how it is written, if known.
+    #[must_use]
+    pub fn key(&self) -> Option<&'a str> {
+        self.key
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use tallygate_rules::nearest;
 
 use super::client_address;
-use super::registered_policy::RegisteredPolicy;
+use super::registered::RegisteredPolicy;
 use super::subjects::{Placeholder, Subjects};
 use super::template::KeyTemplate;
 use crate::error::{Error, Setting};
@@ -137,48 +137,41 @@ impl<'a> Rendering<'a> {
     fn build_given(&self) -> Result<(Subjects, Vec<Missing>), Error> {
         let policy = self.policy;
         self.check_labels()?;
-        let main = match (&self.main, policy.has_main_subject()) {
-            (None, true) => {
-                Some(KeyTemplate::read(policy.name(), policy.key().ok_or_else(|| self.unknown_key(None))?)?)
-            }
-            _ => None,
-        };
-        let mut others = Vec::new();
+        let mut templates = Vec::new();
+        if self.main.is_none() && policy.has_main_subject() {
+            templates.push((None, self.template(None, policy.key())?));
+        }
         for subject in policy.subjects().filter(|subject| self.whole(subject.label()).is_none()) {
-            let key = subject.key().ok_or_else(|| self.unknown_key(Some(subject.label())))?;
-            others.push((subject.label(), KeyTemplate::read(policy.name(), key)?));
+            templates.push((Some(subject.label()), self.template(Some(subject.label()), subject.key())?));
         }
         self.check_main()?;
-        let templates: Vec<&KeyTemplate> = main.iter().chain(others.iter().map(|(_, template)| template)).collect();
-        let placeholders = super::template::placeholders(templates.iter().copied());
-        self.check_text(&templates)?;
+        let placeholders = super::template::placeholders(templates.iter().map(|(_, template)| template));
+        self.check_text(templates.iter().map(|(_, template)| template))?;
         let given = self.given(&placeholders)?;
-        let needed =
-            placeholders.iter().filter(|placeholder| given.iter().any(|(name, _)| *name == placeholder.name()));
-        self.check_secret(needed)?;
-        self.check_address(&given)?;
         let is_given = |name: &str| given.iter().any(|(known, _)| *known == name);
+        self.check_secret(placeholders.iter().filter(|placeholder| is_given(placeholder.name())))?;
+        self.check_address(&given)?;
         let lacks = |template: &KeyTemplate| -> Vec<String> {
             template.names().filter(|name| !is_given(name)).map(str::to_owned).collect()
         };
-        let of_main = main.iter().map(|template| (None, lacks(template)));
-        let of_others = others.iter().map(|(label, template)| (Some((*label).to_owned()), lacks(template)));
-        let missing = of_main.chain(of_others).filter(|(_, names)| !names.is_empty()).collect();
-        let render = |template: &KeyTemplate| {
+        let missing = templates.iter().map(|(label, template)| (label.map(str::to_owned), lacks(template)));
+        let missing = missing.filter(|(_, names)| !names.is_empty()).collect();
+        let render = |label: Option<&str>| {
+            let (_, template) = templates.iter().find(|(known, _)| *known == label)?;
             if !lacks(template).is_empty() {
-                return Subject::everyone();
+                return Some(Subject::everyone());
             }
             let value = |name: &str| given.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| *value);
-            template.subject(self.limiter.subject(), value)
+            Some(template.subject(self.limiter.subject(), value))
         };
-        let rendered = main.as_ref().map_or_else(Subject::everyone, render);
-        let other = |label: &str| {
-            let template = others.iter().find(|(known, _)| *known == label);
-            let subject = template.map(|(_, template)| render(template)).or_else(|| self.whole(label).cloned());
-            Some((label.to_owned(), subject?))
-        };
+        let main = self.main.clone().or_else(|| render(None)).unwrap_or_else(Subject::everyone);
+        let other = |label: &str| Some((label.to_owned(), render(Some(label)).or_else(|| self.whole(label).cloned())?));
         let others = policy.subjects().filter_map(|subject| other(subject.label())).collect();
-        Ok((Subjects::new(self.main.clone().unwrap_or(rendered), others), missing))
+        Ok((Subjects::new(main, others), missing))
+    }
+
+    fn template(&self, label: Option<&str>, key: Option<&str>) -> Result<KeyTemplate, Error> {
+        KeyTemplate::read(self.policy.name(), key.ok_or_else(|| self.unknown_key(label))?)
     }
 
     /// Returns each placeholder that has a value.
@@ -228,8 +221,8 @@ impl<'a> Rendering<'a> {
     }
 
     /// Only the program knows the output of `Debug`: for a text, it has quotes.
-    fn check_text(&self, templates: &[&KeyTemplate]) -> Result<(), Error> {
-        match templates.iter().find_map(|template| template.debugged()) {
+    fn check_text<'t>(&self, mut templates: impl Iterator<Item = &'t KeyTemplate>) -> Result<(), Error> {
+        match templates.find_map(KeyTemplate::debugged) {
             Some(name) => {
                 Err(self
                     .refuse_values(&format!("its key has `{name}` as `Debug` writes it, which only the program knows")))
@@ -239,8 +232,7 @@ impl<'a> Rendering<'a> {
     }
 
     fn check_secret<'p>(&self, mut placeholders: impl Iterator<Item = &'p Placeholder>) -> Result<(), Error> {
-        let hashed = placeholders.find(|placeholder| placeholder.is_hashed());
-        match hashed {
+        match placeholders.find(|placeholder| placeholder.is_hashed()) {
             Some(hashed) if self.limiter.secret().is_public() && !self.is_hashed_without_secret => {
                 Err(self.refuse(&format!(
                     "its key has the digest of `{}`; give the limiter the secret of the programs, or say that they have none \
@@ -265,12 +257,13 @@ impl<'a> Rendering<'a> {
     }
 
     fn unknown_key(&self, label: Option<&str>) -> Error {
-        self.refuse_values(&match label {
-            None => "how its main subject is written is not known unless the program says it with `PolicyBuilder::key`".to_owned(),
-            Some(label) => format!(
-                "how its subject `{label}` is written is not known unless the program says it with `PolicyBuilder::key_on`"
-            ),
-        })
+        let (subject, method) = match label {
+            None => ("its main subject".to_owned(), "key"),
+            Some(label) => (format!("its subject `{label}`"), "key_on"),
+        };
+        self.refuse_values(&format!(
+            "how {subject} is written is not known unless the program says it with `PolicyBuilder::{method}`"
+        ))
     }
 
     /// Refuses values of a key that cannot be written from them.

@@ -3,9 +3,8 @@
 use std::fmt;
 
 use super::Simulation;
-use super::call::{Call, decide_all};
-use super::error::TraceError;
 use super::summary::{Denials, Summary};
+use super::trace::{Call, TraceError, decide_all};
 use crate::decision::Decision;
 use crate::policy::Policy;
 

@@ -5,9 +5,8 @@ use std::io::{BufRead, BufReader, Read, Split};
 
 use csv_core::{ReadRecordResult, Reader};
 
-use super::call::Call;
-use super::error::{TraceError, TraceErrorKind, TracePlace};
 use super::time;
+use super::trace::{Call, TraceError, TraceErrorKind, TracePlace};
 use crate::subject::Subject;
 
 /// A trace that is read from text in columns, as CSV: one line for each call. Empty lines are skipped.

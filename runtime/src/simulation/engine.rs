@@ -2,9 +2,8 @@
 
 use std::time::UNIX_EPOCH;
 
-use super::call::Call;
-use super::error::{TraceError, TraceErrorKind, TracePlace};
 use super::time;
+use super::trace::{Call, TraceError, TraceErrorKind, TracePlace};
 use crate::clock::Clock;
 use crate::clock::manual::{ManualClock, RANGE_US};
 use crate::decision::{DecidedBy, Decision};

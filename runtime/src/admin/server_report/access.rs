@@ -41,7 +41,7 @@ fn permissions(all: &[Permission], leases: LeaseUse) -> Vec<Finding> {
 fn read_only(all: &[Permission]) -> Option<Finding> {
     let (writing, reading): (Vec<_>, Vec<_>) = all.iter().partition(|permission| WRITING.contains(&permission.command));
     let has = |some: &[&Permission], access| some.iter().any(|permission| permission.access == access);
-    // Before Redis 7, nobody knows of `append`: it is refused where all that can be tried is.
+    // Before Redis 7, `append` cannot be tried. It is refused if all other writing commands are.
     let only_looks =
         has(&writing, Access::Refused) && !has(&writing, Access::Granted) && !has(&reading, Access::Refused);
     let text = "the user may look and change nothing; whether the users of the programs may decide calls is not known";

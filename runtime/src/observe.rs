@@ -5,6 +5,19 @@ pub(crate) mod log;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics;
 
+/// Implements `Debug` by the name of a type alone: its fields may be personal, or mean nothing to a reader.
+macro_rules! opaque_debug {
+    ($([$($generics:tt)*])? $type:ident $(<$($arguments:tt),*>)?) => {
+        impl $(<$($generics)*>)? std::fmt::Debug for $type $(<$($arguments),*>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($type)).finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+pub(crate) use opaque_debug;
+
 pub(crate) use self::decision::{DecisionOutcome, Observation, Observed, Purpose};
 
 /// Defines a gauge: a number of things that the metrics of this process include as long as the gauge lives.

@@ -13,6 +13,7 @@ pub use self::builder::{SubjectBuilder, SubjectValue};
 use self::escaping::{Bounded, EscapedText};
 pub(crate) use self::escaping::{NAME_BYTES, digest32, escape_name, percent_decode, percent_encode};
 use crate::error::{BackendError, Error};
+use crate::observe::opaque_debug;
 
 /// The most bytes that a subject takes within a key; a longer one ends in a digest of the whole.
 pub(crate) const SUBJECT_BYTES: usize = 100;
@@ -174,12 +175,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Leaves out the values, which may be personal.
-impl fmt::Debug for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subject").finish_non_exhaustive()
-    }
-}
+opaque_debug!(Subject);
 
 impl PartialEq for Subject {
     fn eq(&self, other: &Self) -> bool {

@@ -107,19 +107,12 @@ impl Decisions {
 
     fn add_denial(&self, denial: &Denial) {
         let wait = denial.retry_after().map_or(Wait::NEVER, Wait::of);
-        let policy = denial.policy();
-        let Some(rule) = denial.rule() else {
-            self.insert(LimitStatus { policy: policy.clone(), refundable: None, rule: None, denied: Some(wait) });
-            return;
+        let insert = |rule: Option<RuleStatus>, denied: Option<Wait>| {
+            self.insert(LimitStatus { policy: denial.policy().clone(), refundable: None, rule, denied });
         };
+        let Some(rule) = denial.rule() else { return insert(None, Some(wait)) };
         if denial.report().is_empty() {
-            let status = RuleStatus::used_up(rule.position(), rule.rule().clone());
-            self.insert(LimitStatus {
-                policy: policy.clone(),
-                refundable: None,
-                rule: Some(status),
-                denied: Some(wait),
-            });
+            insert(Some(RuleStatus::used_up(rule.position(), rule.rule().clone())), Some(wait));
         }
         let behind = behind_duplicate(denial, wait);
         for status in denial.report() {
@@ -128,7 +121,7 @@ impl Decisions {
                 Some(behind) => (behind == status.position()).then_some(wait),
                 None => (rule.position() == status.position()).then_some(wait),
             };
-            self.insert(LimitStatus { policy: policy.clone(), refundable: None, rule: Some(status.clone()), denied });
+            insert(Some(status.clone()), denied);
         }
     }
 

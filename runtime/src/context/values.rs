@@ -101,18 +101,39 @@ impl Context {
         own.or_else(|| outer.as_ref()?.get(name))
     }
 
+    #[cfg(feature = "testing")]
+    pub(crate) fn with_test_limiter(mut self, limiter: &'static (dyn Any + Send + Sync)) -> Self {
+        Arc::make_mut(&mut self.inner).test_limiter = Some(limiter);
+        self
+    }
+
+    /// Returns the limiter of this context, or of one around it.
+    #[cfg(feature = "testing")]
+    pub(crate) fn test_limiter(&self) -> Option<&'static (dyn Any + Send + Sync)> {
+        self.inner.test_limiter.or_else(|| self.inner.outer.as_ref()?.test_limiter())
+    }
+
+    /// Places the context inside another one, unless it is inside one already.
+    pub(super) fn within(mut self, outer: Option<Self>) -> Self {
+        if outer.is_some() && self.inner.outer.is_none() {
+            Arc::make_mut(&mut self.inner).outer = outer;
+        }
+        self
+    }
+}
+
+#[cfg(feature = "web")]
+impl Context {
     /// Collects the decisions in this context, with the state of every rule after each decision. Each decision then
     /// costs the backend more.
     ///
     /// Peeks and calls in shadow are not collected.
-    #[cfg(feature = "web")]
     #[must_use]
     pub fn collect(self, decisions: &Decisions) -> Self {
         self.with_collection(Collection { decisions: decisions.clone(), wants_reports: true })
     }
 
     /// Collects the denied calls in this context, each with the rule that denied it, at no cost.
-    #[cfg(feature = "web")]
     #[must_use]
     pub fn collect_denials(self, decisions: &Decisions) -> Self {
         self.with_collection(Collection { decisions: decisions.clone(), wants_reports: false })
@@ -135,20 +156,17 @@ impl Context {
     ///
     /// let context = Context::new().with("language", "de-AT").messages(message);
     /// ```
-    #[cfg(feature = "web")]
     #[must_use]
     pub fn messages(self, messages: impl Fn(&Rejection, &Self) -> Option<String> + Send + Sync + 'static) -> Self {
         self.with_messages(Arc::new(messages))
     }
 
-    #[cfg(feature = "web")]
     pub(crate) fn with_messages(mut self, messages: Arc<Messages>) -> Self {
         Arc::make_mut(&mut self.inner).messages = Some(messages);
         self
     }
 
     /// Returns the text for a rejection of this context, or of one around it.
-    #[cfg(feature = "web")]
     pub(super) fn message_of(&self, rejection: &Rejection) -> Option<String> {
         let contexts = iter::successors(Some(self), |context| context.inner.outer.as_ref());
         let mut messages = contexts.filter_map(|context| context.inner.messages.as_deref());
@@ -156,49 +174,25 @@ impl Context {
     }
 
     /// Marks the context as made for a request.
-    #[cfg(feature = "web")]
     pub(crate) fn made_by(mut self, maker: Maker) -> Self {
         Arc::make_mut(&mut self.inner).maker = Some(maker);
         self
     }
 
     /// Returns what made this context for a request, or the innermost context around it.
-    #[cfg(feature = "web")]
     pub(crate) fn maker(&self) -> Option<Maker> {
         self.inner.maker.or_else(|| self.inner.outer.as_ref()?.maker())
     }
 
-    #[cfg(feature = "web")]
     fn with_collection(mut self, collection: Collection) -> Self {
         Arc::make_mut(&mut self.inner).collection = Some(collection);
         self
     }
 
     /// Returns what collects the decisions in this context: its own collection, and those of the contexts around it.
-    #[cfg(feature = "web")]
     pub(super) fn collections(&self) -> impl Iterator<Item = &Collection> {
         let contexts = iter::successors(Some(self), |context| context.inner.outer.as_ref());
         contexts.filter_map(|context| context.inner.collection.as_ref())
-    }
-
-    #[cfg(feature = "testing")]
-    pub(crate) fn with_test_limiter(mut self, limiter: &'static (dyn Any + Send + Sync)) -> Self {
-        Arc::make_mut(&mut self.inner).test_limiter = Some(limiter);
-        self
-    }
-
-    /// Returns the limiter of this context, or of one around it.
-    #[cfg(feature = "testing")]
-    pub(crate) fn test_limiter(&self) -> Option<&'static (dyn Any + Send + Sync)> {
-        self.inner.test_limiter.or_else(|| self.inner.outer.as_ref()?.test_limiter())
-    }
-
-    /// Places the context inside another one, unless it is inside one already.
-    pub(super) fn within(mut self, outer: Option<Self>) -> Self {
-        if outer.is_some() && self.inner.outer.is_none() {
-            Arc::make_mut(&mut self.inner).outer = outer;
-        }
-        self
     }
 }
 

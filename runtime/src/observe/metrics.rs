@@ -29,7 +29,7 @@ pub(super) struct Total {
 }
 
 /// The keys of a policy's metrics. Each is made once, so that counting a decision allocates nothing.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct PolicyMetrics {
     rules: usize,
     seconds: OnceLock<Key>,
@@ -42,7 +42,7 @@ pub(crate) struct PolicyMetrics {
 }
 
 /// The keys of the decisions of the backend, or of the standby.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct DecisionKeys {
     allowed: OnceLock<Key>,
     banned: OnceLock<Key>,
@@ -63,15 +63,7 @@ pub(super) struct Labels {
 
 impl PolicyMetrics {
     pub(crate) fn new(rules: usize) -> Self {
-        Self {
-            rules,
-            seconds: OnceLock::new(),
-            concurrent_calls: OnceLock::new(),
-            cached_denials: OnceLock::new(),
-            unavailable: OnceLock::new(),
-            by_backend: DecisionKeys::new(rules),
-            by_standby: OnceLock::new(),
-        }
+        Self { rules, by_backend: DecisionKeys::new(rules), ..Self::default() }
     }
 
     /// Counts a decision, and records how long it took.
@@ -108,13 +100,7 @@ impl PolicyMetrics {
 impl DecisionKeys {
     fn new(rules: usize) -> Self {
         let by_rule = || (0..rules).map(|_| OnceLock::new()).collect();
-        Self {
-            allowed: OnceLock::new(),
-            banned: OnceLock::new(),
-            limited: by_rule(),
-            duplicate: by_rule(),
-            concurrency: by_rule(),
-        }
+        Self { limited: by_rule(), duplicate: by_rule(), concurrency: by_rule(), ..Self::default() }
     }
 
     fn get(&self, labels: Labels) -> Option<&OnceLock<Key>> {

@@ -1,6 +1,6 @@
 //! Building the subject of any template: text and values, filtered.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 
 #[cfg(any(feature = "admin", feature = "web"))]
 use tallygate_rules::Filter;
@@ -8,6 +8,7 @@ use tallygate_rules::Filter;
 use super::Subject;
 use super::filters::{self, Secret};
 use crate::error::BackendError;
+use crate::observe::opaque_debug;
 
 /// Builds the [`Subject`] that a template of the attribute renders to: see [`Limiter::subject`](crate::Limiter::subject).
 #[derive(Clone)]
@@ -121,19 +122,8 @@ impl<'a> SubjectValue<'a> {
     }
 }
 
-/// Leaves out the values, which may be personal.
-impl fmt::Debug for SubjectBuilder<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SubjectBuilder").finish_non_exhaustive()
-    }
-}
-
-/// Leaves out the value, which may be personal.
-impl fmt::Debug for SubjectValue<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SubjectValue").finish_non_exhaustive()
-    }
-}
+opaque_debug!(SubjectBuilder<'_>);
+opaque_debug!(SubjectValue<'_>);
 
 #[cfg(test)]
 mod tests {

@@ -11,6 +11,8 @@ use blake2::digest::consts::{U4, U16};
 use blake2::{Blake2s, Digest};
 use tallygate_rules::is_plain;
 
+use crate::observe::opaque_debug;
+
 /// Precedes a digest. No value and no literal contains it, so a digest is never mistaken for a value.
 const DIGEST_MARK: char = '!';
 
@@ -39,12 +41,7 @@ impl<const N: usize> Deref for EscapedText<N> {
     }
 }
 
-/// Leaves out the values, which may be personal.
-impl<const N: usize> fmt::Debug for EscapedText<N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EscapedText").finish_non_exhaustive()
-    }
-}
+opaque_debug!([const N: usize] EscapedText<N>);
 
 /// Text of at most `N` bytes. A longer text keeps its start and ends in a digest of the whole, which is computed while
 /// the text is written. The whole text is never stored.

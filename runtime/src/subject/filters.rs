@@ -1,11 +1,13 @@
 //! The filters of placeholders, and the secret that one of them needs.
 
-use std::fmt::{self, Display, Write as _};
+use std::fmt::{Display, Write as _};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use blake2::digest::consts::{U16, U32};
 use blake2::digest::{KeyInit, Mac};
 use blake2::{Blake2s, Blake2sMac, Digest};
+
+use crate::observe::opaque_debug;
 
 /// The bits of an IPv6 address that identify its network, which usually belongs to one customer.
 const NETWORK_BITS: u32 = 64;
@@ -43,12 +45,7 @@ impl Secret {
     }
 }
 
-/// Leaves out the secret.
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Secret").finish_non_exhaustive()
-    }
-}
+opaque_debug!(Secret);
 
 /// Returns the text of a value. Only the `Display` of the value can fail. What it wrote until then is its text.
 pub(crate) fn text_of(value: &(impl Display + ?Sized)) -> String {
@@ -88,6 +85,8 @@ fn address(value: &str) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+
     use super::*;
 
     #[test]

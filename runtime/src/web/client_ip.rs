@@ -14,6 +14,7 @@ pub use self::source::ClientIpSource;
 pub(super) use self::source::networks;
 #[cfg(any(feature = "axum", feature = "actix"))]
 use crate::observe::log;
+use crate::observe::opaque_debug;
 
 /// The bits of an IPv6 address that identify the network of one customer, unless another number is set.
 const DEFAULT_IPV6_PREFIX: u8 = 64;
@@ -76,12 +77,7 @@ impl fmt::Display for ClientIp {
     }
 }
 
-/// Leaves out the address, which is personal.
-impl fmt::Debug for ClientIp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientIp").finish_non_exhaustive()
-    }
-}
+opaque_debug!(ClientIp);
 
 /// The client of a request is not known: there is no [`Layer`](super::Layer) around its handler, or the layer found no
 /// address.

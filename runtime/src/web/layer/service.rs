@@ -1,6 +1,5 @@
 //! The layer as a service of `tower`.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use tower_service::Service;
 use super::Layer;
 use super::settings::{Settings, WebRequest, WebResponse};
 use crate::context::{self, Context, Decisions, Maker};
+use crate::observe::opaque_debug;
 use crate::web::client_ip::ClientIp;
 use crate::web::parts::Parts;
 
@@ -50,11 +50,7 @@ where
     }
 }
 
-impl<S> fmt::Debug for LayerService<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LayerService").finish_non_exhaustive()
-    }
-}
+opaque_debug!([S] LayerService<S>);
 
 pin_project! {
     /// The future of a [`LayerService`].
@@ -81,11 +77,7 @@ where
     }
 }
 
-impl<F> fmt::Debug for ResponseFuture<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseFuture").finish_non_exhaustive()
-    }
-}
+opaque_debug!([F] ResponseFuture<F>);
 
 impl<B> WebRequest for Request<B> {
     fn parts(&self) -> Parts<'_> {

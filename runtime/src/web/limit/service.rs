@@ -1,6 +1,5 @@
 //! The limit as a service of `tower`.
 
-use std::fmt;
 use std::future::Future;
 use std::mem;
 use std::pin::Pin;
@@ -17,6 +16,7 @@ use super::Limit;
 use super::gate::{Gate, permit};
 use super::held::Held;
 use crate::decision::Rejection;
+use crate::observe::opaque_debug;
 use crate::web::parts::Parts;
 use crate::web::problem::Problem;
 
@@ -65,11 +65,7 @@ where
     }
 }
 
-impl<S> fmt::Debug for LimitService<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LimitService").finish_non_exhaustive()
-    }
-}
+opaque_debug!([S] LimitService<S>);
 
 /// The limit of one request.
 struct Limited<S> {

@@ -26,7 +26,7 @@ async fn limited() -> Rejection {
     rejected(&policy, 1, 2).await
 }
 
-/// Calls while another call is running.
+/// Makes a call beside another concurrent call.
 async fn one_too_many() -> Rejection {
     let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
     let policy = Policy::builder("captcha").rule(Rule::concurrency(1, MINUTE)).build().unwrap();

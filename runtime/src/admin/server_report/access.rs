@@ -10,6 +10,9 @@ const KEYS: &str = "keys";
 const WRITING: [&str; 11] =
     ["append", "hdel", "hset", "pexpire", "set", "setrange", "unlink", "zadd", "zincrby", "zrem", "zremrangebyrank"];
 
+/// Those that a user needs to read policies and subjects. It may have others that change nothing.
+const LOOKING: [&str; 9] = ["eval", "evalsha", "getrange", "hget", "hgetall", "hlen", "hscan", "strlen", "time"];
+
 /// Whether calls take leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeaseUse {
@@ -39,11 +42,12 @@ fn permissions(all: &[Permission], leases: LeaseUse) -> Vec<Finding> {
 
 /// Returns the finding on a user that may only read.
 fn read_only(all: &[Permission]) -> Option<Finding> {
-    let (writing, reading): (Vec<_>, Vec<_>) = all.iter().partition(|permission| WRITING.contains(&permission.command));
-    let has = |some: &[&Permission], access| some.iter().any(|permission| permission.access == access);
+    let has = |commands: &[&str], access| {
+        all.iter().any(|permission| commands.contains(&permission.command) && permission.access == access)
+    };
     // Before Redis 7, `append` cannot be tried. It is refused if all other writing commands are.
     let only_looks =
-        has(&writing, Access::Refused) && !has(&writing, Access::Granted) && !has(&reading, Access::Refused);
+        has(&WRITING, Access::Refused) && !has(&WRITING, Access::Granted) && !has(&LOOKING, Access::Refused);
     let text = "the user may look and change nothing; whether the users of the programs may decide calls is not known";
     let finding = || Finding::warning(PERMISSIONS, text).with_remedy("run it as the user of the programs, too");
     only_looks.then(finding)
@@ -179,6 +183,7 @@ mod tests {
             let all = [
                 permission("set", CommandPurpose::Decisions, set),
                 permission("getrange", CommandPurpose::Decisions, get),
+                permission("pttl", CommandPurpose::Decisions, set),
                 permission("append", CommandPurpose::Decisions, Access::Untried),
             ];
             let found = permissions(&all, LeaseUse::Unknown);

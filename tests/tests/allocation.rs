@@ -8,8 +8,8 @@ use allocation_counter::measure;
 use futures_util::FutureExt as _;
 use tallygate::testing::ManualClock;
 use tallygate::{Limiter, Policy, Rejection, Subject, rate_limit};
-use tallygate_tests::clocked::{START_US, time};
-use tallygate_tests::mixes::mixes;
+use tallygate_harness::clocked::{START_US, time};
+use tallygate_harness::mixes::mixes;
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::routing::get;
 use tallygate::web::{self, ClientIp, Layer};
 use tallygate::{Limiter, Policy, Rejection, Rule, rate_limit};
-use tallygate_tests::log::Log;
+use tallygate_harness::log::Log;
 use tallygate_web_tests::Client;
 use tallygate_web_tests::server::serve;
 

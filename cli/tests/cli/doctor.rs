@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use tallygate::Subject;
-use tallygate_tests::cluster::Cluster;
-use tallygate_tests::server::{Server, connected, patient};
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::server::{Server, connected, patient};
 
 use crate::console::Console;
 use crate::seeded::{CALLER, Seeded, folder, sms};

@@ -1,8 +1,8 @@
 //! Encrypted connections, with the certificates of files.
 
 use tallygate::Tls;
-use tallygate_tests::server::{connected, patient};
-use tallygate_tests::tls::{Authority, Clients, TlsServer};
+use tallygate_harness::server::{connected, patient};
+use tallygate_harness::tls::{Authority, Clients, TlsServer};
 
 use crate::console::Console;
 use crate::seeded::{CALLER, folder, seed, write};

@@ -1,8 +1,8 @@
 //! What cannot be done, and what the errors say.
 
 use tallygate::Policy;
-use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::Server;
+use tallygate_harness::proxy::Proxy;
+use tallygate_harness::server::Server;
 
 use crate::console::{Console, PROGRAM};
 use crate::seeded::{HOUR, Seeded, folder, limiter, listed};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use tallygate::Subject;
-use tallygate_tests::server::{Server, connected, patient};
+use tallygate_harness::server::{Server, connected, patient};
 
 use crate::console::{Console, Printed};
 use crate::seeded::{CALLER, Seeded, sms};

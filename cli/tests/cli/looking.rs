@@ -1,7 +1,7 @@
 //! What only looks: policies, and where somebody stands.
 
 use tallygate::{Limiter, Policy, Rule, Subject};
-use tallygate_tests::server::{connected, patient};
+use tallygate_harness::server::{connected, patient};
 
 use crate::console::{Console, steady};
 use crate::seeded::{CALLER, HOUR, MINUTE, Seeded, limiter, listed, login, sms};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tallygate::{Permit, Policy, Rule, Subject};
-use tallygate_tests::until::until_found;
+use tallygate_harness::until::until_found;
 
 use crate::console::Console;
 use crate::seeded::{HOUR, Seeded, limiter, listed};

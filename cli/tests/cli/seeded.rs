@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use tallygate::{Ban, Limiter, Policy, Rule, Subject};
-use tallygate_tests::server::{Server, connected, patient};
-use tallygate_tests::until::until_found;
+use tallygate_harness::server::{Server, connected, patient};
+use tallygate_harness::until::until_found;
 use tempfile::TempDir;
 
 use crate::console::Console;

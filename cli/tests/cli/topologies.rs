@@ -1,7 +1,7 @@
 //! The same commands on a cluster, behind sentinels, and by TLS.
 
-use tallygate_tests::cluster::Cluster;
-use tallygate_tests::sentinels::Sentinels;
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::sentinels::Sentinels;
 
 use crate::console::Console;
 use crate::seeded::{CALLER, folder, limiter, seed};

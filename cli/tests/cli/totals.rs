@@ -1,9 +1,9 @@
 //! `top` on a server with a hundred thousand subjects.
 
 use tallygate::{Policy, Subject};
-use tallygate_tests::length::cases;
-use tallygate_tests::server::Server;
-use tallygate_tests::slow_log::{Run, note_all, runs_of};
+use tallygate_harness::length::cases;
+use tallygate_harness::server::Server;
+use tallygate_harness::slow_log::{Run, note_all, runs_of};
 
 use crate::console::Console;
 use crate::seeded::{MINUTE, folder, limiter, listed};
@@ -21,7 +21,7 @@ async fn a_hundred_thousand_subjects_are_looked_through_without_keeping_the_serv
     // A copy of one tally is one of another subject.
     let fill = "local tally = redis.call('DUMP', KEYS[1]) local ttl = redis.call('PTTL', KEYS[1]) \
         local start = string.sub(KEYS[1], 1, -6) for i = 1, ARGV[1] do redis.call('RESTORE', start .. i, ttl, tally) end";
-    let key = tallygate_tests::server::key_of(&mut server.connection(), "many", "first");
+    let key = tallygate_harness::server::key_of(&mut server.connection(), "many", "first");
     let mut command = redis::cmd("EVAL");
     command.arg(fill).arg(1).arg(&key).arg(subjects - 1);
     command.exec(&mut server.connection()).unwrap();

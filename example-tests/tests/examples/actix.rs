@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use escargot::CargoRun;
 use reqwest::Method;
 use serde_json::json;
-use tallygate_tests::server::Server as Redis;
+use tallygate_harness::server::Server as Redis;
 
 use crate::built;
 use crate::process::Service;

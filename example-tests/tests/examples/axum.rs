@@ -7,8 +7,8 @@ use escargot::CargoRun;
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
-use tallygate_tests::server::Server as Redis;
-use tallygate_tests::until::{until, until_found};
+use tallygate_harness::server::Server as Redis;
+use tallygate_harness::until::{until, until_found};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use tallygate_tests::server::Server as Redis;
+use tallygate_harness::server::Server as Redis;
 use tokio::time::{Instant, interval};
 
 use crate::prometheus::{Answered, Prometheus};

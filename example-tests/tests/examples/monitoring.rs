@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tallygate::{Limiter, Policy, Rule, Subject};
-use tallygate_tests::server::Server as Redis;
-use tallygate_tests::until::{until, until_found};
+use tallygate_harness::server::Server as Redis;
+use tallygate_harness::until::{until, until_found};
 
 use crate::selector::Selector;
 use crate::traffic::Traffic;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tallygate_tests::server::Server;
+use tallygate_harness::server::Server;
 
 use crate::built;
 

@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
-use tallygate_tests::server::free_port;
-use tallygate_tests::until::until_found;
+use tallygate_harness::server::free_port;
+use tallygate_harness::until::until_found;
 use tempfile::TempDir;
 
 /// A Prometheus on a free port of 127.0.0.1, which scrapes once a second. It is killed when dropped.

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use escargot::CargoRun;
-use tallygate_tests::server::Server as Redis;
+use tallygate_harness::server::Server as Redis;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;

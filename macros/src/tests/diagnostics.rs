@@ -1,7 +1,7 @@
 //! The diagnostics of the attribute, rendered as the compiler renders them.
 //!
 //! The cases are the files of `tests/ui`, and the text expected for each lies beside it. Some of the cases are also
-//! compiled, in `tests/tests/ui.rs`, against the same text: so what is rendered here is what the compiler shows.
+//! compiled, in `tests/ui/ui.rs`, against the same text: so what is rendered here is what the compiler shows.
 
 mod annotated;
 
@@ -78,10 +78,10 @@ fn read(file: PathBuf) -> Case {
 }
 
 impl Case {
-    /// Returns the path as the compiler shows it, with the place of `tests` left out.
+    /// Returns the path as the compiler shows it, from the folder of the cases on.
     fn path(&self) -> String {
         let path = self.file.strip_prefix(FOLDER).expect("a case is in the folder of cases");
-        format!("ui/{}", path.display())
+        path.display().to_string()
     }
 
     fn text(&self) -> &str {

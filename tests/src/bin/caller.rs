@@ -9,7 +9,7 @@ use std::io::stdin;
 use std::time::Duration;
 
 use tallygate::{Limiter, Policy, Rule, Subject};
-use tallygate_tests::load;
+use tallygate_harness::load;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tallygate::{Ban, DecidedBy, Decision, Limiter, OnOutage, Policy, Rule, Subject};
-use tallygate_tests::gauges::Gauges;
-use tallygate_tests::server::Server;
+use tallygate_harness::gauges::Gauges;
+use tallygate_harness::server::Server;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;

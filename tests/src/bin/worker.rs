@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tallygate::{Limiter, Policy, Rule, Subject};
-use tallygate_tests::slots;
+use tallygate_harness::slots;
 use tokio::time::sleep;
 
 const TASKS: u64 = 300;

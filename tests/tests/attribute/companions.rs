@@ -1,7 +1,5 @@
 //! A function may have a companion, which returns the check of a call.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::LazyLock;

@@ -1,7 +1,5 @@
 //! The grammar of the attribute, argument by argument, on functions that run.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 mod algorithms;
 mod bans;
 mod concurrency;

@@ -1,7 +1,5 @@
 //! Limits that are written elsewhere are found by name, and their subjects are built by hand.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::time::Duration;
 
 use tallygate::{Limiter, Policy, Rejection, Rule, Subject, SubjectBuilder, rate_limit};

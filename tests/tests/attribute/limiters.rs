@@ -1,7 +1,5 @@
 //! A function may name who decides.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};

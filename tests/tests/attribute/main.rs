@@ -1,8 +1,9 @@
 //! The attribute on real functions: whatever their shape, they run when admitted and only then.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+
 mod arguments;
 mod bodies;
-mod body_errors;
 mod companions;
 mod concurrency;
 mod contexts;
@@ -18,9 +19,6 @@ mod policies;
 mod released;
 mod sendable;
 mod shapes;
-mod shapes_attributes;
-mod shapes_futures;
-mod shapes_methods;
 mod sizes;
 
 use tallygate::{Rejection, RejectionKind};

@@ -1,7 +1,5 @@
 //! A limited future can be sent to another thread exactly when it could before.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::future::Future;
 use std::marker::PhantomData;
 use std::rc::Rc;

@@ -2,6 +2,10 @@
 
 #![allow(clippy::toplevel_ref_arg, reason = "shapes that no style guide would have are shapes, too")]
 
+mod attributes;
+mod futures;
+mod methods;
+
 use std::fmt::{Debug, Display};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,17 +1,15 @@
 //! Many tasks of a process that share a concurrency limit: no more bodies run than it allows, however they end. For
 //! processes that share one, see `workers.rs`.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::panic::resume_unwind;
 use std::time::Duration;
 
 use tallygate::{Limiter, Rejection, Subject, rate_limit};
-use tallygate_tests::bodies::Bodies;
-use tallygate_tests::cluster::Cluster;
-use tallygate_tests::length::cases;
-use tallygate_tests::server::{Server, away, connected, patient};
-use tallygate_tests::until::until_found;
+use tallygate_harness::bodies::Bodies;
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::length::cases;
+use tallygate_harness::server::{Server, away, connected, patient};
+use tallygate_harness::until::until_found;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 

@@ -1,7 +1,5 @@
 //! Many callers at once admit exactly as many as the rules say.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,9 +8,9 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tallygate::{Limiter, Policy, Rule, Subject};
-use tallygate_tests::load::{TASKS, admitted_at_once};
-use tallygate_tests::server::{Server, ask, key_of};
-use tallygate_tests::stored;
+use tallygate_harness::load::{TASKS, admitted_at_once};
+use tallygate_harness::server::{Server, ask, key_of};
+use tallygate_harness::stored;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 

@@ -2,20 +2,18 @@
 //!
 //! The clock of these limiters stands still, so nothing is given back because time has passed.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::future::{Future, IntoFuture, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
 use tallygate::{Limiter, Policy, Rule, Subject};
-use tallygate_tests::clocked::{Clocked, new_clock};
-use tallygate_tests::cluster::Cluster;
-use tallygate_tests::length::cases;
-use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::{Server, connected, patient};
-use tallygate_tests::until::until_found;
+use tallygate_harness::clocked::{Clocked, new_clock};
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::length::cases;
+use tallygate_harness::proxy::Proxy;
+use tallygate_harness::server::{Server, connected, patient};
+use tallygate_harness::until::until_found;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 

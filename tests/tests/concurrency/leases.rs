@@ -1,14 +1,12 @@
 //! The leases of concurrent calls in Redis: renewed, given back whatever happens, and gone with the process.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 use std::time::Duration;
 
 use tallygate::{Limiter, OnOutage, Permit, Policy, RejectionKind, Rule, Subject};
-use tallygate_tests::clocked::Clocked;
-use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::{Server, away, connected, patient};
-use tallygate_tests::until::until_found;
+use tallygate_harness::clocked::Clocked;
+use tallygate_harness::proxy::Proxy;
+use tallygate_harness::server::{Server, away, connected, patient};
+use tallygate_harness::until::until_found;
 
 const KEY: &str = "tallygate:export/leases:alice";
 const LEASE: Duration = Duration::from_secs(600);

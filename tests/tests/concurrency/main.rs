@@ -1,7 +1,10 @@
 //! Limits on calls at a time, and callers at once: no more bodies run than a limit allows, however they end.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+
 mod bodies;
 mod callers;
+mod cluster;
 mod dropped;
 mod leases;
 mod processes;

@@ -1,13 +1,11 @@
 //! Several processes that share one Redis admit, together, exactly as many as the rules say.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use tallygate_tests::length::cases;
-use tallygate_tests::load::TASKS;
-use tallygate_tests::server::Server;
+use tallygate_harness::length::cases;
+use tallygate_harness::load::TASKS;
+use tallygate_harness::server::Server;
 
 /// A process that calls from many tasks at once, on a signal.
 struct Caller {

@@ -1,14 +1,12 @@
 //! Duplicates that are released, and submissions as a whole.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::any::Any;
 use std::future::pending;
 use std::time::Duration;
 
 use tallygate::{Limiter, Policy, Rejection, RejectionKind, Rule, Subject, rate_limit};
-use tallygate_tests::cluster::Cluster;
-use tallygate_tests::server::{Server, away, connected, patient};
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::server::{Server, away, connected, patient};
 
 /// What became of a submission.
 #[derive(Debug, PartialEq)]

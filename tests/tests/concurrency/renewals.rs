@@ -1,14 +1,12 @@
 //! Renewals of leases that come late or not at all.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 use std::time::Duration;
 
 use tallygate::{Limiter, Permit, Policy, Rule, Subject};
-use tallygate_tests::clocked::Clocked;
-use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::{connected, free_port, patient};
-use tallygate_tests::until::until_found;
+use tallygate_harness::clocked::Clocked;
+use tallygate_harness::proxy::Proxy;
+use tallygate_harness::server::{connected, free_port, patient};
+use tallygate_harness::until::until_found;
 
 const KEY: &str = "tallygate:export/leases:alice";
 const LEASE: Duration = Duration::from_secs(600);

@@ -1,16 +1,14 @@
 //! Processes that share a concurrency limit: no more bodies run than it allows, whatever happens to them.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::Server;
-use tallygate_tests::until::wait_until;
+use tallygate_harness::proxy::Proxy;
+use tallygate_harness::server::Server;
+use tallygate_harness::until::wait_until;
 
 const LIMIT: u64 = 7;
 

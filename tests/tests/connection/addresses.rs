@@ -1,12 +1,10 @@
 //! Every kind of address leads to the server, the user and the database that it names.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 use std::fs;
 use std::time::Duration;
 
 use tallygate::{Limiter, Policy, Rule, Subject};
-use tallygate_tests::server::{Server, connected, patient};
+use tallygate_harness::server::{Server, connected, patient};
 
 /// The password `p@ss/w:o?r#d 100%`, as a URL has it.
 const ENCODED: &str = "p%40ss%2Fw:o%3Fr%23d%20100%25";

@@ -1,17 +1,15 @@
 //! Connections that are killed, and replies that are cut, under load: a call may be counted whose answer is lost, and none
 //! is counted twice.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 use std::time::Duration;
 
 use tallygate::{Limiter, Subject};
-use tallygate_tests::cluster::Cluster;
-use tallygate_tests::length::cases;
-use tallygate_tests::pressure::{Pressure, assert_stored};
-use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::{Server, ask, connected};
-use tallygate_tests::until::until;
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::length::cases;
+use tallygate_harness::pressure::{Pressure, assert_stored};
+use tallygate_harness::proxy::Proxy;
+use tallygate_harness::server::{Server, ask, connected};
+use tallygate_harness::until::until;
 
 /// Each of them calls as often as it can.
 const CALLERS: usize = 48;

@@ -1,4 +1,6 @@
-//! Connections to Redis: addresses, passwords, permissions and certificates.
+//! Connections to Redis: addresses, passwords, permissions, certificates, and several servers.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
 mod addresses;
 mod connections;
@@ -6,5 +8,6 @@ mod misunderstood;
 mod passwords;
 mod permissions;
 mod remedies;
+mod setup;
 mod tls;
-mod tls_topologies;
+mod topology;

@@ -1,16 +1,14 @@
 //! Servers that hang up on the client library, or that it does not understand: an error says what their bytes show, and advises
 //! nothing that they do not show.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use tallygate::{BackendErrorKind, Limiter, Policy, Rule, Subject};
-use tallygate_tests::cluster::Cluster;
-use tallygate_tests::sentinels::Sentinels;
-use tallygate_tests::server::{Server, connected, patient};
-use tallygate_tests::until::until_found;
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::sentinels::Sentinels;
+use tallygate_harness::server::{Server, connected, patient};
+use tallygate_harness::until::until_found;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 

@@ -1,17 +1,15 @@
 //! A password is in no error, in no line of the log and in no debug output, whatever goes wrong.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 use std::error::Error;
 use std::fmt::Debug;
 use std::net::TcpListener;
 use std::time::Duration;
 
 use tallygate::{Limiter, LimiterBuilder, Policy, Rejection, Rule, Subject, Tls};
-use tallygate_tests::log::Log;
-use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::{Server, connected, free_port};
-use tallygate_tests::tls::{Authority, Clients, TlsServer};
+use tallygate_harness::log::Log;
+use tallygate_harness::proxy::Proxy;
+use tallygate_harness::server::{Server, connected, free_port};
+use tallygate_harness::tls::{Authority, Clients, TlsServer};
 
 const PASSWORD: &str = "canary-7391";
 

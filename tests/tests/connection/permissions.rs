@@ -1,15 +1,13 @@
 //! The permissions that the guide lists are enough, and each of them is needed.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 use std::collections::HashMap;
 use std::time::Duration;
 
 use tallygate::{Ban, Limiter, Policy, Rule, Subject};
-use tallygate_tests::cluster::Cluster;
-use tallygate_tests::sentinels::Sentinels;
-use tallygate_tests::server::{Server, connected, patient};
-use tallygate_tests::until::{until, until_found};
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::sentinels::Sentinels;
+use tallygate_harness::server::{Server, connected, patient};
+use tallygate_harness::until::{until, until_found};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 

@@ -1,15 +1,13 @@
 //! What an error says to do fits what was seen: which server refuses, by whose login, and which servers were asked.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 use std::net::TcpListener;
 use std::time::Duration;
 
 use tallygate::{BackendErrorKind, Limiter, Policy, Rule, Subject};
-use tallygate_tests::cluster::Cluster;
-use tallygate_tests::sentinels::{NAME, Sentinels};
-use tallygate_tests::server::{Server, connected, free_port, patient, refused};
-use tallygate_tests::until::until_found;
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::sentinels::{NAME, Sentinels};
+use tallygate_harness::server::{Server, connected, free_port, patient, refused};
+use tallygate_harness::until::until_found;
 
 const PUT: &str = "put user and password into the url";
 const CHECK: &str = "check user and password in the url";

@@ -1,14 +1,14 @@
 //! Encrypted connections: who is trusted, and what an error says to do.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+mod topologies;
 
 use std::time::Duration;
 
 use tallygate::{ErrorKind, Limiter, LimiterBuilder, Policy, Rule, Subject, Tls};
-use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::{Server, connected, free_port, patient, refused};
-use tallygate_tests::tls::{Authority, Clients, Identity, TlsServer};
-use tallygate_tests::until::until_found;
+use tallygate_harness::proxy::Proxy;
+use tallygate_harness::server::{Server, connected, free_port, patient, refused};
+use tallygate_harness::tls::{Authority, Clients, Identity, TlsServer};
+use tallygate_harness::until::until_found;
 
 fn policy() -> Policy {
     Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(3_600))).build().unwrap()

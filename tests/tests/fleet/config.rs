@@ -1,7 +1,5 @@
 //! Limits from a file, on every backend.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 mod names;
 mod processes;
 mod random;

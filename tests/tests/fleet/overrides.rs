@@ -1,7 +1,5 @@
 //! Rules that are overridden while running: for all subjects or for one, in one process or in all.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 mod everywhere;
 mod expiring;
 mod listing;
@@ -33,7 +31,7 @@ macro_rules! every_backend {
             $(
                 #[tokio::test]
                 async fn $behaviour() {
-                    let server = tallygate_tests::server::Server::start();
+                    let server = tallygate_harness::server::Server::start();
                     super::$behaviour(server.limiter().await).await;
                 }
             )*
@@ -42,7 +40,7 @@ macro_rules! every_backend {
             $(
                 #[tokio::test]
                 async fn $behaviour() {
-                    let cluster = tallygate_tests::cluster::Cluster::shared();
+                    let cluster = tallygate_harness::cluster::Cluster::shared();
                     super::$behaviour(cluster.own_limiter().await).await;
                 }
             )*

@@ -1,7 +1,5 @@
 //! The list of policies in Redis: what processes write, and what tools make of it.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 mod listing;
 mod subjects;
 mod tallies;
@@ -14,8 +12,8 @@ use std::time::Duration;
 
 use tallygate::admin::{Registered, RegisteredPolicy};
 use tallygate::{Limiter, Policy, PolicyBuilder, Rule, Subject};
-use tallygate_tests::server::{Server, connected, patient};
-use tallygate_tests::until::until_found;
+use tallygate_harness::server::{Server, connected, patient};
+use tallygate_harness::until::until_found;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const KEY: &str = "tallygate:!policies";

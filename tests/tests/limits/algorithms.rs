@@ -1,7 +1,5 @@
 //! The most that each algorithm admits in any window, as `runtime/guide/algorithms.md` says.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 use std::time::{Duration, UNIX_EPOCH};
 
 use tallygate::simulation::{Call, Simulation};

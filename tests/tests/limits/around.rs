@@ -1,15 +1,13 @@
 //! What refunds, denials towards a ban and bans write in Redis, how long that lives, and what they leave as it was.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use tallygate::{Ban, Check, Decision, Limiter, Permit, Policy, RejectionKind, Rule, Subject};
+use tallygate_harness::clocked::{Clocked, START_US};
+use tallygate_harness::server::{Server, key_of};
+use tallygate_harness::stored::Stored;
 use tallygate_lua::{ASK_AGAIN, CELL_BYTES, CRON, PROTOCOL, REFUND, at_callers_time};
-use tallygate_tests::clocked::{Clocked, START_US};
-use tallygate_tests::server::{Server, key_of};
-use tallygate_tests::stored::Stored;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const BAN: Ban = Ban::new(3, Duration::from_secs(120), Duration::from_secs(600));

@@ -1,14 +1,12 @@
 //! What a limiter does, on every backend.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::time::Duration;
 
 use tallygate::{Decision, Policy, Rule, Subject};
-use tallygate_tests::server::{Server, ask, now_us};
-use tallygate_tests::stored::calls;
+use tallygate_harness::server::{Server, ask, now_us};
+use tallygate_harness::stored::calls;
 
-tallygate_tests::every_backend!(
+tallygate_harness::every_backend!(
     admits_exactly_count,
     slides,
     retry_after_is_exact_on_either_side,
@@ -71,7 +69,7 @@ tallygate_tests::every_backend!(
 
 /// Without Redis nothing can be changed by hand.
 mod by_hand {
-    tallygate_tests::every_store!(
+    tallygate_harness::every_store!(
         a_ban_of_one_subject_leaves_the_others_uncharged,
         a_banned_call_is_reported_on_and_counts_nowhere,
         a_banned_call_that_no_wait_admits_has_no_wait,
@@ -87,7 +85,7 @@ mod by_hand {
 
 /// Redis would take minutes for so many calls, one after the other. The tests of the model ask it about dense logs, too.
 mod of_dense_logs {
-    tallygate_tests::in_memory!(a_dense_window_never_holds_more_than_its_count, a_window_tells_65_536_calls_apart);
+    tallygate_harness::in_memory!(a_dense_window_never_holds_more_than_its_count, a_window_tells_65_536_calls_apart);
 }
 
 fn policy(count: u64, per: Duration) -> Policy {

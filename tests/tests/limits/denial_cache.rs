@@ -1,14 +1,12 @@
 //! A denial is remembered in this process for a while, and no longer than it holds.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 use std::time::Duration;
 
 use tallygate::{Decision, Denial, Limiter, LimiterBuilder, Policy, RejectionKind, Rule, Subject};
-use tallygate_tests::load::{TASKS, admitted_at_once};
-use tallygate_tests::punctuality::Punctuality;
-use tallygate_tests::server::{Server, connected};
-use tallygate_tests::until::until_found;
+use tallygate_harness::load::{TASKS, admitted_at_once};
+use tallygate_harness::punctuality::Punctuality;
+use tallygate_harness::server::{Server, connected};
+use tallygate_harness::until::until_found;
 use tokio::time::{Instant, sleep};
 
 const HOUR: Duration = Duration::from_secs(3_600);

@@ -1,16 +1,14 @@
 //! Who is denied most often: in this process, and in all processes that share a Redis.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 use std::future::ready;
 use std::time::Duration;
 
 use tallygate::{Ban, DeniedSubject, Limiter, LimiterBuilder, OnOutage, Policy, Rule, Subject};
-use tallygate_tests::cluster::Cluster;
-use tallygate_tests::log::Log;
-use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::{Server, connected, patient};
-use tallygate_tests::until::until_found;
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::log::Log;
+use tallygate_harness::proxy::Proxy;
+use tallygate_harness::server::{Server, connected, patient};
+use tallygate_harness::until::until_found;
 use tokio::time::advance;
 
 const HOUR: Duration = Duration::from_secs(3_600);

@@ -1,13 +1,11 @@
 //! The memory backend keeps no more subjects than it may, and of these the ones that matter.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tallygate::testing::ManualClock;
 use tallygate::{BackendError, Ban, Decision, Limiter, Policy, Rule, Subject};
-use tallygate_tests::clocked::{START_US, time};
+use tallygate_harness::clocked::{START_US, time};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const FLOOD: usize = 1_000_000;

@@ -11,14 +11,12 @@
 //! that were admitted and lie wholly within one window are at most `count`, and around a denial there are at least `count`
 //! admissions that may lie in its window. This never blames a valid history.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tallygate::{Limiter, Policy, Rule, Subject};
-use tallygate_tests::length::cases;
-use tallygate_tests::server::Server;
+use tallygate_harness::length::cases;
+use tallygate_harness::server::Server;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 

@@ -1,8 +1,11 @@
 //! What a limit admits and answers, on every backend: by the model, by every algorithm, with whatever a call may ask for.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+
 mod algorithms;
 mod around;
 mod behaviour;
+mod clocks;
 mod denial_cache;
 mod denied;
 mod flood;
@@ -12,5 +15,4 @@ mod races;
 mod schedule;
 mod simulation;
 mod waiting;
-mod waiting_bans;
 mod warnings;

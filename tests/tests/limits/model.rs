@@ -1,7 +1,5 @@
 //! Every store decides as the model does: admission, the rule to report, the time to wait, and all reports.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 mod answers;
 mod coverage;
 mod dense;
@@ -18,14 +16,14 @@ use std::time::Duration;
 use fastrand::Rng;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
 use tallygate::testing::ManualClock;
+use tallygate_harness::clocked::{START_US, time};
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::length::cases;
+use tallygate_harness::model::Drops;
+use tallygate_harness::seed::{SEED_VARIABLE, seed};
+use tallygate_harness::server::{Server, patient};
 use tallygate_lua::{DECIDE, MAX_PLAIN_RULES, at_callers_time, windows, windows_alone};
 use tallygate_rules::MAX_LOG_ENTRIES;
-use tallygate_tests::clocked::{START_US, time};
-use tallygate_tests::cluster::Cluster;
-use tallygate_tests::length::cases;
-use tallygate_tests::model::Drops;
-use tallygate_tests::seed::{SEED_VARIABLE, seed};
-use tallygate_tests::server::{Server, patient};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::model::coverage::Coverage;
@@ -51,9 +49,22 @@ fn server() -> Server {
     server
 }
 
-#[test]
-fn memory_equals_the_model() {
-    equals_the_model(MEMORY, cases(3_000, 20_000), Duration::ZERO);
+mod in_memory {
+    use super::*;
+
+    #[test]
+    fn memory_equals_the_model() {
+        equals_the_model(MEMORY, cases(3_000, 20_000), Duration::ZERO);
+    }
+
+    #[test]
+    fn memory_equals_the_model_where_calls_share_entries() {
+        let played = on_threads(MEMORY, |runtime, stage, seed| Ok(runtime.block_on(play_densely(stage, seed))));
+        for counts in played {
+            let is_wide = counts.denied > 1_000 && counts.refunded > 1_000 && counts.unrefunded > 1_000;
+            assert!(is_wide && counts.in_window > MAX_LOG_ENTRIES + 1_000, "{counts:?}");
+        }
+    }
 }
 
 #[test]
@@ -66,15 +77,6 @@ fn a_cluster_equals_the_model_with_subjects_in_several_slots_and_in_one() {
     let cluster = Cluster::start();
     equals_the_model(&cluster.url(), cases(200, 1_500), SHORTEST);
     equals_the_model(&format!("{}{TAGGED}", cluster.url()), cases(200, 1_500), SHORTEST);
-}
-
-#[test]
-fn memory_equals_the_model_where_calls_share_entries() {
-    let played = on_threads(MEMORY, |runtime, stage, seed| Ok(runtime.block_on(play_densely(stage, seed))));
-    for counts in played {
-        let is_wide = counts.denied > 1_000 && counts.refunded > 1_000 && counts.unrefunded > 1_000;
-        assert!(is_wide && counts.in_window > MAX_LOG_ENTRIES + 1_000, "{counts:?}");
-    }
 }
 
 #[test]

@@ -3,15 +3,13 @@
 //! Each call is recorded with the time before it was made and the time after its answer, between which it was decided; a
 //! refund likewise. What was surely counted at some instant is at most the rule's count, whatever the order was.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tallygate::{Limiter, Permit, Policy, Rule, RuleStatus, Subject, TokenBucket};
-use tallygate_tests::cluster::Cluster;
-use tallygate_tests::server::Server;
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::server::Server;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};

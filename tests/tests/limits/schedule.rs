@@ -1,12 +1,10 @@
 //! Windows between the ticks of a schedule go by the clock of the server, also where the clock of a caller is wrong.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::time::Duration;
 
 use redis::Connection;
 use tallygate::{Decision, Limiter, Policy, Rule, Schedule, Subject};
-use tallygate_tests::server::{Server, connected, now_us, patient};
+use tallygate_harness::server::{Server, connected, now_us, patient};
 
 const COUNT: usize = 3;
 const SECOND_US: u64 = 1_000_000;

@@ -1,7 +1,5 @@
 //! Traces of calls: long ones, mistaken ones, and two policies on one of them.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 use std::io::{self, Read};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

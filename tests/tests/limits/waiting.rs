@@ -1,11 +1,11 @@
 //! Callers wait for admission: in the order in which they came, at the pace of the rule, and never beyond their deadline.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+mod bans;
 
 use std::time::Duration;
 
 use tallygate::{Decision, Limiter, Policy, Rule, Subject};
-use tallygate_tests::server::Server;
+use tallygate_harness::server::Server;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, advance, sleep, timeout};
 

@@ -1,7 +1,5 @@
 //! Warnings: a subject is near a limit.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::future::IntoFuture as _;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
@@ -9,8 +7,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tallygate::{DecidedBy, Limiter, LimiterBuilder, Policy, Rejection, Rule, Subject, rate_limit};
-use tallygate_tests::server::{Server, away, connected, patient};
-use tallygate_tests::until::until_found;
+use tallygate_harness::server::{Server, away, connected, patient};
+use tallygate_harness::until::until_found;
 use tokio::task::JoinSet;
 
 const HOUR: Duration = Duration::from_secs(3_600);

@@ -4,17 +4,15 @@
 //! A call takes at most the deadline and [`GRACE`]. A busy machine adds to it, as [`Punctuality`] measures. Tests that run
 //! at the same time would add to it too, so these run one at a time.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 mod storms;
 
 use std::time::{Duration, Instant};
 
 use tallygate::{Limiter, Rejection, RejectionKind, rate_limit};
-use tallygate_tests::proxy::Proxy;
-use tallygate_tests::punctuality::Punctuality;
-use tallygate_tests::server::{Server, connected, free_port, key_of, patient};
-use tallygate_tests::stored;
+use tallygate_harness::proxy::Proxy;
+use tallygate_harness::punctuality::Punctuality;
+use tallygate_harness::server::{Server, connected, free_port, key_of, patient};
+use tallygate_harness::stored;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::task::JoinSet;

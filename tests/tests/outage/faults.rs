@@ -1,8 +1,6 @@
 //! Each error of a server is understood: whether waiting may help, what to do, whether another connection is better, and
 //! what becomes of the call by each policy of outages.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 mod codes;
 mod real;
 
@@ -13,10 +11,10 @@ use tallygate::{
     BackendError, BackendErrorKind, DecidedBy, Decision, Limiter, OnOutage, Policy, PolicyBuilder, Rejection,
     RejectionKind, Rule, Subject,
 };
-use tallygate_tests::cluster::Cluster;
-use tallygate_tests::fake::Fake;
-use tallygate_tests::sentinels::Sentinels;
-use tallygate_tests::server::{free_port, patient};
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::fake::Fake;
+use tallygate_harness::sentinels::Sentinels;
+use tallygate_harness::server::{free_port, patient};
 use tokio::time::{sleep, timeout};
 
 const PATIENCE: Duration = Duration::from_secs(20);

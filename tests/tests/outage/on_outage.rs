@@ -1,13 +1,11 @@
 //! What becomes of calls while Redis is away: they are rejected, decided by this process, or admitted.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 mod allow;
 mod bound;
 mod cluster;
+mod concurrency;
 mod local;
 mod rules;
-mod running;
 mod settings;
 mod shown;
 
@@ -15,7 +13,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use tallygate::{Check, DecidedBy, Decision, Denial, Limiter, OnOutage, Permit, Policy, PolicyBuilder, Rule, Subject};
-use tallygate_tests::server::{Server, away, patient};
+use tallygate_harness::server::{Server, away, patient};
 use tokio::time::{sleep, timeout};
 
 const HOUR: Duration = Duration::from_secs(3_600);

@@ -1,14 +1,12 @@
 //! However long a log is and whatever its calls weigh, an operation reads and writes little of it: counted in commands, as
 //! times scatter.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use tallygate::{Limiter, Permit, Policy, Rule, Subject};
+use tallygate_harness::clocked::{Clocked, START_US};
 use tallygate_lua::{ENTRY_BYTES, LOG_ENTRIES, REFUND_DISTANCE};
-use tallygate_tests::clocked::{Clocked, START_US};
 
 const HOUR_US: u64 = 3_600_000_000;
 const KEY: &str = "tallygate:p/w1h:s";

@@ -2,12 +2,10 @@
 //!
 //! Debian's `redis-server` does not start with libfaketime: both have a part in how memory is allocated.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::time::Duration;
 
 use tallygate::{Decision, Limiter, Policy, Rule, Subject};
-use tallygate_tests::faketime::FaketimeServer;
+use tallygate_harness::faketime::FaketimeServer;
 use tokio::task::JoinSet;
 
 const HOUR: Duration = Duration::from_secs(3_600);

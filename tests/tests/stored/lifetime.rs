@@ -1,17 +1,15 @@
 //! How long tallies live, and what leaves them as they are: the same for rules of every kind.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
-
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use tallygate::{BackendError, Limiter, Policy, Rejection, RejectionKind, Rule, Subject, rate_limit};
-use tallygate_tests::clocked::Clocked;
-use tallygate_tests::length::cases;
-use tallygate_tests::lifetime::lifetime;
-use tallygate_tests::mixes::mixes;
-use tallygate_tests::server::{Server, ask, key_of, now_us};
-use tallygate_tests::stored::Stored;
+use tallygate_harness::clocked::Clocked;
+use tallygate_harness::length::cases;
+use tallygate_harness::lifetime::lifetime;
+use tallygate_harness::mixes::mixes;
+use tallygate_harness::server::{Server, ask, key_of, now_us};
+use tallygate_harness::stored::Stored;
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -1,14 +1,12 @@
 //! What is stored of a subject, and for how long: read by Redis's own commands, as an operator would.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::time::Duration;
 
 use tallygate::{Decision, Limiter, Policy, Rule, Subject, TokenBucket};
+use tallygate_harness::clocked::{Clocked, START_US};
+use tallygate_harness::server::{Server, now_us};
+use tallygate_harness::stored::{Stored, calls, log};
 use tallygate_lua::{CELL_BYTES, CLEAN_UP_ENTRIES, ENTRY_BYTES, INTEGER_BYTES};
-use tallygate_tests::clocked::{Clocked, START_US};
-use tallygate_tests::server::{Server, now_us};
-use tallygate_tests::stored::{Stored, calls, log};
 
 fn policy<const N: usize>(rules: [(u64, Duration); N]) -> Policy {
     Policy::builder("p").rules(rules.map(|(count, per)| Rule::sliding_window(count, per))).build().unwrap()

@@ -4,8 +4,8 @@ use std::future::{Future, pending};
 use std::time::Duration;
 
 use tallygate::{Limiter, Policy, Rejection, RejectionKind, Rule, Subject, rate_limit};
-use tallygate_tests::server::Server;
-use tallygate_tests::until::until_found;
+use tallygate_harness::server::Server;
+use tallygate_harness::until::until_found;
 use tokio::sync::oneshot;
 
 /// How the body of a call ends.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tallygate::{Limiter, Rejection, RejectionKind, rate_limit};
-use tallygate_tests::server::{Server, connected};
+use tallygate_harness::server::{Server, connected};
 
 use crate::grammar::{Runs, denial};
 

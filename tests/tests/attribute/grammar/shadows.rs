@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use tallygate::{Limiter, Rejection, rate_limit};
-use tallygate_tests::log::Log;
+use tallygate_harness::log::Log;
 
 use crate::grammar::Runs;
 

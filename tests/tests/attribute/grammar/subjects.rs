@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use tallygate::{Limiter, Rejection, RejectionKind, rate_limit};
-use tallygate_tests::server::Server;
+use tallygate_harness::server::Server;
 use tokio::time::advance;
 
 use crate::grammar::{Runs, denial};

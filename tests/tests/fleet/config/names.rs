@@ -1,7 +1,7 @@
 //! Names that no policy has, and policies that a file does not fit.
 
 use tallygate::{Limiter, Policy, Rejection, rate_limit};
-use tallygate_tests::log::Log;
+use tallygate_harness::log::Log;
 
 use super::{apply, file, hourly, room, try_apply};
 

@@ -1,7 +1,7 @@
 //! Several processes, and processes without Redis.
 
 use tallygate::{DecidedBy, OnOutage, Policy};
-use tallygate_tests::server::{Server, away};
+use tallygate_harness::server::{Server, away};
 
 use super::{apply, file, hourly, room, subject};
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tallygate::Limiter;
 use tallygate::config::Policies;
-use tallygate_tests::length::cases;
+use tallygate_harness::length::cases;
 
 /// What files consist of.
 const PIECES: [&str; 42] = [

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tallygate::{Decision, Limiter, Policy, Rejection, RejectionKind, Subject, rate_limit};
-use tallygate_tests::bodies::Bodies;
+use tallygate_harness::bodies::Bodies;
 use tokio::sync::Semaphore;
 
 use super::{apply, file, hourly, room, subject, try_apply};
@@ -23,7 +23,7 @@ macro_rules! every_backend {
             $(
                 #[tokio::test]
                 async fn $behaviour() {
-                    let server = tallygate_tests::server::Server::start();
+                    let server = tallygate_harness::server::Server::start();
                     super::$behaviour(server.limiter().await).await;
                 }
             )*

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tallygate::{Limiter, Subject};
-use tallygate_tests::server::{Server, connected, patient};
-use tallygate_tests::stage::Stage;
+use tallygate_harness::server::{Server, connected, patient};
+use tallygate_harness::stage::Stage;
 
 use super::{HOUR, hourly, policy, room, subject, until};
 
@@ -18,7 +18,7 @@ macro_rules! every_stage {
             $(
                 #[tokio::test(start_paused = true)]
                 async fn $behaviour() {
-                    super::$behaviour(tallygate_tests::stage::Stage::in_memory()).await;
+                    super::$behaviour(tallygate_harness::stage::Stage::in_memory()).await;
                 }
             )*
         }
@@ -26,7 +26,7 @@ macro_rules! every_stage {
             $(
                 #[tokio::test]
                 async fn $behaviour() {
-                    super::$behaviour(tallygate_tests::stage::Stage::in_redis().await).await;
+                    super::$behaviour(tallygate_harness::stage::Stage::in_redis().await).await;
                 }
             )*
         }

@@ -1,7 +1,7 @@
 //! Overrides are listed and looked up.
 
 use tallygate::{Limiter, RuleId, Subject};
-use tallygate_tests::server::Server;
+use tallygate_harness::server::Server;
 
 use super::{HOUR, every_backend, hourly, override_rules};
 

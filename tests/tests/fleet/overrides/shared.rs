@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use tallygate::{Ban, Policy, RejectionKind, Rule, Subject};
-use tallygate_tests::log::Log;
-use tallygate_tests::punctuality::Punctuality;
-use tallygate_tests::server::Server;
+use tallygate_harness::log::Log;
+use tallygate_harness::punctuality::Punctuality;
+use tallygate_harness::server::Server;
 
 use super::{HOUR, allowed, clear, denied, hourly, override_for, override_rules, policy, room, subject, until};
 

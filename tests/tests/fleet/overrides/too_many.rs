@@ -1,8 +1,8 @@
 //! There are no more overrides than every process adopts: what no process adopts is never taken for set.
 
 use tallygate::Subject;
-use tallygate_tests::log::Log;
-use tallygate_tests::server::Server;
+use tallygate_harness::log::Log;
+use tallygate_harness::server::Server;
 
 use super::{clear, hourly, override_for, override_rules, policy, room, subject, until};
 

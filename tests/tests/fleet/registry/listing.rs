@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use tallygate::config::Policies;
 use tallygate::{Ban, Limiter, Policy, Rejection, Rule, Subject, rate_limit};
-use tallygate_tests::server::Server;
+use tallygate_harness::server::Server;
 
 use super::{HOUR, call, hourly, hourly_builder, listing_limiter, read, stored, until_listed, until_rules};
 

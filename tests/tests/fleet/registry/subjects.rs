@@ -3,7 +3,7 @@
 use tallygate::admin::{Placeholder, RegisteredPolicy};
 use tallygate::context::{Context, scope};
 use tallygate::{Limiter, Policy, Rejection, RejectionKind, Rule, RuleStatus, Subject, rate_limit};
-use tallygate_tests::server::{Server, connected, patient};
+use tallygate_harness::server::{Server, connected, patient};
 
 use super::{HOUR, hourly_builder, until_listed};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use tallygate::{Limiter, Policy, Rule, RuleStatus, Subject};
-use tallygate_tests::server::{Server, connected};
-use tallygate_tests::slow_log::{note_all, runs_of};
+use tallygate_harness::server::{Server, connected};
+use tallygate_harness::slow_log::{note_all, runs_of};
 
 use super::{HOUR, call, hourly, hourly_builder};
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use tallygate::Subject;
-use tallygate_tests::cluster::Cluster;
-use tallygate_tests::sentinels::Sentinels;
-use tallygate_tests::server::{connected, patient};
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::sentinels::Sentinels;
+use tallygate_harness::server::{connected, patient};
 
 use super::{call, hourly, until_listed};
 

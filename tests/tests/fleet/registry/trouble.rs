@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tallygate::Limiter;
-use tallygate_tests::log::Log;
-use tallygate_tests::server::{Server, connected, patient};
-use tallygate_tests::until::until_found;
+use tallygate_harness::log::Log;
+use tallygate_harness::server::{Server, connected, patient};
+use tallygate_harness::until::until_found;
 
 use super::{KEY, call, hourly, listing_limiter, read, stored};
 

@@ -3,11 +3,11 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use tallygate::Limiter;
-use tallygate_tests::clocked::{START_US, new_clock};
-use tallygate_tests::log::Log;
-use tallygate_tests::server::{Server, connected, patient};
-use tallygate_tests::slow_log::{Run, note_all, runs_of};
-use tallygate_tests::until::until_found;
+use tallygate_harness::clocked::{START_US, new_clock};
+use tallygate_harness::log::Log;
+use tallygate_harness::server::{Server, connected, patient};
+use tallygate_harness::slow_log::{Run, note_all, runs_of};
+use tallygate_harness::until::until_found;
 
 use super::{KEY, call, hourly, listing_limiter, read, store, stored, until_listed};
 

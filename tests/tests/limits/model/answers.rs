@@ -1,7 +1,7 @@
 //! What a limiter answers, in the words of the model.
 
 use tallygate::{Check, Decision, Permit};
-use tallygate_tests::model::{Answer, Verdict};
+use tallygate_harness::model::{Answer, Verdict};
 
 /// Decides a call.
 pub(crate) async fn answer(check: Check<'_>) -> (Answer, Option<Permit>) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 use tallygate::{Algorithm, Role, Rule};
-use tallygate_tests::model::{Answer, Call, Verdict};
+use tallygate_harness::model::{Answer, Call, Verdict};
 
 /// How often sequences met each part.
 #[derive(Debug, Default)]

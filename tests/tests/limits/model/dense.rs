@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use tallygate::{Permit, Policy, Rule, Subject};
+use tallygate_harness::clocked::{START_US, time};
+use tallygate_harness::model::{Call, Model, Plan, Ticket};
 use tallygate_rules::MAX_LOG_ENTRIES;
-use tallygate_tests::clocked::{START_US, time};
-use tallygate_tests::model::{Call, Model, Plan, Ticket};
 
 use crate::model::answers::answer;
 use crate::model::sequence::Stage;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use tallygate::{Algorithm, Decision, Policy, Role, Rule, Subject};
-use tallygate_tests::clocked::{START_US, time};
+use tallygate_harness::clocked::{START_US, time};
 
 use crate::model::policies;
 use crate::model::sequence::Stage;

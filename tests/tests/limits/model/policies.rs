@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use tallygate::{Algorithm, Ban, Error, Policy, Role, Rule, Schedule, TokenBucket};
-use tallygate_tests::clocked::START_US;
-use tallygate_tests::lifetime::lifetime;
-use tallygate_tests::model::Plan;
+use tallygate_harness::clocked::START_US;
+use tallygate_harness::lifetime::lifetime;
+use tallygate_harness::model::Plan;
 
 const SCHEDULES: [(&str, &str); 7] = [
     ("* * * * * *", "UTC"),

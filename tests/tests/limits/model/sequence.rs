@@ -11,8 +11,8 @@ use fastrand::Rng;
 use futures_util::future::join_all;
 use tallygate::testing::ManualClock;
 use tallygate::{Check, Limiter, Permit, Rule, Subject};
-use tallygate_tests::clocked::{START_US, time};
-use tallygate_tests::model::{Answer, Call, Drops, Model, Ticket, Verdict};
+use tallygate_harness::clocked::{START_US, time};
+use tallygate_harness::model::{Answer, Call, Drops, Model, Ticket, Verdict};
 
 pub(crate) use self::choices::{Choices, choices};
 use crate::model::answers::answer;

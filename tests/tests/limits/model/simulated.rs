@@ -6,8 +6,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use tallygate::simulation::{self, Simulation};
 use tallygate::{Decision, Subject};
-use tallygate_tests::clocked::{START_US, time};
-use tallygate_tests::model::{Call, Drops, Model, Verdict};
+use tallygate_harness::clocked::{START_US, time};
+use tallygate_harness::model::{Call, Drops, Model, Verdict};
 
 use crate::model::policies::{Concurrency, LABELS, Version, versions};
 

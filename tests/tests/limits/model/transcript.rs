@@ -5,8 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use tallygate::Rule;
-use tallygate_tests::clocked::START_US;
-use tallygate_tests::model::{Answer, Call, Subjects, Ticket};
+use tallygate_harness::clocked::START_US;
+use tallygate_harness::model::{Answer, Call, Subjects, Ticket};
 
 use crate::model::policies::Version;
 

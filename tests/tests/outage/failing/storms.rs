@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tallygate::{Limiter, RejectionKind};
-use tallygate_tests::fake::Fake;
-use tallygate_tests::proxy::Proxy;
-use tallygate_tests::server::Server;
+use tallygate_harness::fake::Fake;
+use tallygate_harness::proxy::Proxy;
+use tallygate_harness::server::Server;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use tallygate::{BackendErrorKind, Limiter, Subject};
-use tallygate_tests::fake::Fake;
-use tallygate_tests::server::{Server, patient};
+use tallygate_harness::fake::Fake;
+use tallygate_harness::server::{Server, patient};
 
 use super::policy;
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tallygate::BackendErrorKind::{Away, Wrong};
 use tallygate::{Limiter, Subject};
-use tallygate_tests::cluster::{Cluster, SLOTS};
-use tallygate_tests::server::{Server, free_port, key_of, patient, refused};
+use tallygate_harness::cluster::{Cluster, SLOTS};
+use tallygate_harness::server::{Server, free_port, key_of, patient, refused};
 use tokio::time::{sleep, timeout};
 
 use super::{PATIENCE, assert_fault, fault, policy};

@@ -1,7 +1,7 @@
 //! `allow`: calls are admitted and not counted while Redis is away.
 
 use tallygate::{BackendErrorKind, DecidedBy, OnOutage};
-use tallygate_tests::fake::Fake;
+use tallygate_harness::fake::Fake;
 
 use super::{HOUR, admitted, builder, check, denied, hourly, limiter, patient, policy, subject, with_server};
 

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use tallygate::{DecidedBy, Limiter, OnOutage, Rule, Subject};
-use tallygate_tests::proxy::Proxy;
-use tallygate_tests::punctuality::Punctuality;
-use tallygate_tests::server::Server;
+use tallygate_harness::proxy::Proxy;
+use tallygate_harness::punctuality::Punctuality;
+use tallygate_harness::server::Server;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use tallygate::{DecidedBy, Limiter, OnOutage, Subject};
-use tallygate_tests::cluster::Cluster;
-use tallygate_tests::server::connected;
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::server::connected;
 
 use super::{builder, hourly, patient, policy};
 

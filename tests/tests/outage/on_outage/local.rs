@@ -3,8 +3,8 @@
 use futures_util::FutureExt as _;
 use tallygate::testing::ManualClock;
 use tallygate::{BackendErrorKind, Ban, DecidedBy, OnOutage, RejectionKind, Rule};
-use tallygate_tests::clocked::{START_US, time};
-use tallygate_tests::server::{Server, away};
+use tallygate_harness::clocked::{START_US, time};
+use tallygate_harness::server::{Server, away};
 
 use super::{
     Duration, HOUR, admitted, builder, call, check, denied, hourly, one_of, policy, room, subject, until_decided_by,

@@ -4,8 +4,8 @@ use tallygate::testing::ManualClock;
 use tallygate::{
     BackendErrorKind, Ban, DecidedBy, Limiter, Policy, RejectionKind, Rule, Schedule, Subject, TokenBucket,
 };
-use tallygate_tests::clocked::{START_US, time};
-use tallygate_tests::server::away;
+use tallygate_harness::clocked::{START_US, time};
+use tallygate_harness::server::away;
 
 use super::{Duration, HOUR, admitted, builder, call, check, denied, hourly, one_of, policy, room, subject};
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tallygate::{BackendErrorKind, DecidedBy, Limiter, OnOutage, Policy, Rejection, RejectionKind, Rule, rate_limit};
-use tallygate_tests::fake::Fake;
+use tallygate_harness::fake::Fake;
 
 use super::{HOUR, builder, call, check, hourly, limiter, patient, policy, subject};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use tallygate::OnOutage;
-use tallygate_tests::log::Log;
+use tallygate_harness::log::Log;
 
 use super::{builder, call, hourly, limiter, subject};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tallygate::{Permit, Rule};
-use tallygate_tests::model::{Subjects, Ticket};
+use tallygate_harness::model::{Subjects, Ticket};
 
 use super::{SUBJECTS, Sequence};
 use crate::model::coverage::Coverage;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tallygate::Permit;
-use tallygate_tests::model::{Call, Ticket};
+use tallygate_harness::model::{Call, Ticket};
 
 use super::Sequence;
 use crate::model::transcript::Act;

@@ -1,0 +1,38 @@
+//! The scripts as the server gets them: what a change to a part or a constant changes in them shows in its diff.
+
+use std::path::Path;
+use std::{env, fs};
+
+use tallygate_lua::{BAN, DECIDE, LEASE, REFUND, REGISTER, windows, windows_alone};
+
+/// Set to `overwrite`, it writes the scripts as they are.
+const VARIABLE: &str = "TALLYGATE_EXPANDED";
+
+#[test]
+fn the_scripts_are_those_in_the_folder_expanded() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expanded");
+    let windows = [windows(2), windows_alone(2)];
+    let scripts = [
+        ("decide.lua", DECIDE),
+        ("windows.lua", &windows[0]),
+        ("windows_alone.lua", &windows[1]),
+        ("refund.lua", REFUND),
+        ("lease.lua", LEASE),
+        ("ban.lua", BAN),
+        ("register.lua", REGISTER),
+    ];
+    for (file, script) in scripts {
+        let path = folder.join(file);
+        if env::var(VARIABLE).is_ok_and(|value| value == "overwrite") {
+            fs::write(&path, script).unwrap();
+        }
+        let expected = fs::read_to_string(&path).unwrap_or_default();
+        let differs = script.lines().zip(expected.lines()).position(|(line, expected)| line != expected);
+        assert!(
+            script == expected,
+            "{file} differs from {} in line {}; if it should, {VARIABLE}=overwrite cargo test -p tallygate-lua writes it",
+            path.display(),
+            differs.unwrap_or(script.lines().count().min(expected.lines().count())) + 1,
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! A wrong set-up is an error that names the setting, and shows no password.
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use tallygate::{Error, ErrorKind, Limiter, LimiterBuilder, Policy, Rule, Subject};
+use tallygate_harness::load::admitted_at_once;
+use tallygate_harness::log::Log;
+use tallygate_harness::server::{Server, free_port};
+
+const PASSWORD: &str = "s3cret-and-odd";
+
+async fn refused(url: &str) -> String {
+    refusal(Limiter::connect(url).await)
+}
+
+fn refused_setting(builder: LimiterBuilder) -> String {
+    refusal(builder.build_in_memory())
+}
+
+fn refusal(outcome: Result<Limiter, Error>) -> String {
+    let error = outcome.expect_err("the set-up is wrong");
+    for text in [error.to_string(), format!("{error:?}")] {
+        assert!(!text.contains(PASSWORD), "{text}");
+    }
+    error.to_string()
+}
+
+fn assert_says(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "`{word}` is missing in: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_url_that_names_no_known_storage_is_refused() {
+    assert_says(&refused("reddis://x").await, &["`url`", "unknown scheme `reddis`", "redis://"]);
+    assert_says(&refused("127.0.0.1:6379").await, &["`url`", "no scheme", "redis://"]);
+    assert_says(&refused("").await, &["`url`", "redis://"]);
+    assert_says(&refused("memory://x").await, &["`url`", "memory://"]);
+    assert_says(&refused(&format!("reddis://me:{PASSWORD}@x")).await, &["`url`", "reddis"]);
+}
+
+#[tokio::test]
+async fn settings_are_checked_wherever_the_tallies_are() {
+    let mistaken = || Limiter::builder().deadline(Duration::ZERO);
+    assert_says(&refusal(mistaken().build_in_memory()), &["`deadline`"]);
+    assert_says(&refusal(mistaken().connect("memory://").await), &["`deadline`"]);
+    assert_says(&refusal(mistaken().connect_lazy("redis://127.0.0.1/")), &["`deadline`"]);
+}
+
+#[tokio::test]
+async fn a_redis_url_that_cannot_be_read_is_refused() {
+    for url in ["redis://", "redis://:0:1/", "redis://127.0.0.1:70000/", "redis://127.0.0.1/zero"] {
+        assert_says(&refused(url).await, &["`url`"]);
+    }
+    assert_says(&refused(&format!("redis://me:{PASSWORD}@127.0.0.1:70000/")).await, &["`url`"]);
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_reached_is_an_error_at_start_up() {
+    let url = format!("redis://127.0.0.1:{}/", free_port());
+    let error = Limiter::connect(&url).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Backend);
+    assert_says(&error.to_string(), &["`url`", "refused"]);
+    assert_says(&refused(&format!("redis://:{PASSWORD}@127.0.0.1:{}/", free_port())).await, &["`url`", "refused"]);
+    assert_says(&refused("redis+unix:///no/such/socket").await, &["`url`"]);
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_is_an_error_at_start_up() {
+    // The system accepts connections on its behalf.
+    let deaf = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://:{PASSWORD}@{}/", deaf.local_addr().unwrap());
+    let error = refused(&url).await;
+    assert_says(&error, &["`url`"]);
+    // A busy machine may find that the attempt and the wait for it are over at once.
+    assert!(error.contains("no connection within") || error.contains("no answer within"), "{error}");
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_an_error_that_does_not_show_it() {
+    let server = Server::start_with(&["--requirepass", "the-right-one"]);
+    let address = format!("127.0.0.1:{}", server.port());
+    let (log, _guard) = Log::listen();
+    for login in [format!(":{PASSWORD}@"), format!("default:{PASSWORD}@"), format!("nobody:{PASSWORD}@")] {
+        assert_says(&refused(&format!("redis://{login}{address}/")).await, &["`url`", "password"]);
+    }
+    assert_says(&refused(&format!("redis://{address}/")).await, &["`url`", "password"]);
+    let limiter = Limiter::connect(&format!("redis://:the-right-one@{address}/")).await.unwrap();
+    assert!(!format!("{limiter:?}").contains("the-right-one"));
+    let logged = log.lines().join("\n");
+    assert!(!logged.is_empty() && !logged.contains(PASSWORD) && !logged.contains("the-right-one"), "{logged}");
+}
+
+/// A server answers a command that it does not know with what was sent.
+#[tokio::test]
+async fn an_error_that_quotes_what_was_sent_shows_neither_password_nor_subject() {
+    const PHONE: &str = "13800000000";
+    let (log, _guard) = Log::listen();
+
+    let server = Server::start_with(&["--requirepass", PASSWORD, "--rename-command", "HELLO", ""]);
+    let url = format!("redis://:{PASSWORD}@127.0.0.1:{}/", server.port());
+    // Some servers ask for the password before they say that they do not know the command.
+    assert_says(&refused(&url).await, &["`url`"]);
+
+    let server = Server::start_with(&["--rename-command", "EVALSHA", ""]);
+    let limiter = server.limiter().await;
+    let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
+    let error = limiter.check(&policy, &Subject::of(PHONE)).await.unwrap_err();
+    assert_says(&error.to_string(), &["EVALSHA"]);
+    let mut shown = log.lines();
+    let mut cause = Some(&error as &dyn std::error::Error);
+    while let Some(error) = cause {
+        shown.push(format!("{error} {error:?}"));
+        cause = error.source();
+    }
+    assert!(shown.iter().all(|text| !text.contains(PASSWORD) && !text.contains(PHONE)), "{shown:?}");
+}
+
+#[tokio::test]
+async fn a_database_that_does_not_exist_is_an_error_at_start_up() {
+    let server = Server::start();
+    assert_says(&refused(&format!("redis://127.0.0.1:{}/99", server.port())).await, &["`url`"]);
+}
+
+#[test]
+fn a_prefix_is_short_plain_and_not_empty() {
+    let with = |prefix: &str| Limiter::builder().prefix(prefix);
+    assert_says(&refused_setting(with("")), &["`prefix`", "empty", "prefix(\"shop\")"]);
+    assert_says(&refused_setting(with(&"p".repeat(26))), &["`prefix`", "at most 25"]);
+    for odd in ["shop:eu", "{shop}", "shop 1", "shöp", "shop%", "shop!", "shop\n"] {
+        assert_says(&refused_setting(with(odd)), &["`prefix`", "letters, digits"]);
+    }
+    for plain in ["s", "Shop.eu_1@a+b~c-d", &"p".repeat(25)] {
+        assert!(with(plain).build_in_memory().is_ok(), "{plain}");
+    }
+}
+
+#[test]
+fn a_deadline_of_no_time_or_of_no_end_is_refused() {
+    let with = |deadline| Limiter::builder().deadline(deadline);
+    assert_says(&refused_setting(with(Duration::ZERO)), &["`deadline`", "longer than zero", "from_millis"]);
+    assert_says(&refused_setting(with(Duration::MAX)), &["`deadline`", "at most an hour", "from_millis"]);
+    assert!(with(Duration::from_secs(3_600)).build_in_memory().is_ok());
+}
+
+#[test]
+fn asking_redis_without_a_runtime_is_an_error_that_says_so() {
+    for scheme in ["redis", "redis+cluster"] {
+        let url = format!("{scheme}://127.0.0.1:{}/", free_port());
+        let limiter = Limiter::builder().connect_lazy(&url).unwrap();
+        let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
+        let subject = Subject::of("s");
+        let decision = limiter.check(&policy, &subject).into_future().now_or_never().unwrap();
+        assert_says(&decision.unwrap_err().to_string(), &["redis", "tokio runtime"]);
+        let reset = limiter.check(&policy, &subject).reset().now_or_never().unwrap();
+        assert_says(&reset.unwrap_err().to_string(), &["redis", "tokio runtime"]);
+        let connected = Limiter::connect(&url).now_or_never().unwrap();
+        assert_says(&connected.unwrap_err().to_string(), &["redis", "tokio runtime"]);
+    }
+}
+
+#[tokio::test]
+async fn limiters_of_different_prefixes_share_a_server_and_no_tally() {
+    let server = Server::start();
+    let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
+    for prefix in ["shop", "bank"] {
+        let builder = Limiter::builder().prefix(prefix).deadline(Duration::from_secs(30)).registry(false);
+        let limiter = builder.connect(&server.url()).await.unwrap();
+        assert!(limiter.check(&policy, &Subject::of("s")).await.unwrap().is_allowed());
+    }
+    let mut keys: Vec<String> = server.ask("KEYS *");
+    keys.sort();
+    assert_eq!(keys, ["bank:p/w1m:s", "shop:p/w1m:s"]);
+}
+
+/// No other test in this process uses the installed limiter.
+#[tokio::test]
+async fn without_an_installed_limiter_memory_decides_and_says_so_once() {
+    let (log, _guard) = Log::listen();
+    let policy = Policy::builder("p").rule(Rule::sliding_window(5, Duration::from_secs(3_600))).build().unwrap();
+    let subject = Subject::of("s");
+    assert_eq!(admitted_at_once(Limiter::installed(), &policy, &subject, 1).await, 5);
+    assert!(!Limiter::installed().check(&policy, &subject).await.unwrap().is_allowed());
+    let said: Vec<_> = log.lines().into_iter().filter(|line| line.contains("no limiter is installed")).collect();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert_says(&said[0], &["INFO", "this process only", "Limiter::connect(url).await?.install()?"]);
+
+    Limiter::in_memory().install().unwrap();
+    assert!(Limiter::installed().check(&policy, &subject).await.unwrap().is_allowed(), "the installed one decides now");
+    let error = Limiter::in_memory().install().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AlreadyInstalled);
+    assert_says(&error.to_string(), &["installed already", "once"]);
+}

@@ -1,0 +1,6 @@
+//! What the log, the metrics and the spans show.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+
+mod decisions;
+mod gauges;

@@ -1,0 +1,7 @@
+//! Limits in axum, asked over sockets by a client.
+
+mod clients;
+mod fields;
+mod limits;
+mod own_context;
+mod responses;

@@ -1,0 +1,8 @@
+//! Limits from a file: what is accepted, what is refused and in which words, and which requests are limited.
+
+mod accepted;
+mod mistakes;
+mod refused;
+mod requests;
+mod schema;
+mod syntax;

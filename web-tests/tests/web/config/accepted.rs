@@ -1,0 +1,65 @@
+//! Files that are accepted.
+
+use tallygate::Limiter;
+use tallygate::config::Policies;
+
+/// Every form in which something can be written.
+pub(super) const ACCEPTED: [&str; 22] = [
+    "",
+    "[policy.a]\nrules = ['1 per 60s']",
+    "[policy.'sms.send']\nkey = 'sms:{phone}'\nrules = ['1 per 60s', { count = 10, per = '1d', name = 'daily' }]",
+    "policy.a.rules = ['about 100000 per 1h', '100 per fixed 1d as daily', 'prevent_duplicate per 5s']",
+    "policy.a = { rules = ['5 per 1s burst 100', '10 per \"0 0 6 * * *\" Asia/Shanghai'] }",
+    "policy.a.rules = [{ count = 1_000, per = '1h', algorithm = 'fixed_window' }]",
+    "policy.a.rules = [{ count = 0x10, per = '1h', algorithm = 'sliding_counter' }]",
+    "policy.a.rules = [{ count = 5, per = '1s', algorithm = 'token_bucket', capacity = 9, initial = 3, reset_after = '1h' }]",
+    "policy.a.rules = [{ count = 5, cron = '0 0 6 * * *', tz = 'Asia/Shanghai' }, { count = 1, cron = '@hourly' }]",
+    "policy.a.rules = ['1 per 60s', { count = 9, per = '60s', key = '{ip:subnet}' }]",
+    "policy.a.rules = ['10 concurrent lease 30s as exports', { limit = 3, lease = '1m', key = '{user}' }, '9 per 1m']",
+    "policy.a.rules = [{ limit = 100_000, lease = '1h', name = 'exports' }, 'prevent_duplicate']",
+    "[policy.a]\nmatch = { path = '/exports' }\nkey = '{@user}'\nrules = [{ limit = 1, lease = '30s' }, { limit = 50, lease = '30s', key = 'all' }]",
+    "[policy.a]\non_outage = 'local'\ndeadline = '50ms'",
+    "[policy.a]\nwarn_at = 0.8",
+    "[policy.a]\nrules = ['10 per 60s']\nmatch = { path = '/' }\nkey = '{@ip}'\nwarn_at = 0.5",
+    "[policy.a]\nmatch = { path = '/login', methods = ['POST'] }\nkey = '{@ip}'\nrules = ['1 per 60s']",
+    "[policy.a]\nmatch.path = ['/a', '/b/*']\nkey = 'all'\nrules = ['1 per 60s']\nshadow = true\non_outage = 'allow'",
+    "[policy.a]\nmatch = { methods = 'PURGE' }\nkey = '{@ip}:{@user:lower}'\nrules = [{ count = 10, per = '1m', key = '{@ip}' }, '9 per 1m']",
+    "[policy.a]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['1 per 60s']\nban = { denials = 20, within = '10m', duration = '1h' }",
+    "[policy.a]\nmatch = { path = '/a' }\nkey = '{@ip}'\nrules = ['1 per 60s']\n[policy.b]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['9 per 60s']",
+    "[policy.a]\nmatch = { path = '/*', methods = ['GET'] }\nkey = '{@ip}'\nrules = ['1 per 60s']\n[policy.b]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['9 per 60s']",
+];
+
+#[test]
+fn every_form_of_a_policy_is_accepted() {
+    for text in ACCEPTED {
+        let policies = Policies::from_toml(text).unwrap_or_else(|error| panic!("{text}\n{error}"));
+        Limiter::in_memory().apply(&policies).unwrap_or_else(|error| panic!("{text}\n{error}"));
+    }
+}
+
+#[test]
+fn policies_have_the_order_of_the_file() {
+    let text =
+        "[policy.z]\nrules = ['1 per 60s']\n[policy.'a.b']\nrules = ['1 per 60s']\n[policy.m]\non_outage = 'deny'";
+    let policies = Policies::from_toml(text).unwrap();
+    assert_eq!(policies.names().collect::<Vec<_>>(), ["z", "a.b", "m"]);
+    assert_eq!(format!("{policies:?}"), r#"Policies { names: ["z", "a.b", "m"], .. }"#);
+}
+
+#[test]
+fn every_file_of_the_documentation_is_accepted() {
+    for text in documented() {
+        if let Err(error) = Policies::from_toml(&text) {
+            panic!("{text}\n{error}");
+        }
+    }
+}
+
+/// The files in the page about them.
+pub(super) fn documented() -> Vec<String> {
+    let page = include_str!("../../../../runtime/guide/configuration.md");
+    let blocks = page.split("```toml\n").skip(1);
+    let files: Vec<_> = blocks.map(|block| block.split("```").next().unwrap().to_owned()).collect();
+    assert!(files.len() >= 3, "the page has examples");
+    files
+}

@@ -1,0 +1,53 @@
+//! The schema for editors accepts and refuses what the library does, as far as a schema can.
+
+use boon::{Compiler, SchemaIndex, Schemas};
+use serde_json::Value;
+
+use super::accepted::{ACCEPTED, documented};
+use super::mistakes::unmarked;
+use super::refused::{REFUSED, Refused, Schema};
+
+const URL: &str = "file:///tallygate.schema.json";
+
+/// The schema, compiled.
+struct Checker {
+    schemas: Schemas,
+    index: SchemaIndex,
+}
+
+impl Checker {
+    fn new() -> Self {
+        let text = include_str!("../../../../docs/tallygate.schema.json");
+        let mut compiler = Compiler::new();
+        compiler.enable_format_assertions();
+        compiler.add_resource(URL, serde_json::from_str(text).expect("JSON")).unwrap();
+        let mut schemas = Schemas::new();
+        let index = compiler.compile(URL, &mut schemas).unwrap();
+        Self { schemas, index }
+    }
+
+    fn check(&self, text: &str) -> Result<(), String> {
+        let table: toml::Table = text.parse().unwrap_or_else(|error| panic!("{text}\n{error}"));
+        let value: Value = serde_json::to_value(table).unwrap();
+        self.schemas.validate(&value, self.index).map_err(|error| error.to_string())
+    }
+}
+
+#[test]
+fn the_schema_accepts_every_file_that_the_library_accepts() {
+    let checker = Checker::new();
+    for text in ACCEPTED.map(str::to_owned).into_iter().chain(documented()) {
+        checker.check(&text).unwrap_or_else(|error| panic!("{text}\n{error}"));
+    }
+}
+
+#[test]
+fn the_schema_refuses_every_mistake_that_it_can_see() {
+    let checker = Checker::new();
+    let differs = |case: &&Refused| {
+        let (text, _) = unmarked(case.text);
+        checker.check(&text).is_err() != (case.schema == Schema::Refuses)
+    };
+    let differing: Vec<_> = REFUSED.iter().filter(differs).map(|case| case.text).collect();
+    assert!(differing.is_empty(), "{differing:#?}");
+}

@@ -1,0 +1,10 @@
+//! Limits on the web: in each framework, from a file, and what is told of them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+
+mod actix;
+mod axum;
+mod config;
+mod openapi;
+mod opentelemetry;
+mod tonic;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
@@ -69,6 +70,25 @@ pub(crate) fn run(title: &str, command: &mut Command) -> Outcome {
     println!("=== {title}: {:.1} s", took.as_secs_f64());
     record(title, Some(took));
     if ended.success() { Ok(()) } else { Err(format!("failed: {title} ({ended}); again by: {}", words(command))) }
+}
+
+/// Runs a command beside another step. What it prints is shown at its end, under a heading of its own.
+pub(crate) fn run_beside(title: &str, command: &mut Command, other: impl FnOnce() -> Outcome) -> Outcome {
+    let words = words(command);
+    thread::scope(|scope| {
+        let started = Instant::now();
+        let beside = scope.spawn(move || (command.output(), started.elapsed()));
+        let other = other();
+        announce(title);
+        println!("    {words}");
+        let (output, took) = beside.join().map_err(|_| format!("cannot wait for `{words}`"))?;
+        let output = output.map_err(|error| format!("cannot run `{words}`: {error}"))?;
+        println!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+        println!("=== {title}: {:.1} s", took.as_secs_f64());
+        record(title, StepResult::Took(took));
+        let passed = if output.status.success() { Ok(()) } else { Err(format!("failed: {title}; again by: {words}")) };
+        other.and(passed)
+    })
 }
 
 /// Prints that a step cannot run here, and why. The list of steps shows it, too.

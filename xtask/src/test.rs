@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::thread::available_parallelism;
 
 use crate::server::{self, Server, VARIABLE};
 use crate::step::{self, Outcome};
@@ -17,6 +18,8 @@ const COMPILED: &str = "tallygate-ui-tests";
 
 /// A part of the names of tests that start no server, or of their modules.
 const IN_MEMORY: &str = "in_memory";
+
+const TESTS_PER_CORE: usize = 4;
 
 /// How much is tested at random, and how many cases the compiler compiles.
 #[derive(Clone, Copy, PartialEq)]
@@ -57,9 +60,13 @@ fn run_with(length: Length, of_others: Length, servers: Servers) -> Outcome {
 fn every_test(server: &Server, length: Length) -> Outcome {
     // Apart, so that the time of the tests is their own.
     step::run("build the tests", &mut step::cargo("test --workspace --no-run"))?;
+    // The snippets are compiled while the other tests wait. To the end, so that one run tells every test that fails.
+    let mut snippets = step::cargo("test --workspace --no-fail-fast --doc");
+    let mut programs = step::cargo("test --workspace --no-fail-fast --tests");
     let title = format!("run the tests: {}", server.version);
-    // To the end, so that one run tells every test that fails.
-    step::run(&title, configure(&mut step::cargo("test --workspace --no-fail-fast"), server, length))
+    step::run_beside("snippets", configure(&mut snippets, server, length), || {
+        step::run(&title, configure(&mut programs, server, length))
+    })
 }
 
 /// Runs the programs of the tests again, whichever of their tests start the server.
@@ -75,5 +82,7 @@ fn configure<'a>(tests: &'a mut Command, server: &Server, length: Length) -> &'a
     if length == Length::Long {
         tests.env(LONG_VARIABLE, "1");
     }
-    tests.env(VARIABLE, &server.binary)
+    // Most tests wait for a server most of the time.
+    let threads = available_parallelism().map_or(1, usize::from) * TESTS_PER_CORE;
+    tests.env(VARIABLE, &server.binary).env("RUST_TEST_THREADS", threads.to_string())
 }

@@ -207,22 +207,18 @@ impl PolicyBuilder {
 
     fn build_as(self, share: fn(Inner) -> Shared<Inner>, texts: Vec<String>) -> Result<Policy, Error> {
         // A check by hand may have any cost, any subjects, and be refunded on one of these.
+        let own = || self.rules.iter().map(|(_, rule)| rule);
         let subjects = self.rules.iter().map(|(label, _)| CountedSubject::labelled(label.as_deref()));
-        let rules: Vec<_> = subjects.zip(self.rules.iter().map(|(_, rule)| rule.clone())).collect();
-        let rules = validate_by_subject(&rules, Costs::Recounted).err();
-        let ban = self.ban.and_then(|ban| validate_ban(&ban, self.rules.iter().map(|(_, rule)| rule)).err());
+        let rules = validate_by_subject(&subjects.zip(own().cloned()).collect::<Vec<_>>(), Costs::Recounted).err();
+        let ban = self.ban.and_then(|ban| validate_ban(&ban, own()).err());
         let deadline = self.settings.deadline.and_then(|deadline| validate_deadline(deadline).err());
-        let own = self.rules.iter().map(|(_, rule)| rule);
-        let warn_at = self.settings.warn_at.and_then(|share| validate_warn_at(share, own).err());
+        let warn_at = self.settings.warn_at.and_then(|share| validate_warn_at(share, own()).err());
         let mistakes: Vec<_> = rules.into_iter().chain(ban).flatten().chain(deadline).chain(warn_at).collect();
         if is_blank(&self.name) || !texts.is_empty() || !mistakes.is_empty() {
             return Err(Error::policy(&self.name, texts, &mistakes));
         }
-        let inner = Inner {
-            templates: self.templates,
-            ..Inner::new(self.name, self.rules, self.ban, self.settings, Box::default())
-        };
-        let policy = Policy { inner: share(inner) };
+        let inner = Inner::new(self.name, self.rules, self.ban, self.settings, Box::default());
+        let policy = Policy { inner: share(Inner { templates: self.templates, ..inner }) };
         registry::register(&policy);
         Ok(policy)
     }

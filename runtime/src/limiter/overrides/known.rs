@@ -19,7 +19,7 @@ use crate::subject::SubjectKey;
 /// The most overrides of one limiter, those for single subjects included.
 pub(super) const MOST_OVERRIDES: usize = 10_000;
 
-/// The time at which nothing expires.
+/// Stands for no expiry.
 const NEVER_US: u64 = u64::MAX;
 
 /// The overrides that this process knows of.
@@ -37,12 +37,12 @@ pub(crate) struct Overrides {
 pub(super) struct KnownOverrides {
     pub(super) table: OverrideTable,
     gauge: OverrideGauge,
-    /// The policies of a file, which overrides go before.
+    /// The policies of a file. Overrides change what these have made.
     #[cfg(feature = "config")]
     pub(super) from_file: Option<FromFile>,
     /// The version of what was read from Redis.
     pub(super) version: Option<String>,
-    /// Whether there were too many to be read.
+    /// Whether more are stored than can be adopted.
     pub(super) is_too_long: bool,
 }
 
@@ -70,16 +70,16 @@ impl Overrides {
         self.next_expiry_us.load(Ordering::Relaxed) != NEVER_US
     }
 
-    /// Removes those that are over at that time.
+    /// Removes those that have expired at that time.
     pub(in crate::limiter) fn remove_expired(&self, now_us: u64) {
         if now_us < self.next_expiry_us.load(Ordering::Relaxed) {
             return;
         }
-        self.change(|known| {
-            for (target, _) in known.table.extract_if(|_, found| found.is_expired(now_us)) {
-                log::override_expired(target.key().policy);
-            }
-        });
+        let expired: Vec<_> =
+            self.change(|known| known.table.extract_if(|_, found| found.is_expired(now_us)).collect());
+        for (target, _) in expired {
+            log::override_expired(target.key().policy);
+        }
     }
 
     /// Returns the policy that decides in place of this one, with the rules in force on each of these subjects; `None` if
@@ -99,7 +99,7 @@ impl Overrides {
         effective
     }
 
-    /// The policy as a file changes it, whatever overrides there are; `None` if no file does.
+    /// The policy as a file changes it, without overrides; `None` if no file changes it.
     pub(in crate::limiter) fn changed_by_file(&self, policy: &Policy) -> Option<Policy> {
         self.read().changed_by_file(policy)
     }

@@ -46,7 +46,7 @@ impl RefreshTimer {
 
     /// Begins a refresh, if it is due and none is running.
     pub(super) fn begin(&self) -> Option<RunningTask> {
-        // One that was running when this one was due may have ended meanwhile.
+        // Another thread's refresh may have ended since the caller found that one is due.
         self.task.begin().filter(|_| self.is_due())
     }
 
@@ -55,7 +55,7 @@ impl RefreshTimer {
     pub(super) fn awaited(&self) -> Option<watch::Receiver<()>> {
         let RefreshState { refreshed, is_failing } = *self.lock();
         let is_old = refreshed.is_none_or(|refreshed| refreshed.elapsed() >= OLDEST);
-        self.task.end().filter(|_| is_old && !is_failing)
+        if is_old && !is_failing { self.task.end() } else { None }
     }
 
     pub(super) fn finish(&self, outcome: &Result<(), BackendError>) {
@@ -79,7 +79,8 @@ impl RefreshTimer {
     }
 }
 
-/// Lets the reading that began last count. A refresh that began before an override was set may end after it was adopted.
+/// Numbers the readings of what is stored, so that an older one never replaces a newer one. A refresh that began before an
+/// override was set may end after that override was adopted.
 #[derive(Default)]
 pub(super) struct ReadOrder {
     begun: AtomicU64,
@@ -95,7 +96,7 @@ impl ReadOrder {
         Reading(self.begun.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Adopts what a reading has found, unless that of a later one was adopted. One is adopted after the other.
+    /// Adopts what a reading has found, unless a newer reading was adopted. No two run at once.
     pub(super) fn adopt<T>(&self, reading: &Reading, adopt: impl FnOnce() -> T) -> Option<T> {
         let mut adopted = self.adopted.lock().unwrap_or_else(PoisonError::into_inner);
         if reading.0 < *adopted {

@@ -124,7 +124,7 @@ fn read(text: &str) -> Result<Inner, ConfigError> {
         let place = lines.place(&mistake.span().unwrap_or_default());
         lines.report(place, mistake.message());
     }
-    // Behind a mistake in the syntax, others may only seem to be some.
+    // After a mistake in the syntax, further mistakes may be none.
     if syntax.is_empty() {
         read_policies(root.get_ref(), &mut inner, &mut lines);
     }
@@ -151,7 +151,7 @@ fn read_policies(root: &DeTable<'_>, inner: &mut Inner, lines: &mut Lines<'_>) {
     check_reached(&inner.requests, lines);
 }
 
-/// Reports policies whose requests an earlier one limits, all of them.
+/// Reports policies that limit no request, as an earlier policy limits all of them.
 #[cfg(feature = "web")]
 fn check_reached(limits: &[RequestLimit], lines: &mut Lines<'_>) {
     for (position, limit) in limits.iter().enumerate() {

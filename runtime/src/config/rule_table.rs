@@ -18,7 +18,7 @@ pub(crate) struct FileRule {
     pub(super) place: Place,
     /// The places of its arguments.
     pub(super) places: Vec<(&'static str, Place)>,
-    /// Whether all of it could be read. Valid values take the places of the others.
+    /// Whether all of it could be read. In the place of what could not, there is a valid value.
     pub(super) is_complete: bool,
 }
 

@@ -29,9 +29,9 @@ pub(super) struct DeniedSubjects {
     seed: RandomState,
     /// By the names of the policies.
     sketches: RwLock<HashMap<Box<str>, Mutex<Sketch>, RandomState>>,
-    /// Told once that there are too many policies.
+    /// Reports once that there are too many policies.
     too_many: Once,
-    /// What waits to publish them.
+    /// The task that is about to publish them.
     publication: BackgroundTask,
 }
 

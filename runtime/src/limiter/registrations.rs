@@ -18,19 +18,19 @@ use crate::store::{MOST_POLICIES, Progress};
 /// The longest description that is stored.
 const MOST_BYTES: usize = 4 * 1024;
 
-/// The terms of all limiters of the process.
+/// The next term of any limiter of the process.
 static TERMS: AtomicU64 = AtomicU64::new(1);
 
 /// What this limiter has registered, and what it is to register.
 pub(super) struct Registrations {
-    /// In which a policy is registered once. Of no other limiter, or [`NO_REGISTRY`].
+    /// Within a term, a policy is registered once. No two limiters have a term in common. [`NO_REGISTRY`] turns it off.
     term: AtomicU64,
     queue: Mutex<RegistrationQueue>,
-    /// What writes them.
+    /// The task that writes them.
     task: BackgroundTask,
-    /// Told once that there is no place.
+    /// Reports once that there is no place.
     no_place: Once,
-    /// Told once that writing fails.
+    /// Reports once that writing fails.
     failure: Once,
 }
 
@@ -65,10 +65,10 @@ impl Registrations {
         }
     }
 
-    /// Adds a policy that is to be registered, in the rules of the second one.
+    /// Adds a policy that is to be registered, with the rules of the policy in force.
     fn push(&self, policy: &Policy, in_force: &Policy, is_shadow: bool) {
         let text = Description::of(in_force, is_shadow).write();
-        // Locked until the policy has its term, as a renewal begins another one.
+        // Locked to the end: a renewal in between would begin another term, and the policy would not be registered in it.
         let mut queue = self.lock();
         let queued = match text.len() {
             ..=MOST_BYTES => queue.push(policy.escaped_name(), &text, Instant::now()),
@@ -83,7 +83,8 @@ impl Registrations {
         policy.registration().set_done(self.term.load(Ordering::Relaxed));
     }
 
-    /// Returns what to write next, and where to look meanwhile. If there is nothing, the task ends before anything is added.
+    /// Returns what to write next, and where the search goes on. If there is nothing, the task ends under the lock, so that
+    /// whatever is added later begins another one.
     fn next(&self, task: RunningTask) -> Option<(Vec<PolicyText>, Progress, RunningTask)> {
         let mut queue = self.lock();
         let Some((entries, looking)) = queue.next() else {
@@ -107,7 +108,7 @@ impl Registrations {
         let mut queue = self.lock();
         queue.failed(entries, Instant::now());
         match error.kind() {
-            // The log has the outage itself.
+            // The outage is reported elsewhere.
             BackendErrorKind::Away => {}
             BackendErrorKind::Wrong | BackendErrorKind::Misuse => {
                 self.give_up(&mut queue);

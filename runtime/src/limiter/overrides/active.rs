@@ -11,18 +11,19 @@ use super::text;
 use crate::observe::log;
 use crate::policy::Policy;
 
-/// For how many policies of its name a change remembers what it made of them.
+/// The most policies for which a change keeps its result.
 const MOST_CHANGED: usize = 16;
 
-/// What a change made of policies: of the latest ones, as they may be built for a single call.
+/// The results of a change, for the latest policies that it was applied to. They are few, as a policy may be built for a
+/// single call.
 #[derive(Default)]
 pub(super) struct ChangedPolicies {
     latest: Mutex<Vec<ChangedPolicy>>,
-    /// Whether it was reported that the change does not fit a policy.
+    /// Set once it was reported that the change does not fit a policy.
     pub(super) reported: OnceLock<()>,
 }
 
-/// What a change made of a policy, on the subject of one label. `None` says that it changed nothing.
+/// A policy, and what a change makes of it on the subject of that label; `None` if it changes nothing.
 struct ChangedPolicy {
     policy: Policy,
     label: Option<Box<str>>,
@@ -30,7 +31,7 @@ struct ChangedPolicy {
 }
 
 impl ChangedPolicies {
-    /// Returns what the change made of that policy, or makes it now.
+    /// Returns the result for that policy, which `change` makes if it is not known.
     pub(super) fn get(
         &self,
         policy: &Policy,
@@ -92,8 +93,8 @@ impl ActiveOverride {
         matches!(self.replacement, Replacement::Single(_))
     }
 
-    /// Returns the policy with these rules on the subject of that label, or `None` if it has none of the single rules that
-    /// they replace.
+    /// Returns the policy with these rules on the subject of that label; `None` if it has none of the single rules that are
+    /// replaced.
     pub(super) fn apply(&self, policy: &Policy, label: Option<&str>) -> Option<Policy> {
         self.changed.get(policy, label, || {
             self.report_missing(policy, label);

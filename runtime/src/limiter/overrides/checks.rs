@@ -6,14 +6,14 @@ use super::target::OverrideTarget;
 use crate::error::Error;
 use crate::policy::{Policy, registry};
 
-/// What becomes of an override for a policy, a subject or a rule that this process does not know.
+/// What to do with an override for a policy, a subject or a rule that this process does not know.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Unknown {
     Refuse,
     Allow,
 }
 
-/// Refuses rules that are mistaken, and names that this process does not know although it knows others.
+/// Refuses mistaken rules. Unknown names are refused where this process knows any policy.
 pub(super) fn check(target: &OverrideTarget, replacement: &Replacement, unknown: Unknown) -> Result<(), Error> {
     if let Replacement::Single(rules) = replacement {
         check_distinct(target, rules)?;

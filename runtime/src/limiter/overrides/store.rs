@@ -29,8 +29,7 @@ const MOST_LOOKED_AT: usize = 2 * MOST_OVERRIDES;
 type Found = Vec<(OverrideTarget, Option<ActiveOverride>)>;
 
 impl Overrides {
-    /// Adopts what is stored, unless what was read later is adopted. Returns the policies for which that differs from what
-    /// was known.
+    /// Adopts what is stored, unless a newer reading was adopted. Returns the policies whose overrides have changed.
     fn adopt(
         &self,
         reading: &Reading,
@@ -45,7 +44,7 @@ impl Overrides {
         adopted.unwrap_or_default()
     }
 
-    /// Notes that what is stored is too long to be adopted, unless what was read later is adopted.
+    /// Records that more is stored than can be adopted, unless a newer reading was adopted.
     fn keep_known(&self, reading: &Reading, version: Option<String>) {
         self.read_order.adopt(reading, || {
             self.change(|known| {
@@ -55,7 +54,7 @@ impl Overrides {
         });
     }
 
-    /// Why the last known ones stay in force, if what is stored is too long to be adopted.
+    /// Why the known overrides stay in force, if more is stored than can be adopted.
     fn too_long(&self) -> Option<String> {
         let is_too_long = self.read().is_too_long;
         is_too_long.then(|| format!("there are more than {MOST_OVERRIDES} overrides; clear some"))
@@ -83,7 +82,8 @@ impl Overrides {
         found
     }
 
-    /// Replaces what was known by what was found and has not expired, and returns the policies for which they differ.
+    /// Replaces the known overrides by those that were found and have not expired. Returns the policies whose overrides have
+    /// changed.
     fn replace(&self, version: Option<String>, found: Found, now_us: u64) -> HashSet<String> {
         self.change(|known| {
             let mut before = mem::take(&mut known.table);
@@ -91,7 +91,7 @@ impl Overrides {
             let mut changed = HashSet::new();
             for (target, new) in found {
                 let is_new = new.is_some();
-                // One that is still the same keeps the policies that were made of it.
+                // An unchanged override keeps its results.
                 let old = before.remove(&target);
                 let Some(found) = new.or(old).filter(|found| !found.is_expired(now_us)) else { continue };
                 if is_new {
@@ -179,7 +179,7 @@ impl Core {
             Some(all) => all,
             None => stored.at_least(MOST_LOOKED_AT).await?,
         };
-        // In a cluster, the answer has shown which node has the overrides: it is the clock of that one.
+        // After the answer: in a cluster, it shows which node has the overrides, and that node's clock counts.
         redis.refresh_time().await?;
         let expired: Vec<_> = found.into_iter().filter(|stored| is_expired(stored, redis.now_us())).collect();
         let was_expired = expired.iter().any(|stored| stored.field == field);
@@ -209,7 +209,7 @@ impl Core {
         let stored = redis.overrides(&self.prefix);
         let version = stored.version().await?;
         if version == self.overrides.read().version {
-            // A closed limit decides without the server, which tells its time with every other decision.
+            // Other decisions learn the time from the server's answer. Those of a closed limit do not ask it.
             if self.overrides.any_expires() {
                 redis.refresh_time().await?;
             }

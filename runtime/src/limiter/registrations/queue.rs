@@ -14,14 +14,14 @@ use crate::store::{MOST_POLICIES, Progress, RegistrationResult, random_fraction}
 const MOST_AT_ONCE: usize = 32;
 const MOST_BYTES_AT_ONCE: usize = 32 * 1024;
 
-/// How long a policy stays as it was registered although another one of its name differs.
+/// After a policy is registered, one of the same name with other rules has to wait this long.
 const CHANGE_PAUSE: Duration = Duration::from_secs(60);
 
-/// When all policies are registered again: about a day later, and not all processes at once.
+/// All policies are registered again about a day later. The jitter spreads the processes of a fleet.
 const RENEWAL: Duration = Duration::from_secs(22 * 3_600);
 const JITTER: Duration = Duration::from_secs(4 * 3_600);
 
-/// How long it takes at most until the policies are registered again at a server that may have lost them.
+/// After a new connection, the server may have lost the list. The policies are registered again within this time.
 const RECONNECTED: Duration = Duration::from_secs(60);
 
 /// The pauses between attempts that fail.
@@ -47,15 +47,16 @@ pub(super) struct RegistrationQueue {
     /// What was registered last under each name.
     registered: HashMap<Arc<str>, RegisteredText>,
     pending: Vec<PolicyText>,
-    /// Those that found no place. There may be one once it was looked for policies that nobody registers any more.
+    /// Policies that found no place. They are written again if the search removes policies that nobody uses any more.
     refused: Vec<PolicyText>,
+    /// How far the search for policies that nobody uses any more has come.
     looking: Progress,
-    /// How many policies were removed since the last of those that found no place.
+    /// How many policies the search has removed since the last refusal.
     removed: u64,
     failures: u32,
     retry: Instant,
     renewal: Instant,
-    /// How often a connection was made to the server, as far as it is known.
+    /// The number of connections to the server so far; 0 if it is not known.
     connections: u64,
 }
 
@@ -85,7 +86,7 @@ impl RegistrationQueue {
         *self = Self { failures, retry, connections, ..Self::new(now) };
     }
 
-    /// Whether to renew, by the time and by how often a connection was made to the server.
+    /// Whether all policies are to be registered again: a day has passed, or the connection is a new one.
     pub(super) fn is_renewal_due(&mut self, now: Instant, connections: u64) -> bool {
         let known = mem::replace(&mut self.connections, connections);
         if known > 0 && connections > 0 && known != connections {
@@ -114,7 +115,7 @@ impl RegistrationQueue {
         self.has_work() && now >= self.retry
     }
 
-    /// Returns what to write next, and where to look meanwhile; `None` if there is nothing to do.
+    /// Returns what to write next, and where the search goes on; `None` if there is nothing to do.
     pub(super) fn next(&mut self) -> Option<(Vec<PolicyText>, Progress)> {
         if !self.has_work() {
             return None;

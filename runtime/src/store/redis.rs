@@ -29,10 +29,8 @@ use self::connection::sentinel::Sentinels;
 #[cfg(feature = "tls")]
 pub use self::connection::tls::Tls;
 #[cfg(feature = "admin")]
-pub(crate) use self::inspection::scan::Scan;
-#[cfg(feature = "admin")]
 pub(crate) use self::inspection::{
-    Access, CommandPurpose, Permission, Sample, ScriptState, ServerFacts, ServerInfo, Times,
+    Access, CommandPurpose, Permission, Sample, Scan, ScriptState, ServerFacts, ServerInfo, Times,
 };
 use self::node::{Node, Step};
 use self::server::Server;

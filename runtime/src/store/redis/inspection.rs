@@ -1,8 +1,7 @@
 //! What there is to know about a server, found out without changing anything there.
 
+pub(super) mod keys;
 mod permissions;
-mod sample;
-pub(super) mod scan;
 
 use std::collections::HashMap;
 use std::iter;
@@ -12,8 +11,8 @@ use ::redis::{Cmd, RedisResult, Value, cmd, from_redis_value};
 use futures_util::future::join_all;
 use tallygate_lua as lua;
 
+pub(crate) use self::keys::{Sample, Scan};
 pub(crate) use self::permissions::{Access, CommandPurpose, Permission};
-pub(crate) use self::sample::Sample;
 use super::{Deployment, Redis};
 use crate::error::BackendError;
 use crate::micros;
@@ -96,7 +95,7 @@ impl Server {
             times: self.times(deadline).await?,
             script: self.script_state(deadline).await?,
             permissions: permissions::of(self, deadline).await?,
-            sample: sample::of(self, deadline).await?,
+            sample: keys::sample(self, deadline).await?,
         })
     }
 

@@ -8,9 +8,10 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::slots::SlotRange;
-use crate::error::{BackendError, BackendErrorKind};
-use crate::store::redis::connection::address::{Host, ShortList};
+use crate::error::BackendError;
+use crate::store::redis::connection::address::ShortList;
 use crate::store::redis::connection::connect::late;
+use crate::store::redis::connection::fault::asked_in_vain;
 use crate::store::redis::node::ClusterNode;
 use crate::store::redis::script::run::NodeRole;
 
@@ -33,23 +34,17 @@ pub(crate) async fn first_answer(
     loop {
         let hedge = candidates.next().map(|member| asked.spawn(ask(member, patience))).map(|_| HEDGE);
         match timeout(hedge.unwrap_or(patience), asked.join_next()).await {
-            Ok(None) => return Err(nobody_answers(&hosts, error)),
+            Ok(None) => {
+                return Err(asked_in_vain(
+                    format_args!("no node of the cluster answers, of {}", ShortList(&hosts)),
+                    error,
+                ));
+            }
             Ok(Some(Ok(Ok(ranges)))) => return Ok(ranges),
             Ok(Some(Ok(Err(another)))) => error = error.or_mistake(another),
             Ok(Some(Err(_))) | Err(_) => {}
         }
     }
-}
-
-/// Names the nodes that were asked, unless one of them shows a mistake: that names its own.
-fn nobody_answers(hosts: &[Host], error: BackendError) -> BackendError {
-    if error.kind() == BackendErrorKind::Wrong {
-        return error;
-    }
-    let text = error.to_string();
-    let reason = text.strip_prefix("redis: ").unwrap_or(&text);
-    let text = format!("redis: no node of the cluster answers, of {}: {reason}", ShortList(hosts));
-    BackendError::with_source(error.kind(), text, error)
 }
 
 /// Asks a node which slots the nodes serve.

@@ -45,14 +45,14 @@ enum Phase {
 struct Repair {
     number: u64,
     begun: Instant,
-    /// When it says something at the latest.
+    /// When its next attempt has ended at the latest.
     due: Instant,
     /// Changed after each failed attempt, and closed when the task is over.
     reports: Reports,
     task: AbortHandle,
 }
 
-/// What those wait for who wait for a connection.
+/// Tells the calls that wait for a connection when an attempt has ended.
 pub(crate) type Reports = watch::Receiver<()>;
 
 /// What to do with a call.
@@ -93,10 +93,10 @@ impl Breaker {
         }
     }
 
-    /// Returns the connection, if that is what holds for it.
-    pub(crate) fn link_if(&self, holds: impl FnOnce(&Link) -> bool) -> Option<&Link> {
+    /// Returns the connection, if there is one for which that is true.
+    pub(crate) fn link_if(&self, is_wanted: impl FnOnce(&Link) -> bool) -> Option<&Link> {
         match &self.phase {
-            Phase::Connected(link) if holds(link) => Some(link),
+            Phase::Connected(link) if is_wanted(link) => Some(link),
             _ => None,
         }
     }
@@ -120,7 +120,7 @@ impl Breaker {
         self.repair = Some(Repair { number, begun: Instant::now(), due: until + LATE, reports, task });
     }
 
-    /// Whether that repair goes on, and records when it will say something.
+    /// Returns whether that repair goes on, and records when its next attempt will have ended.
     pub(crate) fn continues(&mut self, number: u64, until: Instant) -> bool {
         let repair = self.repair.as_mut().filter(|repair| repair.number == number);
         repair.map(|repair| repair.due = until + LATE).is_some()

@@ -1,4 +1,4 @@
-//! One raw look at a server that the client library does not understand.
+//! Why the client library does not understand a server: what the server sends shows it.
 //!
 //! A server that is full says so and hangs up, while the client library is still sending its greeting: it reports a broken pipe
 //! and keeps the reason to itself. A port for TLS hangs up, too. Their bytes tell them apart.
@@ -16,7 +16,7 @@ use super::real_time;
 const OF_ITSELF: Duration = Duration::from_millis(50);
 const IN_ANSWER: Duration = Duration::from_millis(200);
 
-/// The longest that a look takes.
+/// The longest that a diagnosis takes.
 pub(crate) const LONGEST_DIAGNOSIS: Duration = Duration::from_millis(400);
 
 /// A question that each kind of server refuses in its own way. To TLS it is a greeting whose frame is sound and whose content is

@@ -12,7 +12,7 @@ use ::redis::{ErrorKind, RedisError};
 
 #[cfg(feature = "admin")]
 pub(crate) use self::explain::is_without_scripts;
-pub(crate) use self::explain::{answer_error, attempt_error, slow_attempt};
+pub(crate) use self::explain::{answer_error, asked_in_vain, attempt_error, slow_attempt};
 pub(crate) use self::remedy::Remedy;
 use self::server_message::ServerMessage;
 use crate::error::BackendErrorKind;

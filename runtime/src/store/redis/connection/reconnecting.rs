@@ -20,7 +20,7 @@ use crate::error::{BackendError, BackendErrorKind};
 const KINDS: [BackendErrorKind; 3] = [BackendErrorKind::Away, BackendErrorKind::Wrong, BackendErrorKind::Unknown];
 const NO_OUTAGE: u8 = u8::MAX;
 
-/// Knows the connection to a server, and makes a new one when it is lost.
+/// Has the connection to a server, and makes a new one when it is lost.
 #[derive(Clone)]
 pub(crate) struct Reconnector {
     shared: Arc<Shared>,
@@ -32,7 +32,7 @@ struct Shared {
     breaker: Mutex<Breaker>,
     /// The kind of the outage that the breaker knows of, for calls to look at without a lock.
     outage: AtomicU8,
-    /// The term of the location that was found last, or [`SEEKING`].
+    /// The term in which the server was found last, or [`SEEKING`]. See [`ServerLocation::term`].
     term: AtomicU64,
     /// How often a connection was made.
     connections: AtomicU64,
@@ -89,7 +89,7 @@ impl Reconnector {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// What to do with a call; there is a repair if it needs one.
+    /// What to do with a call. Where the connection is lost, a repair has begun.
     pub(crate) fn link_state(&self) -> LinkState {
         let mut breaker = self.lock();
         self.check_link(&mut breaker);

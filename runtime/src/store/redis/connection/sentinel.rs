@@ -13,7 +13,8 @@ use std::time::Duration;
 use self::votes::{SentinelAnswers, Term};
 use self::watcher::Watcher;
 use super::address::{Address, ShortList};
-use crate::error::{BackendError, BackendErrorKind};
+use super::fault::asked_in_vain;
+use crate::error::BackendError;
 
 /// The sentinels of a primary.
 pub(crate) struct Sentinels {
@@ -45,22 +46,16 @@ impl Sentinels {
 
     /// Returns the address of the primary, once a sentinel has named it, and the term.
     pub(crate) async fn primary(&self) -> Result<(Address, u64), BackendError> {
-        let (host, term) = self.answers().primary().await.map_err(|error| self.unnamed(error))?;
+        let (host, term) = self
+            .answers()
+            .primary()
+            .await
+            .map_err(|error| asked_in_vain(format_args!("no sentinel says where to find {self}"), error))?;
         let address = self.primary.at(&host).map_err(|error| BackendError::new(error.to_string()))?;
         Ok((address, term))
     }
 
-    /// Names the sentinels that were asked in vain, unless one of them shows a mistake: that names its own.
-    fn unnamed(&self, error: BackendError) -> BackendError {
-        if error.kind() == BackendErrorKind::Wrong {
-            return error;
-        }
-        let text = error.to_string();
-        let reason = text.strip_prefix("redis: ").unwrap_or(&text);
-        BackendError::with_source(error.kind(), format!("redis: nobody says where to find {self}: {reason}"), error)
-    }
-
-    /// Returns what the watchers find out. They begin on this runtime, unless they are at work already.
+    /// Returns what the sentinels answer. Their watchers begin on this runtime, unless they are at work already.
     fn answers(&self) -> Arc<SentinelAnswers> {
         let mut current = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(answers) = current.as_ref().filter(|answers| answers.are_current()) {

@@ -1,5 +1,6 @@
 //! Errors of the client library as errors of the backend, with the remedy, and without the values that were sent.
 
+use std::fmt;
 use std::time::Duration;
 
 use ::redis::{ErrorKind, RedisError};
@@ -57,6 +58,16 @@ pub(crate) async fn slow_attempt(address: &Address, longest: Duration) -> Backen
         },
         None => BackendError::away(text),
     }
+}
+
+/// Says what was asked of several servers in vain. A mistake at one of them stays as it is, as it names its server.
+pub(crate) fn asked_in_vain(what: impl fmt::Display, error: BackendError) -> BackendError {
+    if error.kind() == BackendErrorKind::Wrong {
+        return error;
+    }
+    let text = error.to_string();
+    let reason = text.strip_prefix("redis: ").unwrap_or(&text);
+    BackendError::with_source(error.kind(), format!("redis: {what}: {reason}"), error)
 }
 
 /// Explains a server by what its bytes show.

@@ -9,17 +9,17 @@ use tokio::sync::watch;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::store::redis::connection::address::Host;
 
-/// How late news may be. After a longer time without any, the runtime of those who ask stands still.
+/// How late an answer may be. After a longer time without any, the runtime of the watchers hangs.
 const LATE: Duration = Duration::from_secs(4);
 
-/// What those who ask the sentinels find out. They hold it weakly.
+/// What the sentinels answer to the watchers, which hold it weakly.
 pub(super) struct SentinelAnswers {
     votes: Mutex<Votes>,
     state: watch::Sender<State>,
     term: Arc<Term>,
-    /// The longest time without any news.
+    /// The longest time without any answer.
     longest: Duration,
-    /// When one of them has last found out something.
+    /// When a watcher had an answer last.
     latest: Mutex<Instant>,
 }
 
@@ -52,7 +52,7 @@ impl SentinelAnswers {
         }
     }
 
-    /// Whether anybody is asking.
+    /// Whether the watchers are at work.
     pub(super) fn are_current(self: &Arc<Self>) -> bool {
         Arc::weak_count(self) > 0 && lock(&self.latest).elapsed() < self.longest
     }

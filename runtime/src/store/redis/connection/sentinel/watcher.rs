@@ -120,7 +120,7 @@ impl Watcher {
         }
     }
 
-    /// Says what was answered; returns whether anybody wants to know.
+    /// Records an answer; returns whether anybody wants to know.
     fn report(&self, answer: Result<Host, BackendError>) -> bool {
         let answers = self.answers.upgrade();
         answers.map(|answers| answers.record(self.index, answer)).is_some()

@@ -85,7 +85,7 @@ pub(crate) fn run_beside(title: &str, command: &mut Command, other: impl FnOnce(
         let output = output.map_err(|error| format!("cannot run `{words}`: {error}"))?;
         println!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
         println!("=== {title}: {:.1} s", took.as_secs_f64());
-        record(title, StepResult::Took(took));
+        record(title, Some(took));
         let passed = if output.status.success() { Ok(()) } else { Err(format!("failed: {title}; again by: {words}")) };
         other.and(passed)
     })

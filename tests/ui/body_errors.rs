@@ -40,7 +40,7 @@ fn errors(path: &Path) -> Vec<(String, String)> {
     while let Some(line) = lines.next() {
         if let (true, Some(place)) = (line.starts_with("error"), lines.peek()) {
             let place = place.split_once(".rs:").map_or("", |(_, place)| place);
-            errors.push((line.replace("ui/compiler", "ui/plain"), place.to_owned()));
+            errors.push((line.replace("/compiler/", "/plain/"), place.to_owned()));
         }
     }
     assert!(!errors.is_empty(), "{text}");

@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
-mod away;
 mod failing;
 mod faults;
 mod on_outage;

@@ -1,4 +1,7 @@
-//! While Redis is away, calls are refused at once, and the connection is repaired in the background.
+//! While Redis is away, calls are refused at once, and the connection is repaired in the background. Some of these tests
+//! pause their clock, which this process remembers for good: so they need one of their own.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
 use std::time::{Duration, Instant};
 

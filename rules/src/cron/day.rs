@@ -53,14 +53,10 @@ pub(super) struct DaysOfMonth {
 
 impl DaysOfMonth {
     pub(super) fn parse(text: &str) -> Result<Self, ScheduleError> {
-        let mut days = Self::default();
-        for entry in entries(CronField::DayOfMonth, text)? {
-            days.add(entry)?;
-        }
-        Ok(days)
+        entries(CronField::DayOfMonth, text)?.try_fold(Self::default(), Self::with)
     }
 
-    fn add(&mut self, entry: &str) -> Result<(), ScheduleError> {
+    fn with(mut self, entry: &str) -> Result<Self, ScheduleError> {
         if let Some(rest) = entry.strip_prefix(['L', 'l']) {
             self.add_last(rest).ok_or_else(|| unknown(CronField::DayOfMonth, entry))?;
         } else if let Some(day) = entry.strip_suffix(['W', 'w']) {
@@ -69,7 +65,7 @@ impl DaysOfMonth {
         } else {
             self.dates = self.dates | parse_entry(CronField::DayOfMonth, entry)?;
         }
-        Ok(())
+        Ok(self)
     }
 
     fn add_last(&mut self, rest: &str) -> Option<()> {
@@ -105,14 +101,10 @@ pub(super) struct DaysOfWeek {
 
 impl DaysOfWeek {
     pub(super) fn parse(text: &str) -> Result<Self, ScheduleError> {
-        let mut days = Self::default();
-        for entry in entries(CronField::DayOfWeek, text)? {
-            days.add(entry)?;
-        }
-        Ok(days)
+        entries(CronField::DayOfWeek, text)?.try_fold(Self::default(), Self::with)
     }
 
-    fn add(&mut self, entry: &str) -> Result<(), ScheduleError> {
+    fn with(mut self, entry: &str) -> Result<Self, ScheduleError> {
         if let Some(day) = entry.strip_suffix(['L', 'l']) {
             self.last = self.last | Bits::one(parse_weekday(day, entry)?);
         } else if let Some((day, nth)) = entry.split_once('#') {
@@ -123,7 +115,7 @@ impl DaysOfWeek {
             let days = parse_entry(CronField::DayOfWeek, entry)?;
             self.every = self.every | days.iter().map(|day| day % DAYS_A_WEEK).collect();
         }
-        Ok(())
+        Ok(self)
     }
 
     pub(super) fn in_month(&self, month: Month) -> Bits {

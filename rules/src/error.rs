@@ -73,6 +73,16 @@ impl RuleError {
         self.position
     }
 
+    /// A mistake that is not in a single rule, or whose position is not known yet.
+    pub(crate) fn new(field: Field, message: impl Into<String>) -> Self {
+        Self { position: None, field, message: message.into() }
+    }
+
+    /// Returns the mistake as one of the rule at this position.
+    pub(crate) fn in_rule(self, position: usize) -> Self {
+        Self { position: Some(position), ..self }
+    }
+
     /// Returns the same mistake at another position.
     pub(crate) fn moved(self, position: impl Fn(usize) -> Option<usize>) -> Self {
         Self { position: self.position.and_then(position), ..self }
@@ -92,29 +102,6 @@ impl fmt::Display for RuleError {
 }
 
 impl std::error::Error for RuleError {}
-
-/// A mistake whose position is not known yet.
-#[derive(Debug)]
-pub(crate) struct RuleMistake {
-    field: Field,
-    message: String,
-}
-
-impl RuleMistake {
-    pub(crate) fn new(field: Field, message: impl Into<String>) -> Self {
-        Self { field, message: message.into() }
-    }
-
-    /// Returns the mistake as one of the rule at this position.
-    pub(crate) fn in_rule(self, position: usize) -> RuleError {
-        RuleError { position: Some(position), field: self.field, message: self.message }
-    }
-
-    /// Returns the mistake as one that is not in a single rule.
-    pub(crate) fn in_policy(self) -> RuleError {
-        RuleError { position: None, field: self.field, message: self.message }
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@ mod tests;
 use std::collections::BTreeSet;
 
 use crate::counted_subject::CountedSubject;
-use crate::error::{Field, RuleError, RuleMistake};
+use crate::error::{Field, RuleError};
 use crate::rule::Rule;
 use crate::suggestion::nearest;
 use crate::validate::{BindingCheck, Checks, Costs, ZeroCounts};
@@ -154,12 +154,12 @@ impl Replacement {
     pub fn check(&self, rules: &[EffectiveRule], label: Option<&str>) -> Result<(), Vec<RuleError>> {
         match self {
             Self::All(_) if !rules.iter().any(|rule| rule.label.as_deref() == label) => {
-                Err(vec![unknown_subject(label, rules).in_policy()])
+                Err(vec![unknown_subject(label, rules)])
             }
             Self::All(new) if new.is_empty() => {
                 let message =
                     "an override needs at least one rule; to admit nothing, write a count of 0, like `0 per 1h`";
-                Err(vec![RuleMistake::new(Field::Rule, message).in_policy()])
+                Err(vec![RuleError::new(Field::Rule, message)])
             }
             Self::All(new) => {
                 let (rules, changed) = replace_all(rules, label, new);
@@ -169,7 +169,7 @@ impl Replacement {
                 let mut rules = rules.to_vec();
                 new.iter().try_for_each(|(id, rule)| {
                     let place = rules.iter().position(|old| old.has_id(id));
-                    let place = place.ok_or_else(|| vec![unknown_rule(id, &rules).in_policy()])?;
+                    let place = place.ok_or_else(|| vec![unknown_rule(id, &rules)])?;
                     rules[place].replace(rule);
                     check(&rules, &[place], OVERRIDDEN)
                 })
@@ -232,9 +232,9 @@ fn all_or_none(mut errors: Vec<RuleError>) -> Result<(), Vec<RuleError>> {
 }
 
 /// Checks that the count of an overriding rule is a number.
-fn check_count(rule: &Rule) -> Option<RuleMistake> {
+fn check_count(rule: &Rule) -> Option<RuleError> {
     rule.is_varying()
-        .then(|| RuleMistake::new(Field::Count, "the count of an override is a number; write it in place of `n`"))
+        .then(|| RuleError::new(Field::Count, "the count of an override is a number; write it in place of `n`"))
 }
 
 fn named_like(rule: &Rule, old: &Rule) -> Rule {
@@ -244,7 +244,7 @@ fn named_like(rule: &Rule, old: &Rule) -> Rule {
     }
 }
 
-fn unknown_rule(id: &RuleId, rules: &[EffectiveRule]) -> RuleMistake {
+fn unknown_rule(id: &RuleId, rules: &[EffectiveRule]) -> RuleError {
     let positions: Vec<_> = rules.iter().filter_map(|rule| Some(rule.position?.to_string())).collect();
     let positions = positions.join(", ");
     match id {
@@ -252,16 +252,16 @@ fn unknown_rule(id: &RuleId, rules: &[EffectiveRule]) -> RuleMistake {
             let names: Vec<_> = rules.iter().filter_map(|rule| rule.rule.name()).collect();
             let unnamed = format!("its rules have no names; write a position: {positions}");
             let remedy = remedy(name, &names, "names", unnamed);
-            RuleMistake::new(Field::Name, format!("the policy has no rule with the name `{name}`; {remedy}"))
+            RuleError::new(Field::Name, format!("the policy has no rule with the name `{name}`; {remedy}"))
         }
         RuleId::Position(position) => {
             let message = format!("the policy has no rule at the position {position}; its positions are {positions}");
-            RuleMistake::new(Field::Rule, message)
+            RuleError::new(Field::Rule, message)
         }
     }
 }
 
-fn unknown_subject(label: Option<&str>, rules: &[EffectiveRule]) -> RuleMistake {
+fn unknown_subject(label: Option<&str>, rules: &[EffectiveRule]) -> RuleError {
     let labels: BTreeSet<_> = rules.iter().filter_map(|rule| rule.label.as_deref()).collect();
     let labels: Vec<_> = labels.into_iter().collect();
     let message = match label {
@@ -271,7 +271,7 @@ fn unknown_subject(label: Option<&str>, rules: &[EffectiveRule]) -> RuleMistake 
             format!("the policy has no rules on the subject `{label}`; {remedy}")
         }
     };
-    RuleMistake::new(Field::Subject, message)
+    RuleError::new(Field::Subject, message)
 }
 
 /// What to write in place of an unknown name; `none` if the policy has no names of that kind.

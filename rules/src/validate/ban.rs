@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::ban::Ban;
 use crate::duration::format_duration;
-use crate::error::{Field, RuleError, RuleMistake};
+use crate::error::{Field, RuleError};
 use crate::limits::MAX_DENIALS;
 use crate::rule::Rule;
 use crate::validate::single_rule::check_duration;
@@ -28,21 +28,21 @@ pub fn validate_ban<'a>(ban: &Ban, rules: impl IntoIterator<Item = &'a Rule>) ->
         check_duration(Field::Within, "within", ban.within()),
         duration.or_else(|| check_long_enough(ban, rules)),
     ];
-    let errors: Vec<_> = mistakes.into_iter().flatten().map(RuleMistake::in_policy).collect();
+    let errors: Vec<_> = mistakes.into_iter().flatten().collect();
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-fn check_denials(ban: &Ban) -> Option<RuleMistake> {
+fn check_denials(ban: &Ban) -> Option<RuleError> {
     let message = match ban.denials() {
         0 => "`denials` must be at least 1, like `denials = 20`".to_owned(),
         1..=MAX_DENIALS => return None,
         _ => format!("`denials` is at most {MAX_DENIALS}, as the time of each is stored"),
     };
-    Some(RuleMistake::new(Field::Denials, message))
+    Some(RuleError::new(Field::Denials, message))
 }
 
 /// Checks that the ban lasts at least the shortest time in which a rule admits a call on average.
-fn check_long_enough<'a>(ban: &Ban, rules: impl IntoIterator<Item = &'a Rule>) -> Option<RuleMistake> {
+fn check_long_enough<'a>(ban: &Ban, rules: impl IntoIterator<Item = &'a Rule>) -> Option<RuleError> {
     let rates: Option<Vec<_>> = rules.into_iter().map(|rule| Some((time_per_call(rule)?, rule))).collect();
     let (shortest, rule) = rates?.into_iter().min_by_key(|&(time, _)| time)?;
     (ban.duration() < shortest).then(|| {
@@ -52,7 +52,7 @@ fn check_long_enough<'a>(ban: &Ban, rules: impl IntoIterator<Item = &'a Rule>) -
             format_duration(shortest),
             format_duration(long_enough(shortest)),
         );
-        RuleMistake::new(Field::Duration, message)
+        RuleError::new(Field::Duration, message)
     })
 }
 

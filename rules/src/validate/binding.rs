@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::algorithm::{Algorithm, Role, TokenBucket};
 use crate::counted_subject::CountedSubject;
 use crate::duration::format_duration;
-use crate::error::{Field, RuleMistake};
+use crate::error::{Field, RuleError};
 use crate::rule::Rule;
 
 /// What is known about the costs of the calls that a policy decides.
@@ -178,14 +178,14 @@ pub(super) struct RuleInPolicy<'a> {
 }
 
 /// Checks that a rule may deny a call that all others admit.
-pub(super) fn check_can_bind(placed: &RuleInPolicy<'_>, all: &[RuleInPolicy<'_>], costs: Costs) -> Option<RuleMistake> {
+pub(super) fn check_can_bind(placed: &RuleInPolicy<'_>, all: &[RuleInPolicy<'_>], costs: Costs) -> Option<RuleError> {
     let is_to_blame = |stricter: &&RuleInPolicy<'_>| {
         // Of two rules that admit the same, the later one is the mistake.
         let is_twin = stricter.position > placed.position && placed.keeps_from_binding(stricter, costs);
         stricter.keeps_from_binding(placed, costs) && !is_twin && !stricter.is_reported_or_allowed_beside(placed)
     };
     let stricter = all.iter().find(is_to_blame)?;
-    Some(RuleMistake::new(Field::Rule, never_binds(placed, stricter, costs)))
+    Some(RuleError::new(Field::Rule, never_binds(placed, stricter, costs)))
 }
 
 impl RuleInPolicy<'_> {

@@ -2,7 +2,7 @@
 
 use crate::counted_subject::CountedSubject;
 use crate::duration::format_duration;
-use crate::error::{Field, RuleError, RuleMistake};
+use crate::error::{Field, RuleError};
 use crate::limits::MAX_RULES;
 use crate::rule::Rule;
 use crate::template::is_blank;
@@ -34,7 +34,7 @@ impl Checks {
     /// Checks rules, each with the subject that it counts.
     pub(crate) fn run(self, rules: &[(CountedSubject<'_>, &Rule)]) -> Result<(), Vec<RuleError>> {
         let mut errors = Vec::new();
-        errors.extend(check_number(rules.len()).map(RuleMistake::in_policy));
+        errors.extend(check_number(rules.len()));
         let mut sound: Vec<RuleInPolicy<'_>> = Vec::new();
         for (position, (subject, rule)) in rules.iter().enumerate() {
             let earlier = rules[..position].iter().map(|(_, rule)| *rule);
@@ -53,7 +53,7 @@ impl Checks {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    fn check_single(self, rule: &Rule) -> Vec<RuleMistake> {
+    fn check_single(self, rule: &Rule) -> Vec<RuleError> {
         let is_closed = rule.count() == 0 && !rule.is_varying();
         match self.zero_counts {
             ZeroCounts::Allowed if is_closed => check_times(rule).collect(),
@@ -62,7 +62,7 @@ impl Checks {
     }
 
     /// Compares a rule with all rules, of which it is one.
-    fn check_beside(self, placed: &RuleInPolicy<'_>, all: &[RuleInPolicy<'_>]) -> Option<RuleMistake> {
+    fn check_beside(self, placed: &RuleInPolicy<'_>, all: &[RuleInPolicy<'_>]) -> Option<RuleError> {
         let is_earlier =
             |other: &&RuleInPolicy<'_>| other.position < placed.position && other.subject == placed.subject;
         let earlier = all.iter().filter(is_earlier).map(|other| other.rule);
@@ -73,17 +73,17 @@ impl Checks {
     }
 }
 
-fn check_number(rules: usize) -> Option<RuleMistake> {
+fn check_number(rules: usize) -> Option<RuleError> {
     let message = match rules {
         0 => "a policy needs at least one rule, like `rule(count = 10, per = \"60s\")`".to_owned(),
         1..=MAX_RULES => return None,
         _ => format!("a policy has at most {MAX_RULES} rules, but this one has {rules}; split it up"),
     };
-    Some(RuleMistake::new(Field::Rule, message))
+    Some(RuleError::new(Field::Rule, message))
 }
 
 /// Checks that no earlier rule of the policy has the same name.
-pub(super) fn check_name<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'a Rule>) -> Option<RuleMistake> {
+pub(super) fn check_name<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'a Rule>) -> Option<RuleError> {
     let name = rule.name()?;
     let message = if is_blank(name) {
         "`name` of a rule must not be empty; leave it out, or write one, like `name = \"daily\"`".to_owned()
@@ -92,17 +92,17 @@ pub(super) fn check_name<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'a 
     } else {
         return None;
     };
-    Some(RuleMistake::new(Field::Name, message))
+    Some(RuleError::new(Field::Name, message))
 }
 
 /// Checks that no earlier rule of the subject counts the same window by the same algorithm.
-pub(super) fn check_window<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'a Rule>) -> Option<RuleMistake> {
+pub(super) fn check_window<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'a Rule>) -> Option<RuleError> {
     earlier.any(|other| other.has_same_window(rule)).then(|| {
         let window = match rule.per() {
             Some(per) => format!("the same window of {}", format_duration(per)),
             None if rule.lease().is_some() => "the concurrent calls of one subject".to_owned(),
             None => "the windows of the same schedule".to_owned(),
         };
-        RuleMistake::new(Field::Per, format!("two rules count {window}; keep the stricter one"))
+        RuleError::new(Field::Per, format!("two rules count {window}; keep the stricter one"))
     })
 }

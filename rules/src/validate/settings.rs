@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::algorithm::Role;
-use crate::error::{Field, RuleError, RuleMistake};
+use crate::error::{Field, RuleError};
 use crate::limits::MAX_DEADLINE;
 use crate::rule::Rule;
 
@@ -18,7 +18,7 @@ pub fn validate_deadline(deadline: Duration) -> Result<(), RuleError> {
         deadline if deadline > MAX_DEADLINE => "is at most an hour",
         _ => return Ok(()),
     };
-    Err(RuleMistake::new(Field::Deadline, format!("`deadline` {mistake}, like `deadline = \"50ms\"`")).in_policy())
+    Err(RuleError::new(Field::Deadline, format!("`deadline` {mistake}, like `deadline = \"50ms\"`")))
 }
 
 /// Finds the mistake in the share of a limit from which a subject is near it.
@@ -36,7 +36,7 @@ pub fn validate_warn_at<'a>(share: f64, rules: impl IntoIterator<Item = &'a Rule
     } else {
         return Ok(());
     };
-    Err(RuleMistake::new(Field::WarnAt, mistake).in_policy())
+    Err(RuleError::new(Field::WarnAt, mistake))
 }
 
 /// Whether a subject can be near the limit of the rule before it has used it up.

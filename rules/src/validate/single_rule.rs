@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use crate::algorithm::{Algorithm, Role, TokenBucket};
 use crate::duration::format_duration;
-use crate::error::{Field, RuleMistake};
+use crate::error::{Field, RuleError};
 use crate::limits::{MAX_CONCURRENCY, MAX_LEASE, MAX_PER, MIN_LEASE};
 use crate::rule::Rule;
 
 /// Finds the mistakes in a rule by itself.
-pub(super) fn check_single(rule: &Rule) -> impl Iterator<Item = RuleMistake> {
+pub(super) fn check_single(rule: &Rule) -> impl Iterator<Item = RuleError> {
     let bucket = match rule.algorithm() {
         Algorithm::TokenBucket(bucket) => {
             [check_capacity(bucket, rule), check_initial(bucket, rule), check_rate(bucket, rule)]
@@ -19,19 +19,19 @@ pub(super) fn check_single(rule: &Rule) -> impl Iterator<Item = RuleMistake> {
     check_count(rule).into_iter().chain(bucket.into_iter().flatten()).chain(check_times(rule))
 }
 
-fn check_count(rule: &Rule) -> Option<RuleMistake> {
+fn check_count(rule: &Rule) -> Option<RuleError> {
     if rule.count() == 0 && !rule.is_varying() {
         let count = if rule.role() == Role::Concurrency { "limit" } else { "count" };
-        return Some(RuleMistake::new(Field::Count, format!("`{count}` must be at least 1, like `{count} = 10`")));
+        return Some(RuleError::new(Field::Count, format!("`{count}` must be at least 1, like `{count} = 10`")));
     }
     if rule.role() == Role::Duplicate && rule.count() > 1 {
         let message = "`count` of `prevent_duplicate` is always 1; remove it, or write a `rule` for more";
-        return Some(RuleMistake::new(Field::Count, message));
+        return Some(RuleError::new(Field::Count, message));
     }
     if rule.role() == Role::Concurrency && rule.count() > MAX_CONCURRENCY {
         let message =
             format!("`limit` of `concurrency` is at most {MAX_CONCURRENCY}, as each concurrent call is stored");
-        return Some(RuleMistake::new(Field::Count, message));
+        return Some(RuleError::new(Field::Count, message));
     }
     let reason = match rule.algorithm() {
         Algorithm::SlidingWindow { .. } => {
@@ -44,11 +44,11 @@ fn check_count(rule: &Rule) -> Option<RuleMistake> {
     };
     let greatest = rule.greatest_count();
     (rule.count() > greatest)
-        .then(|| RuleMistake::new(Field::Count, format!("`count` of this algorithm is at most {greatest}, {reason}")))
+        .then(|| RuleError::new(Field::Count, format!("`count` of this algorithm is at most {greatest}, {reason}")))
 }
 
 /// Finds the mistakes in the times of a rule.
-pub(super) fn check_times(rule: &Rule) -> impl Iterator<Item = RuleMistake> {
+pub(super) fn check_times(rule: &Rule) -> impl Iterator<Item = RuleError> {
     let reset_after = match rule.algorithm() {
         Algorithm::TokenBucket(bucket) => check_reset_after(bucket, rule),
         _ => None,
@@ -56,40 +56,40 @@ pub(super) fn check_times(rule: &Rule) -> impl Iterator<Item = RuleMistake> {
     check_per(rule).into_iter().chain(reset_after).chain(rule.lease().and_then(check_lease))
 }
 
-fn check_lease(lease: Duration) -> Option<RuleMistake> {
+fn check_lease(lease: Duration) -> Option<RuleError> {
     if lease < MIN_LEASE {
         let message =
             "`lease` is at least a second, like `lease = \"30s\"`: it is renewed after half of it, over a network";
-        return Some(RuleMistake::new(Field::Lease, message));
+        return Some(RuleError::new(Field::Lease, message));
     }
     if lease > MAX_LEASE {
         let message = "`lease` is at most an hour, like `lease = \"30s\"`: so long a process that has died keeps it; \
                        a call may take longer, as its lease is renewed";
-        return Some(RuleMistake::new(Field::Lease, message));
+        return Some(RuleError::new(Field::Lease, message));
     }
     check_duration(Field::Lease, "lease", lease)
 }
 
-fn check_per(rule: &Rule) -> Option<RuleMistake> {
+fn check_per(rule: &Rule) -> Option<RuleError> {
     rule.per().and_then(|per| check_duration(Field::Per, "per", per))
 }
 
-pub(super) fn check_duration(field: Field, name: &str, duration: Duration) -> Option<RuleMistake> {
+pub(super) fn check_duration(field: Field, name: &str, duration: Duration) -> Option<RuleError> {
     if duration.is_zero() {
-        Some(RuleMistake::new(field, format!("`{name}` must be longer than zero, like `{name} = \"60s\"`")))
+        Some(RuleError::new(field, format!("`{name}` must be longer than zero, like `{name} = \"60s\"`")))
     } else if duration > MAX_PER {
-        Some(RuleMistake::new(field, format!("`{name}` is at most 3660 days, like `{name} = \"24h\"`")))
+        Some(RuleError::new(field, format!("`{name}` is at most 3660 days, like `{name} = \"24h\"`")))
     } else if !duration.subsec_nanos().is_multiple_of(1_000) {
-        Some(RuleMistake::new(field, format!("`{name}` must be a whole number of microseconds")))
+        Some(RuleError::new(field, format!("`{name}` must be a whole number of microseconds")))
     } else {
         None
     }
 }
 
-fn check_capacity(bucket: &TokenBucket, rule: &Rule) -> Option<RuleMistake> {
+fn check_capacity(bucket: &TokenBucket, rule: &Rule) -> Option<RuleError> {
     let field = if bucket.capacity().is_some() { Field::Capacity } else { Field::Count };
     if bucket.capacity() == Some(0) {
-        return Some(RuleMistake::new(field, "`capacity` must be at least 1, like `capacity = 100`"));
+        return Some(RuleError::new(field, "`capacity` must be at least 1, like `capacity = 100`"));
     }
     // A varying count is limited to the greatest one that is exact, which must be at least 1.
     let count = if rule.is_varying() { 1 } else { rule.count() };
@@ -99,19 +99,19 @@ fn check_capacity(bucket: &TokenBucket, rule: &Rule) -> Option<RuleMistake> {
             "{capacity} tokens over this `per` are too many to count exactly; write the same rate with a smaller \
              `count` and a shorter `per`"
         );
-        RuleMistake::new(field, message)
+        RuleError::new(field, message)
     })
 }
 
-fn check_initial(bucket: &TokenBucket, rule: &Rule) -> Option<RuleMistake> {
+fn check_initial(bucket: &TokenBucket, rule: &Rule) -> Option<RuleError> {
     let capacity = bucket.capacity().or((rule.count() > 0).then_some(rule.count()));
     match (bucket.initial()?, capacity) {
-        (0, _) => Some(RuleMistake::new(
+        (0, _) => Some(RuleError::new(
             Field::Initial,
             "`initial` must be at least 1: tokens flow in only after the first admitted call",
         )),
         (initial, Some(capacity)) if initial > capacity && capacity > 0 => {
-            Some(RuleMistake::new(Field::Initial, format!("`initial` is at most the capacity, which is {capacity}")))
+            Some(RuleError::new(Field::Initial, format!("`initial` is at most the capacity, which is {capacity}")))
         }
         _ => None,
     }
@@ -119,7 +119,7 @@ fn check_initial(bucket: &TokenBucket, rule: &Rule) -> Option<RuleMistake> {
 
 /// Refuses a bucket that is unused again before one token has flowed in: a caller that waits gets the initial tokens,
 /// so the rate has no effect.
-fn check_rate(bucket: &TokenBucket, rule: &Rule) -> Option<RuleMistake> {
+fn check_rate(bucket: &TokenBucket, rule: &Rule) -> Option<RuleError> {
     let reset_after = bucket.reset_after().filter(|reset_after| !reset_after.is_zero())?;
     let token_us = bucket.per().as_micros().div_ceil(u128::from(rule.count()).max(1));
     let is_limit = rule.count() > 0 && reset_after.as_micros() < token_us;
@@ -131,14 +131,14 @@ fn check_rate(bucket: &TokenBucket, rule: &Rule) -> Option<RuleMistake> {
             count = rule.count(),
             per = format_duration(bucket.per()),
         );
-        RuleMistake::new(Field::ResetAfter, message)
+        RuleError::new(Field::ResetAfter, message)
     })
 }
 
-fn check_reset_after(bucket: &TokenBucket, rule: &Rule) -> Option<RuleMistake> {
+fn check_reset_after(bucket: &TokenBucket, rule: &Rule) -> Option<RuleError> {
     match bucket.reset_after() {
         Some(reset_after) => check_duration(Field::ResetAfter, "reset_after", reset_after),
-        None if bucket.fill_time_for(rule.count()) > MAX_PER => Some(RuleMistake::new(
+        None if bucket.fill_time_for(rule.count()) > MAX_PER => Some(RuleError::new(
             Field::Per,
             "the bucket takes more than 3660 days to fill; write a greater `count`, a smaller `capacity`, or \
              `reset_after`",

@@ -163,7 +163,7 @@ impl Schedule {
 
     /// Returns the first tick of one period in a direction, from `at` on if the period contains it.
     fn seek_in(&self, period: Period, at: Option<DateTime>, direction: SearchDirection) -> Option<i64> {
-        let repeated = if self.pattern.is_every_hour() { Repeated::TickTwice } else { Repeated::TickOnce };
+        let repeated = if self.pattern.clock().is_every_hour() { Repeated::TickTwice } else { Repeated::TickOnce };
         let (first, last) = period.civil_range(repeated);
         let (start, bound) = direction.order(first, last);
         let at = at.filter(|&at| direction.is_past(at, start)).unwrap_or(start);

@@ -64,10 +64,6 @@ impl Pattern {
             && self.months == Bits::range(1, 12)
     }
 
-    pub(super) fn is_every_hour(&self) -> bool {
-        self.clock.is_every_hour()
-    }
-
     /// Returns the first matching time from `at` to `bound`, both included.
     pub(super) fn seek(&self, at: DateTime, bound: DateTime, direction: SearchDirection) -> Option<DateTime> {
         let days = self.days(at.date());

@@ -141,15 +141,13 @@ impl Draft {
         }
         self.replace_synonym();
         if self.words.first().is_some_and(|word| nearest(word, ["prevent_duplicate"]).is_some()) {
-            self.skip_first(1);
-            self.push("prevent_duplicate");
-        } else if self.take("about") {
-            self.push("about");
+            self.replace_first(1, "prevent_duplicate");
+        } else {
+            self.keep("about");
         }
         self.replace_synonym();
         if let Some(count) = self.words.first().and_then(|word| read_count(word)) {
-            self.push(count);
-            self.skip_first(1);
+            self.replace_first(1, count);
         }
         self.skip(&COUNTED);
     }
@@ -167,27 +165,22 @@ impl Draft {
         self.push("per");
         self.skip(&WINDOW);
         self.replace_synonym();
-        if self.take("fixed") {
-            self.push("fixed");
-        }
+        self.keep("fixed");
         self.skip(&WINDOW);
         if self.words.first()?.starts_with(['"', '@']) {
             self.keep_first(1);
         } else if let Some((duration, words)) = read_words(&self.words) {
-            self.push(format_duration(duration));
-            self.skip_first(words);
+            self.replace_first(words, format_duration(duration));
             return Some(());
         } else if is_number(self.words.first()?) && self.words.get(1).is_none_or(|next| OPTIONS.contains(&&**next)) {
             // Most libraries count in seconds.
             let seconds = self.words.first().map(|number| format!("{number}s"))?;
-            self.push(seconds);
-            self.skip_first(1);
+            self.replace_first(1, seconds);
             return Some(());
         } else {
             let fields = self.words.iter().take(6).take_while(|word| is_cron_field(word)).count();
             let expression = self.written.get(..6).filter(|_| fields == 6)?.join(" ");
-            self.push(format!("\"{expression}\""));
-            self.skip_first(6);
+            self.replace_first(6, format!("\"{expression}\""));
         }
         // The time zone.
         self.skip(&["in", "tz"]);
@@ -201,20 +194,17 @@ impl Draft {
         while !self.words.is_empty() {
             self.replace_synonym();
             let option = nearest(self.words.first()?, OPTIONS)?;
-            self.skip_first(1);
-            self.push(option);
+            self.replace_first(1, option);
             match option {
                 "as" => self.keep_first(1),
                 "bucket" => {}
                 "reset_after" => {
                     let (duration, words) = read_words(&self.words)?;
-                    self.push(format_duration(duration));
-                    self.skip_first(words);
+                    self.replace_first(words, format_duration(duration));
                 }
                 _ => {
                     let count = read_count(self.words.first()?)?;
-                    self.push(count);
-                    self.skip_first(1);
+                    self.replace_first(1, count);
                 }
             }
         }
@@ -223,6 +213,12 @@ impl Draft {
 
     fn push(&mut self, word: impl Into<String>) {
         self.repaired.push(word.into());
+    }
+
+    /// Puts a word in the place of others.
+    fn replace_first(&mut self, number: usize, word: impl Into<String>) {
+        self.push(word);
+        self.skip_first(number);
     }
 
     /// Moves words as they are written.
@@ -244,10 +240,11 @@ impl Draft {
         number > 0
     }
 
-    fn take(&mut self, word: &str) -> bool {
-        let found = self.words.first().is_some_and(|first| first == word);
-        self.skip_first(usize::from(found));
-        found
+    /// Moves this word, if it is the first.
+    fn keep(&mut self, word: &str) {
+        if self.words.first().is_some_and(|first| first == word) {
+            self.replace_first(1, word);
+        }
     }
 
     fn replace_synonym(&mut self) {

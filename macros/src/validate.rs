@@ -44,13 +44,8 @@ pub(crate) fn check(model: &Model, diagnostics: &mut Diagnostics) {
 
 /// Reports keys of all arguments of a function that has none, or none with a name in some place.
 pub(crate) fn check_all_arguments(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
-    let is_without = function.argument_names().is_empty();
     for key in model.keys() {
-        if is_without {
-            function::check_no_arguments(key, diagnostics);
-        } else {
-            function::check_all_named(key, function, diagnostics);
-        }
+        function::check_all_arguments(key, function, diagnostics);
     }
 }
 

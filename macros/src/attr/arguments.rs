@@ -50,17 +50,17 @@ impl<'d> Arguments<'d> {
 
     /// Reads `name(arguments)`. A list that cannot be read has no arguments, and none of them is reported as missing.
     pub(crate) fn open(argument: Argument, example: &str, diagnostics: &'d mut Diagnostics) -> Self {
-        let earlier_mistakes = diagnostics.count();
-        let span = argument.span();
-        let parsed = diagnostics.ok_or_report(argument.list(example)).unwrap_or_else(ParsedList::unreadable);
-        Self { earlier_mistakes, ..Self::of_list(span, parsed, diagnostics) }
+        Self::of_result(argument.span(), argument.list(example), diagnostics)
     }
 
     /// Reads `name` or `name(arguments)`.
     pub(crate) fn open_optional(argument: Argument, example: &str, diagnostics: &'d mut Diagnostics) -> Self {
+        Self::of_result(argument.span(), argument.flag_or_list(example), diagnostics)
+    }
+
+    fn of_result(span: SpanRange, list: syn::Result<ParsedList>, diagnostics: &'d mut Diagnostics) -> Self {
         let earlier_mistakes = diagnostics.count();
-        let span = argument.span();
-        let parsed = diagnostics.ok_or_report(argument.flag_or_list(example)).unwrap_or_else(ParsedList::unreadable);
+        let parsed = diagnostics.ok_or_report(list).unwrap_or_else(ParsedList::unreadable);
         Self { earlier_mistakes, ..Self::of_list(span, parsed, diagnostics) }
     }
 

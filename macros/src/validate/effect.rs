@@ -27,17 +27,15 @@ pub(super) fn check_skip(model: &Model, diagnostics: &mut Diagnostics) {
 /// Reports conditions and settlements that do not depend on the result of the call.
 pub(super) fn check_results_used(model: &Model, diagnostics: &mut Diagnostics) {
     let refund = model.refund_if.as_ref().and_then(|refund_if| {
-        Some((
-            refund_if,
-            match returned(refund_if)? {
-                Lit::Bool(always) if always.value => {
-                    "every call is refunded, so the rules limit nothing but concurrent calls; write \
-             `concurrency(limit = 10, lease = \"30s\")` for those, or a condition, like `refund_if = Result::is_err`"
-                }
-                Lit::Bool(_) => "no call is refunded; remove `refund_if`",
-                _ => return None,
-            },
-        ))
+        let message = match returned(refund_if)? {
+            Lit::Bool(always) if always.value => {
+                "every call is refunded, so the rules limit nothing but concurrent calls; write \
+                 `concurrency(limit = 10, lease = \"30s\")` for those, or a condition, like `refund_if = Result::is_err`"
+            }
+            Lit::Bool(_) => "no call is refunded; remove `refund_if`",
+            _ => return None,
+        };
+        Some((refund_if, message))
     });
     // What is released always can be meant: then only concurrent submissions are duplicates.
     let release = model.release().and_then(|release| match returned(release.condition)? {

@@ -57,17 +57,15 @@ fn check_text(
     }
 }
 
-/// Reports a key of all arguments where there are none.
-pub(super) fn check_no_arguments(key: &SpannedTemplate, diagnostics: &mut Diagnostics) {
-    if key.shows_all_arguments() {
+/// `{*}` needs arguments, and all of them have names.
+pub(super) fn check_all_arguments(key: &SpannedTemplate, function: &Function, diagnostics: &mut Diagnostics) {
+    if !key.shows_all_arguments() {
+        return;
+    }
+    if function.argument_names().is_empty() {
         let message = "`{*}` stands for all arguments, and this function has none with a name; remove it, or name them";
         diagnostics.report(key.span, message);
-    }
-}
-
-/// Reports a key of all arguments where a part of them has no name.
-pub(super) fn check_all_named(key: &SpannedTemplate, function: &Function, diagnostics: &mut Diagnostics) {
-    if key.shows_all_arguments() && function.has_unnamed_part() {
+    } else if function.has_unnamed_part() {
         let message = "`{*}` stands for all arguments, and leaves out what is `_` or `..` here; give it a name, like \
                        `_order`, or name what the key shows, like `{phone}`";
         diagnostics.report(key.span, message);

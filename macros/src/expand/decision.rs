@@ -56,9 +56,7 @@ impl Expansion<'_> {
         let private = self.private_at(hygienic(span.first));
         quote_spanned!(hygienic(span.last)=> #private::reject(tallygate_rejection, #reject))
     }
-}
 
-impl Expansion<'_> {
     // Input:  async fn login(user: &str) -> Result<Session, Error> { body }
     // Output: async fn login(user: &str) -> Result<Session, Error> {
     //             let tallygate_permit = match { …; TALLYGATE_POLICY.call(…).refundable().enter() }.await {
@@ -113,11 +111,11 @@ impl Expansion<'_> {
     /// Refunds the whole call, or else its duplicates alone, or else settles it.
     fn finish(self) -> TokenStream {
         let private = self.private();
-        let due = |name: &str, label: Option<&str>, function: &Expr| self.due(name, label, function);
-        let refunded = self.model.refund_if.as_ref().map(|refund_if| due("refund_if", None, refund_if));
+        let refunded = self.model.refund_if.as_ref().map(|refund_if| self.correction("refund_if", None, refund_if));
         let release = self.model.release();
-        let released = release.map(|Release { label, condition, .. }| due("release_if", Some(label), condition));
-        let settled = self.model.settle.as_ref().map(|settle| due("settle", None, settle));
+        let released =
+            release.map(|Release { label, condition, .. }| self.correction("release_if", Some(label), condition));
+        let settled = self.model.settle.as_ref().map(|settle| self.correction("settle", None, settle));
         quote_hygienic! {
             let tallygate_due = [#refunded #released #settled];
             #private::finish(tallygate_permit, tallygate_due).await;
@@ -125,7 +123,7 @@ impl Expansion<'_> {
     }
 
     /// Returns what a function of the result decides to finish, as the element of an array.
-    fn due(self, name: &str, label: Option<&str>, function: &Expr) -> TokenStream {
+    fn correction(self, name: &str, label: Option<&str>, function: &Expr) -> TokenStream {
         let span = SpanRange::of_tokens(function);
         let function = self.function.in_scope(function);
         let private = self.private_at(hygienic(span.first));

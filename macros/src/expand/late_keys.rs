@@ -34,7 +34,7 @@ impl<'m> Expansion<'m> {
     }
 
     /// Decides a call that was deferred, once its keys are rendered.
-    pub(super) fn entered_late(self) -> TokenStream {
+    pub(super) fn late_admission(self) -> TokenStream {
         let private = self.private();
         let subject = |(number, key): (usize, Option<&SpannedTemplate>)| {
             let texts = texts(key);

@@ -86,15 +86,14 @@ impl<'m> Expansion<'m> {
                 quote_hygienic!(#private::push_string(#target, #name);)
             }
             Part::Value(placeholder) => self.push(&target, placeholder, message.span),
-            Part::Rejection(RejectionField::RetryAfter) => {
-                quote_hygienic!(#private::push_retry_after(#target, &tallygate_rejection);)
-            }
-            Part::Rejection(RejectionField::Count) => {
-                quote_hygienic!(#private::push_count(#target, &tallygate_rejection);)
-            }
-            Part::Rejection(RejectionField::Per) => quote_hygienic!(#private::push_per(#target, &tallygate_rejection);),
-            Part::Rejection(RejectionField::Rule) => {
-                quote_hygienic!(#private::push_rule(#target, &tallygate_rejection);)
+            Part::Rejection(field) => {
+                let push = match field {
+                    RejectionField::RetryAfter => quote_hygienic!(push_retry_after),
+                    RejectionField::Count => quote_hygienic!(push_count),
+                    RejectionField::Per => quote_hygienic!(push_per),
+                    RejectionField::Rule => quote_hygienic!(push_rule),
+                };
+                quote_hygienic!(#private::#push(#target, &tallygate_rejection);)
             }
         }
     }

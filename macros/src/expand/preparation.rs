@@ -11,12 +11,12 @@ impl Expansion<'_> {
     pub(super) fn preparation(self) -> TokenStream {
         if self.function.ends_with_async_block() {
             let call = self.with_value_names(quote_hygienic!(tallygate_call));
-            let deferred = self.deferred();
+            let deferred = self.deferred_call();
             quote_hygienic!(let #call = #deferred;)
         } else if self.has_early_values() {
             let entering = self.with_value_names(quote_hygienic!(tallygate_entering));
-            let entered = self.entered();
-            quote_hygienic!(let #entering = #entered;)
+            let admission = self.admission();
+            quote_hygienic!(let #entering = #admission;)
         } else {
             TokenStream::new()
         }
@@ -25,24 +25,24 @@ impl Expansion<'_> {
     /// Returns what the function awaits: the answer to the call.
     pub(super) fn awaited(self) -> TokenStream {
         if self.has_late_keys() {
-            self.entered_late()
+            self.late_admission()
         } else if self.function.ends_with_async_block() {
             quote_hygienic!(tallygate_call.enter())
         } else if self.has_early_values() {
             quote_hygienic!(tallygate_entering)
         } else {
-            self.entered()
+            self.admission()
         }
     }
 
     /// Decides the call, at least as far as this process can.
-    fn entered(self) -> TokenStream {
+    fn admission(self) -> TokenStream {
         let private = self.private();
         self.prepared(&self.entering(), &quote_hygienic!(#private::Admission::skipped()))
     }
 
     /// Defers the call to a future of the user's own, which captures no argument for it.
-    fn deferred(self) -> TokenStream {
+    fn deferred_call(self) -> TokenStream {
         let private = self.private();
         let call = self.call();
         let deferred =

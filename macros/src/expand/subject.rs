@@ -83,9 +83,7 @@ impl Expansion<'_> {
         let private = self.private();
         quote_hygienic!(#private::installed())
     }
-}
 
-impl Expansion<'_> {
     /// Returns a value of the context, which is read when the key is rendered.
     pub(super) fn in_context(self, placeholder: &TemplateValue, span: SpanRange, limiter: &TokenStream) -> TokenStream {
         let private = self.private_at(hygienic(span.first));

@@ -32,12 +32,10 @@
 //! Reading the list needs the permissions `+hlen +hscan` on the server, and finding subjects `+scan +dbsize` on each
 //! server: see [production](crate::guide::production#a-user-of-its-own).
 
-mod client_address;
 mod finding;
 mod registered;
 mod rendering;
 mod server_report;
-mod subjects;
 mod tallies;
 mod template;
 
@@ -45,5 +43,5 @@ pub use self::finding::{Finding, Level};
 pub use self::registered::{Registered, RegisteredPolicy, RegisteredSubject, Unreadable};
 pub use self::rendering::Rendering;
 pub use self::server_report::ServerReport;
-pub use self::subjects::{Placeholder, Subjects};
 pub use self::tallies::{Tallies, TallyPage};
+pub use self::template::{Placeholder, Subjects};

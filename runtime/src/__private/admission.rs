@@ -1,6 +1,5 @@
 //! What an annotated function awaits: its admission, decided already or on its way.
 
-use std::fmt;
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -9,6 +8,7 @@ use std::task::{Context, Poll};
 use crate::decision::{Permit, Rejection};
 use crate::limiter::Check;
 use crate::observe::Observation;
+use crate::observe::opaque_debug;
 
 /// The permit to run, which a call in shadow may lack; or why the function must not run.
 type Admitted = Result<Option<Permit>, Rejection>;
@@ -77,8 +77,4 @@ impl Future for Admission {
     }
 }
 
-impl fmt::Debug for Admission {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Admission").finish_non_exhaustive()
-    }
-}
+opaque_debug!(Admission);

@@ -5,8 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tallygate_rules::{Ban, Rule, format_rules};
 
-use super::subjects::Placeholder;
-use super::template::{self, KeyTemplate};
+use super::template::{self, KeyTemplate, Placeholder};
 use crate::error::{BackendError, Error};
 use crate::limiter::Limiter;
 use crate::policy::{Description, NO_REGISTRY, Policy, PolicyBuilder};

@@ -4,10 +4,8 @@ use std::fmt;
 
 use tallygate_rules::nearest;
 
-use super::client_address;
 use super::registered::RegisteredPolicy;
-use super::subjects::{Placeholder, Subjects};
-use super::template::KeyTemplate;
+use super::template::{self, KeyTemplate, Placeholder, Subjects};
 use crate::error::{Error, Setting};
 use crate::limiter::Limiter;
 use crate::subject::Subject;
@@ -245,11 +243,11 @@ impl<'a> Rendering<'a> {
     }
 
     fn check_address(&self, given: &[Given<'_>]) -> Result<(), Error> {
-        let mut addresses = given.iter().filter(|(name, _)| *name == client_address::NAME);
-        if addresses.all(|(_, address)| client_address::may_be_written(address)) {
+        let mut addresses = given.iter().filter(|(name, _)| *name == template::CLIENT_ADDRESS);
+        if addresses.all(|(_, address)| template::may_be_client_address(address)) {
             return Ok(());
         }
-        Err(self.refuse(&format!("`{}`: {}", client_address::NAME, client_address::REMEDY)))
+        Err(self.refuse(&format!("`{}`: {}", template::CLIENT_ADDRESS, template::CLIENT_ADDRESS_REMEDY)))
     }
 
     fn whole(&self, label: &str) -> Option<&Subject> {

@@ -1,18 +1,86 @@
-//! The template of a key, as it stands in the list of policies.
+//! The template of a key, as it stands in the list of policies, the values that it shows, and the subjects made of them.
+
+use std::net::Ipv6Addr;
 
 use tallygate_rules::{Filter, FilteredValue, Template, TemplatePart, is_plain};
 
-use super::client_address;
-use super::subjects::Placeholder;
 use crate::error::Error;
+use crate::limiter::{Check, Limiter};
+use crate::policy::Policy;
 use crate::subject::{Subject, SubjectBuilder, SubjectValue};
 
 /// Stands before the digest of a subject that is shortened.
 const DIGEST_MARK: char = '!';
 
+/// The value of the context that is the address of the client.
+pub(super) const CLIENT_ADDRESS: &str = "@ip";
+
+/// The remedy for an address that the programs write in another way.
+pub(super) const CLIENT_ADDRESS_REMEDY: &str = "an IPv6 address is counted by its network, whose length the programs choose; write the network as `tallygate top` \
+     prints it, like 2001:db8:1:2::/64, and IPv4 like 192.0.2.1";
+
 /// The template of a key: text beside values.
 pub(super) struct KeyTemplate {
     template: Template,
+}
+
+/// A value that the key of a subject shows: `phone` of `sms:{phone:hash}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placeholder {
+    name: String,
+    is_hashed: bool,
+}
+
+impl Placeholder {
+    pub(super) fn new(name: String, is_hashed: bool) -> Self {
+        Self { name, is_hashed }
+    }
+
+    pub(super) fn merge(&mut self, is_hashed: bool) {
+        self.is_hashed |= is_hashed;
+    }
+
+    /// Returns the name, as it stands between the braces without filters: `phone`, `self.tenant`, `@ip`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns whether a key shows the digest of this value, for which the [secret](crate::LimiterBuilder::secret) of
+    /// the programs is needed.
+    #[must_use]
+    pub fn is_hashed(&self) -> bool {
+        self.is_hashed
+    }
+}
+
+/// The subjects of a call of a policy: see [`RegisteredPolicy::render`](super::RegisteredPolicy::render).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subjects {
+    main: Subject,
+    others: Vec<(String, Subject)>,
+}
+
+impl Subjects {
+    pub(super) fn new(main: Subject, others: Vec<(String, Subject)>) -> Self {
+        Self { main, others }
+    }
+
+    /// Returns the main subject, or [everyone](Subject::everyone) if no rule counts it.
+    #[must_use]
+    pub fn main(&self) -> &Subject {
+        &self.main
+    }
+
+    /// Returns the other subjects, by their labels.
+    pub fn others(&self) -> impl Iterator<Item = (&str, &Subject)> {
+        self.others.iter().map(|(label, subject)| (label.as_str(), subject))
+    }
+
+    /// Starts a call of these subjects.
+    pub fn check<'a>(&'a self, limiter: &'a Limiter, policy: &'a Policy) -> Check<'a> {
+        self.others().fold(limiter.check(policy, &self.main), |check, (label, subject)| check.subject(label, subject))
+    }
 }
 
 impl KeyTemplate {
@@ -60,7 +128,7 @@ impl KeyTemplate {
     pub(super) fn example(&self) -> String {
         let part = |part: &TemplatePart| match part {
             TemplatePart::Text(text) => escaped(text),
-            TemplatePart::Value(value) if value.name == client_address::NAME => "192.0.2.1".to_owned(),
+            TemplatePart::Value(value) if value.name == CLIENT_ADDRESS => "192.0.2.1".to_owned(),
             TemplatePart::Value(value) => {
                 value.name.chars().filter(|&c| c == '_' || c.is_alphanumeric()).collect::<String>().to_uppercase()
             }
@@ -110,6 +178,24 @@ pub(super) fn placeholders<'t>(templates: impl IntoIterator<Item = &'t KeyTempla
     found
 }
 
+/// Returns whether the programs may write the address of a client like this: IPv4 by itself, and IPv6 as a network.
+///
+/// Another text for the same client would silently be another subject.
+pub(super) fn may_be_client_address(address: &str) -> bool {
+    // IPv4 addresses with a port or within IPv6 have a colon, too.
+    !address.contains(':') || network(address).is_some_and(|written| written == address)
+}
+
+/// Returns the network that such a text means, as the programs write it.
+fn network(text: &str) -> Option<String> {
+    let (address, bits) = text.split_once('/')?;
+    let (address, bits): (Ipv6Addr, u32) = (address.parse().ok()?, bits.parse().ok()?);
+    // A network of 128 bits is written as an address. It is not known here whether the programs count those.
+    let host_bits = 128_u32.checked_sub(bits).filter(|&host_bits| host_bits > 0)?;
+    let network = address.to_bits().checked_shr(host_bits)?.checked_shl(host_bits)?;
+    Some(format!("{}/{bits}", Ipv6Addr::from_bits(network)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,5 +217,17 @@ mod tests {
     fn an_example_has_the_names_of_the_values() {
         let example = |key: &str| KeyTemplate::read("p", key).unwrap().example();
         assert_eq!([example("sms:{phone:trim}"), example("{@ip}/{user.id}")], ["sms:PHONE", "192.0.2.1/USERID"]);
+    }
+
+    #[test]
+    fn a_network_is_written_in_one_way() {
+        for address in ["192.0.2.1", "2001:db8:1:2::/64", "8000::/1", "anything else"] {
+            assert!(may_be_client_address(address), "{address}");
+        }
+        for address in
+            ["2001:db8::7", "::ffff:192.0.2.1", "2001:db8::7/64", "2001:DB8::/64", "2001:db8::/+64", "::/0", "::1/128"]
+        {
+            assert!(!may_be_client_address(address), "{address}");
+        }
     }
 }

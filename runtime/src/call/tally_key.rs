@@ -1,13 +1,13 @@
 //! Which tally it is: its identity within one limiter, and its key `{prefix}:{policy}{layout}:{subject}`, of at most
 //! [`KEY_BYTES`].
 
-use std::fmt;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use arrayvec::ArrayString;
 use foldhash::quality::RandomState;
 
+use crate::observe::opaque_debug;
 use crate::policy::{LABEL_BYTES, LAYOUT_BYTES, RuleGroup};
 use crate::subject::{NAME_BYTES, SUBJECT_BYTES, SubjectKey};
 
@@ -69,12 +69,8 @@ impl TallyKey {
     }
 }
 
-/// Leaves out the values, which may be personal.
-impl fmt::Debug for TallyKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TallyKey").finish_non_exhaustive()
-    }
-}
+// Leaves out the values, which may be personal.
+opaque_debug!(TallyKey);
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,6 @@
 mod build;
 mod checks;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use crate::clock::Clock;
 #[cfg(feature = "testing")]
 use crate::clock::manual::ManualClock;
 use crate::decision::Warning;
+use crate::observe::opaque_debug;
 #[cfg(feature = "tls")]
 use crate::store::Tls;
 
@@ -271,9 +271,5 @@ impl LimiterBuilder {
     }
 }
 
-/// Leaves out the secret.
-impl fmt::Debug for LimiterBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LimiterBuilder").field("prefix", &self.prefix).finish_non_exhaustive()
-    }
-}
+// Leaves out the secret.
+opaque_debug!(LimiterBuilder { prefix });

@@ -5,7 +5,6 @@ mod published;
 mod sketch;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, RwLock};
 
@@ -15,6 +14,7 @@ pub use self::listed::DeniedSubject;
 use self::sketch::{Sketch, SubjectId};
 use super::background::BackgroundTask;
 use crate::observe::log;
+use crate::observe::opaque_debug;
 
 /// The most policies whose denials are counted: they may be built with a name for each call.
 const MOST_POLICIES: usize = 1_000;
@@ -84,9 +84,5 @@ fn lock(sketch: &Mutex<Sketch>) -> MutexGuard<'_, Sketch> {
     sketch.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Leaves out the subjects, which may be personal.
-impl fmt::Debug for DeniedSubjects {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeniedSubjects").field("most", &self.most).finish_non_exhaustive()
-    }
-}
+// Leaves out the subjects, which may be personal.
+opaque_debug!(DeniedSubjects { most });

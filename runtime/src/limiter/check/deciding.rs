@@ -1,6 +1,5 @@
 //! The future of a call: decided at its first poll where this process can, else awaited.
 
-use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::mem;
 use std::ops::ControlFlow;
@@ -11,6 +10,7 @@ use super::Check;
 use crate::decision::{DecidedBy, Decision, Permit};
 use crate::error::BackendError;
 use crate::observe::Observation;
+use crate::observe::opaque_debug;
 use crate::store::Outcome;
 
 /// The future of a [`Check`].
@@ -93,8 +93,4 @@ impl Deciding<'_> {
     }
 }
 
-impl fmt::Debug for Deciding<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Deciding").finish_non_exhaustive()
-    }
-}
+opaque_debug!(Deciding<'_>);

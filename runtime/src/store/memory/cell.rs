@@ -2,10 +2,8 @@
 
 mod bucket;
 mod counter;
-#[cfg(feature = "cron")]
-mod cron;
-mod fixed;
 mod state;
+mod window;
 
 use tallygate_rules::{Algorithm, Rule};
 
@@ -17,11 +15,11 @@ impl Cell {
     /// Returns the cell as it is at that time: windows that are over are empty, tokens have flowed in.
     pub(super) fn at(self, rule: &Rule, now_us: u64) -> Self {
         match rule.algorithm() {
-            Algorithm::FixedWindow { per } => fixed::at(self, micros::from_duration(*per), now_us),
+            Algorithm::FixedWindow { per } => window::at(self, micros::from_duration(*per), now_us),
             Algorithm::SlidingCounter { per } => counter::at(self, micros::from_duration(*per), now_us),
             Algorithm::TokenBucket(bucket) => bucket::at(self, bucket, rule.count(), now_us),
             #[cfg(feature = "cron")]
-            Algorithm::Cron { schedule } => cron::at(self, schedule, now_us),
+            Algorithm::Cron { schedule } => window::at_ticks(self, schedule, now_us),
             _ => self,
         }
     }
@@ -30,14 +28,14 @@ impl Cell {
     pub(super) fn wait(self, rule: &Rule, cost: u64, now_us: u64) -> Wait {
         match rule.algorithm() {
             Algorithm::FixedWindow { per } => {
-                fixed::wait(self, rule.count(), micros::from_duration(*per), cost, now_us)
+                window::wait(self, rule.count(), self.stamp_us + micros::from_duration(*per), cost, now_us)
             }
             Algorithm::SlidingCounter { per } => {
                 counter::wait(self, rule.count(), micros::from_duration(*per), cost, now_us)
             }
             Algorithm::TokenBucket(bucket) => bucket::wait(self, bucket, rule.count(), cost, now_us),
             #[cfg(feature = "cron")]
-            Algorithm::Cron { .. } => cron::wait(self, rule.count(), cost, now_us),
+            Algorithm::Cron { .. } => window::wait(self, rule.count(), self.other, cost, now_us),
             // Sliding windows have no cell; what is unknown is closed.
             _ => Wait::NEVER,
         }
@@ -69,14 +67,14 @@ impl Cell {
         }
         match rule.algorithm() {
             Algorithm::FixedWindow { per } => {
-                fixed::refunded(self, micros::from_duration(*per), costs, admitted_us, now_us)
+                window::refunded(self, micros::from_duration(*per), costs, admitted_us, now_us)
             }
             Algorithm::SlidingCounter { per } => {
                 counter::refunded(self, micros::from_duration(*per), costs, admitted_us, now_us)
             }
             Algorithm::TokenBucket(bucket) => bucket::refunded(self, bucket, rule.count(), costs, admitted_us, now_us),
             #[cfg(feature = "cron")]
-            Algorithm::Cron { schedule } => cron::refunded(self, schedule, costs, admitted_us, now_us),
+            Algorithm::Cron { schedule } => window::refunded_within_ticks(self, schedule, costs, admitted_us, now_us),
             _ => self,
         }
     }
@@ -84,13 +82,15 @@ impl Cell {
     /// Tells where a rule stands by its cell of that time.
     pub(super) fn quota(self, rule: &Rule, now_us: u64) -> Quota {
         match rule.algorithm() {
-            Algorithm::FixedWindow { per } => fixed::quota(self, rule.count(), micros::from_duration(*per), now_us),
+            Algorithm::FixedWindow { per } => {
+                window::quota(self, rule.count(), self.stamp_us + micros::from_duration(*per), now_us)
+            }
             Algorithm::SlidingCounter { per } => {
                 counter::quota(self, rule.count(), micros::from_duration(*per), now_us)
             }
             Algorithm::TokenBucket(bucket) => bucket::quota(self, bucket, rule.count(), now_us),
             #[cfg(feature = "cron")]
-            Algorithm::Cron { .. } => cron::quota(self, rule.count(), now_us),
+            Algorithm::Cron { .. } => window::quota(self, rule.count(), self.other, now_us),
             _ => Quota::new(0, 0),
         }
     }

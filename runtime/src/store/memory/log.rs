@@ -1,12 +1,10 @@
 //! The log of the sliding windows of one tally: when calls were admitted, and what they weighed.
 
-mod denied_until;
 mod entries;
 
 use tallygate_rules::{MAX_LOG_ENTRIES, MAX_REFUND_DISTANCE};
 
-use self::denied_until::DeniedUntil;
-use self::entries::{LogEntries, LogEntry};
+use self::entries::{DeniedUntil, LogEntries, LogEntry};
 use super::outcome_builder::OutcomeBuilder;
 use crate::decision::{CostChange, Quota, Wait};
 use crate::policy::{RuleGroup, Window};

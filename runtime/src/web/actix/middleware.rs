@@ -14,7 +14,7 @@ use actix_web::{Error, HttpMessage as _};
 use super::response;
 use crate::context::{self, Maker};
 use crate::web::client_ip::ClientIp;
-use crate::web::layer::settings::{WebRequest, WebResponse};
+use crate::web::layer::settings::{WebRequest, WebResponse, web_response};
 use crate::web::layer::{Layer, LayerService};
 use crate::web::limit::gate::{Gate, permit};
 use crate::web::limit::{Held, Limit, LimitService};
@@ -76,22 +76,7 @@ impl WebRequest for ServiceRequest {
     }
 }
 
-impl<B> WebResponse for ServiceResponse<B> {
-    fn status(&self) -> u16 {
-        Self::status(self).as_u16()
-    }
-
-    fn has_field(&self, name: &str) -> bool {
-        self.headers().contains_key(name)
-    }
-
-    fn set_field(&mut self, name: &'static str, value: &str) {
-        // The values are ASCII.
-        if let Ok(value) = HeaderValue::from_str(value) {
-            self.headers_mut().insert(HeaderName::from_static(name), value);
-        }
-    }
-}
+web_response!(ServiceResponse<B>, HeaderName, HeaderValue);
 
 macro_rules! middleware {
     ($limit:ty) => {

@@ -10,7 +10,7 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use super::Layer;
-use super::settings::{Settings, WebRequest, WebResponse};
+use super::settings::{Settings, WebRequest, WebResponse, web_response};
 use crate::context::{self, Context, Decisions, Maker};
 use crate::observe::opaque_debug;
 use crate::web::client_ip::ClientIp;
@@ -89,19 +89,4 @@ impl<B> WebRequest for Request<B> {
     }
 }
 
-impl<B> WebResponse for Response<B> {
-    fn status(&self) -> u16 {
-        Self::status(self).as_u16()
-    }
-
-    fn has_field(&self, name: &str) -> bool {
-        self.headers().contains_key(name)
-    }
-
-    fn set_field(&mut self, name: &'static str, value: &str) {
-        // The values are ASCII.
-        if let Ok(value) = HeaderValue::from_str(value) {
-            self.headers_mut().insert(HeaderName::from_static(name), value);
-        }
-    }
-}
+web_response!(Response<B>, HeaderName, HeaderValue);

@@ -41,6 +41,30 @@ pub(in crate::web) trait WebResponse {
     fn set_field(&mut self, name: &'static str, value: &str);
 }
 
+/// Implements [`WebResponse`]. Frameworks have versions of the crate `http`, whose types have the same names.
+macro_rules! web_response {
+    ($response:ty, $name:ty, $value:ty) => {
+        impl<B> WebResponse for $response {
+            fn status(&self) -> u16 {
+                Self::status(self).as_u16()
+            }
+
+            fn has_field(&self, name: &str) -> bool {
+                self.headers().contains_key(name)
+            }
+
+            fn set_field(&mut self, name: &'static str, value: &str) {
+                // The values are ASCII.
+                if let Ok(value) = <$value>::from_str(value) {
+                    self.headers_mut().insert(<$name>::from_static(name), value);
+                }
+            }
+        }
+    };
+}
+
+pub(in crate::web) use web_response;
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

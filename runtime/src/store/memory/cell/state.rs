@@ -1,6 +1,4 @@
-//! What one rule remembers, and when there is room again.
-
-use crate::decision::Wait;
+//! What one rule remembers.
 
 /// What one rule remembers.
 ///
@@ -27,14 +25,5 @@ impl Cell {
 
     pub(in crate::store::memory) fn is_after(self, now_us: u64) -> bool {
         self.stamp_us > now_us
-    }
-}
-
-/// Waits for room that comes at a known time, if the call can fit at all.
-pub(super) fn wait_for_room(used: u64, count: u64, cost: u64, wait: impl FnOnce() -> Wait) -> Wait {
-    match count.checked_sub(cost) {
-        None => Wait::NEVER,
-        Some(most) if used <= most => Wait::NONE,
-        Some(_) => wait(),
     }
 }

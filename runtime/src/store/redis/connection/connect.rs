@@ -3,7 +3,6 @@
 //! While the server is away, no call waits for an attempt to connect: each is refused at once, with what the last attempt
 //! failed with.
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use ::redis::RedisError;
@@ -20,6 +19,7 @@ use super::link::Link;
 use super::real_time;
 use super::reconnecting::{Loss, Reconnector};
 use crate::error::{BackendError, BackendErrorKind};
+use crate::observe::opaque_debug;
 
 /// The least time without an answer after which a connection counts as lost, however short the deadline is.
 const LEAST_PATIENCE: Duration = Duration::from_millis(100);
@@ -139,12 +139,8 @@ impl Connector {
     }
 }
 
-impl fmt::Debug for Connector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The address knows the password.
-        f.debug_struct("Connector").finish_non_exhaustive()
-    }
-}
+// The address knows the password.
+opaque_debug!(Connector);
 
 /// Lets other tasks run: a caller that tries again and again must not keep the repair from its runtime.
 async fn give_way() {

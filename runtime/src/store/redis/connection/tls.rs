@@ -1,8 +1,8 @@
 //! Encrypted connections: which certificates are accepted, and which is shown.
 
 use std::error::Error as StdError;
+use std::io;
 use std::sync::Arc;
-use std::{fmt, io};
 
 use ::redis::{Client, ClientTlsConfig, ConnectionAddr, RedisError, TlsCertificates};
 use rustls::crypto::{CryptoProvider, ring};
@@ -13,6 +13,7 @@ use rustls::{AlertDescription, CertificateError, RootCertStore};
 
 use super::address::scheme::ServerRole;
 use crate::error::{Error, Setting};
+use crate::observe::opaque_debug;
 
 /// Which certificates a connection of `rediss://` accepts, and its own: for [`LimiterBuilder::tls`].
 ///
@@ -115,12 +116,8 @@ impl Tls {
     }
 }
 
-/// Leaves out certificates and keys.
-impl fmt::Debug for Tls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tls").field("accepts_any", &self.accepts_any).finish_non_exhaustive()
-    }
-}
+// Leaves out certificates and keys.
+opaque_debug!(Tls { accepts_any });
 
 impl Identity {
     fn check(&self) -> Result<(), Error> {

@@ -1,6 +1,5 @@
 //! How scripts and other commands are sent to a server.
 
-use std::fmt;
 use std::iter;
 
 use ::redis::aio::MultiplexedConnection;
@@ -9,6 +8,7 @@ use tallygate_lua as lua;
 
 use crate::call::TallyKey;
 use crate::clock::Clock;
+use crate::observe::opaque_debug;
 
 /// A script, and the name that a server knows it by once it has seen it.
 pub(crate) struct Script {
@@ -19,12 +19,8 @@ pub(crate) struct Script {
     is_versioned: bool,
 }
 
-/// Names it, as its text is long.
-impl fmt::Debug for Script {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Script").field("sha1", &self.sha1).finish_non_exhaustive()
-    }
-}
+// Names it, as its text is long.
+opaque_debug!(Script { sha1 });
 
 /// A call of a script on keys of one slot.
 pub(crate) struct ScriptCall<'a> {

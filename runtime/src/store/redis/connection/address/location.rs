@@ -11,6 +11,7 @@ use percent_encoding::percent_decode_str;
 
 use super::scheme::{Kind, Scheme};
 use crate::error::Error;
+use crate::observe::opaque_debug;
 
 const SERVER_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
@@ -64,12 +65,8 @@ pub(super) struct Login {
     pub(super) password: String,
 }
 
-/// Leaves out user and password.
-impl fmt::Debug for Login {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Login").finish_non_exhaustive()
-    }
-}
+// Leaves out user and password.
+opaque_debug!(Login);
 
 /// The text behind the scheme, in pieces.
 struct Pieces<'a> {

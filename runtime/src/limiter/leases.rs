@@ -91,13 +91,6 @@ impl Core {
         drop(caller);
         answered
     }
-
-    fn redis(&self) -> Option<&Redis> {
-        match &self.store {
-            Store::Memory(_) => None,
-            Store::Redis(redis) => Some(redis),
-        }
-    }
 }
 
 impl Drop for LeasesInMemory {

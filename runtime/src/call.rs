@@ -1,15 +1,14 @@
 //! A call as a store decides it: on complete subjects, borrowed or owned.
 
-mod lease;
-mod options;
 mod tally_key;
 
+use std::num::NonZeroU64;
 use std::ops::{Deref, DerefMut};
 use std::slice;
 use std::sync::Weak;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-pub(crate) use self::lease::{LeaseChange, LeaseName};
-pub(crate) use self::options::{CallOptions, WaitLimit};
 pub(crate) use self::tally_key::{PREFIX_BYTES, TallyId, TallyKey};
 use crate::policy::{Policy, RuleGroup};
 use crate::subject::SubjectKey;
@@ -179,5 +178,89 @@ impl DerefMut for SubjectKeys {
             Self::One(subject) => slice::from_mut(subject),
             Self::Several(several) => several,
         }
+    }
+}
+
+/// How one call is decided. The same options are handed down from the caller to the store.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub(crate) struct CallOptions {
+    /// The weight of the call.
+    pub(crate) cost: u64,
+    /// Reports where every rule stands.
+    pub(crate) report: bool,
+    /// The report is for the response to a request, for which a cached denial is enough.
+    pub(crate) report_is_optional: bool,
+    /// Decides only, and charges nothing.
+    pub(crate) peek: bool,
+    /// If it is denied, it may be decided again: its denial does not count towards a ban.
+    pub(crate) trial: bool,
+    /// Issues a permit that can be refunded.
+    pub(crate) refundable: bool,
+    /// Waits for admission.
+    pub(crate) wait: Option<WaitLimit>,
+    /// Runs the call whatever is decided.
+    pub(crate) shadow: bool,
+    /// What its leases are called, where concurrent calls are counted.
+    pub(crate) lease: Option<LeaseName>,
+}
+
+/// How long a call waits for admission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitLimit {
+    Within(Duration),
+    Unlimited,
+}
+
+impl CallOptions {
+    /// A plain call of weight 1.
+    pub(crate) const PLAIN: Self = Self {
+        cost: 1,
+        report: false,
+        report_is_optional: false,
+        peek: false,
+        trial: false,
+        refundable: false,
+        wait: None,
+        shadow: false,
+        lease: None,
+    };
+}
+
+/// What the leases of one call are called. No two calls of any process have the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LeaseName(NonZeroU64);
+
+/// How many calls of this process have a name.
+static CALLS: AtomicU64 = AtomicU64::new(1);
+
+impl LeaseName {
+    /// Returns the name of another call. Names are in the order of the calls.
+    pub(crate) fn next() -> Self {
+        let call = CALLS.fetch_add(1, Ordering::Relaxed);
+        // There are not so many calls.
+        Self(NonZeroU64::new(call).unwrap_or(NonZeroU64::MAX))
+    }
+
+    pub(crate) fn number(self) -> u64 {
+        self.0.get()
+    }
+}
+
+/// What becomes of the leases of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeaseChange {
+    Renewed,
+    GivenBack,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_calls_have_the_same_name_and_later_ones_are_greater() {
+        let (one, other) = (LeaseName::next(), LeaseName::next());
+        assert!(one < other);
     }
 }

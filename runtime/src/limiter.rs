@@ -192,10 +192,7 @@ impl Limiter {
     /// The server of its tallies, and what their keys begin with; `None` in memory.
     #[cfg(feature = "admin")]
     pub(crate) fn redis(&self) -> Option<(&Redis, &str)> {
-        match &self.core.store {
-            Store::Memory(_) => None,
-            Store::Redis(redis) => Some((redis, &self.core.prefix)),
-        }
+        self.core.redis().map(|redis| (redis, self.core.prefix.as_str()))
     }
 }
 

@@ -174,13 +174,11 @@ impl Policy {
 
     /// Stands for a policy that is refused, so that a call is reported under its name.
     pub(crate) fn without_rules(name: String) -> Self {
-        let inner = Inner::new(name.into(), Vec::new(), None, PolicySettings::default(), Box::default());
-        Self { inner: Shared::counted(inner) }
+        Self::of_checked(name, Vec::new(), PolicySettings::default())
     }
 
     /// Returns a policy of rules that were checked already, each with the label of its subject. It is not made known to the
     /// process.
-    #[cfg(feature = "config")]
     pub(crate) fn of_checked(name: String, rules: Vec<(Option<String>, Rule)>, settings: PolicySettings) -> Self {
         let inner = Inner::new(name.into(), rules, None, settings, Box::default());
         Self { inner: Shared::counted(inner) }

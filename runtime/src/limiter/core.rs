@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::context;
 use crate::decision::{Charge, Recount, Refunded, Refunder, Report, RuleStatus, Warning};
 use crate::observe::log;
-use crate::store::{Outcome, Store};
+use crate::store::{Outcome, Redis, Store};
 use crate::subject::filters::Secret;
 
 /// What an application does when a subject comes near a limit.
@@ -43,6 +43,14 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    /// The server of its tallies; `None` in memory.
+    pub(super) fn redis(&self) -> Option<&Redis> {
+        match &self.store {
+            Store::Memory(_) => None,
+            Store::Redis(redis) => Some(redis),
+        }
+    }
+
     /// Removes the overrides that have expired by now.
     pub(super) fn remove_expired_overrides(&self) {
         if self.overrides.any_expires() {

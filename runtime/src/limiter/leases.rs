@@ -1,13 +1,40 @@
 //! The leases of concurrent calls: held by the permit of a call, and given back when it is dropped.
+//!
+//! A call that takes leases in Redis has a task of its own.
+//! The task decides the call, so that its answer is heard although the caller has gone: leases that nobody holds are given
+//! back at once. While the permit is there, it renews the leases after half of their length, and then gives them back. A
+//! process that dies takes its tasks along: then the leases end by themselves.
 
-mod task;
-
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
 use super::core::Core;
-use crate::call::{Call, OwnedCall};
+use crate::call::{Call, LeaseChange, OwnedCall};
 use crate::decision::{DecidedBy, Lease};
-use crate::store::Store;
+use crate::error::BackendError;
+use crate::micros;
+use crate::observe::log;
+use crate::policy::Policy;
+use crate::store::{Answer, Outcome, Redis, Store};
+
+/// How many calls at most are given back at a time whose answers did not come.
+const MOST_LATE: usize = 1_000;
+
+/// How long after a failure leases are given back again: as long at first, and then longer.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// So many attempts to renew a lease have their time while it lasts. Each has to be answered until the next one.
+const ATTEMPTS: u64 = 8;
+
+/// The answer to a call, and the leases that it has taken. Dropping these gives them back.
+type LeasedAnswer = Result<(Answer, Option<Lease>), BackendError>;
 
 /// The leases of a call that are in this process. Dropping it gives them back.
 struct LeasesInMemory {
@@ -15,6 +42,20 @@ struct LeasesInMemory {
     /// The part of the call that takes them.
     call: OwnedCall,
     decided_by: DecidedBy,
+}
+
+/// The task of one call.
+struct LeaseTask {
+    core: Arc<Core>,
+    call: OwnedCall,
+    /// When it was asked, by the clock of the limiter.
+    since_us: u64,
+}
+
+/// Leases that a task keeps. Dropping it lets the task give them back.
+struct LeasesInRedis {
+    _dropped: oneshot::Sender<()>,
+    policy: Policy,
 }
 
 impl Core {
@@ -29,6 +70,27 @@ impl Core {
     fn notify_waiters(&self, leases: Call<'_>) {
         self.lease_waiters.notify(leases.tally_ids().map(|id| id.key(&self.prefix)));
     }
+
+    /// Decides a call in Redis, and keeps the leases that it takes.
+    ///
+    /// If this future is dropped, nothing is sent for the call any more, and what was sent is given back.
+    pub(super) async fn ask_redis(self: &Arc<Self>, redis: &Redis, call: Call<'_>) -> LeasedAnswer {
+        let (Some(_), Ok(runtime)) = (call.leases(), Handle::try_current()) else {
+            return Ok((redis.decide(call).await?, None));
+        };
+        let caller = Arc::new(());
+        let call = OwnedCall::new(Call { caller: Some(&Arc::downgrade(&caller)), ..call });
+        let (answer, answered) = oneshot::channel();
+        let task = LeaseTask { core: Arc::clone(self), call, since_us: self.clock.now_us() };
+        let mut task = Box::pin(task.run(answer));
+        // The first step is made here, so that calls are decided in the order in which they are made.
+        if poll_fn(|context| Poll::Ready(task.as_mut().poll(context).is_pending())).await {
+            runtime.spawn(task);
+        }
+        let answered = answered.await.unwrap_or_else(|_| Err(BackendError::away("redis: the runtime was shut down")));
+        drop(caller);
+        answered
+    }
 }
 
 impl Drop for LeasesInMemory {
@@ -41,5 +103,169 @@ impl Drop for LeasesInMemory {
         }
         self.call.policy.observed().lease_given_back();
         self.core.notify_waiters(leases);
+    }
+}
+
+impl LeaseTask {
+    /// Decides the call, and keeps its leases.
+    async fn run(self, answer: oneshot::Sender<LeasedAnswer>) {
+        let (Some(redis), Some(leases)) = (self.core.redis(), self.call.as_call().leases()) else { return };
+        // Boxed, so that the task does not carry it while the call is running.
+        match Box::pin(redis.decide(self.call.as_call())).await {
+            Ok(admitted) if admitted.outcome == Outcome::Admitted => {
+                let (lease, dropped) = LeasesInRedis::new(&self.call.policy);
+                // What a caller that has gone does not receive is dropped.
+                drop(answer.send(Ok((admitted, Some(Box::new(lease))))));
+                self.keep(redis, leases, dropped).await;
+            }
+            Ok(denied) => drop(answer.send(Ok((denied, None)))),
+            Err(error) => {
+                let may_be_executed = !error.is_refusal();
+                drop(answer.send(Err(error)));
+                // Without a place, the leases end by themselves.
+                if may_be_executed && let Some(_place) = LatePlace::take(&self.core) {
+                    self.give_back_late(redis, leases).await;
+                }
+            }
+        }
+    }
+
+    /// Gives the leases of a call back whose answer did not come, once it is not executed any more.
+    async fn give_back_late(&self, redis: &Redis, leases: Call<'_>) {
+        let over_us = self.since_us.saturating_add(self.patience_us(redis));
+        self.core.clock.sleep_until(over_us).await;
+        self.give_back(redis, leases, over_us.saturating_add(longest_us(leases))).await;
+    }
+
+    /// Renews leases until the permit is dropped, and then gives them back.
+    async fn keep(&self, redis: &Redis, leases: Call<'_>, mut dropped: oneshot::Receiver<()>) {
+        let clock = &self.core.clock;
+        let (shortest_us, longest_us) = (shortest_us(leases), longest_us(leases));
+        let mut renew_us = self.since_us.saturating_add(shortest_us / 2);
+        let mut ends_us = clock.now_us().saturating_add(longest_us);
+        // Until then, a renewal may be executed that was not answered.
+        let mut open_until_us = 0;
+        while clock.timeout_at(renew_us, &mut dropped).await.is_none() {
+            let now_us = clock.now_us();
+            let again_us = now_us.saturating_add(shortest_us / ATTEMPTS);
+            let renewed = redis.change_leases(leases, LeaseChange::Renewed);
+            let renewed = clock.timeout_at(again_us, renewed).await.unwrap_or_else(|| Err(silent()));
+            renew_us = if renewed.is_ok() { now_us.saturating_add(shortest_us / 2) } else { again_us };
+            // What has failed may have been executed all the same.
+            ends_us = clock.now_us().saturating_add(longest_us);
+            if let Err(error) = renewed {
+                open_until_us = clock.now_us().saturating_add(self.patience_us(redis));
+                log::lease_not_renewed(leases.policy.name(), &error);
+            }
+        }
+        self.give_back(redis, leases, ends_us).await;
+        if clock.now_us() < open_until_us {
+            clock.sleep_until(open_until_us).await;
+            self.give_back(redis, leases, ends_us).await;
+        }
+    }
+
+    /// Gives leases back, and tries again until they end by themselves.
+    async fn give_back(&self, redis: &Redis, leases: Call<'_>, ends_us: u64) {
+        let clock = &self.core.clock;
+        let mut pause = FIRST_PAUSE;
+        while let Err(error) = redis.change_leases(leases, LeaseChange::GivenBack).await {
+            let next_us = clock.now_us().saturating_add(micros::from_duration(pause));
+            if next_us >= ends_us {
+                log::lease_not_given_back(leases.policy.name(), &error);
+                break;
+            }
+            clock.sleep_until(next_us).await;
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+        self.core.notify_waiters(leases);
+    }
+
+    /// How long a call may be executed after it was asked: in a cluster, what was charged is taken back within as long again.
+    fn patience_us(&self, redis: &Redis) -> u64 {
+        2 * micros::from_duration(redis.deadline_of(&self.call.policy))
+    }
+}
+
+impl LeasesInRedis {
+    /// The leases that a call has taken, and what tells the task that they were dropped.
+    fn new(policy: &Policy) -> (Self, oneshot::Receiver<()>) {
+        let (sender, dropped) = oneshot::channel();
+        policy.observed().lease_taken();
+        (Self { _dropped: sender, policy: policy.clone() }, dropped)
+    }
+}
+
+impl Drop for LeasesInRedis {
+    fn drop(&mut self) {
+        self.policy.observed().lease_given_back();
+    }
+}
+
+fn silent() -> BackendError {
+    BackendError::away("redis: no answer before the lease is to be renewed again")
+}
+
+/// How long the shortest of the leases lasts.
+fn shortest_us(leases: Call<'_>) -> u64 {
+    leases.groups().iter().filter_map(|group| group.lease_us).min().unwrap_or_default()
+}
+
+/// How long the longest of the leases lasts.
+fn longest_us(leases: Call<'_>) -> u64 {
+    leases.groups().iter().filter_map(|group| group.lease_us).max().unwrap_or_default()
+}
+
+/// One of the calls at a time whose answers did not come. Its place is free again also if the runtime ends before.
+struct LatePlace<'a>(&'a Core);
+
+impl<'a> LatePlace<'a> {
+    /// Takes a place, if there is one.
+    fn take(core: &'a Core) -> Option<Self> {
+        let place = Self(core);
+        (core.late.fetch_add(1, Ordering::Relaxed) < MOST_LATE).then_some(place)
+    }
+}
+
+impl Drop for LatePlace<'_> {
+    fn drop(&mut self) {
+        self.0.late.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tallygate_rules::Rule;
+    use tokio::runtime::Builder;
+
+    use super::*;
+    use crate::call::{CallOptions, LeaseName};
+    use crate::limiter::Limiter;
+    use crate::subject::Subject;
+
+    #[test]
+    fn a_runtime_that_ends_takes_no_place_of_lost_answers_along() {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        // Nobody asks the server.
+        let limiter = Limiter::builder().connect_lazy("redis://127.0.0.1:1/").unwrap();
+        let policy = Policy::builder("p").rule(Rule::concurrency(1, Duration::from_secs(60))).build().unwrap();
+        let options = CallOptions { lease: Some(LeaseName::next()), ..CallOptions::PLAIN };
+        let call = OwnedCall::new(Call::new(&policy, &[Subject::of("s").key()], options));
+        let core = Arc::clone(&limiter.core);
+        let task = LeaseTask { call, since_us: core.clock.now_us(), core };
+        let late = || limiter.core.late.load(Ordering::Relaxed);
+        runtime.block_on(async {
+            tokio::spawn(async move {
+                let _place = LatePlace::take(&task.core);
+                let leases = task.call.as_call().leases().unwrap();
+                task.give_back_late(task.core.redis().unwrap(), leases).await;
+            });
+            tokio::task::yield_now().await;
+        });
+        assert_eq!(late(), 1);
+        drop(runtime);
+        assert_eq!(late(), 0);
     }
 }

@@ -27,7 +27,7 @@ use super::Policy;
 const FORM: &str = "1";
 
 /// A policy as it stands in the registry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Description {
     pub(crate) name: String,
     /// That of this library, in the process that registered it.

@@ -88,9 +88,8 @@ impl LimiterBuilder {
     /// A setting or a URL that cannot be used, or a server that cannot be reached or refuses the password.
     pub async fn connect(self, url: &str) -> Result<Limiter, Error> {
         let limiter = self.connect_lazy(url)?;
-        match &limiter.core.store {
-            Store::Memory(_) => {}
-            Store::Redis(redis) => redis.reach().await?,
+        if let Some(redis) = limiter.core.redis() {
+            redis.reach().await?;
         }
         Ok(limiter)
     }

@@ -17,10 +17,7 @@ impl LimiterBuilder {
         self.check_prefix()?;
         self.check_secret()?;
         self.check_deadline()?;
-        self.check_max_subjects()?;
-        self.check_denial_cache()?;
-        self.check_denied_subjects()?;
-        self.check_processes()?;
+        self.check_numbers()?;
         #[cfg(feature = "tls")]
         self.tls.as_ref().map_or(Ok(()), crate::store::Tls::check)?;
         Ok(())
@@ -54,35 +51,20 @@ impl LimiterBuilder {
         Err(Error::of_setting(Setting::Deadline, text, "", mistake))
     }
 
-    fn check_max_subjects(&self) -> Result<(), Error> {
-        if self.max_subjects == 0 {
-            return Err(Error::new("`max_subjects` must be at least 1, like `max_subjects(100_000)`"));
-        }
-        Ok(())
-    }
-
-    fn check_processes(&self) -> Result<(), Error> {
-        if self.processes == 0 {
-            return Err(Error::new("`processes` must be at least 1, like `processes(4)`"));
-        }
-        Ok(())
-    }
-
-    fn check_denied_subjects(&self) -> Result<(), Error> {
-        if self.denied_subjects > MOST_SUBJECTS {
-            return Err(Error::new(format!(
-                "`denied_subjects` is at most {MOST_SUBJECTS}, like `denied_subjects(1_000)`"
-            )));
-        }
-        Ok(())
-    }
-
-    fn check_denial_cache(&self) -> Result<(), Error> {
-        if self.denial_cache > LONGEST_DENIAL_CACHE {
-            return Err(Error::new(
+    fn check_numbers(&self) -> Result<(), Error> {
+        let most_denied = format!("`denied_subjects` is at most {MOST_SUBJECTS}, like `denied_subjects(1_000)`");
+        let mistakes = [
+            (self.max_subjects == 0, "`max_subjects` must be at least 1, like `max_subjects(100_000)`"),
+            (
+                self.denial_cache > LONGEST_DENIAL_CACHE,
                 "`denial_cache` is at most ten seconds, like `denial_cache(Duration::from_secs(1))`",
-            ));
+            ),
+            (self.denied_subjects > MOST_SUBJECTS, &most_denied),
+            (self.processes == 0, "`processes` must be at least 1, like `processes(4)`"),
+        ];
+        match mistakes.into_iter().find(|(is_mistaken, _)| *is_mistaken) {
+            Some((_, text)) => Err(Error::new(text)),
+            None => Ok(()),
         }
-        Ok(())
     }
 }

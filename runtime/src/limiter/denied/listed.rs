@@ -5,7 +5,6 @@ use std::cmp::Reverse;
 use super::sketch::{Sketch, SketchedSubject};
 use crate::error::Error;
 use crate::limiter::Limiter;
-use crate::store::Store;
 use crate::subject::Subject;
 
 /// A subject whose calls were denied: see [`Limiter::denied_subjects`] and [`Limiter::top_denied`].
@@ -65,9 +64,9 @@ impl Limiter {
     ///
     /// Redis does not answer.
     pub async fn top_denied(&self, policy: &str, most: usize) -> Result<Vec<DeniedSubject>, Error> {
-        let mut listed: Vec<_> = match &self.core.store {
-            Store::Memory(_) => self.denied_subjects().into_iter().filter(|denied| denied.policy == policy).collect(),
-            Store::Redis(redis) => self.core.published_denied(redis, policy).await?,
+        let mut listed: Vec<_> = match self.core.redis() {
+            None => self.denied_subjects().into_iter().filter(|denied| denied.policy == policy).collect(),
+            Some(redis) => self.core.published_denied(redis, policy).await?,
         };
         sort(&mut listed);
         listed.truncate(most);
@@ -83,9 +82,8 @@ impl Limiter {
     /// Redis does not answer. What it has certainly not counted is published later. What it may have counted is not, so that
     /// nothing counts twice.
     pub async fn publish_denied_subjects(&self) -> Result<(), Error> {
-        match &self.core.store {
-            Store::Memory(_) => {}
-            Store::Redis(redis) => self.core.publish_denied(redis).await?,
+        if let Some(redis) = self.core.redis() {
+            self.core.publish_denied(redis).await?;
         }
         Ok(())
     }

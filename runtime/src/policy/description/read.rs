@@ -17,15 +17,7 @@ impl Description {
         if form != FORM {
             return Err(format!("it has the form {form:?}, and this version reads the form {FORM:?}"));
         }
-        let mut read = Self {
-            name: String::new(),
-            version: String::new(),
-            key: None,
-            subjects: Vec::new(),
-            rules: Vec::new(),
-            ban: None,
-            is_shadow: false,
-        };
+        let mut read = Self::default();
         lines.try_for_each(|line| read.read_line(line))?;
         read.check()
     }

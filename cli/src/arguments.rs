@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::commands::ban::BanCommand;
+use crate::commands::ban::{BanCommand, UnbanCommand};
 use crate::commands::check::CheckCommand;
 use crate::commands::completions::CompletionsCommand;
 use crate::commands::doctor::DoctorCommand;
@@ -12,7 +12,6 @@ use crate::commands::policies::PoliciesCommand;
 use crate::commands::reset::ResetCommand;
 use crate::commands::simulate::SimulateCommand;
 use crate::commands::top::TopCommand;
-use crate::commands::unban::UnbanCommand;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::output::Output;

@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The commands, one file each, but for what undoes another.
 
 pub(crate) mod ban;
 pub(crate) mod check;
@@ -10,4 +10,3 @@ pub(crate) mod policies;
 pub(crate) mod reset;
 pub(crate) mod simulate;
 pub(crate) mod top;
-pub(crate) mod unban;

@@ -1,9 +1,18 @@
 //! Overrides, as they are listed.
 
+use std::fmt::Display;
+
 use serde_json::{Value, json};
 use tallygate::{Override, Rule, RuleId};
 
 use crate::duration;
+
+/// Returns what an override is for, beside its policy: ` on network for sms:13800000000`.
+pub(crate) fn place(label: Option<&str>, subject: Option<impl Display>) -> String {
+    let label = label.map(|label| format!(" on {label}")).unwrap_or_default();
+    let subject = subject.map(|subject| format!(" for {subject}")).unwrap_or_default();
+    format!("{label}{subject}")
+}
 
 /// Returns an override for scripts.
 pub(crate) fn json(one: &Override) -> Value {

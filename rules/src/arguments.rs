@@ -28,7 +28,7 @@ pub trait ArgumentSource {
 ///
 /// It reads the arguments; [`validate`](crate::validate()) checks the rule.
 pub fn read_limit(source: &mut impl ArgumentSource) -> Rule {
-    let (rule, mistakes) = RuleArguments {
+    let arguments = RuleArguments {
         per: source.text("per", "per = \"60s\""),
         algorithm: source.text("algorithm", "algorithm = \"token_bucket\""),
         capacity: source.number("capacity", "capacity = 100"),
@@ -36,12 +36,8 @@ pub fn read_limit(source: &mut impl ArgumentSource) -> Rule {
         reset_after: source.text("reset_after", "reset_after = \"10s\""),
         cron: source.text("cron", "cron = \"0 0 6 * * *\""),
         tz: source.text("tz", "tz = \"Asia/Shanghai\""),
-    }
-    .read();
-    for ArgumentError { argument, message } in mistakes {
-        source.report(argument, message);
-    }
-    rule
+    };
+    arguments.read(source)
 }
 
 /// The arguments of a rule beside its count, its name and its key. What is not written is `None`.
@@ -56,52 +52,42 @@ struct RuleArguments {
     tz: Option<String>,
 }
 
-/// A mistake in the value of an argument: what is wrong, and the remedy.
-struct ArgumentError {
-    argument: &'static str,
-    message: String,
-}
-
 impl RuleArguments {
-    fn read(&self) -> (Rule, Vec<ArgumentError>) {
-        let mut errors = Vec::new();
-        let per = duration("per", self.per.as_deref(), &mut errors).unwrap_or(Duration::from_secs(1));
-        let bucket = self.bucket(per, &mut errors);
-        let algorithm = self.algorithm().map_err(|error| errors.push(error)).ok();
+    fn read(&self, source: &mut impl ArgumentSource) -> Rule {
+        let per = duration("per", self.per.as_deref(), source).unwrap_or(Duration::from_secs(1));
+        let bucket = self.bucket(per, source);
+        let algorithm = self.algorithm().map_err(|why| source.report("algorithm", why)).ok();
         if let Some(algorithm) = algorithm {
-            self.check_fits(algorithm, &mut errors);
+            self.check_fits(algorithm, source);
         }
-        let rule = match algorithm {
+        match algorithm {
             Some(AlgorithmName::FixedWindow) => Rule::fixed_window(0, per),
             Some(AlgorithmName::SlidingCounter) => Rule::sliding_counter(0, per),
             Some(AlgorithmName::TokenBucket) => Rule::from_bucket(0, bucket),
-            Some(AlgorithmName::Cron) => self.schedule(&mut errors).unwrap_or(Rule::fixed_window(0, per)),
+            Some(AlgorithmName::Cron) => self.schedule(source).unwrap_or(Rule::fixed_window(0, per)),
             Some(AlgorithmName::SlidingWindow) | None => Rule::sliding_window(0, per),
-        };
-        (rule, errors)
-    }
-
-    fn algorithm(&self) -> Result<AlgorithmName, ArgumentError> {
-        match (self.algorithm.as_deref(), &self.cron) {
-            (None, None) => Ok(AlgorithmName::SlidingWindow),
-            (None, Some(_)) => Ok(AlgorithmName::Cron),
-            (Some(_), Some(_)) => {
-                Err(ArgumentError::new("algorithm", "`cron` is an algorithm of its own; remove `algorithm`"))
-            }
-            (Some(name), None) => AlgorithmName::named(name).map_err(|why| ArgumentError::new("algorithm", why)),
         }
     }
 
-    fn bucket(&self, per: Duration, errors: &mut Vec<ArgumentError>) -> TokenBucket {
+    fn algorithm(&self) -> Result<AlgorithmName, String> {
+        match (self.algorithm.as_deref(), &self.cron) {
+            (None, None) => Ok(AlgorithmName::SlidingWindow),
+            (None, Some(_)) => Ok(AlgorithmName::Cron),
+            (Some(_), Some(_)) => Err("`cron` is an algorithm of its own; remove `algorithm`".to_owned()),
+            (Some(name), None) => AlgorithmName::named(name),
+        }
+    }
+
+    fn bucket(&self, per: Duration, source: &mut impl ArgumentSource) -> TokenBucket {
         let bucket = TokenBucket::new(per);
         let bucket = self.capacity.map_or(bucket, |capacity| bucket.with_capacity(capacity));
         let bucket = self.initial.map_or(bucket, |initial| bucket.with_initial(initial));
-        duration("reset_after", self.reset_after.as_deref(), errors)
+        duration("reset_after", self.reset_after.as_deref(), source)
             .map_or(bucket, |idle| bucket.with_reset_after(idle))
     }
 
     /// Reports every argument that does not belong to the algorithm.
-    fn check_fits(&self, algorithm: AlgorithmName, errors: &mut Vec<ArgumentError>) {
+    fn check_fits(&self, algorithm: AlgorithmName, source: &mut impl ArgumentSource) {
         let of_buckets = [
             ("capacity", self.capacity.is_some()),
             ("initial", self.initial.is_some()),
@@ -109,27 +95,27 @@ impl RuleArguments {
         ];
         for (name, _) in of_buckets.into_iter().filter(|(_, given)| *given && algorithm != AlgorithmName::TokenBucket) {
             let message = format!("`{name}` is for token buckets; add `algorithm = \"token_bucket\"`, or remove it");
-            errors.push(ArgumentError::new(name, message));
+            source.report(name, message);
         }
         if algorithm == AlgorithmName::Cron && self.per.is_some() {
             let message = "`per` and `cron` exclude each other: counting starts again either after `per` or at a tick; \
                            remove one";
-            errors.push(ArgumentError::new("per", message));
+            source.report("per", message.to_owned());
         }
         if algorithm != AlgorithmName::Cron && self.tz.is_some() {
             let message =
                 "`tz` is the time zone of a `cron`; add `cron = \"0 0 6 * * *\"` in place of `per`, or remove it";
-            errors.push(ArgumentError::new("tz", message));
+            source.report("tz", message.to_owned());
         }
     }
 
     /// Reads the expression and the time zone separately, as both may be mistaken.
     #[cfg(feature = "cron")]
-    fn schedule(&self, errors: &mut Vec<ArgumentError>) -> Option<Rule> {
+    fn schedule(&self, source: &mut impl ArgumentSource) -> Option<Rule> {
         let expression = self.cron.as_deref()?;
         let mut read = |argument, expression, zone| {
             let read = Schedule::parse(expression, zone);
-            read.map_err(|why| errors.push(ArgumentError::new(argument, why.to_string()))).ok()
+            read.map_err(|why| source.report(argument, why.to_string())).ok()
         };
         let in_utc = read("cron", expression, "UTC");
         let Some(zone) = self.tz.as_deref() else { return in_utc.map(|schedule| Rule::cron(0, schedule)) };
@@ -138,22 +124,18 @@ impl RuleArguments {
     }
 
     #[cfg(not(feature = "cron"))]
-    fn schedule(&self, errors: &mut Vec<ArgumentError>) -> Option<Rule> {
+    fn schedule(&self, source: &mut impl ArgumentSource) -> Option<Rule> {
         let message =
             "`cron` needs the feature `cron` of tallygate; add it in Cargo.toml, like `features = [\"cron\"]`";
-        errors.extend(self.cron.as_ref().map(|_| ArgumentError::new("cron", message)));
+        if self.cron.is_some() {
+            source.report("cron", message.to_owned());
+        }
         None
     }
 }
 
-impl ArgumentError {
-    fn new(argument: &'static str, message: impl Into<String>) -> Self {
-        Self { argument, message: message.into() }
-    }
-}
-
-fn duration(argument: &'static str, text: Option<&str>, errors: &mut Vec<ArgumentError>) -> Option<Duration> {
-    read_duration(argument, text?).map_err(|why| errors.push(ArgumentError::new(argument, why))).ok()
+fn duration(argument: &'static str, text: Option<&str>, source: &mut impl ArgumentSource) -> Option<Duration> {
+    read_duration(argument, text?).map_err(|why| source.report(argument, why)).ok()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `tallygate ban`: rejects all calls of somebody for a while.
+//! `tallygate ban` and `tallygate unban`: reject all calls of somebody for a while, or no longer.
 
 use std::time::Duration;
 
@@ -14,15 +14,22 @@ use crate::fleet::Fleet;
 use crate::output::Output;
 use crate::subject::{self, Main};
 
-/// Ban somebody under a policy that has a ban; asks first
+/// Somebody under a policy.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct BanCommand {
+struct Target {
     /// The name of the policy
     policy: String,
 
     #[command(flatten)]
     who: Main,
+}
+
+/// Ban somebody under a policy that has a ban; asks first
+#[derive(Args, Debug)]
+#[command(after_help = BAN_EXAMPLES)]
+pub(crate) struct BanCommand {
+    #[command(flatten)]
+    target: Target,
 
     /// For how long; the duration of the policy's ban unless it is said
     #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
@@ -32,7 +39,7 @@ pub(crate) struct BanCommand {
     confirmation: Confirmation,
 }
 
-const EXAMPLES: &str = "\
+const BAN_EXAMPLES: &str = "\
 Examples:
   tallygate ban login alice --for 1h --yes
   tallygate ban login alice --yes";
@@ -40,12 +47,12 @@ Examples:
 impl BanCommand {
     pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
         let fleet = Fleet::connect(connection).await?;
-        let listed = fleet.find(&self.policy)?;
-        let policy = &self.policy;
+        let Target { policy, who } = &self.target;
+        let listed = fleet.find(policy)?;
         let Some(ban) = listed.policy.ban() else {
             return Err(Failure::usage(format!("the policy `{policy}` has no ban, so nobody can be banned under it")));
         };
-        let subjects = self.who.subjects(&fleet, &listed)?;
+        let subjects = who.subjects(&fleet, &listed)?;
         let (time, subject) = (self.duration.unwrap_or(ban.duration()), subjects.main().to_string());
         if time.is_zero() {
             return Err(Failure::usage("a ban of no time ends the one that there is; write `tallygate unban`"));
@@ -60,5 +67,44 @@ impl BanCommand {
         banned.map_err(|error| Failure::from(error).amid_changes())?;
         let json = json!({ "policy": policy, "banned": subject, "duration_ms": duration::ms(time) });
         Ok(Output::done(format!("{somebody} is banned under {policy} for {shown}"), json))
+    }
+}
+
+/// End the ban of somebody, if there is one; asks first
+///
+/// What the subject has used stays counted, so its rules may deny it still. `reset` ends the ban, too, and lets it start again.
+#[derive(Args, Debug)]
+#[command(after_help = UNBAN_EXAMPLES)]
+pub(crate) struct UnbanCommand {
+    #[command(flatten)]
+    target: Target,
+
+    #[command(flatten)]
+    confirmation: Confirmation,
+}
+
+const UNBAN_EXAMPLES: &str = "\
+Examples:
+  tallygate unban login alice --yes";
+
+impl UnbanCommand {
+    pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
+        let fleet = Fleet::connect(connection).await?;
+        let Target { policy, who } = &self.target;
+        let listed = fleet.find(policy)?;
+        if listed.policy.ban().is_none() {
+            return Err(Failure::usage(format!("the policy `{policy}` has no ban, so nobody is banned under it")));
+        }
+        let subjects = who.subjects(&fleet, &listed)?;
+        let subject = subjects.main().to_string();
+        let somebody = subject::name(&subject);
+        self.confirmation.ask(&format!("End the ban of {somebody} under {policy}?"))?;
+        let unbanned = subjects.check(&fleet.limiter, &listed.policy).unban().await;
+        unbanned.map_err(|error| Failure::from(error).amid_changes())?;
+        let json = json!({ "policy": policy, "unbanned": subject });
+        // An empty subject is the one of a policy that counts all calls together.
+        let reset = format!("tallygate reset {policy} {subject}");
+        let remains = format!("what it has used stays counted; to let it start again: {}", reset.trim_end());
+        Ok(Output::done(format!("{somebody} is not banned under {policy}\n{remains}"), json))
     }
 }

@@ -181,9 +181,7 @@ impl OverrideCommand {
 
     /// What is overridden, in words.
     fn shown(&self, policy: &str) -> String {
-        let label = self.on.as_ref().map(|label| format!(" on {label}")).unwrap_or_default();
-        let subject = self.subject.as_ref().map(|subject| format!(" for {subject}")).unwrap_or_default();
-        format!("{policy}{label}{subject}")
+        format!("{policy}{}", overrides::place(self.on.as_deref(), self.subject.as_ref()))
     }
 }
 

@@ -76,12 +76,7 @@ fn rules(policy: &RegisteredPolicy) -> String {
 }
 
 fn overridden(own: &[&Override]) -> String {
-    let text = |one: &&Override| {
-        let (label, subject) = (one.label(), one.subject().map(ToString::to_string));
-        let label = label.map(|label| format!(" on {label}")).unwrap_or_default();
-        let subject = subject.map(|subject| format!(" for {subject}")).unwrap_or_default();
-        format!("{one}{label}{subject}")
-    };
+    let text = |one: &&Override| format!("{one}{}", overrides::place(one.label(), one.subject()));
     match own {
         [] => "override: none".to_owned(),
         some => format!("override: {}", some.iter().map(text).collect::<Vec<_>>().join(" · ")),

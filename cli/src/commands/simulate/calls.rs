@@ -8,14 +8,14 @@ use std::rc::Rc;
 /// The text of the calls.
 pub(super) struct Calls {
     input: Box<dyn Read>,
-    read: Rc<Cell<u64>>,
-    /// In bytes; `None` if it is not known.
-    length: Option<u64>,
+    way: Way,
 }
 
 /// How much of the calls was read.
+#[derive(Clone, Default)]
 pub(super) struct Way {
     read: Rc<Cell<u64>>,
+    /// In bytes; `None` if it is not known.
     length: Option<u64>,
 }
 
@@ -24,24 +24,24 @@ impl Calls {
     pub(super) fn of_file(file: File) -> Self {
         // What is no file, like a pipe, has no length.
         let length = file.metadata().ok().map(|known| known.len()).filter(|&length| length > 0);
-        Self { input: Box::new(file), read: Rc::default(), length }
+        Self { input: Box::new(file), way: Way { length, ..Way::default() } }
     }
 
     /// Reads what another program writes.
     pub(super) fn of_stdin() -> Self {
-        Self { input: Box::new(io::stdin()), read: Rc::default(), length: None }
+        Self { input: Box::new(io::stdin()), way: Way::default() }
     }
 
     /// Returns what knows how much was read.
     pub(super) fn way(&self) -> Way {
-        Way { read: Rc::clone(&self.read), length: self.length }
+        self.way.clone()
     }
 }
 
 impl Read for Calls {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.input.read(buffer)?;
-        self.read.set(self.read.get() + bytes as u64);
+        self.way.read.set(self.way.read.get() + bytes as u64);
         Ok(bytes)
     }
 }

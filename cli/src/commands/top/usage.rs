@@ -1,7 +1,7 @@
 //! How much a subject has used of its rules, beside others.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -133,51 +133,26 @@ impl Share {
 pub(super) struct Best {
     by: By,
     limit: usize,
-    /// The last of them on top, so that it is the first to go.
-    kept: BinaryHeap<Ranked>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-struct Ranked {
-    rank: (u64, u64),
-    usage: Usage,
-}
-
-impl Ranked {
-    /// The greater, the later; those of one rank by their names.
-    fn order(&self) -> (Reverse<(u64, u64)>, &str) {
-        (Reverse(self.rank), &self.usage.subject)
-    }
-}
-
-impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.order().cmp(&other.order())
-    }
-}
-
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
+    /// The greatest rank first, and those of one rank by their names.
+    kept: BTreeMap<(Reverse<(u64, u64)>, String), Usage>,
 }
 
 impl Best {
     pub(super) fn new(by: By, limit: usize) -> Self {
-        Self { by, limit, kept: BinaryHeap::new() }
+        Self { by, limit, kept: BTreeMap::new() }
     }
 
     pub(super) fn add(&mut self, usage: Usage) {
         let Some(rank) = usage.rank(self.by) else { return };
-        self.kept.push(Ranked { rank, usage });
+        self.kept.insert((Reverse(rank), usage.subject.clone()), usage);
         if self.kept.len() > self.limit {
-            self.kept.pop();
+            self.kept.pop_last();
         }
     }
 
     /// Returns them, the first one first.
     pub(super) fn found(self) -> Vec<Usage> {
-        self.kept.into_sorted_vec().into_iter().map(|ranked| ranked.usage).collect()
+        self.kept.into_values().collect()
     }
 }
 

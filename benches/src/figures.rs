@@ -18,6 +18,7 @@ pub(crate) mod topologies;
 #[cfg(feature = "web")]
 pub(crate) mod web;
 pub(crate) mod weight;
+pub(crate) mod windows;
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

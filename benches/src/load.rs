@@ -22,7 +22,11 @@ pub(crate) struct Checker {
 
 impl Checker {
     pub(crate) async fn connect(url: &str, policy: &Policy) -> Self {
-        Self { limiter: patient(url).await, policy: policy.clone() }
+        Self::new(patient(url).await, policy)
+    }
+
+    pub(crate) fn new(limiter: Limiter, policy: &Policy) -> Self {
+        Self { limiter, policy: policy.clone() }
     }
 }
 

@@ -33,7 +33,7 @@ use crate::figure::Figure;
 use crate::figures::web;
 use crate::figures::{
     attribute, bounds, compile, decision, instructions, latency, leases, outage, remembered, server_time, storage,
-    subjects, threads, throughput, topologies, weight,
+    subjects, threads, throughput, topologies, weight, windows,
 };
 use crate::options::{GROUPS, Options};
 use crate::report::Report;
@@ -81,6 +81,7 @@ fn measure(group: &str, server: &Server, options: &Options) -> Vec<Figure> {
         "attribute" => attribute::figures(),
         "subjects" => subjects::figures(),
         "threads" => threads::figures(),
+        "windows" => windows::figures(server, options.redis_cell.as_deref()),
         #[cfg(feature = "web")]
         "web" => web::figures(),
         _ => compile::figures(Path::new(FOLDER)),

@@ -8,7 +8,7 @@ pub(crate) const GROUPS: [&str; 1] = ["web"];
 
 /// All groups, in the order of the report.
 #[cfg(not(feature = "web"))]
-pub(crate) const GROUPS: [&str; 16] = [
+pub(crate) const GROUPS: [&str; 17] = [
     "instructions",
     "throughput",
     "latency",
@@ -24,6 +24,7 @@ pub(crate) const GROUPS: [&str; 16] = [
     "attribute",
     "subjects",
     "threads",
+    "windows",
     "compile",
 ];
 

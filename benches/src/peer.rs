@@ -1,6 +1,7 @@
 //! The peers in Redis: scripts and a module, called through the same client.
 
 pub(crate) mod general;
+pub(crate) mod rust;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -94,6 +95,30 @@ impl Caller for Gcra {
     async fn call(&self, subject: usize) -> bool {
         let mut command = self.script.command(subject);
         command.arg(self.window_us / self.count).arg(self.window_us);
+        self.script.run(&command).await == 0
+    }
+}
+
+/// One rule as a counter that expires: what is written most often.
+#[derive(Clone)]
+pub(crate) struct FixedWindow {
+    script: Script,
+    count: u64,
+    window_us: u64,
+}
+
+impl FixedWindow {
+    pub(crate) async fn load(server: &Server, policy: &Policy) -> Self {
+        let [rule] = policy.rules() else { panic!("it knows one rule") };
+        let script = Script::load(server, include_str!("peer/fixed_window.lua")).await;
+        Self { script, count: rule.count(), window_us: window_us(rule) }
+    }
+}
+
+impl Caller for FixedWindow {
+    async fn call(&self, subject: usize) -> bool {
+        let mut command = self.script.command(subject);
+        command.arg(self.count).arg(self.window_us / 1_000);
         self.script.run(&command).await == 0
     }
 }

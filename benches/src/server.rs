@@ -99,8 +99,19 @@ impl Server {
     }
 
     pub(crate) fn version(&self) -> String {
+        format!("Redis {}", self.redis_version())
+    }
+
+    /// Returns the first two numbers of the version of Redis that it is compatible with.
+    pub(crate) fn release(&self) -> (u64, u64) {
+        let version = self.redis_version();
+        let mut numbers = version.split('.').map(|number| number.parse().expect("a number"));
+        (numbers.next().expect("a number"), numbers.next().expect("a number"))
+    }
+
+    fn redis_version(&self) -> String {
         let info: String = self.ask(&["INFO", "server"]);
-        format!("Redis {}", field(&info, "redis_version:", '\r').expect("a server tells its version"))
+        field(&info, "redis_version:", '\r').expect("a server tells its version").to_owned()
     }
 
     /// Sends one command and returns its answer.

@@ -1,6 +1,6 @@
 --[[ One rule by the generic cell rate algorithm.
   KEYS[1]  the time at which the calls so far have flowed off
-  ARGV     the time that one call takes to flow off, the most that may be running
+  ARGV     the time that one call takes to flow off, the most that may have to flow off
   Returns  0 when admitted, else the microseconds to wait ]]
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]

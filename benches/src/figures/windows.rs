@@ -150,20 +150,3 @@ fn most_in_a_window(admitted: &[Admitted]) -> usize {
     };
     admitted.iter().map(within).max().unwrap_or_default()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_calls_that_lie_whole_in_a_window_are_counted_in_it() {
-        let start = Instant::now();
-        let call = |began: u64, ended: u64| Admitted {
-            began: start + Duration::from_millis(began),
-            ended: start + Duration::from_millis(ended),
-        };
-        assert_eq!(most_in_a_window(&[]), 0);
-        assert_eq!(most_in_a_window(&[call(0, 1), call(500, 501), call(999, 1_001)]), 2);
-        assert_eq!(most_in_a_window(&[call(0, 1), call(500, 501), call(999, 1_001), call(1_400, 1_450)]), 3);
-    }
-}

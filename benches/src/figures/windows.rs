@@ -145,7 +145,7 @@ async fn flood<C: Caller>(caller: C, until: Instant) -> Vec<Admitted> {
 /// Counts only calls that began and ended in the window, so that no limiter is wronged.
 fn most_in_a_window(admitted: &[Admitted]) -> usize {
     let within = |first: &Admitted| {
-        let window = first.began..first.began + WINDOW - RESOLUTION;
+        let window = first.began..first.began + WINDOW.saturating_sub(RESOLUTION);
         admitted.iter().filter(|call| call.began >= window.start && call.ended < window.end).count()
     };
     admitted.iter().map(within).max().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! No import runs upward, and no files import each other in a circle: see [`table`] for the layers, [`imports`] for what an
+//! No import runs upward, and no files import each other in a circle: see [`table`] for the layers, [`mod@imports`] for what an
 //! import is.
 
 mod circle;

@@ -5,7 +5,7 @@
 //! [`Comparison`] runs two policies on one trace and shows which calls they decide differently.
 //!
 //! The calls of a trace are in the order of their times. They come from [text in columns](CsvTrace), or from any
-//! iterator of [`Call`]s.
+//! iterator of [`TraceCall`]s.
 //!
 //! A simulation makes every call, whatever was decided before. It does not simulate callers that wait, come back later
 //! or give up, nor refunds, overrides and outages. It keeps the tallies of all subjects, without a bound, and affects
@@ -59,7 +59,7 @@ pub use self::csv::CsvTrace;
 use self::engine::{Engine, Ready};
 pub use self::summary::{Denials, Summary};
 use self::trace::decide_all;
-pub use self::trace::{Call, TraceError, TraceErrorKind};
+pub use self::trace::{TraceCall, TraceError, TraceErrorKind};
 use crate::decision::Decision;
 use crate::policy::Policy;
 
@@ -69,14 +69,14 @@ use crate::policy::Policy;
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
-/// use tallygate::simulation::{Call, Simulation};
+/// use tallygate::simulation::{TraceCall, Simulation};
 /// use tallygate::{Policy, Rule, Subject};
 ///
 /// let policy = Policy::builder("export").rule(Rule::sliding_window(2, Duration::from_secs(60))).build()?;
 /// let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
 /// let mut simulation = Simulation::new(&policy);
 /// for second in [0, 10, 20, 61] {
-///     let call = Call::new(start + Duration::from_secs(second), Subject::of("alice"));
+///     let call = TraceCall::new(start + Duration::from_secs(second), Subject::of("alice"));
 ///     println!("{second:>3} s: {}", simulation.call(&call)?.is_allowed());
 /// }
 /// assert_eq!(simulation.summary().admitted(), 3);
@@ -101,7 +101,7 @@ impl Simulation {
     ///
     /// The call is earlier than the one before it, its time is out of range, or it lacks a subject that the policy counts.
     /// It is not decided, and changes nothing: the simulation may go on with the next call.
-    pub fn call(&mut self, call: &Call) -> Result<Decision, TraceError> {
+    pub fn call(&mut self, call: &TraceCall) -> Result<Decision, TraceError> {
         let ready = self.engine.prepare(call)?;
         self.decide(&ready)
     }
@@ -141,7 +141,7 @@ impl Simulation {
     /// ```
     pub fn run(
         &mut self,
-        trace: impl IntoIterator<Item = Result<Call, TraceError>>,
+        trace: impl IntoIterator<Item = Result<TraceCall, TraceError>>,
         on_mistake: impl FnMut(TraceError) -> Result<(), TraceError>,
     ) -> Result<&Summary, TraceError> {
         decide_all(trace, on_mistake, |call| self.call(call).map(drop))?;

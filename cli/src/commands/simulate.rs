@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tallygate::Policy;
-use tallygate::simulation::{Call, Comparison, CsvTrace, Simulation, TraceError};
+use tallygate::simulation::{Comparison, CsvTrace, Simulation, TraceCall, TraceError};
 
 use self::calls::Calls;
 use self::picture::Picture;
@@ -96,7 +96,7 @@ impl SimulateCommand {
         &self,
         trace: Trace,
         rows: &mut Rows,
-        mut decide: impl FnMut(&Call) -> Result<[bool; LIMITS], TraceError>,
+        mut decide: impl FnMut(&TraceCall) -> Result<[bool; LIMITS], TraceError>,
     ) -> Result<(), Failure> {
         let mut picture = Picture::new(&self.policy, LIMITS);
         for call in trace {

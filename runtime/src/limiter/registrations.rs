@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use tokio::time::Instant;
 
-use self::queue::{PolicyText, Queued, RegistrationQueue};
+use self::queue::{PolicyText, RegistrationOutcome, RegistrationQueue};
 use super::background::{BackgroundTask, RunningTask};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::log;
@@ -72,13 +72,13 @@ impl Registrations {
         let mut queue = self.lock();
         let queued = match text.len() {
             ..=MOST_BYTES => queue.push(policy.escaped_name(), &text, Instant::now()),
-            _ => Queued::TooLong,
+            _ => RegistrationOutcome::TooLong,
         };
         match queued {
-            Queued::TooSoon => return,
-            Queued::TooLong => log::description_too_long(policy.name()),
-            Queued::NoPlace => self.report_no_place(),
-            Queued::Done => {}
+            RegistrationOutcome::TooSoon => return,
+            RegistrationOutcome::TooLong => log::description_too_long(policy.name()),
+            RegistrationOutcome::NoPlace => self.report_no_place(),
+            RegistrationOutcome::Done => {}
         }
         policy.registration().set_done(self.term.load(Ordering::Relaxed));
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Simulation;
 use super::summary::{Denials, Summary};
-use super::trace::{Call, TraceError, decide_all};
+use super::trace::{TraceCall, TraceError, decide_all};
 use crate::decision::Decision;
 use crate::policy::Policy;
 
@@ -36,7 +36,7 @@ impl Comparison {
     /// # Errors
     ///
     /// One of them cannot decide the call: see [`Simulation::call`]. Then neither changes.
-    pub fn call(&mut self, call: &Call) -> Result<(Decision, Decision), TraceError> {
+    pub fn call(&mut self, call: &TraceCall) -> Result<(Decision, Decision), TraceError> {
         let (before, after) = (self.before.engine.prepare(call), self.after.engine.prepare(call));
         // Neither decides until both are known to be able to.
         let (before, after) = (before?, after?);
@@ -56,7 +56,7 @@ impl Comparison {
     /// The mistake at which it stopped. Decisions before it stay.
     pub fn run(
         &mut self,
-        trace: impl IntoIterator<Item = Result<Call, TraceError>>,
+        trace: impl IntoIterator<Item = Result<TraceCall, TraceError>>,
         on_mistake: impl FnMut(TraceError) -> Result<(), TraceError>,
     ) -> Result<(), TraceError> {
         decide_all(trace, on_mistake, |call| self.call(call).map(drop))

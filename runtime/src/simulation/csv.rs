@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Split};
 use csv_core::{ReadRecordResult, Reader};
 
 use super::time;
-use super::trace::{Call, TraceError, TraceErrorKind, TracePlace};
+use super::trace::{TraceCall, TraceError, TraceErrorKind, TracePlace};
 use crate::subject::Subject;
 
 /// A trace that is read from text in columns, as CSV: one line for each call. Empty lines are skipped.
@@ -26,10 +26,10 @@ use crate::subject::Subject;
 /// # Examples
 ///
 /// ```
-/// use tallygate::simulation::{Call, CsvTrace, TraceError};
+/// use tallygate::simulation::{TraceCall, CsvTrace, TraceError};
 ///
 /// let text = "time,subject,cost\n2027-01-15T08:00:00Z,alice,\nyesterday,bob,2\n1800000002.5,bob,2\n";
-/// let calls: Result<Vec<Call>, TraceError> = CsvTrace::new(text.as_bytes())?.collect();
+/// let calls: Result<Vec<TraceCall>, TraceError> = CsvTrace::new(text.as_bytes())?.collect();
 /// assert_eq!(
 ///     calls.unwrap_err().to_string(),
 ///     "line 3: `time` must be like 2027-01-15T08:00:00Z, or seconds since 1970 like 1800000000.25"
@@ -67,7 +67,7 @@ impl<R: Read> CsvTrace<R> {
 }
 
 impl<R: Read> Iterator for CsvTrace<R> {
-    type Item = Result<Call, TraceError>;
+    type Item = Result<TraceCall, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let line = match self.lines.next()? {
@@ -160,7 +160,7 @@ impl Columns {
     }
 
     /// Reads a call.
-    fn call(&self, fields: &[&str]) -> Result<Call, LineMistake> {
+    fn call(&self, fields: &[&str]) -> Result<TraceCall, LineMistake> {
         if fields.len() != self.count {
             let (found, named) = (fields.len(), self.count);
             return Err(format!("fields: {found} found, {named} named in the header; give each column a field").into());
@@ -173,7 +173,7 @@ impl Columns {
             "" => 1,
             cost => cost.parse().map_err(|_| "`cost` must be a whole number, like 3")?,
         };
-        let call = Call::new(at, subject).with_cost(cost);
+        let call = TraceCall::new(at, subject).with_cost(cost);
         Ok(self.others.iter().fold(call, |call, (label, index)| call.with_subject(label, Subject::of(field(*index)))))
     }
 }

@@ -3,7 +3,7 @@
 use std::time::UNIX_EPOCH;
 
 use super::time;
-use super::trace::{Call, TraceError, TraceErrorKind, TracePlace};
+use super::trace::{TraceCall, TraceError, TraceErrorKind, TracePlace};
 use crate::call::{self, CallOptions};
 use crate::clock::Clock;
 use crate::clock::manual::{ManualClock, RANGE_US};
@@ -41,7 +41,7 @@ impl Engine {
     }
 
     /// Checks a call. Only the number of calls changes.
-    pub(super) fn prepare(&mut self, call: &Call) -> Result<Ready, TraceError> {
+    pub(super) fn prepare(&mut self, call: &TraceCall) -> Result<Ready, TraceError> {
         self.calls += 1;
         let place = TracePlace { line: call.line(), call: Some(self.calls) };
         let us = call.at().duration_since(UNIX_EPOCH).map_or(0, micros::from_duration);

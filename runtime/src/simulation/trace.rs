@@ -9,7 +9,7 @@ use crate::subject::Subject;
 
 /// One call of a trace, with its time, its subjects and its cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct TraceCall {
     at: SystemTime,
     subject: Subject,
     /// The other subjects that the rules count, by their labels.
@@ -18,7 +18,7 @@ pub struct Call {
     line: Option<u64>,
 }
 
-impl Call {
+impl TraceCall {
     /// Returns a call of cost 1. Its time is in whole microseconds; the rest is cut off.
     #[must_use]
     pub fn new(at: SystemTime, subject: Subject) -> Self {
@@ -76,9 +76,9 @@ impl Call {
 
 /// Decides the calls of a trace in their order. `on_mistake` chooses whether to stop at a mistake.
 pub(super) fn decide_all(
-    trace: impl IntoIterator<Item = Result<Call, TraceError>>,
+    trace: impl IntoIterator<Item = Result<TraceCall, TraceError>>,
     mut on_mistake: impl FnMut(TraceError) -> Result<(), TraceError>,
-    mut decide: impl FnMut(&Call) -> Result<(), TraceError>,
+    mut decide: impl FnMut(&TraceCall) -> Result<(), TraceError>,
 ) -> Result<(), TraceError> {
     for call in trace {
         if let Err(mistake) = call.and_then(|call| decide(&call)) {

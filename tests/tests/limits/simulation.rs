@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
-use tallygate::simulation::{Call, Comparison, CsvTrace, Simulation, TraceError, TraceErrorKind};
+use tallygate::simulation::{Comparison, CsvTrace, Simulation, TraceCall, TraceError, TraceErrorKind};
 use tallygate::{Ban, Policy, Rule, Subject};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -18,8 +18,8 @@ fn policy(rules: impl IntoIterator<Item = Rule>) -> Policy {
     Policy::builder("trace").rules(rules).build().unwrap()
 }
 
-fn call(seconds: u64) -> Call {
-    Call::new(at(seconds), Subject::everyone())
+fn call(seconds: u64) -> TraceCall {
+    TraceCall::new(at(seconds), Subject::everyone())
 }
 
 /// What a text is read as: the cost of each call, or the mistake in its line.
@@ -42,7 +42,7 @@ fn a_million_calls_of_many_subjects_keep_every_limit() {
     let mut now = at(0);
     let trace = (0..1_000_000).map(|_| {
         now += Duration::from_millis(random.u64(0..20));
-        Ok(Call::new(now, Subject::of(random.u32(0..2_000))))
+        Ok(TraceCall::new(now, Subject::of(random.u32(0..2_000))))
     });
     let summary = simulation.run(trace, Err).unwrap();
     assert_eq!((summary.calls(), summary.admitted() + summary.denied()), (1_000_000, 1_000_000));
@@ -56,7 +56,7 @@ fn a_million_calls_of_many_subjects_keep_every_limit() {
 fn more_subjects_than_a_limiter_keeps_are_all_kept() {
     let mut simulation = Simulation::new(&policy([Rule::sliding_window(1, MINUTE)]));
     let subjects = 1_100_000_u32;
-    let trace = (0..subjects).chain(0..subjects).map(|subject| Ok(Call::new(at(0), Subject::of(subject))));
+    let trace = (0..subjects).chain(0..subjects).map(|subject| Ok(TraceCall::new(at(0), Subject::of(subject))));
     let summary = simulation.run(trace, Err).unwrap();
     assert_eq!((summary.admitted(), summary.denied()), (subjects.into(), subjects.into()));
 }
@@ -104,7 +104,7 @@ fn a_call_earlier_than_the_one_before_is_refused_with_its_number_and_changes_not
 fn a_time_far_away_is_refused() {
     let mut simulation = Simulation::new(&policy([Rule::sliding_window(1, MINUTE)]));
     for at in [UNIX_EPOCH, UNIX_EPOCH - MINUTE, UNIX_EPOCH + Duration::from_secs(START * 1_000)] {
-        let mistake = simulation.call(&Call::new(at, Subject::everyone())).unwrap_err();
+        let mistake = simulation.call(&TraceCall::new(at, Subject::everyone())).unwrap_err();
         assert_eq!(mistake.kind(), TraceErrorKind::Time);
         assert!(mistake.to_string().contains("epoch times are in seconds"), "{mistake}");
     }

@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 use std::time::SystemTime;
 
-use tallygate::simulation::{Call, TraceError, TraceErrorKind};
+use tallygate::simulation::{TraceCall, TraceError, TraceErrorKind};
 
 use crate::commands::simulate::calls::Way;
 use crate::output::printable;
 use crate::progress::ProgressBar;
 
 /// A call of the file, or why a row is none.
-type Row = Result<Call, TraceError>;
+type Row = Result<TraceCall, TraceError>;
 
 /// The most rows that are named one by one.
 const MOST_NAMED: u64 = 10;
@@ -42,7 +42,7 @@ impl Rows {
     pub(super) fn decide<T>(
         &mut self,
         row: Row,
-        decide: impl FnOnce(&Call) -> Result<T, TraceError>,
+        decide: impl FnOnce(&TraceCall) -> Result<T, TraceError>,
     ) -> Result<Option<(SystemTime, T)>, TraceError> {
         self.progress.count(|| self.way.share());
         match row.and_then(|call| Ok((call.at(), decide(&call)?))) {

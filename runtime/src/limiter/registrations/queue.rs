@@ -33,7 +33,7 @@ pub(super) type PolicyText = (Arc<str>, Arc<str>);
 
 /// What came of a policy that was to be registered.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Queued {
+pub(super) enum RegistrationOutcome {
     /// It is registered, or will be.
     Done,
     /// It changes more often than it may be registered.
@@ -96,18 +96,20 @@ impl RegistrationQueue {
     }
 
     /// Adds a policy.
-    pub(super) fn push(&mut self, name: &str, description: &str, now: Instant) -> Queued {
+    pub(super) fn push(&mut self, name: &str, description: &str, now: Instant) -> RegistrationOutcome {
         match self.registered.get(name) {
-            Some(known) if *known.description == *description => return Queued::Done,
-            Some(known) if now.saturating_duration_since(known.since) < CHANGE_PAUSE => return Queued::TooSoon,
-            None if self.registered.len() >= MOST_POLICIES => return Queued::NoPlace,
+            Some(known) if *known.description == *description => return RegistrationOutcome::Done,
+            Some(known) if now.saturating_duration_since(known.since) < CHANGE_PAUSE => {
+                return RegistrationOutcome::TooSoon;
+            }
+            None if self.registered.len() >= MOST_POLICIES => return RegistrationOutcome::NoPlace,
             _ => {}
         }
         let (name, description): PolicyText = (name.into(), description.into());
         self.pending.retain(|(pending, _)| *pending != name);
         self.pending.push((Arc::clone(&name), Arc::clone(&description)));
         self.registered.insert(name, RegisteredText { description, since: now });
-        Queued::Done
+        RegistrationOutcome::Done
     }
 
     /// Whether there is anything to write now.
@@ -179,7 +181,7 @@ mod tests {
         let now = Instant::now();
         let mut queue = RegistrationQueue::new(now);
         for number in 0..40 {
-            assert_eq!(queue.push(&format!("p{number}"), "short", now), Queued::Done);
+            assert_eq!(queue.push(&format!("p{number}"), "short", now), RegistrationOutcome::Done);
         }
         let long = "x".repeat(MOST_BYTES_AT_ONCE / 2 + 1);
         queue.push("q", &long, now);
@@ -196,12 +198,12 @@ mod tests {
     fn policies_of_one_name_are_written_once_and_then_once_a_minute_at_most() {
         let now = Instant::now();
         let mut queue = RegistrationQueue::new(now);
-        assert_eq!(queue.push("p", "1 per 1h", now), Queued::Done);
-        assert_eq!(queue.push("p", "1 per 1h", now), Queued::Done);
-        assert_eq!(queue.push("p", "2 per 1h", now), Queued::TooSoon);
+        assert_eq!(queue.push("p", "1 per 1h", now), RegistrationOutcome::Done);
+        assert_eq!(queue.push("p", "1 per 1h", now), RegistrationOutcome::Done);
+        assert_eq!(queue.push("p", "2 per 1h", now), RegistrationOutcome::TooSoon);
         let later = now + CHANGE_PAUSE;
-        assert_eq!(queue.push("p", "2 per 1h", later), Queued::Done);
-        assert_eq!(queue.push("p", "1 per 1h", later), Queued::TooSoon);
+        assert_eq!(queue.push("p", "2 per 1h", later), RegistrationOutcome::Done);
+        assert_eq!(queue.push("p", "1 per 1h", later), RegistrationOutcome::TooSoon);
         let (entries, _) = queue.next().unwrap();
         assert_eq!((names(&entries), &*entries[0].1), (vec!["p"], "2 per 1h"));
     }
@@ -248,7 +250,7 @@ mod tests {
         queue.push("p", "1 per 1h", now);
         queue.next().unwrap();
         queue.renew(hours(27));
-        assert_eq!(queue.push("p", "1 per 1h", hours(27)), Queued::Done);
+        assert_eq!(queue.push("p", "1 per 1h", hours(27)), RegistrationOutcome::Done);
         assert_eq!(names(&queue.next().unwrap().0), ["p"]);
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use tallygate::simulation::{Call, Simulation};
+use tallygate::simulation::{Simulation, TraceCall};
 use tallygate::{Policy, Rule, Schedule, Subject};
 
 const COUNT: u64 = 100;
@@ -14,7 +14,7 @@ fn most(rule: Rule, calls_ms: impl IntoIterator<Item = u64>) -> usize {
     let start = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
     let mut simulation = Simulation::new(&Policy::builder("worst").rule(rule).build().unwrap());
     let mut is_admitted = |ms: &u64| {
-        let call = Call::new(start + Duration::from_millis(*ms), Subject::everyone());
+        let call = TraceCall::new(start + Duration::from_millis(*ms), Subject::everyone());
         simulation.call(&call).unwrap().is_allowed()
     };
     let admitted: Vec<_> = calls_ms.into_iter().filter(|ms| is_admitted(ms)).collect();

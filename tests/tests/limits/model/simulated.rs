@@ -74,9 +74,9 @@ pub(crate) fn equals_the_model(random: &mut Rng) -> Seen {
     seen
 }
 
-fn simulated(version: &Version, call: &Call, now_us: u64) -> simulation::Call {
+fn simulated(version: &Version, call: &Call, now_us: u64) -> simulation::TraceCall {
     let subject = |place: usize| Subject::of(place).and(call.subjects[place]);
-    let plain = simulation::Call::new(time(now_us), subject(0)).with_cost(call.cost);
+    let plain = simulation::TraceCall::new(time(now_us), subject(0)).with_cost(call.cost);
     let counted = (1..LABELS.len()).filter(|place| version.subjects.contains(place));
     counted.fold(plain, |call, place| call.with_subject(LABELS[place].unwrap(), subject(place)))
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use std::{env, iter};
 
 use fastrand::Rng;
-use tallygate::simulation::{Call, Comparison, CsvTrace, TraceError};
+use tallygate::simulation::{Comparison, CsvTrace, TraceCall, TraceError};
 use tallygate::{Policy, Subject, parse_rules};
 
 const CALLS: usize = 1_000_000;
@@ -51,13 +51,13 @@ fn policy(rules: &str) -> Result<Policy, Box<dyn Error>> {
 }
 
 /// A day in which a few of many customers make most of the calls.
-fn day() -> impl Iterator<Item = Result<Call, TraceError>> {
+fn day() -> impl Iterator<Item = Result<TraceCall, TraceError>> {
     let mut random = Rng::with_seed(7);
     let mut now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
     let calls = iter::repeat_with(move || {
         now += Duration::from_micros(random.u64(0..172_800));
         let customer = random.u32(0..100) * random.u32(0..100);
-        Ok(Call::new(now, Subject::of(customer)))
+        Ok(TraceCall::new(now, Subject::of(customer)))
     });
     calls.take(CALLS)
 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::{Duration, UNIX_EPOCH};
 
-use tallygate::simulation::{Call, Simulation};
+use tallygate::simulation::{Simulation, TraceCall};
 use tallygate::{Policy, Rule, Schedule, Subject};
 
 /// A full minute, at which windows of ten seconds start as well: the eighth hour of a day in 2027.
@@ -80,7 +80,7 @@ impl Lane {
     fn play(name: &'static str, rule: Rule, edges: &Edges) -> Result<Self, Box<dyn Error>> {
         let mut simulation = Simulation::new(&Policy::builder("picture").rule(rule).build()?);
         let decide = |ms| {
-            let call = Call::new(UNIX_EPOCH + START + Duration::from_millis(ms), Subject::everyone());
+            let call = TraceCall::new(UNIX_EPOCH + START + Duration::from_millis(ms), Subject::everyone());
             simulation.call(&call).map(|decision| Decided { ms, is_admitted: decision.is_allowed() })
         };
         let calls: Vec<_> = calls_ms().into_iter().map(decide).collect::<Result<_, _>>()?;

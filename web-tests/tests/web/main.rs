@@ -1,4 +1,4 @@
-//! Limits on the web: in each framework, from a file, and what is told of them.
+//! Limits on the web: in each framework, from a file, and in the log.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 

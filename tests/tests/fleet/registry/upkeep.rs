@@ -132,7 +132,7 @@ async fn each_step_of_the_upkeep_looks_at_a_few_policies_so_that_the_server_is_n
     until_found("all are listed", async || stored(&server).len() == names.len()).await;
     let looks = |step: &Run| step.word(PLACE_TO_LOOK_AT).is_some_and(|place| !place.is_empty());
     let looked = runs_of(&server, "EVAL").into_iter().filter(looks).count();
-    // A step is told to look at 64, and may be given somewhat more.
+    // A step asks for 64, and the server may return somewhat more.
     assert!(looked >= 1_000 / 128, "all were looked at in {looked} steps");
 }
 

@@ -29,6 +29,7 @@ pub(super) const CRATES: &[CrateLayers] = &[
     CrateLayers { root: "runtime/src/lib.rs", kind: Root::Facade, layers: RUNTIME },
     CrateLayers { root: "cli/src/main.rs", kind: Root::Wiring, layers: CLI },
     CrateLayers { root: "pictures/src/main.rs", kind: Root::Wiring, layers: &[] },
+    CrateLayers { root: "world/src/lib.rs", kind: Root::Facade, layers: WORLD },
     CrateLayers { root: "xtask/src/main.rs", kind: Root::Wiring, layers: &[] },
 ];
 
@@ -84,3 +85,5 @@ const MACROS: &[Layer] = &[
     ("template", "the text of keys and messages"),
     ("debug diagnostic", "what every stage uses"),
 ];
+
+const WORLD: &[Layer] = &[("server", "a Redis: bytes in, bytes out; knows no time and no network")];

@@ -1,6 +1,6 @@
 //! What stands in for the store in Redis where this crate is built without the feature `redis`.
 //!
-//! [`Redis`] has no value, so a compiled program has no trace of it, and the layers above need not know of the feature.
+//! [`NoRedis`] has no value, so a compiled program has no trace of it, and the layers above need not know of the feature.
 
 use std::future::{Future, Ready};
 use std::time::Duration;
@@ -14,9 +14,11 @@ use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
 
+pub(crate) use self::NoRedis as Redis;
+
 /// Tallies in Redis, of which there are none.
 #[derive(Debug)]
-pub(crate) enum Redis {}
+pub(crate) enum NoRedis {}
 
 /// What would be the answer of Redis.
 type Answered<T> = Ready<Result<T, BackendError>>;
@@ -29,121 +31,57 @@ pub(crate) fn random_fraction() -> f64 {
     0.0
 }
 
-impl Redis {
+/// Defines methods by the types of their arguments and answers. As there is no value, nobody calls them.
+macro_rules! methods {
+    ($($name:ident $(<$generic:tt>)? ($($argument:ty),*) -> $answer:ty;)*) => {
+        $(
+            pub(crate) fn $name $(<$generic>)? (&self $(, _: $argument)*) -> $answer {
+                match *self {}
+            }
+        )*
+    };
+}
+
+impl NoRedis {
     pub(crate) fn open(_: &str, _: Setup) -> Result<Self, Error> {
         Err(Error::new("`url` is not `memory://`; for a Redis server, enable the feature `redis` of tallygate"))
     }
 
-    pub(crate) fn reach(&self) -> Ready<Result<(), Error>> {
-        match *self {}
-    }
-
-    pub(crate) fn ping(&self) -> Answered<Readiness> {
-        match *self {}
-    }
-
-    pub(crate) fn known_outage(&self) -> Option<BackendErrorKind> {
-        match *self {}
-    }
-
-    pub(crate) fn now_us(&self) -> u64 {
-        match *self {}
-    }
-
-    pub(crate) fn refresh_time(&self) -> Answered<()> {
-        match *self {}
-    }
-
-    pub(crate) fn within_deadline<T>(
-        &self,
-        _: &Policy,
-        _: impl Future<Output = Result<T, BackendError>>,
-    ) -> Answered<T> {
-        match *self {}
-    }
-
-    pub(crate) fn decide(&self, _: Call<'_>) -> Answered<Answer> {
-        match *self {}
-    }
-
-    pub(crate) fn has_decided(&self) -> bool {
-        match *self {}
-    }
-
-    pub(crate) fn refund(&self, _: Call<'_>, _: u64, _: &AdmittedAt) -> Answered<bool> {
-        match *self {}
-    }
-
-    pub(crate) fn change_leases(&self, _: Call<'_>, _: LeaseChange) -> Answered<()> {
-        match *self {}
-    }
-
-    pub(crate) fn ban(&self, _: TallyId<'_>, _: u64) -> Answered<()> {
-        match *self {}
-    }
-
-    pub(crate) fn reset(&self, _: Call<'_>) -> Answered<()> {
-        match *self {}
-    }
-
-    pub(crate) fn deadline_of(&self, _: &Policy) -> Duration {
-        match *self {}
+    methods! {
+        reach() -> Ready<Result<(), Error>>;
+        ping() -> Answered<Readiness>;
+        known_outage() -> Option<BackendErrorKind>;
+        now_us() -> u64;
+        refresh_time() -> Answered<()>;
+        within_deadline<T>(&Policy, impl Future<Output = Result<T, BackendError>>) -> Answered<T>;
+        decide(Call<'_>) -> Answered<Answer>;
+        has_decided() -> bool;
+        refund(Call<'_>, u64, &AdmittedAt) -> Answered<bool>;
+        change_leases(Call<'_>, LeaseChange) -> Answered<()>;
+        ban(TallyId<'_>, u64) -> Answered<()>;
+        reset(Call<'_>) -> Answered<()>;
+        deadline_of(&Policy) -> Duration;
     }
 }
 
 /// What is stored beside tallies.
-impl Redis {
-    pub(crate) fn denials(&self, _: &str) -> &Self {
-        self
-    }
-
-    pub(crate) fn add(&self, _: &str, _: u64, _: &mut Vec<(String, u64)>) -> Answered<()> {
-        match *self {}
-    }
-
-    pub(crate) fn of(&self, _: &str, _: u64) -> Answered<Vec<(String, u64)>> {
-        match *self {}
-    }
-
-    pub(crate) fn overrides(&self, _: &str) -> &Self {
-        self
-    }
-
-    pub(crate) fn version(&self) -> Answered<Option<String>> {
-        match *self {}
-    }
-
-    pub(crate) fn all(&self, _: usize) -> Answered<Option<Vec<StoredOverride>>> {
-        match *self {}
-    }
-
-    pub(crate) fn at_least(&self, _: usize) -> Answered<Vec<StoredOverride>> {
-        match *self {}
-    }
-
-    pub(crate) fn change(
-        &self,
-        _: &str,
-        _: Option<&str>,
-        _: usize,
-        _: impl IntoIterator<Item = StoredOverride>,
-    ) -> Answered<Option<bool>> {
-        match *self {}
-    }
-
-    pub(crate) fn policies(&self, _: &str) -> &Self {
-        self
-    }
-
-    pub(crate) fn connections(&self) -> u64 {
-        match *self {}
-    }
-
-    pub(crate) fn register<'p>(
-        &self,
-        _: impl IntoIterator<Item = (&'p str, &'p str)>,
-        _: &Progress,
-    ) -> Answered<RegistrationResult> {
-        match *self {}
+impl NoRedis {
+    methods! {
+        denials(&str) -> &Self;
+        add(&str, u64, &mut Vec<(String, u64)>) -> Answered<()>;
+        of(&str, u64) -> Answered<Vec<(String, u64)>>;
+        overrides(&str) -> &Self;
+        version() -> Answered<Option<String>>;
+        all(usize) -> Answered<Option<Vec<StoredOverride>>>;
+        at_least(usize) -> Answered<Vec<StoredOverride>>;
+        change(
+            &str,
+            Option<&str>,
+            usize,
+            impl IntoIterator<Item = StoredOverride>
+        ) -> Answered<Option<bool>>;
+        policies(&str) -> &Self;
+        connections() -> u64;
+        register<'p>(impl IntoIterator<Item = (&'p str, &'p str)>, &Progress) -> Answered<RegistrationResult>;
     }
 }

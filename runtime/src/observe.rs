@@ -5,15 +5,23 @@ pub(crate) mod log;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics;
 
-/// Implements `Debug` by the name of a type, and by the field that is given: others may be personal, or mean nothing to a
-/// reader.
+/// Implements `Debug` by the name of a type, and by its fields that are given, or by values with names: all else may be
+/// personal, or mean nothing to a reader.
 macro_rules! opaque_debug {
-    ($([$($generics:tt)*])? $type:ident $(<$($arguments:tt),*>)? $({ $field:ident })?) => {
+    ($([$($generics:tt)*])? $type:ident $(<$($arguments:tt),*>)? $({ $($field:ident),+ })?) => {
         impl $(<$($generics)*>)? std::fmt::Debug for $type $(<$($arguments),*>)? {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.debug_struct(stringify!($type))
-                    $(.field(stringify!($field), &self.$field))?
+                    $($(.field(stringify!($field), &self.$field))+)?
                     .finish_non_exhaustive()
+            }
+        }
+    };
+    ($type:ident $(<$($arguments:tt),*>)?, $this:ident => { $($name:ident: $value:expr),+ }) => {
+        impl std::fmt::Debug for $type $(<$($arguments),*>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let $this = self;
+                f.debug_struct(stringify!($type))$(.field(stringify!($name), &$value))+.finish_non_exhaustive()
             }
         }
     };

@@ -1,13 +1,12 @@
 //! Making the subjects of a call from values.
 
-use std::fmt;
-
 use tallygate_rules::nearest;
 
 use super::registered::RegisteredPolicy;
 use super::template::{self, KeyTemplate, Placeholder, Subjects};
 use crate::error::{Error, Setting};
 use crate::limiter::Limiter;
+use crate::observe::opaque_debug;
 use crate::subject::Subject;
 
 /// Makes the subjects of a call from values: see [`RegisteredPolicy::render`].
@@ -275,9 +274,5 @@ impl<'a> Rendering<'a> {
     }
 }
 
-/// Leaves out the values, which may be personal.
-impl fmt::Debug for Rendering<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rendering").field("policy", &self.policy.name()).finish_non_exhaustive()
-    }
-}
+// Leaves out the values, which may be personal.
+opaque_debug!(Rendering<'_>, rendering => { policy: rendering.policy.name() });

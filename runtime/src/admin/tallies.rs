@@ -1,7 +1,6 @@
 //! The subjects that have a tally.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::hash::BuildHasher;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::registered::in_memory;
 use crate::error::{BackendError, Error};
 use crate::limiter::Limiter;
+use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::store::{Redis, Scan};
 use crate::subject::Subject;
@@ -118,12 +118,8 @@ impl Tallies<'_> {
     }
 }
 
-/// Leaves out the subjects, which may be personal.
-impl fmt::Debug for Tallies<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tallies").field("names", &self.names).field("found", &self.seen.len()).finish_non_exhaustive()
-    }
-}
+// Leaves out the subjects, which may be personal.
+opaque_debug!(Tallies<'_>, tallies => { names: tallies.names, found: tallies.seen.len() });
 
 impl TallyPage {
     /// Returns the subjects that were not returned before, in no order. A value with the filter `hash` is shown as its

@@ -1,6 +1,5 @@
 //! The policies of a file.
 
-use std::fmt;
 use std::sync::Arc;
 
 use toml::de::DeTable;
@@ -12,6 +11,7 @@ use super::policy_table::{self, FilePolicy};
 use super::request_limit::RequestLimit;
 use super::table::{Table, entries};
 use crate::error::{ConfigError, Place};
+use crate::observe::opaque_debug;
 use crate::policy::Policy;
 
 /// The policies of a file: see the [module](crate::config).
@@ -109,11 +109,7 @@ impl Policies {
     }
 }
 
-impl fmt::Debug for Policies {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Policies").field("names", &self.inner.names).finish_non_exhaustive()
-    }
-}
+opaque_debug!(Policies, policies => { names: policies.inner.names });
 
 /// Reads a file.
 fn read(text: &str) -> Result<Inner, ConfigError> {

@@ -3,7 +3,7 @@
 #[cfg(feature = "testing")]
 use std::any::Any;
 use std::borrow::Cow;
-use std::fmt::{self, Display};
+use std::fmt::Display;
 #[cfg(feature = "web")]
 use std::iter;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use super::decisions::Decisions;
 #[cfg(feature = "web")]
 use crate::decision::Rejection;
+use crate::observe::opaque_debug;
 
 /// Values that keys and messages show by their names, as `{@name}`.
 ///
@@ -196,13 +197,10 @@ impl Context {
     }
 }
 
-/// Leaves out the values, which may be personal.
-impl fmt::Debug for Context {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.inner.values.iter().map(|(name, _)| name).collect();
-        f.debug_struct("Context").field("names", &names).finish_non_exhaustive()
-    }
-}
+// Leaves out the values, which may be personal.
+opaque_debug!(Context, context => {
+    names: context.inner.values.iter().map(|(name, _)| name).collect::<Vec<_>>()
+});
 
 #[cfg(test)]
 mod tests {

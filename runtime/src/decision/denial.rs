@@ -8,6 +8,7 @@ use tallygate_rules::{Role, Rule, format_duration};
 use super::decided_by::DecidedBy;
 use super::report::{Report, RuleStatus};
 use super::wait::{RoundedUp, Wait};
+use crate::observe::opaque_debug;
 use crate::policy::Policy;
 
 /// Why a call was not admitted: the rule that denies it, and how long until it would be admitted.
@@ -137,16 +138,12 @@ impl Denial {
     }
 }
 
-impl fmt::Debug for Denial {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Denial")
-            .field("policy", &self.policy.name())
-            .field("kind", &self.kind())
-            .field("rule", &self.rule())
-            .field("retry_after", &self.retry_after())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Denial, denial => {
+    policy: denial.policy.name(),
+    kind: denial.kind(),
+    rule: denial.rule(),
+    retry_after: denial.retry_after()
+});
 
 impl std::error::Error for Denial {}
 

@@ -1,6 +1,5 @@
 //! The proof that a call was admitted, which may be refunded.
 
-use std::fmt;
 use std::sync::Arc;
 
 use tallygate_rules::MAX_EXACT;
@@ -9,6 +8,7 @@ use super::charge::{Charge, Recount, RefundTicket};
 use super::decided_by::DecidedBy;
 use super::report::{Report, RuleStatus};
 use crate::error::BackendError;
+use crate::observe::opaque_debug;
 use crate::policy::Policy;
 
 /// The proof that a call was admitted.
@@ -240,8 +240,4 @@ impl Permit {
     }
 }
 
-impl fmt::Debug for Permit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Permit").field("refundable", &self.policy().is_some()).finish_non_exhaustive()
-    }
-}
+opaque_debug!(Permit, permit => { refundable: permit.policy().is_some() });

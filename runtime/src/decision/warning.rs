@@ -1,8 +1,7 @@
 //! The warning that an application gets when a subject comes near a limit.
 
-use std::fmt;
-
 use super::report::RuleStatus;
+use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
 
@@ -39,12 +38,5 @@ impl<'a> Warning<'a> {
     }
 }
 
-/// Leaves out the subject, which may be personal.
-impl fmt::Debug for Warning<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Warning")
-            .field("policy", &self.policy.name())
-            .field("status", self.status)
-            .finish_non_exhaustive()
-    }
-}
+// Leaves out the subject, which may be personal.
+opaque_debug!(Warning<'_>, warning => { policy: warning.policy.name(), status: warning.status });

@@ -10,6 +10,7 @@ use hashbrown::HashTable;
 use crate::call::{Call, TallyId};
 use crate::decision::Wait;
 use crate::micros;
+use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::store::Outcome;
 use crate::sweeper::Sweeper;
@@ -195,11 +196,7 @@ impl Shard {
     }
 }
 
-impl std::fmt::Debug for DenialCache {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DenialCache").field("longest_us", &self.longest_us).finish_non_exhaustive()
-    }
-}
+opaque_debug!(DenialCache { longest_us });
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,9 @@
 //! One decision, from its start to its outcome.
 
-use std::fmt;
-
 use super::log;
 #[cfg(feature = "metrics")]
 use super::metrics::{Labels, PolicyMetrics};
+use super::opaque_debug;
 use crate::error::BackendError;
 
 /// What a decision is made for.
@@ -139,11 +138,7 @@ impl Observation {
     }
 }
 
-impl fmt::Debug for Observation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observation").field("purpose", &self.purpose).finish_non_exhaustive()
-    }
-}
+opaque_debug!(Observation { purpose });
 
 #[cfg(feature = "tracing-spans")]
 fn decide_span(policy: &str) -> tracing::Span {

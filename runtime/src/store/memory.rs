@@ -8,7 +8,6 @@ mod outcome_builder;
 mod shard;
 mod tally;
 
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::quality::RandomState;
@@ -20,6 +19,7 @@ use crate::call::{Call, TallyId};
 use crate::clock::{Clock, is_set_back};
 use crate::decision::{AdmittedAt, CostChange};
 use crate::error::BackendError;
+use crate::observe::opaque_debug;
 use crate::policy::{Policy, RuleGroup};
 use crate::store::answer::{self, Answer, Outcome};
 use crate::subject::SubjectKey;
@@ -211,13 +211,10 @@ impl Memory {
     }
 }
 
-/// Shows how many tallies there are, and nothing of them.
-impl fmt::Debug for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tallies: usize = (0..self.shards.len()).map(|shard| self.lock(shard).len()).sum();
-        f.debug_struct("Memory").field("tallies", &tallies).finish_non_exhaustive()
-    }
-}
+// Shows how many tallies there are, and nothing of them.
+opaque_debug!(Memory, memory => {
+    tallies: (0..memory.shards.len()).map(|shard| memory.lock(shard).len()).sum::<usize>()
+});
 
 /// Several shards, locked.
 struct Locked<'a> {

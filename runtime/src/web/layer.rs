@@ -4,7 +4,7 @@ mod service;
 pub(super) mod settings;
 
 use std::borrow::Cow;
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::sync::Arc;
 
 pub use self::service::{LayerService, ResponseFuture};
@@ -14,6 +14,7 @@ use super::fields::{Draft, Items, Legacy};
 use super::parts::Parts;
 use crate::context::Context;
 use crate::decision::Rejection;
+use crate::observe::opaque_debug;
 
 /// Gives each request a [context](crate::context), so that keys can show `{@ip}` and other values, and writes the state
 /// of the limits of its client into the response.
@@ -126,11 +127,4 @@ impl Layer {
     }
 }
 
-impl fmt::Debug for Layer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Layer")
-            .field("fields", &self.settings.fields)
-            .field("on_success", &self.settings.on_success)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Layer, layer => { fields: layer.settings.fields, on_success: layer.settings.on_success });

@@ -5,7 +5,6 @@ pub(super) mod gate;
 mod labels;
 mod service;
 
-use std::fmt;
 use std::sync::Arc;
 
 use self::exempt::Exemptions;
@@ -17,6 +16,7 @@ use super::parts::Parts;
 use crate::context::ContextKey;
 use crate::error::Error;
 use crate::limiter::{Check, Limiter};
+use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::request_pattern::{PathPattern, check_method};
 
@@ -206,11 +206,7 @@ impl Gate for Settings {
     }
 }
 
-impl fmt::Debug for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Limit").field("policy", &self.settings.policy.name()).finish_non_exhaustive()
-    }
-}
+opaque_debug!(Limit, limit => { policy: limit.settings.policy.name() });
 
 #[cfg(test)]
 mod tests {

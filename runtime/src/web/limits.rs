@@ -1,6 +1,5 @@
 //! Limits of requests that are set by a file.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::layer::Layer;
@@ -10,6 +9,7 @@ use super::limit::gate::{Gate, Guard};
 use super::parts::Parts;
 use crate::error::Error;
 use crate::limiter::{Check, Limiter};
+use crate::observe::opaque_debug;
 
 /// Limits requests by those policies with `match` in the file that this limiter has [applied](Limiter::apply). It is a
 /// layer of `tower`, and a middleware of actix-web.
@@ -120,8 +120,4 @@ impl<S> tower_layer::Layer<S> for Limits {
     }
 }
 
-impl fmt::Debug for Limits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Limits").field("limiter", &self.settings.limiter).finish_non_exhaustive()
-    }
-}
+opaque_debug!(Limits, limits => { limiter: limits.settings.limiter });

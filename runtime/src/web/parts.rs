@@ -1,11 +1,11 @@
 //! A request without its body, of any framework.
 
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Uri};
 
 use super::client_ip::{ClientIp, ClientIpSource};
+use crate::observe::opaque_debug;
 
 /// A request without its body. The functions that find [values](super::Layer::value) for a context read it.
 pub struct Parts<'a> {
@@ -166,9 +166,5 @@ fn peer_of(extensions: &Extensions) -> Option<SocketAddr> {
     extensions.get().copied()
 }
 
-/// Leaves out the client and the path, which may be personal.
-impl fmt::Debug for Parts<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts").field("method", &self.method()).finish_non_exhaustive()
-    }
-}
+// Leaves out the client and the path, which may be personal.
+opaque_debug!(Parts<'_>, parts => { method: parts.method() });

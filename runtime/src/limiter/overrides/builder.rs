@@ -1,6 +1,5 @@
 //! Setting, clearing and looking up an override.
 
-use std::fmt;
 use std::time::Duration;
 
 use tallygate_rules::{MAX_PER, Replacement, Rule, RuleId};
@@ -13,6 +12,7 @@ use super::text::{self, ReplacingRules};
 use crate::error::Error;
 use crate::limiter::Limiter;
 use crate::micros;
+use crate::observe::opaque_debug;
 use crate::subject::Subject;
 
 /// An override that is being set, cleared or looked up: see [`Limiter::override_policy`].
@@ -254,12 +254,5 @@ fn holds_us(time: Duration) -> Result<u64, &'static str> {
     Ok(micros::from_duration(time) + u64::from(!time.subsec_nanos().is_multiple_of(1_000)))
 }
 
-/// Leaves out the subject, which may be personal.
-impl fmt::Debug for OverrideBuilder<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { policy, label, entries, expires_in, .. } = self;
-        let mut debug = f.debug_struct("OverrideBuilder");
-        debug.field("policy", policy).field("label", label).field("entries", entries).field("expires_in", expires_in);
-        debug.finish_non_exhaustive()
-    }
-}
+// Leaves out the subject, which may be personal.
+opaque_debug!(OverrideBuilder<'_> { policy, label, entries, expires_in });

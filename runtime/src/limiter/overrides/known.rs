@@ -1,6 +1,5 @@
 //! The overrides that this process knows of.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
@@ -12,7 +11,7 @@ use super::target::{OverrideTarget, TargetKey};
 #[cfg(feature = "config")]
 use crate::config::Policies;
 use crate::error::Error;
-use crate::observe::{OverrideGauge, log};
+use crate::observe::{OverrideGauge, log, opaque_debug};
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
 
@@ -173,12 +172,8 @@ impl KnownOverrides {
     }
 }
 
-/// Leaves out the subjects, which may be personal.
-impl fmt::Debug for Overrides {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Overrides").field("overrides", &self.read().table.len()).finish_non_exhaustive()
-    }
-}
+// Leaves out the subjects, which may be personal.
+opaque_debug!(Overrides, known => { overrides: known.read().table.len() });
 
 pub(super) fn too_many() -> Error {
     Error::new(format!(

@@ -7,7 +7,6 @@ pub(super) mod slots;
 pub(super) mod survey;
 pub(super) mod topology;
 
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,6 +15,7 @@ use futures_util::future::join_all;
 
 use crate::call::{Call, TallyId};
 use crate::error::{BackendError, BackendErrorKind};
+use crate::observe::opaque_debug;
 use crate::store::answer::Answer;
 use crate::store::readiness::Readiness;
 use crate::store::redis::cluster::route::{Route, is_try_again};
@@ -157,8 +157,4 @@ impl Cluster {
     }
 }
 
-impl fmt::Debug for Cluster {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cluster").field("prefix", &self.setup.prefix).finish_non_exhaustive()
-    }
-}
+opaque_debug!(Cluster, cluster => { prefix: cluster.setup.prefix });

@@ -138,6 +138,7 @@ mod decision;
 mod error;
 pub mod guide;
 mod limiter;
+mod lock;
 mod micros;
 mod observe;
 mod policy;

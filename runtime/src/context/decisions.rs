@@ -1,12 +1,13 @@
 //! The decisions of a request, as far as a response reports them.
 
 use std::cmp::Reverse;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tallygate_rules::Role;
 
 use crate::decision::{Charge, CostChange, Decision, Denial, Recount, RuleStatus, Wait};
+use crate::lock::lock;
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
 
@@ -60,12 +61,12 @@ impl Decisions {
     /// Returns whether a call was denied.
     #[must_use]
     pub fn any_denied(&self) -> bool {
-        self.lock().iter().any(|standing| standing.denied.is_some())
+        lock(&self.standings).iter().any(|standing| standing.denied.is_some())
     }
 
     /// Returns whether a call was denied as a duplicate.
     pub(crate) fn any_duplicate(&self) -> bool {
-        self.lock().iter().any(|known| known.denied.is_some() && known.role() == Some(Role::Duplicate))
+        lock(&self.standings).iter().any(|known| known.denied.is_some() && known.role() == Some(Role::Duplicate))
     }
 
     /// Returns the longest wait of a denied call. `None` if no call was denied, or if one is never admitted.
@@ -76,14 +77,14 @@ impl Decisions {
 
     /// Returns the longest wait of a denied call.
     pub(crate) fn longest_wait(&self) -> Option<Wait> {
-        self.lock().iter().filter_map(|standing| standing.denied).max()
+        lock(&self.standings).iter().filter_map(|standing| standing.denied).max()
     }
 
     /// Counts a call as what it used. Calls in shadow are not collected, and denials do not change.
     pub(crate) fn recount(&self, charge: &Charge, recount: Recount) {
         let costs = CostChange { charged: charge.call.options.cost, used: recount.used };
         let of_policy = |standing: &&mut LimitStatus| standing.policy.name() == charge.call.policy.name();
-        for standing in self.lock().iter_mut().filter(|_| !charge.call.options.shadow).filter(of_policy) {
+        for standing in lock(&self.standings).iter_mut().filter(|_| !charge.call.options.shadow).filter(of_policy) {
             if let (Some(status), Some(subject)) = (&mut standing.rule, &standing.refundable)
                 && charge.subject_of(status.position(), recount.part) == Some(subject)
             {
@@ -95,7 +96,7 @@ impl Decisions {
     /// Returns the tightest state of each rule. The rules of one policy are in their order.
     pub(crate) fn standings(&self) -> Vec<LimitStatus> {
         let mut tightest: Vec<LimitStatus> = Vec::new();
-        for standing in self.lock().iter() {
+        for standing in lock(&self.standings).iter() {
             match tightest.iter_mut().find(|known| known.has_same_rule(standing)) {
                 Some(known) if standing.room() < known.room() => *known = standing.clone(),
                 Some(_) => {}
@@ -126,7 +127,7 @@ impl Decisions {
     }
 
     fn insert(&self, standing: LimitStatus) {
-        let mut standings = self.lock();
+        let mut standings = lock(&self.standings);
         let is_same = |known: &LimitStatus| known.has_same_rule(&standing) && known.refundable == standing.refundable;
         let same = standings.iter().position(is_same);
         if same.is_none() && standings.len() < MOST {
@@ -140,10 +141,6 @@ impl Decisions {
         if let Some(known) = replaced.filter(|known| standing.room() < known.room()) {
             *known = standing;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<LimitStatus>> {
-        self.standings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

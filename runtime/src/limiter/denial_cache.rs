@@ -1,7 +1,7 @@
 //! Caches denials in this process, so that a flood of abusive calls does not reach the store.
 
 use std::hash::BuildHasher;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use foldhash::quality::RandomState;
@@ -9,6 +9,7 @@ use hashbrown::HashTable;
 
 use crate::call::{Call, TallyId};
 use crate::decision::Wait;
+use crate::lock::lock;
 use crate::micros;
 use crate::observe::opaque_debug;
 use crate::policy::Policy;
@@ -152,8 +153,7 @@ impl DenialCache {
     #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
     fn lock(&self, hash: u64) -> MutexGuard<'_, Shard> {
         let shard = (hash >> 40) as usize & (SHARDS - 1);
-        // A panic elsewhere under the lock leaves denials that are still true.
-        self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shards[shard])
     }
 }
 

@@ -6,15 +6,15 @@ mod sketch;
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError, RwLock};
+use std::sync::{Mutex, Once, PoisonError, RwLock};
 
 use foldhash::quality::RandomState;
 
 pub use self::listed::DeniedSubject;
 use self::sketch::{Sketch, SubjectId};
 use super::background::BackgroundTask;
-use crate::observe::log;
-use crate::observe::opaque_debug;
+use crate::lock::lock;
+use crate::observe::{log, opaque_debug};
 
 /// The most policies whose denials are counted: they may be built with a name for each call.
 const MOST_POLICIES: usize = 1_000;
@@ -77,11 +77,6 @@ impl DeniedSubjects {
         let known = self.sketches.read().unwrap_or_else(PoisonError::into_inner);
         known.iter().for_each(|(policy, sketch)| visit(policy, &mut lock(sketch)));
     }
-}
-
-fn lock(sketch: &Mutex<Sketch>) -> MutexGuard<'_, Sketch> {
-    // A panic elsewhere under the lock leaves counts that are still true.
-    sketch.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 // Leaves out the subjects, which may be personal.

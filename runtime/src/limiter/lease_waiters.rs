@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use foldhash::quality::RandomState;
 use tokio::sync::Notify;
 
 use crate::call::TallyKey;
+use crate::lock::lock;
 
 /// Who waits for leases, by the keys of these.
 #[derive(Debug, Default)]
@@ -29,7 +30,7 @@ impl LeaseWaiters {
     /// Adds a caller that waits for leases of these keys.
     pub(super) fn join(&self, keys: Vec<TallyKey>) -> LeaseWaiter<'_> {
         let notify = Arc::new(Notify::new());
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         for key in &keys {
             waiting.entry(*key).or_default().push_back(Arc::clone(&notify));
         }
@@ -44,7 +45,7 @@ impl LeaseWaiters {
         if self.count.load(Ordering::SeqCst) == 0 {
             return;
         }
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         for key in keys {
             if let Some(queue) = waiting.get_mut(&key)
                 && let Some(first) = queue.pop_front()
@@ -53,10 +54,6 @@ impl LeaseWaiters {
                 queue.push_back(first);
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<TallyKey, VecDeque<Arc<Notify>>, RandomState>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -69,7 +66,7 @@ impl LeaseWaiter<'_> {
 
 impl Drop for LeaseWaiter<'_> {
     fn drop(&mut self) {
-        let mut waiting = self.all.lock();
+        let mut waiting = lock(&self.all.waiting);
         for key in &self.keys {
             if let Some(queue) = waiting.get_mut(key) {
                 queue.retain(|notify| !Arc::ptr_eq(notify, &self.notify));

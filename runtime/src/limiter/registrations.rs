@@ -4,13 +4,14 @@ mod queue;
 mod writer;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, Once};
 
 use tokio::time::Instant;
 
 use self::queue::{PolicyText, RegistrationOutcome, RegistrationQueue};
 use super::background::{BackgroundTask, RunningTask};
 use crate::error::{BackendError, BackendErrorKind};
+use crate::lock::lock;
 use crate::observe::log;
 use crate::policy::{Description, NO_REGISTRY, Policy};
 use crate::store::{MOST_POLICIES, Progress};
@@ -55,7 +56,7 @@ impl Registrations {
     /// Forgets what was registered, so that each policy is registered anew once it decides a call.
     #[cfg(feature = "config")]
     pub(super) fn renew(&self) {
-        self.renew_locked(&mut self.lock());
+        self.renew_locked(&mut lock(&self.queue));
     }
 
     fn renew_locked(&self, queue: &mut RegistrationQueue) {
@@ -69,7 +70,7 @@ impl Registrations {
     fn push(&self, policy: &Policy, in_force: &Policy, is_shadow: bool) {
         let text = Description::of(in_force, is_shadow).write();
         // Locked to the end: a renewal in between would begin another term, and the policy would not be registered in it.
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         let queued = match text.len() {
             ..=MOST_BYTES => queue.push(policy.escaped_name(), &text, Instant::now()),
             _ => RegistrationOutcome::TooLong,
@@ -86,7 +87,7 @@ impl Registrations {
     /// Returns what to write next, and where the search goes on. If there is nothing, the task ends under the lock, so that
     /// whatever is added later begins another one.
     fn next(&self, task: RunningTask) -> Option<(Vec<PolicyText>, Progress, RunningTask)> {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         let Some((entries, looking)) = queue.next() else {
             drop(task);
             return None;
@@ -105,7 +106,7 @@ impl Registrations {
     }
 
     fn failed(&self, entries: Vec<PolicyText>, error: &BackendError) {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         queue.failed(entries, Instant::now());
         match error.kind() {
             // The outage is reported elsewhere.
@@ -116,10 +117,6 @@ impl Registrations {
             }
             BackendErrorKind::Unknown => self.failure.call_once(|| log::not_registered(error, false)),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, RegistrationQueue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,11 +2,12 @@
 //! asks.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use foldhash::quality::RandomState;
 
 use crate::clock::Clock;
+use crate::lock::lock;
 
 /// The wait queues of this process, by the keys of all tallies that decide the calls of their callers. Where only some are the
 /// same, one call may have room while another has none. An empty queue is removed.
@@ -23,12 +24,12 @@ struct WaitQueue {
 impl WaitQueues {
     /// Whether any caller waits for these tallies.
     pub(super) fn has(&self, key: &str) -> bool {
-        self.lock().contains_key(key)
+        lock(&self.0).contains_key(key)
     }
 
     /// Adds a caller at the end of the queue.
     pub(super) fn join(&self, key: Arc<str>) -> QueuePlace<'_> {
-        let mut queues = self.lock();
+        let mut queues = lock(&self.0);
         let queue = queues.entry(Arc::clone(&key)).or_default();
         queue.callers += 1;
         QueuePlace { queues: self, key, turn: Arc::clone(&queue.turn) }
@@ -37,20 +38,16 @@ impl WaitQueues {
     /// The number of callers in each queue.
     #[cfg(test)]
     pub(super) fn lengths(&self) -> Vec<usize> {
-        self.lock().values().map(|queue| queue.callers).collect()
+        lock(&self.0).values().map(|queue| queue.callers).collect()
     }
 
     fn leave(&self, key: &str) {
-        let mut queues = self.lock();
+        let mut queues = lock(&self.0);
         let Some(queue) = queues.get_mut(key) else { return };
         queue.callers -= 1;
         if queue.callers == 0 {
             queues.remove(key);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, WaitQueue, RandomState>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 #[cfg(any(feature = "axum", feature = "actix"))]
 use std::fmt::Display;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, debug, error, info, warn};
@@ -11,6 +11,7 @@ use tracing::{Level, debug, error, info, warn};
 #[cfg(feature = "metrics")]
 use super::metrics::count_warning;
 use crate::error::BackendError;
+use crate::lock::lock;
 
 /// The target of all events.
 pub(super) const TARGET: &str = "tallygate";
@@ -28,7 +29,7 @@ impl Reported {
 
     /// Returns whether this text was not reported before, and notes it.
     pub(crate) fn is_first(&self, text: &str) -> bool {
-        let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = lock(&self.0);
         reported.len() < MOST_TEXTS && !reported.contains(text) && reported.insert(text.to_owned())
     }
 }

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use tallygate_rules::nearest;
 
 use super::shared::WeakShared;
 use super::{Inner, Policy};
+use crate::lock::lock;
 
 /// The fewest entries that are worth a search for policies that are gone.
 const FEWEST_TO_PURGE: usize = 64;
@@ -16,17 +17,17 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
 
 /// Adds a policy that was just built.
 pub(super) fn register(policy: &Policy) {
-    lock().insert(policy);
+    lock(&REGISTRY).insert(policy);
 }
 
 /// Returns the policy of that name that was built last.
 pub(crate) fn find(name: &str) -> Option<Policy> {
-    lock().find(name)
+    lock(&REGISTRY).find(name)
 }
 
 /// Returns all policies, by their names and then in the order in which they were built.
 pub(crate) fn all() -> Vec<Policy> {
-    lock().all()
+    lock(&REGISTRY).all()
 }
 
 /// Says that this process does not know a policy of that name. `remedy` is what else to do about it.
@@ -36,10 +37,6 @@ pub(crate) fn unknown(name: &str, known: &[Policy], remedy: &str) -> String {
     format!(
         "this process knows no policy `{name}`{meant} (the policy of a function is known from its first call on{remedy})"
     )
-}
-
-fn lock() -> MutexGuard<'static, Registry> {
-    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Policies by name. It keeps none of them alive.

@@ -1,8 +1,10 @@
 //! The ticks of a policy's schedules around a time, cached until the time has passed.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tallygate_rules::{Algorithm, Rule, Schedule};
+
+use crate::lock::lock;
 
 /// How many ticks are sent beyond the last one: a schedule of every second is good for this many seconds.
 const AHEAD: usize = 8;
@@ -25,7 +27,7 @@ impl Ticks {
     /// Returns the ticks around that time of each rule that follows a schedule, in the order of the rules.
     pub(crate) fn around(&self, now_us: u64) -> impl Iterator<Item = Arc<[u64]>> {
         self.rules.iter().map(move |(schedule, known)| {
-            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = lock(known);
             if !are_around(&known, now_us) {
                 *known = around(schedule, now_us);
             }

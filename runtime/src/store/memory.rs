@@ -8,7 +8,7 @@ mod outcome_builder;
 mod shard;
 mod tally;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use foldhash::quality::RandomState;
 
@@ -19,6 +19,7 @@ use crate::call::{Call, TallyId};
 use crate::clock::{Clock, is_set_back};
 use crate::decision::{AdmittedAt, CostChange};
 use crate::error::BackendError;
+use crate::lock::lock;
 use crate::observe::opaque_debug;
 use crate::policy::{Policy, RuleGroup};
 use crate::store::answer::{self, Answer, Outcome};
@@ -192,8 +193,7 @@ impl Memory {
 
     #[inline]
     fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
-        // A panic elsewhere under the lock leaves tallies that are still valid.
-        self.shards[shard].0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shards[shard].0)
     }
 
     /// Locks all of these in ascending order, so that two calls never wait for each other.

@@ -1,6 +1,6 @@
 //! An override that is in force, and what it makes of policies.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use foldhash::quality::RandomState;
 use hashbrown::HashMap;
@@ -8,6 +8,7 @@ use tallygate_rules::Replacement;
 
 use super::target::OverrideTarget;
 use super::text;
+use crate::lock::lock;
 use crate::observe::log;
 use crate::policy::Policy;
 
@@ -38,7 +39,7 @@ impl ChangedPolicies {
         label: Option<&str>,
         change: impl FnOnce() -> Option<Policy>,
     ) -> Option<Policy> {
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = lock(&self.latest);
         let is_same = |known: &&ChangedPolicy| known.policy.is(policy) && known.label.as_deref() == label;
         if let Some(known) = latest.iter().find(is_same) {
             return known.changed.clone();

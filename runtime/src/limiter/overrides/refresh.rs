@@ -1,7 +1,7 @@
 //! When the overrides are read from Redis, and which of two readings counts.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::error::BackendError;
 use crate::limiter::background::{BackgroundTask, RunningTask};
+use crate::lock::lock;
 use crate::micros;
 use crate::observe::log;
 
@@ -53,14 +54,14 @@ impl RefreshTimer {
     /// Returns what changes when the running refresh ends, if the known overrides are too old to be used. In an outage every
     /// decision uses them.
     pub(super) fn awaited(&self) -> Option<watch::Receiver<()>> {
-        let RefreshState { refreshed, is_failing } = *self.lock();
+        let RefreshState { refreshed, is_failing } = *lock(&self.state);
         let is_old = refreshed.is_none_or(|refreshed| refreshed.elapsed() >= OLDEST);
         if is_old && !is_failing { self.task.end() } else { None }
     }
 
     pub(super) fn finish(&self, outcome: &Result<(), BackendError>) {
         let now = Instant::now();
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if let Err(error) = outcome
             && !state.is_failing
         {
@@ -72,10 +73,6 @@ impl RefreshTimer {
         }
         let due = now.saturating_duration_since(self.started) + PERIOD;
         self.due_us.store(micros::from_duration(due), Ordering::Relaxed);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, RefreshState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -98,7 +95,7 @@ impl ReadOrder {
 
     /// Adopts what a reading has found, unless a newer reading was adopted. No two run at once.
     pub(super) fn adopt<T>(&self, reading: &Reading, adopt: impl FnOnce() -> T) -> Option<T> {
-        let mut adopted = self.adopted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut adopted = lock(&self.adopted);
         if reading.0 < *adopted {
             return None;
         }

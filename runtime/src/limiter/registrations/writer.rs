@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use crate::limiter::background::{self, RunningTask};
 use crate::limiter::core::Core;
+use crate::lock::lock;
 use crate::policy::Policy;
 use crate::store::{Redis, Store};
 
@@ -22,7 +23,7 @@ impl Core {
     pub(in crate::limiter) fn go_on_registering(self: &Arc<Self>) {
         let Store::Redis(redis) = &self.store else { return };
         let connections = redis.policies(&self.prefix).connections();
-        let mut queue = self.registrations.lock();
+        let mut queue = lock(&self.registrations.queue);
         if queue.is_renewal_due(Instant::now(), connections) {
             self.registrations.renew_locked(&mut queue);
         }
@@ -31,7 +32,7 @@ impl Core {
     }
 
     fn start_registering(self: &Arc<Self>) {
-        let is_due = self.registrations.lock().is_due(Instant::now());
+        let is_due = lock(&self.registrations.queue).is_due(Instant::now());
         if is_due && let Some(task) = self.registrations.task.begin() {
             let core = Arc::clone(self);
             background::spawn(async move {
@@ -50,7 +51,7 @@ impl Core {
             let written = entries.iter().map(|(name, description)| (&**name, &**description));
             match stored.register(written, &looking).await {
                 Ok(registered) => {
-                    if self.registrations.lock().written(entries, registered, Instant::now()) {
+                    if lock(&self.registrations.queue).written(entries, registered, Instant::now()) {
                         self.registrations.report_no_place();
                     }
                 }

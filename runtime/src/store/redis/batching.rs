@@ -11,7 +11,7 @@
 pub(super) mod batch;
 mod queue;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tokio::sync::oneshot;
@@ -20,6 +20,7 @@ use self::batch::{Batch, Caller};
 use self::queue::{Queue, Taken, TurnId, Waiting};
 use crate::call::Call;
 use crate::error::BackendError;
+use crate::lock::lock;
 use crate::store::redis::connection::connect::{in_runtime, late};
 use crate::store::redis::connection::real_time;
 use crate::store::redis::script::run::NodeRole;
@@ -81,26 +82,22 @@ impl Batcher {
     /// Lets a caller call by itself, or queues its request and begins a turn if there is one to be had.
     fn enter(self: &Arc<Self>, request: Call<'_>, now: Instant, until: Instant) -> Result<Arrival<'_>, BackendError> {
         let runtime = in_runtime()?;
-        if self.lock().begin_alone() {
+        if lock(&self.queue).begin_alone() {
             return Ok(Arrival::Alone(Alone(self)));
         }
         let (caller, answered) = Caller::new(until);
         let waiting = Waiting::new(request, caller);
-        let place = self.lock().push(waiting, runtime.id(), now);
+        let place = lock(&self.queue).push(waiting, runtime.id(), now);
         if let Some(id) = place.turn {
             runtime.spawn(Turn { batcher: Arc::clone(self), id }.take());
         }
         Ok(if place.is_watched { Arrival::Watched(answered) } else { Arrival::Unwatched(answered) })
     }
-
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Alone<'_> {
     fn drop(&mut self) {
-        self.0.lock().end_alone();
+        lock(&self.0.queue).end_alone();
     }
 }
 
@@ -125,13 +122,13 @@ impl Turn {
     }
 
     fn next(&self) -> Option<Taken> {
-        self.batcher.lock().take(self.id, Instant::now())
+        lock(&self.batcher.queue).take(self.id, Instant::now())
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let unanswered = self.batcher.lock().end(self.id);
+        let unanswered = lock(&self.batcher.queue).end(self.id);
         drop(unanswered);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::slots::{SLOTS, Slot, SlotMap, SlotRange};
 use super::survey::first_answer;
 use crate::error::BackendError;
+use crate::lock::lock;
 use crate::store::redis::connection::address::{Address, Host, ShortList};
 use crate::store::redis::connection::attempt::{ServerLocation, longest_explained};
 use crate::store::redis::connection::connect::in_runtime;
@@ -163,7 +164,7 @@ impl Topology {
 
     /// Asks what the nodes know, unless they were asked a moment ago.
     pub(crate) fn refresh(self: &Arc<Self>, reason: Reason<'_>) -> Outcome {
-        let mut refresh = self.lock();
+        let mut refresh = lock(&self.refresh);
         let now = Instant::now();
         if let Some(latest) = refresh.as_ref().filter(|latest| latest.is_enough(reason, now)) {
             return latest.outcome.clone();
@@ -221,10 +222,6 @@ impl Topology {
 
     fn write(&self) -> RwLockWriteGuard<'_, Known> {
         self.known.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Refresh>> {
-        self.refresh.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

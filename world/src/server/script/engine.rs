@@ -1,0 +1,210 @@
+//! The scripts that a server has seen, and how one runs.
+
+use std::collections::BTreeMap;
+
+use mlua::{ChunkMode, Function, Lua, LuaOptions, Result, StdLib, Table, Value};
+
+use super::failure::{CHUNK, answer, describe, one_line};
+use super::library::{self, hash};
+use super::running::Shared;
+use super::struct_library;
+use super::values::into_reply;
+use crate::server::arguments::Arguments;
+use crate::server::command::ScriptCommand;
+use crate::server::flavour::Flavour;
+use crate::server::gate::Caller;
+use crate::server::numbers::integer;
+use crate::server::refusal::{Answer, NO_INTEGER, Refusal};
+use crate::server::reply::Reply;
+use crate::server::slot::slot;
+use crate::server::state::State;
+
+/// Runs a function, and turns an error into an answer while the stack still shows where it happened.
+const RUNNER: &str = "local try, handle = xpcall, ... return function(script) return try(script, handle) end";
+
+/// The scripts of a server.
+#[derive(Debug)]
+pub(crate) struct Scripts {
+    lua: Lua,
+    flavour: Flavour,
+    shared: Shared,
+    runner: Function,
+    /// By their hashes.
+    known: BTreeMap<String, Function>,
+}
+
+impl Scripts {
+    pub(crate) fn new(flavour: Flavour) -> Result<Self> {
+        let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
+        let lua = Lua::new_with(libraries, LuaOptions::new())?;
+        let shared = Shared::new(flavour);
+        let globals = lua.globals();
+        let redis = library::redis(&lua, flavour, &shared)?;
+        if flavour == Flavour::Valkey9 {
+            globals.raw_set("server", &redis)?;
+        }
+        globals.raw_set("redis", redis)?;
+        globals.raw_set("struct", struct_library::library(&lua)?)?;
+        globals.raw_set("KEYS", lua.create_table()?)?;
+        globals.raw_set("ARGV", lua.create_table()?)?;
+        let creates = match flavour {
+            Flavour::Redis62 => "Script attempted to create global variable '%s'",
+            Flavour::Redis70 | Flavour::Valkey9 => "Attempt to modify a readonly table",
+        };
+        let described = lua.create_function(|lua, error: Value| lua.create_string(describe(&error).0))?;
+        let prelude = lua.load(include_str!("prelude.lua")).set_name("@enable_strict_lua");
+        prelude.call::<()>((creates, described))?;
+        let handler = {
+            let shared = shared.clone();
+            lua.create_function(move |lua, error: Value| Ok(answer(lua, flavour, &shared.lock().sha1, &error)))?
+        };
+        let runner = lua.load(RUNNER).call(handler)?;
+        Ok(Self { lua, flavour, shared, runner, known: BTreeMap::new() })
+    }
+
+    /// Forgets all scripts, as a server that starts again does.
+    pub(crate) fn forget(&mut self) {
+        self.known.clear();
+    }
+
+    /// Runs a command about scripts.
+    pub(crate) fn run(
+        &mut self,
+        command: ScriptCommand,
+        state: &mut Box<State>,
+        caller: Caller,
+        arguments: &Arguments,
+    ) -> Answer {
+        match command {
+            ScriptCommand::Script => self.administer(state, arguments),
+            ScriptCommand::Eval => {
+                let text = arguments.word(1);
+                let sha1 = hash(text);
+                let keys = count_keys(arguments)?;
+                let script = self.compiled(&sha1, text)?;
+                self.evaluate(&script, sha1, state, caller, arguments, keys)
+            }
+            ScriptCommand::EvalSha => {
+                let keys = count_keys(arguments)?;
+                let sha1 = arguments.text(1).to_ascii_lowercase();
+                let script = self.known.get(&sha1).cloned().ok_or_else(|| unknown(self.flavour))?;
+                self.evaluate(&script, sha1, state, caller, arguments, keys)
+            }
+        }
+    }
+
+    fn administer(&mut self, state: &mut State, arguments: &Arguments) -> Answer {
+        match arguments.text(1).to_ascii_lowercase().as_str() {
+            "load" => {
+                let sha1 = hash(arguments.word(2));
+                self.compiled(&sha1, arguments.word(2))?;
+                if self.flavour == Flavour::Redis62 {
+                    state.stream.record(state.selected, arguments);
+                }
+                Ok(Reply::text(sha1))
+            }
+            "exists" => {
+                let is_known = |index| self.known.contains_key(&arguments.text(index).to_ascii_lowercase());
+                Ok(Reply::array((2..arguments.len()).map(|index| Reply::flag(is_known(index)))))
+            }
+            "flush"
+                if arguments.len() > 3
+                    || arguments.len() == 3 && !arguments.is(2, "sync") && !arguments.is(2, "async") =>
+            {
+                Err(Refusal::known("ERR SCRIPT FLUSH only support SYNC|ASYNC option"))
+            }
+            "flush" => {
+                self.forget();
+                Ok(Reply::OK)
+            }
+            _ if state.faults.is_busy => {
+                state.faults.is_busy = false;
+                Ok(Reply::OK)
+            }
+            _ => Err(Refusal::known("NOTBUSY No scripts in execution right now.")),
+        }
+    }
+
+    /// Compiles a script once.
+    fn compiled(&mut self, sha1: &str, text: &[u8]) -> std::result::Result<Function, Refusal> {
+        if let Some(known) = self.known.get(sha1) {
+            return Ok(known.clone());
+        }
+        let chunk = self.lua.load(text).set_name(CHUNK).set_mode(ChunkMode::Text);
+        let script = chunk.into_function().map_err(|error| {
+            let text = match error {
+                mlua::Error::SyntaxError { message, .. } => message,
+                other => other.to_string(),
+            };
+            Refusal::new(format!("ERR Error compiling script (new function): {}", one_line(&text)))
+        })?;
+        self.known.insert(sha1.to_owned(), script.clone());
+        Ok(script)
+    }
+
+    fn evaluate(
+        &mut self,
+        script: &Function,
+        sha1: String,
+        state: &mut Box<State>,
+        caller: Caller,
+        arguments: &Arguments,
+        keys: usize,
+    ) -> Answer {
+        let set = self.set_arguments(arguments, keys);
+        let evaluated = set.and_then(|()| {
+            {
+                let mut running = self.shared.lock();
+                running.caller = caller;
+                running.sha1 = sha1;
+                running.has_written = false;
+                running.was_full = state.is_out_of_memory();
+                running.slot = (keys > 0 && state.cluster.is_some()).then(|| slot(arguments.word(3)));
+                std::mem::swap(&mut running.state, state);
+            }
+            let outcome = self.runner.call::<(bool, Value)>(script);
+            std::mem::swap(&mut self.shared.lock().state, state);
+            outcome
+        });
+        match evaluated {
+            Ok((true, value)) => into_reply(self.flavour, &value, 0).map_err(|error| broken(&error)),
+            Ok((false, error)) => Err(Refusal::new(error.to_string().unwrap_or_default())),
+            Err(error) => Err(broken(&error)),
+        }
+    }
+
+    fn set_arguments(&self, arguments: &Arguments, keys: usize) -> Result<()> {
+        let globals = self.lua.globals();
+        let table = |words: std::ops::Range<usize>| -> Result<Table> {
+            let table = self.lua.create_table_with_capacity(words.len(), 0)?;
+            for index in words {
+                table.raw_push(self.lua.create_string(arguments.word(index))?)?;
+            }
+            Ok(table)
+        };
+        globals.raw_set("KEYS", table(3..3 + keys)?)?;
+        globals.raw_set("ARGV", table(3 + keys..arguments.len())?)
+    }
+}
+
+/// What Lua itself cannot do, like to allocate memory.
+fn broken(error: &mlua::Error) -> Refusal {
+    Refusal::new(one_line(&format!("ERR {error}")))
+}
+
+fn unknown(flavour: Flavour) -> Refusal {
+    Refusal::known(if flavour == Flavour::Valkey9 {
+        "NOSCRIPT No matching script."
+    } else {
+        "NOSCRIPT No matching script. Please use EVAL."
+    })
+}
+
+fn count_keys(arguments: &Arguments) -> std::result::Result<usize, Refusal> {
+    let keys = integer(arguments.word(2)).ok_or(NO_INTEGER)?;
+    let keys = usize::try_from(keys).map_err(|_| Refusal::known("ERR Number of keys can't be negative"))?;
+    if keys > arguments.len() - 3 {
+        return Err(Refusal::known("ERR Number of keys can't be greater than number of args"));
+    }
+    Ok(keys)
+}

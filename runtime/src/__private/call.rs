@@ -209,6 +209,16 @@ impl DeferredCall<()> {
 }
 
 impl CallSettings<'_> {
+    fn limiter(&self) -> &Limiter {
+        self.limiter.as_deref().unwrap_or_else(|| Limiter::installed())
+    }
+
+    fn check<'c>(&'c self, policy: &'c Policy, subject: &'c Subject) -> Check<'c> {
+        let mut check = Check::new(self.limiter(), policy, subject, self.options);
+        self.others.iter().for_each(|(label, subject)| check.insert_subject(label, subject));
+        check
+    }
+
     fn to_owned(&self) -> CallSettings<'static> {
         let limiter = self.limiter.as_deref().cloned().map(Cow::Owned);
         CallSettings { limiter, others: self.others.clone(), options: self.options }
@@ -231,15 +241,15 @@ pub(super) fn admission(
 
 #[inline]
 fn check<'c>(policy: &'c Policy, subject: &'c Subject, settings: Option<&'c CallSettings<'_>>) -> Check<'c> {
-    let options = settings.map_or(CallOptions::PLAIN, |settings| settings.options);
-    let check = Check::new(limiter_of(settings), policy, subject, options);
-    let others = settings.map_or(&[][..], |settings| &settings.others[..]);
-    others.iter().fold(check, |check, (label, subject)| check.subject(label, subject))
+    match settings {
+        None => Limiter::installed().check(policy, subject),
+        Some(settings) => settings.check(policy, subject),
+    }
 }
 
 #[inline]
 fn limiter_of<'c>(settings: Option<&'c CallSettings<'_>>) -> &'c Limiter {
-    settings.and_then(|settings| settings.limiter.as_deref()).unwrap_or_else(|| Limiter::installed())
+    settings.map_or_else(|| Limiter::installed(), CallSettings::limiter)
 }
 
 #[cfg(test)]

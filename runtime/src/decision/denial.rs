@@ -28,16 +28,15 @@ pub struct Denial {
 
 impl Denial {
     /// The denial of a call of that cost.
-    #[inline]
-    pub(crate) fn new(policy: Policy, rule: Option<u32>, retry_after: Wait, cost: u64, decided_by: DecidedBy) -> Self {
+    pub(crate) fn new(policy: &Policy, rule: Option<u32>, retry_after: Wait, cost: u64, decided_by: DecidedBy) -> Self {
         // A policy has far fewer rules than that.
         let rule = rule.map(|rule| u16::try_from(rule).unwrap_or(u16::MAX));
-        let report = Report::default();
-        let denial = Self { policy, rule, decided_by, is_too_costly: false, retry_after, report };
+        let (policy, report) = (policy.clone(), Report::default());
+        let mut denial = Self { policy, rule, decided_by, is_too_costly: false, retry_after, report };
         // Only a wait without an end may come from the cost.
-        let is_too_costly =
+        denial.is_too_costly =
             retry_after == Wait::NEVER && denial.rule().is_some_and(|limiting| cost > limiting.rule.greatest_cost());
-        Self { is_too_costly, ..denial }
+        denial
     }
 
     pub(crate) fn with_report(self, report: Report) -> Self {

@@ -30,7 +30,8 @@ struct PermitExtras {
     report: Report,
     /// The share of a limit from which the subject is near it.
     warn_at: Option<f64>,
-    refund: Option<RefundTicket>,
+    /// Boxed, as few calls can be refunded, and it is large.
+    refund: Option<Box<RefundTicket>>,
     /// Held until the permit is dropped, where concurrent calls are counted.
     _lease: Option<Lease>,
 }
@@ -47,7 +48,7 @@ impl Permit {
         decided_by: DecidedBy,
         report: Report,
         warn_at: Option<f64>,
-        refund: Option<RefundTicket>,
+        refund: Option<Box<RefundTicket>>,
         lease: Option<Lease>,
     ) -> Self {
         let is_plain = report.is_empty() && refund.is_none() && lease.is_none();
@@ -115,7 +116,7 @@ impl Permit {
     /// # }
     /// ```
     pub async fn refund(self) -> Result<bool, BackendError> {
-        let RefundTicket { refunder, charge } = self.into_ticket()?;
+        let RefundTicket { refunder, charge } = *self.into_ticket()?;
         refunder.recount(&charge, Recount::REFUND).await
     }
 
@@ -153,7 +154,7 @@ impl Permit {
     /// # }
     /// ```
     pub async fn refund_on(self, label: &str) -> Result<bool, BackendError> {
-        let RefundTicket { refunder, charge } = self.into_ticket()?;
+        let RefundTicket { refunder, charge } = *self.into_ticket()?;
         let counting = charge.call.policy.groups().iter().take(charge.call.policy.counting_groups());
         let group = { counting }.position(|group| group.label.as_deref() == Some(label));
         let part = group.ok_or_else(|| {
@@ -211,7 +212,7 @@ impl Permit {
     /// ```
     pub async fn settle(self, used: u64) -> Result<bool, BackendError> {
         let decided_by = self.decided_by;
-        let RefundTicket { refunder, charge } = self.into_ticket()?;
+        let RefundTicket { refunder, charge } = *self.into_ticket()?;
         if decided_by == DecidedBy::Nobody {
             return Ok(false);
         }
@@ -223,7 +224,7 @@ impl Permit {
         refunder.recount(&charge, Recount { part: None, used: used.min(MAX_EXACT) }).await
     }
 
-    fn into_ticket(self) -> Result<RefundTicket, BackendError> {
+    fn into_ticket(self) -> Result<Box<RefundTicket>, BackendError> {
         let ticket = self.extras.and_then(Arc::into_inner).and_then(|extras| extras.refund);
         ticket
             .ok_or_else(|| BackendError::misuse("this permit cannot be refunded; ask for it with `Check::refundable`"))

@@ -188,7 +188,7 @@ mod tests {
         let count = rule.count();
         let policy = Policy::builder("sms").rule(rule.with_count(1)).build().unwrap().with_counts([count]);
         let retry_after = retry_after.map_or(Wait::NEVER, |wait| Wait::us(micros::from_duration(wait)));
-        Denial::new(policy, Some(0), retry_after, 1, DecidedBy::Backend).into()
+        Denial::new(&policy, Some(0), retry_after, 1, DecidedBy::Backend).into()
     }
 
     #[test]

@@ -136,8 +136,12 @@ impl<'a> Check<'a> {
     /// A call that leaves one of the policy's subjects out, or adds one that the policy does not have, is not decided:
     /// awaiting it is an error.
     pub fn subject(mut self, label: &str, subject: &Subject) -> Self {
-        self.inputs.insert_subject(label, subject);
+        self.insert_subject(label, subject);
         self
+    }
+
+    pub(crate) fn insert_subject(&mut self, label: &str, subject: &Subject) {
+        self.inputs.insert_subject(label, subject);
     }
 
     /// Sets the weight of the call, which is 1 by default. A call of cost 0 is decided by what is there, and counts

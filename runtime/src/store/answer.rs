@@ -46,9 +46,8 @@ impl Outcome {
     }
 
     /// Returns the decision on a call of that cost, which has asked for nothing but the outcome.
-    #[inline]
     pub(crate) fn decision(self, policy: &Policy, cost: u64, decided_by: DecidedBy) -> Decision {
-        let denied = |rule, wait| Decision::Denied(Denial::new(policy.clone(), rule, wait, cost, decided_by));
+        let denied = |rule, wait| Decision::Denied(Denial::new(policy, rule, wait, cost, decided_by));
         match self {
             Self::Admitted => Decision::Allowed(Permit::plain(decided_by)),
             Self::Denied { rule, retry_after } => denied(Some(rule), retry_after),

@@ -113,7 +113,7 @@ impl Memory {
     pub(crate) fn decide(&self, call: Call<'_>) -> Result<Answer, BackendError> {
         let options = call.options;
         let ids: Vec<_> = call.tally_ids().map(|id| (id, id.hash(&self.seed))).collect();
-        let mut locked = self.lock_all(ids.iter().map(|(_, hash)| self.shard_of(*hash)).collect());
+        let mut locked = self.lock_all(ids.iter().map(|(_, hash)| self.shard_of(*hash)));
         let mut now_us = self.clock.now_us();
         if !options.peek {
             locked.insert_missing(&ids, now_us)?;
@@ -197,10 +197,15 @@ impl Memory {
     }
 
     /// Locks all of these in ascending order, so that two calls never wait for each other.
-    fn lock_all(&self, mut shards: Vec<usize>) -> Locked<'_> {
-        shards.sort_unstable();
-        shards.dedup();
-        Locked { memory: self, shards: shards.into_iter().map(|shard| (shard, self.lock(shard))).collect() }
+    fn lock_all(&self, shards: impl Iterator<Item = usize>) -> Locked<'_> {
+        // The guards are added in place: a list of their own would be one more allocation in each call.
+        let mut shards: Vec<_> = shards.map(|shard| (shard, None)).collect();
+        shards.sort_unstable_by_key(|(shard, _)| *shard);
+        shards.dedup_by_key(|(shard, _)| *shard);
+        for (shard, guard) in &mut shards {
+            *guard = Some(self.lock(*shard));
+        }
+        Locked { memory: self, shards }
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
@@ -219,7 +224,7 @@ opaque_debug!(Memory, memory => {
 /// Several shards, locked.
 struct Locked<'a> {
     memory: &'a Memory,
-    shards: Vec<(usize, MutexGuard<'a, Shard>)>,
+    shards: Vec<(usize, Option<MutexGuard<'a, Shard>>)>,
 }
 
 impl Locked<'_> {
@@ -261,7 +266,7 @@ impl Locked<'_> {
 
     fn shard(&mut self, hash: u64) -> Option<&mut Shard> {
         let shard = self.memory.shard_of(hash);
-        self.shards.iter_mut().find(|(locked, _)| *locked == shard).map(|(_, shard)| &mut **shard)
+        self.shards.iter_mut().find(|(locked, _)| *locked == shard)?.1.as_deref_mut()
     }
 }
 

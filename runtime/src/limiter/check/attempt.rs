@@ -189,7 +189,7 @@ impl<'a> Attempt<'a> {
                 // The application may panic: then the lease is given back.
                 self.core.warn(call, &report);
                 let ticket = || RefundTicket { refunder: self.refunder(decided_by), charge: Charge::new(call, at) };
-                let refund = call.options.refundable.then(ticket);
+                let refund = call.options.refundable.then(|| Box::new(ticket()));
                 Decision::Allowed(Permit::new(decided_by, report, call.policy.warn_at(), refund, lease))
             }
         }

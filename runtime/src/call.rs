@@ -12,6 +12,7 @@ use std::time::Duration;
 pub(crate) use self::tally_key::{PREFIX_BYTES, TallyId, TallyKey};
 use crate::policy::{Policy, RuleGroup};
 use crate::subject::SubjectKey;
+use crate::system::per_process;
 
 /// One call to decide: charge every rule of every subject, or none.
 #[derive(Clone, Copy)]
@@ -231,8 +232,10 @@ impl CallOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LeaseName(NonZeroU64);
 
-/// How many calls of this process have a name.
-static CALLS: AtomicU64 = AtomicU64::new(1);
+per_process! {
+    /// How many calls of this process have a name.
+    static CALLS: AtomicU64 = AtomicU64::new(1);
+}
 
 impl LeaseName {
     /// Returns the name of another call. Names are in the order of the calls.

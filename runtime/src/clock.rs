@@ -6,14 +6,14 @@ pub(crate) mod manual;
 use std::future::{Future, pending, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tallygate_rules::{MAX_PER, MAX_STANDSTILL};
-use tokio::time::Instant;
 
 #[cfg(any(feature = "testing", feature = "simulation"))]
 use self::manual::ManualClock;
 use crate::micros;
+use crate::system::{TokioInstant, sleep_until, unix};
 
 /// A clock that shows microseconds since 1970.
 #[derive(Clone, Debug)]
@@ -22,16 +22,15 @@ pub(crate) struct Clock(Source);
 #[derive(Clone, Debug)]
 enum Source {
     /// Never goes back. A test that pauses tokio's time can advance it.
-    Tokio { started: Instant, started_us: u64 },
+    Tokio { started: TokioInstant, started_us: u64 },
     #[cfg(any(feature = "testing", feature = "simulation"))]
     Manual(ManualClock),
 }
 
 impl Clock {
     pub(crate) fn tokio() -> Self {
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // No earlier than the longest window, so that no window reaches before time zero.
-        Self(Source::Tokio { started: Instant::now(), started_us: micros::from_duration(unix.max(MAX_PER)) })
+        Self(Source::Tokio { started: TokioInstant::now(), started_us: micros::from_duration(unix().max(MAX_PER)) })
     }
 
     /// Returns tokio's clock, ahead of the right time by so many microseconds.
@@ -50,7 +49,7 @@ impl Clock {
     pub(crate) fn now_us(&self) -> u64 {
         match &self.0 {
             Source::Tokio { started, started_us } => {
-                started_us + micros::from_duration(Instant::now().saturating_duration_since(*started))
+                started_us + micros::from_duration(TokioInstant::now().saturating_duration_since(*started))
             }
             #[cfg(any(feature = "testing", feature = "simulation"))]
             Source::Manual(clock) => clock.now_us(),
@@ -71,7 +70,7 @@ impl Clock {
         match &self.0 {
             Source::Tokio { started, started_us } => {
                 match started.checked_add(Duration::from_micros(us.saturating_sub(*started_us))) {
-                    Some(time) => tokio::time::sleep_until(time).await,
+                    Some(time) => sleep_until(time).await,
                     None => pending().await,
                 }
             }

@@ -149,6 +149,7 @@ pub mod simulation;
 mod store;
 mod subject;
 mod sweeper;
+mod system;
 #[cfg(feature = "testing")]
 pub mod testing;
 #[cfg(feature = "web")]
@@ -177,6 +178,9 @@ pub use self::store::Readiness;
 #[cfg(feature = "tls")]
 pub use self::store::Tls;
 pub use self::subject::{Subject, SubjectBuilder, SubjectValue};
+#[cfg(tallygate_world)]
+#[doc(hidden)]
+pub use self::system::world as __world;
 
 #[cfg(test)]
 mod tests {

@@ -39,6 +39,7 @@ use crate::store::Redis;
 use crate::store::{Readiness, Store};
 use crate::subject::SubjectBuilder;
 use crate::subject::filters::Secret;
+use crate::system::per_process;
 
 /// The prefix of all keys when none is set.
 pub const DEFAULT_PREFIX: &str = "tallygate";
@@ -52,15 +53,19 @@ pub const DEFAULT_DENIAL_CACHE: Duration = Duration::from_secs(1);
 /// The most subjects whose tallies are kept in this process at once, when no other number is set: a million.
 pub const DEFAULT_MAX_SUBJECTS: usize = 1_000_000;
 
-static INSTALLED: OnceCell<Limiter> = OnceCell::new();
+per_process! {
+    static INSTALLED: OnceCell<Limiter> = OnceCell::new();
+}
 
-static FALLBACK: Lazy<Limiter> = Lazy::new(|| {
+per_process! {
+    static FALLBACK: Lazy<Limiter> = Lazy::new(|| {
     tracing::info!(
         "no limiter is installed, so limits hold within this process only; \
          to share them, call `Limiter::connect(url).await?.install()?` at start-up"
     );
     Limiter::in_memory()
 });
+}
 
 /// Decides calls: in this process, or in Redis.
 ///

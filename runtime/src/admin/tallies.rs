@@ -4,9 +4,6 @@ use std::collections::HashSet;
 use std::hash::BuildHasher;
 use std::time::Duration;
 
-use foldhash::quality::RandomState;
-use tokio::time::{Instant, sleep_until};
-
 use super::registered::in_memory;
 use crate::error::{BackendError, Error};
 use crate::limiter::Limiter;
@@ -14,6 +11,7 @@ use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::store::{Redis, Scan};
 use crate::subject::Subject;
+use crate::system::{RandomState, TokioInstant, sleep_until};
 
 /// The least pause after a step, in which the server serves others.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -29,7 +27,7 @@ pub struct Tallies<'a> {
     seen: HashSet<u64, RandomState>,
     hasher: RandomState,
     /// The time of the next step.
-    next: Instant,
+    next: TokioInstant,
 }
 
 /// The result of one step.
@@ -86,7 +84,7 @@ impl Limiter {
             scan: None,
             seen: HashSet::default(),
             hasher: RandomState::default(),
-            next: Instant::now(),
+            next: TokioInstant::now(),
         })
     }
 }
@@ -99,9 +97,9 @@ impl Tallies<'_> {
     /// A server does not answer within the deadline of the limiter. The next call repeats the step.
     pub async fn next_page(&mut self) -> Result<Option<TallyPage>, BackendError> {
         sleep_until(self.next).await;
-        let began = Instant::now();
+        let began = TokioInstant::now();
         let stepped = self.step().await;
-        let now = Instant::now();
+        let now = TokioInstant::now();
         self.next = now + now.saturating_duration_since(began).max(PAUSE);
         stepped
     }

@@ -5,11 +5,11 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use arrayvec::ArrayString;
-use foldhash::quality::RandomState;
 
 use crate::observe::opaque_debug;
 use crate::policy::{LABEL_BYTES, LAYOUT_BYTES, RuleGroup};
 use crate::subject::{NAME_BYTES, SUBJECT_BYTES, SubjectKey};
+use crate::system::RandomState;
 
 /// The most bytes of a limiter's prefix.
 pub(crate) const PREFIX_BYTES: usize = 25;

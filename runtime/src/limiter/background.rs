@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::runtime::Handle;
 use tokio::sync::watch;
+
+use crate::system::Handle;
 
 /// A task in the background, of which there is one at a time.
 pub(super) struct BackgroundTask(Arc<TaskState>);

@@ -4,7 +4,6 @@ use std::hash::BuildHasher;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
 use crate::call::{Call, TallyId};
@@ -15,6 +14,7 @@ use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::store::Outcome;
 use crate::sweeper::Sweeper;
+use crate::system::RandomState;
 
 /// Subjects are spread over this many locks; a power of two.
 const SHARDS: usize = 16;

@@ -8,13 +8,12 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, Once, PoisonError, RwLock};
 
-use foldhash::quality::RandomState;
-
 pub use self::listed::DeniedSubject;
 use self::sketch::{Sketch, SubjectId};
 use super::background::BackgroundTask;
 use crate::lock::lock;
 use crate::observe::{log, opaque_debug};
+use crate::system::RandomState;
 
 /// The most policies whose denials are counted: they may be built with a name for each call.
 const MOST_POLICIES: usize = 1_000;

@@ -4,11 +4,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use foldhash::quality::RandomState;
 use tokio::sync::Notify;
 
 use crate::call::TallyKey;
 use crate::lock::lock;
+use crate::system::RandomState;
 
 /// Who waits for leases, by the keys of these.
 #[derive(Debug, Default)]

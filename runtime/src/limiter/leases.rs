@@ -11,7 +11,6 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::core::Core;
@@ -22,6 +21,7 @@ use crate::micros;
 use crate::observe::log;
 use crate::policy::Policy;
 use crate::store::{Answer, Outcome, Redis, Store};
+use crate::system::Handle;
 
 /// How many calls at most are given back at a time whose answers did not come.
 const MOST_LATE: usize = 1_000;

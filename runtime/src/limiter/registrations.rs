@@ -6,8 +6,6 @@ mod writer;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Once};
 
-use tokio::time::Instant;
-
 use self::queue::{PolicyText, RegistrationOutcome, RegistrationQueue};
 use super::background::{BackgroundTask, RunningTask};
 use crate::error::{BackendError, BackendErrorKind};
@@ -15,6 +13,7 @@ use crate::lock::lock;
 use crate::observe::log;
 use crate::policy::{Description, NO_REGISTRY, Policy};
 use crate::store::{MOST_POLICIES, Progress};
+use crate::system::TokioInstant;
 
 /// The longest description that is stored.
 const MOST_BYTES: usize = 4 * 1024;
@@ -40,7 +39,7 @@ impl Registrations {
         let term = if is_on { next_term() } else { NO_REGISTRY };
         Self {
             term: AtomicU64::new(term),
-            queue: Mutex::new(RegistrationQueue::new(Instant::now())),
+            queue: Mutex::new(RegistrationQueue::new(TokioInstant::now())),
             task: BackgroundTask::default(),
             no_place: Once::new(),
             failure: Once::new(),
@@ -62,7 +61,7 @@ impl Registrations {
     fn renew_locked(&self, queue: &mut RegistrationQueue) {
         if self.term.load(Ordering::Relaxed) != NO_REGISTRY {
             self.term.store(next_term(), Ordering::Relaxed);
-            queue.renew(Instant::now());
+            queue.renew(TokioInstant::now());
         }
     }
 
@@ -72,7 +71,7 @@ impl Registrations {
         // Locked to the end: a renewal in between would begin another term, and the policy would not be registered in it.
         let mut queue = lock(&self.queue);
         let queued = match text.len() {
-            ..=MOST_BYTES => queue.push(policy.escaped_name(), &text, Instant::now()),
+            ..=MOST_BYTES => queue.push(policy.escaped_name(), &text, TokioInstant::now()),
             _ => RegistrationOutcome::TooLong,
         };
         match queued {
@@ -102,12 +101,12 @@ impl Registrations {
     /// Registers nothing any more.
     fn give_up(&self, queue: &mut RegistrationQueue) {
         self.term.store(NO_REGISTRY, Ordering::Relaxed);
-        queue.renew(Instant::now());
+        queue.renew(TokioInstant::now());
     }
 
     fn failed(&self, entries: Vec<PolicyText>, error: &BackendError) {
         let mut queue = lock(&self.queue);
-        queue.failed(entries, Instant::now());
+        queue.failed(entries, TokioInstant::now());
         match error.kind() {
             // The outage is reported elsewhere.
             BackendErrorKind::Away => {}

@@ -4,10 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use foldhash::quality::RandomState;
-
 use crate::clock::Clock;
 use crate::lock::lock;
+use crate::system::RandomState;
 
 /// The wait queues of this process, by the keys of all tallies that decide the calls of their callers. Where only some are the
 /// same, one call may have room while another has none. An empty queue is removed.

@@ -5,6 +5,8 @@ use super::log;
 use super::metrics::{Labels, PolicyMetrics};
 use super::opaque_debug;
 use crate::error::BackendError;
+#[cfg(feature = "metrics")]
+use crate::system::Instant;
 
 /// What a decision is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +53,7 @@ pub(crate) enum DecisionOutcome<'a> {
 pub(crate) struct Observation {
     purpose: Purpose,
     #[cfg(feature = "metrics")]
-    started: std::time::Instant,
+    started: Instant,
     #[cfg(feature = "tracing-spans")]
     span: tracing::Span,
 }
@@ -79,7 +81,7 @@ impl Observation {
         Self {
             purpose,
             #[cfg(feature = "metrics")]
-            started: std::time::Instant::now(),
+            started: Instant::now(),
             #[cfg(feature = "tracing-spans")]
             span: if purpose == Purpose::Peek { tracing::Span::none() } else { decide_span(policy) },
         }

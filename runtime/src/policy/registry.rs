@@ -9,11 +9,14 @@ use tallygate_rules::nearest;
 use super::shared::WeakShared;
 use super::{Inner, Policy};
 use crate::lock::lock;
+use crate::system::per_process;
 
 /// The fewest entries that are worth a search for policies that are gone.
 const FEWEST_TO_PURGE: usize = 64;
 
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
+per_process! {
+    static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
+}
 
 /// Adds a policy that was just built.
 pub(super) fn register(policy: &Policy) {

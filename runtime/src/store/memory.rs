@@ -10,8 +10,6 @@ mod tally;
 
 use std::sync::{Mutex, MutexGuard};
 
-use foldhash::quality::RandomState;
-
 use self::outcome_builder::OutcomeBuilder;
 use self::shard::Shard;
 use self::tally::Tally;
@@ -24,6 +22,7 @@ use crate::observe::opaque_debug;
 use crate::policy::{Policy, RuleGroup};
 use crate::store::answer::{self, Answer, Outcome};
 use crate::subject::SubjectKey;
+use crate::system::RandomState;
 
 /// Subjects are spread over up to this many locks; a power of two.
 const SHARDS: usize = 512;

@@ -14,7 +14,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::redis::{Cmd, FromRedisValue};
 use futures_util::future::join_all;
@@ -42,6 +42,7 @@ use crate::policy::Policy;
 use crate::store::answer::Answer;
 use crate::store::readiness::Readiness;
 use crate::store::setup::Setup;
+use crate::system::{self, Instant};
 
 /// Tallies in Redis.
 #[derive(Debug)]
@@ -61,7 +62,7 @@ enum Deployment {
 
 /// A random number from 0 to 1, which spreads what all processes do.
 pub(crate) fn random_fraction() -> f64 {
-    fastrand::f64()
+    system::random_fraction()
 }
 
 impl Redis {

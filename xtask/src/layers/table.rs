@@ -61,7 +61,7 @@ const RUNTIME: &[Layer] = &[
     ("policy", "what to enforce"),
     ("subject", "what is counted: keys, escaping, filters"),
     ("observe", "log, metrics and spans"),
-    ("clock error lock micros request_pattern sweeper", "what every layer uses"),
+    ("clock error lock micros request_pattern sweeper system", "what every layer uses"),
 ];
 
 const CLI: &[Layer] = &[

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tallygate_rules::Role;
-use tokio::runtime::Handle;
 
 use super::Check;
 use super::attempt::Attempt;
@@ -14,6 +13,7 @@ use crate::decision::{Decision, Denial, RejectionKind, RuleStatus};
 use crate::error::BackendError;
 use crate::limiter::lease_waiters::LeaseWaiter;
 use crate::micros;
+use crate::system::Handle;
 
 /// How often a caller that waits for a lease asks whether one was freed in another process.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

@@ -1,11 +1,9 @@
 //! Denied subjects in Redis: what all processes have counted, by hour.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
-
-use tokio::time::sleep;
 
 use super::sketch::{SketchedSubject, SubjectId};
 use super::{DeniedSubject, DeniedSubjects};
@@ -15,6 +13,7 @@ use crate::limiter::core::Core;
 use crate::observe::log;
 use crate::store::{Redis, Store};
 use crate::subject::{Subject, escape_name, percent_decode, percent_encode};
+use crate::system::sleep;
 
 /// How long after a denial it is published, with what is counted meanwhile.
 const DELAY: Duration = Duration::from_secs(10);
@@ -116,7 +115,7 @@ impl Core {
         redis.refresh_time().await?;
         let stored = redis.denials(&self.prefix);
         let period = redis.now_us() / PERIOD_US;
-        let mut sums: HashMap<String, u64> = HashMap::new();
+        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
         for period in [period, period.saturating_sub(1)] {
             for (member, denials) in stored.of(&escape_name(policy), period).await? {
                 let sum = sums.entry(member).or_default();

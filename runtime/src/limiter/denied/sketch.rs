@@ -7,8 +7,9 @@
 use std::hash::BuildHasher;
 use std::num::NonZeroUsize;
 
-use foldhash::quality::RandomState;
 use hashbrown::HashTable;
+
+use crate::system::RandomState;
 
 /// One of the subjects of a policy's calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,7 +2,6 @@
 
 use std::sync::{Mutex, OnceLock};
 
-use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 use tallygate_rules::Replacement;
 
@@ -11,6 +10,7 @@ use super::text;
 use crate::lock::lock;
 use crate::observe::log;
 use crate::policy::Policy;
+use crate::system::RandomState;
 
 /// The most policies for which a change keeps its result.
 const MOST_CHANGED: usize = 16;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 
 use super::active::ChangedPolicies;
 use crate::config::{Policies, PolicyChange};
 use crate::observe::log;
 use crate::policy::Policy;
+use crate::system::RandomState;
 
 /// The policies of a file, as they change those of the program.
 pub(super) struct FromFile {

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 use crate::error::BackendError;
 use crate::limiter::background::{BackgroundTask, RunningTask};
 use crate::lock::lock;
 use crate::micros;
 use crate::observe::log;
+use crate::system::TokioInstant;
 
 /// The age at which the known overrides are refreshed.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -22,21 +22,21 @@ const OLDEST: Duration = Duration::from_secs(2);
 /// Knows when the overrides were refreshed last, and whether a refresh is running.
 pub(super) struct RefreshTimer {
     task: BackgroundTask,
-    started: Instant,
+    started: TokioInstant,
     due_us: AtomicU64,
     state: Mutex<RefreshState>,
 }
 
 #[derive(Default)]
 struct RefreshState {
-    refreshed: Option<Instant>,
+    refreshed: Option<TokioInstant>,
     is_failing: bool,
 }
 
 impl Default for RefreshTimer {
     fn default() -> Self {
         let (task, state) = (BackgroundTask::default(), Mutex::default());
-        Self { task, started: Instant::now(), due_us: AtomicU64::new(0), state }
+        Self { task, started: TokioInstant::now(), due_us: AtomicU64::new(0), state }
     }
 }
 
@@ -60,7 +60,7 @@ impl RefreshTimer {
     }
 
     pub(super) fn finish(&self, outcome: &Result<(), BackendError>) {
-        let now = Instant::now();
+        let now = TokioInstant::now();
         let mut state = lock(&self.state);
         if let Err(error) = outcome
             && !state.is_failing

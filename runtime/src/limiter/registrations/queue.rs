@@ -5,9 +5,8 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use crate::store::{MOST_POLICIES, Progress, RegistrationResult, random_fraction};
+use crate::system::TokioInstant;
 
 /// The most policies that one call registers, and the most bytes of their descriptions: it takes the server less than a
 /// millisecond.
@@ -54,19 +53,19 @@ pub(super) struct RegistrationQueue {
     /// How many policies the search has removed since the last refusal.
     removed: u64,
     failures: u32,
-    retry: Instant,
-    renewal: Instant,
+    retry: TokioInstant,
+    renewal: TokioInstant,
     /// The number of connections to the server so far; 0 if it is not known.
     connections: u64,
 }
 
 struct RegisteredText {
     description: Arc<str>,
-    since: Instant,
+    since: TokioInstant,
 }
 
 impl RegistrationQueue {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(super) fn new(now: TokioInstant) -> Self {
         Self {
             registered: HashMap::new(),
             pending: Vec::new(),
@@ -81,13 +80,13 @@ impl RegistrationQueue {
     }
 
     /// Forgets what was registered.
-    pub(super) fn renew(&mut self, now: Instant) {
+    pub(super) fn renew(&mut self, now: TokioInstant) {
         let Self { failures, retry, connections, .. } = *self;
         *self = Self { failures, retry, connections, ..Self::new(now) };
     }
 
     /// Whether all policies are to be registered again: a day has passed, or the connection is a new one.
-    pub(super) fn is_renewal_due(&mut self, now: Instant, connections: u64) -> bool {
+    pub(super) fn is_renewal_due(&mut self, now: TokioInstant, connections: u64) -> bool {
         let known = mem::replace(&mut self.connections, connections);
         if known > 0 && connections > 0 && known != connections {
             self.renewal = self.renewal.min(now + RECONNECTED.mul_f64(random_fraction()));
@@ -96,7 +95,7 @@ impl RegistrationQueue {
     }
 
     /// Adds a policy.
-    pub(super) fn push(&mut self, name: &str, description: &str, now: Instant) -> RegistrationOutcome {
+    pub(super) fn push(&mut self, name: &str, description: &str, now: TokioInstant) -> RegistrationOutcome {
         match self.registered.get(name) {
             Some(known) if *known.description == *description => return RegistrationOutcome::Done,
             Some(known) if now.saturating_duration_since(known.since) < CHANGE_PAUSE => {
@@ -113,7 +112,7 @@ impl RegistrationQueue {
     }
 
     /// Whether there is anything to write now.
-    pub(super) fn is_due(&self, now: Instant) -> bool {
+    pub(super) fn is_due(&self, now: TokioInstant) -> bool {
         self.has_work() && now >= self.retry
     }
 
@@ -136,7 +135,12 @@ impl RegistrationQueue {
     }
 
     /// Records what was written. Returns whether policies found no place.
-    pub(super) fn written(&mut self, entries: Vec<PolicyText>, registered: RegistrationResult, now: Instant) -> bool {
+    pub(super) fn written(
+        &mut self,
+        entries: Vec<PolicyText>,
+        registered: RegistrationResult,
+        now: TokioInstant,
+    ) -> bool {
         self.failures = 0;
         self.retry = now;
         self.looking = registered.progress;
@@ -156,7 +160,7 @@ impl RegistrationQueue {
     }
 
     /// Records that nothing was written.
-    pub(super) fn failed(&mut self, entries: Vec<PolicyText>, now: Instant) {
+    pub(super) fn failed(&mut self, entries: Vec<PolicyText>, now: TokioInstant) {
         self.pending.splice(..0, entries);
         let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures)).min(LONGEST_PAUSE);
         self.failures = self.failures.saturating_add(1);
@@ -178,7 +182,7 @@ mod tests {
 
     #[test]
     fn policies_that_come_at_once_are_written_in_calls_of_bounded_work() {
-        let now = Instant::now();
+        let now = TokioInstant::now();
         let mut queue = RegistrationQueue::new(now);
         for number in 0..40 {
             assert_eq!(queue.push(&format!("p{number}"), "short", now), RegistrationOutcome::Done);
@@ -196,7 +200,7 @@ mod tests {
 
     #[test]
     fn policies_of_one_name_are_written_once_and_then_once_a_minute_at_most() {
-        let now = Instant::now();
+        let now = TokioInstant::now();
         let mut queue = RegistrationQueue::new(now);
         assert_eq!(queue.push("p", "1 per 1h", now), RegistrationOutcome::Done);
         assert_eq!(queue.push("p", "1 per 1h", now), RegistrationOutcome::Done);
@@ -210,7 +214,7 @@ mod tests {
 
     #[test]
     fn what_failed_is_written_after_a_pause_that_grows() {
-        let mut now = Instant::now();
+        let mut now = TokioInstant::now();
         let mut queue = RegistrationQueue::new(now);
         assert!(!queue.is_due(now), "there is nothing to write");
         queue.push("p", "1 per 1h", now);
@@ -226,7 +230,7 @@ mod tests {
 
     #[test]
     fn what_found_no_place_is_written_once_more_if_one_was_made() {
-        let now = Instant::now();
+        let now = TokioInstant::now();
         let mut queue = RegistrationQueue::new(now);
         queue.push("p", "1 per 1h", now);
         let (entries, looking) = queue.next().unwrap();
@@ -243,7 +247,7 @@ mod tests {
 
     #[test]
     fn about_a_day_later_all_is_written_again() {
-        let now = Instant::now();
+        let now = TokioInstant::now();
         let mut queue = RegistrationQueue::new(now);
         let hours = |hours: u64| now + Duration::from_secs(3_600 * hours);
         assert!(!queue.is_renewal_due(hours(21), 1) && queue.is_renewal_due(hours(27), 1));
@@ -256,7 +260,7 @@ mod tests {
 
     #[test]
     fn all_is_written_again_within_a_minute_of_a_new_connection() {
-        let now = Instant::now();
+        let now = TokioInstant::now();
         let minute = Duration::from_secs(60);
         let mut queue = RegistrationQueue::new(now);
         assert!(!queue.is_renewal_due(now + minute, 1), "it is the first one");

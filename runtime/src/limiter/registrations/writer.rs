@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use tokio::time::Instant;
-
 use crate::limiter::background::{self, RunningTask};
 use crate::limiter::core::Core;
 use crate::lock::lock;
 use crate::policy::Policy;
 use crate::store::{Redis, Store};
+use crate::system::TokioInstant;
 
 impl Core {
     /// Lists a policy in Redis, in the background.
@@ -24,7 +23,7 @@ impl Core {
         let Store::Redis(redis) = &self.store else { return };
         let connections = redis.policies(&self.prefix).connections();
         let mut queue = lock(&self.registrations.queue);
-        if queue.is_renewal_due(Instant::now(), connections) {
+        if queue.is_renewal_due(TokioInstant::now(), connections) {
             self.registrations.renew_locked(&mut queue);
         }
         drop(queue);
@@ -32,7 +31,7 @@ impl Core {
     }
 
     fn start_registering(self: &Arc<Self>) {
-        let is_due = lock(&self.registrations.queue).is_due(Instant::now());
+        let is_due = lock(&self.registrations.queue).is_due(TokioInstant::now());
         if is_due && let Some(task) = self.registrations.task.begin() {
             let core = Arc::clone(self);
             background::spawn(async move {
@@ -51,7 +50,7 @@ impl Core {
             let written = entries.iter().map(|(name, description)| (&**name, &**description));
             match stored.register(written, &looking).await {
                 Ok(registered) => {
-                    if lock(&self.registrations.queue).written(entries, registered, Instant::now()) {
+                    if lock(&self.registrations.queue).written(entries, registered, TokioInstant::now()) {
                         self.registrations.report_no_place();
                     }
                 }

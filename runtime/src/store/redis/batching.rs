@@ -12,7 +12,6 @@ pub(super) mod batch;
 mod queue;
 
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use tokio::sync::oneshot;
 
@@ -27,6 +26,7 @@ use crate::store::redis::script::run::NodeRole;
 use crate::store::redis::script::unknown_shape;
 use crate::store::redis::script::wire::Reply;
 use crate::store::redis::server::Server;
+use crate::system::{Instant, spawn};
 
 /// Gathers requests into calls.
 #[derive(Debug)]
@@ -109,8 +109,7 @@ impl Turn {
             let mut batches = batches.into_iter().map(|(_, batch)| batch);
             let first = batches.next();
             // Each script has a call of its own, side by side.
-            let others: Vec<_> =
-                batches.map(|batch| tokio::spawn(send(batch, Arc::clone(&self.batcher.server)))).collect();
+            let others: Vec<_> = batches.map(|batch| spawn(send(batch, Arc::clone(&self.batcher.server)))).collect();
             if let Some(first) = first {
                 first.send(&self.batcher.server).await;
             }

@@ -9,7 +9,7 @@ pub(super) mod topology;
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 
@@ -26,6 +26,7 @@ use crate::store::redis::connection::attempt::longest_explained;
 use crate::store::redis::node::{ClusterNode, Step};
 use crate::store::redis::stored::{overrides_key, ping_key_in};
 use crate::store::setup::Setup;
+use crate::system::Instant;
 
 /// How many keys are tried to find one in a slot of a node. In all slots together, there are far fewer.
 const MOST_KEYS: u32 = 200_000;

@@ -5,7 +5,7 @@ mod permissions;
 
 use std::collections::HashMap;
 use std::iter;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use ::redis::{Cmd, RedisResult, Value, cmd, from_redis_value};
 use futures_util::future::join_all;
@@ -19,6 +19,7 @@ use crate::micros;
 use crate::store::redis::connection::fault::is_without_scripts;
 use crate::store::redis::script::run::{NodeRole, only};
 use crate::store::redis::server::Server;
+use crate::system::{Instant, unix};
 
 /// How often a server is asked for its time.
 const TIMES: usize = 5;
@@ -173,5 +174,5 @@ fn fields(info: &Value) -> HashMap<String, String> {
 
 /// This machine's time in microseconds since 1970.
 fn now_us() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map(micros::from_duration).unwrap_or_default()
+    micros::from_duration(unix())
 }

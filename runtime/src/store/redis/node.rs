@@ -3,7 +3,6 @@
 use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 
 use ::redis::{Cmd, FromRedisValue};
 use tallygate_lua as lua;
@@ -19,6 +18,7 @@ use crate::store::redis::script::unknown_shape;
 use crate::store::redis::script::wire::{self, Reply};
 use crate::store::redis::script::work::refund_parts;
 use crate::store::redis::server::Server;
+use crate::system::Instant;
 
 /// A server, and the requests that wait for it.
 #[derive(Debug)]

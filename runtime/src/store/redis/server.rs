@@ -1,7 +1,7 @@
 //! The server: a connection, the scripts, and what is known of its clock.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult};
@@ -17,6 +17,7 @@ use crate::store::redis::script::wire::{self, Reply};
 use crate::store::redis::script::{Form, ScriptQuestion, Scripts};
 use crate::store::redis::stored::ping_key;
 use crate::store::setup::Setup;
+use crate::system::Instant;
 
 impl Setup {
     /// Asks about a key that does not exist. To remove it is refused by a replica, and by a server that may not write; nothing

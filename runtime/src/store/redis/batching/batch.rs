@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::time::Instant;
 
 use tokio::sync::oneshot;
 
@@ -17,6 +16,7 @@ use crate::store::redis::script::windows::is_plain;
 use crate::store::redis::script::wire::Reply;
 use crate::store::redis::script::{Form, ScriptQuestion, unknown_shape};
 use crate::store::redis::server::Server;
+use crate::system::Instant;
 
 /// What is sent in one call.
 #[derive(Debug)]

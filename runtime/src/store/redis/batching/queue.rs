@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::time::Instant;
 
 use tokio::runtime::Id;
 
@@ -11,6 +10,7 @@ use crate::call::{Call, OwnedCall};
 use crate::store::redis::connection::real_time::TICK;
 use crate::store::redis::script::windows::is_plain;
 use crate::store::redis::script::work::Work;
+use crate::system::Instant;
 
 /// The most turns at once. With two, the server decides one call while this process reads the answers to the other.
 const MOST_TURNS: usize = 2;

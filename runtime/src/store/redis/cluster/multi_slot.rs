@@ -6,7 +6,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::sync::oneshot;
@@ -19,6 +19,7 @@ use crate::store::answer::{Answer, Outcome};
 use crate::store::redis::cluster::Cluster;
 use crate::store::redis::connection::connect::late;
 use crate::store::redis::connection::real_time;
+use crate::system::{Instant, sleep, spawn};
 
 /// How long after a failure a lease is given back again.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -69,7 +70,7 @@ impl Cluster {
         let request = Call { caller: None, ..request };
         let count = CountedCall { cluster: Arc::clone(self), request: OwnedCall::new(request), until, patience };
         let (answer, answered) = oneshot::channel();
-        tokio::spawn(async move {
+        spawn(async move {
             match peek.outcome {
                 Outcome::Admitted => count.charge(peeked, answer).await,
                 _ => count.finish(Undo { charged: Vec::new(), counts_denial: true }, Ok(peek), answer).await,
@@ -137,7 +138,7 @@ impl CountedCall {
             if given_back.is_ok() || Instant::now() >= ends {
                 return given_back;
             }
-            tokio::time::sleep(PAUSE).await;
+            sleep(PAUSE).await;
         }
     }
 

@@ -3,10 +3,9 @@
 use std::error::Error as _;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
-use tokio::time::sleep;
 
 use super::slots::Slot;
 use super::topology::{Reason, Topology};
@@ -15,6 +14,7 @@ use crate::store::redis::connection::address::Host;
 use crate::store::redis::connection::connect::late;
 use crate::store::redis::node::{ClusterNode, Manner, Step};
 use crate::store::redis::script::run::NodeRole;
+use crate::system::{Instant, sleep};
 
 /// How many redirects are followed at once. From there on there are pauses: the nodes do not agree yet.
 const HOPS: u32 = 4;

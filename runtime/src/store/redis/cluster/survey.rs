@@ -1,11 +1,9 @@
 //! Which slots the nodes of a cluster serve, as one of them says.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::redis::{Value, cmd};
-use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use super::slots::SlotRange;
 use crate::error::BackendError;
@@ -14,6 +12,7 @@ use crate::store::redis::connection::connect::late;
 use crate::store::redis::connection::fault::asked_in_vain;
 use crate::store::redis::node::ClusterNode;
 use crate::store::redis::script::run::NodeRole;
+use crate::system::{Instant, JoinSet, timeout};
 
 /// How long a node may take to say what it knows until the next one is asked too.
 const HEDGE: Duration = Duration::from_millis(30);

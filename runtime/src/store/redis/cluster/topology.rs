@@ -3,10 +3,10 @@
 //! A redirect corrects one slot. What else has changed, one of the nodes is asked: any, as a node that is away cannot say
 //! who has taken its place.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
@@ -22,6 +22,7 @@ use crate::store::redis::connection::real_time;
 use crate::store::redis::node::{ClusterNode, Node};
 use crate::store::redis::server::Server;
 use crate::store::setup::Setup;
+use crate::system::{Instant, shuffle, spawn};
 
 /// How long a node may take to say what it knows.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -49,7 +50,7 @@ pub(crate) struct Topology {
 
 struct Known {
     slots: SlotMap<Arc<ClusterNode>>,
-    members: HashMap<Host, Arc<ClusterNode>>,
+    members: BTreeMap<Host, Arc<ClusterNode>>,
     is_empty: bool,
 }
 
@@ -65,7 +66,7 @@ type Outcome = watch::Receiver<Option<Result<(), BackendError>>>;
 impl Topology {
     /// Starts with the nodes that are asked first.
     pub(crate) fn new(seeds: Vec<Host>, address: Address, setup: Setup) -> Arc<Self> {
-        let known = RwLock::new(Known { slots: SlotMap::new(), members: HashMap::new(), is_empty: true });
+        let known = RwLock::new(Known { slots: SlotMap::new(), members: BTreeMap::new(), is_empty: true });
         Arc::new(Self { seeds, address, setup, known, refresh: Mutex::default() })
     }
 
@@ -174,7 +175,7 @@ impl Topology {
         drop(refresh);
         let (candidates, patience) = (self.candidates(reason), self.patience());
         let topology = Arc::clone(self);
-        tokio::spawn(async move {
+        spawn(async move {
             let asked = first_answer(candidates, patience).await.and_then(|ranges| topology.adopt(&ranges));
             if let Err(error) = &asked {
                 tracing::warn!(%error, "no node of the redis cluster says which slots the nodes serve; asking again");
@@ -187,7 +188,7 @@ impl Topology {
     /// The nodes to ask: those that serve first, and one that is away last.
     fn candidates(&self, reason: Reason<'_>) -> Vec<Arc<ClusterNode>> {
         let mut hosts: Vec<_> = self.read().members.keys().cloned().collect();
-        fastrand::shuffle(&mut hosts);
+        shuffle(&mut hosts);
         hosts.extend(self.seeds.iter().cloned());
         if let Reason::Away(away) = reason {
             hosts.sort_by_key(|host| host == away);

@@ -2,12 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{AsyncConnectionConfig, Cmd, Value, cmd};
 use futures_util::future::join;
-use tokio::task::JoinSet;
 
 use super::address::Address;
 use super::diagnosis::LONGEST_DIAGNOSIS;
@@ -17,6 +16,7 @@ use super::link::{Link, Pushes};
 use super::real_time;
 use super::sentinel::Sentinels;
 use crate::error::BackendError;
+use crate::system::{Instant, JoinSet, open};
 
 /// The longest that an attempt takes, unless callers wait longer than that.
 const LONGEST_ATTEMPT: Duration = Duration::from_secs(1);
@@ -85,7 +85,7 @@ impl ConnectTarget {
             .set_response_timeout(None)
             .set_push_sender(pushes.sender());
         let connected = async {
-            let greeted = address.client().get_multiplexed_async_connection_with_config(&config).await;
+            let greeted = open(address.client(), &config).await;
             let mut connection = match greeted {
                 Ok(connection) => connection,
                 Err(error) => return Err(fault::attempt_error(&address, &error).await),

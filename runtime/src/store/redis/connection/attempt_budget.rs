@@ -2,15 +2,19 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use once_cell::sync::Lazy;
+
+use crate::system::{Instant, per_process};
 
 /// The most attempts in any [`PERIOD`].
 const MOST: usize = 10;
 const PERIOD: Duration = Duration::from_secs(1);
 
-static BUDGETS: Lazy<Mutex<HashMap<String, Weak<AttemptBudget>>>> = Lazy::new(Mutex::default);
+per_process! {
+    static BUDGETS: Lazy<Mutex<HashMap<String, Weak<AttemptBudget>>>> = Lazy::new(Mutex::default);
+}
 
 /// The attempts to connect to one address: at most ten in any second, whatever they fail with.
 ///

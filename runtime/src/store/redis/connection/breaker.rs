@@ -1,12 +1,13 @@
 //! What is known of a server, and by that what to do with a call: send it, let it wait, or refuse it at once.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::link::Link;
 use crate::error::BackendError;
+use crate::system::{Instant, random_fraction};
 
 /// The first pause between two attempts; it doubles with each further failure up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -201,7 +202,7 @@ impl Breaker {
     /// together.
     fn pause(&mut self, failures: u32) {
         let whole = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST_PAUSE);
-        self.pause_until = Some(Instant::now() + whole.mul_f64(0.5 + fastrand::f64() / 2.0));
+        self.pause_until = Some(Instant::now() + whole.mul_f64(0.5 + random_fraction() / 2.0));
     }
 }
 

@@ -3,11 +3,11 @@
 //! While the server is away, no call waits for an attempt to connect: each is refused at once, with what the last attempt
 //! failed with.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::redis::RedisError;
 use ::redis::aio::MultiplexedConnection;
-use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::runtime::RuntimeFlavor;
 use tokio::task::{coop, yield_now};
 
 use super::attempt::ConnectTarget;
@@ -20,6 +20,7 @@ use super::real_time;
 use super::reconnecting::{Loss, Reconnector};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::opaque_debug;
+use crate::system::{Handle, Instant};
 
 /// The least time without an answer after which a connection counts as lost, however short the deadline is.
 const LEAST_PATIENCE: Duration = Duration::from_millis(100);

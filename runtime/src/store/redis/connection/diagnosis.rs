@@ -3,14 +3,17 @@
 //! A server that is full says so and hangs up, while the client library is still sending its greeting: it reports a broken pipe
 //! and keeps the reason to itself. A port for TLS hangs up, too. Their bytes tell them apart.
 
-use std::time::{Duration, Instant};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
 
 use ::redis::{RedisError, Value, parse_redis_value};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::address::Address;
 use super::attempt_budget::AttemptBudget;
 use super::real_time;
+use crate::system::{Instant, TcpStream};
 
 /// How long a server has to say something by itself, and then to answer.
 const OF_ITSELF: Duration = Duration::from_millis(50);
@@ -45,32 +48,24 @@ pub(crate) async fn diagnose(address: &Address) -> Option<Diagnosis> {
     let host = address.host()?;
     AttemptBudget::shared(&address.to_string()).try_spend(Instant::now()).ok()?;
     let looked = async {
-        let stream = TcpStream::connect(host).await.ok()?;
-        if let Some(bytes) = read(&stream, OF_ITSELF).await {
+        let mut stream = TcpStream::connect(host).await.ok()?;
+        if let Some(bytes) = read(&mut stream, OF_ITSELF).await {
             return read_refusal(&bytes);
         }
-        stream.writable().await.ok()?;
-        stream.try_write(&question()).ok()?;
-        understand(&read(&stream, IN_ANSWER).await?)
+        let question = question();
+        poll_fn(|context| Pin::new(&mut stream).poll_write(context, &question)).await.ok()?;
+        understand(&read(&mut stream, IN_ANSWER).await?)
     };
     real_time::wait_until(Instant::now() + LONGEST_DIAGNOSIS, looked).await?
 }
 
 /// Returns what can be read by then; `None` if nothing comes.
-async fn read(stream: &TcpStream, patience: Duration) -> Option<Vec<u8>> {
-    let until = Instant::now() + patience;
-    loop {
-        real_time::wait_until(until, stream.readable()).await?.ok()?;
-        let mut bytes = vec![0; 512];
-        match stream.try_read(&mut bytes) {
-            Ok(length) => {
-                bytes.truncate(length);
-                return Some(bytes);
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-            Err(_) => return None,
-        }
-    }
+async fn read(stream: &mut (impl AsyncRead + Unpin), patience: Duration) -> Option<Vec<u8>> {
+    let mut bytes = [0; 512];
+    let mut bytes = ReadBuf::new(&mut bytes);
+    let read = poll_fn(|context| Pin::new(&mut *stream).poll_read(context, &mut bytes));
+    real_time::wait_until(Instant::now() + patience, read).await?.ok()?;
+    Some(bytes.filled().to_vec())
 }
 
 /// What a server says before it is asked anything can only be why it hangs up.

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{PushInfo, PushKind};
 use tokio::sync::mpsc;
+
+use crate::system::{Connection, Instant, spawn};
 
 /// A connection that is closed earlier, and before any answer, has failed.
 const A_WHILE: Duration = Duration::from_secs(1);
@@ -14,7 +16,7 @@ const A_WHILE: Duration = Duration::from_secs(1);
 /// A connection. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Link {
-    connection: MultiplexedConnection,
+    connection: Connection,
     health: Arc<Health>,
 }
 
@@ -50,14 +52,10 @@ impl Pushes {
 impl Link {
     /// Returns a connection that was made a moment ago and sends its pushes here. `on_hang_up` is called when the server
     /// closes it.
-    pub(crate) fn new(
-        connection: MultiplexedConnection,
-        pushes: Pushes,
-        on_hang_up: impl FnOnce() + Send + 'static,
-    ) -> Self {
+    pub(crate) fn new(connection: Connection, pushes: Pushes, on_hang_up: impl FnOnce() + Send + 'static) -> Self {
         let Pushes { sender, receiver } = pushes;
         let hung_up = Arc::<AtomicBool>::default();
-        tokio::spawn(watch(receiver, Arc::clone(&hung_up), on_hang_up));
+        spawn(watch(receiver, Arc::clone(&hung_up), on_hang_up));
         let health = Health {
             pushes: sender,
             hung_up,

@@ -8,10 +8,12 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::task::spawn_blocking;
-use tokio::time::timeout_at;
+
+pub(crate) use crate::system::clocks_differ;
+use crate::system::{Instant, TokioInstant, timeout_at};
 
 /// How exact tokio's timers are.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
@@ -66,7 +68,7 @@ async fn wait_by_tokio<F: Future>(until: Instant, future: Pin<&mut F>) -> Timed<
     if have_clocks_differed() && clocks_differ() {
         return Timed::ClockDiffers;
     }
-    match timeout_at(until.into(), future).await {
+    match timeout_at(TokioInstant::from_std(until), future).await {
         Ok(output) => Timed::Done(output),
         Err(_) if Instant::now() >= until => Timed::Late,
         Err(_) => {
@@ -87,14 +89,6 @@ async fn wait_by_thread<F: Future>(until: Instant, mut future: Pin<&mut F>) -> O
     let output = output.await;
     drop(done);
     output
-}
-
-/// Whether tokio's clock is not the system's, as in a test that has paused it.
-pub(crate) fn clocks_differ() -> bool {
-    let before = Instant::now();
-    let tokio = tokio::time::Instant::now().into_std();
-    let after = Instant::now();
-    !(before..=after).contains(&tokio)
 }
 
 #[cfg(test)]

@@ -4,9 +4,7 @@ use std::future::pending;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Instant;
 
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::attempt::{ConnectTarget, ServerLocation};
@@ -15,6 +13,7 @@ use super::breaker::{Breaker, LinkState};
 use super::link::Link;
 use super::real_time;
 use crate::error::{BackendError, BackendErrorKind};
+use crate::system::{Handle, Instant};
 
 /// The kinds of outages, by the numbers that stand for them.
 const KINDS: [BackendErrorKind; 3] = [BackendErrorKind::Away, BackendErrorKind::Wrong, BackendErrorKind::Unknown];

@@ -15,6 +15,7 @@ use self::watcher::Watcher;
 use super::address::{Address, ShortList};
 use super::fault::asked_in_vain;
 use crate::error::BackendError;
+use crate::system::spawn;
 
 /// The sentinels of a primary.
 pub(crate) struct Sentinels {
@@ -64,7 +65,7 @@ impl Sentinels {
         let answers = Arc::new(SentinelAnswers::new(self.addresses.len(), self.patience, &self.term));
         for (index, address) in self.addresses.iter().enumerate() {
             let watcher = Watcher::new(index, address, &self.name, self.patience, Arc::downgrade(&answers));
-            tokio::spawn(watcher.watch());
+            spawn(watcher.watch());
         }
         current.insert(answers).clone()
     }

@@ -2,7 +2,7 @@
 //! the prefix.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::redis::{Cmd, FromRedisValue, Value, cmd, from_redis_value};
 
@@ -12,6 +12,7 @@ use crate::store::redis::script::run::NodeRole;
 use crate::store::redis::server::Server;
 use crate::store::redis::stored::is_reserved;
 use crate::store::redis::{Deployment, Redis, until};
+use crate::system::Instant;
 
 /// How many places of the server's table a step looks at: it takes the server some tenths of a millisecond at most.
 const COUNT: u32 = 250;

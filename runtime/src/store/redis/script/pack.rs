@@ -1,6 +1,6 @@
 //! Requests as the script takes them: packed fields, in the order that the header of `decide.lua` gives.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::io::Write as _;
 use std::sync::LazyLock;
 
@@ -10,6 +10,7 @@ use tallygate_rules::{Algorithm, MAX_EXACT, Role, Rule};
 use crate::call::{Call, LeaseName, Scope};
 use crate::micros;
 use crate::policy::RuleGroup;
+use crate::system::{StdRandomState, per_process};
 
 /// A log of up to so many calls is read with one command; of a longer one, only the entries that matter.
 const SHORT_LOG: u64 = 32;
@@ -20,8 +21,10 @@ const _: () = assert!(lua::END_ENTRIES as u64 > SHORT_LOG + 1);
 /// A log may hold up to so many entries that count no more, beside those that do.
 const MOST_SPARE: u64 = 16_384;
 
-/// What tells this process from all others: random, as the keys of hash tables are.
-static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("tallygate"));
+per_process! {
+    /// What tells this process from all others: random, as the keys of hash tables are.
+    static PROCESS: LazyLock<u64> = LazyLock::new(|| StdRandomState::default().hash_one("tallygate"));
+}
 
 /// Packs one request.
 pub(crate) fn request(request: &Call<'_>, now_us: u64) -> Vec<u8> {
@@ -39,8 +42,8 @@ pub(crate) fn request(request: &Call<'_>, now_us: u64) -> Vec<u8> {
 /// The bytes of a name; of a call that takes no lease, zeros.
 pub(crate) fn lease_name(name: Option<LeaseName>) -> [u8; lua::LEASE_NAME_BYTES] {
     name.map_or([0; lua::LEASE_NAME_BYTES], |name| {
-        let (process, call) = (u128::from(*PROCESS), u128::from(name.number()));
-        (process << 64 | call).to_be_bytes()
+        let process: &u64 = &PROCESS;
+        (u128::from(*process) << 64 | u128::from(name.number())).to_be_bytes()
     })
 }
 

@@ -1,6 +1,6 @@
 //! Overrides in Redis: a hash of texts by policy and subject, and a version that every change renews.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use ::redis::{Cmd, FromRedisValue, cmd};
 use tallygate_lua as lua;
@@ -9,6 +9,7 @@ use super::overrides_key;
 use crate::error::BackendError;
 use crate::store::redis::Redis;
 use crate::store::stored::StoredOverride;
+use crate::system::random_number;
 
 /// The field of the version. No policy's name begins like it in a field, so no override is mistaken for it.
 const VERSION: &str = "!version";
@@ -17,7 +18,7 @@ const VERSION: &str = "!version";
 const PART: usize = 1_000;
 
 /// Fields of the hash with their texts, as the server has them.
-type Fields = HashMap<Vec<u8>, Vec<u8>>;
+type Fields = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// The overrides of one prefix.
 pub(crate) struct StoredOverrides<'a> {
@@ -74,7 +75,7 @@ impl StoredOverrides<'_> {
         most: usize,
         expired: impl IntoIterator<Item = StoredOverride>,
     ) -> Result<Option<bool>, BackendError> {
-        let version = format!("{:016x}", fastrand::u64(..));
+        let version = format!("{:016x}", random_number(..));
         let mut command = cmd("EVAL");
         command.arg(lua::OVERRIDE).arg(1).arg(&self.key);
         command.arg(version).arg(most).arg(field).arg(text.unwrap_or_default());

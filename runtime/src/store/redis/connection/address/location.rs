@@ -44,7 +44,7 @@ pub(super) enum Target {
 }
 
 /// Where a server is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Host {
     pub(crate) name: String,
     pub(crate) port: u16,

@@ -2,12 +2,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::error::{BackendError, BackendErrorKind};
 use crate::store::redis::connection::address::Host;
+use crate::system::Instant;
 
 /// How late an answer may be. After a longer time without any, the runtime of the watchers hangs.
 const LATE: Duration = Duration::from_secs(4);

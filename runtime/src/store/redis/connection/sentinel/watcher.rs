@@ -2,12 +2,11 @@
 
 use std::future::Future;
 use std::sync::Weak;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisResult, cmd};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::time::{sleep, timeout};
 
 use super::votes::SentinelAnswers;
 use crate::error::BackendError;
@@ -15,6 +14,7 @@ use crate::store::redis::connection::address::{Address, Host};
 use crate::store::redis::connection::fault::{Fault, attempt_error, slow_attempt};
 use crate::store::redis::connection::greeting::{Greeting, Mode};
 use crate::store::redis::connection::real_time;
+use crate::system::{Connection, Instant, open, random_fraction, sleep, timeout};
 
 /// How often a sentinel is asked that reports nothing, and how long one is left alone that does not answer.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -50,7 +50,7 @@ impl Watcher {
                 tracing::debug!(%error, "a sentinel does not say where the redis primary is");
                 self.report(Err(error));
             }
-            sleep(PERIOD.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+            sleep(PERIOD.mul_f64(0.5 + random_fraction() / 2.0)).await;
         }
     }
 
@@ -86,9 +86,8 @@ impl Watcher {
     }
 
     /// Connects, and does so without a login if the sentinel refuses that of the primary.
-    async fn connect(&self, config: &AsyncConnectionConfig) -> RedisResult<MultiplexedConnection> {
-        let connect =
-            async |address: &Address| address.client().get_multiplexed_async_connection_with_config(config).await;
+    async fn connect(&self, config: &AsyncConnectionConfig) -> RedisResult<Connection> {
+        let connect = async |address: &Address| open(address.client(), config).await;
         match connect(&self.address).await {
             Err(refused) if Fault::of(&refused) == Fault::Wrong => match self.address.without_login() {
                 // A sentinel that wants a login refuses its absence, too: why it refuses that of the url is what helps.

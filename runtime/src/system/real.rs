@@ -1,0 +1,60 @@
+//! The system itself.
+
+#[cfg(any(feature = "metrics", feature = "redis"))]
+pub(crate) use std::time::Instant;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+pub(crate) use foldhash::quality::RandomState;
+pub(crate) use tokio::runtime::Handle;
+pub(crate) use tokio::time::{Instant as TokioInstant, sleep, sleep_until};
+
+#[cfg(feature = "redis")]
+pub(crate) use self::redis::*;
+
+/// The time since 1970.
+#[inline]
+pub(crate) fn unix() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// Declares a static of which each process has its own.
+macro_rules! per_process {
+    ($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty = $value:expr;) => {
+        $(#[$attribute])*
+        $visibility static $name: $type = $value;
+    };
+}
+pub(crate) use per_process;
+
+/// What only the store in Redis uses.
+#[cfg(feature = "redis")]
+mod redis {
+    pub(crate) use std::hash::RandomState as StdRandomState;
+
+    pub(crate) use ::redis::aio::MultiplexedConnection as Connection;
+    use ::redis::{AsyncConnectionConfig, Client, RedisResult};
+    pub(crate) use fastrand::{f64 as random_fraction, shuffle, u64 as random_number};
+    pub(crate) use tokio::net::TcpStream;
+    pub(crate) use tokio::spawn;
+    pub(crate) use tokio::task::JoinSet;
+    pub(crate) use tokio::time::{timeout, timeout_at};
+
+    use super::{Instant, TokioInstant};
+
+    /// Connects to a server as the client says.
+    #[inline]
+    pub(crate) fn open(
+        client: &Client,
+        config: &AsyncConnectionConfig,
+    ) -> impl Future<Output = RedisResult<Connection>> + Send {
+        client.get_multiplexed_async_connection_with_config(config)
+    }
+
+    /// Whether tokio's clock is not the system's, as in a test that has paused it.
+    pub(crate) fn clocks_differ() -> bool {
+        let before = Instant::now();
+        let tokio = TokioInstant::now().into_std();
+        let after = Instant::now();
+        !(before..=after).contains(&tokio)
+    }
+}

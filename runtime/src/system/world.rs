@@ -1,0 +1,33 @@
+//! A simulated world, as the limiters in it see it.
+//!
+//! What holds the world implements [`Process`] for the processes of its fleet, and polls what runs there by [`in_process`].
+//! Outside of all processes, the limiter uses the real system.
+
+mod chance;
+#[cfg(feature = "redis")]
+mod connection;
+mod process;
+mod statics;
+mod tasks;
+mod time;
+
+pub use self::process::{Connecting, InProcess, Process, Sleeping, Stream, in_process};
+
+/// What the limiter takes from the process that it runs in.
+pub(super) mod inside {
+    pub(crate) use super::chance::RandomState;
+    #[cfg(feature = "redis")]
+    pub(crate) use super::chance::{RandomState as StdRandomState, random_fraction, random_number, shuffle};
+    #[cfg(feature = "redis")]
+    pub(crate) use super::connection::{Connection, TcpStream, open};
+    pub(crate) use super::statics::{PerProcess, per_process};
+    pub(crate) use super::tasks::Handle;
+    #[cfg(feature = "redis")]
+    pub(crate) use super::tasks::{JoinSet, spawn};
+    pub(crate) use super::time::{Instant, Instant as TokioInstant, sleep, sleep_until, unix};
+    #[cfg(feature = "redis")]
+    pub(crate) use super::time::{clocks_differ, timeout, timeout_at};
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Tasks, which stay in the process that begins them.
+
+use std::future::Future;
+
+use tokio::runtime::{Id, RuntimeFlavor, TryCurrentError};
+use tokio::task::{AbortHandle, JoinError, JoinHandle};
+
+use super::process::{InProcess, current};
+
+/// The runtime.
+#[derive(Debug)]
+pub(crate) struct Handle(tokio::runtime::Handle);
+
+impl Handle {
+    pub(crate) fn try_current() -> Result<Self, TryCurrentError> {
+        tokio::runtime::Handle::try_current().map(Self)
+    }
+
+    pub(crate) fn spawn<F>(&self, task: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        let task = self.0.spawn(InProcess::here(task));
+        announce(task.abort_handle());
+        task
+    }
+
+    #[cfg(feature = "redis")]
+    pub(crate) fn id(&self) -> Id {
+        self.0.id()
+    }
+
+    #[cfg(feature = "redis")]
+    pub(crate) fn runtime_flavor(&self) -> RuntimeFlavor {
+        self.0.runtime_flavor()
+    }
+}
+
+#[cfg(feature = "redis")]
+pub(crate) fn spawn<F>(task: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    Handle(tokio::runtime::Handle::current()).spawn(task)
+}
+
+/// Tasks that end with this.
+#[cfg(feature = "redis")]
+pub(crate) struct JoinSet<T>(tokio::task::JoinSet<T>);
+
+#[cfg(feature = "redis")]
+impl<T: Send + 'static> JoinSet<T> {
+    pub(crate) fn new() -> Self {
+        Self(tokio::task::JoinSet::new())
+    }
+
+    pub(crate) fn spawn(&mut self, task: impl Future<Output = T> + Send + 'static) -> AbortHandle {
+        let task = self.0.spawn(InProcess::here(task));
+        announce(task.clone());
+        task
+    }
+
+    pub(crate) async fn join_next(&mut self) -> Option<Result<T, JoinError>> {
+        self.0.join_next().await
+    }
+}
+
+fn announce(task: AbortHandle) {
+    if let Some(process) = current() {
+        process.spawned(task);
+    }
+}

@@ -1,29 +1,50 @@
-//! No import runs upward, and no files import each other in a circle: see [`table`] for the layers, [`mod@imports`] for what an
-//! import is.
+//! No import runs upward, and no files import each other in a circle: see [`mod@imports`] for what an import is.
 
-mod circle;
 mod imports;
-mod table;
 #[cfg(test)]
 mod tests;
 
-use self::circle::shortest_circle;
+use std::collections::BTreeSet;
+
 use self::imports::{Import, imports};
-use self::table::{CRATES, CrateLayers, Root};
 use crate::source::{self, SourceFile};
 use crate::step::{self, Outcome};
 
-/// Tokens of items that are more than a module or a re-export.
-const ITEMS: [&str; 9] = ["fn", "struct", "enum", "union", "trait", "impl", "const", "static", "macro_rules"];
+/// The layers of each crate. A new module of a crate's root gets its layer there.
+const TABLE: &str = "xtask/layers.txt";
+
+/// How items begin that are more than a module or a re-export.
+const ITEMS: [&str; 9] = ["fn", "struct", "enum", "union", "trait", "impl", "const", "static", "macro_rules!"];
+
+/// A crate whose imports are checked.
+struct CrateLayers<'a> {
+    /// Its file, from the root of the workspace.
+    root: &'a str,
+    /// Whether the root has no code of its own.
+    only_reexports: bool,
+    /// The modules of each layer, highest first.
+    layers: Vec<Vec<&'a str>>,
+}
+
+impl<'a> CrateLayers<'a> {
+    /// Reads a crate of the table: its root, and a line for each layer, with at least two spaces before its purpose.
+    fn read(text: &'a str) -> Self {
+        let (first, layers) = text.split_once('\n').unwrap_or((text, ""));
+        let (root, note) = first.split_once(' ').unwrap_or((first, ""));
+        let modules = |line: &'a str| line.trim().split("  ").next().unwrap_or_default().split(' ').collect();
+        Self { root, only_reexports: note == "only re-exports", layers: layers.lines().map(modules).collect() }
+    }
+
+    /// Returns which layer a file is in, counted from the highest. The root is in none.
+    fn layer(&self, file: &SourceFile) -> Option<usize> {
+        let top = file.module.first()?;
+        self.layers.iter().position(|modules| modules.contains(&&**top))
+    }
+}
 
 /// Prints the layers of every crate, highest first, and checks all imports.
 pub(crate) fn print() -> Outcome {
-    for krate in CRATES.iter().filter(|krate| !krate.layers.is_empty()) {
-        println!("{}:", krate.root);
-        for (modules, purpose) in krate.layers {
-            println!("  {modules:<60}{purpose}");
-        }
-    }
+    println!("{}", step::read(TABLE)?);
     run()
 }
 
@@ -31,59 +52,79 @@ pub(crate) fn print() -> Outcome {
 pub(crate) fn run() -> Outcome {
     step::announce("layers");
     let mut all = Vec::new();
-    for krate in CRATES {
-        all.extend(findings(krate, &source::read(krate.root)?));
+    for krate in step::read(TABLE)?.trim_end().split("\n\n").skip(1).map(CrateLayers::read) {
+        all.extend(findings(&krate, &source::read(krate.root)?));
     }
     if all.is_empty() { Ok(()) } else { Err(all.join("\n")) }
 }
 
-/// Returns what is wrong in a crate, whose first file is its root. Of circles, it is the shortest.
-fn findings(krate: &CrateLayers, files: &[SourceFile]) -> Vec<String> {
+/// Returns what is wrong in a crate, whose first file is its root.
+fn findings(krate: &CrateLayers<'_>, files: &[SourceFile]) -> Vec<String> {
+    let mut findings = findings_in_root(krate, &files[0]);
     let imports = imports(files);
-    let (upward, others): (Vec<_>, Vec<_>) = imports.iter().partition(|import| is_upward(krate, files, import));
-    let from_root = imports.iter().filter(|import| import.is_from_root).map(|import| {
-        format!("{}: the root only re-exports it; remedy: the path by its module", describe(files, import))
-    });
-    let upward = upward.iter().map(|import| format!("{}: its layer is above this one", describe(files, import)));
-    let circle = shortest_circle(&others).map(|circle| {
-        let steps: Vec<_> = circle.iter().map(|import| describe(files, import)).collect();
-        format!("{}: these files import each other in a circle:\n    {}", krate.root, steps.join("\n    "))
-    });
-    let of_root = code_in_root(krate, &files[0]).into_iter().chain(mistakes_of_table(krate, &files[0]));
-    of_root.chain(from_root).chain(upward).chain(circle).collect()
-}
-
-fn describe(files: &[SourceFile], import: &Import) -> String {
-    let [from, to] = [import.from, import.to].map(|file| &files[file].path);
-    format!("{from}:{}: imports `crate::{}` ({to})", import.line, import.path)
-}
-
-fn code_in_root(krate: &CrateLayers, root: &SourceFile) -> Option<String> {
-    let is_item = |text: &str| krate.kind == Root::Facade && ITEMS.contains(&text);
-    let line = root.tokens.iter().find(|token| is_item(&token.text))?.lines.0;
-    Some(format!(
-        "{}:{line}: the root holds modules, re-exports and documentation only; remedy: move this item",
-        root.path
-    ))
-}
-
-/// Every module of the root has one layer, and every module in the table exists.
-fn mistakes_of_table(krate: &CrateLayers, root: &SourceFile) -> Vec<String> {
-    const TABLE: &str = "xtask/src/layers/table.rs";
-    let listed: Vec<_> = krate.layers.iter().flat_map(|(modules, _)| modules.split(' ')).collect();
-    let modules: Vec<_> = root.children().filter(|_| !listed.is_empty()).collect();
-    let without = modules.iter().filter(|module| !listed.contains(module));
-    let without = without.map(|module| format!("{}: `{module}` has no layer; remedy: name it in {TABLE}", root.path));
-    let gone = listed.iter().filter(|module| !modules.contains(module));
-    let gone = gone.map(|module| format!("{}: there is no `{module}`; remedy: remove it from {TABLE}", root.path));
-    without.chain(gone).collect()
-}
-
-fn is_upward(krate: &CrateLayers, files: &[SourceFile], import: &Import) -> bool {
-    // Counted from the highest; the root has none.
-    let layer = |file: usize| {
-        let top = files[file].module.first()?;
-        krate.layers.iter().position(|(modules, _)| modules.split(' ').any(|module| module == top))
+    let describe = |import: &Import| {
+        let [from, to] = [import.from, import.to].map(|file| &files[file].path);
+        format!("{from}:{}: imports `crate::{}` ({to})", import.line, import.path)
     };
-    matches!((layer(import.from), layer(import.to)), (Some(from), Some(to)) if to < from)
+    let of_root = imports.iter().filter(|import| import.is_from_root).map(describe);
+    findings
+        .extend(of_root.map(|import| format!("{import}: the root only re-exports it; remedy: the path by its module")));
+    let is_upward = |import: &&Import| {
+        let [from, to] = [import.from, import.to].map(|file| krate.layer(&files[file]));
+        from.is_some() && to.is_some() && to < from
+    };
+    let (upward, others): (Vec<_>, Vec<_>) = imports.iter().partition(is_upward);
+    findings.extend(upward.into_iter().map(|import| format!("{}: its layer is above this one", describe(import))));
+    let circle: Vec<_> = circle(others).into_iter().map(describe).collect();
+    if !circle.is_empty() {
+        findings.push(format!("these files import each other in a circle:\n    {}", circle.join("\n    ")));
+    }
+    findings
+}
+
+/// The root has the code that it may have, its modules have one layer each, and the modules of the table exist.
+fn findings_in_root(krate: &CrateLayers<'_>, root: &SourceFile) -> Vec<String> {
+    let mut findings = Vec::new();
+    let is_item = |code: &str| code.split([' ', '<']).any(|word| ITEMS.contains(&word));
+    if let Some(line) = root.lines.iter().find(|line| krate.only_reexports && is_item(&line.code)) {
+        let holds = "the root holds modules, re-exports and documentation only; remedy: move this item";
+        findings.push(format!("{}:{}: {holds}", root.path, line.number));
+    }
+    let listed: BTreeSet<_> = krate.layers.concat().into_iter().collect();
+    let modules: BTreeSet<_> = root.children().filter(|_| !listed.is_empty()).collect();
+    for module in &modules - &listed {
+        findings.push(format!("{}: `{module}` has no layer; remedy: name it in {TABLE}", root.path));
+    }
+    for module in &listed - &modules {
+        findings.push(format!("{}: there is no `{module}`; remedy: remove it from {TABLE}", root.path));
+    }
+    findings
+}
+
+/// Returns a circle of these imports, if there is one.
+fn circle(imports: Vec<&Import>) -> Vec<&Import> {
+    let mut circle = in_circles(imports);
+    let mut at = 0;
+    while at < circle.len() {
+        let others = [&circle[..at], &circle[at + 1..]].concat();
+        match in_circles(others) {
+            // It is in every circle that is left.
+            none if none.is_empty() => at += 1,
+            smaller => circle = smaller,
+        }
+    }
+    circle
+}
+
+/// Leaves out imports that are in no circle, nor on a way from one circle to another.
+fn in_circles(mut imports: Vec<&Import>) -> Vec<&Import> {
+    loop {
+        let before = imports.len();
+        let importing: BTreeSet<_> = imports.iter().map(|import| import.from).collect();
+        let imported: BTreeSet<_> = imports.iter().map(|import| import.to).collect();
+        imports.retain(|import| importing.contains(&import.to) && imported.contains(&import.from));
+        if imports.len() == before {
+            return imports;
+        }
+    }
 }

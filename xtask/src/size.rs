@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-use crate::source::{self, Token};
+use crate::source::{self, Line};
 use crate::step::{self, Outcome, cargo, output};
 
 /// The crates, by their roots.
@@ -29,12 +29,12 @@ pub(crate) fn print() -> Outcome {
     for root in ROOTS {
         let folder = root.rsplit_once('/').map_or(root, |(folder, _)| folder);
         let sources = source::read(root)?;
-        let lines: usize = sources.iter().map(source::SourceFile::code_lines).sum();
+        let lines: usize = sources.iter().map(|file| file.lines.len()).sum();
         println!("{folder:<50}{lines:>8}{:>8}", files(&[&format!("{folder}/*.rs")])?.len());
         for file in sources.iter().filter(|_| folder != "xtask/src") {
-            for (name, is_visible) in types(&file.tokens) {
-                all.entry(name.clone()).or_default().insert(file.path.clone());
-                visible.entry(name).or_default().extend(is_visible.then(|| file.path.clone()));
+            for (name, is_visible) in types(&file.lines) {
+                all.entry(name.to_owned()).or_default().insert(file.path.clone());
+                visible.entry(name.to_owned()).or_default().extend(is_visible.then(|| file.path.clone()));
             }
         }
     }
@@ -82,15 +82,14 @@ fn files(patterns: &[&str]) -> Result<Vec<String>, String> {
 }
 
 /// Returns the types of a file, and whether other files may name them.
-fn types(tokens: &[Token]) -> Vec<(String, bool)> {
-    let text = |at: usize| tokens.get(at).map_or("", |token| &*token.text);
-    // Before the keyword stands `pub`, or `pub(…)`.
-    let is_visible = |at: usize| at > 0 && ["pub", ")"].contains(&text(at - 1));
-    let keywords = (0..tokens.len()).filter(|&at| ["struct", "enum", "trait", "type", "union"].contains(&text(at)));
-    let found = keywords.map(|at| (text(at), text(at + 1).to_owned(), is_visible(at)));
-    // Others are the types of a trait.
-    let own = found.filter(|(keyword, _, is_visible)| *keyword != "type" || *is_visible);
-    own.map(|(_, name, is_visible)| (name, is_visible)).collect()
+fn types(lines: &[Line]) -> impl Iterator<Item = (&str, bool)> {
+    lines.iter().filter_map(|line| {
+        let (keyword, rest) = line.code.split_once(' ')?;
+        let name = rest.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()?;
+        // Others are the types of a trait.
+        let is_own = ["struct", "enum", "trait", "union"].contains(&keyword) || keyword == "type" && line.is_public;
+        (is_own && !name.is_empty()).then_some((name, line.is_public))
+    })
 }
 
 /// Counts lines that are neither blank nor comments.
@@ -111,9 +110,6 @@ fn neither_comments_nor_blank_lines_of_a_script_count() {
 
 #[test]
 fn types_are_told_apart_by_who_may_name_them() {
-    let text =
-        "mod tests { /** A. */ pub(in crate::a) struct A; enum B {} impl C for B { type D = u8; } } pub type E = A;";
-    let file = source::parse("a.rs", Vec::new(), text).unwrap();
-    let found = [("A", true), ("B", false), ("E", true)].map(|(name, is_visible)| (name.to_owned(), is_visible));
-    assert_eq!(types(&file.tokens), found);
+    let text = "pub(in crate::a) struct A<T>;\nenum B {}\nimpl C for B {\n    type D = u8;\n}\npub type E = A;\n";
+    assert_eq!(types(&source::lines(text)).collect::<Vec<_>>(), [("A", true), ("B", false), ("E", true)]);
 }

@@ -1,6 +1,5 @@
-//! The code of a crate as tokens: without comments, and without what only its tests have.
-
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+//! The code of a crate as lines: without comments, and without what only its tests have. It relies on the form that `cargo fmt`
+//! gives to code.
 
 use crate::step;
 
@@ -10,13 +9,15 @@ pub(crate) struct SourceFile {
     pub(crate) path: String,
     /// Its module, from the root of the crate.
     pub(crate) module: Vec<String>,
-    pub(crate) tokens: Vec<Token>,
+    pub(crate) lines: Vec<Line>,
 }
 
-/// A name, a sign, a literal, or one side of a pair of brackets.
-pub(crate) struct Token {
-    pub(crate) text: String,
-    pub(crate) lines: (usize, usize),
+/// A line of code.
+pub(crate) struct Line {
+    pub(crate) number: usize,
+    pub(crate) is_public: bool,
+    /// Without `pub` and `pub(…)`.
+    pub(crate) code: String,
 }
 
 /// Reads the files of a crate of this workspace, from its root on.
@@ -27,103 +28,53 @@ pub(crate) fn read(root: &str) -> Result<Vec<SourceFile>, String> {
 /// The same where `load` returns the text of a file.
 pub(crate) fn read_with(root: &str, load: &dyn Fn(&str) -> Result<String, String>) -> Result<Vec<SourceFile>, String> {
     let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let read = |path: &str, module| parse(path, module, &load(path)?);
-    let mut files = vec![read(root, Vec::new())?];
+    let mut files = vec![SourceFile { path: root.to_owned(), module: Vec::new(), lines: lines(&load(root)?) }];
     let mut at = 0;
     while let Some(parent) = files.get(at) {
         let modules = parent.children().map(|child| [&*parent.module, &[child.to_owned()]].concat());
         for module in modules.collect::<Vec<_>>() {
-            files.push(read(&format!("{folder}/{}.rs", module.join("/")), module)?);
+            let path = format!("{folder}/{}.rs", module.join("/"));
+            files.push(SourceFile { lines: lines(&load(&path)?), path, module });
         }
         at += 1;
     }
     Ok(files)
 }
 
-/// Reads the text of a file.
-pub(crate) fn parse(path: &str, module: Vec<String>, text: &str) -> Result<SourceFile, String> {
-    let stream: TokenStream = text.parse().map_err(|error| format!("{path}: {error}"))?;
-    let mut tokens = Vec::new();
-    flatten(stream, &mut tokens);
-    Ok(SourceFile { path: path.to_owned(), module, tokens })
-}
-
 impl SourceFile {
     /// The modules that have files of their own.
     pub(crate) fn children(&self) -> impl Iterator<Item = &str> {
-        let declares = |window: &&[Token]| window[0].text == "mod" && window[2].text == ";";
-        self.tokens.windows(3).filter(declares).map(|window| &*window[1].text)
-    }
-
-    /// How many lines have code.
-    pub(crate) fn code_lines(&self) -> usize {
-        let mut lines: Vec<_> = self.tokens.iter().flat_map(|token| token.lines.0..=token.lines.1).collect();
-        lines.sort_unstable();
-        lines.dedup();
-        lines.len()
+        self.lines.iter().filter_map(|line| line.code.strip_prefix("mod ")?.strip_suffix(';'))
     }
 }
 
-/// Adds all tokens but documentation, and items that only tests have.
-fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
-    let trees: Vec<_> = stream.into_iter().collect();
-    let mut rest = &trees[..];
-    while let [tree, after @ ..] = rest {
-        rest = match attribute(rest) {
-            Some((attribute, after)) if is_of_tests(attribute) => after_item(after),
-            Some((attribute, after)) if attribute.to_string().starts_with("[doc ") => after,
-            _ => {
-                add(tree, tokens);
-                after
-            }
-        };
+/// Returns the lines that are neither blank nor comments, nor of an item that only tests have.
+pub(crate) fn lines(text: &str) -> Vec<Line> {
+    let is_comment = |code: &str| ["//", "#[doc", "#![doc"].iter().any(|start| code.starts_with(start));
+    let mut rest = (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty() && !is_comment(line.trim_start()));
+    let mut lines = Vec::new();
+    while let Some((number, line)) = rest.next() {
+        let code = line.trim_start();
+        let indent = &line[..line.len() - code.len()];
+        if ["#[test]", "#[cfg(test)]", "#[cfg(all(test,"].iter().any(|attribute| code.starts_with(attribute)) {
+            // The last line of the item is the first one that ends where the attribute begins.
+            let ends = |line: &str| {
+                let code = line.strip_prefix(indent).unwrap_or_default();
+                code == "}" || !code.starts_with(' ') && code.ends_with([';', '}', ','])
+            };
+            rest.find(|(_, line)| ends(line));
+            continue;
+        }
+        let public = code.strip_prefix("pub ").or_else(|| Some(code.strip_prefix("pub(")?.split_once(") ")?.1));
+        lines.push(Line { number, is_public: public.is_some(), code: public.unwrap_or(code).to_owned() });
     }
-}
-
-/// Returns the attribute at the beginning, and what follows it.
-fn attribute(trees: &[TokenTree]) -> Option<(&Group, &[TokenTree])> {
-    let is_sign = |tree: &TokenTree, sign| matches!(tree, TokenTree::Punct(found) if found.as_char() == sign);
-    let (_, rest) = trees.split_first().filter(|(hash, _)| is_sign(hash, '#'))?;
-    let rest = rest.split_first().filter(|(bang, _)| is_sign(bang, '!')).map_or(rest, |(_, rest)| rest);
-    match rest {
-        [TokenTree::Group(group), after @ ..] => Some((group, after)),
-        _ => None,
-    }
-}
-
-/// Tells `#[test]`, `#[cfg(test)]` and `#[cfg(all(test, …))]` from attributes of what other builds have, too.
-fn is_of_tests(attribute: &Group) -> bool {
-    let text: String = attribute.to_string().split_whitespace().collect();
-    text == "[test]" || text == "[cfg(test)]" || text.starts_with("[cfg(all(test,")
-}
-
-fn after_item(trees: &[TokenTree]) -> &[TokenTree] {
-    let ends = |tree: &TokenTree| match tree {
-        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
-        TokenTree::Punct(sign) => sign.as_char() == ';',
-        _ => false,
-    };
-    trees.iter().position(ends).and_then(|end| trees.get(end + 1..)).unwrap_or_default()
-}
-
-fn add(tree: &TokenTree, tokens: &mut Vec<Token>) {
-    let (start, end) = (tree.span().start().line, tree.span().end().line);
-    let mut push = |text: &str, lines| tokens.push(Token { text: text.to_owned(), lines });
-    let TokenTree::Group(group) = tree else { return push(&tree.to_string(), (start, end)) };
-    let (open, close) = match group.delimiter() {
-        Delimiter::Parenthesis => ("(", ")"),
-        Delimiter::Brace => ("{", "}"),
-        Delimiter::Bracket => ("[", "]"),
-        Delimiter::None => ("", ""),
-    };
-    push(open, (start, start));
-    flatten(group.stream(), tokens);
-    tokens.push(Token { text: close.to_owned(), lines: (end, end) });
+    lines
 }
 
 #[test]
 fn what_only_tests_have_and_what_documents_is_no_code() {
-    let text = "//! A file.\n\n/// A type.\n#[derive(Debug)]\nstruct A {\n    b: u8, // a field\n}\n\n#[cfg(test)]\nmod tests {\n    mod c;\n}\n\n#[cfg(any(test, unix))]\nmod d;\n";
-    let file = parse("a.rs", Vec::new(), text).unwrap();
-    assert_eq!((file.code_lines(), file.children().collect::<Vec<_>>()), (6, vec!["d"]));
+    let text = "//! A file.\n\n/// A type.\n#[derive(Debug)]\nstruct A {\n    b: u8, // a field\n    #[cfg(test)]\n    c: u8,\n}\n\n#[cfg(test)]\nmod tests {\n    mod c;\n}\n\n#[cfg(any(test, unix))]\npub(in crate::a) mod d;\n";
+    let file = SourceFile { path: String::new(), module: Vec::new(), lines: lines(text) };
+    let numbers: Vec<_> = file.lines.iter().map(|line| line.number).collect();
+    assert_eq!((numbers, file.children().collect::<Vec<_>>()), (vec![4, 5, 6, 9, 16, 17], vec!["d"]));
 }

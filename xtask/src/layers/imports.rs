@@ -6,13 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::source::{SourceFile, Token};
+use crate::source::SourceFile;
 
 /// No chain of re-exports is longer, unless it is a circle.
 const LONGEST_CHAIN: usize = 16;
 
 /// An import of one file by another, as it is first written.
-#[derive(Clone, PartialEq)]
 pub(super) struct Import {
     pub(super) from: usize,
     pub(super) to: usize,
@@ -23,11 +22,11 @@ pub(super) struct Import {
 }
 
 /// A path in a file, from the root of the crate on, or nothing where it leads out of it.
-struct Mention<'a> {
-    path: Option<Vec<&'a str>>,
+struct Mention {
+    path: Option<Vec<String>>,
     line: usize,
     /// What it brings if it stands in a `use`.
-    name: Option<&'a str>,
+    name: Option<String>,
     /// Whether the file passes that on and has no use for it.
     is_reexport: bool,
 }
@@ -37,48 +36,43 @@ pub(super) fn imports(files: &[SourceFile]) -> Vec<Import> {
     let mentions: Vec<_> = files.iter().map(mentions).collect();
     let names = Names::new(files, &mentions);
     let mut found = BTreeMap::new();
-    for (from, mention) in mentions.iter().enumerate().flat_map(|(from, all)| all.iter().map(move |one| (from, one))) {
-        let Some(path) = &mention.path else { continue };
+    for (from, Mention { path, line, is_reexport, .. }) in all(&mentions) {
+        let Some(path) = path else { continue };
         let to = names.resolve(path, LONGEST_CHAIN);
-        let is_passed_on = mention.is_reexport && files[to].module.starts_with(&files[from].module);
+        let is_passed_on = *is_reexport && files[to].module.starts_with(&files[from].module);
         if from != to && !is_passed_on {
             let is_from_root = from != 0 && names.only_reexports(path);
-            let import = Import { from, to, is_from_root, line: mention.line, path: path.join("::") };
+            let import = Import { from, to, is_from_root, line: *line, path: path.join("::") };
             found.entry((from, to, is_from_root)).or_insert(import);
         }
     }
     found.into_values().collect()
 }
 
+fn all(mentions: &[Vec<Mention>]) -> impl Iterator<Item = (usize, &Mention)> {
+    mentions.iter().enumerate().flat_map(|(file, all)| all.iter().map(move |one| (file, one)))
+}
+
 /// What the modules of a crate are, and what their `use`s bring.
 struct Names<'a> {
-    modules: BTreeMap<Vec<&'a str>, usize>,
-    brought: BTreeMap<(usize, &'a str), Option<&'a [&'a str]>>,
+    modules: BTreeMap<&'a [String], usize>,
+    brought: BTreeMap<(usize, &'a str), Option<&'a [String]>>,
 }
 
 impl<'a> Names<'a> {
-    fn new(files: &'a [SourceFile], mentions: &'a [Vec<Mention<'a>>]) -> Self {
-        let modules = files
-            .iter()
-            .enumerate()
-            .map(|(file, source)| (source.module.iter().map(|name| &**name).collect(), file))
-            .collect();
-        let mut brought = BTreeMap::new();
-        for (file, mention) in
-            mentions.iter().enumerate().flat_map(|(file, all)| all.iter().map(move |one| (file, one)))
-        {
-            brought.extend(mention.name.map(|name| ((file, name), mention.path.as_deref())));
-        }
-        Self { modules, brought }
+    fn new(files: &'a [SourceFile], mentions: &'a [Vec<Mention>]) -> Self {
+        let modules = files.iter().zip(0..).map(|(source, file)| (&*source.module, file)).collect();
+        let brought = all(mentions).filter_map(|(file, one)| Some(((file, one.name.as_deref()?), one.path.as_deref())));
+        Self { modules, brought: brought.collect() }
     }
 
     /// Whether a path begins with what the root has by a `use` alone.
-    fn only_reexports(&self, path: &[&str]) -> bool {
+    fn only_reexports(&self, path: &[String]) -> bool {
         path.first().is_some_and(|name| self.brought.contains_key(&(0, name))) && !self.modules.contains_key(&path[..1])
     }
 
     /// Returns the file to which a path leads.
-    fn resolve(&self, path: &[&str], longest: usize) -> usize {
+    fn resolve(&self, path: &[String], longest: usize) -> usize {
         let within = (0..=path.len()).rev().find_map(|end| Some((end, *self.modules.get(&path[..end])?)));
         let (end, file) = within.unwrap_or_default();
         match path.get(end).and_then(|name| *self.brought.get(&(file, name))?) {
@@ -89,108 +83,74 @@ impl<'a> Names<'a> {
 }
 
 /// Returns all paths of a file.
-fn mentions(file: &SourceFile) -> Vec<Mention<'_>> {
-    let is_use = |pair: &[Token]| pair[0].text == "use" && pair[1].text != "<";
-    let statements = file.tokens.split_inclusive(|token| token.text == ";");
-    // The code before a `use`, and what follows that word.
-    let parted = statements.map(|all| all.split_at(all.windows(2).position(is_use).unwrap_or(all.len())));
-    let parted: Vec<_> = parted.collect();
+fn mentions(file: &SourceFile) -> Vec<Mention> {
     let mut mentions = Vec::new();
-    for (code, used) in &parted {
-        let paths = paths(code).into_iter().map(|(path, line)| (path, line, None, false));
-        let is_visible = code.last().is_some_and(|token| ["pub", ")"].contains(&&*token.text));
-        let names = names(used).into_iter().map(|(path, line, name)| {
-            (path, line, Some(name), is_visible && !parted.iter().any(|(code, _)| has_name(code, name)))
-        });
-        mentions.extend(names.chain(paths).map(|(path, line, name, is_reexport)| Mention {
-            path: absolute(file, &path),
-            line,
-            name,
-            is_reexport,
-        }));
+    let (mut uses, mut code) = (Vec::new(), String::new());
+    let mut lines = file.lines.iter();
+    while let Some(line) = lines.next() {
+        let Some(tree) = line.code.strip_prefix("use ") else {
+            let words = line.code.split(|sign: char| !is_of_path(sign) && sign != '.' && sign != '$');
+            let paths = words.filter(|word| word.contains("::")).map(|word| absolute(file, word));
+            mentions.extend(paths.map(|path| Mention { path, line: line.number, name: None, is_reexport: false }));
+            code.extend([&*line.code, "\n"]);
+            continue;
+        };
+        let mut tree = tree.to_owned();
+        while !tree.ends_with(';') {
+            tree.push_str(lines.next().map_or(";", |line| &line.code));
+        }
+        uses.extend(branches(tree.trim_end_matches(';')).into_iter().map(|branch| (branch, line)));
+    }
+    for (branch, line) in uses {
+        let (path, renamed) = branch.split_once(" as ").unwrap_or((&branch, ""));
+        // `a::{self}` brings `a`.
+        let path = path.strip_suffix("::self").unwrap_or(path);
+        let name = if renamed.is_empty() { path.rsplit("::").next().unwrap_or_default() } else { renamed };
+        let is_reexport = line.is_public && !has_name(&code, name);
+        let path = absolute(file, path);
+        mentions.push(Mention { path, line: line.number, name: Some(name.to_owned()), is_reexport });
     }
     mentions
 }
 
-/// Returns what a `use` brings: its path, its line and its name.
-fn names(tokens: &[Token]) -> Vec<(Vec<&str>, usize, &str)> {
-    let mut names = Vec::new();
-    // The paths before the open brackets, and the path that is being read.
-    let mut prefixes = vec![Vec::new()];
-    let (mut path, mut name) = (Vec::new(), None);
-    for (before, token) in [None].into_iter().chain(tokens.iter().map(Some)).zip(tokens) {
-        match &*token.text {
-            "use" | ":" | "as" => {}
-            "{" => {
-                prefixes.push(path.clone());
-                name = None;
-            }
-            end @ ("," | "}" | ";") => {
-                names.extend(name.take().map(|name| (path.clone(), token.lines.0, name)));
-                if end == "}" {
-                    prefixes.pop();
-                }
-                path = prefixes.last().cloned().unwrap_or_default();
-            }
-            // `a::{self}` brings `a`.
-            "self" if !path.is_empty() => name = path.last().copied(),
-            text => {
-                name = Some(text);
-                if before.is_none_or(|before| before.text != "as") {
-                    path.push(text);
-                }
-            }
-        }
-    }
-    names
-}
-
-/// Returns the paths of several names in code, with their lines.
-fn paths(code: &[Token]) -> Vec<(Vec<&str>, usize)> {
-    // `pub(in crate::a)` imports nothing.
-    let is_visibility = |at: usize| at > 1 && text(code, at - 1) == "in" && text(code, at - 2) == "(";
-    let begins = |at: &usize| is_separator(code, at + 1) && is_alone(code, *at) && !is_visibility(*at);
-    let path = |at: usize| {
-        let further = (at + 3..).step_by(3).take_while(|next| is_separator(code, next - 2));
-        ([at].into_iter().chain(further).map(|at| text(code, at)).collect(), code[at].lines.0)
-    };
-    (0..code.len()).filter(begins).map(path).collect()
+/// Returns the paths of a `use`, each without braces.
+fn branches(tree: &str) -> Vec<String> {
+    let Some((start, rest)) = tree.split_once('{') else { return vec![tree.to_owned()] };
+    let mut depth = 0;
+    let within = rest.strip_suffix('}').unwrap_or(rest).split(|sign| {
+        depth += i32::from(sign == '{') - i32::from(sign == '}');
+        sign == ',' && depth == 0
+    });
+    let within = within.map(str::trim).filter(|branch| !branch.is_empty());
+    within.flat_map(branches).map(|branch| format!("{start}{branch}")).collect()
 }
 
 /// Tells whether code has a type, or calls a function, of that name without a path.
-fn has_name(code: &[Token], name: &str) -> bool {
-    let is_used = |at: usize| name.starts_with(char::is_uppercase) || text(code, at + 1) == "(";
-    (0..code.len()).any(|at| code[at].text == name && is_alone(code, at) && is_used(at))
+fn has_name(code: &str, name: &str) -> bool {
+    code.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&code[..at], &code[at + name.len()..]);
+        let is_alone = !before.ends_with(|sign| is_of_path(sign) || sign == '.') && !before.ends_with("fn ");
+        let is_called = name.starts_with(char::is_uppercase) || after.starts_with('(');
+        is_alone && is_called && !after.starts_with(|sign: char| is_of_path(sign) && sign != ':')
+    })
 }
 
-/// Tells whether no path leads to a name, and nothing else makes it another than that of the module.
-fn is_alone(code: &[Token], at: usize) -> bool {
-    at == 0 || !(["fn", "."].contains(&text(code, at - 1)) || at > 1 && is_separator(code, at - 2))
-}
-
-fn is_separator(code: &[Token], at: usize) -> bool {
-    text(code, at) == ":" && text(code, at + 1) == ":"
-}
-
-fn text(code: &[Token], at: usize) -> &str {
-    code.get(at).map_or("", |token| &*token.text)
+fn is_of_path(sign: char) -> bool {
+    sign.is_alphanumeric() || sign == '_' || sign == ':'
 }
 
 /// Returns a path from the root of the crate on, or nothing where it leads out of it.
-fn absolute<'a>(file: &'a SourceFile, path: &[&'a str]) -> Option<Vec<&'a str>> {
-    let (first, mut rest) = path.split_first()?;
-    let mut absolute: Vec<_> = file.module.iter().map(|name| &**name).collect();
-    match *first {
-        "crate" => absolute.clear(),
-        "self" => {}
-        "super" => drop(absolute.pop()),
-        child if file.children().any(|known| known == child) => absolute.push(child),
-        _ => return None,
+fn absolute(file: &SourceFile, path: &str) -> Option<Vec<String>> {
+    let mut absolute = file.module.clone();
+    for (at, word) in path.split("::").filter(|word| !word.is_empty() || path.starts_with("::")).enumerate() {
+        match word {
+            "crate" if at == 0 => absolute.clear(),
+            "self" if at == 0 => {}
+            "super" => drop(absolute.pop()),
+            child if at > 0 || file.children().any(|known| known == child) => absolute.push(child.to_owned()),
+            _ => return None,
+        }
     }
-    while let ["super", after @ ..] = rest {
-        absolute.pop();
-        rest = after;
-    }
-    absolute.extend(rest);
-    Some(absolute)
+    // A text may contain `crate::` alone.
+    (!absolute.is_empty()).then_some(absolute)
 }

@@ -179,11 +179,9 @@ async fn a_cluster_of_which_no_seed_answers_is_told_with_all_of_them() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ping_asks_each_master_and_says_how_much_of_the_cluster_decides() {
     let mut cluster = Cluster::start();
-    let limiter = cluster.limiter().await;
-    let readiness = limiter.ping().await.unwrap();
-    assert!(
-        readiness.is_complete() && readiness.error().is_none() && readiness.to_string() == "all calls can be decided"
-    );
+    let limiter = connected(&patient().deadline(DEADLINE), &cluster.url()).await;
+    let ready = until_ready(&limiter, Readiness::is_complete).await;
+    assert!(ready.error().is_none() && ready.to_string() == "all calls can be decided", "{ready}");
     // One hangs: the others are asked all the same, and nobody waits longer than the deadline for it.
     cluster.masters()[1].pause();
     let ready = until_ready(&limiter, |ready| !ready.is_complete()).await;

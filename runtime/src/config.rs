@@ -55,10 +55,7 @@ mod policies;
 mod policy_table;
 #[cfg(feature = "web")]
 mod request_limit;
-#[cfg(feature = "web")]
-mod request_table;
-mod rule_list;
-mod rule_table;
+mod rules;
 mod table;
 
 pub(crate) use self::change::PolicyChange;

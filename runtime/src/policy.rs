@@ -28,6 +28,8 @@ pub(crate) use self::layout::LAYOUT_BYTES;
 pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, Window};
 use self::shared::Shared;
 pub(crate) use self::templates::Templates;
+#[cfg(feature = "config")]
+pub(crate) use self::templates::check_name;
 use crate::observe::Observed;
 #[cfg(feature = "metrics")]
 use crate::observe::metrics::PolicyMetrics;

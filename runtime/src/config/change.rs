@@ -3,41 +3,23 @@
 use tallygate_rules::{Field, RELEASED_LABEL, Replacement, Role, RuleError};
 
 use super::lines::At;
-use super::rule_table::FileRule;
+use super::rules::FileRule;
 use crate::error::{Mistake, Place};
 use crate::policy::{Policy, PolicySettings};
 
 /// What a file changes of the policies of one name.
 #[derive(Debug)]
 pub(crate) struct PolicyChange {
-    name: String,
-    place: Place,
+    /// The name of the policies, and its place.
+    pub(crate) name: String,
+    pub(crate) place: Place,
     /// What the key of the policy is to be.
-    key: Option<At<String>>,
-    rules: Vec<FileRule>,
-    settings: PolicySettings,
+    pub(super) key: Option<At<String>>,
+    pub(super) rules: Vec<FileRule>,
+    pub(super) settings: PolicySettings,
 }
 
 impl PolicyChange {
-    pub(super) fn new(
-        name: &At<&str>,
-        key: Option<At<String>>,
-        rules: Vec<FileRule>,
-        settings: PolicySettings,
-    ) -> Self {
-        Self { name: name.value.to_owned(), place: name.place, key, rules, settings }
-    }
-
-    /// Returns the name of the policies.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns the place of the name.
-    pub(crate) fn place(&self) -> Place {
-        self.place
-    }
-
     /// Returns the policy as the file changes it.
     ///
     /// # Errors

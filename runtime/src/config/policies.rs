@@ -89,7 +89,7 @@ impl Policies {
     /// ```
     #[must_use]
     pub fn policy(&self, name: &str) -> Option<Policy> {
-        let of_program = self.inner.changes.iter().find(|change| change.name() == name);
+        let of_program = self.inner.changes.iter().find(|change| change.name == name);
         #[cfg(feature = "web")]
         if let Some(limit) = self.inner.requests.iter().find(|limit| limit.policy.name() == name) {
             return Some(limit.policy.clone());

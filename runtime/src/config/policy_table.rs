@@ -4,8 +4,7 @@ use tallygate_rules::{Costs, CountedSubject, OnOutage, is_blank, validate_deadli
 
 use super::change::PolicyChange;
 use super::lines::{At, Lines};
-use super::rule_list::{self, PolicyParts, RuleList};
-use super::rule_table::{self, check_key};
+use super::rules::{self, PolicyParts, RuleList, check_key, check_rules, known_rules};
 use super::table::{Entry, Table};
 use crate::policy::PolicySettings;
 
@@ -34,9 +33,9 @@ pub(super) fn read(policy: Entry<'_>, lines: &mut Lines<'_>) -> Option<FilePolic
     let mut table = Table::new(table, name.place, lines);
     let is_for_requests = table.has("match");
     if is_for_requests || !SETTINGS.iter().any(|name| table.has(name)) {
-        table.require("rules", rule_list::EXAMPLE);
+        table.require("rules", rules::EXAMPLE);
     }
-    let rules = rule_list::take(&mut table, lines);
+    let rules = rules::take(&mut table, lines);
     let key = table.text("key", r#"key = "{@ip}""#, lines);
     let settings = settings(&mut table, rules.as_ref(), lines);
     let parts = PolicyParts { name, rules, key, settings };
@@ -47,7 +46,7 @@ fn check_name(name: &At<&str>, lines: &mut Lines<'_>) {
     if is_blank(name.value) {
         lines.report(name.place, "the name of a policy must not be empty, like `[policy.\"sms.send\"]`");
     }
-    rule_table::check_name(name, lines);
+    rules::check_name(name, lines);
 }
 
 /// Reads a policy that changes one of the program.
@@ -68,19 +67,19 @@ fn change(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -
     if let Some(rules) = &rules {
         // What the calls cost, and how they get their subjects, is known to the program only.
         let main = key.as_ref().map(|key| key.value);
-        rule_list::check(rules, |rule| CountedSubject::labelled(rule.label(main)), Costs::Recounted, lines);
+        check_rules(rules, |rule| CountedSubject::labelled(rule.label(main)), Costs::Recounted, lines);
     }
     (lines.mistakes() == before).then(|| {
         let key = key.map(|key| key.to_owned());
         let rules = rules.map(|rules| rules.value).unwrap_or_default();
-        FilePolicy::Change(PolicyChange::new(&name, key, rules, settings))
+        FilePolicy::Change(PolicyChange { name: name.value.to_owned(), place: name.place, key, rules, settings })
     })
 }
 
 /// Reads a policy for requests.
 #[cfg(feature = "web")]
 fn of_requests(parts: PolicyParts<'_>, table: Table<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
-    super::request_table::read(parts, table, lines).map(FilePolicy::Requests)
+    super::request_limit::read(parts, table, lines).map(FilePolicy::Requests)
 }
 
 #[cfg(not(feature = "web"))]
@@ -99,12 +98,9 @@ fn settings(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'
     if let Some(At { value, place }) = &deadline {
         lines.ok_or_report(*place, validate_deadline(*value));
     }
-    // What a rule admits is not known if a part of it could not be read.
-    let rules = rules.filter(|rules| rules.value.iter().all(|rule| rule.is_complete));
-    let rules = rules.into_iter().flat_map(|rules| rules.value.iter().map(|rule| &rule.rule));
     let warn_at = table.fraction("warn_at", "warn_at = 0.8", lines);
-    let warn_at =
-        warn_at.filter(|share| lines.ok_or_report(share.place, validate_warn_at(share.value, rules)).is_some());
+    let warn_at = warn_at
+        .filter(|share| lines.ok_or_report(share.place, validate_warn_at(share.value, known_rules(rules))).is_some());
     let (deadline, warn_at) = (deadline.map(|deadline| deadline.value), warn_at.map(|share| share.value));
     PolicySettings { on_outage, deadline, warn_at }
 }

@@ -1,9 +1,19 @@
 //! A policy of the file for requests of a web server.
 
+use std::collections::BTreeSet;
+
+use tallygate_rules::{Ban, Costs, CountedSubject, Field, RuleError, missing_argument, validate_ban};
+
+use super::lines::{At, Lines};
+use super::rules::{FileRule, PolicyParts, RuleList, check_rules, known_rules};
+use super::table::{Table, at};
 use crate::context::ContextKey;
 use crate::error::Place;
-use crate::policy::Policy;
-use crate::request_pattern::{PathPattern, method_includes};
+use crate::policy::{Policy, PolicyBuilder};
+use crate::request_pattern::{PathPattern, check_method, method_includes};
+
+const MATCH: &str = r#"match = { path = "/login", methods = ["POST"] }"#;
+const KEY: &str = r#"key = "{@ip}""#;
 
 /// A policy of the file for requests of a web server.
 #[derive(Debug)]
@@ -55,9 +65,145 @@ impl Requests {
     }
 }
 
+/// Reads a policy for requests; `None` if it is mistaken.
+pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<RequestLimit> {
+    let before = lines.mistakes();
+    let PolicyParts { name, rules, key, settings } = parts;
+    let has_key = key.is_some();
+    let requests = table.table("match", MATCH, lines).and_then(|table| requests(table, lines));
+    let ban = table.table("ban", r#"ban = { denials = 20, within = "10m", duration = "1h" }"#, lines);
+    let ban = ban.and_then(|table| ban_of(table, rules.as_ref(), lines));
+    let is_shadow = table.flag("shadow", lines).is_some_and(|shadow| shadow.value);
+    if !has_key {
+        lines.report(name.place, missing_argument("key", KEY));
+    }
+    table.finish_policy(name.value, lines);
+    let main = key.as_ref().map(|key| key.value);
+    let template = key.as_ref().and_then(|key| template(key.value, key.place, lines));
+    let subjects = rules.as_ref().map(|rules| subjects(rules, main, lines)).unwrap_or_default();
+    if let Some(rules) = &rules {
+        // Each request costs 1.
+        check_rules(rules, |rule| subject(rule, main), Costs::Always(1), lines);
+        check_key_used(rules, key.as_ref(), ban.is_some(), lines);
+    }
+    let (Some(requests), Some(rules), Some(key), true) = (requests, rules, template, lines.mistakes() == before) else {
+        return None;
+    };
+    let builder = rules.value.into_iter().fold(Policy::builder(name.value.to_owned()), |builder, rule| {
+        match rule.label(main).map(str::to_owned) {
+            Some(label) => builder.rule_on(label, rule.rule),
+            None => builder.rule(rule.rule),
+        }
+    });
+    let builder = ban.into_iter().fold(builder, PolicyBuilder::ban);
+    let builder = main.into_iter().fold(builder, |builder, main| builder.key(main.to_owned()));
+    // The label of another subject is its key.
+    let builder = subjects.iter().fold(builder, |builder, (label, _)| builder.key_on(label.clone(), label.clone()));
+    let builder = settings.on_outage.into_iter().fold(builder, PolicyBuilder::on_outage);
+    let builder = settings.deadline.into_iter().fold(builder, PolicyBuilder::deadline);
+    let policy = settings.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at).build();
+    let policy = lines.ok_or_report(name.place, policy)?;
+    Some(RequestLimit { policy, key, subjects, is_shadow, requests })
+}
+
+fn template(text: &str, place: Place, lines: &mut Lines<'_>) -> Option<ContextKey> {
+    lines.ok_or_report(place, ContextKey::parse(text))
+}
+
+/// Returns the subject that a rule counts in a policy with that key.
+fn subject<'a>(rule: &'a FileRule, main: Option<&'a str>) -> CountedSubject<'a> {
+    let label = rule.label(main);
+    match label.or(main) {
+        Some(key) => CountedSubject::with_key(label, key),
+        None => CountedSubject::labelled(label),
+    }
+}
+
+/// Returns the subjects beside the main one, by their labels.
+fn subjects(rules: &RuleList, main: Option<&str>, lines: &mut Lines<'_>) -> Vec<(String, ContextKey)> {
+    let mut seen = BTreeSet::new();
+    let others = rules.value.iter().filter(|rule| rule.label(main).is_some()).filter_map(|rule| rule.key.as_ref());
+    others
+        .filter(|key| seen.insert(&key.value))
+        .filter_map(|key| Some((key.value.clone(), template(&key.value, key.place, lines)?)))
+        .collect()
+}
+
+/// Reports a key that no rule uses.
+fn check_key_used(rules: &RuleList, key: Option<&At<&str>>, has_ban: bool, lines: &mut Lines<'_>) {
+    let Some(key) = key.filter(|_| !has_ban && !rules.value.is_empty()) else { return };
+    if rules.value.iter().all(|rule| rule.label(Some(key.value)).is_some()) {
+        let message = "no rule uses this `key`, because each has a `key` of its own; remove one of theirs";
+        lines.report(key.place, message);
+    }
+}
+
+fn ban_of(mut table: Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>) -> Option<Ban> {
+    let [denials, within, duration] = ["denials = 20", r#"within = "10m""#, r#"duration = "1h""#];
+    for (name, example) in [("denials", denials), ("within", within), ("duration", duration)] {
+        table.require(name, example);
+    }
+    let place = table.place();
+    let denials = table.number("denials", denials, lines);
+    let within = table.duration("within", within, lines);
+    let duration = table.duration("duration", duration, lines);
+    table.finish(lines);
+    let (denials, within, duration) = (denials?, within?, duration?);
+    let ban = Ban::new(denials.value, within.value, duration.value);
+    let place_of = |mistake: &RuleError| match mistake.field() {
+        Field::Denials => denials.place,
+        Field::Within => within.place,
+        Field::Duration => duration.place,
+        _ => place,
+    };
+    for mistake in validate_ban(&ban, known_rules(rules)).err().into_iter().flatten() {
+        lines.report(place_of(&mistake), mistake.to_string());
+    }
+    Some(ban)
+}
+
+fn requests(mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<Requests> {
+    let before = lines.mistakes();
+    let place = table.place();
+    if !table.has("path") && !table.has("methods") {
+        table.require("path", r#"path = "/*""#);
+    }
+    let paths = texts(&mut table, "path", r#"path = "/login""#, lines);
+    let methods = texts(&mut table, "methods", r#"methods = ["POST"]"#, lines);
+    table.finish(lines);
+    let patterns = paths.iter().flatten();
+    let patterns = patterns.filter_map(|path| lines.ok_or_report(path.place, PathPattern::parse(path.value))).collect();
+    for method in methods.iter().flatten() {
+        lines.ok_or_report(method.place, check_method(method.value));
+    }
+    let owned = |texts: &Vec<At<&str>>| texts.iter().map(|text| text.value.to_owned()).collect::<Vec<_>>();
+    (lines.mistakes() == before).then(|| Requests { paths: patterns, methods: methods.as_ref().map(owned), place })
+}
+
+/// Takes `name = "text"` or `name = ["text", "text"]`.
+fn texts<'t>(
+    table: &mut Table<'t>,
+    name: &'static str,
+    example: &str,
+    lines: &mut Lines<'_>,
+) -> Option<Vec<At<&'t str>>> {
+    let written = table.take(name)?.value;
+    let message = || format!("`{name}` must be a text in quotes or a list of them, like `{example}`");
+    if let Some(text) = written.value.as_str() {
+        return Some(vec![At { value: text, place: written.place }]);
+    }
+    let list = lines.ok_or_report(written.place, written.value.as_array().ok_or_else(message))?;
+    if list.is_empty() {
+        lines.report(written.place, format!("`{name}` must not be empty, like `{example}`"));
+    }
+    let texts = list.iter().filter_map(|text| lines.read(at(text, lines), |text| text.as_str().ok_or_else(message)));
+    Some(texts.collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Policies;
 
     fn requests(paths: &[&str], methods: Option<&[&str]>) -> Requests {
         Requests {
@@ -78,5 +224,14 @@ mod tests {
         let (get, head) = (requests(&[], Some(&["GET"])), requests(&[], Some(&["HEAD"])));
         assert!(get.cover(&head) && !head.cover(&get));
         assert!(!api.cover(&requests(&["/api/login", "/"], None)));
+    }
+
+    #[test]
+    fn a_policy_for_requests_knows_how_its_subjects_are_written() {
+        let text = "[policy.login]\nmatch = { path = '/login' }\nkey = '{@ip}'\n\
+                    rules = ['1 per 1m', { count = 9, per = '1h', key = 'all' }]";
+        let policies = Policies::from_toml(text).unwrap();
+        let policy = &policies.requests()[0].policy;
+        assert_eq!((policy.key(), policy.templates().of(Some("all"))), (Some("{@ip}"), Some("all")));
     }
 }

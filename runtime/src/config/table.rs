@@ -175,6 +175,7 @@ fn duration_like(example: &str, name: &str, digits: &str) -> Option<String> {
     argument_meant(name, digits).filter(|_| is_duration)
 }
 
-fn at<'t>(value: &'t Spanned<DeValue<'t>>, lines: &Lines<'_>) -> At<&'t DeValue<'t>> {
+/// Returns a value with its place.
+pub(super) fn at<'t>(value: &'t Spanned<DeValue<'t>>, lines: &Lines<'_>) -> At<&'t DeValue<'t>> {
     At { value: value.get_ref(), place: lines.place(&value.span()) }
 }

@@ -56,7 +56,7 @@ impl Limiter {
     /// ```
     pub fn apply(&self, policies: &Policies) -> Result<Applied, ConfigError> {
         let of_known = policies.changes().iter().filter_map(|change| {
-            let policy = registry::find(change.name())?;
+            let policy = registry::find(&change.name)?;
             change.apply(&policy).err()
         });
         let mistakes: Vec<_> = of_known.flatten().collect();
@@ -85,13 +85,13 @@ impl Applied {
     #[must_use]
     pub fn unknown(&self) -> Vec<Mistake> {
         let changes = self.policies.changes().iter();
-        let unknown: Vec<_> = changes.filter(|change| registry::find(change.name()).is_none()).collect();
+        let unknown: Vec<_> = changes.filter(|change| registry::find(&change.name).is_none()).collect();
         if unknown.is_empty() {
             return Vec::new();
         }
         let known = registry::all();
         let mistake =
-            |change: &&Arc<PolicyChange>| Mistake::new(change.place(), registry::unknown(change.name(), &known, ""));
+            |change: &&Arc<PolicyChange>| Mistake::new(change.place, registry::unknown(&change.name, &known, ""));
         unknown.iter().map(mistake).collect()
     }
 

@@ -47,7 +47,8 @@ pub(super) fn mistakes_in_texts<'a>(
     of_names.chain(of_labels).chain(of_keys).collect()
 }
 
-fn check_name(name: &str) -> Result<(), String> {
+/// Checks that a name was not meant to show a value.
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
     if name.contains(['{', '}']) {
         return Err(NAME_WITH_BRACES.to_owned());
     }

@@ -20,7 +20,7 @@ pub(super) struct FromFile {
 impl FromFile {
     pub(super) fn new(policies: &Policies) -> Self {
         let change =
-            |change: &Arc<PolicyChange>| (change.name().to_owned(), (Arc::clone(change), ChangedPolicies::default()));
+            |change: &Arc<PolicyChange>| (change.name.clone(), (Arc::clone(change), ChangedPolicies::default()));
         Self {
             #[cfg(feature = "web")]
             policies: policies.clone(),

@@ -1,13 +1,29 @@
-//! A rule of the file: a text, or a table of arguments.
+//! The rules of a policy of the file, each a text or a table of arguments.
 
 use tallygate_rules::{
-    ArgumentSource, EMPTY_KEY, Field, MAX_LEASE, NAME_WITH_BRACES, Rule, TemplateUse, is_blank, scan,
+    ArgumentSource, Costs, CountedSubject, EMPTY_KEY, Field, MAX_LEASE, Rule, RuleError, TemplateUse, is_blank, scan,
+    validate_by_subject,
 };
 use toml::de::DeValue;
 
 use super::lines::{At, Lines};
 use super::table::Table;
 use crate::error::Place;
+use crate::policy::{self, PolicySettings};
+
+/// What a list of rules looks like.
+pub(super) const EXAMPLE: &str = r#"rules = ["10 per 60s"]"#;
+
+/// The rules of a policy, and the place of their list.
+pub(super) type RuleList = At<Vec<FileRule>>;
+
+/// What every policy of the file may have.
+pub(super) struct PolicyParts<'t> {
+    pub(super) name: At<&'t str>,
+    pub(super) rules: Option<RuleList>,
+    pub(super) key: Option<At<&'t str>>,
+    pub(super) settings: PolicySettings,
+}
 
 /// A rule, and the places of its parts.
 #[derive(Clone, Debug)]
@@ -36,8 +52,47 @@ impl FileRule {
     }
 }
 
+/// Takes the rules out of the table of a policy.
+pub(super) fn take(policy: &mut Table<'_>, lines: &mut Lines<'_>) -> Option<RuleList> {
+    let At { value: written, place } = policy.list("rules", EXAMPLE, lines)?;
+    if written.is_empty() {
+        lines.report(place, format!("`rules` needs at least one rule, like `{EXAMPLE}`"));
+    }
+    let rules = written.iter().filter_map(|rule| read(rule, lines)).collect();
+    Some(At { value: rules, place })
+}
+
+/// Reports every mistake in the rules. A rule of which a part could not be read is checked alone.
+pub(super) fn check_rules<'a>(
+    list: &'a RuleList,
+    subject: impl Fn(&'a FileRule) -> CountedSubject<'a>,
+    costs: Costs,
+    lines: &mut Lines<'_>,
+) {
+    let (complete, incomplete): (Vec<_>, Vec<_>) = list.value.iter().partition(|rule| rule.is_complete);
+    let together = (!complete.is_empty()).then_some(complete);
+    for rules in together.into_iter().chain(incomplete.into_iter().map(|rule| vec![rule])) {
+        let counted: Vec<(_, Rule)> = rules.iter().map(|rule| (subject(rule), rule.rule.clone())).collect();
+        for mistake in validate_by_subject(&counted, costs).err().into_iter().flatten() {
+            lines.report(place_of(&mistake, &rules, list.place), mistake.to_string());
+        }
+    }
+}
+
+/// Returns the place of a mistake in rules; that of the list if it is in none of them.
+fn place_of(mistake: &RuleError, rules: &[&FileRule], list: Place) -> Place {
+    let rule = mistake.position().and_then(|position| rules.get(position));
+    rule.map_or(list, |rule| rule.place_of(mistake.field()))
+}
+
+/// The rules, if all parts of all of them could be read. Otherwise it is not known what they admit.
+pub(super) fn known_rules(list: Option<&RuleList>) -> impl Iterator<Item = &Rule> {
+    let list = list.filter(|list| list.value.iter().all(|rule| rule.is_complete));
+    list.into_iter().flat_map(|list| list.value.iter().map(|rule| &rule.rule))
+}
+
 /// Reads a rule; `None` if it is neither a text nor a table.
-pub(super) fn read(written: &At<&DeValue<'_>>, lines: &mut Lines<'_>) -> Option<FileRule> {
+fn read(written: &At<&DeValue<'_>>, lines: &mut Lines<'_>) -> Option<FileRule> {
     match written.value {
         DeValue::String(text) => Some(read_text(text, written.place, lines)),
         DeValue::Table(table) => {
@@ -134,11 +189,7 @@ fn finish(
 
 /// Reports a name that was meant to show a value.
 pub(super) fn check_name(name: &At<&str>, lines: &mut Lines<'_>) {
-    if name.value.contains(['{', '}']) {
-        lines.report(name.place, NAME_WITH_BRACES);
-    } else {
-        lines.ok_or_report(name.place, TemplateUse::Name.check_fixed_text(name.value, |_| false));
-    }
+    lines.ok_or_report(name.place, policy::check_name(name.value));
 }
 
 /// Reports a key that is blank, whose braces do not match, or that has fixed text in place of a value. What its placeholders

@@ -36,14 +36,8 @@ impl RegisteredPolicy {
     ///
     /// The filter `hash` needs the secret of the processes, so the limiter has to have it.
     pub fn render<'a>(&'a self, limiter: &'a Limiter) -> Rendering<'a> {
-        Rendering::new(self, limiter)
-    }
-}
-
-impl<'a> Rendering<'a> {
-    pub(super) fn new(policy: &'a RegisteredPolicy, limiter: &'a Limiter) -> Self {
-        Self {
-            policy,
+        Rendering {
+            policy: self,
             limiter,
             values: Vec::new(),
             named: Vec::new(),
@@ -52,7 +46,9 @@ impl<'a> Rendering<'a> {
             is_hashed_without_secret: false,
         }
     }
+}
 
+impl Rendering<'_> {
     /// Gives the value of the next placeholder that is not given by name.
     pub fn value(mut self, value: impl Into<String>) -> Self {
         self.values.push(value.into());
@@ -164,7 +160,7 @@ impl<'a> Rendering<'a> {
         let main = self.main.clone().or_else(|| render(None)).unwrap_or_else(Subject::everyone);
         let other = |label: &str| Some((label.to_owned(), render(Some(label)).or_else(|| self.whole(label).cloned())?));
         let others = policy.subjects().filter_map(|subject| other(subject.label())).collect();
-        Ok((Subjects::new(main, others), missing))
+        Ok((Subjects { main, others }, missing))
     }
 
     fn template(&self, label: Option<&str>, key: Option<&str>) -> Result<KeyTemplate, Error> {

@@ -7,7 +7,7 @@ use tallygate_rules::{Filter, FilteredValue, Template, TemplatePart, is_plain};
 use crate::error::Error;
 use crate::limiter::{Check, Limiter};
 use crate::policy::Policy;
-use crate::subject::{Subject, SubjectBuilder, SubjectValue};
+use crate::subject::{Subject, SubjectBuilder};
 
 /// Stands before the digest of a subject that is shortened.
 const DIGEST_MARK: char = '!';
@@ -20,9 +20,7 @@ pub(super) const CLIENT_ADDRESS_REMEDY: &str = "an IPv6 address is counted by it
      prints it, like 2001:db8:1:2::/64, and IPv4 like 192.0.2.1";
 
 /// The template of a key: text beside values.
-pub(super) struct KeyTemplate {
-    template: Template,
-}
+pub(super) struct KeyTemplate(Template);
 
 /// A value that the key of a subject shows: `phone` of `sms:{phone:hash}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,14 +30,6 @@ pub struct Placeholder {
 }
 
 impl Placeholder {
-    pub(super) fn new(name: String, is_hashed: bool) -> Self {
-        Self { name, is_hashed }
-    }
-
-    pub(super) fn merge(&mut self, is_hashed: bool) {
-        self.is_hashed |= is_hashed;
-    }
-
     /// Returns the name, as it stands between the braces without filters: `phone`, `self.tenant`, `@ip`.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -57,15 +47,11 @@ impl Placeholder {
 /// The subjects of a call of a policy: see [`RegisteredPolicy::render`](super::RegisteredPolicy::render).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subjects {
-    main: Subject,
-    others: Vec<(String, Subject)>,
+    pub(super) main: Subject,
+    pub(super) others: Vec<(String, Subject)>,
 }
 
 impl Subjects {
-    pub(super) fn new(main: Subject, others: Vec<(String, Subject)>) -> Self {
-        Self { main, others }
-    }
-
     /// Returns the main subject, or [everyone](Subject::everyone) if no rule counts it.
     #[must_use]
     pub fn main(&self) -> &Subject {
@@ -87,41 +73,35 @@ impl KeyTemplate {
     /// Reads the key of a policy.
     pub(super) fn read(policy: &str, key: &str) -> Result<Self, Error> {
         let refused = |mistake| Error::new(format!("policy `{policy}`: its key `{key}` is no template: {mistake}"));
-        Template::parse(key).map(|template| Self { template }).map_err(refused)
+        Template::parse(key).map(Self).map_err(refused)
     }
 
     /// The names of the values that it shows.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.template.values().map(|value| &*value.name)
+        self.0.values().map(|value| &*value.name)
     }
 
     /// The first value that it shows as `Debug` writes it. A value of the context is text, of which the filter changes nothing.
     pub(super) fn debugged(&self) -> Option<&str> {
-        let mut values = self.template.values();
+        let mut values = self.0.values();
         let debugged = values.find(|value| value.filters.contains(&Filter::Debug) && !value.name.starts_with('@'));
         debugged.map(|value| &*value.name)
     }
 
     /// Returns the subject of a call with these values.
     pub(super) fn subject<'v>(&self, builder: SubjectBuilder<'_>, value: impl Fn(&str) -> &'v str) -> Subject {
-        let built = self.template.parts().iter().fold(builder, |builder, part| match part {
-            TemplatePart::Text(text) => builder.text(text),
-            TemplatePart::Value(FilteredValue { name, filters, .. }) => {
-                filters.iter().copied().fold(builder.value(value(name)), SubjectValue::filtered).text("")
-            }
-        });
-        built.build()
+        builder.template(&self.0, |builder, shown| builder.value(value(&shown.name))).build()
     }
 
     /// Whether a subject may be one of the template: its text has the text of the template around values, which are escaped. Of
     /// one that is shortened, the start is compared.
     pub(super) fn fits(&self, subject: &str) -> bool {
-        fits(self.template.parts(), subject)
+        fits(self.0.parts(), subject)
     }
 
     /// Whether it shows text around its values, by which a whole subject differs from a value.
     pub(super) fn has_text(&self) -> bool {
-        self.template.parts().iter().any(|part| matches!(part, TemplatePart::Text(_)))
+        self.0.parts().iter().any(|part| matches!(part, TemplatePart::Text(_)))
     }
 
     /// A subject of the template with the names of values in their places: `sms:PHONE`.
@@ -133,7 +113,7 @@ impl KeyTemplate {
                 value.name.chars().filter(|&c| c == '_' || c.is_alphanumeric()).collect::<String>().to_uppercase()
             }
         };
-        self.template.parts().iter().map(part).collect()
+        self.0.parts().iter().map(part).collect()
     }
 }
 
@@ -168,11 +148,11 @@ fn escaped(text: &str) -> String {
 /// The values that these templates show, in the order in which they first appear.
 pub(super) fn placeholders<'t>(templates: impl IntoIterator<Item = &'t KeyTemplate>) -> Vec<Placeholder> {
     let mut found: Vec<Placeholder> = Vec::new();
-    for FilteredValue { name, filters, .. } in templates.into_iter().flat_map(|key| key.template.values()) {
+    for FilteredValue { name, filters, .. } in templates.into_iter().flat_map(|key| key.0.values()) {
         let is_hashed = filters.contains(&Filter::Hash);
         match found.iter_mut().find(|known| known.name() == name) {
-            Some(known) => known.merge(is_hashed),
-            None => found.push(Placeholder::new(name.clone(), is_hashed)),
+            Some(known) => known.is_hashed |= is_hashed,
+            None => found.push(Placeholder { name: name.clone(), is_hashed }),
         }
     }
     found

@@ -26,7 +26,7 @@ impl<'a> SubjectBuilder<'a> {
     /// # }
     /// ```
     pub fn context(self, name: &str) -> SubjectValue<'a> {
-        self.try_value(value(name))
+        self.try_value(scope::read(name, str::to_owned).ok_or_else(|| missing(name)))
     }
 }
 
@@ -60,27 +60,10 @@ pub(crate) fn show(message: &mut String, name: &str, filter: impl FnOnce(&str) -
     }
 }
 
-fn value(name: &str) -> Result<String, BackendError> {
-    scope::read(name, str::to_owned).ok_or_else(|| missing(name))
-}
-
 /// Returns the error for a missing value. The call that needs it reports it to the log.
 #[cold]
-pub(crate) fn missing(name: &str) -> BackendError {
-    BackendError::misuse(reason(name))
-}
-
-/// Reports to the log, once for each value, why a message does not show it.
-#[cold]
-fn missing_in_message(name: &str) {
-    static REPORTED: log::Reported = log::Reported::new();
-    if REPORTED.is_first(name) {
-        log::value_not_shown(&missing(name));
-    }
-}
-
-fn reason(name: &str) -> String {
-    match (Context::current(), name) {
+fn missing(name: &str) -> BackendError {
+    BackendError::misuse(match (Context::current(), name) {
         (None, _) => format!(
             "`{{@{name}}}` needs a context, and the call has none; add `web::Layer` to the router, or run the call in \
              `context::scope`, and a task that it spawns in `context::carry`"
@@ -92,5 +75,14 @@ fn reason(name: &str) -> String {
             "`{{@{name}}}` is a value that the context does not have; add it with `web::Layer::value`, or with \
              `Context::with`"
         ),
+    })
+}
+
+/// Reports to the log, once for each value, why a message does not show it.
+#[cold]
+fn missing_in_message(name: &str) {
+    static REPORTED: log::Reported = log::Reported::new();
+    if REPORTED.is_first(name) {
+        log::value_not_shown(&missing(name));
     }
 }

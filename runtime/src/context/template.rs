@@ -1,10 +1,10 @@
 //! Keys that are read when the program runs: text beside values of the context.
 
-use tallygate_rules::{FilteredValue, Template, TemplatePart, TemplateUse, is_blank};
+use tallygate_rules::{FilteredValue, Template, TemplateUse, is_blank};
 
 use crate::error::Error;
 use crate::subject::filters::Secret;
-use crate::subject::{Subject, SubjectBuilder, SubjectValue};
+use crate::subject::{Subject, SubjectBuilder};
 
 /// A key of text and values of the context, like `{@ip}/{@user:lower}`.
 #[derive(Clone, Debug)]
@@ -40,16 +40,11 @@ impl ContextKey {
     }
 
     /// Returns the subject of a call in the current context.
-    pub(crate) fn subject(&self, secret: &Secret) -> Subject {
-        let builder = SubjectBuilder::new(secret);
-        let built = self.template.parts().iter().fold(builder, |builder, part| match part {
-            TemplatePart::Text(text) => builder.text(text),
-            TemplatePart::Value(value) => {
-                let name = value.context_name().unwrap_or_default();
-                value.filters.iter().copied().fold(builder.context(name), SubjectValue::filtered).text("")
-            }
-        });
-        built.build()
+    pub(crate) fn subject<'a>(&self, secret: &'a Secret) -> Subject {
+        let add = |builder: SubjectBuilder<'a>, value: &FilteredValue| {
+            builder.context(value.context_name().unwrap_or_default())
+        };
+        SubjectBuilder::new(secret).template(&self.template, add).build()
     }
 }
 

@@ -169,10 +169,7 @@ impl fmt::Debug for Rejection {
 impl std::error::Error for Rejection {
     /// Returns the [`BackendError`] of a call that the backend did not decide.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.reason {
-            Reason::Denied(_) => None,
-            Reason::Unavailable(_, error) => Some(error),
-        }
+        self.backend_error().map(|error| error as _)
     }
 }
 

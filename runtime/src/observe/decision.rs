@@ -35,6 +35,20 @@ impl Observed<'_> {
         #[cfg(feature = "metrics")]
         self.metrics.count_cached_denial(self.policy);
     }
+
+    /// Reports that a concurrent call has begun.
+    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
+    pub(crate) fn lease_taken(self) {
+        #[cfg(feature = "metrics")]
+        self.metrics.add_concurrent_calls(self.policy, 1.0);
+    }
+
+    /// Reports that a concurrent call has ended.
+    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
+    pub(crate) fn lease_given_back(self) {
+        #[cfg(feature = "metrics")]
+        self.metrics.add_concurrent_calls(self.policy, -1.0);
+    }
 }
 
 /// The outcome of a decision.
@@ -56,22 +70,6 @@ pub(crate) struct Observation {
     started: Instant,
     #[cfg(feature = "tracing-spans")]
     span: tracing::Span,
-}
-
-impl Observed<'_> {
-    /// Reports that a concurrent call has begun.
-    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
-    pub(crate) fn lease_taken(&self) {
-        #[cfg(feature = "metrics")]
-        self.metrics.add_concurrent_calls(self.policy, 1.0);
-    }
-
-    /// Reports that a concurrent call has ended.
-    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
-    pub(crate) fn lease_given_back(&self) {
-        #[cfg(feature = "metrics")]
-        self.metrics.add_concurrent_calls(self.policy, -1.0);
-    }
 }
 
 impl Observation {

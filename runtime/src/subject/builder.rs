@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 #[cfg(any(feature = "admin", feature = "web"))]
-use tallygate_rules::Filter;
+use tallygate_rules::{Filter, FilteredValue, Template, TemplatePart};
 
 use super::Subject;
 use super::filters::{self, Secret};
@@ -54,6 +54,17 @@ impl<'a> SubjectBuilder<'a> {
         SubjectValue { builder: self, value }
     }
 
+    /// Adds all parts of a template. `add` adds a value, without its filters.
+    #[cfg(any(feature = "admin", feature = "web"))]
+    pub(crate) fn template(self, template: &Template, add: impl Fn(Self, &FilteredValue) -> SubjectValue<'a>) -> Self {
+        template.parts().iter().fold(self, |builder, part| match part {
+            TemplatePart::Text(text) => builder.text(text),
+            TemplatePart::Value(value) => {
+                value.filters.iter().copied().fold(add(builder, value), SubjectValue::filtered).text("")
+            }
+        })
+    }
+
     /// Returns the subject.
     #[must_use]
     pub fn build(self) -> Subject {
@@ -100,7 +111,7 @@ impl<'a> SubjectValue<'a> {
 
     /// Applies a filter of a template.
     #[cfg(any(feature = "admin", feature = "web"))]
-    pub(crate) fn filtered(self, filter: Filter) -> Self {
+    fn filtered(self, filter: Filter) -> Self {
         match filter {
             // A value of the context is text already. Other values are refused.
             Filter::Debug => self,

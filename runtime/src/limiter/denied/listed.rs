@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::sketch::{Sketch, SketchedSubject};
+use super::sketch::SketchedSubject;
 use crate::error::Error;
 use crate::limiter::Limiter;
 use crate::subject::Subject;
@@ -48,7 +48,9 @@ impl Limiter {
     pub fn denied_subjects(&self) -> Vec<DeniedSubject> {
         let mut listed = Vec::new();
         if let Some(denied) = &self.core.denied_subjects {
-            denied.for_each(|policy, sketch| listed.extend(of_sketch(policy, sketch)));
+            denied.for_each(|policy, sketch| {
+                listed.extend(sketch.iter().filter_map(|kept| DeniedSubject::of(policy, kept)));
+            });
         }
         sort(&mut listed);
         listed
@@ -131,10 +133,6 @@ impl DeniedSubject {
     pub fn at_most(&self) -> Option<u64> {
         self.at_most
     }
-}
-
-fn of_sketch(policy: &str, sketch: &Sketch) -> Vec<DeniedSubject> {
-    sketch.iter().filter_map(|kept| DeniedSubject::of(policy, kept)).collect()
 }
 
 /// Puts those with the most denials first, and those with as many in the order of their names.

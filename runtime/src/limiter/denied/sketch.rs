@@ -99,9 +99,7 @@ impl SketchedSubject {
 
     fn count(&mut self) {
         self.denials = self.denials.saturating_add(1);
-        {
-            self.unpublished = self.unpublished.saturating_add(1);
-        }
+        self.unpublished = self.unpublished.saturating_add(1);
     }
 }
 

@@ -14,7 +14,8 @@ pub(super) struct OverrideTarget {
     /// Says which of the policy's subjects; `None` is the main one.
     pub(super) label: Option<String>,
     pub(super) subject: Option<Subject>,
-    key: OwnedKey,
+    escaped_policy: Box<str>,
+    escaped_subject: Option<Box<str>>,
 }
 
 /// That by which a target is found, as it stands in the keys of tallies.
@@ -25,17 +26,10 @@ pub(super) struct TargetKey<'a> {
     pub(super) subject: Option<&'a str>,
 }
 
-#[derive(Clone)]
-struct OwnedKey {
-    policy: Box<str>,
-    subject: Option<Box<str>>,
-}
-
 impl OverrideTarget {
     pub(super) fn new(policy: String, label: Option<String>, subject: Option<Subject>) -> Self {
         let escaped_subject = subject.as_ref().map(|subject| (*subject.key()).into());
-        let key = OwnedKey { policy: (*escape_name(&policy)).into(), subject: escaped_subject };
-        Self { policy, label, subject, key }
+        Self { escaped_policy: (*escape_name(&policy)).into(), escaped_subject, policy, label, subject }
     }
 
     /// Whether single rules of the override may be on any subject of the calls: it names none.
@@ -49,8 +43,8 @@ impl OverrideTarget {
     }
 
     pub(super) fn key(&self) -> TargetKey<'_> {
-        let OwnedKey { policy, subject } = &self.key;
-        TargetKey { policy, label: self.label.as_deref(), subject: subject.as_deref() }
+        let subject = self.escaped_subject.as_deref();
+        TargetKey { policy: &self.escaped_policy, label: self.label.as_deref(), subject }
     }
 }
 
@@ -94,7 +88,7 @@ impl OverrideTarget {
             field.push('=');
             field.push_str(&percent_encode(label));
         }
-        if let Some(subject) = &self.key.subject {
+        if let Some(subject) = &self.escaped_subject {
             field.push(':');
             field.push_str(subject);
         }

@@ -51,10 +51,6 @@ impl ClientIp {
     pub fn address(self) -> IpAddr {
         self.address
     }
-
-    fn with_ipv6_prefix(self, ipv6_prefix: u8) -> Self {
-        Self { ipv6_prefix, ..self }
-    }
 }
 
 /// The client at that address, whose IPv6 network is its /64.

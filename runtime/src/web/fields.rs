@@ -8,7 +8,7 @@ mod tests;
 use tallygate_rules::Role;
 
 use self::item::Item;
-pub(super) use self::item::{ban_name, rule_name, whole_seconds};
+pub(super) use self::item::{limit_name, whole_seconds};
 use crate::context::{Decisions, LimitStatus};
 
 /// The fields that show clients the state of their limits.

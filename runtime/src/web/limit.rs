@@ -139,12 +139,12 @@ impl Limit {
         for method in &methods {
             check_method(method).map_err(|mistake| Error::new(format!("`methods`: {mistake}")))?;
         }
-        Ok(self.set(|settings| settings.exemptions.limit_methods(methods)))
+        Ok(self.set(|settings| settings.exemptions.methods = Some(methods)))
     }
 
     /// Limits `OPTIONS` requests, too.
     pub fn with_options_requests(self) -> Self {
-        self.set(|settings| settings.exemptions.limit_options())
+        self.set(|settings| settings.exemptions.limits_options = true)
     }
 
     /// Exempts requests of these paths, like `/health`. A path that ends in `/*` matches all paths with the same start.
@@ -156,7 +156,7 @@ impl Limit {
     pub fn exempt_paths<P: AsRef<str>>(self, paths: impl IntoIterator<Item = P>) -> Result<Self, Error> {
         let paths: Result<Vec<_>, _> = paths.into_iter().map(|path| PathPattern::parse(path.as_ref())).collect();
         let paths = paths.map_err(|mistake| Error::new(format!("`exempt_paths`: {mistake}")))?;
-        Ok(self.set(|settings| settings.exemptions.exempt_paths(paths)))
+        Ok(self.set(|settings| settings.exemptions.paths.extend(paths)))
     }
 
     /// Exempts requests of clients in these networks, like `10.0.0.0/8` or `192.0.2.7`. If the `ip` comes from a
@@ -167,12 +167,12 @@ impl Limit {
     /// One of them is not a network.
     pub fn exempt_addresses<N: AsRef<str>>(self, networks: impl IntoIterator<Item = N>) -> Result<Self, Error> {
         let networks = super::client_ip::networks("exempt_addresses", networks)?;
-        Ok(self.set(|settings| settings.exemptions.exempt_networks(networks)))
+        Ok(self.set(|settings| settings.exemptions.networks.extend(networks)))
     }
 
     /// Exempts requests for which this function returns true.
     pub fn exempt_if(self, exempts: impl Fn(&Parts<'_>) -> bool + Send + Sync + 'static) -> Self {
-        self.set(|settings| settings.exemptions.exempt_if(Arc::new(exempts)))
+        self.set(|settings| settings.exemptions.conditions.push(Arc::new(exempts)))
     }
 
     /// Decides, counts and reports to the log and the metrics, but denies nothing: to try a limit.

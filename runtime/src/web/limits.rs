@@ -79,12 +79,12 @@ impl Limits {
     /// One of them is not a network.
     pub fn exempt_addresses<N: AsRef<str>>(self, networks: impl IntoIterator<Item = N>) -> Result<Self, Error> {
         let networks = super::client_ip::networks("exempt_addresses", networks)?;
-        Ok(self.set(|settings| settings.exemptions.exempt_networks(networks)))
+        Ok(self.set(|settings| settings.exemptions.networks.extend(networks)))
     }
 
     /// Exempts requests for which this function returns true.
     pub fn exempt_if(self, exempts: impl Fn(&Parts<'_>) -> bool + Send + Sync + 'static) -> Self {
-        self.set(|settings| settings.exemptions.exempt_if(Arc::new(exempts)))
+        self.set(|settings| settings.exemptions.conditions.push(Arc::new(exempts)))
     }
 
     fn set(mut self, set: impl FnOnce(&mut Settings)) -> Self {

@@ -9,7 +9,7 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-use super::fields::{ban_name, rule_name, whole_seconds};
+use super::fields::{limit_name, whole_seconds};
 use crate::context;
 use crate::decision::{Rejection, RejectionKind};
 
@@ -63,7 +63,7 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     kind: RejectionKind,
-    is_misuse: bool,
+    status: StatusCode,
     detail: String,
     violated_policy: Option<String>,
     retry_after: Option<Duration>,
@@ -73,7 +73,7 @@ impl Problem {
     /// Returns the status of the response.
     #[must_use]
     pub fn status(&self) -> StatusCode {
-        status(self.kind, self.is_misuse)
+        self.status
     }
 
     /// Returns the value of `Retry-After`: the seconds until the same call would be admitted, rounded up. `None` if
@@ -124,7 +124,9 @@ impl Problem {
                 "https://iana.org/assignments/http-problem-types#abnormal-usage-detected",
                 "Request not satisfied due to detection of abnormal request pattern",
             ),
-            RejectionKind::Unavailable if self.is_misuse => ("about:blank", "Internal Server Error"),
+            RejectionKind::Unavailable if self.status == StatusCode::INTERNAL_SERVER_ERROR => {
+                ("about:blank", "Internal Server Error")
+            }
             RejectionKind::Unavailable => (
                 "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
                 "Request cannot be satisfied due to temporary server capacity constraints",
@@ -136,13 +138,12 @@ impl Problem {
 
 impl From<&Rejection> for Problem {
     fn from(rejection: &Rejection) -> Self {
-        let violated_policy = rejection.denial().map(|denial| match denial.rule() {
-            Some(limiting) => rule_name(denial.policy(), limiting.position(), limiting.rule()),
-            None => ban_name(denial.policy()),
+        let violated_policy = rejection.denial().map(|denial| {
+            limit_name(denial.policy(), denial.rule().map(|limiting| (limiting.position(), limiting.rule())))
         });
         Self {
             kind: rejection.kind(),
-            is_misuse: rejection.is_misuse(),
+            status: status_of(rejection),
             detail: context::message_of(rejection),
             violated_policy,
             retry_after: rejection.retry_after(),
@@ -192,13 +193,9 @@ impl From<Rejection> for (StatusCode, String) {
 
 /// Returns the status of a response to a call that was rejected.
 pub(super) fn status_of(rejection: &Rejection) -> StatusCode {
-    status(rejection.kind(), rejection.is_misuse())
-}
-
-fn status(kind: RejectionKind, is_misuse: bool) -> StatusCode {
-    match kind {
+    match rejection.kind() {
         // A retry does not help: the code has to change.
-        RejectionKind::Unavailable if is_misuse => StatusCode::INTERNAL_SERVER_ERROR,
+        RejectionKind::Unavailable if rejection.is_misuse() => StatusCode::INTERNAL_SERVER_ERROR,
         RejectionKind::Duplicate => StatusCode::CONFLICT,
         RejectionKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         RejectionKind::Limited | RejectionKind::Concurrency | RejectionKind::Banned => StatusCode::TOO_MANY_REQUESTS,

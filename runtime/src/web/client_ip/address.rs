@@ -31,11 +31,6 @@ pub(super) fn parse(text: &[u8]) -> Option<IpAddr> {
     Some(without_ipv6_wrapping(address))
 }
 
-/// Returns whether an IPv6 address stands for an IPv4 address.
-pub(super) fn wraps_ipv4(address: Ipv6Addr) -> bool {
-    without_ipv6_wrapping(address.into()).is_ipv4()
-}
-
 /// Returns the IPv4 address for which an IPv6 address stands, or the address itself.
 pub(super) fn without_ipv6_wrapping(address: IpAddr) -> IpAddr {
     match address.to_canonical() {

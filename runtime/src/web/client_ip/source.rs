@@ -163,7 +163,7 @@ impl ClientIpSource {
         } else {
             peer
         };
-        found.map(|address| ClientIp::from(address).with_ipv6_prefix(self.ipv6_prefix))
+        found.map(|address| ClientIp { ipv6_prefix: self.ipv6_prefix, ..ClientIp::from(address) })
     }
 
     fn trusts_peer(&self, peer: Option<IpAddr>) -> bool {
@@ -228,7 +228,7 @@ fn network(setting: &str, text: &str) -> Result<IpNet, Error> {
     let single = || text.parse::<IpAddr>().map(IpNet::from);
     let refuse = |why: &str| Err(Error::new(format!("`{setting}`: `{}` {why}", text.escape_default())));
     match text.parse::<IpNet>().or_else(|_| single()) {
-        Ok(IpNet::V6(network)) if address::wraps_ipv4(network.addr()) => {
+        Ok(IpNet::V6(network)) if address::without_ipv6_wrapping(network.addr().into()).is_ipv4() => {
             refuse("is an IPv4 network within IPv6; write it as IPv4, like `10.0.0.0/8`")
         }
         Ok(network) => Ok(network),

@@ -5,44 +5,26 @@ use std::fmt::{self, Display};
 use super::item::{Allowance, Item};
 
 pub(super) fn draft_11(items: &[Item]) -> Vec<(&'static str, String)> {
-    let policies = items.iter().filter_map(|item| Some(PolicyItem { name: &item.name, quota: item.quota? }));
-    let mut fields = vec![("ratelimit-policy", list(policies)), ("ratelimit", list(items.iter().map(LimitItem)))];
+    let policies = list(items.iter().filter_map(policy_item));
+    let mut fields = vec![("ratelimit-policy", policies), ("ratelimit", list(items.iter().map(limit_item)))];
     fields.retain(|(_, value)| !value.is_empty());
     fields
 }
 
 /// `"captcha.1m";q=5;w=60`, or `"export.concurrency";q=2;qu="concurrent-requests"`
-struct PolicyItem<'a> {
-    name: &'a str,
-    quota: Allowance,
-}
-
-impl Display for PolicyItem<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{};q={}", QuotedString(self.name), Integer(self.quota.limit))?;
-        if self.quota.is_concurrency {
-            write!(f, ";qu={}", QuotedString("concurrent-requests"))?;
-        }
-        self.quota.window_s.map_or(Ok(()), |window_s| write!(f, ";w={}", Integer(window_s)))
-    }
+fn policy_item(item: &Item) -> Option<String> {
+    let Allowance { limit, window_s, is_concurrency } = item.quota?;
+    let unit = if is_concurrency { r#";qu="concurrent-requests""# } else { "" };
+    Some(format!("{};q={}{unit}{}", QuotedString(&item.name), Integer(limit), seconds("w", window_s)))
 }
 
 /// `"captcha.1m";r=4;t=60`
-struct LimitItem<'a>(&'a Item);
-
-impl Display for LimitItem<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Item { name, remaining, window_s, .. } = self.0;
-        write!(f, "{};r={}", QuotedString(name), Integer(*remaining))?;
-        window_s.map_or(Ok(()), |window_s| write!(f, ";t={}", Integer(window_s)))
-    }
+fn limit_item(item: &Item) -> String {
+    format!("{};r={}{}", QuotedString(&item.name), Integer(item.remaining), seconds("t", item.window_s))
 }
 
 pub(super) fn draft_7(items: &[Item], tightest: &Item) -> Vec<(&'static str, String)> {
-    let policy = |Allowance { limit, window_s, .. }: Allowance| {
-        let window = window_s.map_or(String::new(), |window_s| format!(";w={}", Integer(window_s)));
-        format!("{}{window}", Integer(limit))
-    };
+    let policy = |quota: Allowance| format!("{}{}", Integer(quota.limit), seconds("w", quota.window_s));
     // This version has no unit for concurrent calls.
     let quotas = items.iter().filter_map(|item| item.quota).filter(|quota| !quota.is_concurrency);
     let mut fields = vec![("ratelimit-policy", list(quotas.map(policy)))];
@@ -95,6 +77,11 @@ impl Display for Integer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.min(GREATEST).fmt(f)
     }
+}
+
+/// The text of a parameter, if there is one.
+fn seconds(key: &str, value: Option<u64>) -> String {
+    value.map_or(String::new(), |value| format!(";{key}={}", Integer(value)))
 }
 
 /// The text of a list.

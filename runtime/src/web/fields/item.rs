@@ -23,15 +23,6 @@ pub(super) struct Item {
     waits_for_another: bool,
 }
 
-impl Item {
-    /// The quota and the reset, for fields that always have both. If the reset is not known, it is the whole window.
-    /// `None` without a quota, as for a ban, and if neither time is known.
-    pub(super) fn quota_and_reset_s(&self) -> Option<(Allowance, u64)> {
-        let quota = self.quota.filter(|_| !self.waits_for_another)?;
-        Some((quota, self.window_s.or(quota.window_s).unwrap_or(0)))
-    }
-}
-
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
     pub(super) limit: u64,
@@ -44,15 +35,22 @@ pub(super) struct Allowance {
 impl Item {
     /// Shows the state of a limit. If a call waits, windows that end later than its wait are left out.
     pub(super) fn new(standing: &LimitStatus, wait: Option<Wait>) -> Self {
+        let LimitStatus { policy, rule, .. } = standing;
         let window = standing.window().filter(|window| wait.is_none_or(|wait| *window <= wait));
-        let window_s = window.and_then(Wait::retry_after).map(whole_seconds);
         Self {
-            name: name(standing),
-            quota: standing.rule.as_ref().map(Allowance::new),
+            name: limit_name(policy, rule.as_ref().map(|status| (status.position(), status.rule()))),
+            quota: rule.as_ref().map(Allowance::new),
             remaining: standing.remaining(),
-            window_s,
+            window_s: window.and_then(Wait::retry_after).map(whole_seconds),
             waits_for_another: standing.waits_for_another(),
         }
+    }
+
+    /// The quota and the reset, for fields that always have both. If the reset is not known, it is the whole window.
+    /// `None` without a quota, as for a ban, and if neither time is known.
+    pub(super) fn quota_and_reset_s(&self) -> Option<(Allowance, u64)> {
+        let quota = self.quota.filter(|_| !self.waits_for_another)?;
+        Some((quota, self.window_s.or(quota.window_s).unwrap_or(0)))
     }
 }
 
@@ -73,22 +71,10 @@ impl Allowance {
     }
 }
 
-/// Returns the name of a limit. No two rules of a policy have the same name.
-fn name(standing: &LimitStatus) -> String {
-    let LimitStatus { policy, rule, .. } = standing;
-    match rule {
-        Some(status) => rule_name(policy, status.position(), status.rule()),
-        None => ban_name(policy),
-    }
-}
-
-/// Returns the name of the ban of a policy.
-pub(crate) fn ban_name(policy: &Policy) -> String {
-    format!("{}.ban", policy.name())
-}
-
-/// Returns the name of a rule: the name of its policy, and its own name or its window.
-pub(crate) fn rule_name(policy: &Policy, position: usize, rule: &Rule) -> String {
+/// Returns the name of the rule at that position, or of the ban: the name of the policy, and that of the rule or its window.
+/// No two limits of a policy have the same name.
+pub(crate) fn limit_name(policy: &Policy, rule: Option<(usize, &Rule)>) -> String {
+    let Some((position, rule)) = rule else { return format!("{}.ban", policy.name()) };
     let own = short_name(rule);
     let is_other = |(other, rule): (usize, &Rule)| other != position && short_name(rule) == own;
     let is_shared = own == "ban" || policy.rules().iter().enumerate().any(is_other);

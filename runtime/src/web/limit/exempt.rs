@@ -11,36 +11,16 @@ use crate::web::parts::Parts;
 #[derive(Clone, Default)]
 pub(in crate::web) struct Exemptions {
     /// The only methods that are limited; `None` is all but `OPTIONS`.
-    methods: Option<Vec<String>>,
-    limits_options: bool,
-    paths: Vec<PathPattern>,
-    networks: Vec<IpNet>,
-    conditions: Vec<Arc<Condition>>,
+    pub(super) methods: Option<Vec<String>>,
+    pub(super) limits_options: bool,
+    pub(super) paths: Vec<PathPattern>,
+    pub(in crate::web) networks: Vec<IpNet>,
+    pub(in crate::web) conditions: Vec<Arc<Condition>>,
 }
 
-type Condition = dyn Fn(&Parts<'_>) -> bool + Send + Sync;
+pub(in crate::web) type Condition = dyn Fn(&Parts<'_>) -> bool + Send + Sync;
 
 impl Exemptions {
-    pub(super) fn limit_methods(&mut self, methods: Vec<String>) {
-        self.methods = Some(methods);
-    }
-
-    pub(super) fn limit_options(&mut self) {
-        self.limits_options = true;
-    }
-
-    pub(super) fn exempt_paths(&mut self, paths: Vec<PathPattern>) {
-        self.paths.extend(paths);
-    }
-
-    pub(in crate::web) fn exempt_networks(&mut self, networks: Vec<IpNet>) {
-        self.networks.extend(networks);
-    }
-
-    pub(in crate::web) fn exempt_if(&mut self, condition: Arc<Condition>) {
-        self.conditions.push(condition);
-    }
-
     /// Returns whether a request is left alone.
     pub(super) fn apply(&self, parts: &Parts<'_>) -> bool {
         !self.limits_method(parts.method()) || self.exempt(parts)

@@ -66,9 +66,9 @@ where
     }
 
     fn call(&mut self, request: Request<Q>) -> Self::Future {
-        let clone = self.inner.clone();
+        let clone = self.clone();
         // The clone may not be ready, so the one that is answers this request.
-        let limited = Limited { inner: mem::replace(&mut self.inner, clone), gate: Arc::clone(&self.gate) };
+        let limited = mem::replace(self, clone);
         Box::pin(async move {
             let layer = Arc::clone(limited.gate.layer().settings());
             layer.answer_limited(request, |request| limited.answer(request)).await
@@ -78,13 +78,7 @@ where
 
 opaque_debug!([S] LimitService<S>);
 
-/// The limit of one request.
-struct Limited<S> {
-    inner: S,
-    gate: Arc<dyn Gate>,
-}
-
-impl<S> Limited<S> {
+impl<S> LimitService<S> {
     async fn answer<Q, B>(mut self, request: Request<Q>) -> Result<Response<LimitBody<B>>, S::Error>
     where
         S: Service<Request<Q>, Response = Response<B>>,

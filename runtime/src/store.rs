@@ -31,7 +31,7 @@ pub(crate) use self::redis::{
 pub(crate) use self::redis::{Redis, have_clocks_differed, random_fraction};
 pub(crate) use self::setup::Setup;
 pub(crate) use self::standby::Standby;
-pub(crate) use self::stored::{MOST_POLICIES, Progress, RegistrationResult, StoredOverride};
+pub(crate) use self::stored::{MOST_POLICIES, Progress, RegistrationResult, StoredText};
 use crate::call::{Call, TallyId};
 use crate::decision::AdmittedAt;
 use crate::error::BackendError;

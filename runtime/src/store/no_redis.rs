@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::answer::Answer;
 use super::readiness::Readiness;
 use super::setup::Setup;
-use super::stored::{Progress, RegistrationResult, StoredOverride};
+use super::stored::{Progress, RegistrationResult, StoredText};
 use crate::call::{Call, LeaseChange, TallyId};
 use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind, Error};
@@ -72,13 +72,13 @@ impl NoRedis {
         of(&str, u64) -> Answered<Vec<(String, u64)>>;
         overrides(&str) -> &Self;
         version() -> Answered<Option<String>>;
-        all(usize) -> Answered<Option<Vec<StoredOverride>>>;
-        at_least(usize) -> Answered<Vec<StoredOverride>>;
+        all(usize) -> Answered<Option<Vec<StoredText>>>;
+        at_least(usize) -> Answered<Vec<StoredText>>;
         change(
             &str,
             Option<&str>,
             usize,
-            impl IntoIterator<Item = StoredOverride>
+            impl IntoIterator<Item = StoredText>
         ) -> Answered<Option<bool>>;
         policies(&str) -> &Self;
         connections() -> u64;

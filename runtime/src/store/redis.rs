@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ::redis::{Cmd, FromRedisValue};
+use ::redis::{Cmd, FromRedisValue, cmd};
 use futures_util::future::join_all;
 
 use self::cluster::Cluster;
@@ -42,6 +42,7 @@ use crate::policy::Policy;
 use crate::store::answer::Answer;
 use crate::store::readiness::Readiness;
 use crate::store::setup::Setup;
+use crate::store::stored::StoredText;
 use crate::system::{self, Instant};
 
 /// Tallies in Redis.
@@ -119,7 +120,7 @@ impl Redis {
     /// In a cluster, each call finds out from its own nodes.
     pub(crate) fn known_outage(&self) -> Option<BackendErrorKind> {
         match &self.deployment {
-            Deployment::Server(node) => node.server().known_outage(),
+            Deployment::Server(node) => node.server().connector.known_outage(),
             Deployment::Cluster(_) => None,
         }
     }
@@ -206,6 +207,22 @@ impl Redis {
     /// Sends a command about a key that is no tally.
     async fn query<T: FromRedisValue>(&self, key: &str, command: &Cmd) -> Result<T, BackendError> {
         self.ask(key, self.until()?, |step| step.query(command)).await
+    }
+
+    /// Reads the fields of a hash in parts of about `at_once` fields, until there are `enough`. One may be returned twice.
+    async fn scan_hash(&self, key: &str, at_once: usize, enough: usize) -> Result<Vec<StoredText>, BackendError> {
+        let mut found = Vec::new();
+        let mut cursor = 0_u64;
+        loop {
+            let mut command = cmd("HSCAN");
+            command.arg(key).arg(cursor).arg("COUNT").arg(at_once);
+            let (next, part): (u64, Vec<_>) = self.query(key, &command).await?;
+            found.extend(part.into_iter().map(StoredText::read));
+            if next == 0 || found.len() >= enough {
+                return Ok(found);
+            }
+            cursor = next;
+        }
     }
 
     /// Asks the server that has a key.

@@ -3,11 +3,19 @@
 /// The most policies in the list of a prefix.
 pub(crate) const MOST_POLICIES: usize = 1_000;
 
-/// An override as it is stored.
+/// An override or a policy as it is stored, in a field of a hash.
 #[derive(Clone, Debug)]
-pub(crate) struct StoredOverride {
+pub(crate) struct StoredText {
     pub(crate) field: String,
     pub(crate) text: String,
+}
+
+impl StoredText {
+    /// Reads a field. Bytes that are not UTF-8 are as unreadable as any other text that is not ours.
+    pub(crate) fn read((field, text): (Vec<u8>, Vec<u8>)) -> Self {
+        let readable = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Self { field: readable(field), text: readable(text) }
+    }
 }
 
 /// Where to look next for policies that nobody registers any more.

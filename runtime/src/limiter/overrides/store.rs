@@ -15,7 +15,7 @@ use crate::error::{BackendError, Error};
 use crate::limiter::background::{self, RunningTask};
 use crate::limiter::core::Core;
 use crate::observe::log;
-use crate::store::{Redis, Store, StoredOverride};
+use crate::store::{Redis, Store, StoredText};
 
 /// The most expired overrides that one change removes, and the most bytes of their texts: the server does nothing else
 /// meanwhile.
@@ -34,7 +34,7 @@ impl Overrides {
         &self,
         reading: &Reading,
         version: Option<String>,
-        stored: Vec<StoredOverride>,
+        stored: Vec<StoredText>,
         now_us: u64,
     ) -> HashSet<String> {
         let adopted = self.read_order.adopt(reading, || {
@@ -61,9 +61,9 @@ impl Overrides {
     }
 
     /// Reads what is stored. What cannot be read is left out.
-    fn read_stored(&self, stored: Vec<StoredOverride>) -> Found {
+    fn read_stored(&self, stored: Vec<StoredText>) -> Found {
         let mut found = Vec::with_capacity(stored.len());
-        for StoredOverride { field, text } in stored {
+        for StoredText { field, text } in stored {
             let Some(target) = OverrideTarget::from_field(&field) else {
                 // The subject may be personal.
                 let policy = field.split(':').next().unwrap_or_default();
@@ -231,7 +231,7 @@ impl Core {
 }
 
 /// As many of the expired overrides as one change removes.
-fn at_once(expired: Vec<StoredOverride>) -> impl Iterator<Item = StoredOverride> {
+fn at_once(expired: Vec<StoredText>) -> impl Iterator<Item = StoredText> {
     let mut bytes = 0;
     expired.into_iter().take(MOST_REMOVED).take_while(move |stored| {
         bytes += stored.text.len();
@@ -239,7 +239,7 @@ fn at_once(expired: Vec<StoredOverride>) -> impl Iterator<Item = StoredOverride>
     })
 }
 
-fn is_expired(stored: &StoredOverride, now_us: u64) -> bool {
+fn is_expired(stored: &StoredText, now_us: u64) -> bool {
     text::expires_us(&stored.text).is_some_and(|expires_us| expires_us <= now_us)
 }
 

@@ -111,7 +111,8 @@ impl Server {
         commands: impl Iterator<Item = Cmd>,
         deadline: Duration,
     ) -> Result<Vec<RedisResult<Value>>, BackendError> {
-        self.answer(Instant::now() + deadline, async |connection| NodeRole::Owner.send(connection, commands).await)
+        self.connector
+            .ask(Instant::now() + deadline, async |connection| NodeRole::Owner.send(connection, commands).await)
             .await
     }
 

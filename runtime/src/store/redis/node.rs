@@ -64,9 +64,9 @@ impl Node {
 
     /// Decides a request, together with those that came at the same time.
     pub(super) async fn decide(&self, request: Call<'_>, now: Instant, until: Instant) -> Result<Answer, BackendError> {
-        if self.server.known_outage().is_some()
+        if self.server.connector.known_outage().is_some()
             // Boxed, as it is rare: no other call carries its state.
-            && let Some(outage) = Box::pin(self.server.outage()).await
+            && let Some(outage) = Box::pin(self.server.connector.outage()).await
         {
             return Err(outage);
         }

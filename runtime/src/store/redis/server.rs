@@ -3,12 +3,11 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use ::redis::aio::MultiplexedConnection;
-use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult};
+use ::redis::{Cmd, FromRedisValue, RedisResult};
 
 use crate::call::{Call, TallyKey};
 use crate::clock::Clock;
-use crate::error::{BackendError, BackendErrorKind};
+use crate::error::BackendError;
 use crate::store::redis::connection::attempt::{ConnectTarget, ServerLocation, longest_attempt};
 use crate::store::redis::connection::connect::Connector;
 use crate::store::redis::connection::greeting::Mode;
@@ -72,16 +71,6 @@ impl Server {
         self.query::<i64>(&self.probe, until, NodeRole::Owner).await.map(drop)
     }
 
-    /// Why calls are refused, as far as this process knows without asking; `None` if they are not.
-    pub(super) fn known_outage(&self) -> Option<BackendErrorKind> {
-        self.connector.known_outage()
-    }
-
-    /// Returns why calls are refused, if they are.
-    pub(super) async fn outage(&self) -> Option<BackendError> {
-        self.connector.outage().await
-    }
-
     /// Sends several requests in one round trip. Each is decided on its own, and has an answer of its own.
     pub(super) async fn ask_each(&self, requests: &[Call<'_>], until: Instant) -> Vec<Result<Reply, BackendError>> {
         match self.mode {
@@ -130,7 +119,7 @@ impl Server {
         calls: &[ScriptCall<'_>],
         until: Instant,
     ) -> Result<Vec<RedisResult<Vec<u8>>>, BackendError> {
-        self.answer(until, async |connection| run_each(connection, calls, NodeRole::Owner).await).await
+        self.connector.ask(until, async |connection| run_each(connection, calls, NodeRole::Owner).await).await
     }
 
     /// Runs a script.
@@ -144,23 +133,16 @@ impl Server {
     ) -> Result<Vec<u8>, BackendError> {
         match role {
             NodeRole::Owner => {
-                self.answer(until, async |connection| script.run(connection, keys.clone(), arguments).await).await
+                self.connector
+                    .ask(until, async |connection| script.run(connection, keys.clone(), arguments).await)
+                    .await
             }
             NodeRole::Importer => {
                 let call = ScriptCall { script, keys: keys.collect(), arguments: arguments.to_vec() };
                 let ran = async |connection: &mut _| run_each(connection, &[call], role).await;
-                only(self.answer(until, ran).await?).map_err(|error| self.connector.explain(&error))
+                only(self.connector.ask(until, ran).await?).map_err(|error| self.connector.explain(&error))
             }
         }
-    }
-
-    /// Asks over the connection.
-    pub(super) async fn answer<T>(
-        &self,
-        until: Instant,
-        ask: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, RedisError>,
-    ) -> Result<T, BackendError> {
-        self.connector.ask(until, ask).await
     }
 
     /// Sends a command that is no script.
@@ -170,7 +152,7 @@ impl Server {
         until: Instant,
         role: NodeRole,
     ) -> Result<T, BackendError> {
-        self.answer(until, async |connection| role.send_one(connection, command).await).await
+        self.connector.ask(until, async |connection| role.send_one(connection, command).await).await
     }
 
     /// Asks the server for its time.

@@ -1,7 +1,7 @@
 use super::*;
 
-fn stored<const N: usize>(texts: [(&str, &str); N]) -> Vec<StoredOverride> {
-    texts.map(|(field, text)| StoredOverride { field: field.to_owned(), text: text.to_owned() }).into()
+fn stored<const N: usize>(texts: [(&str, &str); N]) -> Vec<StoredText> {
+    texts.map(|(field, text)| StoredText { field: field.to_owned(), text: text.to_owned() }).into()
 }
 
 /// The version that is adopted, and how many overrides it has.

@@ -20,12 +20,12 @@ fn outcome(policy: &Policy, parts: &[Answer]) -> Outcome {
     let longest = parts.iter().enumerate().max_by_key(|(place, part)| (wait(part), Reverse(*place)));
     let Some((_, longest)) = longest.filter(|(_, part)| !wait(part).is_none()) else { return Outcome::Admitted };
     let lapse = parts.iter().map(|part| part.lapse).min().unwrap_or(Wait::NEVER);
-    let is_bound = parts.iter().filter_map(denying).any(|rule| is_concurrency(policy, rule));
+    let is_bound = parts.iter().filter_map(denying).any(|rule| has_role(policy, rule, Role::Concurrency));
     let retry_after = if is_bound || wait(longest) < lapse { wait(longest) } else { Wait::NEVER };
     if parts.iter().any(|part| matches!(part.outcome, Outcome::Banned { .. })) {
         return Outcome::Banned { retry_after };
     }
-    let duplicate = parts.iter().filter_map(denying).find(|&rule| is_duplicate(policy, rule));
+    let duplicate = parts.iter().filter_map(denying).find(|&rule| has_role(policy, rule, Role::Duplicate));
     match duplicate.or_else(|| denying(longest)) {
         Some(rule) => Outcome::Denied { rule, retry_after },
         None => Outcome::Admitted,
@@ -48,12 +48,8 @@ fn denying(part: &Answer) -> Option<u32> {
     }
 }
 
-fn is_concurrency(policy: &Policy, rule: u32) -> bool {
-    policy.rules().get(rule as usize).is_some_and(|rule| rule.role() == Role::Concurrency)
-}
-
-fn is_duplicate(policy: &Policy, rule: u32) -> bool {
-    policy.rules().get(rule as usize).is_some_and(|rule| rule.role() == Role::Duplicate)
+fn has_role(policy: &Policy, position: u32, role: Role) -> bool {
+    policy.rules().get(position as usize).is_some_and(|rule| rule.role() == role)
 }
 
 #[cfg(test)]

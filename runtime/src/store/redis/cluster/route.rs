@@ -85,7 +85,7 @@ impl<'a> Route<'a> {
 
     /// Asks the other nodes who serves the slots of one that does not, or that is no node of the cluster any more.
     fn suspect(&self, error: &BackendError) {
-        let is_away = self.node.node.server().known_outage().is_some();
+        let is_away = self.node.node.server().connector.known_outage().is_some();
         if is_away || error.kind() == BackendErrorKind::Away {
             self.topology.refresh(Reason::Away(&self.node.host));
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::redis::{Cmd, FromRedisValue, Value, cmd, from_redis_value};
+use ::redis::{Cmd, FromRedisValue, cmd, from_redis_value};
 
 use crate::error::BackendError;
 use crate::store::redis::node::ClusterNode;
@@ -129,10 +129,7 @@ fn escaped(text: &str) -> String {
     text.chars().map(escape).collect()
 }
 
-/// How many keys of the server one question covers, in well below a millisecond.
-const SAMPLE_STEP: usize = 250;
-
-/// The most questions, and the longest that they take together.
+/// The most steps for a sample, and the longest that they take together.
 const MOST_STEPS: usize = 200;
 const LONGEST: Duration = Duration::from_secs(2);
 
@@ -153,11 +150,13 @@ pub(crate) struct Sample {
 pub(super) async fn sample(server: &Server, deadline: Duration) -> Result<Option<Sample>, BackendError> {
     let until = Instant::now() + LONGEST;
     let (mut found, mut cursor) = (Sample::default(), "0".to_owned());
+    // None of the characters of a prefix has a meaning in a pattern.
+    let pattern = format!("{}:*", server.prefix);
     for _ in 0..MOST_STEPS {
         let mut command = cmd("SCAN");
-        command.arg(&cursor).arg("MATCH").arg(pattern(&server.prefix)).arg("COUNT").arg(SAMPLE_STEP);
+        command.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(COUNT);
         let Ok(answer) = server.try_one(&command, deadline).await? else { return Ok(None) };
-        let Some((next, keys)) = read(answer) else { return Ok(None) };
+        let Ok((next, keys)) = from_redis_value::<(String, Vec<Vec<u8>>)>(answer) else { return Ok(None) };
         for key in keys {
             found.add(&server.prefix, &key);
         }
@@ -171,15 +170,6 @@ pub(super) async fn sample(server: &Server, deadline: Duration) -> Result<Option
         cursor = next;
     }
     Ok(Some(found))
-}
-
-/// The prefix stands for itself in a pattern: none of its characters has a meaning there.
-fn pattern(prefix: &str) -> String {
-    format!("{prefix}:*")
-}
-
-fn read(answer: Value) -> Option<(String, Vec<Vec<u8>>)> {
-    from_redis_value(answer).ok()
 }
 
 impl Sample {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ::redis::{Cmd, RedisError, RedisResult, Value, cmd};
 
+use self::CommandPurpose::{Decisions, Denials, Leases, Lists};
 use crate::error::BackendError;
 use crate::store::redis::server::Server;
 use crate::store::redis::stored::ping_key;
@@ -38,63 +39,44 @@ pub(crate) enum Access {
     Untried,
 }
 
-/// A command, and arguments with which it changes nothing: `KEY` stands for a key that never exists.
-struct Trial {
-    arguments: &'static [&'static str],
-    purpose: CommandPurpose,
-}
+/// A command that changes nothing, and what it is for. `KEY` stands for a key that never exists.
+type Trial = (CommandPurpose, &'static [&'static str]);
 
 const KEY: &str = "KEY";
 
 /// The commands that the guide lists. `append` would create the key.
 const TRIALS: [Trial; 25] = [
-    decides(&["evalsha", "0000000000000000000000000000000000000000", "0"]),
+    (Decisions, &["evalsha", "0000000000000000000000000000000000000000", "0"]),
     // The server refuses to compile it.
-    decides(&["eval", "=", "0"]),
-    decides(&["time"]),
-    decides(&["getrange", KEY, "0", "0"]),
-    decides(&["strlen", KEY]),
+    (Decisions, &["eval", "=", "0"]),
+    (Decisions, &["time"]),
+    (Decisions, &["getrange", KEY, "0", "0"]),
+    (Decisions, &["strlen", KEY]),
     // Only if the key exists.
-    decides(&["set", KEY, "", "XX"]),
-    decides(&["setrange", KEY, "0", ""]),
-    decides(&["pexpire", KEY, "1"]),
-    decides(&["pttl", KEY]),
-    decides(&["unlink", KEY]),
-    decides(&["hget", KEY, "0"]),
-    decides(&["hlen", KEY]),
-    decides(&["hgetall", KEY]),
+    (Decisions, &["set", KEY, "", "XX"]),
+    (Decisions, &["setrange", KEY, "0", ""]),
+    (Decisions, &["pexpire", KEY, "1"]),
+    (Decisions, &["pttl", KEY]),
+    (Decisions, &["unlink", KEY]),
+    (Decisions, &["hget", KEY, "0"]),
+    (Decisions, &["hlen", KEY]),
+    (Decisions, &["hgetall", KEY]),
     // Only if the member exists.
-    leases(&["zadd", KEY, "XX", "0", "0"]),
-    leases(&["zrem", KEY, "0"]),
-    leases(&["zcount", KEY, "0", "0"]),
-    leases(&["zrangebyscore", KEY, "0", "0"]),
-    leases(&["zrevrangebyscore", KEY, "0", "0"]),
-    leases(&["zremrangebyrank", KEY, "0", "0"]),
-    lists(&["hscan", KEY, "0"]),
+    (Leases, &["zadd", KEY, "XX", "0", "0"]),
+    (Leases, &["zrem", KEY, "0"]),
+    (Leases, &["zcount", KEY, "0", "0"]),
+    (Leases, &["zrangebyscore", KEY, "0", "0"]),
+    (Leases, &["zrevrangebyscore", KEY, "0", "0"]),
+    (Leases, &["zremrangebyrank", KEY, "0", "0"]),
+    (Lists, &["hscan", KEY, "0"]),
     // The value of the second field is missing.
-    lists(&["hset", KEY, "0", "0", "1"]),
-    lists(&["hdel", KEY, "0"]),
+    (Lists, &["hset", KEY, "0", "0", "1"]),
+    (Lists, &["hdel", KEY, "0"]),
     // It is no number.
-    denials(&["zincrby", KEY, "none", "0"]),
-    denials(&["zremrangebyrank", KEY, "0", "0"]),
-    denials(&["zrevrange", KEY, "0", "0"]),
+    (Denials, &["zincrby", KEY, "none", "0"]),
+    (Denials, &["zremrangebyrank", KEY, "0", "0"]),
+    (Denials, &["zrevrange", KEY, "0", "0"]),
 ];
-
-const fn decides(arguments: &'static [&'static str]) -> Trial {
-    Trial { arguments, purpose: CommandPurpose::Decisions }
-}
-
-const fn leases(arguments: &'static [&'static str]) -> Trial {
-    Trial { arguments, purpose: CommandPurpose::Leases }
-}
-
-const fn lists(arguments: &'static [&'static str]) -> Trial {
-    Trial { arguments, purpose: CommandPurpose::Lists }
-}
-
-const fn denials(arguments: &'static [&'static str]) -> Trial {
-    Trial { arguments, purpose: CommandPurpose::Denials }
-}
 
 /// Asks the server whether this user may append, from version 7 on.
 const MAY_APPEND: &str = "\
@@ -104,10 +86,10 @@ return redis.acl_check_cmd('append', ARGV[1], '') and 1 or 0";
 /// Finds out what the user may do.
 pub(super) async fn of(server: &Server, deadline: Duration) -> Result<Vec<Permission>, BackendError> {
     let key = ping_key(&server.prefix);
-    let answers = server.try_each(TRIALS.iter().map(|trial| trial.command(&key)), deadline).await?;
-    let tried = TRIALS.iter().zip(&answers).map(|(trial, answer)| Permission {
-        command: trial.name(),
-        purpose: trial.purpose,
+    let answers = server.try_each(TRIALS.iter().map(|(_, words)| command(words, &key)), deadline).await?;
+    let tried = TRIALS.iter().zip(&answers).map(|(&(purpose, words), answer)| Permission {
+        command: words.first().copied().unwrap_or_default(),
+        purpose,
         access: if is_refused(answer) { Access::Refused } else { Access::Granted },
     });
     let mut permissions: Vec<_> = tried.collect();
@@ -118,22 +100,16 @@ pub(super) async fn of(server: &Server, deadline: Duration) -> Result<Vec<Permis
         Ok(Value::Int(0)) => Access::Refused,
         _ => Access::Untried,
     };
-    permissions.push(Permission { command: "append", purpose: CommandPurpose::Decisions, access });
+    permissions.push(Permission { command: "append", purpose: Decisions, access });
     Ok(permissions)
 }
 
-impl Trial {
-    fn name(&self) -> &'static str {
-        self.arguments.first().copied().unwrap_or_default()
+fn command(words: &[&str], key: &str) -> Cmd {
+    let mut command = Cmd::new();
+    for &word in words {
+        command.arg(if word == KEY { key } else { word });
     }
-
-    fn command(&self, key: &str) -> Cmd {
-        let mut command = Cmd::new();
-        for &argument in self.arguments {
-            command.arg(if argument == KEY { key } else { argument });
-        }
-        command
-    }
+    command
 }
 
 /// Whether the user may not send the command, or not on this key. Whatever else is answered, the user may.
@@ -152,7 +128,7 @@ mod tests {
         let (user, _) = user.split_once("```").unwrap();
         let documented = user.split_whitespace().filter_map(|word| word.strip_prefix('+'));
         let mut missing: Vec<_> = documented.filter(|command| *command != "append").collect();
-        missing.retain(|command| !TRIALS.iter().any(|trial| trial.name() == *command));
+        missing.retain(|command| !TRIALS.iter().any(|(_, words)| words[0] == *command));
         assert!(missing.is_empty(), "{missing:?}");
     }
 }

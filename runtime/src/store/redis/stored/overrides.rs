@@ -8,7 +8,7 @@ use tallygate_lua as lua;
 use super::overrides_key;
 use crate::error::BackendError;
 use crate::store::redis::Redis;
-use crate::store::stored::StoredOverride;
+use crate::store::stored::StoredText;
 use crate::system::random_number;
 
 /// The field of the version. No policy's name begins like it in a field, so no override is mistaken for it.
@@ -16,9 +16,6 @@ const VERSION: &str = "!version";
 
 /// How many overrides are read at once where they are not read all at once.
 const PART: usize = 1_000;
-
-/// Fields of the hash with their texts, as the server has them.
-type Fields = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// The overrides of one prefix.
 pub(crate) struct StoredOverrides<'a> {
@@ -40,30 +37,20 @@ impl StoredOverrides<'_> {
     }
 
     /// Returns all overrides, unless there are more than `most`.
-    pub(crate) async fn all(&self, most: usize) -> Result<Option<Vec<StoredOverride>>, BackendError> {
+    pub(crate) async fn all(&self, most: usize) -> Result<Option<Vec<StoredText>>, BackendError> {
         let fields: usize = self.query(cmd("HLEN").arg(&self.key)).await?;
         if fields > most + 1 {
             return Ok(None);
         }
-        let all: Fields = self.query(cmd("HGETALL").arg(&self.key)).await?;
-        Ok(Some(all.into_iter().filter_map(read).collect()))
+        let all: BTreeMap<_, _> = self.query(cmd("HGETALL").arg(&self.key)).await?;
+        Ok(Some(all.into_iter().map(StoredText::read).filter(is_override).collect()))
     }
 
     /// Returns at least so many overrides, if there are so many, in parts that are never too much to read. One may be
     /// returned twice.
-    pub(crate) async fn at_least(&self, number: usize) -> Result<Vec<StoredOverride>, BackendError> {
-        let mut found = Vec::new();
-        let mut cursor = 0_u64;
-        loop {
-            let mut command = cmd("HSCAN");
-            command.arg(&self.key).arg(cursor).arg("COUNT").arg(PART);
-            let (next, part): (u64, Fields) = self.query(&command).await?;
-            found.extend(part.into_iter().filter_map(read));
-            if next == 0 || found.len() >= number {
-                return Ok(found);
-            }
-            cursor = next;
-        }
+    pub(crate) async fn at_least(&self, number: usize) -> Result<Vec<StoredText>, BackendError> {
+        let found = self.redis.scan_hash(&self.key, PART, number + 1).await?;
+        Ok(found.into_iter().filter(is_override).collect())
     }
 
     /// Stores a text in a field, or removes the field, after it has removed those that have expired. Returns whether the
@@ -73,13 +60,13 @@ impl StoredOverrides<'_> {
         field: &str,
         text: Option<&str>,
         most: usize,
-        expired: impl IntoIterator<Item = StoredOverride>,
+        expired: impl IntoIterator<Item = StoredText>,
     ) -> Result<Option<bool>, BackendError> {
         let version = format!("{:016x}", random_number(..));
         let mut command = cmd("EVAL");
         command.arg(lua::OVERRIDE).arg(1).arg(&self.key);
         command.arg(version).arg(most).arg(field).arg(text.unwrap_or_default());
-        for StoredOverride { field, text } in expired {
+        for StoredText { field, text } in expired {
             command.arg(field).arg(text);
         }
         let were_there: i64 = self.query(&command).await?;
@@ -91,12 +78,7 @@ impl StoredOverrides<'_> {
     }
 }
 
-/// Reads a field of the hash; `None` if it is the version.
-fn read((field, text): (Vec<u8>, Vec<u8>)) -> Option<StoredOverride> {
-    if field == VERSION.as_bytes() {
-        return None;
-    }
-    // Bytes that are no UTF-8 are as unreadable as any other text that is not ours.
-    let readable = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Some(StoredOverride { field: readable(field), text: readable(text) })
+/// Whether a field of the hash is an override, and not the version.
+fn is_override(stored: &StoredText) -> bool {
+    stored.field != VERSION
 }

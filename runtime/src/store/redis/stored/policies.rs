@@ -7,6 +7,8 @@ use super::policies_key;
 use crate::error::BackendError;
 use crate::store::redis::script::run::timed;
 use crate::store::redis::{Deployment, Redis};
+#[cfg(feature = "admin")]
+use crate::store::stored::StoredText;
 use crate::store::stored::{MOST_POLICIES, Progress, RegistrationResult};
 
 /// How many seconds a policy stays that nobody registers: a week.
@@ -15,19 +17,6 @@ const STAY_SECONDS: u64 = 7 * 86_400;
 /// How many policies are read at once.
 #[cfg(feature = "admin")]
 const POLICIES_AT_ONCE: usize = 64;
-
-/// Names with descriptions, as the server has them.
-#[cfg(feature = "admin")]
-type Fields = Vec<(Vec<u8>, Vec<u8>)>;
-
-/// A policy as it is stored.
-#[cfg(feature = "admin")]
-#[derive(Clone, Debug)]
-pub(crate) struct StoredPolicy {
-    /// The name as it stands in keys.
-    pub(crate) field: String,
-    pub(crate) text: String,
-}
 
 /// The registry of one prefix.
 pub(crate) struct StoredPolicies<'a> {
@@ -78,13 +67,14 @@ impl StoredPolicies<'_> {
         Ok(RegistrationResult { progress, removed, refused })
     }
 
-    /// Returns all policies. One that is registered meanwhile may be among them twice.
+    /// Returns all policies, each in the field of its name as it stands in keys. One that is registered meanwhile may be
+    /// among them twice.
     ///
     /// # Errors
     ///
     /// The server does not answer, or there are more policies than any process writes.
     #[cfg(feature = "admin")]
-    pub(crate) async fn all(&self) -> Result<Vec<StoredPolicy>, BackendError> {
+    pub(crate) async fn all(&self) -> Result<Vec<StoredText>, BackendError> {
         let number: usize = self.redis.query(&self.key, cmd("HLEN").arg(&self.key)).await?;
         if number > MOST_POLICIES {
             return Err(BackendError::new(format!(
@@ -92,19 +82,6 @@ impl StoredPolicies<'_> {
                 self.key
             )));
         }
-        let mut all = Vec::with_capacity(number);
-        let mut cursor = "0".to_owned();
-        loop {
-            let mut command = cmd("HSCAN");
-            command.arg(&self.key).arg(&cursor).arg("COUNT").arg(POLICIES_AT_ONCE);
-            let (next, found): (String, Fields) = self.redis.query(&self.key, &command).await?;
-            // Bytes that are no UTF-8 are as unreadable as any other text that is not ours.
-            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-            all.extend(found.into_iter().map(|(field, bytes)| StoredPolicy { field: text(field), text: text(bytes) }));
-            if next == "0" {
-                return Ok(all);
-            }
-            cursor = next;
-        }
+        self.redis.scan_hash(&self.key, POLICIES_AT_ONCE, usize::MAX).await
     }
 }

@@ -9,9 +9,8 @@ mod no_redis;
 mod readiness;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
-mod setup;
+mod redis_types;
 mod standby;
-mod stored;
 
 use std::time::Duration;
 
@@ -29,9 +28,8 @@ pub(crate) use self::redis::{
     Access, CommandPurpose, Permission, Sample, Scan, ScriptState, ServerFacts, ServerInfo, Times,
 };
 pub(crate) use self::redis::{Redis, have_clocks_differed, random_fraction};
-pub(crate) use self::setup::Setup;
+pub(crate) use self::redis_types::{MOST_POLICIES, Progress, RegistrationResult, Setup, StoredText};
 pub(crate) use self::standby::Standby;
-pub(crate) use self::stored::{MOST_POLICIES, Progress, RegistrationResult, StoredText};
 use crate::call::{Call, TallyId};
 use crate::decision::AdmittedAt;
 use crate::error::BackendError;

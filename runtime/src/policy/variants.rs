@@ -130,4 +130,135 @@ impl Policy {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::time::Duration;
+
+    use tallygate_rules::{Ban, RuleId};
+
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn rule(count: u64, minutes: u32) -> Rule {
+        Rule::sliding_window(count, minutes * MINUTE)
+    }
+
+    fn all<const N: usize>(rules: [Rule; N]) -> Replacement {
+        Replacement::All(rules.into())
+    }
+
+    fn single<const N: usize>(rules: [(RuleId, Rule); N]) -> Replacement {
+        Replacement::Single(rules.into())
+    }
+
+    /// Rules on a network at positions 0 and 2, on the main subject at 1 and 3.
+    fn policy() -> Policy {
+        let builder = Policy::builder("sms").rule_on("ip", rule(9, 1)).rule(rule(1, 1).named("short"));
+        let builder = builder.rule_on("ip", rule(99, 60).named("ip.hourly")).rule(rule(5, 60));
+        builder.ban(Ban::new(3, MINUTE, 10 * MINUTE)).build().unwrap()
+    }
+
+    fn replaced(policy: &Policy) -> Vec<Option<usize>> {
+        (0..policy.rules().len()).map(|position| policy.replaced(position)).collect()
+    }
+
+    #[test]
+    fn other_counts_change_neither_name_nor_tallies() {
+        let rules =
+            [Rule::sliding_window(1, MINUTE), Rule::sliding_counter(1, MINUTE), Rule::token_bucket(2, 2 * MINUTE)];
+        let policy = Policy::builder("sms").rules(rules).build().unwrap();
+        let other = policy.with_counts([u64::MAX, u64::MAX]);
+        assert_eq!((other.name(), &other.groups()[0].segment), (policy.name(), &policy.groups()[0].segment));
+        assert_eq!(other.rules().iter().map(Rule::count).collect::<Vec<_>>(), [1 << 31, 1 << 26, 2]);
+    }
+
+    #[test]
+    fn any_counts_leave_a_policy_sound() {
+        let bucket = tallygate_rules::TokenBucket::new(MINUTE);
+        for bucket in [bucket, bucket.with_capacity(9), bucket.with_capacity(9).with_initial(9)] {
+            let rule = Rule::from_bucket(1, bucket);
+            let policy = Policy::builder("sms").rule(rule).build().unwrap();
+            assert!(
+                tallygate_rules::validate(policy.with_counts([u64::MAX]).rules(), tallygate_rules::Costs::Any).is_ok()
+            );
+            assert_eq!(policy.with_counts([0]).rules()[0].capacity(), Some(0));
+        }
+    }
+
+    #[test]
+    fn other_rules_on_one_subject_leave_the_others_and_the_ban_alone() {
+        let policy = policy();
+        let main = policy.with_replacement(None, &all([rule(2, 2), rule(3, 4), rule(4, 8)])).unwrap();
+        assert_eq!(main.rules()[..4], [rule(9, 1), rule(2, 2), rule(99, 60).named("ip.hourly"), rule(3, 4)]);
+        assert_eq!(main.rules()[4..], [rule(4, 8)]);
+        assert_eq!((main.ban(), main.groups().len()), (policy.ban(), 2));
+        assert_eq!(main.groups()[1].segment, policy.groups()[1].segment);
+        assert_ne!(main.groups()[0].segment, policy.groups()[0].segment);
+        assert_eq!(main.escaped_name(), "sms");
+
+        let ip = policy.with_replacement(Some("ip"), &all([rule(7, 2)])).unwrap();
+        assert_eq!(ip.rules(), [rule(7, 2), rule(1, 1).named("short"), rule(5, 60)]);
+        assert_eq!(ip.groups()[0].segment, policy.groups()[0].segment);
+        assert_eq!(replaced(&ip), [None, Some(1), Some(3)]);
+    }
+
+    #[test]
+    fn a_rule_that_replaces_one_like_it_has_its_name_and_its_position() {
+        let own = [rule(9, 1).named("short"), Rule::token_bucket(50, 60 * MINUTE).named("steady")];
+        let policy = Policy::builder("sms").rule(Rule::duplicate(MINUTE / 12)).rules(own).build().unwrap();
+        let other = policy.with_replacement(None, &all([rule(9, 2), Rule::token_bucket(70, 60 * MINUTE), rule(3, 1)]));
+        let other = other.unwrap();
+        let names: Vec<_> = other.rules().iter().map(Rule::name).collect();
+        assert_eq!(names, [None, Some("steady"), Some("short")]);
+        assert_eq!(replaced(&other), [None, Some(2), Some(1)]);
+        assert_eq!(replaced(&policy), [Some(0), Some(1), Some(2)]);
+    }
+
+    #[test]
+    fn single_rules_keep_the_positions_and_the_names_of_those_that_they_replace() {
+        let policy = policy();
+        let other = policy.with_replacement(None, &single([("short".into(), rule(2, 2)), (3.into(), rule(6, 60))]));
+        let other = other.unwrap();
+        let rules = [rule(9, 1), rule(2, 2).named("short"), rule(99, 60).named("ip.hourly"), rule(6, 60)];
+        assert_eq!((other.rules(), replaced(&other)), (&rules[..], vec![Some(0), Some(1), Some(2), Some(3)]));
+        let other = policy.with_replacement(Some("ip"), &single([("ip.hourly".into(), rule(7, 60))])).unwrap();
+        assert_eq!(other.rules()[2], rule(7, 60).named("ip.hourly"));
+    }
+
+    #[test]
+    fn rules_on_another_subject_are_not_found_and_change_nothing() {
+        let policy = policy();
+        for missing in ["ip.hourly".into(), 0.into(), 4.into(), "hourly".into()] {
+            assert!(policy.with_replacement(None, &single([(missing, rule(7, 60))])).is_none());
+        }
+        let other = policy.with_replacement(None, &single([(0.into(), rule(7, 1)), (1.into(), rule(8, 1))])).unwrap();
+        assert_eq!((other.rules()[0].count(), other.rules()[1].count()), (9, 8));
+    }
+
+    #[test]
+    fn replacements_on_several_subjects_add_up() {
+        let policy = policy();
+        let main = policy.with_replacement(None, &all([rule(2, 2), rule(3, 60), rule(4, 8)])).unwrap();
+        let both = main.with_replacement(Some("ip"), &single([(2.into(), rule(98, 60))])).unwrap();
+        assert_eq!(both.rules()[2], rule(98, 60).named("ip.hourly"));
+        assert_eq!(replaced(&both), [Some(0), None, Some(2), Some(3), None]);
+        let fewer = policy.with_replacement(Some("ip"), &all([rule(2, 2)])).unwrap();
+        let both = fewer.with_replacement(None, &single([(3.into(), rule(6, 60))])).unwrap();
+        assert_eq!(both.rules(), [rule(2, 2), rule(1, 1).named("short"), rule(6, 60)]);
+    }
+
+    #[test]
+    fn variants_of_a_policy_have_its_templates() {
+        let hour = Duration::from_secs(3_600);
+        let rules =
+            Policy::builder("p").rule(Rule::sliding_window(1, hour)).rule_on("ip", Rule::sliding_window(2, hour));
+        let policy = rules.key("old").key("u:{id}").key_on("ip", "{ip}").build().unwrap();
+        let replacement = Replacement::All(vec![Rule::sliding_window(9, 2 * hour)]);
+        let replaced = policy.with_counts([5]).with_replacement(None, &replacement).unwrap();
+        for variant in [&policy, &policy.with_counts([5]), &replaced] {
+            assert_eq!((variant.key(), variant.templates().of(Some("ip"))), (Some("u:{id}"), Some("{ip}")));
+            assert!(variant.origin().is(&policy));
+            assert_eq!(variant.templates().of(Some("network")), None);
+        }
+    }
+}

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use super::answer::Answer;
 use super::readiness::Readiness;
-use super::setup::Setup;
-use super::stored::{Progress, RegistrationResult, StoredText};
+use super::redis_types::{Progress, RegistrationResult, Setup, StoredText};
 use crate::call::{Call, LeaseChange, TallyId};
 use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind, Error};

@@ -41,8 +41,7 @@ use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
 use crate::store::answer::Answer;
 use crate::store::readiness::Readiness;
-use crate::store::setup::Setup;
-use crate::store::stored::StoredText;
+use crate::store::redis_types::{Setup, StoredText};
 use crate::system::{self, Instant};
 
 /// Tallies in Redis.

@@ -116,20 +116,27 @@ impl Overrides {
         self.read().from_file.as_ref().map(|from_file| from_file.policies().clone())
     }
 
-    /// Adds an override, in place of the one that there is.
+    /// Adds an override, in place of the one that there is, and reports that to the log.
     pub(super) fn put(&self, target: OverrideTarget, new: ActiveOverride) -> Result<(), Error> {
+        let policy = target.key().policy.to_owned();
         self.change(|known| {
             if known.table.len() >= MOST_OVERRIDES && !known.table.contains_key(&target) {
                 return Err(too_many());
             }
             known.table.insert(target, new);
             Ok(())
-        })
+        })?;
+        log::overridden(&policy);
+        Ok(())
     }
 
-    /// Removes an override, and returns whether there was one.
+    /// Removes an override, and returns whether there was one. The log has a report, too.
     pub(super) fn remove(&self, target: &OverrideTarget) -> bool {
-        self.change(|known| known.table.remove(target).is_some())
+        let is_removed = self.change(|known| known.table.remove(target).is_some());
+        if is_removed {
+            log::overridden(target.key().policy);
+        }
+        is_removed
     }
 
     pub(super) fn read(&self) -> RwLockReadGuard<'_, KnownOverrides> {

@@ -110,9 +110,14 @@ impl Overrides {
 
 impl Core {
     /// Adopts what is stored now.
+    ///
+    /// # Errors
+    ///
+    /// Redis does not answer, or there is more than can be adopted.
     pub(in crate::limiter) async fn adopt_stored_overrides(&self) -> Result<(), BackendError> {
         if let Store::Redis(redis) = &self.store {
-            self.adopt_all_overrides(redis).await?;
+            self.adopt_overrides(redis).await?;
+            self.overrides.too_long().map_or(Ok(()), |reason| Err(BackendError::new(reason)))?;
         }
         self.remove_expired_overrides();
         Ok(())
@@ -129,11 +134,8 @@ impl Core {
     pub(super) async fn set_override(&self, target: OverrideTarget, new: ActiveOverride) -> Result<(), Error> {
         match &self.store {
             Store::Memory(_) => {
-                let name = target.key().policy.to_owned();
                 self.remove_expired_overrides();
-                self.overrides.put(target, new)?;
-                log::overridden(&name);
-                Ok(())
+                self.overrides.put(target, new)
             }
             Store::Redis(redis) => self.store_override(redis, &target, Some(&new.text)).await.map(drop),
         }
@@ -143,11 +145,7 @@ impl Core {
         match &self.store {
             Store::Memory(_) => {
                 self.remove_expired_overrides();
-                let is_removed = self.overrides.remove(target);
-                if is_removed {
-                    log::overridden(target.key().policy);
-                }
-                Ok(is_removed)
+                Ok(self.overrides.remove(target))
             }
             Store::Redis(redis) => self.store_override(redis, target, None).await,
         }
@@ -194,16 +192,7 @@ impl Core {
         }
     }
 
-    /// Adopts what is stored.
-    ///
-    /// # Errors
-    ///
-    /// Redis does not answer, or there is more than can be adopted.
-    pub(super) async fn adopt_all_overrides(&self, redis: &Redis) -> Result<(), BackendError> {
-        self.adopt_overrides(redis).await?;
-        self.overrides.too_long().map_or(Ok(()), |reason| Err(BackendError::new(reason)))
-    }
-
+    /// Adopts what is stored, unless there is more than can be adopted.
     async fn adopt_overrides(&self, redis: &Redis) -> Result<(), BackendError> {
         let reading = self.overrides.read_order.begin();
         let stored = redis.overrides(&self.prefix);
@@ -254,4 +243,56 @@ async fn refresh(core: Arc<Core>, task: RunningTask) {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn stored<const N: usize>(texts: [(&str, &str); N]) -> Vec<StoredText> {
+        texts.map(|(field, text)| StoredText { field: field.to_owned(), text: text.to_owned() }).into()
+    }
+
+    /// The version that is adopted, and how many overrides it has.
+    fn known(overrides: &Overrides) -> (String, usize) {
+        let known = overrides.read();
+        (known.version.clone().unwrap_or_default(), known.table.len())
+    }
+
+    fn adopt<const N: usize>(
+        overrides: &Overrides,
+        reading: &Reading,
+        version: &str,
+        texts: [(&str, &str); N],
+    ) -> usize {
+        overrides.adopt(reading, Some(version.to_owned()), stored(texts), 0).len()
+    }
+
+    #[test]
+    fn a_refresh_that_began_before_a_change_does_not_undo_it() {
+        let overrides = Overrides::default();
+        let refresh = overrides.read_order.begin();
+        let change = overrides.read_order.begin();
+        assert_eq!(adopt(&overrides, &change, "new", [("sms", "0 per 1h")]), 1);
+        assert_eq!(adopt(&overrides, &refresh, "old", []), 0, "no policy is changed back");
+        assert_eq!(known(&overrides), ("new".to_owned(), 1));
+        overrides.keep_known(&refresh, Some("old".to_owned()));
+        assert_eq!((known(&overrides), overrides.too_long()), (("new".to_owned(), 1), None));
+    }
+
+    #[test]
+    fn a_refresh_that_began_after_a_change_replaces_it() {
+        let overrides = Overrides::default();
+        let change = overrides.read_order.begin();
+        let refresh = overrides.read_order.begin();
+        adopt(&overrides, &change, "old", [("sms", "0 per 1h")]);
+        adopt(&overrides, &refresh, "new", []);
+        assert_eq!(known(&overrides), ("new".to_owned(), 0));
+    }
+
+    #[test]
+    fn a_reading_without_an_answer_keeps_no_other_from_being_adopted() {
+        let overrides = Overrides::default();
+        let earlier = overrides.read_order.begin();
+        let _unanswered = overrides.read_order.begin();
+        adopt(&overrides, &earlier, "read", [("sms", "0 per 1h")]);
+        assert_eq!(known(&overrides), ("read".to_owned(), 1));
+    }
+}

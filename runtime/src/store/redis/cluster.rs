@@ -25,7 +25,7 @@ use crate::store::redis::connection::address::{Address, Host};
 use crate::store::redis::connection::attempt::longest_explained;
 use crate::store::redis::node::{ClusterNode, Step};
 use crate::store::redis::stored::{overrides_key, ping_key_in};
-use crate::store::setup::Setup;
+use crate::store::redis_types::Setup;
 use crate::system::Instant;
 
 /// How many keys are tried to find one in a slot of a node. In all slots together, there are far fewer.

@@ -15,7 +15,7 @@ use crate::store::redis::script::run::{NodeRole, Script, ScriptCall, only, run_e
 use crate::store::redis::script::wire::{self, Reply};
 use crate::store::redis::script::{Form, ScriptQuestion, Scripts};
 use crate::store::redis::stored::ping_key;
-use crate::store::setup::Setup;
+use crate::store::redis_types::Setup;
 use crate::system::Instant;
 
 impl Setup {

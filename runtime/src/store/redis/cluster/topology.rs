@@ -21,7 +21,7 @@ use crate::store::redis::connection::greeting::Mode;
 use crate::store::redis::connection::real_time;
 use crate::store::redis::node::{ClusterNode, Node};
 use crate::store::redis::server::Server;
-use crate::store::setup::Setup;
+use crate::store::redis_types::Setup;
 use crate::system::{Instant, shuffle, spawn};
 
 /// How long a node may take to say what it knows.

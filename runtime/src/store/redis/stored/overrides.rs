@@ -8,7 +8,7 @@ use tallygate_lua as lua;
 use super::overrides_key;
 use crate::error::BackendError;
 use crate::store::redis::Redis;
-use crate::store::stored::StoredText;
+use crate::store::redis_types::StoredText;
 use crate::system::random_number;
 
 /// The field of the version. No policy's name begins like it in a field, so no override is mistaken for it.

@@ -8,8 +8,8 @@ use crate::error::BackendError;
 use crate::store::redis::script::run::timed;
 use crate::store::redis::{Deployment, Redis};
 #[cfg(feature = "admin")]
-use crate::store::stored::StoredText;
-use crate::store::stored::{MOST_POLICIES, Progress, RegistrationResult};
+use crate::store::redis_types::StoredText;
+use crate::store::redis_types::{MOST_POLICIES, Progress, RegistrationResult};
 
 /// How many seconds a policy stays that nobody registers: a week.
 const STAY_SECONDS: u64 = 7 * 86_400;

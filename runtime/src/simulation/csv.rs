@@ -53,7 +53,7 @@ impl<R: Read> CsvTrace<R> {
     /// That line cannot be read, lacks the column `time`, or has an unknown or repeated column.
     pub fn new(reader: R) -> Result<Self, TraceError> {
         let mut lines = Lines { rest: Some(BufReader::new(reader).split(b'\n')), number: 0 };
-        let mut splitter = LineSplitter::default();
+        let mut splitter = LineSplitter::new();
         let Some(line) = lines.next().transpose()? else {
             let mistake = "the text is empty; name the columns in its first line, like `time,subject`".into();
             return Err(lines.mistake(TraceErrorKind::Header, mistake));
@@ -176,7 +176,7 @@ impl Columns {
 }
 
 /// Splits lines into their fields. A call is one line, so that its number is known.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct LineSplitter {
     reader: Reader,
     text: Vec<u8>,
@@ -184,6 +184,10 @@ struct LineSplitter {
 }
 
 impl LineSplitter {
+    fn new() -> Self {
+        Self { reader: Reader::new(), text: Vec::new(), ends: Vec::new() }
+    }
+
     /// Returns the fields of a line that ends with a newline, without white space around them.
     ///
     /// # Errors
@@ -214,7 +218,7 @@ mod tests {
 
     #[test]
     fn fields_are_trimmed_and_may_be_quoted() {
-        let mut splitter = LineSplitter::default();
+        let mut splitter = LineSplitter::new();
         assert_eq!(splitter.split("1, a b ,\"c,\"\"d\"\"\",é,\r\n").unwrap(), ["1", "a b", "c,\"d\"", "é", ""]);
         assert_eq!(splitter.split("7\n").unwrap(), ["7"]);
         assert_eq!(splitter.split(",\n").unwrap(), ["", ""]);
@@ -222,7 +226,7 @@ mod tests {
 
     #[test]
     fn an_open_quote_is_noticed_and_forgotten_with_its_line() {
-        let mut splitter = LineSplitter::default();
+        let mut splitter = LineSplitter::new();
         assert!(splitter.split("1,\"a\n").is_err());
         assert_eq!(splitter.split("1,a\n").unwrap(), ["1", "a"]);
     }

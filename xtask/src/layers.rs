@@ -6,7 +6,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use self::imports::{Import, imports};
+use self::imports::{Import, Mention, imports, mentions};
 use crate::source::{self, SourceFile};
 use crate::step::{self, Outcome};
 
@@ -15,6 +15,25 @@ const TABLE: &str = "xtask/layers.txt";
 
 /// How items begin that are more than a module or a re-export.
 const ITEMS: [&str; 9] = ["fn", "struct", "enum", "union", "trait", "impl", "const", "static", "macro_rules!"];
+
+/// The module by which alone a crate that has it takes from the system, so that a simulated world can replace that.
+const SYSTEM: &str = "system";
+
+/// What that is: parts of paths.
+const OF_SYSTEM: [&str; 12] = [
+    "fastrand",
+    "hash::RandomState",
+    "hash_map::RandomState",
+    "quality::RandomState",
+    "runtime::Handle",
+    "std::thread",
+    "std::time::Instant",
+    "SystemTime::now",
+    "task::JoinSet",
+    "tokio::net",
+    "tokio::spawn",
+    "tokio::time",
+];
 
 /// A crate whose imports are checked.
 struct CrateLayers<'a> {
@@ -79,7 +98,24 @@ fn findings(krate: &CrateLayers<'_>, files: &[SourceFile]) -> Vec<String> {
     if !circle.is_empty() {
         findings.push(format!("these files import each other in a circle:\n    {}", circle.join("\n    ")));
     }
+    if files[0].children().any(|module| module == SYSTEM) {
+        findings.extend(files.iter().flat_map(bypasses));
+    }
     findings
+}
+
+/// What a file takes from the system itself.
+fn bypasses(file: &SourceFile) -> Vec<String> {
+    if file.module.first().is_some_and(|module| module == SYSTEM) {
+        return Vec::new();
+    }
+    let is_of_system = |path: &str| OF_SYSTEM.iter().any(|item| format!("::{path}::").contains(&format!("::{item}::")));
+    let taken = mentions(file).into_iter().filter(|mention| is_of_system(&mention.text));
+    taken
+        .map(|Mention { text, line, .. }| {
+            format!("{}:{line}: takes `{text}`; remedy: what `crate::{SYSTEM}` has in its place", file.path)
+        })
+        .collect()
 }
 
 /// The root has the code that it may have, its modules have one layer each, and the modules of the table exist.

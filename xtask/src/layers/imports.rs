@@ -21,10 +21,13 @@ pub(super) struct Import {
     pub(super) path: String,
 }
 
-/// A path in a file, from the root of the crate on, or nothing where it leads out of it.
-struct Mention {
+/// A path in a file.
+pub(super) struct Mention {
+    /// As it is written, without braces.
+    pub(super) text: String,
+    /// From the root of the crate on, or nothing where it leads out of it.
     path: Option<Vec<String>>,
-    line: usize,
+    pub(super) line: usize,
     /// What it brings if it stands in a `use`.
     name: Option<String>,
     /// Whether the file passes that on and has no use for it.
@@ -83,15 +86,20 @@ impl<'a> Names<'a> {
 }
 
 /// Returns all paths of a file.
-fn mentions(file: &SourceFile) -> Vec<Mention> {
+pub(super) fn mentions(file: &SourceFile) -> Vec<Mention> {
     let mut mentions = Vec::new();
     let (mut uses, mut code) = (Vec::new(), String::new());
     let mut lines = file.lines.iter();
     while let Some(line) = lines.next() {
         let Some(tree) = line.code.strip_prefix("use ") else {
             let words = line.code.split(|sign: char| !is_of_path(sign) && sign != '.' && sign != '$');
-            let paths = words.filter(|word| word.contains("::")).map(|word| absolute(file, word));
-            mentions.extend(paths.map(|path| Mention { path, line: line.number, name: None, is_reexport: false }));
+            mentions.extend(words.filter(|word| word.contains("::")).map(|word| Mention {
+                text: word.to_owned(),
+                path: absolute(file, word),
+                line: line.number,
+                name: None,
+                is_reexport: false,
+            }));
             code.extend([&*line.code, "\n"]);
             continue;
         };
@@ -107,8 +115,13 @@ fn mentions(file: &SourceFile) -> Vec<Mention> {
         let path = path.strip_suffix("::self").unwrap_or(path);
         let name = if renamed.is_empty() { path.rsplit("::").next().unwrap_or_default() } else { renamed };
         let is_reexport = line.is_public && !has_name(&code, name);
-        let path = absolute(file, path);
-        mentions.push(Mention { path, line: line.number, name: Some(name.to_owned()), is_reexport });
+        mentions.push(Mention {
+            text: path.to_owned(),
+            path: absolute(file, path),
+            line: line.number,
+            name: Some(name.to_owned()),
+            is_reexport,
+        });
     }
     mentions
 }

@@ -127,3 +127,28 @@ fn mistakes_of_the_root_are_reported() {
     ];
     assert_eq!(findings_in(&[("lib.rs", root), ("other.rs", ""), ("asking.rs", "use crate::Rule;")]), expected);
 }
+
+#[test]
+fn what_only_one_module_takes_from_the_system_is_reported_elsewhere() {
+    let root = "mod system; mod clock;";
+    let load = |clock: &str| {
+        let clock = clock.to_owned();
+        move |path: &str| match path {
+            "src/lib.rs" => Ok(root.replace("; ", ";\n")),
+            "src/clock.rs" => Ok(clock.clone()),
+            _ => Ok("use std::time::Instant;".to_owned()),
+        }
+    };
+    for (code, taken) in [
+        ("use std::time::{Duration, Instant};", Some("std::time::Instant")),
+        ("fn f() {\n    tokio::time::sleep(pause);\n}", Some("tokio::time::sleep")),
+        ("fn f() { SystemTime::now() }", Some("SystemTime::now")),
+        ("use crate::system::{Instant, RandomState};\nuse std::time::{Duration, SystemTime};", None),
+        ("#[cfg(test)]\nmod tests {\n    use tokio::time::sleep;\n}", None),
+    ] {
+        let krate = CrateLayers::read("src/lib.rs");
+        let found = findings(&krate, &read_with(krate.root, &load(code)).unwrap());
+        assert_eq!(found.len(), usize::from(taken.is_some()), "{code}: {found:?}");
+        assert!(taken.is_none_or(|taken| found[0].contains(taken)), "{code}: {found:?}");
+    }
+}

@@ -123,8 +123,8 @@ impl Rule {
         rule
     }
 
-    /// At most `limit` concurrent calls at a time, over all processes. A lease that is not renewed ends after `lease`: so
-    /// long a process that has died keeps its concurrent calls.
+    /// At most `limit` concurrent calls, over all processes. A lease that is not renewed ends after `lease`: so long a
+    /// process that has died keeps its concurrent calls.
     ///
     /// It counts calls and ignores their cost.
     #[must_use]

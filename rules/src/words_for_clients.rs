@@ -70,7 +70,7 @@ pub fn limit_in_words(rule: &Rule) -> String {
         Algorithm::SlidingCounter { per } => format!("at most about {}", rate(*per)),
         Algorithm::FixedWindow { per } => format!("at most {}, in fixed windows", rate(*per)),
         Algorithm::Concurrency { .. } => {
-            format!("at most `{count}` {} at a time", if count == "1" { "request" } else { "requests" })
+            format!("at most `{count}` concurrent {}", if count == "1" { "request" } else { "requests" })
         }
         Algorithm::TokenBucket(bucket) => match bucket.capacity() {
             Some(capacity) => format!("at most {}, and up to `{capacity}` at once", rate(bucket.per())),
@@ -120,8 +120,8 @@ mod tests {
             (Rule::fixed_window(5, minute), "at most `5 per 1m`, in fixed windows"),
             (Rule::from_bucket(5, bucket), "at most `5 per 1m`, refilled evenly"),
             (Rule::from_bucket(5, burst), "at most `5 per 1m`, and up to `100` at once"),
-            (Rule::concurrency(2, minute), "at most `2` requests at a time"),
-            (Rule::concurrency(1, minute), "at most `1` request at a time"),
+            (Rule::concurrency(2, minute), "at most `2` concurrent requests"),
+            (Rule::concurrency(1, minute), "at most `1` concurrent request"),
             (Rule::duplicate(minute), "no duplicate within `1m`"),
         ] {
             assert_eq!(limit_in_words(&rule), words);

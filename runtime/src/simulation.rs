@@ -7,9 +7,9 @@
 //! The calls of a trace are in the order of their times. They come from [text in columns](CsvTrace), or from any
 //! iterator of [`TraceCall`]s.
 //!
-//! A simulation makes every call, whatever was decided before. It does not simulate callers that wait, come back later
-//! or give up, nor refunds, overrides and outages. It keeps the tallies of all subjects, without a bound, and affects
-//! no other limiter.
+//! A simulation makes every call of the trace, whatever it has decided before. It does not simulate callers that wait,
+//! come back later or give up, nor refunds, overrides and outages. It keeps the tallies of all subjects, without a
+//! bound, and affects no other limiter.
 //!
 //! # Examples
 //!

@@ -216,7 +216,7 @@ async fn what_only_looks_changes_nothing_and_needs_no_permission_to_write() {
     console.run("top sms.send --by denied").expect(0);
     console.run("override --list").expect(0);
     let printed = console.run("doctor").expect(0);
-    assert!(printed.out.contains("the user may look and change nothing"), "{printed:?}");
+    assert!(printed.out.contains("the user may only read"), "{printed:?}");
     for words in ["reset sms.send 138", "ban login alice", "unban login alice", "override sms.send --clear"] {
         console.run(words);
     }

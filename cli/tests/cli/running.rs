@@ -107,7 +107,7 @@ async fn what_leases_need_is_missed_where_a_policy_takes_some() {
     let url = seeded.server.url().replace("://", "://tallygate:password@");
     let console = Console { url: &url, ..seeded.console() };
     let printed = console.run("doctor").expect(0);
-    assert!(printed.out.contains("which no policy is listed with, also need zadd"), "{printed:?}");
+    assert!(printed.out.contains("which no listed policy has, also need zadd"), "{printed:?}");
     let _permit = begin(&seeded, HOUR).await;
     let printed = console.run("doctor").expect(1);
     assert!(printed.out.contains("may not send zadd, so calls of policies that limit concurrent calls"), "{printed:?}");

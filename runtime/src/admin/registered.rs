@@ -21,8 +21,8 @@ pub struct Registered {
 impl Limiter {
     /// Reads the list of policies that processes with this server and prefix have written within the last week.
     ///
-    /// A policy is listed from its first decision by Redis on, about a moment later. If several policies have one name,
-    /// the list has the one that was registered last. See the [module](crate::admin).
+    /// A policy is listed a moment after its first decision by Redis. If several policies have one name, the list has
+    /// the one that was registered last. See the [module](crate::admin).
     ///
     /// # Errors
     ///
@@ -212,8 +212,8 @@ impl RegisteredPolicy {
         Ok(policy)
     }
 
-    /// Checks that the rules of that label, or of the main subject, may count a subject, as it stands in keys. If the
-    /// key is not known, they may count any.
+    /// Checks that a subject, as it stands in keys, can be one that the rules of that label count; without a label,
+    /// those of the main subject. If the key is not known, any subject can be one.
     ///
     /// # Errors
     ///
@@ -231,7 +231,8 @@ impl RegisteredPolicy {
         }))
     }
 
-    /// Reads a text that may be a whole main subject instead of a value: it has the text of the key around its values.
+    /// Reads a text that may be a whole main subject instead of a value. Such a text has the text of the key around its
+    /// values.
     #[must_use]
     pub fn read_main_subject(&self, text: &str) -> Option<Subject> {
         let template = self.template(None).ok()??;

@@ -106,7 +106,7 @@ impl Rendering<'_> {
     ///
     /// # Errors
     ///
-    /// Those of [`build`](Self::build), except missing values. All values of all subjects missing is an error.
+    /// Those of [`build`](Self::build), except missing values. It is an error if no subject can be made.
     pub fn build_partly(self) -> Result<(Subjects, Vec<Option<String>>), Error> {
         let (subjects, missing) = self.build_given()?;
         let all = usize::from(self.policy.has_main_subject()) + self.policy.subjects().count();
@@ -213,7 +213,7 @@ impl Rendering<'_> {
         Err(self.refuse("no rule counts a main subject; leave it out, and give the others by their labels"))
     }
 
-    /// Only the program knows the output of `Debug`: for a text, it has quotes.
+    /// Only the program knows what `Debug` writes: of a text, it has quotes.
     fn check_text<'t>(&self, mut templates: impl Iterator<Item = &'t KeyTemplate>) -> Result<(), Error> {
         match templates.find_map(KeyTemplate::debugged) {
             Some(name) => {
@@ -259,7 +259,7 @@ impl Rendering<'_> {
         ))
     }
 
-    /// Refuses values of a key that cannot be written from them.
+    /// Refuses to make a subject of values, because its key is not known or cannot be written from values.
     fn refuse_values(&self, mistake: &str) -> Error {
         let before = format!("policy `{}`: {mistake}; ", self.policy.name());
         Error::of_setting(Setting::Subject, format!("{before}give the subject as a whole"), before, "")

@@ -69,7 +69,7 @@ impl ServerReport {
         let mut findings = match &facts.known {
             Ok(known) => [settings::judge(known), clock::judge(&known.times), access::judge(known, leases)].concat(),
             Err(error) => {
-                let remedy = "see to the server, or to its address and login in the url";
+                let remedy = "check the server, and its address and login in the url";
                 vec![Finding::new("connection", Level::Problem, error.to_string()).with_remedy(remedy)]
             }
         };

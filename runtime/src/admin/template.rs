@@ -15,7 +15,7 @@ const DIGEST_MARK: char = '!';
 /// The value of the context that is the address of the client.
 pub(super) const CLIENT_ADDRESS: &str = "@ip";
 
-/// The remedy for an address that the programs write in another way.
+/// The remedy for an address that the programs write differently.
 pub(super) const CLIENT_ADDRESS_REMEDY: &str = "an IPv6 address is counted by its network, whose length the programs choose; write the network as `tallygate top` \
      prints it, like 2001:db8:1:2::/64, and IPv4 like 192.0.2.1";
 
@@ -81,7 +81,8 @@ impl KeyTemplate {
         self.0.values().map(|value| &*value.name)
     }
 
-    /// The first value that it shows as `Debug` writes it. A value of the context is text, of which the filter changes nothing.
+    /// The first value that it shows as `Debug` writes it. Values of the context are text, which this filter does not
+    /// change.
     pub(super) fn debugged(&self) -> Option<&str> {
         let mut values = self.0.values();
         let debugged = values.find(|value| value.filters.contains(&Filter::Debug) && !value.name.starts_with('@'));
@@ -93,8 +94,8 @@ impl KeyTemplate {
         builder.template(&self.0, |builder, shown| builder.value(value(&shown.name))).build()
     }
 
-    /// Whether a subject may be one of the template: its text has the text of the template around values, which are escaped. Of
-    /// one that is shortened, the start is compared.
+    /// Whether the template may render to a subject: it has the text of the template around values, which are escaped.
+    /// Of a shortened subject, only the start is compared.
     pub(super) fn fits(&self, subject: &str) -> bool {
         fits(self.0.parts(), subject)
     }
@@ -158,9 +159,10 @@ pub(super) fn placeholders<'t>(templates: impl IntoIterator<Item = &'t KeyTempla
     found
 }
 
-/// Returns whether the programs may write the address of a client like this: IPv4 by itself, and IPv6 as a network.
+/// Returns whether the programs may write the address of a client like this: an IPv4 address alone, and IPv6 as a
+/// network.
 ///
-/// Another text for the same client would silently be another subject.
+/// A different text for the same client would silently be another subject.
 pub(super) fn may_be_client_address(address: &str) -> bool {
     // IPv4 addresses with a port or within IPv6 have a colon, too.
     !address.contains(':') || network(address).is_some_and(|written| written == address)

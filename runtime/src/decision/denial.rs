@@ -50,7 +50,7 @@ impl Denial {
     }
 
     /// Returns [`RejectionKind::Duplicate`] for a repeated call, [`RejectionKind::Limited`] for too many calls,
-    /// [`RejectionKind::Concurrency`] for too many that are running, [`RejectionKind::Banned`] for a call of a banned
+    /// [`RejectionKind::Concurrency`] for too many concurrent calls, [`RejectionKind::Banned`] for a call of a banned
     /// subject.
     #[must_use]
     pub fn kind(&self) -> RejectionKind {
@@ -113,7 +113,7 @@ impl fmt::Display for Denial {
         }
         match (self.kind(), limiting.per()) {
             (RejectionKind::Duplicate, Some(per)) => return self.write_duplicate(f, per),
-            (RejectionKind::Concurrency, _) => write!(f, "too many requests at a time: at most {count}"),
+            (RejectionKind::Concurrency, _) => write!(f, "too many concurrent requests: at most {count}"),
             (_, Some(per)) => write!(f, "too many requests: at most {count} per {}", format_duration(per)),
             (_, None) => write!(f, "too many requests: at most {count} for now"),
         }?;

@@ -1,4 +1,4 @@
-//! Limits on calls at a time, and callers at once: no more bodies run than a limit allows, however they end.
+//! Limits on concurrent calls, and concurrent callers: no more bodies run than a limit allows, however they end.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 

@@ -38,7 +38,7 @@ const TAGGED: &str = "#tagged";
 /// Keys expire by the real clock: rules in Redis remember for longer than a sequence takes.
 const SHORTEST: Duration = Duration::from_secs(30);
 
-/// Starts a server that knows all scripts: calls that are running at once are decided in their order then.
+/// Starts a server that knows all scripts: concurrent calls are decided in their order then.
 fn server() -> Server {
     let server = Server::start();
     let windows = (1..=MAX_PLAIN_RULES).flat_map(|rules| [windows(rules), windows_alone(rules)]);

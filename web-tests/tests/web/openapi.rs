@@ -190,7 +190,7 @@ async fn only_what_happens_is_listed_and_the_limits_once() {
 
 #[tokio::test]
 async fn rules_of_attributes_and_of_policies_are_told_in_the_same_words() {
-    let rules = ["`5 per 1m`, in fixed windows", "`100 per 1h`, and up to `200` at once", "`2` requests at a time"];
+    let rules = ["`5 per 1m`, in fixed windows", "`100 per 1h`, and up to `200` at once", "`2` concurrent requests"];
     let rules = rules.map(|rule| format!("* at most {rule}")).join("\n");
     let many_limits = listed(ManyLimits::responses());
     assert!(many_limits["429"]["description"].as_str().unwrap().ends_with(&rules), "{many_limits}");

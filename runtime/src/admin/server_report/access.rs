@@ -6,11 +6,11 @@ use crate::store::{Access, CommandPurpose, Permission, Sample, ScriptState, Serv
 const PERMISSIONS: &str = "permissions";
 const KEYS: &str = "keys";
 
-/// Those of the tried commands that change something.
+/// The commands that change something, among those that are tried.
 const WRITING: [&str; 11] =
     ["append", "hdel", "hset", "pexpire", "set", "setrange", "unlink", "zadd", "zincrby", "zrem", "zremrangebyrank"];
 
-/// Those that a user needs to read policies and subjects. It may have others that change nothing.
+/// The commands that a user needs to read policies and subjects.
 const LOOKING: [&str; 9] = ["eval", "evalsha", "getrange", "hget", "hgetall", "hlen", "hscan", "strlen", "time"];
 
 /// Whether calls take leases.
@@ -48,7 +48,7 @@ fn read_only(all: &[Permission]) -> Option<Finding> {
     // Before Redis 7, `append` cannot be tried. It is refused if all other writing commands are.
     let only_looks =
         has(&WRITING, Access::Refused) && !has(&WRITING, Access::Granted) && !has(&LOOKING, Access::Refused);
-    let text = "the user may look and change nothing; whether the users of the programs may decide calls is not known";
+    let text = "the user may only read; whether the users of the programs may decide calls is not known";
     let finding = || Finding::warning(PERMISSIONS, text).with_remedy("run it as the user of the programs, too");
     only_looks.then(finding)
 }
@@ -85,7 +85,7 @@ fn granted(all: &[Permission]) -> String {
         some => format!("all that was tried; {} cannot be tried without a change", some.join(", ")),
     };
     let also = [
-        (CommandPurpose::Leases, "concurrency limits, which no policy is listed with,"),
+        (CommandPurpose::Leases, "concurrency limits, which no listed policy has,"),
         (CommandPurpose::Denials, "denied subjects, which are kept only if asked for,"),
     ];
     also.into_iter().fold(granted, |granted, (purpose, what)| match &refused(all, purpose)[..] {
@@ -191,7 +191,7 @@ mod tests {
         };
         let (level, text) = permissions_of(Access::Refused, Access::Granted);
         assert_eq!(level, Level::Warning);
-        assert!(text.starts_with("the user may look and change nothing"), "{text}");
+        assert!(text.starts_with("the user may only read"), "{text}");
         let (level, text) = permissions_of(Access::Refused, Access::Refused);
         assert!(level == Level::Problem && text.contains("calls are not decided"), "{text}");
     }

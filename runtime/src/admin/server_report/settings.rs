@@ -19,7 +19,7 @@ const MEMORY: &str = "raise `maxmemory`, or see which limits store the most";
 pub(super) fn judge(known: &ServerInfo) -> Vec<Finding> {
     let Some(info) = &known.info else {
         let text = "the user may not ask for INFO, so version, eviction, memory and persistence are not known";
-        return vec![Finding::warning("info", text).with_remedy("let a user with `+info` look")];
+        return vec![Finding::warning("info", text).with_remedy("run it as a user with `+info`")];
     };
     let persistence = persistence(info, known.save.as_deref());
     [version(info), eviction(info), memory(info), evicted(info), persistence].into_iter().flatten().collect()
@@ -102,7 +102,7 @@ fn persistence(info: &Info, save: Option<&str>) -> Option<Finding> {
         (_, Some(save)) => Finding::ok(TOPIC, format!("snapshots ({save})")),
         (_, None) => {
             Finding::warning(TOPIC, "no append-only file, and the user may not ask whether there are snapshots")
-                .with_remedy("let a user with `+config|get` look")
+                .with_remedy("run it as a user with `+config|get`")
         }
     })
 }

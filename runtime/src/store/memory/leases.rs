@@ -1,4 +1,4 @@
-//! The calls of a subject that are running.
+//! The concurrent calls of a subject.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::decision::{Quota, Wait};
 /// How many leases a wait passes over at most.
 const MOST_PASSED: usize = 128;
 
-/// The calls of a subject that are running, each with the time at which it was admitted. The first has the least name.
+/// The concurrent calls of a subject, each with the time at which it was admitted. The first has the least name.
 ///
 /// Nothing ends here by itself: a process that dies takes its memory along. To callers it looks as if each lease were
 /// renewed after half of its length, as in Redis.

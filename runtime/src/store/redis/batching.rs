@@ -1,12 +1,12 @@
 //! Concurrent callers of one process share round trips.
 //!
-//! A caller that finds nobody before it makes its call by itself, at once. The requests of all others wait in a queue.
-//! While there is a turn to be had, the next one begins: its task takes from the queue what fits into one call, sends it,
+//! A caller that finds no other before it sends its request by itself, at once. The requests of all others wait in a
+//! queue. Up to two tasks empty it, each in a turn: a task takes from the queue what fits into one call, sends it,
 //! answers the callers, and goes on until the queue is empty. Nothing is sent for a caller that gave up in the queue.
 //!
-//! Those in the queue need no timers, as the task of a turn answers each in time. Only one that is less patient than those
-//! before it has its own, and one whose runtime is not that of the turns: a runtime that stands still answers nobody.
-//! Nobody waits for a caller that calls by itself: its future may be one that nobody polls any more.
+//! Most callers in the queue need no timer, because a turn answers them in time. A caller has a timer of its own if its
+//! deadline is earlier than those before it, or if the turns are on another runtime, which may stand still. No caller
+//! waits for one that sends by itself, as nobody may poll that future any more.
 
 pub(super) mod batch;
 mod queue;
@@ -35,19 +35,19 @@ pub(crate) struct Batcher {
     queue: Mutex<Queue>,
 }
 
-/// The right to call without waiting for others.
+/// The right to send a request without waiting for others.
 struct Alone<'a>(&'a Batcher);
 
-/// The task of a turn that has not ended. Dropped with its runtime, it ends the turn.
+/// A turn that is running. When its task is dropped, as at the end of its runtime, the turn ends.
 struct Turn {
     batcher: Arc<Batcher>,
     id: TurnId,
 }
 
-/// What a request gets when it arrives.
+/// What becomes of a request when it arrives.
 enum Arrival<'a> {
     Alone(Alone<'a>),
-    /// The turns answer it in time.
+    /// The turns answer it in time. Otherwise it needs a timer.
     Watched(Answered),
     Unwatched(Answered),
 }
@@ -59,14 +59,14 @@ impl Batcher {
         Arc::new(Self { server, queue: Mutex::default() })
     }
 
-    /// Returns the reply to a request, or an error once it is too late for one.
+    /// Returns the reply to a request, or an error at its deadline.
     pub(crate) async fn ask(
         self: &Arc<Self>,
         request: Call<'_>,
         now: Instant,
         until: Instant,
     ) -> Result<Reply, BackendError> {
-        // What few callers need is boxed, so that it makes no future larger.
+        // What only few callers need is boxed, so that the future stays small.
         let answer = match self.enter(request, now, until)? {
             Arrival::Alone(_alone) => return one(Box::pin(self.server.ask(&[request], until, NodeRole::Owner)).await?),
             Arrival::Watched(answered) => Some(answered.await),
@@ -79,7 +79,7 @@ impl Batcher {
         }
     }
 
-    /// Lets a caller call by itself, or queues its request and begins a turn if there is one to be had.
+    /// Lets a caller send its request by itself, or queues it and begins a turn if another one is allowed.
     fn enter(self: &Arc<Self>, request: Call<'_>, now: Instant, until: Instant) -> Result<Arrival<'_>, BackendError> {
         let runtime = in_runtime()?;
         if lock(&self.queue).begin_alone() {
@@ -102,7 +102,7 @@ impl Drop for Alone<'_> {
 }
 
 impl Turn {
-    /// Makes calls until nobody waits for one.
+    /// Makes calls until the queue is empty.
     async fn take(self) {
         while let Some(Taken { batches, late }) = self.next() {
             late.into_iter().for_each(Caller::answer_late);
@@ -114,7 +114,7 @@ impl Turn {
                 first.send(&self.batcher.server).await;
             }
             for other in others {
-                // If it has failed, so have the callers' channels.
+                // If the task has failed, its callers get an error by their channels.
                 let _ = other.await;
             }
         }

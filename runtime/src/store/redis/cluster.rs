@@ -28,14 +28,14 @@ use crate::store::redis::stored::{overrides_key, ping_key_in};
 use crate::store::redis_types::Setup;
 use crate::system::Instant;
 
-/// How many keys are tried to find one in a slot of a node. In all slots together, there are far fewer.
+/// The most keys that are tried to find one in a slot of a node: many times the number of slots.
 const MOST_KEYS: u32 = 200_000;
 
 /// A cluster.
 pub(super) struct Cluster {
     topology: Arc<Topology>,
     setup: Setup,
-    /// The slot of the overrides. Its node has the time by which they expire.
+    /// The slot of the overrides, which expire by the clock of its node.
     home: Slot,
 }
 
@@ -48,15 +48,15 @@ impl Cluster {
     /// Finds the nodes, and finds out whether one of them answers and may write.
     pub(super) async fn reach(&self) -> Result<(), BackendError> {
         let longest = longest_explained(self.setup.deadline);
-        // The nodes are asked one after the other, and what they fail with is to be told.
+        // Long enough to ask one node after the other, and to report why they fail.
         self.topology.await_refresh(Instant::now() + 2 * longest).await?;
         let readiness = self.ping(Instant::now() + longest).await?;
-        // A part of the cluster may be away for a while. A mistake stays.
+        // A part of the cluster may be away for a while, but a mistake in the set-up stays.
         let mistake = readiness.error().filter(|error| error.kind() == BackendErrorKind::Wrong);
         mistake.cloned().map_or(Ok(()), Err)
     }
 
-    /// Finds out for how many slots a node answers and may write. All nodes are asked at the same time.
+    /// Finds out how many slots have a node that answers and may write. All nodes are asked at the same time.
     pub(super) async fn ping(&self, until: Instant) -> Result<Readiness, BackendError> {
         self.topology.learn(until).await?;
         let primaries = self.topology.primaries();
@@ -112,7 +112,7 @@ impl Cluster {
         Route::to(&self.topology, slot, until).await?.ask(ask).await
     }
 
-    /// Decides a call: in one piece, if all its subjects are in one slot.
+    /// Decides a call: at once if all its subjects are in one slot, otherwise in parts.
     pub(super) async fn decide(
         self: &Arc<Self>,
         request: Call<'_>,

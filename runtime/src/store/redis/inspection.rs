@@ -1,4 +1,4 @@
-//! What there is to know about a server, found out without changing anything there.
+//! Facts about a server, found out without changing anything there.
 
 pub(super) mod keys;
 mod permissions;
@@ -29,7 +29,7 @@ const TIMES: usize = 5;
 pub(crate) struct ServerFacts {
     /// Host and port, or the path of a socket.
     pub(crate) place: String,
-    /// Why the server could not be asked, if it could not.
+    /// The error is why the server could not be asked.
     pub(crate) known: Result<ServerInfo, BackendError>,
 }
 
@@ -41,14 +41,14 @@ pub(crate) struct ServerInfo {
     /// The snapshots that are configured; `None` where the user may not ask for that.
     pub(crate) save: Option<String>,
     pub(crate) times: Times,
-    /// What the server makes of the script; `None` where it cannot be told.
+    /// Whether the server knows the script; `None` if that cannot be found out.
     pub(crate) script: Option<ScriptState>,
     pub(crate) permissions: Vec<Permission>,
     /// Some of the keys with the prefix; `None` where the user may not look for them.
     pub(crate) sample: Option<Sample>,
 }
 
-/// What a server makes of the script.
+/// Whether a server knows the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptState {
     Known,
@@ -124,7 +124,7 @@ impl Server {
         Ok(settings.and_then(|mut settings| settings.remove("save")))
     }
 
-    /// Asks for the time a few times. The fastest answer tells most exactly how far the clocks are apart.
+    /// Asks for the time several times. The fastest answer shows most exactly how far the clocks are apart.
     async fn times(&self, deadline: Duration) -> Result<Times, BackendError> {
         let mut answers = Vec::with_capacity(TIMES);
         for _ in 0..TIMES {
@@ -143,7 +143,8 @@ impl Server {
         fastest.ok_or_else(|| BackendError::away("redis: the server tells no time"))
     }
 
-    /// Finds out whether the server has seen the script, which refuses what speaks no version of its protocol.
+    /// Finds out whether the server has seen the script: it is called without a version of the protocol, which it
+    /// refuses.
     async fn script_state(&self, deadline: Duration) -> Result<Option<ScriptState>, BackendError> {
         let mut command = cmd("EVALSHA");
         command.arg(self.scripts.decide.sha1()).arg(0).arg("none");
@@ -158,7 +159,7 @@ impl Server {
         })
     }
 
-    /// Finds out whether the server has no scripts, by one that none could compile.
+    /// Finds out whether scripts are disabled on the server, by a text that no server can compile.
     async fn is_without_scripts(&self, deadline: Duration) -> Result<bool, BackendError> {
         let mut command = cmd("EVAL");
         command.arg("=").arg(0);

@@ -1,4 +1,4 @@
-//! The scripts that decide, refund, keep leases and ban; what they are asked, and what their answers say.
+//! The scripts that decide, refund, keep leases and ban: what is sent to them, and what they answer.
 
 pub(super) mod pack;
 pub(super) mod run;
@@ -25,7 +25,7 @@ pub(crate) struct Scripts {
     pub(crate) lease: Script,
     pub(crate) ban: Script,
     clock: Clock,
-    /// For each number of rules, once there is a call of it.
+    /// For each number of rules. Each is made when a call needs it first.
     one: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
     many: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
 }
@@ -44,13 +44,13 @@ impl Scripts {
         }
     }
 
-    /// The script for one request of windows alone, of that many rules.
+    /// The script for one request with only sliding windows, that many of them.
     pub(crate) fn one(&self, rules: usize) -> &Script {
         let rules = rules.min(lua::MAX_PLAIN_RULES);
         self.one[rules].get_or_init(|| Script::unversioned(&lua::windows_alone(rules), self.clock.clone()))
     }
 
-    /// The script for several such requests, of at most that many rules each.
+    /// The script for several such requests, each with at most that many rules.
     pub(crate) fn many(&self, rules: usize) -> &Script {
         let rules = rules.min(lua::MAX_PLAIN_RULES);
         self.many[rules].get_or_init(|| Script::unversioned(&lua::windows(rules), self.clock.clone()))
@@ -73,7 +73,7 @@ pub(crate) enum Form {
 }
 
 impl<'a> ScriptQuestion<'a> {
-    /// What to ask about these requests, if that is the server's time.
+    /// Builds the question about these requests. `now_us` is the time of the server.
     pub(crate) fn about(requests: &[Call<'_>], scripts: &'a Scripts, now_us: u64) -> Self {
         if requests.is_empty() || !requests.iter().all(|request| is_plain(*request)) {
             let arguments = requests.iter().map(|request| pack::request(request, now_us)).collect();

@@ -34,7 +34,7 @@ pub(crate) fn ping_key_in(prefix: &str, number: u32) -> String {
     format!("{prefix}:!ping{{{number}}}")
 }
 
-/// Whether a key is one of them.
+/// Whether a key is one of these.
 #[cfg(feature = "admin")]
 pub(crate) fn is_reserved(prefix: &str, key: &str) -> bool {
     let denials = key.strip_prefix(prefix).and_then(|rest| rest.strip_prefix(DENIALS));

@@ -89,7 +89,7 @@ async fn each_kind_has_a_status_a_wait_and_a_body() {
             429,
             Some(60),
             format!(
-                r#"{{{quota},"status":429,"detail":"too many requests at a time: at most 1; try again in 1m","kind":"concurrency","violated-policies":["captcha.concurrency"],"retry_after_ms":60000}}"#
+                r#"{{{quota},"status":429,"detail":"too many concurrent requests: at most 1; try again in 1m","kind":"concurrency","violated-policies":["captcha.concurrency"],"retry_after_ms":60000}}"#
             ),
         ),
         (

@@ -30,7 +30,7 @@ pub(crate) struct Stage {
     pub(crate) clock: ManualClock,
     /// How many times its largest count a log holds here: see [`Model::new`].
     pub(crate) drops: Drops,
-    /// Whether calls that are running at once are decided in their order.
+    /// Whether concurrent calls are decided in their order.
     pub(crate) keeps_order: bool,
     /// Whether all subjects of a sequence are in one slot of a cluster.
     pub(crate) is_tagged: bool,
@@ -181,7 +181,7 @@ impl Sequence<'_> {
         (version, call)
     }
 
-    /// Makes calls that are running at once, in their order. Those whose order is open are made one after the other.
+    /// Makes concurrent calls, in their order. Those whose order is open are made one after the other.
     async fn call(&mut self, calls: Vec<(usize, Call)>, coverage: &mut Coverage) -> Result<(), String> {
         let plain = calls.iter().filter(|(_, call)| self.model.is_plain(call)).count();
         let is_overridden = calls.iter().any(|(_, call)| self.model.overridden(call) != (false, false));

@@ -24,7 +24,7 @@ pub(crate) struct Batch {
     sent: Vec<(OwnedCall, Caller)>,
 }
 
-/// Who waits for a reply.
+/// A caller that waits for a reply.
 #[derive(Debug)]
 pub(crate) struct Caller {
     until: Instant,
@@ -41,7 +41,7 @@ impl Batch {
         self.sent.push((request, caller));
     }
 
-    /// When the call is over at the latest: the deadline of the most patient caller.
+    /// The latest deadline of its callers, at which the call ends.
     pub(crate) fn latest(&self) -> Option<Instant> {
         self.sent.iter().map(|(_, caller)| caller.until).max()
     }
@@ -55,7 +55,7 @@ impl Batch {
     pub(crate) async fn send(mut self, server: &Server) {
         let Some(latest) = self.latest() else { return };
         if self.sent.iter().all(|(request, _)| is_plain(request.as_call())) {
-            // The numbers of a policy are sent once for all requests that follow each other.
+            // Consecutive requests of one policy and cost share its numbers.
             self.sent.sort_by_key(|(request, _)| kind(request));
         }
         let (requests, mut callers): (Vec<_>, Vec<_>) = self.sent.into_iter().unzip();
@@ -75,12 +75,12 @@ impl Batch {
     }
 }
 
-/// The deadline of the least patient of those that wait.
+/// The earliest deadline of the callers that wait.
 fn next_deadline(callers: &[Caller]) -> Option<Instant> {
     callers.iter().filter(|caller| caller.answer.is_some()).map(|caller| caller.until).min()
 }
 
-/// The same for calls of one policy and cost.
+/// A key that all calls of one policy and cost have in common.
 fn kind(call: &OwnedCall) -> (*const RuleGroup, u64) {
     (call.policy.groups().as_ptr(), call.options.cost)
 }
@@ -95,7 +95,7 @@ impl Caller {
         self.until
     }
 
-    /// Whether nobody waits any more.
+    /// Whether the caller no longer waits.
     pub(crate) fn has_given_up(&self) -> bool {
         self.answer.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
@@ -105,7 +105,7 @@ impl Caller {
         self.answer(Err(late().into_refusal()));
     }
 
-    /// Answers the caller, unless it has its answer. One that gave up does not receive it.
+    /// Answers the caller, unless it has its answer. A caller that gave up receives nothing.
     pub(crate) fn answer(&mut self, answer: Result<Reply, BackendError>) {
         if let Some(waiting) = self.answer.take() {
             let _ = waiting.send(answer);

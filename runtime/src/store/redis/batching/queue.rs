@@ -1,4 +1,4 @@
-//! The queue of requests, and the turns of those who send them.
+//! The queue of requests, and the turns that send them.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -19,7 +19,7 @@ const MOST_TURNS: usize = 2;
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: VecDeque<Waiting>,
-    /// Whether a caller makes a call by itself.
+    /// Whether a caller is sending a request by itself.
     has_lone_caller: bool,
     turns: Vec<Turn>,
     /// How many turns have begun.
@@ -37,7 +37,7 @@ pub(crate) struct Waiting {
     caller: Caller,
 }
 
-/// What a turn takes from the queue at a time.
+/// What a turn takes from the queue in one step.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     /// What is sent, by the script that decides it.
@@ -46,18 +46,18 @@ pub(crate) struct Taken {
     pub(crate) late: Vec<Caller>,
 }
 
-/// The script that decides a request: that for so many windows, or the one for everything.
+/// The script that decides a request: that for this many windows, or the general one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptId {
     Windows(usize),
     General,
 }
 
-/// The right to make one call after the other.
+/// The right to make calls, one after the other.
 #[derive(Debug)]
 struct Turn {
     id: TurnId,
-    /// When its call is over at the latest. If it is not, then its runtime stands still, and the turn is lost.
+    /// The deadline of its call. A turn whose call is not over by then is lost: its runtime stands still.
     until: Instant,
 }
 
@@ -68,23 +68,23 @@ pub(crate) struct TurnId(u64);
 /// Which callers the turns answer in time.
 #[derive(Debug)]
 struct Watch {
-    /// Where all turns run, if that is one runtime.
+    /// The runtime of all turns, if they have the same.
     runtime: Option<Id>,
-    /// When all calls that are running or waited for are over at the latest.
+    /// The latest deadline of all requests that are sent or wait.
     until: Instant,
 }
 
-/// What a request gets in the queue.
+/// What becomes of a request in the queue.
 #[derive(Debug)]
 pub(crate) struct Queued {
-    /// The turn to begin for it, if there is one to be had.
+    /// The turn to begin, if another one is allowed.
     pub(crate) turn: Option<TurnId>,
     /// Whether the turns answer it in time.
     pub(crate) is_watched: bool,
 }
 
 impl Queue {
-    /// Lets a caller call by itself, if no other is before it.
+    /// Lets a caller send its request by itself, if no other is before it. Returns whether it may.
     pub(crate) fn begin_alone(&mut self) -> bool {
         let is_alone = !self.has_lone_caller && self.turns.is_empty() && self.waiting.is_empty();
         self.has_lone_caller |= is_alone;
@@ -117,7 +117,7 @@ impl Queue {
         Some(id)
     }
 
-    /// Takes what may be sent at a time, the oldest first. The turn ends when nobody waits.
+    /// Takes what may be sent in one step, the oldest first. If nobody waits, the turn ends.
     pub(crate) fn take(&mut self, id: TurnId, now: Instant) -> Option<Taken> {
         let index = self.turns.iter().position(|turn| turn.id == id)?;
         if self.waiting.is_empty() {
@@ -150,7 +150,7 @@ impl Queue {
         taken
     }
 
-    /// Ends a turn whose task is gone. Without any turn, it returns all that wait: to drop them is to answer them.
+    /// Ends a turn whose task is gone. If it was the last turn, it returns all that wait: dropping them answers them.
     pub(crate) fn end(&mut self, id: TurnId) -> VecDeque<Waiting> {
         self.turns.retain(|turn| turn.id != id);
         if self.turns.is_empty() { mem::take(&mut self.waiting) } else { VecDeque::new() }
@@ -163,7 +163,7 @@ impl Waiting {
         Self { script, work: script.work(request), request: OwnedCall::new(request), caller }
     }
 
-    /// Whether anybody waits who may be answered in time.
+    /// Whether the caller waits and can be answered in time.
     fn is_sent(&self, now: Instant) -> bool {
         let awaits = !self.caller.has_given_up() && !self.request.as_call().is_abandoned();
         awaits && self.caller.until() > now
@@ -188,7 +188,7 @@ impl Taken {
         self.batches.is_empty()
     }
 
-    /// When the calls are over at the latest.
+    /// The latest deadline of the calls.
     fn latest(&self) -> Option<Instant> {
         self.batches.iter().filter_map(|(_, batch)| batch.latest()).max()
     }
@@ -199,7 +199,7 @@ impl ScriptId {
         if is_plain(request) { Self::Windows(request.policy.rules().len()) } else { Self::General }
     }
 
-    /// The work that the request causes there.
+    /// The work that this script has with the request.
     fn work(self, request: Call<'_>) -> Work {
         match self {
             Self::Windows(_) => Work::of_plain(request),
@@ -209,7 +209,8 @@ impl ScriptId {
 }
 
 impl Watch {
-    /// Whether calls on one runtime that are over at the latest when those before are answer this one in time too.
+    /// Adds a caller. Returns whether the turns answer it in time: they have its runtime, and no request before it has
+    /// a later deadline.
     fn covers(&mut self, runtime: Id, until: Instant) -> bool {
         if self.runtime != Some(runtime) {
             self.runtime = None;

@@ -1,8 +1,8 @@
 //! Calls whose subjects are in several slots.
 //!
-//! All parts of a call are peeked at, and only then are all charged: a call that is denied takes nothing from any other,
-//! unless another one was faster in between. Then what was charged is refunded. Whenever a part is charged, its own rules
-//! decide it, so no subject ever exceeds them.
+//! All parts of a call are peeked at first, and charged only if all admit it. So a denied call takes nothing from other
+//! calls, unless another call was faster in between; then what was charged is refunded. The rules of a part decide
+//! again when it is charged, so no subject ever exceeds them.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ struct CountedCall {
     cluster: Arc<Cluster>,
     request: OwnedCall,
     until: Instant,
-    /// How long taking back what was counted may take.
+    /// How long it may take to undo what was counted.
     patience: Duration,
 }
 
@@ -53,7 +53,7 @@ impl Cluster {
     ) -> Answered {
         let options = CallOptions { peek: true, ..request.options };
         let peeked = self.ask_parts(Call { options, ..request }, until).await;
-        // A peek takes nothing.
+        // A peek charges nothing, so its error is a refusal.
         let peeked: Vec<_> = peeked.into_iter().collect::<Result<_, _>>().map_err(BackendError::into_refusal)?;
         let peek = combine(request.policy, &peeked);
         let is_counted = match peek.outcome {
@@ -98,7 +98,7 @@ impl CountedCall {
         let times = || charged.iter().map(was_charged).enumerate();
         let rest = Undo {
             charged: times().filter_map(|(index, us)| Some((index, us?))).collect(),
-            // Where it was denied itself, it has counted that.
+            // If the main subject denies the call, it has counted that already.
             counts_denial: request.policy.ban().is_some()
                 && !request.options.trial
                 && times().next().is_some_and(|(_, us)| us.is_some())
@@ -108,7 +108,7 @@ impl CountedCall {
         self.finish(rest, answered, answer).await;
     }
 
-    /// Does what is left, and answers when that is done, or when it is time.
+    /// Does what is left to do. Answers when that is done, or at the deadline.
     async fn finish(self, rest: Undo, answered: Answered, answer: oneshot::Sender<Answered>) {
         let mut undone = pin!(self.undo(rest));
         let is_undone = real_time::wait_for_bounded(self.until, undone.as_mut()).await.is_some();
@@ -165,9 +165,9 @@ fn was_charged(part: &Answered) -> Option<u64> {
     Some(answer.at.us(0))
 }
 
-/// The answer to a call of which not all parts could be charged. The report on those that are refunded is that of before.
+/// The answer to a call of which not all parts could be charged. Parts that are refunded report what the peek found.
 fn denied(policy: &Policy, charged: Vec<Answered>, peeked: Vec<Answer>) -> Answered {
-    // An error that leaves open whether something was executed says more than one that does not.
+    // An error that leaves open whether something was executed goes first.
     if let Some(error) = charged.iter().find_map(|part| part.as_ref().err().filter(|error| !error.is_refusal())) {
         return Err(error.clone());
     }

@@ -16,12 +16,12 @@ use crate::store::redis::node::{ClusterNode, Manner, Step};
 use crate::store::redis::script::run::NodeRole;
 use crate::system::{Instant, sleep};
 
-/// How many redirects are followed at once. From there on there are pauses: the nodes do not agree yet.
+/// How many redirects are followed without a pause. If there are more, the nodes do not agree yet.
 const HOPS: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// The way of a request through a cluster: from node to node, as far as these redirect it.
+/// The way of a request through a cluster, from one node to the next while they redirect it.
 ///
 /// A redirect is a refusal, so what was refused is sent again. What may have been executed never is.
 pub(crate) struct Route<'a> {
@@ -41,7 +41,7 @@ impl<'a> Route<'a> {
         Ok(Self { topology, slot, node, manner: Manner::Gathered, until, hops: 0 })
     }
 
-    /// Asks one node after the other, as far as they redirect, and returns the answer of the last.
+    /// Asks one node after the other while they redirect, and returns the answer of the last one.
     pub(crate) async fn ask<T, F>(mut self, ask: impl Fn(Step) -> F) -> Result<T, BackendError>
     where
         F: Future<Output = Result<T, BackendError>>,
@@ -62,7 +62,8 @@ impl<'a> Route<'a> {
                 self.node = self.topology.moved(self.slot, &host)?;
                 self.manner = Manner::Gathered;
             }
-            // It is about all keys of those that are gathered. Redis 6 even says `ASK` if a single one of them is on its way.
+            // The redirect is about the keys of all gathered requests. Redis 6 even answers `ASK` if a single key is on
+            // its way.
             Some(Redirect::Ask(_) | Redirect::TryAgain) if self.manner == Manner::Gathered => {
                 self.manner = Manner::Alone(NodeRole::Owner);
             }
@@ -70,7 +71,7 @@ impl<'a> Route<'a> {
                 self.node = self.topology.importer(&host)?;
                 self.manner = Manner::Alone(NodeRole::Importer);
                 self.hops += 1;
-                // At once: that the key is there holds for this moment.
+                // Without a pause: the key is certainly there only at this moment.
                 return self.in_time();
             }
             Some(Redirect::TryAgain) => return Err(error),
@@ -83,7 +84,7 @@ impl<'a> Route<'a> {
         self.pause().await
     }
 
-    /// Asks the other nodes who serves the slots of one that does not, or that is no node of the cluster any more.
+    /// Asks the other nodes which of them serves the slots, if this node is away or has left the cluster.
     fn suspect(&self, error: &BackendError) {
         let is_away = self.node.node.server().connector.known_outage().is_some();
         if is_away || error.kind() == BackendErrorKind::Away {
@@ -112,7 +113,7 @@ impl<'a> Route<'a> {
 pub(crate) enum Redirect {
     /// To the owner of the slot, which is another node.
     Moved(Host),
-    /// To the node that the slot is on its way to, this once.
+    /// To the node to which the slot moves, for this request only.
     Ask(Host),
     /// Again, in smaller parts: some of its keys are on their way, and some are not.
     TryAgain,

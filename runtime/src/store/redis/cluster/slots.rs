@@ -10,7 +10,7 @@ pub(crate) const SLOTS: u16 = 16_384;
 /// The polynomial of CRC-16/XMODEM.
 const POLYNOMIAL: u16 = 0x1021;
 
-/// What the checksum becomes by each byte.
+/// How each byte changes the checksum.
 const TABLE: [u16; 256] = table();
 
 /// The slot of a key.
@@ -28,7 +28,7 @@ impl Slot {
     }
 }
 
-/// The part of a key that its slot depends on: what stands in the first braces, or all of it.
+/// The part of a key that chooses its slot: the text in the first braces, or the whole key.
 fn hashed_part(key: &str) -> &str {
     let tagged = key.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map(|(tag, _)| tag);
     tagged.filter(|tag| !tag.is_empty()).unwrap_or(key)
@@ -135,8 +135,7 @@ fn read_node(node: &Value, asked: &Host) -> Option<Host> {
 }
 
 impl Host {
-    /// Returns what this node calls a node. It does not name a host that it does not know: then that is the one by which
-    /// it was reached itself.
+    /// Returns the address that this node announces for a node. If it names no host, that is the host of this node.
     fn announced(&self, name: &str, port: u16) -> Self {
         let name = if matches!(name, "" | "?") { &self.name } else { name };
         Self { name: name.to_owned(), port }

@@ -1,4 +1,4 @@
-//! Which slots the nodes of a cluster serve, as one of them says.
+//! Which slots the nodes of a cluster serve, as one of them reports.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +14,15 @@ use crate::store::redis::node::ClusterNode;
 use crate::store::redis::script::run::NodeRole;
 use crate::system::{Instant, JoinSet, timeout};
 
-/// How long a node may take to say what it knows until the next one is asked too.
+/// How long to wait for the answer of a node before the next one is asked, too.
 const HEDGE: Duration = Duration::from_millis(30);
 
 /// Asks one node after the other, without waiting long for any, and returns the first answer that can be used.
 ///
 /// # Errors
 ///
-/// No answer can be used. If one of them shows a mistake, that is why. Each node may take that long.
+/// No answer can be used. The error is a mistake in the set-up, if a node has reported one. `patience` is the time for
+/// each node.
 pub(crate) async fn first_answer(
     candidates: Vec<Arc<ClusterNode>>,
     patience: Duration,

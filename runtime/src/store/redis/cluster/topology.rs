@@ -1,7 +1,7 @@
 //! The nodes of a cluster and the slots that they serve, as far as this process knows.
 //!
-//! A redirect corrects one slot. What else has changed, one of the nodes is asked: any, as a node that is away cannot say
-//! who has taken its place.
+//! A redirect corrects one slot. To learn what else has changed, any of the nodes is asked, because a node that is away
+//! cannot say which one has taken its place.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,10 +24,10 @@ use crate::store::redis::server::Server;
 use crate::store::redis_types::Setup;
 use crate::system::{Instant, shuffle, spawn};
 
-/// How long a node may take to say what it knows.
+/// How long a node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Why the nodes are asked what they know.
+/// Why the nodes are asked which slots they serve.
 #[derive(Clone, Copy)]
 pub(crate) enum Reason<'a> {
     /// Nothing is known yet.
@@ -41,7 +41,7 @@ pub(crate) enum Reason<'a> {
 /// The nodes of a cluster and the slots that they serve.
 pub(crate) struct Topology {
     seeds: Vec<Host>,
-    /// That of a seed: the others have the same login and settings.
+    /// The address of a seed. The other nodes have the same login and settings.
     address: Address,
     setup: Setup,
     known: RwLock<Known>,
@@ -54,7 +54,7 @@ struct Known {
     is_empty: bool,
 }
 
-/// A time at which the nodes were asked, and what came of it.
+/// When the nodes were asked, and the outcome.
 struct Refresh {
     began: Instant,
     outcome: Outcome,
@@ -70,7 +70,7 @@ impl Topology {
         Arc::new(Self { seeds, address, setup, known, refresh: Mutex::default() })
     }
 
-    /// Returns the node that serves a slot. The first caller waits until the nodes have said so.
+    /// Returns the node that serves a slot. The first caller waits for the answer of the nodes.
     pub(crate) async fn owner(self: &Arc<Self>, slot: Slot, until: Instant) -> Result<Arc<ClusterNode>, BackendError> {
         in_runtime()?;
         if let Some(owner) = self.known_owner(slot) {
@@ -84,8 +84,8 @@ impl Topology {
         self.known_owner(slot).ok_or_else(|| BackendError::away("redis: no node of the cluster serves the slot"))
     }
 
-    /// Waits until the nodes have said which slots they serve, unless that is known. Where none serves a slot, they are asked
-    /// again meanwhile.
+    /// Waits until it is known which slots the nodes serve. If none serves a slot, they are asked again in the
+    /// background.
     pub(crate) async fn learn(self: &Arc<Self>, until: Instant) -> Result<(), BackendError> {
         in_runtime()?;
         let served = self.read().slots.owners().count();
@@ -115,7 +115,7 @@ impl Topology {
         primaries
     }
 
-    /// Returns the node there.
+    /// Returns the node at that host. A new one is added.
     fn member(&self, host: &Host) -> Result<Arc<ClusterNode>, BackendError> {
         if let Some(member) = self.read().members.get(host) {
             return Ok(Arc::clone(member));
@@ -128,14 +128,14 @@ impl Topology {
         Ok(Arc::clone(self.write().members.entry(host.clone()).or_insert_with(member)))
     }
 
-    /// Returns the node there, to which a slot is on its way.
+    /// Returns the node at that host, to which a slot moves.
     pub(crate) fn importer(&self, host: &Host) -> Result<Arc<ClusterNode>, BackendError> {
         let member = self.member(host)?;
         member.is_importer.store(true, Ordering::Relaxed);
         Ok(member)
     }
 
-    /// Records that a slot is served by the node there, and returns that.
+    /// Records that the node at that host serves a slot, and returns the node.
     pub(crate) fn moved(self: &Arc<Self>, slot: Slot, host: &Host) -> Result<Arc<ClusterNode>, BackendError> {
         let owner = self.member(host)?;
         self.write().slots.set(slot, Arc::clone(&owner));
@@ -143,7 +143,7 @@ impl Topology {
         Ok(owner)
     }
 
-    /// Asks what the nodes know, and waits for the answer.
+    /// Asks the nodes which slots they serve, and waits for the answer.
     pub(crate) async fn await_refresh(self: &Arc<Self>, until: Instant) -> Result<(), BackendError> {
         in_runtime()?;
         let mut outcome = self.refresh(Reason::Start);
@@ -158,12 +158,12 @@ impl Topology {
         BackendError::away(text)
     }
 
-    /// How long a node may take to say what it knows. The first ones have to be connected to.
+    /// How long a node may take to answer. At the start, that includes connecting.
     fn patience(&self) -> Duration {
         if self.read().is_empty { longest_explained(self.setup.deadline) } else { PATIENCE }
     }
 
-    /// Asks what the nodes know, unless they were asked a moment ago.
+    /// Asks the nodes which slots they serve, unless they were asked a moment ago.
     pub(crate) fn refresh(self: &Arc<Self>, reason: Reason<'_>) -> Outcome {
         let mut refresh = lock(&self.refresh);
         let now = Instant::now();
@@ -197,8 +197,8 @@ impl Topology {
         hosts.into_iter().filter(|host| seen.insert(host.clone())).filter_map(|host| self.member(&host).ok()).collect()
     }
 
-    /// Replaces what was known. Nodes that serve nothing any more are forgotten, and with them their connections, unless slots
-    /// are on their way to them.
+    /// Replaces what was known. Nodes that no longer serve a slot are forgotten, with their connections, unless slots
+    /// move to them.
     fn adopt(&self, ranges: &[SlotRange]) -> Result<(), BackendError> {
         let hosts: HashSet<_> = ranges.iter().flat_map(|range| &range.nodes).collect();
         let mut slots = SlotMap::new();
@@ -227,7 +227,7 @@ impl Topology {
 }
 
 impl Refresh {
-    /// Whether it answers the question too: it is running, or was a moment ago.
+    /// Whether no other refresh is needed: this one is running, or began a moment ago.
     fn is_enough(&self, reason: Reason<'_>, now: Instant) -> bool {
         let is_done = self.outcome.borrow().is_some();
         if !is_done && self.outcome.has_changed().is_err() {

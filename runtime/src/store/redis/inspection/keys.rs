@@ -19,7 +19,7 @@ const COUNT: u32 = 250;
 
 /// A walk over the tallies of a policy on one of its subjects, whatever their layout.
 pub(crate) struct Scan {
-    /// The primaries of a cluster. Nothing of it is needed to ask a single server.
+    /// The primaries of a cluster; empty for a single server.
     members: Vec<Arc<ClusterNode>>,
     /// The member that is being walked over.
     at: usize,
@@ -34,7 +34,7 @@ pub(crate) struct Scan {
 struct Place {
     cursor: String,
     looked_at: u64,
-    /// How many places there are, about.
+    /// About how many places there are.
     places: u64,
 }
 
@@ -42,7 +42,7 @@ struct Place {
 pub(crate) struct ScanStep {
     /// The subjects, as they stand in keys.
     pub(crate) subjects: Vec<String>,
-    /// How much of the way is done, about: from 0 to 1.
+    /// About how much of the walk is done, from 0 to 1.
     pub(crate) progress: f64,
 }
 
@@ -115,12 +115,12 @@ impl Place {
     }
 }
 
-/// The subject of a key that begins so: what stands behind the layout.
+/// The subject of a key with that start: the text behind the layout.
 fn subject<'k>(key: &'k str, start: &str) -> Option<&'k str> {
     key.strip_prefix(start)?.split_once(':').map(|(_, subject)| subject)
 }
 
-/// The pattern that stands for this text alone.
+/// Returns the pattern that matches only this text.
 fn escaped(text: &str) -> String {
     let escape = |character| match character {
         '*' | '?' | '[' | ']' | '\\' => format!("\\{character}"),
@@ -182,8 +182,8 @@ impl Sample {
     }
 }
 
-/// Whether a key may be one of this library: the prefix, a policy with the layout of its tally, and a subject; or one that
-/// is reserved.
+/// Whether this library may have written a key: it consists of the prefix, a policy with the layout of its tally, and a
+/// subject, or it is reserved.
 fn is_own(prefix: &str, key: &str) -> bool {
     let Some(rest) = key.strip_prefix(prefix).and_then(|rest| rest.strip_prefix(':')) else { return false };
     if rest.starts_with('!') {

@@ -39,7 +39,7 @@ pub(crate) enum Access {
     Untried,
 }
 
-/// A command that changes nothing, and what it is for. `KEY` stands for a key that never exists.
+/// What a command is for, and its words, with which it changes nothing. [`KEY`] stands for a key that never exists.
 type Trial = (CommandPurpose, &'static [&'static str]);
 
 const KEY: &str = "KEY";
@@ -112,7 +112,7 @@ fn command(words: &[&str], key: &str) -> Cmd {
     command
 }
 
-/// Whether the user may not send the command, or not on this key. Whatever else is answered, the user may.
+/// Whether the user may not send the command, or not for this key. After any other answer, the user may.
 fn is_refused(answer: &RedisResult<Value>) -> bool {
     answer.as_ref().err().and_then(RedisError::code) == Some("NOPERM")
 }

@@ -12,13 +12,13 @@ use crate::micros;
 use crate::policy::RuleGroup;
 use crate::system::{StdRandomState, per_process};
 
-/// A log of up to so many calls is read with one command; of a longer one, only the entries that matter.
+/// A log of at most this many calls is read with one command. Of a longer log, only the entries that matter are read.
 const SHORT_LOG: u64 = 32;
 
-// The script for windows tells by the number of bytes whether a log may be longer.
+// The script for windows knows from the number of bytes that it has read whether a log may be longer.
 const _: () = assert!(lua::END_ENTRIES as u64 > SHORT_LOG + 1);
 
-/// A log may hold up to so many entries that count no more, beside those that do.
+/// The most entries of a log that no longer count, beside those that do.
 const MOST_SPARE: u64 = 16_384;
 
 per_process! {
@@ -31,7 +31,8 @@ pub(crate) fn request(request: &Call<'_>, now_us: u64) -> Vec<u8> {
     let groups = request.groups();
     let mut packed = Vec::with_capacity(64 + 32 * request.rules());
     packed.extend([byte(groups.len()), asked(request)]);
-    // No rule counts that far: a cost beyond it never fits, and so does its greatest part that does fit in here.
+    // No rule counts further than `MAX_EXACT`. A greater cost never fits, and neither does this one, which has room in
+    // the field.
     integer(&mut packed, request.options.cost.min(MAX_EXACT + 1));
     for group in groups {
         subject(&mut packed, group, request.options.lease, now_us);
@@ -39,7 +40,7 @@ pub(crate) fn request(request: &Call<'_>, now_us: u64) -> Vec<u8> {
     packed
 }
 
-/// The bytes of a name; of a call that takes no lease, zeros.
+/// Returns the bytes of a name. A call that takes no lease has zeros.
 pub(crate) fn lease_name(name: Option<LeaseName>) -> [u8; lua::LEASE_NAME_BYTES] {
     name.map_or([0; lua::LEASE_NAME_BYTES], |name| {
         let process: &u64 = &PROCESS;
@@ -47,7 +48,7 @@ pub(crate) fn lease_name(name: Option<LeaseName>) -> [u8; lua::LEASE_NAME_BYTES]
     })
 }
 
-/// What is asked, as a sum.
+/// Returns the flags of a request.
 fn asked(request: &Call<'_>) -> u8 {
     let report = if request.options.report { lua::REPORT } else { 0 };
     let peek = if request.options.peek { lua::PEEK } else { 0 };
@@ -102,8 +103,8 @@ fn subject(packed: &mut Vec<u8>, group: &RuleGroup, lease: Option<LeaseName>, no
     }
 }
 
-/// How long a tally is to live, in milliseconds: longer than its longest time, so that not every hit has to renew it. Redis
-/// takes no TTL of nothing, which somebody may have written into an override.
+/// Returns the time to live of a tally in milliseconds. It is longer than its rules count, so that not every hit has to
+/// renew it. It is never 0, which Redis refuses: an override may have a window of no length.
 pub(crate) fn ttl_ms(longest_us: u64) -> u64 {
     let slack_us = if longest_us <= lua::LONG_SLACK { longest_us } else { longest_us.div_ceil(8) };
     (longest_us + slack_us).div_ceil(1_000).max(1)
@@ -114,13 +115,13 @@ pub(crate) fn denials(group: &RuleGroup) -> usize {
     group.ban.map_or(0, |ban| usize::try_from(ban.denials()).unwrap_or(usize::MAX))
 }
 
-/// How many bytes a tally has in front of its log.
+/// How many bytes of a tally are before its log.
 fn head_bytes(group: &RuleGroup) -> usize {
     let ban = if group.ban.is_some() { lua::BAN_BYTES + denials(group) * lua::INTEGER_BYTES } else { 0 };
     lua::CELL_BYTES * group.celled.len() + ban
 }
 
-/// Whether all of a tally is read that may matter, and not only what its last entry leads to.
+/// Whether all of a tally that may matter is read at once. If not, the script reads its end and searches from there.
 pub(crate) fn is_read_whole(group: &RuleGroup) -> bool {
     group.largest <= SHORT_LOG
 }
@@ -130,21 +131,22 @@ pub(crate) fn bytes_to_read(group: &RuleGroup) -> usize {
     let head = head_bytes(group);
     let entries = match usize::try_from(group.largest).unwrap_or(usize::MAX) {
         _ if !is_read_whole(group) => lua::END_ENTRIES,
-        // One entry more than matter, for its sum.
+        // One entry more than can matter: it has the sum of the weights before.
         largest if head == 0 => largest.max(2) + 1,
-        // All that there may be between two clean-ups: then the head is among it.
+        // All entries that there may be between two clean-ups, so that the head is read, too.
         _ => usize::try_from(most_entries(group)).unwrap_or(usize::MAX).saturating_add(lua::CLEAN_UP_ENTRIES + 1),
     };
     head.saturating_add(entries.saturating_mul(lua::ENTRY_BYTES))
 }
 
-/// A log of more entries may hold as many that count no more as others, or so many that they are worth dropping.
+/// The most entries of a log: those that count, and as many that no longer do, up to [`MOST_SPARE`]. When there are
+/// more, they are dropped.
 fn most_entries(group: &RuleGroup) -> u64 {
     let live = group.largest.min(lua::LOG_ENTRIES as u64);
     1 + live + live.min(MOST_SPARE) + 16
 }
 
-/// The bytes of a tally whose log is that long.
+/// How many bytes a tally has with the most entries.
 pub(crate) fn most_bytes(group: &RuleGroup) -> u32 {
     let log = most_entries(group).saturating_mul(lua::ENTRY_BYTES as u64);
     u32::try_from(log.saturating_add(head_bytes(group) as u64)).unwrap_or(u32::MAX)
@@ -154,7 +156,8 @@ fn rule<'a>(packed: &mut Vec<u8>, rule: &Rule, ticks: &mut impl Iterator<Item = 
     let count = rule.count();
     let mut plain = |kind, span| {
         packed.push(kind);
-        // The script divides by a bucket's count. Where it is 0 there is no room for what flows in at any rate.
+        // The script divides by the count of a bucket. With the count 0, a bucket has no capacity, so its rate does not
+        // matter.
         integer(packed, if kind == lua::TOKEN_BUCKET { count.max(1) } else { count });
         integer(packed, span);
     };

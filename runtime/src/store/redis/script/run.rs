@@ -15,11 +15,11 @@ pub(crate) struct Script {
     text: String,
     sha1: String,
     clock: Clock,
-    /// Whether it wants to hear the version of the contract.
+    /// Whether the version of the protocol is its first argument.
     is_versioned: bool,
 }
 
-// Names it, as its text is long.
+// Shows its name, as its text is long.
 opaque_debug!(Script { sha1 });
 
 /// A call of a script on keys of one slot.
@@ -36,7 +36,7 @@ impl Script {
         Self { text, sha1, clock, is_versioned: true }
     }
 
-    /// Returns a script whose text depends on what is asked: whoever knows it needs no version.
+    /// Returns a script that needs no version: its text depends on the question, and so does its name.
     pub(crate) fn unversioned(text: &str, clock: Clock) -> Self {
         Self { is_versioned: false, ..Self::new(text, clock) }
     }
@@ -56,7 +56,8 @@ impl Script {
     ) -> Result<Vec<u8>, RedisError> {
         let answer = self.command("EVALSHA", &self.sha1, keys.clone(), arguments).query_async(connection).await;
         match answer {
-            // Nothing was executed, so asking again counts nothing twice; EVAL also makes the server remember it.
+            // Nothing was executed, so a second attempt counts nothing twice. `EVAL` also makes the server remember the
+            // script.
             Err(error) if is_unknown(&error) => {
                 self.command("EVAL", &self.text, keys, arguments).query_async(connection).await
             }
@@ -116,12 +117,12 @@ fn is_unknown(error: &RedisError) -> bool {
     error.kind() == ServerErrorKind::NoScript.into()
 }
 
-/// What a node is to the slot that it is asked about.
+/// The role of a node for the slot of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeRole {
     /// It serves the slot, as far as this process knows.
     Owner,
-    /// The owner says so: the slot is on its way to this node, and so are the keys that the owner does not have any more.
+    /// The slot moves to it from the owner, which has redirected the request: the keys that the owner lacks are here.
     Importer,
 }
 
@@ -136,7 +137,7 @@ impl NodeRole {
         pipeline.ignore_errors();
         for command in commands {
             if self == Self::Importer {
-                // It holds for one command.
+                // `ASKING` holds for one command.
                 pipeline.cmd("ASKING").ignore();
             }
             pipeline.add_command(command);
@@ -163,7 +164,7 @@ pub(crate) fn only<T>(mut answers: Vec<RedisResult<T>>) -> RedisResult<T> {
     answers.pop().unwrap_or_else(|| Err(missing()))
 }
 
-/// The text for the server's clock, or for that of a test.
+/// Returns the text that goes by the clock of the server, or by that of a test.
 #[cfg(feature = "testing")]
 pub(crate) fn timed(text: &str, clock: &Clock) -> String {
     if clock.manual_us().is_some() { lua::at_callers_time(text) } else { text.to_owned() }

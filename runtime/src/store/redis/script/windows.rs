@@ -1,5 +1,5 @@
-//! The script for windows alone, which decides the common case with less work: one subject, and nothing but sliding windows
-//! that the call may fit. The header of `windows.lua` describes a call of it.
+//! The script for sliding windows alone, which decides most calls with less work: those of one subject, whose cost fits
+//! each of its windows. The header of `windows.lua` describes how it is called.
 
 use std::io::Write as _;
 use std::slice;
@@ -14,7 +14,7 @@ use crate::decision::{Report, Wait};
 use crate::policy::{RuleGroup, Window};
 use crate::store::answer::{Answer, Outcome};
 
-/// Some requests with equal rules and costs, one after the other.
+/// Consecutive requests with the same rules and the same cost.
 #[derive(Clone, Copy)]
 struct Run<'r> {
     group: &'r RuleGroup,
@@ -22,15 +22,15 @@ struct Run<'r> {
     requests: u16,
 }
 
-/// Returns whether the script for windows decides this request. Any number of such requests may go together, whatever
-/// their policies and costs; with others they are decided by the script for everything.
+/// Returns whether the script for windows decides this request. Such requests can share a call, whatever their policies
+/// and costs are. Beside other requests, the general script decides them.
 pub(crate) fn is_plain(request: Call<'_>) -> bool {
     let CallOptions { cost, report, peek, .. } = request.options;
     let [group] = request.policy.groups() else { return false };
     !report && !peek && cost > 0 && fits_windows(group, cost)
 }
 
-/// Whether the rules are windows alone, and large enough for the call.
+/// Whether all rules are sliding windows, each large enough for the cost.
 fn fits_windows(group: &RuleGroup, cost: u64) -> bool {
     let is_large_enough = group.windows.iter().all(|window| {
         let weight = if window.is_duplicate { 1 } else { cost };
@@ -40,12 +40,12 @@ fn fits_windows(group: &RuleGroup, cost: u64) -> bool {
     rules.contains(&group.rules.len()) && group.is_windows && is_large_enough
 }
 
-/// The number of rules that the script of a call is for: the most that one of its requests has.
+/// The number of rules that the script has to know: the most that one of these requests has.
 pub(crate) fn rules(requests: &[Call<'_>]) -> usize {
     requests.iter().filter_map(group).map(|group| group.rules.len()).max().unwrap_or_default()
 }
 
-/// Packs a call of the script for so many rules: one argument for each run of requests.
+/// Packs the arguments for the script with that many rules: one for each run of requests.
 pub(crate) fn pack(requests: &[Call<'_>], rules: usize) -> Vec<Vec<u8>> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for request in requests {
@@ -61,7 +61,7 @@ pub(crate) fn pack(requests: &[Call<'_>], rules: usize) -> Vec<Vec<u8>> {
     runs.into_iter().map(|run| run.pack(rules)).collect()
 }
 
-/// Reads the server's time and the replies to several requests, or `None` where they have not the shape of some.
+/// Reads the server's time and the replies to several requests. Returns `None` if the reply is malformed.
 pub(crate) fn read(reply: &[u8], requests: &[Call<'_>]) -> Option<(u64, Vec<Reply>)> {
     let (now, rest) = reply.split_at_checked(lua::INTEGER_BYTES)?;
     let at_us = integer(now)?;
@@ -104,7 +104,7 @@ fn denied(request: &Call<'_>, rule: u8, wait: &[u8], at_us: u64) -> Option<Reply
     Some(Reply::Answer(Answer::new(outcome, Report::default(), at_us)))
 }
 
-/// Reads seven bytes, or `None` where they are others. No time is negative.
+/// Reads a time of seven bytes. Returns `None` if there are more or fewer, or if the number is too great.
 fn integer(bytes: &[u8]) -> Option<u64> {
     let bytes: [u8; lua::INTEGER_BYTES] = bytes.try_into().ok()?;
     let mut all = [0; 8];
@@ -120,14 +120,14 @@ fn are_alike(one: &RuleGroup, other: &RuleGroup) -> bool {
     std::ptr::eq(one, other) || one.rules == other.rules
 }
 
-/// The windows as the script takes them: duplicates go before the others.
+/// The windows in the order in which the script takes them: those against duplicates first.
 fn ordered(group: &RuleGroup) -> impl Iterator<Item = &Window> + Clone {
     let of = |is_duplicate| group.windows.iter().filter(move |window: &&Window| window.is_duplicate == is_duplicate);
     of(true).chain(of(false))
 }
 
 impl Run<'_> {
-    /// Packs the fields for a script for so many rules.
+    /// Packs the fields for the script with that many rules.
     fn pack(self, rules: usize) -> Vec<u8> {
         let Self { group, cost, requests } = self;
         let mut packed = Vec::with_capacity(64 + 32 * rules);
@@ -151,8 +151,8 @@ impl Run<'_> {
         packed
     }
 
-    /// For each rule, how many bytes before its end a log has the entry that leaves too little room, if all weigh 1. A policy
-    /// of fewer rules repeats its last one: that makes no difference to the decision.
+    /// Returns each window, and how many bytes before the end of a log the entry is that leaves too little room, if
+    /// each call weighs 1. A policy with fewer rules repeats its last one, which does not change the decision.
     fn backs(self, rules: usize) -> impl Iterator<Item = (Window, u64)> {
         let last = ordered(self.group).last();
         ordered(self.group).chain(last.into_iter().cycle()).take(rules).map(move |window| {

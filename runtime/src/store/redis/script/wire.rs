@@ -12,14 +12,14 @@ use crate::store::answer::{self, Answer, Outcome};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     Answer(Answer),
-    /// The server's clock is not where it was: ticks that were sent are not around its time, or there is more to forget
-    /// than one call has time for. Nothing was charged.
+    /// The clock of the server has changed: the ticks that were sent are not around its time, or one call cannot forget
+    /// all entries that are later than now. Nothing was charged.
     AskAgain,
-    /// A tally cannot be read. Nothing was charged; asked alone, the server says why.
+    /// A tally cannot be read. Nothing was charged. If the request is sent alone, the server says why.
     Unreadable,
 }
 
-/// Reads the integers of a reply, or `None` where there is a part of one.
+/// Reads the integers of a reply. Returns `None` if the last one is incomplete.
 pub(crate) fn integers(reply: &[u8]) -> Option<Vec<i64>> {
     let (integers, rest) = reply.as_chunks::<{ lua::INTEGER_BYTES }>();
     rest.is_empty().then(|| integers.iter().copied().map(integer).collect())
@@ -28,17 +28,17 @@ pub(crate) fn integers(reply: &[u8]) -> Option<Vec<i64>> {
 fn integer(bytes: [u8; lua::INTEGER_BYTES]) -> i64 {
     let mut upper = [0; 8];
     upper[..lua::INTEGER_BYTES].copy_from_slice(&bytes);
-    // From the upper bytes they are moved down with their sign.
+    // Shifted down from the upper bytes, which keeps the sign.
     i64::from_be_bytes(upper) >> (8 * (upper.len() - lua::INTEGER_BYTES))
 }
 
-/// Reads the server's time and the replies to these requests, or `None` where they have not the shape of some.
+/// Reads the server's time and the replies to these requests. Returns `None` if the reply is malformed.
 pub(crate) fn read(reply: &[u8], requests: &[Call<'_>]) -> Option<(u64, Vec<Reply>)> {
     let values = integers(reply)?;
     Some((server_us(&values)?, read_replies(&values, requests)?))
 }
 
-/// Reads the replies to these requests, or `None` where they have not the shape of some.
+/// Reads the replies to these requests. Returns `None` if they are malformed.
 fn read_replies(mut values: &[i64], requests: &[Call<'_>]) -> Option<Vec<Reply>> {
     let mut replies = Vec::with_capacity(requests.len());
     for request in requests {
@@ -92,7 +92,7 @@ fn position(request: Call<'_>, code: i64) -> Option<usize> {
     Some(request.policy.position(request.first_place() + place))
 }
 
-/// Reads a wait, which may be for ever.
+/// Reads a wait, which may be endless.
 fn read_wait(us: i64) -> Option<Wait> {
     if us == lua::NEVER { Some(Wait::NEVER) } else { u64::try_from(us).ok().map(Wait::us) }
 }

@@ -1,8 +1,8 @@
 //! How long a request keeps the server busy, estimated from what it asks.
 //!
 //! The server does nothing else while it runs a script, so requests are gathered into one call by their work and not by
-//! their number. The estimates are for the worst that a request can come to; `cargo xtask bench bounds` compares them
-//! with what a server takes.
+//! their number. The estimates are for the worst case of a request; `cargo xtask bench bounds` compares them with what
+//! a server takes.
 
 use std::iter;
 
@@ -16,10 +16,10 @@ use crate::policy::RuleGroup;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Work(u32);
 
-/// What a request of the script for windows takes whatever it asks, and what each of its rules adds.
+/// The fixed part of a request to the script for windows, and what each rule adds.
 const PLAIN: u32 = 4_000;
 const PLAIN_RULE: u32 = 1_000;
-/// What a request of the script for everything takes whatever it asks.
+/// The fixed part of a request to the general script.
 const REQUEST: u32 = 4_000;
 /// What each tally adds: reading it and writing it.
 const TALLY: u32 = 6_000;
@@ -27,7 +27,7 @@ const TALLY: u32 = 6_000;
 const RULE: u32 = 1_500;
 /// What a report on a rule adds.
 const REPORT: u32 = 1_500;
-/// What one step of a search in a log takes, and in one that is too long for the caches of a processor.
+/// One step of a search in a log, and in a log that is too long for the caches of a processor.
 const STEP: u32 = 1_000;
 const FAR_STEP: u32 = 3_000;
 /// What each tick of a schedule adds.
@@ -37,12 +37,12 @@ const TICK: u32 = 400;
 const LEASES: u32 = 60_000;
 /// What each denial that a ban remembers adds.
 const DENIAL: u32 = 90;
-/// What a refund takes that rewrites as much of a log as it may.
+/// A refund that rewrites as much of a log as it may.
 const REWRITE: u32 = 420_000;
 
-/// A search goes on in memory when so many entries are left, which takes it as long as that many steps.
+/// When this many entries are left, a search goes on in memory, which takes as long as [`BLOCK_STEPS`].
 const BLOCK: u64 = 64;
-/// A log of more entries is too long for the caches, if there are others.
+/// A log of more entries is too long for the caches, if the server has other logs.
 const NEAR: u64 = 16_384;
 const BLOCK_STEPS: u32 = 3;
 /// The most ticks that are sent of one schedule.
@@ -55,32 +55,33 @@ impl Work {
 
     pub(crate) const NONE: Self = Self(0);
 
-    /// Estimates the work that a request of windows alone causes.
+    /// Estimates the work of a request to the script for windows.
     pub(crate) fn of_plain(request: Call<'_>) -> Self {
         let windows = request.groups().iter().flat_map(|group| &group.windows);
         let each = windows.map(|window| PLAIN_RULE + search(window.count));
         Self(each.fold(PLAIN, u32::saturating_add))
     }
 
-    /// Estimates the work that any request causes.
+    /// Estimates the work of a request to the general script.
     pub(crate) fn of(request: Call<'_>) -> Self {
         let tallies = request.groups().iter().map(|group| tally(group, request.options));
         Self(tallies.fold(REQUEST, u32::saturating_add))
     }
 
-    /// Estimates the work that a refund causes in a tally.
+    /// Estimates the work of a refund in one tally.
     pub(crate) fn of_refund(group: &RuleGroup) -> Self {
         let log = if group.windows.is_empty() { 0 } else { REWRITE };
         Self(tally(group, CallOptions::PLAIN).saturating_add(log))
     }
 
-    /// What is left once that is done, or `None` where there is too little.
+    /// Returns what is left after that work, or `None` if it is too much.
     pub(crate) fn checked_sub(self, work: Self) -> Option<Self> {
         self.0.checked_sub(work.0).map(Self)
     }
 }
 
-/// Splits a refund into parts, most often one: as many subjects as one call of the script has time for.
+/// Splits a refund into parts, each with as many subjects as one call of the script has time for. Most often there is
+/// one.
 pub(crate) fn refund_parts(request: Call<'_>) -> impl Iterator<Item = Call<'_>> {
     let mut first = request.first_group();
     let (mut groups, mut subjects) = (request.groups(), request.subjects);
@@ -117,9 +118,9 @@ fn rule(rule: &Rule, options: CallOptions) -> u32 {
     RULE + report + more
 }
 
-/// What a search takes in the log of a window, where weights differ.
+/// The work of a search in the log of a window, if the weights of its calls differ.
 fn search(count: u64) -> u32 {
-    // Of so many entries, and as many that count no more.
+    // As many entries as count, and as many that no longer do.
     let entries = 2 * count.min(lua::LOG_ENTRIES as u64);
     let step = if entries > NEAR { FAR_STEP } else { STEP };
     let halvings = (entries / BLOCK).checked_ilog2();

@@ -7,13 +7,13 @@ use super::denials_key;
 use crate::error::BackendError;
 use crate::store::redis::Redis;
 
-/// The most subjects of a policy and an hour: of more, those that were denied least are removed.
+/// The most subjects of a policy and an hour. If there are more, those with the fewest denials are removed.
 const MOST: usize = 1_000;
 
 /// The most subjects in one call of the script: the server does nothing else meanwhile.
 const MOST_AT_ONCE: usize = 250;
 
-/// How long a set is kept after what was added last: as long as it is asked for.
+/// How long a set is kept after the last addition: as long as it may be read.
 const KEPT_MS: u64 = 2 * 3_600_000;
 
 /// The denied subjects of one prefix.
@@ -30,9 +30,9 @@ impl Redis {
 }
 
 impl StoredDenials<'_> {
-    /// Adds denials of subjects, and takes those out of the list that it sends.
+    /// Adds denials of subjects, and removes from the list what it sends.
     ///
-    /// Those that were sent do not come back, unless they certainly were not added: sent again, they might count twice.
+    /// What was sent is put back only if it was certainly not added. Otherwise it might count twice.
     ///
     /// # Errors
     ///

@@ -14,7 +14,7 @@ use crate::system::random_number;
 /// The field of the version. No policy's name begins like it in a field, so no override is mistaken for it.
 const VERSION: &str = "!version";
 
-/// How many overrides are read at once where they are not read all at once.
+/// How many overrides are read at once, if they are read in parts.
 const PART: usize = 1_000;
 
 /// The overrides of one prefix.

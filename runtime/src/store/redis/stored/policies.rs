@@ -11,7 +11,7 @@ use crate::store::redis::{Deployment, Redis};
 use crate::store::redis_types::StoredText;
 use crate::store::redis_types::{MOST_POLICIES, Progress, RegistrationResult};
 
-/// How many seconds a policy stays that nobody registers: a week.
+/// How many seconds a policy stays in the list without being registered again: a week.
 const STAY_SECONDS: u64 = 7 * 86_400;
 
 /// How many policies are read at once.
@@ -32,8 +32,8 @@ impl Redis {
 }
 
 impl StoredPolicies<'_> {
-    /// How often a connection was made to the server that has the registry; 0 if that is not known. Where the number is
-    /// another one than before, the server may have lost the registry.
+    /// How often a connection was made to the server that has the registry; 0 if that is not known. If the number has
+    /// changed, the server may have lost the registry.
     pub(crate) fn connections(&self) -> u64 {
         match &self.redis.deployment {
             Deployment::Server(node) => node.server().connector.connections(),

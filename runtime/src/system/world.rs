@@ -19,7 +19,7 @@ pub(super) mod inside {
     #[cfg(feature = "redis")]
     pub(crate) use super::chance::{RandomState as StdRandomState, random_fraction, random_number, shuffle};
     #[cfg(feature = "redis")]
-    pub(crate) use super::connection::{Connection, TcpStream, open};
+    pub(crate) use super::connection::{DrivenConnection as Connection, TcpStream, open};
     pub(crate) use super::statics::{PerProcess, per_process};
     pub(crate) use super::tasks::Handle;
     #[cfg(feature = "redis")]

@@ -13,7 +13,7 @@ use super::tasks::spawn;
 
 /// A connection to a server. It is closed with the last clone.
 #[derive(Clone)]
-pub(crate) struct Connection {
+pub(crate) struct DrivenConnection {
     connection: MultiplexedConnection,
     _driver: Option<Arc<Driver>>,
 }
@@ -28,10 +28,10 @@ impl Drop for Driver {
 }
 
 /// Connects to a server as the client says.
-pub(crate) async fn open(client: &Client, config: &AsyncConnectionConfig) -> RedisResult<Connection> {
+pub(crate) async fn open(client: &Client, config: &AsyncConnectionConfig) -> RedisResult<DrivenConnection> {
     if current().is_none() {
         let connection = client.get_multiplexed_async_connection_with_config(config).await?;
-        return Ok(Connection { connection, _driver: None });
+        return Ok(DrivenConnection { connection, _driver: None });
     }
     let info = client.get_connection_info();
     let (ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. }) = info.addr() else {
@@ -41,7 +41,7 @@ pub(crate) async fn open(client: &Client, config: &AsyncConnectionConfig) -> Red
     let (connection, driver) =
         MultiplexedConnection::new_with_config(info.redis_settings(), stream, config.clone()).await?;
     let driver = Driver(spawn(driver).abort_handle());
-    Ok(Connection { connection, _driver: Some(Arc::new(driver)) })
+    Ok(DrivenConnection { connection, _driver: Some(Arc::new(driver)) })
 }
 
 /// How a stream of the process begins.
@@ -56,7 +56,7 @@ impl TcpStream {
     }
 }
 
-impl Deref for Connection {
+impl Deref for DrivenConnection {
     type Target = MultiplexedConnection;
 
     fn deref(&self) -> &MultiplexedConnection {
@@ -64,13 +64,13 @@ impl Deref for Connection {
     }
 }
 
-impl DerefMut for Connection {
+impl DerefMut for DrivenConnection {
     fn deref_mut(&mut self) -> &mut MultiplexedConnection {
         &mut self.connection
     }
 }
 
-impl ConnectionLike for Connection {
+impl ConnectionLike for DrivenConnection {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         self.connection.req_packed_command(command)
     }

@@ -1,6 +1,7 @@
 //! `ACL`: users are made and changed.
 
 use super::arguments::Arguments;
+use super::flavour::Flavour;
 use super::refusal::{Answer, Refusal};
 use super::reply::Reply;
 use super::session::Session;
@@ -24,6 +25,11 @@ pub(crate) fn acl(state: &mut State, session: &Session, arguments: &Arguments) -
     }
 }
 
+const ALL_KEYS: &str = "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any \
+    effect. Try 'resetkeys' to start with an empty list of patterns";
+const ALL_CHANNELS: &str = "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not \
+    have any effect. Try 'resetchannels' to start with an empty list of channels";
+
 /// Applies all rules, or none.
 fn set_user(state: &mut State, arguments: &Arguments) -> Answer {
     let name = arguments.text(2);
@@ -34,14 +40,14 @@ fn set_user(state: &mut State, arguments: &Arguments) -> Answer {
             user = state.users.blank();
             continue;
         }
-        apply(&mut user, &rule)
+        apply(state.flavour, &mut user, &rule)
             .map_err(|mistake| Refusal::new(format!("ERR Error in ACL SETUSER modifier '{rule}': {mistake}")))?;
     }
     state.users.put(&name, user);
     Ok(Reply::OK)
 }
 
-fn apply(user: &mut User, rule: &str) -> Result<(), &'static str> {
+fn apply(flavour: Flavour, user: &mut User, rule: &str) -> Result<(), &'static str> {
     const SYNTAX: &str = "Syntax error";
     match rule.to_ascii_lowercase().as_str() {
         "on" => user.is_enabled = true,
@@ -60,10 +66,12 @@ fn apply(user: &mut User, rule: &str) -> Result<(), &'static str> {
             match kind {
                 ">" => user.add_password(rest.as_bytes().to_vec()),
                 "<" => user.remove_password(rest.as_bytes()),
+                "~" if user.may_use_all_keys() => return Err(ALL_KEYS),
                 "~" => user.add_keys(rest.as_bytes().to_vec(), Access::BOTH),
+                "&" if user.may_use_all_channels() => return Err(ALL_CHANNELS),
                 "&" => user.add_channels(rest.as_bytes().to_vec()),
                 "+" | "-" => user.allow(kind == "+", scope(&lower[1..])?),
-                "%" => {
+                "%" if flavour > Flavour::Redis62 => {
                     let (access, pattern) = rest.split_once('~').ok_or(SYNTAX)?;
                     let access = match access.to_ascii_lowercase().as_str() {
                         "r" => Access::READ,

@@ -20,8 +20,11 @@ pub(crate) fn echo(_state: &mut State, arguments: &Arguments) -> Answer {
 /// Answers who waits for replicas: nobody does here.
 pub(crate) fn wait(state: &mut State, arguments: &Arguments) -> Answer {
     integer(arguments.word(1)).ok_or(NO_INTEGER)?;
-    integer(arguments.word(2)).ok_or(Refusal::known("ERR timeout is not an integer or out of range"))?;
-    Ok(Reply::Integer(i64::try_from(state.good_replicas).unwrap_or(i64::MAX)))
+    match integer(arguments.word(2)) {
+        None => Err(Refusal::known("ERR timeout is not an integer or out of range")),
+        Some(..0) => Err(Refusal::known("ERR timeout is negative")),
+        Some(_) => Ok(Reply::Integer(i64::try_from(state.good_replicas).unwrap_or(i64::MAX))),
+    }
 }
 
 pub(crate) fn role(state: &mut State, _arguments: &Arguments) -> Answer {

@@ -114,10 +114,10 @@ fn log_in(state: &State, session: &mut Session, user: &str, password: &[u8]) -> 
     Ok(Reply::OK)
 }
 
-pub(crate) fn client(_state: &mut State, session: &mut Session, arguments: &Arguments) -> Answer {
+pub(crate) fn client(state: &mut State, session: &mut Session, arguments: &Arguments) -> Answer {
     let id = i64::try_from(session.id.0).unwrap_or(i64::MAX);
     match arguments.text(1).to_ascii_lowercase().as_str() {
-        "setname" if arguments.word(2).iter().any(|letter| !letter.is_ascii_graphic()) => {
+        "setname" if !is_name(state.flavour, arguments.word(2)) => {
             Err(Refusal::known("ERR Client names cannot contain spaces, newlines or special characters."))
         }
         "setname" => {
@@ -134,13 +134,24 @@ pub(crate) fn client(_state: &mut State, session: &mut Session, arguments: &Argu
     }
 }
 
+/// Whether a client may call itself so. For Valkey, a name ends at its first zero byte.
+fn is_name(flavour: Flavour, name: &[u8]) -> bool {
+    let end = name.iter().position(|byte| *byte == 0).filter(|_| flavour == Flavour::Valkey9);
+    name[..end.unwrap_or(name.len())].iter().all(u8::is_ascii_graphic)
+}
+
+const NO_DATABASE: Refusal = Refusal::known("ERR DB index is out of range");
+
 pub(crate) fn select(state: &mut State, session: &mut Session, arguments: &Arguments) -> Answer {
     let index = integer(arguments.word(1)).ok_or(NO_INTEGER)?;
+    if state.cluster.is_some() && index != 0 && state.flavour == Flavour::Valkey9 {
+        return Err(NO_DATABASE);
+    }
     if state.cluster.is_some() && index != 0 {
         return Err(Refusal::known("ERR SELECT is not allowed in cluster mode"));
     }
     let database = usize::try_from(index).ok().filter(|index| *index < DATABASES);
-    session.database = database.ok_or(Refusal::known("ERR DB index is out of range"))?;
+    session.database = database.ok_or(NO_DATABASE)?;
     Ok(Reply::OK)
 }
 
@@ -171,6 +182,10 @@ pub(crate) fn readonly(state: &mut State, session: &mut Session, _arguments: &Ar
 }
 
 pub(crate) fn readwrite(state: &mut State, session: &mut Session, _arguments: &Arguments) -> Answer {
+    if state.flavour == Flavour::Redis62 {
+        session.reads_replicas = false;
+        return Ok(Reply::OK);
+    }
     read_replicas(state, session, false)
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use super::flavour::Flavour;
 use super::refusal::Refusal;
 use super::slot::SLOTS;
 
@@ -137,7 +138,7 @@ impl Cluster {
     }
 
     /// Finds out who answers a command on such keys. A client that asks may use a slot that is on its way here.
-    pub(crate) fn route(&self, keys: SlotKeys, asks: bool, may_read_here: bool) -> Route {
+    pub(crate) fn route(&self, flavour: Flavour, keys: SlotKeys, asks: bool, may_read_here: bool) -> Route {
         const UNSTABLE: Refusal = Refusal::known("TRYAGAIN Multiple keys request during rehashing of slot");
         let slot = keys.slot;
         let Some(owner) = self.owner(slot) else {
@@ -148,7 +149,8 @@ impl Cluster {
         }
         let is_mine = owner.id == self.me;
         if let Some(to) = self.migrating.get(&slot).filter(|_| is_mine && keys.missing > 0) {
-            return Route::Refused(if keys.existing > 0 { UNSTABLE } else { self.redirection("ASK", slot, to) });
+            let is_unstable = keys.existing > 0 && flavour > Flavour::Redis62;
+            return Route::Refused(if is_unstable { UNSTABLE } else { self.redirection("ASK", slot, to) });
         }
         if self.importing.contains_key(&slot) && !is_mine && asks {
             let is_unstable = keys.are_several && keys.missing > 0;

@@ -129,9 +129,11 @@ impl Command {
         if self.subcommands.is_empty() || arguments.len() < 2 {
             return Ok(());
         }
-        let known = self.subcommands.iter().find(|known| arguments.is(1, known.name) && known.since <= flavour);
-        match known {
-            Some(known) if fits(known.arity, arguments.len()) => Ok(()),
+        let mut known = self.subcommands.iter().filter(|known| arguments.is(1, known.name) && known.since <= flavour);
+        if known.clone().any(|known| fits(known.arity, arguments.len())) {
+            return Ok(());
+        }
+        match known.next() {
             Some(known) if flavour > Flavour::Redis62 => Err(Refusal::arity(&format!("{}|{}", self.name, known.name))),
             _ => Err(Refusal::unknown_subcommand(flavour, self.name, arguments)),
         }

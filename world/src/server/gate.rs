@@ -3,13 +3,14 @@
 use super::arguments::Arguments;
 use super::cluster::{Route, SlotKeys};
 use super::command::{
-    BEFORE_LOGIN, Command, GROWS, Run, USES_CHANNELS, WHILE_BUSY, WHILE_LISTENING, WHILE_LOADING, WHILE_STALE, WRITES,
+    BEFORE_LOGIN, Command, GROWS, Run, USES_CHANNELS, WHILE_BUSY, WHILE_LISTENING, WHILE_LOADING, WRITES,
 };
 use super::flavour::Flavour;
 use super::refusal::{NO_LOGIN, OUT_OF_MEMORY, READ_ONLY, Refusal, STALE, TOO_FEW_REPLICAS};
 use super::session::Session;
 use super::slot::slot;
 use super::state::State;
+use super::table;
 
 /// Who sends a command.
 #[derive(Clone, Debug, Default)]
@@ -35,12 +36,22 @@ impl Caller {
     }
 }
 
+/// Finds out whether a client has to log in before it hears which commands there are.
+pub(crate) fn greet(state: &State, session: &Session, arguments: &Arguments) -> Result<(), Refusal> {
+    if state.flavour < Flavour::Valkey9 || !state.users.ask_for_login() || session.has_logged_in {
+        return Ok(());
+    }
+    let is_open = table::find(arguments.word(0)).is_some_and(|command| command.has(BEFORE_LOGIN));
+    if is_open { Ok(()) } else { Err(NO_LOGIN) }
+}
+
 /// Finds out whether a client may send a command now.
 pub(crate) fn admit(
     state: &mut State,
     session: &Session,
     command: &Command,
     arguments: &Arguments,
+    is_too_stale: bool,
 ) -> Result<(), Refusal> {
     if !command.has(BEFORE_LOGIN) {
         if state.users.ask_for_login() && !session.has_logged_in {
@@ -53,11 +64,11 @@ pub(crate) fn admit(
     if state.cluster.is_some() {
         route(state, &Caller::of(session), command, arguments)?;
     }
-    check_health(state, session, command)
+    check_health(state, session, command, is_too_stale)
 }
 
 /// Finds out whether the server is able to run a command.
-fn check_health(state: &State, session: &Session, command: &Command) -> Result<(), Refusal> {
+fn check_health(state: &State, session: &Session, command: &Command, is_too_stale: bool) -> Result<(), Refusal> {
     let flavour = state.flavour;
     if command.has(GROWS) && state.is_out_of_memory() {
         return Err(OUT_OF_MEMORY);
@@ -73,14 +84,14 @@ fn check_health(state: &State, session: &Session, command: &Command) -> Result<(
         return Err(READ_ONLY);
     }
     if session.only_listens() && !command.has(WHILE_LISTENING) {
+        let kinds = if flavour == Flavour::Redis62 { "(P)" } else { "(P|S)" };
         return Err(Refusal::new(format!(
-            "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this \
+            "ERR Can't execute '{}': only {kinds}SUBSCRIBE / {kinds}UNSUBSCRIBE / PING / QUIT / RESET are allowed in this \
              context",
             command.name
         )));
     }
-    let answers_stale = command.has(WHILE_STALE) || is_ping && flavour == Flavour::Redis62;
-    if state.is_stale() && !answers_stale {
+    if is_too_stale {
         return Err(STALE);
     }
     if state.faults.is_loading && !command.has(WHILE_LOADING) {
@@ -171,7 +182,7 @@ pub(crate) fn route(
     }
     let may_read_here = caller.reads_replicas && !command.has(WRITES);
     let Some(cluster) = &state.cluster else { return Ok(()) };
-    match cluster.route(keys, caller.asks, may_read_here) {
+    match cluster.route(state.flavour, keys, caller.asks, may_read_here) {
         Route::Here => Ok(()),
         Route::Refused(refusal) => Err(refusal),
     }

@@ -1,12 +1,16 @@
 //! Commands about keys of any type.
 
 use super::arguments::Arguments;
+use super::flavour::Flavour;
 use super::glob;
 use super::keyspace::Keyspace;
-use super::refusal::{Answer, SYNTAX};
+use super::refusal::{Answer, Refusal, SYNTAX};
 use super::reply::Reply;
 use super::scan::ScanOptions;
 use super::state::State;
+
+/// The types that servers know. Most of them have no commands here.
+const KINDS: [&[u8]; 6] = [b"hash", b"list", b"set", b"stream", b"string", b"zset"];
 
 /// Removes keys: `DEL` and `UNLINK`.
 pub(crate) fn del(state: &mut State, arguments: &Arguments) -> Answer {
@@ -29,6 +33,11 @@ pub(crate) fn kind(state: &mut State, arguments: &Arguments) -> Answer {
 pub(crate) fn scan(state: &mut State, arguments: &Arguments) -> Answer {
     let cursor = ScanOptions::cursor(arguments, 1)?;
     let options = ScanOptions::read(arguments, 2, true)?;
+    if let Some(kind) = options.kind.as_ref().filter(|kind| !KINDS.contains(&kind.as_slice()))
+        && state.flavour == Flavour::Valkey9
+    {
+        return Err(Refusal::new(format!("ERR unknown type name '{}'", String::from_utf8_lossy(kind))));
+    }
     let now_ms = state.now_ms();
     let (next, found) = state.keyspace().scan(cursor, options.count);
     let found = found.into_iter().filter(|(key, entry)| {

@@ -6,7 +6,7 @@ use super::acl;
 use super::arguments::Arguments;
 use super::channels;
 use super::cluster::Cluster;
-use super::command::{Command, Run};
+use super::command::{Command, Run, ScriptCommand, WHILE_STALE};
 use super::dispatch;
 use super::flavour::Flavour;
 use super::gate::{self, Caller};
@@ -236,12 +236,26 @@ impl Server {
     }
 
     fn answer(&mut self, session: &mut Session, arguments: &Arguments) -> Answer {
+        gate::greet(&self.state, session, arguments)?;
         let command = table::find_complete(&self.state, arguments)?;
-        gate::admit(&mut self.state, session, command, arguments)?;
+        let is_too_stale = self.is_too_stale_for(command, arguments);
+        gate::admit(&mut self.state, session, command, arguments, is_too_stale)?;
         if self.state.flavour == Flavour::Redis62 && !is_cluster_off(&self.state, command) {
             command.check_subcommand(Flavour::Redis62, arguments)?;
         }
         self.run(session, command, arguments)
+    }
+
+    /// Whether a replica without its primary does not answer. Newer ones first look for the script.
+    fn is_too_stale_for(&self, command: &Command, arguments: &Arguments) -> bool {
+        if !self.state.is_stale() || command.has(WHILE_STALE) {
+            return false;
+        }
+        let is_old = self.state.flavour == Flavour::Redis62;
+        match command.run {
+            Run::Script(ScriptCommand::EvalSha) => is_old || self.scripts.know(arguments.word(1)),
+            _ => !is_old || command.name != "ping",
+        }
     }
 
     fn run(&mut self, session: &mut Session, command: &Command, arguments: &Arguments) -> Answer {

@@ -1,5 +1,7 @@
 //! Numbers as a server reads and writes them.
 
+use super::flavour::Flavour;
+
 /// Reads an integer as a server does: digits, maybe behind a minus, and nothing else.
 pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
@@ -18,6 +20,18 @@ pub(crate) fn float(text: &[u8]) -> Option<f64> {
     (!number.is_nan() && !is_too_large).then_some(number)
 }
 
+/// Writes a number so that it is the same when it is read again.
+pub(crate) fn precise(flavour: Flavour, number: f64) -> String {
+    const LARGEST: f64 = 4_611_686_018_427_387_904.0;
+    let is_small = if flavour == Flavour::Valkey9 { number.abs() <= LARGEST } else { number.abs() < 1e17 };
+    let is_negative_zero = number == 0.0 && number.is_sign_negative();
+    if number.fract() == 0.0 && is_small && !is_negative_zero {
+        #[allow(clippy::cast_possible_truncation, reason = "the number is an integer of that size")]
+        return (number as i64).to_string();
+    }
+    if flavour == Flavour::Valkey9 { shortest(number) } else { seventeen_digits(number) }
+}
+
 /// Writes a number as C's `%.17g` does.
 pub(crate) fn seventeen_digits(number: f64) -> String {
     const DIGITS: i32 = 17;
@@ -26,7 +40,7 @@ pub(crate) fn seventeen_digits(number: f64) -> String {
 }
 
 /// Writes a number with as few digits as tell it from others.
-pub(crate) fn shortest(number: f64) -> String {
+fn shortest(number: f64) -> String {
     let Some(decimal) = Decimal::of(number, &format!("{number:e}")) else { return not_finite(number) };
     let digits = i32::try_from(decimal.digits.len()).unwrap_or(i32::MAX);
     let behind = decimal.exponent - (digits - 1);

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::arguments::Arguments;
+use super::flavour::Flavour;
 use super::numbers::{float, integer};
 use super::refusal::{Answer, NO_INTEGER, Refusal, SYNTAX};
 use super::reply::Reply;
@@ -23,12 +24,12 @@ pub(crate) fn zscore(state: &mut State, arguments: &Arguments) -> Answer {
 }
 
 pub(crate) fn zcount(state: &mut State, arguments: &Arguments) -> Answer {
-    let (min, max) = (bound(arguments.word(2))?, bound(arguments.word(3))?);
+    let (min, max) = (bound(state.flavour, arguments.word(2))?, bound(state.flavour, arguments.word(3))?);
     Ok(Reply::count(state.sorted_set(arguments.word(1))?.map_or(0, |set| set.between(min, max).len())))
 }
 
 pub(crate) fn zremrangebyscore(state: &mut State, arguments: &Arguments) -> Answer {
-    let (min, max) = (bound(arguments.word(2))?, bound(arguments.word(3))?);
+    let (min, max) = (bound(state.flavour, arguments.word(2))?, bound(state.flavour, arguments.word(3))?);
     remove(state, arguments, |set| set.between(min, max))
 }
 
@@ -87,7 +88,7 @@ pub(crate) fn zrevrangebyscore(state: &mut State, arguments: &Arguments) -> Answ
 }
 
 fn by_score(state: &mut State, arguments: &Arguments, order: Order) -> Answer {
-    let (first, second) = (bound(arguments.word(2)), bound(arguments.word(3)));
+    let (first, second) = (bound(state.flavour, arguments.word(2)), bound(state.flavour, arguments.word(3)));
     let (first, second) = (first?, second?);
     let (min, max) = if order == Order::Ascending { (first, second) } else { (second, first) };
     let (mut with_scores, mut offset, mut limit) = (false, 0, -1);
@@ -131,9 +132,12 @@ fn listed<'a>(members: impl Iterator<Item = &'a Member>, with_scores: bool, scor
 }
 
 /// Reads `1`, `(1`, `-inf`.
-fn bound(text: &[u8]) -> Result<ScoreBound, Refusal> {
+fn bound(flavour: Flavour, text: &[u8]) -> Result<ScoreBound, Refusal> {
     let (is_exclusive, number) = text.strip_prefix(b"(").map_or((false, text), |number| (true, number));
-    Ok(ScoreBound { score: float(number).ok_or(NO_BOUND)?, is_exclusive })
+    // As in C, nothing is 0. For Redis, a number may stand behind spaces.
+    let number = if flavour < Flavour::Valkey9 { number.trim_ascii_start() } else { number };
+    let score = if number.is_empty() { 0.0 } else { float(number).ok_or(NO_BOUND)? };
+    Ok(ScoreBound { score, is_exclusive })
 }
 
 fn ranks(arguments: &Arguments) -> Result<(i64, i64), Refusal> {

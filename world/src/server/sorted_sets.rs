@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::flavour::Flavour;
 use super::keyspace::Value;
-use super::numbers::{float, seventeen_digits, shortest};
+use super::numbers::{float, precise};
 use super::refusal::{Answer, NO_FLOAT, Refusal, SYNTAX};
 use super::reply::Reply;
 use super::sorted_set::SortedSet;
@@ -11,7 +11,7 @@ use super::state::State;
 
 /// A score as the server writes it.
 pub(crate) fn score(flavour: Flavour, score: f64) -> Reply {
-    Reply::Float(if flavour == Flavour::Valkey9 { shortest(score) } else { seventeen_digits(score) })
+    Reply::Float(precise(flavour, score))
 }
 
 /// What `ZADD` is asked for.

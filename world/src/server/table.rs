@@ -60,7 +60,11 @@ const fn with(command: Command, subcommands: &'static [Subcommand]) -> Command {
 }
 
 const fn sub(name: &'static str, arity: i8) -> Subcommand {
-    Subcommand { name, arity, since: Flavour::Redis62 }
+    since(Flavour::Redis62, name, arity)
+}
+
+const fn since(since: Flavour, name: &'static str, arity: i8) -> Subcommand {
+    Subcommand { name, arity, since }
 }
 
 const ANY_STATE: u16 = WHILE_STALE | WHILE_LOADING;
@@ -76,12 +80,7 @@ static COMMANDS: &[Command] = &[
     of_client("auth", -2, BEFORE_LOGIN | WHILE_BUSY | OF_SENTINELS, auth),
     with(
         of_client("client", -2, OF_SENTINELS, client),
-        &[
-            sub("getname", 2),
-            sub("id", 2),
-            Subcommand { name: "setinfo", arity: 4, since: Flavour::Valkey9 },
-            sub("setname", 3),
-        ],
+        &[sub("getname", 2), sub("id", 2), since(Flavour::Valkey9, "setinfo", 4), sub("setname", 3)],
     ),
     with(
         keyless("cluster", -2, WHILE_STALE, cluster),
@@ -93,13 +92,20 @@ static COMMANDS: &[Command] = &[
             sub("myid", 2),
             sub("nodes", 2),
             sub("setslot", -4),
-            Subcommand { name: "shards", arity: 2, since: Flavour::Redis70 },
+            since(Flavour::Redis70, "shards", 2),
             sub("slots", 2),
         ],
     ),
     with(
         keyless("config", -2, ANY_STATE | NOT_IN_SCRIPTS | ADMINISTERS, config),
-        &[sub("get", -3), sub("resetstat", 2), sub("rewrite", 2), sub("set", -4)],
+        &[
+            sub("get", 3),
+            since(Flavour::Redis70, "get", -3),
+            sub("resetstat", 2),
+            sub("rewrite", 2),
+            sub("set", 4),
+            since(Flavour::Redis70, "set", -4),
+        ],
     ),
     keyless("dbsize", 1, 0, dbsize),
     Command { keys: Keys::All(Access::WRITE), ..writes("del", -2, "keyspace", Access::WRITE, del) },

@@ -140,6 +140,14 @@ impl User {
         self.keys.push(KeyPattern { pattern, access });
     }
 
+    pub(crate) fn may_use_all_keys(&self) -> bool {
+        self.keys.iter().any(|allowed| allowed.pattern == b"*" && allowed.access == Access::BOTH)
+    }
+
+    pub(crate) fn may_use_all_channels(&self) -> bool {
+        self.channels.iter().any(|pattern| pattern == b"*")
+    }
+
     pub(crate) fn forget_keys(&mut self) {
         self.keys.clear();
     }

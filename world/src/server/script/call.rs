@@ -4,15 +4,15 @@ use mlua::{Error, Lua, MultiValue, Result, Value};
 
 use super::failure::{Raised, caller_of_command};
 use super::running::Running;
-use super::values::{field, into_lua, word_of};
+use super::values::{field, into_lua};
 use crate::server::arguments::Arguments;
 use crate::server::command::{Command, GROWS, NOT_IN_SCRIPTS, Run, WRITES};
 use crate::server::dispatch;
 use crate::server::flavour::Flavour;
 use crate::server::gate::{self, Forbidden};
+use crate::server::numbers::precise;
 use crate::server::refusal::{OUT_OF_MEMORY, READ_ONLY, Refusal, TOO_FEW_REPLICAS};
 use crate::server::reply::Reply;
-use crate::server::slot::slot;
 use crate::server::table;
 
 /// What becomes of an error.
@@ -41,6 +41,7 @@ pub(crate) fn call(lua: &Lua, running: &mut Running, words: &MultiValue, on_erro
 enum Complaint {
     /// In the words of Redis 6.2, 7.0 and Valkey, without a code.
     Misuse([&'static str; 3]),
+    /// In the words of this server.
     Forbidden(String),
     /// As a client would be told.
     Unable(Refusal),
@@ -79,8 +80,8 @@ fn read(flavour: Flavour, words: &MultiValue, arguments: &mut Arguments) -> std:
         match word {
             Value::String(text) => arguments.push(&text.as_bytes()),
             #[allow(clippy::cast_precision_loss, reason = "a number of Lua 5.1 is no integer")]
-            Value::Integer(number) => arguments.push(word_of(flavour, *number as f64).as_bytes()),
-            Value::Number(number) => arguments.push(word_of(flavour, *number).as_bytes()),
+            Value::Integer(number) => arguments.push(precise(flavour, *number as f64).as_bytes()),
+            Value::Number(number) => arguments.push(precise(flavour, *number).as_bytes()),
             _ => {
                 return Err(Complaint::Misuse([
                     "Lua redis() command arguments must be strings or integers",
@@ -169,28 +170,18 @@ fn check_health(running: &Running, command: &Command) -> std::result::Result<(),
 
 fn check_slot(running: &mut Running, command: &Command, arguments: &Arguments) -> std::result::Result<(), Complaint> {
     gate::route(&mut running.state, &running.caller, command, arguments).map_err(|refusal| {
-        Complaint::Misuse(if refusal.0.starts_with("CLUSTERDOWN") {
-            [
-                "Lua script attempted to execute a command while the cluster is down",
-                "Script attempted to execute a command while the cluster is down",
-                "Script attempted to execute a command while the cluster is down",
-            ]
-        } else {
-            [
-                "Lua script attempted to access a non local key in a cluster node",
-                "Script attempted to access a non local key in a cluster node",
-                "Script attempted to access a non local key in a cluster node",
-            ]
+        let is_down = refusal.0.starts_with("CLUSTERDOWN");
+        Complaint::Forbidden(match (running.flavour, is_down) {
+            (Flavour::Redis62, true) => {
+                "Lua script attempted to execute a command while the cluster is down".to_owned()
+            }
+            (Flavour::Redis70, true) => "Script attempted to execute a command while the cluster is down".to_owned(),
+            (Flavour::Valkey9, true) => {
+                format!("Can not execute a command '{}' while the cluster is down", command.name)
+            }
+            (Flavour::Redis62, false) => "Lua script attempted to access a non local key in a cluster node".to_owned(),
+            (Flavour::Redis70, false) => "Script attempted to access a non local key in a cluster node".to_owned(),
+            (Flavour::Valkey9, false) => "Attempted to access a non local key in a cluster node".to_owned(),
         })
-    })?;
-    let (keys, _) = command.keys(arguments);
-    if keys.is_empty() || running.flavour == Flavour::Redis62 {
-        return Ok(());
-    }
-    let own = slot(arguments.word(keys.start));
-    if *running.slot.get_or_insert(own) != own {
-        const OTHER_SLOT: &str = "Script attempted to access keys that do not hash to the same slot";
-        return Err(Complaint::Misuse([OTHER_SLOT; 3]));
-    }
-    Ok(())
+    })
 }

@@ -16,7 +16,6 @@ use crate::server::gate::Caller;
 use crate::server::numbers::integer;
 use crate::server::refusal::{Answer, NO_INTEGER, Refusal};
 use crate::server::reply::Reply;
-use crate::server::slot::slot;
 use crate::server::state::State;
 
 /// Runs a function, and turns an error into an answer while the stack still shows where it happened.
@@ -67,6 +66,11 @@ impl Scripts {
         self.known.clear();
     }
 
+    /// Tells whether a script was seen.
+    pub(crate) fn know(&self, sha1: &[u8]) -> bool {
+        self.known.contains_key(&String::from_utf8_lossy(sha1).to_ascii_lowercase())
+    }
+
     /// Runs a command about scripts.
     pub(crate) fn run(
         &mut self,
@@ -103,10 +107,7 @@ impl Scripts {
                 }
                 Ok(Reply::text(sha1))
             }
-            "exists" => {
-                let is_known = |index| self.known.contains_key(&arguments.text(index).to_ascii_lowercase());
-                Ok(Reply::array((2..arguments.len()).map(|index| Reply::flag(is_known(index)))))
-            }
+            "exists" => Ok(Reply::array(arguments.from(2).map(|sha1| Reply::flag(self.know(sha1))))),
             "flush"
                 if arguments.len() > 3
                     || arguments.len() == 3 && !arguments.is(2, "sync") && !arguments.is(2, "async") =>
@@ -130,8 +131,13 @@ impl Scripts {
         if let Some(known) = self.known.get(sha1) {
             return Ok(known.clone());
         }
-        let chunk = self.lua.load(text).set_name(CHUNK).set_mode(ChunkMode::Text);
-        let script = chunk.into_function().map_err(|error| {
+        let chunk = |text| self.lua.load(text).set_name(CHUNK).set_mode(ChunkMode::Text);
+        // As the servers do, so that an error names the same line.
+        let script = match self.flavour {
+            Flavour::Redis62 => chunk([b"return function() ", text, b"\nend"].concat()).eval::<Function>(),
+            Flavour::Redis70 | Flavour::Valkey9 => chunk(text.to_vec()).into_function(),
+        };
+        let script = script.map_err(|error| {
             let text = match error {
                 mlua::Error::SyntaxError { message, .. } => message,
                 other => other.to_string(),
@@ -159,7 +165,6 @@ impl Scripts {
                 running.sha1 = sha1;
                 running.has_written = false;
                 running.was_full = state.is_out_of_memory();
-                running.slot = (keys > 0 && state.cluster.is_some()).then(|| slot(arguments.word(3)));
                 std::mem::swap(&mut running.state, state);
             }
             let outcome = self.runner.call::<(bool, Value)>(script);

@@ -23,7 +23,7 @@ pub(crate) fn redis(lua: &Lua, flavour: Flavour, shared: &Shared) -> Result<Tabl
     redis.raw_set("error_reply", lua.create_function(error)?)?;
     let status = move |lua: &Lua, words: MultiValue| reply(lua, flavour, "ok", &words);
     redis.raw_set("status_reply", lua.create_function(status)?)?;
-    redis.raw_set("sha1hex", lua.create_function(|_, text: mlua::String| Ok(hash(&text.as_bytes())))?)?;
+    redis.raw_set("sha1hex", lua.create_function(|_, words: MultiValue| sha1hex(&words))?)?;
     // What a script writes into the log is not kept, and its writes are always replicated one by one.
     redis.raw_set("log", lua.create_function(|_, _: MultiValue| Ok(()))?)?;
     redis.raw_set("replicate_commands", lua.create_function(|_, ()| Ok(true))?)?;
@@ -38,6 +38,16 @@ pub(crate) fn redis(lua: &Lua, flavour: Flavour, shared: &Shared) -> Result<Tabl
 /// The name by which a server knows a script.
 pub(crate) fn hash(text: &[u8]) -> String {
     sha1_smol::Sha1::from(text).digest().to_string()
+}
+
+/// Returns the hash of a text; anything else is empty.
+fn sha1hex(words: &MultiValue) -> Result<String> {
+    match words.iter().next() {
+        Some(word) if words.len() == 1 => {
+            Ok(hash(&word.as_string().map(|text| text.as_bytes().to_vec()).unwrap_or_default()))
+        }
+        _ => Err(Error::runtime("wrong number of arguments")),
+    }
 }
 
 /// Returns what a script returns as an error or as a status.

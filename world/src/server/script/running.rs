@@ -20,8 +20,6 @@ pub(crate) struct Running {
     pub(crate) has_written: bool,
     /// Whether the memory was full when the script began.
     pub(crate) was_full: bool,
-    /// The slot of the keys so far.
-    pub(crate) slot: Option<u16>,
 }
 
 /// A script that functions of Lua share.
@@ -38,7 +36,6 @@ impl Shared {
             arguments: Arguments::default(),
             has_written: false,
             was_full: false,
-            slot: None,
         })))
     }
 

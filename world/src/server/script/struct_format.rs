@@ -28,6 +28,13 @@ pub(crate) enum Kind {
     Skipped,
 }
 
+/// What is wrong with a format.
+pub(crate) enum Mistake {
+    /// There is no such option.
+    Option(u8),
+    Number(String),
+}
+
 /// A format that is being read.
 pub(crate) struct Format<'a> {
     rest: &'a [u8],
@@ -41,7 +48,7 @@ impl<'a> Format<'a> {
     }
 
     /// Returns the next item, which begins at that place of the data; what is wrong with the format, if it is.
-    pub(crate) fn next(&mut self, at: usize) -> Option<Result<Item, String>> {
+    pub(crate) fn next(&mut self, at: usize) -> Option<Result<Item, Mistake>> {
         loop {
             let (option, rest) = self.rest.split_first()?;
             self.rest = rest;
@@ -54,7 +61,7 @@ impl<'a> Format<'a> {
     }
 
     /// Reads an option; `None` for one that is about the others.
-    fn item(&mut self, option: u8, at: usize) -> Result<Option<Item>, String> {
+    fn item(&mut self, option: u8, at: usize) -> Result<Option<Item>, Mistake> {
         let (kind, size) = match option {
             b'b' => (Kind::Signed, 1),
             b'B' => (Kind::Unsigned, 1),
@@ -78,7 +85,7 @@ impl<'a> Format<'a> {
         Ok(Some(Item { kind, size, is_big_endian: self.is_big_endian, padding }))
     }
 
-    fn control(&mut self, option: u8) -> Result<(), String> {
+    fn control(&mut self, option: u8) -> Result<(), Mistake> {
         match option {
             b' ' => {}
             b'>' => self.is_big_endian = true,
@@ -86,25 +93,25 @@ impl<'a> Format<'a> {
             b'!' => {
                 let alignment = self.number(LARGEST_ALIGNMENT)?;
                 if !alignment.is_power_of_two() {
-                    return Err(format!("alignment {alignment} is not a power of 2"));
+                    return Err(Mistake::Number(format!("alignment {alignment} is not a power of 2")));
                 }
                 self.alignment = alignment;
             }
-            _ => return Err(format!("invalid format option '{}'", char::from(option))),
+            _ => return Err(Mistake::Option(option)),
         }
         Ok(())
     }
 
-    fn integer_size(&mut self) -> Result<usize, String> {
+    fn integer_size(&mut self) -> Result<usize, Mistake> {
         let size = self.number(4)?;
         if size > LARGEST {
-            return Err(format!("integral size {size} is larger than limit of {LARGEST}"));
+            return Err(Mistake::Number(format!("integral size {size} is larger than limit of {LARGEST}")));
         }
         Ok(size)
     }
 
     /// Reads the number behind an option, if there is one.
-    fn number(&mut self, default: usize) -> Result<usize, String> {
+    fn number(&mut self, default: usize) -> Result<usize, Mistake> {
         let digits = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (number, rest) = self.rest.split_at(digits);
         self.rest = rest;
@@ -112,7 +119,9 @@ impl<'a> Format<'a> {
             return Ok(default);
         }
         let number = String::from_utf8_lossy(number).parse::<i32>().ok();
-        number.and_then(|number| number.try_into().ok()).ok_or_else(|| "integral size overflow".to_owned())
+        number
+            .and_then(|number| number.try_into().ok())
+            .ok_or_else(|| Mistake::Number("integral size overflow".to_owned()))
     }
 }
 

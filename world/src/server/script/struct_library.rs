@@ -3,7 +3,7 @@
 use mlua::{Error, Lua, MultiValue, Result, Table, Value};
 
 use super::failure::caller;
-use super::struct_format::{Format, Item, Kind};
+use super::struct_format::{Format, Item, Kind, Mistake};
 
 /// Returns the library.
 pub(crate) fn library(lua: &Lua) -> Result<Table> {
@@ -18,6 +18,17 @@ enum Misuse {
     Argument(usize, &'static str, String),
     Other(String),
     Lua(Error),
+}
+
+impl Misuse {
+    fn of_format(mistake: Mistake, function: &'static str) -> Self {
+        match mistake {
+            Mistake::Option(option) => {
+                Self::Argument(1, function, format!("invalid format option '{}'", char::from(option)))
+            }
+            Mistake::Number(text) => Self::Other(text),
+        }
+    }
 }
 
 impl From<Error> for Misuse {
@@ -47,7 +58,7 @@ fn pack(lua: &Lua, values: &MultiValue) -> std::result::Result<mlua::String, Mis
     let mut packed = Vec::with_capacity(32);
     let mut argument = 1;
     while let Some(item) = format.next(packed.len()) {
-        let item = item.map_err(Misuse::Other)?;
+        let item = item.map_err(|mistake| Misuse::of_format(mistake, "pack"))?;
         packed.resize(packed.len() + item.padding, 0);
         if item.kind == Kind::Skipped {
             packed.push(0);
@@ -86,7 +97,8 @@ fn append(packed: &mut Vec<u8>, item: Item, values: &MultiValue, argument: usize
             let text = text(values, argument, FUNCTION)?;
             let text = text.as_bytes();
             let size = if item.size == 0 { text.len() } else { item.size };
-            let too_short = || Misuse::Argument(argument + 1, FUNCTION, "string too short".to_owned());
+            // The argument behind it is the one that servers name.
+            let too_short = || Misuse::Argument(argument + 2, FUNCTION, "string too short".to_owned());
             packed.extend_from_slice(text.get(..size).ok_or_else(too_short)?);
             if item.kind == Kind::Terminated {
                 packed.push(0);
@@ -122,10 +134,10 @@ fn unpack(lua: &Lua, values: &MultiValue) -> std::result::Result<MultiValue, Mis
     let too_short = || Misuse::Argument(2, FUNCTION, "data string too short".to_owned());
     let mut found = MultiValue::with_capacity(8);
     while let Some(item) = format.next(at) {
-        let mut item = item.map_err(Misuse::Other)?;
+        let mut item = item.map_err(|mistake| Misuse::of_format(mistake, FUNCTION))?;
         at += item.padding;
         if item.kind == Kind::Text && item.size == 0 {
-            let size = found.pop_back().and_then(|size| size.as_usize());
+            let size = found.pop_back().and_then(|size| usize::try_from(integer(size.as_f64()?)).ok());
             item.size = size.ok_or_else(|| Misuse::Other("format 'c0' needs a previous size".to_owned()))?;
         }
         let rest = data.get(at..).ok_or_else(too_short)?;

@@ -4,7 +4,7 @@ use mlua::{Lua, Result, Table, Value};
 
 use super::failure::one_line;
 use crate::server::flavour::Flavour;
-use crate::server::numbers::{seventeen_digits, shortest};
+use crate::server::numbers::precise;
 use crate::server::reply::Reply;
 
 /// How deep a value may be nested.
@@ -68,11 +68,7 @@ fn of_table(flavour: Flavour, table: &Table, depth: usize) -> Result<Reply> {
             return Ok(Reply::Status(one_line(&text.to_string_lossy()).into()));
         }
         if let Some(number) = table.raw_get::<Option<f64>>("double")? {
-            return Ok(Reply::Float(if flavour == Flavour::Valkey9 {
-                shortest(number)
-            } else {
-                seventeen_digits(number)
-            }));
+            return Ok(Reply::Float(precise(flavour, number)));
         }
         return Ok(Reply::Array(Vec::new()));
     }
@@ -85,16 +81,4 @@ fn of_table(flavour: Flavour, table: &Table, depth: usize) -> Result<Reply> {
         items.push(into_reply(flavour, &value, depth + 1)?);
     }
     Ok(Reply::Array(items))
-}
-
-/// Returns a number as a word of a command.
-pub(crate) fn word_of(flavour: Flavour, number: f64) -> String {
-    const EXACT: f64 = 1e17;
-    const OVER: f64 = 9_223_372_036_854_775_808.0;
-    let plain = if flavour == Flavour::Valkey9 { OVER } else { EXACT };
-    #[allow(clippy::cast_possible_truncation, reason = "the number is an integer of that size")]
-    if number.fract() == 0.0 && number.abs() < plain && (number != 0.0 || number.is_sign_positive()) {
-        return (number as i64).to_string();
-    }
-    if flavour == Flavour::Valkey9 { shortest(number) } else { seventeen_digits(number) }
 }

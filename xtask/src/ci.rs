@@ -2,12 +2,12 @@
 
 use crate::step::{self, Outcome, cargo};
 use crate::test::{self, Length};
-use crate::{builds, dependencies, deploy, layers, package, pictures, soak};
+use crate::{builds, dependencies, deploy, layers, package, pictures, soak, world};
 
 type Check = (&'static str, fn() -> Outcome);
 
 /// The checks, by their names.
-const CHECKS: [Check; 15] = [
+const CHECKS: [Check; 16] = [
     ("format", format),
     ("layers", layers::run),
     ("licences", package::licences),
@@ -18,6 +18,7 @@ const CHECKS: [Check; 15] = [
     ("minimal-versions", builds::minimal_versions),
     ("compatibility", package::compatibility),
     ("test", tests),
+    ("world", world::check),
     ("deploy", deploy::run),
     ("soak", soak),
     ("documentation", documentation),

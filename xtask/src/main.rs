@@ -21,6 +21,7 @@ mod step;
 mod test;
 mod tool;
 mod wheel;
+mod world;
 
 use std::env;
 use std::process::ExitCode;
@@ -38,7 +39,7 @@ usage: cargo xtask <task>
     --servers all       the tests that start servers also with Redis 6.2.5 and Valkey 9.1.2
   ci [check …]          everything that has to pass, with the tests in their long form and on all servers;
                         or only: format, layers, licences, dependencies, lints, features, rust-version,
-                        minimal-versions, compatibility, test, deploy, soak, documentation,
+                        minimal-versions, compatibility, test, world, deploy, soak, documentation,
                         pictures, package
   layers                print the layers of each crate, and check every import
   bench [group …]       measure the figures beside those of the peers; a report in target/bench
@@ -50,7 +51,8 @@ usage: cargo xtask <task>
     --check             only look whether they are what would be drawn
     --record            first record the numbers of the dashboard anew, by a Prometheus
   servers               find or install all these servers, and print which they are
-  size                  print how large each crate is, and what a newcomer reads and compiles";
+  size                  print how large each crate is, and what a newcomer reads and compiles
+  world [option …]      play simulated worlds; `--help` lists the options";
 
 fn main() -> ExitCode {
     let started = Instant::now();
@@ -81,6 +83,7 @@ fn run(words: &[&str]) -> Outcome {
         ["pictures", "--record"] => deploy::record(),
         ["servers"] => server::run(),
         ["size"] => size::print(),
+        ["world", options @ ..] => world::run(options),
         [] => Err(USAGE.to_owned()),
         _ => Err(unknown(words)),
     }

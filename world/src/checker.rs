@@ -1,0 +1,41 @@
+//! What the guide promises, asserted on a history.
+
+mod attempts;
+mod calls;
+mod counted;
+mod standby;
+mod tallies;
+mod violation;
+
+pub use self::violation::Violation;
+use crate::history::{Entry, Event};
+use crate::net::Attempt;
+use crate::workload::Scenario;
+
+/// Checks all promises.
+///
+/// # Errors
+///
+/// The first promise that is broken.
+pub fn check(scenario: &Scenario, history: &[Entry], attempts: &[Attempt]) -> Result<(), Violation> {
+    tallies::check(scenario, history)?;
+    counted::check(scenario, history)?;
+    calls::check(scenario, history)?;
+    standby::check(scenario, history)?;
+    attempts::check(scenario, history, attempts)?;
+    endings(history)
+}
+
+/// At the end, all is free again.
+fn endings(history: &[Entry]) -> Result<(), Violation> {
+    let faults = history.iter().filter_map(|entry| match &entry.event {
+        Event::Final { fault: Some(fault) } => Some((entry.us, fault)),
+        _ => None,
+    });
+    match faults.into_iter().next() {
+        Some((us, fault)) => {
+            Err(Violation { us, promise: "in the end, all limits are full and all keys are gone", how: fault.clone() })
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,263 @@
+//! Each tally, by the times of its server: no window holds more than its rule admits, and no call is denied that fits.
+
+use std::collections::BTreeMap;
+
+use tallygate::{Algorithm, Role, Rule};
+
+use super::violation::Violation;
+use crate::history::{Deed, Entry, Event, Verdict};
+use crate::workload::{Fault, PolicyPlan, Scenario};
+
+const WINDOW: &str = "any window without a loss of state admits at most the count";
+const OTHER: &str = "any window admits at most what the algorithm allows";
+const EXACT: &str = "a call is denied if and only if it does not fit, and exactly for as long as it does not";
+
+/// A call that a tally counts.
+struct Hit {
+    us: u64,
+    /// The time of the server, had nobody set its clock.
+    steady_us: u64,
+    at_us: u64,
+    cost: u64,
+    /// What it counts as, since it was refunded or settled.
+    live: u64,
+}
+
+/// What a tally has counted.
+#[derive(Default)]
+struct Tally {
+    hits: Vec<Hit>,
+    /// When it lost what it had counted.
+    lost: Vec<u64>,
+    /// How much was given back, and when.
+    given_back: Vec<(u64, u64)>,
+    /// Whether it is not known what a correction has changed, or a ban is at work.
+    is_vague: bool,
+}
+
+pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violation> {
+    let lost = losses(history);
+    let is_steady = !scenario.faults.iter().any(|plan| matches!(plan.fault, Fault::ClockStep(_)));
+    let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
+    for entry in history {
+        let Event::Done { steady_us, deed, .. } = &entry.event else { continue };
+        match deed {
+            Deed::Decided { keys, cost, is_charged, verdict, at_us, wait_us } => {
+                for key in keys.iter().filter(|key| !is_leases(key)) {
+                    let Some((policy, rules)) = find(scenario, key) else { continue };
+                    let tally = tallies.entry(key).or_insert_with(|| Tally { lost: lost.clone(), ..Tally::default() });
+                    tally.is_vague |= policy.ban.is_some() || policy.groups.len() > 1 || policy.has_leases();
+                    if is_steady && !tally.is_vague && *cost > 0 {
+                        tally.check_verdict(rules, *cost, (*verdict, *wait_us), *at_us, entry.us)?;
+                    }
+                    if *is_charged && *verdict == Verdict::Admitted {
+                        let hit = Hit { us: entry.us, steady_us: *steady_us, at_us: *at_us, cost: *cost, live: *cost };
+                        tally.hits.push(hit);
+                        tally.check(key, rules)?;
+                    }
+                }
+            }
+            Deed::Corrected { keys, admitted_us, cost, used, changed } if *changed > 0 => {
+                for key in keys {
+                    let Some((_, rules)) = find(scenario, key) else { continue };
+                    if let Some(tally) = tallies.get_mut(key.as_str()) {
+                        tally.is_vague |= usize::try_from(*changed) != Ok(keys.len());
+                        tally.correct(*admitted_us, *cost, (*used).min(largest(rules)), entry.us);
+                    }
+                }
+            }
+            Deed::Removed { keys } => {
+                for key in keys {
+                    if let Some(tally) = tallies.get_mut(key.as_str()) {
+                        tally.lost.push(entry.us);
+                        tally.lost.sort_unstable();
+                    }
+                }
+            }
+            Deed::Corrected { .. } | Deed::Banned { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+impl Tally {
+    /// Checks all windows that end with the last call.
+    fn check(&self, key: &str, rules: &[Rule]) -> Result<(), Violation> {
+        rules.iter().try_for_each(|rule| match rule.algorithm() {
+            Algorithm::SlidingWindow { per } => self.check_window(key, rule, micros(*per)),
+            _ => self.check_other(key, rule),
+        })
+    }
+
+    fn check_window(&self, key: &str, rule: &Rule, per_us: u64) -> Result<(), Violation> {
+        let Some(last) = self.hits.last() else { return Ok(()) };
+        let mut sum = 0;
+        for hit in self.hits.iter().rev().take_while(|hit| hit.steady_us + per_us > last.steady_us) {
+            // What was charged before a loss may be counted no more: that makes (1 + losses) times the count.
+            if self.losses(hit.us, last.us) > 0 {
+                break;
+            }
+            sum += weight(rule, hit.live);
+            if sum > rule.count() {
+                return Err(last.violation(WINDOW, key, rule, sum));
+            }
+        }
+        Ok(())
+    }
+
+    /// The other algorithms: by what was charged, less all that was given back meanwhile.
+    fn check_other(&self, key: &str, rule: &Rule) -> Result<(), Violation> {
+        let (Some(last), Some(Reach { per_us, most })) = (self.hits.last(), reach(rule)) else { return Ok(()) };
+        let is_in_reach = |hit: &&Hit| match rule.algorithm() {
+            Algorithm::Cron { .. } => hit.at_us / per_us == last.at_us / per_us,
+            _ => hit.steady_us + per_us > last.steady_us,
+        };
+        let mut sum = 0;
+        for hit in self.hits.iter().rev().take_while(is_in_reach) {
+            if self.losses(hit.us, last.us) > 0 {
+                break;
+            }
+            sum += hit.cost;
+            let back: u64 = self.given_back.iter().filter(|(us, _)| *us >= hit.us).map(|(_, cost)| cost).sum();
+            if sum > most + back {
+                return Err(last.violation(OTHER, key, rule, sum));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a decision against what is counted, where sliding windows are all rules.
+    fn check_verdict(
+        &self,
+        rules: &[Rule],
+        cost: u64,
+        (verdict, wait_us): (Verdict, i64),
+        at_us: u64,
+        us: u64,
+    ) -> Result<(), Violation> {
+        let mut expected = 0;
+        for rule in rules {
+            let Algorithm::SlidingWindow { per } = rule.algorithm() else { return Ok(()) };
+            if self.lost.iter().any(|lost| lost + micros(*per) * 2 > us && *lost <= us) {
+                return Ok(());
+            }
+            expected = match self.wait_us(rule, cost, micros(*per), at_us) {
+                Some(wait) if expected >= 0 => expected.max(wait),
+                _ => -1,
+            };
+        }
+        let found = match verdict {
+            Verdict::Admitted => 0,
+            Verdict::Denied(_) => wait_us,
+            Verdict::Banned | Verdict::Undecided => return Ok(()),
+        };
+        if found == expected {
+            return Ok(());
+        }
+        let how = format!("a call of cost {cost} at {at_us} has to wait {expected} and was told {found}");
+        Err(Violation { us, promise: EXACT, how })
+    }
+
+    /// How long a call has to wait; `None` if for ever.
+    fn wait_us(&self, rule: &Rule, cost: u64, per_us: u64, at_us: u64) -> Option<i64> {
+        let room = rule.count().checked_sub(weight(rule, cost))?;
+        let mut sum = 0;
+        let live = self.hits.iter().rev().take_while(|hit| hit.at_us + per_us > at_us);
+        let in_the_way = live.into_iter().find(|hit| {
+            sum += weight(rule, hit.live);
+            sum > room
+        });
+        Some(in_the_way.map_or(0, |hit| i64::try_from(hit.at_us + per_us - at_us).unwrap_or(i64::MAX)))
+    }
+
+    fn correct(&mut self, admitted_us: u64, cost: u64, used: u64, us: u64) {
+        // Which of the calls of one time and one cost it was makes no difference.
+        let is_open = |hit: &&mut Hit| hit.at_us == admitted_us && hit.cost == cost && hit.live == cost;
+        let Some(hit) = self.hits.iter_mut().rev().find(is_open) else { return };
+        if hit.live > used {
+            self.given_back.push((us, hit.live - used));
+        }
+        hit.live = used;
+    }
+
+    /// How often state was lost between two calls.
+    fn losses(&self, from_us: u64, until_us: u64) -> u64 {
+        self.lost.iter().filter(|lost| (from_us..=until_us).contains(lost)).count() as u64
+    }
+}
+
+impl Hit {
+    fn violation(&self, promise: &'static str, key: &str, rule: &Rule, sum: u64) -> Violation {
+        let how = format!("{key} has {sum} under `{rule}`, by the server's time {}", self.at_us);
+        Violation { us: self.us, promise, how }
+    }
+}
+
+/// How far back a rule counts, and how much it admits there at most.
+struct Reach {
+    per_us: u64,
+    most: u64,
+}
+
+fn reach(rule: &Rule) -> Option<Reach> {
+    let count = rule.count();
+    Some(match rule.algorithm() {
+        // In a fixed window one call less, unless the call that opened it was refunded.
+        Algorithm::FixedWindow { per } | Algorithm::SlidingCounter { per } => {
+            Reach { per_us: micros(*per), most: 2 * count }
+        }
+        Algorithm::TokenBucket(bucket) => {
+            let capacity = rule.capacity().unwrap_or(count);
+            Reach { per_us: micros(bucket.per()), most: capacity + count }
+        }
+        Algorithm::Cron { .. } => Reach { per_us: seconds(rule)? * 1_000_000, most: count },
+        _ => return None,
+    })
+}
+
+/// The seconds of a schedule that starts again at their multiples.
+fn seconds(rule: &Rule) -> Option<u64> {
+    rule.to_string().split_once("*/")?.1.split_once(' ')?.0.parse().ok()
+}
+
+/// What a call weighs under a rule: one against duplicates, whatever it costs.
+fn weight(rule: &Rule, cost: u64) -> u64 {
+    if rule.role() == Role::Duplicate { cost.min(1) } else { cost }
+}
+
+fn largest(rules: &[Rule]) -> u64 {
+    let windows = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
+    windows.map(Rule::count).max().unwrap_or(u64::MAX)
+}
+
+fn micros(per: std::time::Duration) -> u64 {
+    u64::try_from(per.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The rules that a tally counts.
+pub(super) fn find<'s>(scenario: &'s Scenario, key: &str) -> Option<(&'s PolicyPlan, &'s [Rule])> {
+    let (policy, subject) = parts(key)?;
+    let policy = scenario.policies.iter().find(|plan| plan.name == policy)?;
+    let group = policy.groups.iter().find(|group| subject.starts_with(group.label.unwrap_or("user")))?;
+    Some((policy, &group.rules))
+}
+
+/// The policy and the subject of a key.
+pub(super) fn parts(key: &str) -> Option<(&str, &str)> {
+    let (_, rest) = key.split_once(':')?;
+    let (policy, rest) = rest.split_once('/')?;
+    // Rules on another subject have a digest of its label.
+    let policy = policy.split_once('=').map_or(policy, |(policy, _)| policy);
+    Some((policy, rest.split_once(':')?.1))
+}
+
+/// Whether a key holds leases, and not a tally.
+pub(super) fn is_leases(key: &str) -> bool {
+    key.contains("/leases:")
+}
+
+/// The times at which state may have been lost.
+fn losses(history: &[Entry]) -> Vec<u64> {
+    let lost = history.iter().filter(|entry| matches!(entry.event, Event::Lost { .. }));
+    lost.map(|entry| entry.us).collect()
+}

@@ -1,0 +1,130 @@
+//! What happened in a world: every call with its times and its answer, what the servers decided, and the faults.
+
+mod deed;
+mod resp;
+mod text;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tallygate::{BackendErrorKind, DecidedBy, RejectionKind};
+
+pub use self::deed::{Deed, Scripts, Verdict};
+use crate::engine;
+use crate::workload::CallPlan;
+
+/// The history of one world. Clones share it.
+#[derive(Clone, Default)]
+pub struct History(Arc<Mutex<Vec<Entry>>>);
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// When, in microseconds of virtual time.
+    pub us: u64,
+    /// What it was.
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A process began a call.
+    Called {
+        /// The number of the call.
+        call: usize,
+        /// What it is.
+        plan: CallPlan,
+        /// The clock of its process, since the world began.
+        local_us: u64,
+    },
+    /// A call was answered.
+    Answered {
+        /// The number of the call.
+        call: usize,
+        /// The clock of its process.
+        local_us: u64,
+        /// How long its process was paused meanwhile.
+        paused_us: u64,
+        /// The answer.
+        answer: Answer,
+    },
+    /// The caller had no use for the answer any more.
+    Dropped {
+        /// The number of the call.
+        call: usize,
+    },
+    /// A permit was dropped, so a concurrent call is over.
+    Ended {
+        /// The number of the call.
+        call: usize,
+    },
+    /// A server has done something.
+    Done {
+        /// The number of the server.
+        server: u32,
+        /// What its clock would show had nobody set it.
+        steady_us: u64,
+        /// What it did.
+        deed: Deed,
+    },
+    /// Servers may have lost what they had counted.
+    Lost {
+        /// How.
+        how: String,
+    },
+    /// A fault began or ended.
+    Fault {
+        /// Which one.
+        what: String,
+    },
+    /// A process was killed.
+    Killed {
+        /// Its number.
+        process: usize,
+    },
+    /// All faults are over, and all calls are answered.
+    Quiet,
+    /// What a process sees of a limit when all is over.
+    Final {
+        /// What is wrong with it, if anything.
+        fault: Option<String>,
+    },
+}
+
+/// What a caller got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A permit.
+    Admitted(DecidedBy),
+    /// A denial.
+    Denied {
+        /// Who denied.
+        by: DecidedBy,
+        /// Why.
+        kind: RejectionKind,
+        /// How long to wait, in microseconds.
+        retry_us: Option<u64>,
+    },
+    /// An error.
+    Failed(BackendErrorKind),
+    /// What was asked was done.
+    Done,
+}
+
+impl History {
+    /// Notes that something happens now.
+    pub fn note(&self, event: Event) {
+        let us = engine::now_us();
+        self.entries().push(Entry { us, event });
+    }
+
+    /// Returns all entries, and forgets them.
+    #[must_use]
+    pub fn take(&self) -> Vec<Entry> {
+        std::mem::take(&mut self.entries())
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

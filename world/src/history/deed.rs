@@ -1,0 +1,280 @@
+//! What a server has decided, read from the calls of scripts and their replies as the guide describes them.
+
+use std::collections::HashMap;
+
+use tallygate_lua as lua;
+
+use super::resp;
+
+/// What a script has done to one tally.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// A call was decided.
+    Decided {
+        /// The tallies of its subjects.
+        keys: Vec<String>,
+        /// What it weighs.
+        cost: u64,
+        /// Whether an admitted call is counted.
+        is_charged: bool,
+        /// The decision.
+        verdict: Verdict,
+        /// The server's time.
+        at_us: u64,
+        /// The time until the call is admitted, if it ever is.
+        wait_us: i64,
+    },
+    /// A call was refunded or settled.
+    Corrected {
+        /// The tallies of its subjects.
+        keys: Vec<String>,
+        /// When it was admitted, by the server's clock.
+        admitted_us: u64,
+        /// What it weighed when it was admitted.
+        cost: u64,
+        /// What it weighs from now on.
+        used: u64,
+        /// How many tallies have changed.
+        changed: i64,
+    },
+    /// A subject was banned or pardoned by hand.
+    Banned {
+        /// Its tally.
+        key: String,
+    },
+    /// Tallies were removed.
+    Removed {
+        /// Which ones.
+        keys: Vec<String>,
+    },
+}
+
+/// How a call was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It was admitted.
+    Admitted,
+    /// A rule denied it.
+    Denied(i64),
+    /// Its subject is banned.
+    Banned,
+    /// It was not decided.
+    Undecided,
+}
+
+/// The scripts, by what clients send to call them.
+pub struct Scripts(HashMap<Vec<u8>, Script>);
+
+#[derive(Clone, Copy)]
+enum Script {
+    Windows { rules: usize, is_alone: bool },
+    Decide,
+    Refund,
+    Ban,
+}
+
+/// The scripts of this version.
+impl Default for Scripts {
+    fn default() -> Self {
+        let windows = (1..=8).flat_map(|rules| {
+            let alone = Script::Windows { rules, is_alone: true };
+            [(lua::windows(rules), Script::Windows { rules, is_alone: false }), (lua::windows_alone(rules), alone)]
+        });
+        let others = [(lua::DECIDE, Script::Decide), (lua::REFUND, Script::Refund), (lua::BAN, Script::Ban)];
+        let others = others.map(|(text, script)| (text.to_owned(), script));
+        let both = windows.chain(others).flat_map(|(text, script)| {
+            let name = sha1_smol::Sha1::from(text.as_bytes()).digest().to_string();
+            [(name.into_bytes(), script), (text.into_bytes(), script)]
+        });
+        Self(both.collect())
+    }
+}
+
+impl Scripts {
+    /// What the server has done when it answered that to these commands.
+    #[must_use]
+    pub fn deeds(&self, asked: &[u8], answered: &[u8]) -> Vec<Deed> {
+        let commands = resp::commands(asked);
+        let answers = resp::answers(answered);
+        let deeds = commands.iter().zip(answers).filter_map(|(words, answer)| match (words.as_slice(), answer) {
+            ([b"UNLINK", keys @ ..], _) => Some(vec![Deed::Removed { keys: names(keys) }]),
+            (_, Some(answer)) => self.call(words)?.deeds(answer),
+            _ => None,
+        });
+        deeds.flatten().collect()
+    }
+
+    fn call<'a>(&self, words: &'a [&'a [u8]]) -> Option<Call<'a>> {
+        let [name, script, keys, rest @ ..] = words else { return None };
+        if !name.starts_with(b"EVAL") {
+            return None;
+        }
+        let script = *self.0.get(*script)?;
+        let keys: usize = std::str::from_utf8(keys).ok()?.parse().ok()?;
+        let (keys, arguments) = rest.split_at_checked(keys)?;
+        Some(Call { script, keys, arguments })
+    }
+}
+
+/// A call of a script.
+struct Call<'a> {
+    script: Script,
+    keys: &'a [&'a [u8]],
+    arguments: &'a [&'a [u8]],
+}
+
+impl Call<'_> {
+    fn deeds(&self, answer: &[u8]) -> Option<Vec<Deed>> {
+        match self.script {
+            Script::Windows { rules, is_alone } => self.windows(answer, rules, is_alone),
+            Script::Decide => self.requests(answer),
+            Script::Refund => {
+                let [_, request, admitted, used] = self.arguments else { return None };
+                let changed = Fields(answer).skip(lua::INTEGER_BYTES)?.integer()?;
+                let (admitted_us, used) = (number(admitted)?, number(used)?);
+                let (keys, cost) = (self.names(0..self.keys.len()), Fields(request).request()?.cost);
+                Some(vec![Deed::Corrected { keys, admitted_us, cost, used, changed }])
+            }
+            Script::Ban => Some(self.names(0..1).into_iter().map(|key| Deed::Banned { key }).collect()),
+        }
+    }
+
+    fn windows(&self, answer: &[u8], rules: usize, is_alone: bool) -> Option<Vec<Deed>> {
+        let mut answer = Fields(answer);
+        let is_entry = is_alone && answer.0.len() == lua::ENTRY_BYTES;
+        let at_us = answer.unsigned()?;
+        let mut codes = if is_entry { &[lua::PLAIN_ADMITTED][..] } else { answer.take(self.keys.len())? };
+        let mut keys = 0..self.keys.len();
+        let mut deeds = Vec::new();
+        for run in self.arguments {
+            let weight_at = (5 + lua::INTEGER_BYTES) * rules + lua::INTEGER_BYTES + 4;
+            let weight = u64::from(u32::from_be_bytes(run.get(weight_at..weight_at + 4)?.try_into().ok()?));
+            let requests = u16::from_be_bytes(run.get(run.len() - 3..run.len() - 1)?.try_into().ok()?);
+            for _ in 0..requests {
+                let (&code, rest) = codes.split_first()?;
+                codes = rest;
+                let verdict = match code {
+                    lua::PLAIN_ADMITTED => Verdict::Admitted,
+                    lua::PLAIN_UNREADABLE | lua::PLAIN_ASK_AGAIN => Verdict::Undecided,
+                    rule => Verdict::Denied(rule.into()),
+                };
+                let wait_us = if matches!(verdict, Verdict::Denied(_)) { answer.integer()? } else { 0 };
+                let key = keys.next()?;
+                let keys = self.names(key..key + 1);
+                deeds.push(Deed::Decided { keys, cost: weight, is_charged: true, verdict, at_us, wait_us });
+            }
+        }
+        Some(deeds)
+    }
+
+    fn requests(&self, answer: &[u8]) -> Option<Vec<Deed>> {
+        let (mut answer, mut key, mut deeds) = (Fields(answer), 0, Vec::new());
+        for request in self.arguments.get(1..)? {
+            let Request { subjects, asked, cost, rules } = Fields(request).request()?;
+            let (at_us, code, wait_us) = (answer.unsigned()?, answer.integer()?, answer.integer()?);
+            if asked & lua::PART != 0 {
+                answer = answer.skip(lua::INTEGER_BYTES)?;
+            }
+            let is_decided = !matches!(code, lua::ASK_AGAIN | lua::UNREADABLE);
+            if asked & lua::REPORT != 0 && is_decided {
+                answer = answer.skip(lua::REPORT_FIELDS * rules * lua::INTEGER_BYTES)?;
+            }
+            let verdict = match code {
+                lua::ADMITTED => Verdict::Admitted,
+                lua::BANNED => Verdict::Banned,
+                0.. => Verdict::Denied(code),
+                _ => Verdict::Undecided,
+            };
+            let is_charged = asked & (lua::PEEK | lua::DENIAL) == 0 && cost > 0;
+            let keys = self.names(key..key + subjects);
+            key += subjects;
+            deeds.push(Deed::Decided { keys, cost, is_charged, verdict, at_us, wait_us });
+        }
+        Some(deeds)
+    }
+
+    fn names(&self, keys: std::ops::Range<usize>) -> Vec<String> {
+        names(self.keys.get(keys).unwrap_or_default())
+    }
+}
+
+/// The head of a request, and how many rules it has.
+struct Request {
+    subjects: usize,
+    asked: u8,
+    cost: u64,
+    rules: usize,
+}
+
+/// Packed fields.
+#[derive(Clone, Copy)]
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(bytes)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn skip(mut self, bytes: usize) -> Option<Self> {
+        self.take(bytes)?;
+        Some(self)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take(1).map(|bytes| bytes[0])
+    }
+
+    fn integer(&mut self) -> Option<i64> {
+        let bytes = self.take(lua::INTEGER_BYTES)?;
+        let sign = if bytes[0] >= 128 { -1 } else { 0 };
+        Some(bytes.iter().fold(sign, |number, &byte| number << 8 | i64::from(byte)))
+    }
+
+    fn unsigned(&mut self) -> Option<u64> {
+        self.integer()?.try_into().ok()
+    }
+
+    fn text(&mut self) -> Option<()> {
+        let end = self.0.iter().position(|&byte| byte == 0)?;
+        self.take(end + 1).map(drop)
+    }
+
+    fn request(mut self) -> Option<Request> {
+        let (subjects, asked, cost) = (usize::from(self.byte()?), self.byte()?, self.unsigned()?);
+        let mut all = 0;
+        for _ in 0..subjects {
+            let rules = usize::from(self.byte()?);
+            all += rules;
+            self.take(2)?;
+            let denials = self.take(2)?;
+            self.take(4 + lua::INTEGER_BYTES + 4 + 2)?;
+            self.text()?;
+            self.text()?;
+            if denials != [0, 0] {
+                self.take(2 * lua::INTEGER_BYTES)?;
+            }
+            for _ in 0..rules {
+                let kind = self.byte()?;
+                self.take(lua::INTEGER_BYTES)?;
+                let span = usize::try_from(self.integer()?).ok()?;
+                match kind {
+                    lua::TOKEN_BUCKET => self.take(3 * lua::INTEGER_BYTES)?,
+                    lua::CRON => self.take(span * lua::INTEGER_BYTES)?,
+                    lua::CONCURRENCY => self.take(lua::LEASE_NAME_BYTES)?,
+                    _ => &[],
+                };
+            }
+        }
+        Some(Request { subjects, asked, cost, rules: all })
+    }
+}
+
+fn names(keys: &[&[u8]]) -> Vec<String> {
+    keys.iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect()
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}

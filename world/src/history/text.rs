@@ -1,0 +1,77 @@
+//! A history as a person reads it: one line for each entry, the same for the same seed byte for byte.
+
+use std::fmt;
+
+use super::{Answer, Deed, Entry, Event, Verdict};
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, us) = (self.us / 1_000_000, self.us % 1_000_000);
+        write!(f, "{seconds:>6}.{us:06}  {}", self.event)
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Called { call, plan, local_us } => write!(f, "call {call}: {plan} at {local_us}"),
+            Self::Answered { call, local_us, paused_us: 0, answer } => {
+                write!(f, "call {call}: {answer} at {local_us}")
+            }
+            Self::Answered { call, local_us, paused_us, answer } => {
+                write!(f, "call {call}: {answer} at {local_us}, paused for {paused_us}")
+            }
+            Self::Dropped { call } => write!(f, "call {call}: dropped"),
+            Self::Ended { call } => write!(f, "call {call}: over"),
+            Self::Done { server, deed, .. } => write!(f, "    server {server}: {deed}"),
+            Self::Lost { how } => write!(f, "lost: {how}"),
+            Self::Fault { what } => write!(f, "fault: {what}"),
+            Self::Killed { process } => write!(f, "killed process {process}"),
+            Self::Quiet => write!(f, "quiet"),
+            Self::Final { fault: None } => write!(f, "final: as it should be"),
+            Self::Final { fault: Some(fault) } => write!(f, "final: {fault}"),
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Admitted(by) => write!(f, "admitted by {}", by.as_str()),
+            Self::Denied { by, kind, retry_us: Some(us) } => {
+                write!(f, "denied by {} as {kind:?}, again in {us}", by.as_str())
+            }
+            Self::Denied { by, kind, retry_us: None } => write!(f, "denied by {} as {kind:?}", by.as_str()),
+            Self::Failed(kind) => write!(f, "failed as {kind:?}"),
+            Self::Done => write!(f, "done"),
+        }
+    }
+}
+
+impl fmt::Display for Deed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Decided { keys, cost, is_charged, verdict, at_us, wait_us } => {
+                let what = if *is_charged { "" } else { "peek: " };
+                write!(f, "{what}{verdict} {} for {cost} at {at_us}", keys.join(" "))?;
+                if *wait_us > 0 { write!(f, ", again in {wait_us}") } else { Ok(()) }
+            }
+            Self::Corrected { keys, admitted_us, cost, used, changed } => {
+                write!(f, "corrected {} of {admitted_us} from {cost} to {used}: {changed} changed", keys.join(" "))
+            }
+            Self::Banned { key } => write!(f, "banned {key}"),
+            Self::Removed { keys } => write!(f, "removed {}", keys.join(" ")),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Admitted => write!(f, "admitted"),
+            Self::Denied(rule) => write!(f, "denied by rule {rule}"),
+            Self::Banned => write!(f, "banned"),
+            Self::Undecided => write!(f, "undecided"),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Faults that are planted in the scripts on purpose, one line each: the world has to find them.
+
+use crate::topology::Plant;
+
+/// A fault.
+pub struct Planted {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// The text that it replaces.
+    old: &'static str,
+    new: &'static str,
+}
+
+impl Planted {
+    /// Returns the scripts with this fault; `None` if no script has the text any more.
+    #[must_use]
+    pub fn plant(&self) -> Option<Plant> {
+        Plant::replacing(self.old, self.new)
+    }
+}
+
+/// All faults that are planted.
+pub const ALL: &[Planted] = &[
+    Planted { name: "a window that is a microsecond short", old: "if due > wait then", new: "if due > wait + 1 then" },
+    Planted {
+        name: "a refund that gives back more than was charged",
+        old: "taken = math.min(taken, own)",
+        new: "taken = taken + 1",
+    },
+    Planted {
+        name: "a lease that frees another one",
+        old: "call('ZREM', name, id)",
+        new: "call('ZREMRANGEBYRANK', name, 0, 0)",
+    },
+    Planted { name: "a concurrent call too many", old: "elseif held >= count then", new: "elseif held > count then" },
+    Planted { name: "a denial that is charged", old: "if code == -1 and charging then", new: "if charging then" },
+    Planted {
+        name: "a tally that never expires",
+        old: "if last < slot then call('PEXPIRE', name, ttl) end",
+        new: "if last < slot then call('PERSIST', name) end",
+    },
+    Planted {
+        name: "a fixed window with a call too many",
+        old: "if amount + cost > count then room = cost > count and never or closes end",
+        new: "if amount + cost > count + 1 then room = cost > count and never or closes end",
+    },
+    Planted { name: "a ban that is not kept", old: "since <= now + 128000 and now < ends then", new: "false then" },
+    Planted { name: "a cost that is ignored", old: "local weight = math.min(cost, largest)", new: "local weight = 1" },
+    Planted {
+        name: "a peek that counts",
+        old: "local charging = not peek and not denial and cost > 0",
+        new: "local charging = not denial and cost > 0",
+    },
+    Planted {
+        name: "a clean-up of calls that count",
+        old: "local horizon, beside = now - reach, -1",
+        new: "local horizon, beside = now - reach / 2, -1",
+    },
+    Planted {
+        name: "a log that is forgotten early",
+        old: "local is_over = last <= now - reach",
+        new: "local is_over = last <= now - reach / 2",
+    },
+    Planted {
+        name: "a second subject that is not charged",
+        old: "for subject = 1, subjects do\n  local lease",
+        new: "for subject = 1, 1 do\n  local lease",
+    },
+    Planted {
+        name: "a bucket that fills too fast",
+        old: "level = amount + (now - stamp) * count",
+        new: "level = amount + (now - stamp) * (count + 1)",
+    },
+];

@@ -1,0 +1,155 @@
+//! One call of a process, from its beginning to what becomes of its permit.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tallygate::{BackendError, Check, Decision, Permit, RejectionKind, Subject};
+
+use super::process::{Limits, Running};
+use crate::fleet::{Member, sleeping};
+use crate::history::{Answer, Event, History};
+use crate::workload::{Action, CallPlan};
+
+/// Notes how a call ends, even if its future is dropped.
+struct Note {
+    call: usize,
+    history: History,
+    member: Arc<Member>,
+    paused_us: u64,
+    is_answered: bool,
+}
+
+impl Note {
+    fn begin(call: usize, plan: &CallPlan, member: Arc<Member>, history: History) -> Self {
+        history.note(Event::Called { call, plan: plan.clone(), local_us: member.local_us() });
+        let paused_us = member.paused_us();
+        Self { call, history, member, paused_us, is_answered: false }
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        self.is_answered = true;
+        let paused_us = self.member.paused_us() - self.paused_us;
+        self.history.note(Event::Answered { call: self.call, local_us: self.member.local_us(), paused_us, answer });
+    }
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        let call = self.call;
+        self.history.note(if self.is_answered { Event::Ended { call } } else { Event::Dropped { call } });
+    }
+}
+
+pub(super) async fn perform(call: usize, plan: CallPlan, member: Arc<Member>, running: Running, history: History) {
+    let Some(limits) = running.limits() else { return };
+    let mut note = Note::begin(call, &plan, Arc::clone(&member), history);
+    if let Action::Reset | Action::Ban(_) | Action::Unban = plan.action {
+        let done = administer(&limits, &plan).await;
+        note.answer(done.map_or_else(|error| Answer::Failed(error.kind()), |()| Answer::Done));
+        return;
+    }
+    let decision = match plan.action {
+        Action::Drop(us) => match before(sleeping(&member, us), decide(&limits, &plan)).await {
+            Some(decision) => decision,
+            None => return,
+        },
+        _ => decide(&limits, &plan).await,
+    };
+    note.answer(answer(&decision));
+    if let Ok(Decision::Allowed(permit)) = decision {
+        use_permit(&plan, permit, &member).await;
+    }
+}
+
+/// Awaits a future, until another one ends.
+async fn before<F: Future>(end: impl Future<Output = ()>, future: F) -> Option<F::Output> {
+    let (mut future, mut end) = (pin!(future), pin!(end));
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => end.as_mut().poll(context).map(|()| None),
+    })
+    .await
+}
+
+async fn decide(limits: &Limits, plan: &CallPlan) -> Result<Decision, BackendError> {
+    let subjects = Subjects::of(plan);
+    let check = subjects.check(limits, plan).cost(plan.cost);
+    match plan.action {
+        Action::Report => check.report().await,
+        Action::Peek => check.peek().await,
+        Action::Refund(_) | Action::Settle(..) => check.refundable().await,
+        Action::Wait(us) => check.wait(Duration::from_micros(us)).await,
+        _ => check.await,
+    }
+}
+
+async fn administer(limits: &Limits, plan: &CallPlan) -> Result<(), BackendError> {
+    let subjects = Subjects::of(plan);
+    let check = subjects.check(limits, plan);
+    match plan.action {
+        Action::Ban(us) => check.ban(Duration::from_micros(us)).await,
+        Action::Unban => check.unban().await,
+        _ => check.reset().await,
+    }
+}
+
+async fn use_permit(plan: &CallPlan, permit: Permit, member: &Arc<Member>) {
+    match plan.action {
+        Action::Refund(us) => {
+            sleeping(member, us).await;
+            let _ = permit.refund().await;
+        }
+        Action::Settle(us, used) => {
+            sleeping(member, us).await;
+            let _ = permit.settle(used).await;
+        }
+        Action::Hold(us) => {
+            sleeping(member, us).await;
+            drop(permit);
+        }
+        _ => {}
+    }
+}
+
+fn answer(decision: &Result<Decision, BackendError>) -> Answer {
+    match decision {
+        Ok(Decision::Allowed(permit)) => Answer::Admitted(permit.decided_by()),
+        Ok(Decision::Denied(denial)) => {
+            let retry_us = denial.retry_after().and_then(|retry| u64::try_from(retry.as_micros()).ok());
+            let kind = denial.kind();
+            let kind = if kind == RejectionKind::Unavailable { RejectionKind::Limited } else { kind };
+            Answer::Denied { by: denial.decided_by(), kind, retry_us }
+        }
+        Err(error) => Answer::Failed(error.kind()),
+    }
+}
+
+/// The subjects of a call.
+pub(super) struct Subjects {
+    user: Subject,
+    net: Subject,
+}
+
+impl Subjects {
+    fn of(plan: &CallPlan) -> Self {
+        Self::numbered(plan.subject)
+    }
+
+    pub(super) fn numbered(number: usize) -> Self {
+        Self { user: Subject::of(format!("user{number}")), net: Subject::of(format!("net{number}")) }
+    }
+
+    fn check<'a>(&'a self, limits: &'a Limits, plan: &CallPlan) -> Check<'a> {
+        self.check_under(limits, plan.policy)
+    }
+
+    /// A check under the policy of that number, which has to be one of these.
+    pub(super) fn check_under<'a>(&'a self, limits: &'a Limits, policy: usize) -> Check<'a> {
+        let policy = &limits.policies[policy];
+        let check = limits.limiter.check(&policy.policy, &self.user);
+        if policy.has_net { check.subject("net", &self.net) } else { check }
+    }
+}

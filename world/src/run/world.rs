@@ -1,0 +1,123 @@
+//! Plays a scenario: starts the servers and the processes, lets calls and faults happen, and looks at what is left.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::call::perform;
+use super::process::{Running, party_number};
+use crate::engine;
+use crate::history::{Event, History};
+use crate::net::{self, Link, Party};
+use crate::topology::{Plant, Servers};
+use crate::workload::{Fault, FaultPlan, Scenario};
+
+/// A world while it is played.
+pub(super) struct World {
+    pub(super) scenario: Scenario,
+    pub(super) servers: Rc<Servers>,
+    pub(super) history: History,
+    processes: RefCell<Vec<Running>>,
+}
+
+impl World {
+    /// Plays a scenario up to its last call.
+    pub(super) async fn play(scenario: &Scenario, plant: &Plant, history: &History) -> Rc<Self> {
+        net::begin(scenario.seed, scenario.link.clone());
+        let servers = Servers::start(scenario, plant, history);
+        let world = Rc::new(Self {
+            scenario: scenario.clone(),
+            servers,
+            history: history.clone(),
+            processes: RefCell::default(),
+        });
+        for number in 0..scenario.processes.len() {
+            let running = world.start_process(number);
+            world.processes.borrow_mut().push(running);
+        }
+        for plan in &scenario.faults {
+            let (world, plan) = (Rc::clone(&world), plan.clone());
+            engine::at(plan.us, move || world.begin(&plan));
+        }
+        world.call_all().await;
+        world
+    }
+
+    pub(super) fn processes(&self) -> Vec<Running> {
+        self.processes.borrow().clone()
+    }
+
+    fn start_process(&self, number: usize) -> Running {
+        Running::start(number, &self.scenario, self.servers.url())
+    }
+
+    async fn call_all(&self) {
+        for (number, plan) in self.scenario.calls.iter().enumerate() {
+            engine::sleep_until(plan.us).await;
+            let Some(running) = self.processes.borrow().get(plan.process).cloned() else { continue };
+            if !running.member.is_alive() {
+                continue;
+            }
+            let (history, member) = (self.history.clone(), Arc::clone(&running.member));
+            let call = perform(number, plan.clone(), Arc::clone(&member), running, history);
+            member.spawn(call);
+        }
+    }
+
+    fn begin(self: &Rc<Self>, plan: &FaultPlan) {
+        self.history.note(Event::Fault { what: plan.to_string() });
+        if plan.fault.is_of_process() {
+            self.begin_at_process(plan);
+        } else {
+            self.servers.begin(plan);
+        }
+    }
+
+    fn begin_at_process(self: &Rc<Self>, plan: &FaultPlan) {
+        let party = Party::Process(party_number(plan.at));
+        let Some(running) = self.processes.borrow().get(plan.at).cloned() else { return };
+        let world = Rc::clone(self);
+        let at = plan.at;
+        match plan.fault {
+            Fault::Kill => {
+                running.member.kill();
+                self.history.note(Event::Killed { process: at });
+                engine::after(plan.for_us, move || {
+                    let started = world.start_process(at);
+                    if let Some(place) = world.processes.borrow_mut().get_mut(at) {
+                        *place = started;
+                    }
+                });
+            }
+            Fault::Pause => {
+                running.member.pause();
+                engine::after(plan.for_us, move || running.member.resume());
+            }
+            Fault::Hangup => net::cut(party),
+            fault => {
+                for server in self.servers.parties() {
+                    let before = net::link(party, server);
+                    net::change_link(party, server, |link| match fault {
+                        Fault::Silent => link.is_silent = true,
+                        Fault::Unreachable => link.is_unreachable = true,
+                        Fault::Cut { requests, replies } => (link.cut_requests, link.cut_replies) = (requests, replies),
+                        Fault::Slow(us) => link.delay_us += us,
+                        _ => {}
+                    });
+                    engine::after(plan.for_us, move || net::change_link(party, server, |link| *link = before));
+                }
+            }
+        }
+    }
+
+    /// Ends all faults of links and processes.
+    pub(super) fn heal(&self) {
+        for (number, running) in self.processes().iter().enumerate() {
+            running.member.resume();
+            for server in self.servers.parties() {
+                let healed = Link { loss: 0.0, ..self.scenario.link.clone() };
+                net::change_link(Party::Process(party_number(number)), server, |link| *link = healed);
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! A server on the net: its connections, its clock, its disk and its faults.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::plant::Plant;
+use crate::engine;
+use crate::fleet::Clock;
+use crate::history::{Event, History, Scripts};
+use crate::net::{self, ConnectionId, Listener, Party};
+use crate::server::{Faults, Flavour, Server, SessionId};
+
+/// The port of all servers.
+pub(super) const PORT: u16 = 6379;
+
+/// How long a server takes for what arrives at once.
+const SERVICE_US: u64 = 15;
+
+/// A server that listens.
+pub struct Node {
+    number: u32,
+    history: History,
+    scripts: Rc<Scripts>,
+    plant: Plant,
+    state: RefCell<State>,
+}
+
+struct State {
+    server: Server,
+    sessions: BTreeMap<ConnectionId, SessionId>,
+    phase: Phase,
+    clock: Clock,
+}
+
+enum Phase {
+    Running,
+    /// What has arrived waits.
+    Hung(Vec<(ConnectionId, Vec<u8>)>),
+    Down,
+}
+
+impl Node {
+    pub(super) fn start(number: u32, plant: &Plant, history: &History) -> Option<Rc<Self>> {
+        let state = State {
+            server: Server::new(Flavour::Redis70).ok()?,
+            sessions: BTreeMap::new(),
+            phase: Phase::Running,
+            clock: Clock::default(),
+        };
+        let scripts = Rc::new(Scripts::default());
+        let node = Self { number, history: history.clone(), scripts, plant: plant.clone(), state: RefCell::new(state) };
+        let node = Rc::new(node);
+        node.listen();
+        Some(node)
+    }
+
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
+    pub(super) fn party(&self) -> Party {
+        Party::Server(self.number)
+    }
+
+    fn listen(self: &Rc<Self>) {
+        net::listen(self.party(), &host(self.number), PORT, Rc::clone(self) as _);
+    }
+
+    /// Lets it answer nothing.
+    pub(super) fn hang(&self) {
+        let mut state = self.state.borrow_mut();
+        if matches!(state.phase, Phase::Running) {
+            state.phase = Phase::Hung(Vec::new());
+        }
+    }
+
+    /// Lets it go on with all that has arrived meanwhile.
+    pub(super) fn resume(&self) {
+        let mut state = self.state.borrow_mut();
+        if !matches!(state.phase, Phase::Hung(_)) {
+            return;
+        }
+        if let Phase::Hung(waiting) = std::mem::replace(&mut state.phase, Phase::Running) {
+            drop(state);
+            for (connection, bytes) in waiting {
+                self.receive(connection, &bytes);
+            }
+        }
+    }
+
+    /// Ends it; returns whether it was running.
+    pub(super) fn crash(&self, is_quiet: bool) -> bool {
+        let mut state = self.state.borrow_mut();
+        if matches!(state.phase, Phase::Down) {
+            return false;
+        }
+        state.phase = Phase::Down;
+        state.sessions.clear();
+        drop(state);
+        net::vanish(self.party(), is_quiet);
+        true
+    }
+
+    /// Starts it again with what it had on disk; returns whether that is less than it had.
+    pub(super) fn restart(self: &Rc<Self>, lost_us: u64) -> bool {
+        let mut state = self.state.borrow_mut();
+        let is_lost = lost_us > 0;
+        let saved = if is_lost { Vec::new() } else { state.server.save() };
+        state.server.restart(&saved);
+        state.phase = Phase::Running;
+        drop(state);
+        self.listen();
+        is_lost
+    }
+
+    /// Sets its clock.
+    pub(super) fn step_clock(&self, us: i64) {
+        self.state.borrow_mut().clock.ahead_us += us;
+    }
+
+    /// Changes what makes it refuse commands.
+    pub(super) fn change_faults(&self, change: impl FnOnce(&mut Faults)) {
+        change(self.state.borrow_mut().server.faults_mut());
+    }
+
+    /// Lets it forget all scripts.
+    pub(super) fn flush_scripts(&self) {
+        let mut state = self.state.borrow_mut();
+        let session = state.server.open();
+        let _ = state.server.feed(session, b"SCRIPT FLUSH\r\n");
+        state.server.close(session);
+    }
+
+    /// The keys that it has.
+    pub(super) fn keys(&self) -> Vec<String> {
+        let mut state = self.state.borrow_mut();
+        state.read_clock();
+        let session = state.server.open();
+        let found = state.server.feed(session, b"KEYS *\r\n");
+        state.server.close(session);
+        let found = String::from_utf8_lossy(&found).into_owned();
+        found.split("\r\n").filter(|word| word.contains(':')).map(str::to_owned).collect()
+    }
+}
+
+impl State {
+    fn read_clock(&mut self) {
+        let now_us = self.clock.unix_us(engine::now_us());
+        self.server.set_time_us(now_us);
+    }
+
+    /// What the clock would show had nobody set it.
+    fn steady_us(&self) -> u64 {
+        Clock { ahead_us: 0, ..self.clock }.unix_us(engine::now_us())
+    }
+}
+
+impl Listener for Node {
+    fn open(&self, connection: ConnectionId) -> bool {
+        let mut state = self.state.borrow_mut();
+        let session = state.server.open();
+        state.sessions.insert(connection, session);
+        true
+    }
+
+    fn receive(&self, connection: ConnectionId, bytes: &[u8]) {
+        let mut state = self.state.borrow_mut();
+        if let Phase::Hung(waiting) = &mut state.phase {
+            waiting.push((connection, bytes.to_vec()));
+            return;
+        }
+        let Some(&session) = state.sessions.get(&connection) else { return };
+        state.read_clock();
+        let answer = state.server.feed(session, &self.plant.change(bytes));
+        let (steady_us, server) = (state.steady_us(), self.number);
+        drop(state);
+        for deed in self.scripts.deeds(bytes, &answer) {
+            self.history.note(Event::Done { server, steady_us, deed });
+        }
+        if !answer.is_empty() {
+            engine::after(SERVICE_US, move || net::reply(connection, answer));
+        }
+    }
+
+    fn close(&self, connection: ConnectionId) {
+        let mut state = self.state.borrow_mut();
+        if let Some(session) = state.sessions.remove(&connection) {
+            state.server.close(session);
+        }
+    }
+}
+
+/// The host of a server.
+pub(super) fn host(number: u32) -> String {
+    format!("redis-{number}")
+}

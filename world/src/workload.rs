@@ -1,0 +1,13 @@
+//! What the processes do in a world, and what happens to them: drawn by seed.
+
+mod calls;
+mod faults;
+mod policies;
+mod scenario;
+mod topology;
+
+pub use self::calls::{Action, CallPlan};
+pub use self::faults::{Fault, FaultPlan};
+pub use self::policies::{Group, PolicyPlan};
+pub use self::scenario::{Scenario, Settings};
+pub use self::topology::Topology;

@@ -1,0 +1,96 @@
+//! The calls of a world.
+
+use std::fmt;
+
+use super::policies::PolicyPlan;
+use crate::engine::Chance;
+
+/// A call that a process makes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallPlan {
+    /// When, in microseconds.
+    pub us: u64,
+    /// Who.
+    pub process: usize,
+    /// Under which policy.
+    pub policy: usize,
+    /// The number of its subjects.
+    pub subject: usize,
+    /// What it weighs.
+    pub cost: u64,
+    /// What else it does.
+    pub action: Action,
+}
+
+/// What a process does with a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It is decided.
+    Decide,
+    /// It is decided, with a report.
+    Report,
+    /// It is only looked whether it would be admitted.
+    Peek,
+    /// It is refunded after so many microseconds.
+    Refund(u64),
+    /// It is settled after so many microseconds, for that cost.
+    Settle(u64, u64),
+    /// Its permit is held for so many microseconds.
+    Hold(u64),
+    /// It waits for admission for so many microseconds.
+    Wait(u64),
+    /// Its caller is gone after so many microseconds.
+    Drop(u64),
+    /// Its subject is reset.
+    Reset,
+    /// Its subject is banned for so many microseconds.
+    Ban(u64),
+    /// Its subject is pardoned.
+    Unban,
+}
+
+pub(super) fn draw(seed: u64, horizon_us: u64, processes: usize, policies: &[PolicyPlan]) -> Vec<CallPlan> {
+    let mut chance = Chance::new(seed, "calls");
+    if policies.is_empty() {
+        return Vec::new();
+    }
+    let (number, subjects) = (chance.spread(50, 2_000), chance.index(4) + 1);
+    let mut calls = Vec::new();
+    while calls.len() < usize::try_from(number).unwrap_or_default() {
+        let us = chance.between(0, horizon_us);
+        let burst = if chance.happens(0.2) { chance.spread(2, 60) } else { 1 };
+        let apart_us = chance.spread(1, 20_000);
+        let (policy, subject) = (chance.index(policies.len()), chance.index(subjects));
+        calls.extend((0..burst).map(|place| {
+            let action = draw_action(&mut chance, &policies[policy], horizon_us);
+            let cost = if chance.happens(0.2) { chance.between(0, 9) } else { 1 };
+            CallPlan { us: us + place * apart_us, process: chance.index(processes), policy, subject, cost, action }
+        }));
+    }
+    calls.sort_by_key(|call| call.us);
+    calls
+}
+
+fn draw_action(chance: &mut Chance, policy: &PolicyPlan, horizon_us: u64) -> Action {
+    let later_us = chance.spread(1, horizon_us / 4);
+    match chance.between(0, 199) {
+        0..=9 => Action::Report,
+        10..=19 => Action::Peek,
+        20..=39 => Action::Refund(later_us),
+        40..=54 => Action::Settle(later_us, chance.between(0, 6)),
+        55..=64 => Action::Wait(later_us),
+        65..=74 => Action::Drop(chance.spread(1, 10_000)),
+        75 => Action::Reset,
+        76 if policy.ban.is_some() => Action::Ban(later_us),
+        77 if policy.ban.is_some() => Action::Unban,
+        _ if policy.has_leases() => Action::Hold(later_us),
+        _ => Action::Decide,
+    }
+}
+
+impl fmt::Display for CallPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { process, policy, subject, cost, action, .. } = self;
+        write!(f, "process {process}, p{policy}, subject {subject}, cost {cost}, {action:?}")
+    }
+}

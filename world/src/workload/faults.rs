@@ -1,0 +1,170 @@
+//! The faults of a world.
+
+use std::fmt;
+
+use super::topology::Topology;
+use crate::engine::Chance;
+
+/// A fault that happens.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FaultPlan {
+    /// When it begins, in microseconds.
+    pub us: u64,
+    /// How long it lasts, in microseconds.
+    pub for_us: u64,
+    /// Where: the number of a server, or of a process.
+    pub at: usize,
+    /// What happens.
+    pub fault: Fault,
+}
+
+/// What happens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fault {
+    /// A server accepts connections and answers nothing.
+    Hang,
+    /// A server ends, and comes back with what it had written to disk, which lags by so many microseconds.
+    Crash {
+        /// What is lost: all of the last microseconds.
+        lost_us: u64,
+        /// Whether its clients are not told.
+        is_quiet: bool,
+        /// How long it loads before it answers, in microseconds.
+        loading_us: u64,
+    },
+    /// The clock of a server is set by so many microseconds.
+    ClockStep(i64),
+    /// A server has no memory left.
+    Full,
+    /// A server cannot write to disk, and refuses writes.
+    Unsaved,
+    /// A server forgets all scripts.
+    Flush,
+    /// Nothing passes between a process and the servers.
+    Silent,
+    /// A process cannot connect to the servers.
+    Unreachable,
+    /// Streams of a process are cut before such a share of requests, and of replies.
+    Cut {
+        /// Before requests.
+        requests: f64,
+        /// Before replies.
+        replies: f64,
+    },
+    /// All streams of a process are cut.
+    Hangup,
+    /// Packets of a process take that much longer, in microseconds.
+    Slow(u64),
+    /// A process is killed, and started again.
+    Kill,
+    /// A process is paused.
+    Pause,
+    /// A replica takes over: by order, or as the primary is gone.
+    Failover {
+        /// Whether it is by order.
+        is_planned: bool,
+    },
+    /// A slot moves to another master.
+    Move,
+}
+
+impl Fault {
+    /// A word for the table of what was played.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Hang => "hang",
+            Self::Crash { .. } => "crash",
+            Self::ClockStep(_) => "clock step",
+            Self::Full => "out of memory",
+            Self::Unsaved => "misconf",
+            Self::Flush => "script flush",
+            Self::Silent => "partition",
+            Self::Unreachable => "unreachable",
+            Self::Cut { .. } => "cut",
+            Self::Hangup => "reset",
+            Self::Slow(_) => "slow",
+            Self::Kill => "kill",
+            Self::Pause => "pause",
+            Self::Failover { .. } => "failover",
+            Self::Move => "slot move",
+        }
+    }
+
+    /// Whether it happens to a process.
+    #[must_use]
+    pub fn is_of_process(&self) -> bool {
+        matches!(
+            self,
+            Self::Silent
+                | Self::Unreachable
+                | Self::Cut { .. }
+                | Self::Hangup
+                | Self::Slow(_)
+                | Self::Kill
+                | Self::Pause
+        )
+    }
+}
+
+pub(super) fn draw(seed: u64, topology: Topology, horizon_us: u64, processes: usize) -> Vec<FaultPlan> {
+    let mut chance = Chance::new(seed, "faults");
+    // One world in four is without faults, so that there all limits have to be exact.
+    let number = if chance.happens(0.25) { 0 } else { chance.spread(1, 12) };
+    let servers = if topology == Topology::Cluster { 3 } else { 1 };
+    let mut faults: Vec<FaultPlan> = (0..number)
+        .map(|_| {
+            let fault = draw_fault(&mut chance, topology);
+            let at = chance.index(if fault.is_of_process() { processes } else { servers });
+            let us = chance.between(0, horizon_us);
+            FaultPlan { us, for_us: chance.spread(1_000, (horizon_us / 4).min(20_000_000)), at, fault }
+        })
+        .collect();
+    faults.sort_by_key(|plan| plan.us);
+    faults
+}
+
+fn draw_fault(chance: &mut Chance, topology: Topology) -> Fault {
+    let several = if topology == Topology::Server { 12 } else { 16 };
+    match chance.between(0, several) {
+        0 => Fault::Hang,
+        1 => Fault::Crash {
+            lost_us: chance.pick(&[0, 1_000_000, u64::MAX]),
+            is_quiet: chance.happens(0.3),
+            loading_us: chance.pick(&[0, 0, 500_000]),
+        },
+        2 => Fault::ClockStep(draw_step(chance)),
+        3 => chance.pick(&[Fault::Full, Fault::Unsaved]),
+        4 => Fault::Flush,
+        5 => Fault::Silent,
+        6 => Fault::Unreachable,
+        7 | 8 => {
+            let share = 0.05 * chance.pick(&[1.0, 4.0, 10.0]);
+            if chance.happens(0.5) {
+                Fault::Cut { requests: share, replies: 0.0 }
+            } else {
+                Fault::Cut { requests: 0.0, replies: share }
+            }
+        }
+        9 => Fault::Hangup,
+        10 => Fault::Slow(chance.spread(1_000, 400_000)),
+        11 => Fault::Kill,
+        12 => Fault::Pause,
+        _ if topology == Topology::Cluster && chance.happens(0.5) => Fault::Move,
+        _ => Fault::Failover { is_planned: chance.happens(0.5) },
+    }
+}
+
+/// How far a clock is set: by little, so that time stands still, or by more.
+fn draw_step(chance: &mut Chance) -> i64 {
+    let us = i64::try_from(chance.spread(10, 60_000_000)).unwrap_or_default();
+    if chance.happens(0.5) { us } else { -us }
+}
+
+impl fmt::Display for FaultPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { for_us, at, fault, .. } = self;
+        let whom = if fault.is_of_process() { "process" } else { "server" };
+        write!(f, "{fault:?} of {whom} {at} for {for_us}")
+    }
+}

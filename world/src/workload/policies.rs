@@ -1,0 +1,147 @@
+//! The policies of a world.
+
+use std::fmt;
+use std::time::Duration;
+
+use tallygate::{Ban, OnOutage, Policy, Rule, Schedule, TokenBucket, format_rules};
+
+use crate::engine::Chance;
+
+/// A policy that a world uses.
+#[derive(Clone, Debug)]
+pub struct PolicyPlan {
+    /// Its name.
+    pub name: String,
+    /// The rules by the subject that they count.
+    pub groups: Vec<Group>,
+    /// What happens to its calls in an outage.
+    pub on_outage: Option<OnOutage>,
+    /// Its deadline, in microseconds.
+    pub deadline_us: Option<u64>,
+    /// When its subject is banned.
+    pub ban: Option<Ban>,
+}
+
+/// The rules on one subject of a call.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The label of the subject; the main subject has none.
+    pub label: Option<&'static str>,
+    /// The rules.
+    pub rules: Vec<Rule>,
+}
+
+impl Group {
+    /// The text of the subject with that number, which tells the group, too.
+    #[must_use]
+    pub fn subject(&self, number: usize) -> String {
+        format!("{}{number}", self.label.unwrap_or("user"))
+    }
+}
+
+impl PolicyPlan {
+    /// Builds the policy; `None` if the library refuses it.
+    #[must_use]
+    pub fn build(&self) -> Option<Policy> {
+        let mut builder = Policy::builder(self.name.clone());
+        for group in &self.groups {
+            for rule in &group.rules {
+                builder = match group.label {
+                    Some(label) => builder.rule_on(label, rule.clone()),
+                    None => builder.rule(rule.clone()),
+                };
+            }
+        }
+        if let Some(on_outage) = self.on_outage {
+            builder = builder.on_outage(on_outage);
+        }
+        if let Some(us) = self.deadline_us {
+            builder = builder.deadline(Duration::from_micros(us));
+        }
+        if let Some(ban) = self.ban {
+            builder = builder.ban(ban);
+        }
+        builder.build().ok()
+    }
+
+    /// Whether it limits concurrent calls.
+    #[must_use]
+    pub fn has_leases(&self) -> bool {
+        self.groups.iter().flat_map(|group| &group.rules).any(is_concurrency)
+    }
+}
+
+/// Whether it is a limit on concurrent calls.
+pub(crate) fn is_concurrency(rule: &Rule) -> bool {
+    matches!(rule.algorithm(), tallygate::Algorithm::Concurrency { .. })
+}
+
+pub(super) fn draw(seed: u64, horizon_us: u64) -> Vec<PolicyPlan> {
+    let mut chance = Chance::new(seed, "policies");
+    let number = chance.between(1, 3);
+    (0..number).filter_map(|number| (0..50).find_map(|_| draw_one(&mut chance, number, horizon_us))).collect()
+}
+
+/// Draws a policy, which the library may refuse.
+fn draw_one(chance: &mut Chance, number: u64, horizon_us: u64) -> Option<PolicyPlan> {
+    let main = Group { label: None, rules: draw_rules(chance, horizon_us, true) };
+    let other = chance.happens(0.2).then(|| Group { label: Some("net"), rules: draw_rules(chance, horizon_us, false) });
+    let ban = chance.happens(0.15).then(|| {
+        let (within, duration) = (draw_window(chance, horizon_us), draw_window(chance, horizon_us));
+        Ban::new(chance.between(2, 8), within, duration)
+    });
+    let policy = PolicyPlan {
+        name: format!("p{number}"),
+        groups: [Some(main), other].into_iter().flatten().collect(),
+        on_outage: chance.pick(&[None, Some(OnOutage::Deny), Some(OnOutage::Local), Some(OnOutage::Allow)]),
+        deadline_us: chance.happens(0.3).then(|| chance.spread(20_000, 800_000)),
+        ban,
+    };
+    policy.build().map(|_| policy)
+}
+
+fn draw_rules(chance: &mut Chance, horizon_us: u64, is_main: bool) -> Vec<Rule> {
+    let mut rules: Vec<Rule> = (0..chance.between(1, 2)).map(|_| draw_rule(chance, horizon_us)).collect();
+    if is_main && chance.happens(0.15) {
+        rules.push(Rule::duplicate(draw_window(chance, horizon_us / 4)));
+    }
+    if is_main && chance.happens(0.15) {
+        let lease = Duration::from_secs(chance.spread(1, 20));
+        rules.push(Rule::concurrency(chance.between(1, 4), lease));
+    }
+    rules
+}
+
+fn draw_rule(chance: &mut Chance, horizon_us: u64) -> Rule {
+    let (count, per) = (chance.spread(1, 60), draw_window(chance, horizon_us));
+    match chance.between(0, 9) {
+        0..=4 => Rule::sliding_window(count, per),
+        5 => Rule::sliding_counter(count, per),
+        6 => Rule::fixed_window(count, per),
+        7 => every(count, chance.pick(&[1, 2, 5, 10, 30])),
+        _ => Rule::from_bucket(count, TokenBucket::new(per).with_capacity(chance.spread(1, 2 * count))),
+    }
+}
+
+/// A rule that starts again at multiples of so many seconds.
+fn every(count: u64, seconds: u64) -> Rule {
+    match Schedule::parse(&format!("*/{seconds} * * * * *"), "UTC") {
+        Ok(schedule) => Rule::cron(count, schedule),
+        Err(_) => Rule::fixed_window(count, Duration::from_secs(seconds)),
+    }
+}
+
+/// A window between 20 milliseconds and half of all the time.
+fn draw_window(chance: &mut Chance, horizon_us: u64) -> Duration {
+    Duration::from_micros(chance.spread(20_000, (horizon_us / 2).max(40_000)))
+}
+
+impl fmt::Display for PolicyPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.name)?;
+        for group in &self.groups {
+            write!(f, " [{}: {}]", group.label.unwrap_or("user"), format_rules(&group.rules))?;
+        }
+        write!(f, " on outage {:?}, deadline {:?}, ban {:?}", self.on_outage, self.deadline_us, self.ban)
+    }
+}

@@ -1,0 +1,58 @@
+//! Plays simulated worlds: fleets of limiters, their networks and their servers, each in one thread and by one seed.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::step::{self, Outcome, cargo};
+
+/// What builds the library for a world: its seam, and the seed of tokio's own chance.
+const FLAGS: &str = "--cfg tallygate_world --cfg tokio_unstable";
+
+/// What the check plays of each topology, and what it plays twice.
+const SEEDS: &str = "1500";
+const SEEDS_TWICE: &str = "12";
+
+pub(crate) fn run(options: &[&str]) -> Outcome {
+    step::run("build the world", &mut with_flags("build --release -p tallygate-world --bin tallygate-world"))?;
+    step::run("world", Command::new(program("release")).args(options))
+}
+
+/// As many worlds as two minutes have time for, and whether a seed gives one history, however the world is built.
+pub(crate) fn check() -> Outcome {
+    step::run(
+        "lints of the world",
+        &mut with_flags("clippy --release -p tallygate-world --lib --bins -- -D warnings"),
+    )?;
+    step::run("tests of the world", &mut with_flags("test --release -p tallygate-world --lib"))?;
+    run(&["--seeds", SEEDS])?;
+    step::run("build the world for debugging", &mut with_flags("build -p tallygate-world --bin tallygate-world"))?;
+    step::announce("digests");
+    let [debug, release] = ["debug", "release"].map(digests);
+    if debug? == release? { Ok(()) } else { Err("a seed has two histories: one of each build".to_owned()) }
+}
+
+fn digests(profile: &str) -> Result<Vec<u8>, String> {
+    let mut command = Command::new(program(profile));
+    let output = command.args(["--digests", "--seeds", SEEDS_TWICE]).output();
+    let output = output.map_err(|error| format!("cannot run the world: {error}"))?;
+    let lines = output.stdout.split_inclusive(|byte| *byte == b'\n');
+    // What was played in which time is not the same.
+    let digests: Vec<u8> =
+        lines.filter(|line| line.first().is_some_and(u8::is_ascii_digit)).flatten().copied().collect();
+    if output.status.success() { Ok(digests) } else { Err("a world fails: play it by `cargo xtask world`".to_owned()) }
+}
+
+fn with_flags(words: &str) -> Command {
+    let mut command = cargo(words);
+    command.env("RUSTFLAGS", FLAGS).env("CARGO_TARGET_DIR", folder());
+    command
+}
+
+fn program(profile: &str) -> PathBuf {
+    folder().join(profile).join("tallygate-world")
+}
+
+/// A folder of its own, as all that is built depends on the flags.
+fn folder() -> PathBuf {
+    step::target().join("world")
+}

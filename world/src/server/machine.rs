@@ -281,3 +281,6 @@ impl Server {
 fn is_cluster_off(state: &State, command: &Command) -> bool {
     command.name == "cluster" && state.cluster.is_none()
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,13 +7,16 @@
 //! | `users` | what users may do |
 //! | `states` | servers that cannot do what they are asked |
 //! | `nodes` | nodes of a cluster |
+//! | `library` | what limiters send |
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
 mod draw;
+mod library;
 mod nodes;
 mod random;
 mod states;
 mod texts;
 mod twin;
 mod users;
+mod witness;

@@ -33,7 +33,7 @@ fn random_commands_have_the_same_answers_in_both_protocols() {
 fn first_difference(twin: &mut Twin, server: &Server, commands: &[Words]) -> Option<(usize, String)> {
     emptied(twin, server);
     let answers = commands.iter().enumerate().map(|(at, words)| (at, twin.ask(words)));
-    answers.into_iter().find_map(|(at, answer)| answer.err().map(|difference| (at, difference)))
+    answers.into_iter().find_map(|(at, answer)| answer.map(|difference| (at, difference)))
 }
 
 /// Leaves out what is not needed for a difference.

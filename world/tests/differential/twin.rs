@@ -104,21 +104,18 @@ impl Twin {
     }
 
     /// Asks both, and returns how their answers differ, if they do.
-    pub(crate) fn ask(&mut self, words: &Words) -> Result<(), String> {
-        let command = encoded(words);
-        let (real, world) = self.answers(&command);
-        if real == world || self.means_the_same(&words[0], &real, &world) {
-            return Ok(());
+    pub(crate) fn ask(&mut self, words: &Words) -> Option<String> {
+        let (real, world) = self.answers(&encoded(words));
+        self.difference(words, &real, &world)
+    }
+
+    /// Says how two answers to a command differ, if they do.
+    pub(crate) fn difference(&self, words: &Words, real: &[u8], world: &[u8]) -> Option<String> {
+        if real == world || self.means_the_same(&words[0], real, world) {
+            return None;
         }
-        let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
-        Err(format!(
-            "{}
-  the real server: {}
-  the world:       {}",
-            text(&words.join(&b' ')),
-            text(&real),
-            text(&world)
-        ))
+        let [asked, real, world] = [&words.join(&b' '), real, world].map(|bytes| bytes.escape_ascii().to_string());
+        Some(format!("{asked}\n  the real server: {real}\n  the world:       {world}"))
     }
 
     /// Sends bytes to both, and expects the same answers.
@@ -139,9 +136,20 @@ impl Twin {
     fn answers(&mut self, bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
         let before_us = now_us(&mut self.clock);
         let real = self.real.ask(bytes);
-        self.late_us = self.late_us.max(now_us(&mut self.clock).saturating_sub(before_us));
-        self.world.set_time_us(before_us);
-        (real, self.world.feed(self.session, bytes))
+        self.world_answers(before_us, real, self.session, bytes)
+    }
+
+    /// The same of another client.
+    pub(crate) fn answers_of(&mut self, real: &mut Client, session: SessionId, bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        let before_us = now_us(&mut self.clock);
+        let real = real.ask(bytes);
+        self.world_answers(before_us, real, session, bytes)
+    }
+
+    fn world_answers(&mut self, asked_us: u64, real: Vec<u8>, session: SessionId, bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        self.late_us = self.late_us.max(now_us(&mut self.clock).saturating_sub(asked_us));
+        self.world.set_time_us(asked_us);
+        (real, self.world.feed(session, bytes))
     }
 
     /// Asks commands, written as in `redis-cli`, and expects the same answers. Those with `&&` between them go together.
@@ -150,9 +158,9 @@ impl Twin {
             if command.contains(TOGETHER) {
                 let together: Vec<_> = command.split(TOGETHER).flat_map(|command| encoded(&split(command))).collect();
                 self.agree_on_bytes(&together);
-                continue;
+            } else if let Some(difference) = self.ask(&split(command)) {
+                panic!("{difference}");
             }
-            self.ask(&split(command)).unwrap_or_else(|difference| panic!("{difference}"));
         }
     }
 

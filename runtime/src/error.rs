@@ -109,11 +109,6 @@ impl Error {
         Inner::new(ErrorKind::AlreadyInstalled, text).into()
     }
 
-    /// All the mistakes in the rules of one policy.
-    pub(crate) fn rules(policy: &str, mistakes: &[RuleError]) -> Self {
-        Self::policy(policy, Vec::new(), mistakes)
-    }
-
     /// All the mistakes of one policy: those in its texts, and those in its rules.
     pub(crate) fn policy(policy: &str, mut texts: Vec<String>, mistakes: &[RuleError]) -> Self {
         if is_blank(policy) {

@@ -76,7 +76,7 @@ pub fn push_rule(message: &mut String, rejection: &Rejection) {
 /// that stands for none of them has a position that none of them has, so that it gets no message of theirs.
 #[must_use]
 pub fn denying_rule(rejection: &Rejection) -> Option<usize> {
-    rejection.rule().map(|rule| rule.replaced().unwrap_or(usize::MAX))
+    rejection.rule().map(|rule| rule.replaced.unwrap_or(usize::MAX))
 }
 
 /// Returns whether it was a ban that rejected the call.

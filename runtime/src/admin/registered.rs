@@ -195,13 +195,10 @@ impl RegisteredPolicy {
     ///
     /// This version refuses the rules, which another version accepted.
     pub fn policy(&self) -> Result<Policy, Error> {
-        let builder = self.described.rules.iter().enumerate().fold(
-            Policy::builder(self.name().to_owned()),
-            |builder, (position, (_, rule))| match self.label_of(position) {
-                Some(label) => builder.rule_on(label, rule.clone()),
-                None => builder.rule(rule.clone()),
-            },
-        );
+        let builder = Policy::builder(self.name().to_owned());
+        let builder = self.rules.iter().enumerate().fold(builder, |builder, (position, rule)| {
+            builder.rule_of(self.label_of(position).map(str::to_owned), rule.clone())
+        });
         let builder = self.ban().into_iter().fold(builder, PolicyBuilder::ban);
         let builder = self.key().into_iter().fold(builder, |builder, key| builder.key(key.to_owned()));
         let builder = self.subjects().fold(builder, |builder, RegisteredSubject { label, key }| {

@@ -90,10 +90,7 @@ pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lin
         return None;
     };
     let builder = rules.value.into_iter().fold(Policy::builder(name.value.to_owned()), |builder, rule| {
-        match rule.label(main).map(str::to_owned) {
-            Some(label) => builder.rule_on(label, rule.rule),
-            None => builder.rule(rule.rule),
-        }
+        builder.rule_of(rule.label(main).map(str::to_owned), rule.rule)
     });
     let builder = ban.into_iter().fold(builder, PolicyBuilder::ban);
     let builder = main.into_iter().fold(builder, |builder, main| builder.key(main.to_owned()));
@@ -143,7 +140,7 @@ fn ban_of(mut table: Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>)
     for (name, example) in [("denials", denials), ("within", within), ("duration", duration)] {
         table.require(name, example);
     }
-    let place = table.place();
+    let place = table.place;
     let denials = table.number("denials", denials, lines);
     let within = table.duration("within", within, lines);
     let duration = table.duration("duration", duration, lines);
@@ -164,7 +161,7 @@ fn ban_of(mut table: Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>)
 
 fn requests(mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<Requests> {
     let before = lines.mistakes();
-    let place = table.place();
+    let place = table.place;
     if !table.has("path") && !table.has("methods") {
         table.require("path", r#"path = "/*""#);
     }

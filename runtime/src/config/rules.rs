@@ -168,7 +168,7 @@ fn finish(
     mistakes_before: usize,
     lines: &mut Lines<'_>,
 ) -> FileRule {
-    let place = table.place();
+    let place = table.place;
     let key = table.text("key", r#"key = "{@ip}""#, lines);
     let name = table.text("name", r#"name = "daily""#, lines);
     let key = key.filter(|key| check_key(key, lines)).map(|key| key.to_owned());

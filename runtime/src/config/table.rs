@@ -12,7 +12,7 @@ use crate::error::Place;
 
 /// A table. Each entry is removed when it is read by its name, so the rest is unknown.
 pub(super) struct Table<'t> {
-    place: Place,
+    pub(super) place: Place,
     entries: Vec<Entry<'t>>,
     /// The names that were asked for.
     known: Vec<&'static str>,
@@ -29,11 +29,6 @@ pub(super) struct Entry<'t> {
 impl<'t> Table<'t> {
     pub(super) fn new(table: &'t DeTable<'t>, place: Place, lines: &Lines<'_>) -> Self {
         Self { place, entries: entries(table, lines), known: Vec::new(), values: Vec::new(), missing: Vec::new() }
-    }
-
-    /// Returns the place of the table.
-    pub(super) fn place(&self) -> Place {
-        self.place
     }
 
     /// Returns whether an entry of that name is left.

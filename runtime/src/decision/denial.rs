@@ -151,7 +151,7 @@ impl std::error::Error for Denial {}
 pub struct LimitingRule<'a> {
     position: usize,
     /// The position of the policy's own rule that this one replaces, where an override is in force.
-    replaced: Option<usize>,
+    pub(crate) replaced: Option<usize>,
     rule: &'a Rule,
 }
 
@@ -160,10 +160,6 @@ impl<'a> LimitingRule<'a> {
     #[must_use]
     pub fn position(&self) -> usize {
         self.position
-    }
-
-    pub(crate) fn replaced(&self) -> Option<usize> {
-        self.replaced
     }
 
     /// Returns the name that the rule was given, if it was.

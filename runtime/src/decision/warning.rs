@@ -8,16 +8,12 @@ use crate::subject::SubjectKey;
 /// A subject has come near the limit of a rule: see [`LimiterBuilder::on_warning`](crate::LimiterBuilder::on_warning).
 #[derive(Clone, Copy)]
 pub struct Warning<'a> {
-    policy: &'a Policy,
-    subject: &'a SubjectKey,
-    status: &'a RuleStatus,
+    pub(crate) policy: &'a Policy,
+    pub(crate) subject: &'a SubjectKey,
+    pub(crate) status: &'a RuleStatus,
 }
 
 impl<'a> Warning<'a> {
-    pub(crate) fn new(policy: &'a Policy, subject: &'a SubjectKey, status: &'a RuleStatus) -> Self {
-        Self { policy, subject, status }
-    }
-
     /// Returns the policy, with the rules that are in force.
     #[must_use]
     pub fn policy(&self) -> &'a Policy {

@@ -95,7 +95,7 @@ impl Core {
         log::warned(call.policy.name(), status.position());
         let subject = call.policy.group_of(status.position()).and_then(|group| call.subjects.get(group));
         if let (Some(on_warning), Some(subject)) = (&self.on_warning, subject) {
-            on_warning(&Warning::new(call.policy, subject, status));
+            on_warning(&Warning { policy: call.policy, subject, status });
         }
     }
 }

@@ -98,12 +98,6 @@ impl Registrations {
         self.no_place.call_once(|| log::no_place_for_policies(MOST_POLICIES));
     }
 
-    /// Registers nothing any more.
-    fn give_up(&self, queue: &mut RegistrationQueue) {
-        self.term.store(NO_REGISTRY, Ordering::Relaxed);
-        queue.renew(TokioInstant::now());
-    }
-
     fn failed(&self, entries: Vec<PolicyText>, error: &BackendError) {
         let mut queue = lock(&self.queue);
         queue.failed(entries, TokioInstant::now());
@@ -111,7 +105,9 @@ impl Registrations {
             // The outage is reported elsewhere.
             BackendErrorKind::Away => {}
             BackendErrorKind::Wrong | BackendErrorKind::Misuse => {
-                self.give_up(&mut queue);
+                // From now on, nothing is registered.
+                self.term.store(NO_REGISTRY, Ordering::Relaxed);
+                queue.renew(TokioInstant::now());
                 log::not_registered(error, true);
             }
             BackendErrorKind::Unknown => self.failure.call_once(|| log::not_registered(error, false)),

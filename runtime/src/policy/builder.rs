@@ -80,6 +80,13 @@ impl PolicyBuilder {
         self
     }
 
+    /// Adds a rule on the subject of that label, or on the main one.
+    #[cfg(any(feature = "admin", feature = "web"))]
+    pub(crate) fn rule_of(mut self, label: Option<String>, rule: Rule) -> Self {
+        self.rules.push((label, rule));
+        self
+    }
+
     /// Bans a subject that is denied too often: see [`Ban`].
     pub fn ban(mut self, ban: Ban) -> Self {
         self.ban = Some(ban);

@@ -56,7 +56,7 @@ impl Engine {
             return Err(TraceError::new(TraceErrorKind::Order, place, text));
         }
         let mut subjects = CallSubjects::new(&self.policy, call.subject());
-        for (label, subject) in call.others() {
+        for (label, subject) in &call.others {
             subjects.insert(&self.policy, label, subject);
         }
         subjects.complete(&self.policy).map_err(|mistake| undecided(place, mistake))?;

@@ -13,7 +13,7 @@ pub struct TraceCall {
     at: SystemTime,
     subject: Subject,
     /// The other subjects that the rules count, by their labels.
-    others: Vec<(Box<str>, Subject)>,
+    pub(super) others: Vec<(Box<str>, Subject)>,
     cost: u64,
     line: Option<u64>,
 }
@@ -67,10 +67,6 @@ impl TraceCall {
     #[must_use]
     pub fn line(&self) -> Option<u64> {
         self.line
-    }
-
-    pub(super) fn others(&self) -> &[(Box<str>, Subject)] {
-        &self.others
     }
 }
 

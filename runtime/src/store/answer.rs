@@ -45,6 +45,14 @@ impl Outcome {
         Self::Denied { rule: u32::try_from(rule).unwrap_or(u32::MAX), retry_after }
     }
 
+    /// How long the call has to wait.
+    pub(crate) fn wait(self) -> Wait {
+        match self {
+            Self::Admitted => Wait::NONE,
+            Self::Denied { retry_after, .. } | Self::Banned { retry_after } => retry_after,
+        }
+    }
+
     /// Returns the decision on a call of that cost, which has asked for nothing but the outcome.
     pub(crate) fn decision(self, policy: &Policy, cost: u64, decided_by: DecidedBy) -> Decision {
         let denied = |rule, wait| Decision::Denied(Denial::new(policy, rule, wait, cost, decided_by));

@@ -12,7 +12,7 @@ use crate::call::{Call, PlainCall};
 use crate::clock::Clock;
 #[cfg(feature = "web")]
 use crate::context;
-use crate::decision::{Charge, DecidedBy, Decision, Recount, Refunded, Refunder};
+use crate::decision::{Charge, DecidedBy, Decision, Recount, Refunded, Refunder, Wait};
 use crate::error::BackendError;
 use crate::policy::Policy;
 
@@ -65,7 +65,7 @@ impl Standby {
     /// Rejects a call that is never admitted by the part, although it may be by the whole policy.
     #[inline]
     fn check_part(&self, policy: &Policy, part: &Policy, cost: u64, outcome: Outcome) -> Result<(), BackendError> {
-        if is_never(outcome) && fits(policy, cost) && !fits(part, cost) {
+        if outcome.wait() == Wait::NEVER && fits(policy, cost) && !fits(part, cost) {
             return Err(BackendError::away(format!(
                 "redis is away, and a call of cost {cost} is more than one of {} processes may admit meanwhile",
                 self.processes
@@ -127,14 +127,6 @@ impl Refunder for Standby {
             }
             Ok(refunded)
         })
-    }
-}
-
-/// Whether no time will come at which the call is admitted.
-fn is_never(outcome: Outcome) -> bool {
-    match outcome {
-        Outcome::Admitted => false,
-        Outcome::Denied { retry_after, .. } | Outcome::Banned { retry_after } => retry_after.retry_after().is_none(),
     }
 }
 

@@ -43,7 +43,7 @@ use crate::observe::opaque_debug;
 #[derive(Clone, Default)]
 #[must_use = "a layer does nothing until it is added to a router"]
 pub struct Layer {
-    settings: Arc<Settings>,
+    pub(super) settings: Arc<Settings>,
 }
 
 impl Layer {
@@ -115,10 +115,6 @@ impl Layer {
     /// then costs the backend more, and the fields list only rules that denied a call.
     pub fn on_success(self, on_success: bool) -> Self {
         self.set(|settings| settings.on_success = on_success)
-    }
-
-    pub(super) fn settings(&self) -> &Arc<Settings> {
-        &self.settings
     }
 
     fn set(mut self, set: impl FnOnce(&mut Settings)) -> Self {

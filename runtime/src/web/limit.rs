@@ -5,11 +5,10 @@ pub(super) mod gate;
 mod labels;
 mod service;
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use self::exempt::Exemptions;
 use self::gate::{Gate, Guard};
-use self::labels::LackOfKeys;
 pub use self::service::{Held, LimitBody, LimitService};
 use super::layer::Layer;
 use super::parts::Parts;
@@ -68,7 +67,7 @@ pub fn limit(policy: &Policy, key: &str) -> Result<Limit, Error> {
         key: ContextKey::parse(key)?,
         policy: with_template(policy, None, key),
         subjects: Vec::new(),
-        lack_of_keys: LackOfKeys::not_reported(),
+        lack_of_keys: Arc::new(Once::new()),
         limiter: None,
         exemptions: Exemptions::default(),
         shadow: false,
@@ -90,7 +89,8 @@ struct Settings {
     key: ContextKey,
     /// Other subjects of the policy, by their labels.
     subjects: Vec<(String, ContextKey)>,
-    lack_of_keys: LackOfKeys,
+    /// Whether it was reported that a subject lacks a key.
+    lack_of_keys: Arc<Once>,
     /// `None` means the installed limiter.
     limiter: Option<Limiter>,
     exemptions: Exemptions,
@@ -118,7 +118,7 @@ impl Limit {
         labels::check(&self.settings.policy, &label)?;
         Ok(self.set(|settings| {
             // A clone with fewer keys may have reported those that it lacks.
-            settings.lack_of_keys = LackOfKeys::not_reported();
+            settings.lack_of_keys = Arc::new(Once::new());
             settings.policy = with_template(&settings.policy, Some(label.clone()), text);
             settings.subjects.push((label, key));
         }))
@@ -196,7 +196,7 @@ fn with_template(policy: &Policy, label: Option<String>, key: &str) -> Policy {
 impl Gate for Settings {
     fn check(&self, parts: &Parts<'_>) -> Option<Check<'static>> {
         let Self { policy, key, subjects, limiter, exemptions, shadow, .. } = self;
-        self.lack_of_keys.report_once(policy, subjects);
+        labels::report_lack_of_keys(&self.lack_of_keys, policy, subjects);
         let guard = Guard { policy, key, subjects, limiter: limiter.as_ref(), is_shadow: *shadow };
         (!exemptions.apply(parts)).then(|| guard.check(parts))
     }

@@ -65,7 +65,8 @@ pub struct Problem {
     kind: RejectionKind,
     status: StatusCode,
     detail: String,
-    violated_policy: Option<String>,
+    /// The limit that denied the call, named as in the fields.
+    pub(super) violated_policy: Option<String>,
     retry_after: Option<Duration>,
 }
 
@@ -106,12 +107,6 @@ impl Problem {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
-    }
-
-    /// The limit that denied the call, named as in the fields.
-    #[cfg(feature = "tonic")]
-    pub(super) fn violated_policy(&self) -> Option<&str> {
-        self.violated_policy.as_deref()
     }
 
     fn type_and_title(&self) -> (&'static str, &'static str) {

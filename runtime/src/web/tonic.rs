@@ -20,7 +20,7 @@ impl From<Rejection> for Status {
         if let Some(wait) = rejection.retry_after() {
             details.set_retry_info(Some(wait));
         }
-        if let Some(limit) = problem.violated_policy() {
+        if let Some(limit) = &problem.violated_policy {
             details.add_quota_failure_violation(limit, problem.detail());
         }
         Self::with_error_details(code(&rejection), problem.detail(), details)

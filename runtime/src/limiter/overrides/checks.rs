@@ -78,7 +78,7 @@ fn check_in_policy(rules: &[EffectiveRule], target: &OverrideTarget, new: &Repla
     if let Replacement::Single(single) = new {
         single.iter().try_for_each(|(id, _)| check_subject(rules, target, id))?;
     }
-    new.check(rules, target.label.as_deref()).map_err(|found| Error::rules(&target.policy, &found))
+    new.check(rules, target.label.as_deref()).map_err(|found| Error::policy(&target.policy, Vec::new(), &found))
 }
 
 /// Refuses a rule that counts another subject than the override is for. One that the policy does not have is a mistake of its

@@ -12,8 +12,9 @@ use crate::system::RandomState;
 
 /// The policies of a file, as they change those of the program.
 pub(super) struct FromFile {
+    /// As they were read.
     #[cfg(feature = "web")]
-    policies: Policies,
+    pub(super) policies: Policies,
     changes: HashMap<String, (Arc<PolicyChange>, ChangedPolicies), RandomState>,
 }
 
@@ -26,12 +27,6 @@ impl FromFile {
             policies: policies.clone(),
             changes: policies.changes().iter().map(change).collect(),
         }
-    }
-
-    /// Returns the policies as they were read.
-    #[cfg(feature = "web")]
-    pub(super) fn policies(&self) -> &Policies {
-        &self.policies
     }
 
     /// Whether it changes any policy of the program.

@@ -113,7 +113,7 @@ impl Overrides {
     /// The policies of a file that were applied last.
     #[cfg(all(feature = "config", feature = "web"))]
     pub(in crate::limiter) fn applied(&self) -> Option<Policies> {
-        self.read().from_file.as_ref().map(|from_file| from_file.policies().clone())
+        self.read().from_file.as_ref().map(|from_file| from_file.policies.clone())
     }
 
     /// Adds an override, in place of the one that there is, and reports that to the log.

@@ -91,7 +91,7 @@ impl Server {
         role: NodeRole,
     ) -> Result<Vec<Reply>, BackendError> {
         let keys = requests.iter().flat_map(|&request| self.keys(request));
-        let question = self.question(requests);
+        let question = ScriptQuestion::about(requests, &self.scripts, self.now_us());
         let reply = self.run(question.script, keys, &question.arguments, until, role).await?;
         self.read(question.form, &reply, requests)
     }
@@ -99,11 +99,6 @@ impl Server {
     /// The keys of a request's tallies.
     pub(super) fn keys<'a>(&self, request: Call<'a>) -> impl Iterator<Item = TallyKey> + Clone + use<'a, '_> {
         request.keys(&self.prefix)
-    }
-
-    /// What to ask of a script about these requests, by what is known of the server's time.
-    pub(super) fn question(&self, requests: &[Call<'_>]) -> ScriptQuestion<'_> {
-        ScriptQuestion::about(requests, &self.scripts, self.now_us())
     }
 
     /// Reads the answer to these requests.

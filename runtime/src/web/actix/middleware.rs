@@ -120,7 +120,7 @@ where
         let inner = Rc::clone(&self.inner);
         let gate = Arc::clone(&self.gate);
         Box::pin(async move {
-            let layer = gate.layer().settings();
+            let layer = &gate.layer().settings;
             layer.answer_limited(request, |request| answer(&*inner, &*gate, request)).await
         })
     }
@@ -140,5 +140,5 @@ where
         Err(rejection) => return Ok(request.into_response(response(&rejection)).map_into_right_body()),
     };
     let response = inner.call(request).await?;
-    Ok(response.map_body(|_, body| EitherBody::left(Held::new(body, permit))))
+    Ok(response.map_body(|_, body| EitherBody::left(Held { body, permit })))
 }

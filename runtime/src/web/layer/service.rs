@@ -27,7 +27,7 @@ impl<S> tower_layer::Layer<S> for Layer {
     type Service = LayerService<S>;
 
     fn layer(&self, inner: S) -> LayerService<S> {
-        LayerService { inner, settings: Arc::clone(self.settings()) }
+        LayerService { inner, settings: Arc::clone(&self.settings) }
     }
 }
 

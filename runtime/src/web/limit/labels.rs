@@ -1,7 +1,7 @@
 //! The labels of a policy's subjects beside the main one: each needs a key.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Once};
+use std::sync::Once;
 
 use tallygate_rules::nearest;
 
@@ -10,24 +10,14 @@ use crate::error::Error;
 use crate::observe::log;
 use crate::policy::Policy;
 
-/// Whether it was reported that a limit lacks a key.
-#[derive(Clone)]
-pub(super) struct LackOfKeys(Arc<Once>);
-
-impl LackOfKeys {
-    pub(super) fn not_reported() -> Self {
-        Self(Arc::new(Once::new()))
-    }
-
-    /// Reports to the log, the first time, a subject of the policy that has no key: it fails every request, and in shadow
-    /// nobody else would say so.
-    pub(super) fn report_once(&self, policy: &Policy, subjects: &[(String, ContextKey)]) {
-        self.0.call_once(|| {
-            if let Some(label) = left_out(policy, subjects) {
-                log::limit_lacks_key(policy.name(), label);
-            }
-        });
-    }
+/// Reports to the log, the first time, a subject of the policy that has no key: it fails every request, and in shadow
+/// nobody else would say so.
+pub(super) fn report_lack_of_keys(reported: &Once, policy: &Policy, subjects: &[(String, ContextKey)]) {
+    reported.call_once(|| {
+        if let Some(label) = left_out(policy, subjects) {
+            log::limit_lacks_key(policy.name(), label);
+        }
+    });
 }
 
 /// Checks that a policy has rules on the subject of that label.

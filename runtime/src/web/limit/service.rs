@@ -29,8 +29,8 @@ pin_project! {
     #[derive(Debug)]
     pub struct Held<B> {
         #[pin]
-        body: B,
-        permit: Option<Permit>,
+        pub(in crate::web) body: B,
+        pub(in crate::web) permit: Option<Permit>,
     }
 }
 
@@ -70,7 +70,7 @@ where
         // The clone may not be ready, so the one that is answers this request.
         let limited = mem::replace(self, clone);
         Box::pin(async move {
-            let layer = Arc::clone(limited.gate.layer().settings());
+            let layer = Arc::clone(&limited.gate.layer().settings);
             layer.answer_limited(request, |request| limited.answer(request)).await
         })
     }
@@ -89,7 +89,7 @@ impl<S> LimitService<S> {
             Err(rejection) => return Ok(rejected(&rejection, &request).map(Either::Right)),
         };
         let response = self.inner.call(request).await?;
-        Ok(response.map(|body| Either::Left(Held::new(body, permit))))
+        Ok(response.map(|body| Either::Left(Held { body, permit })))
     }
 }
 
@@ -105,12 +105,6 @@ fn rejected<Q>(rejection: &Rejection, request: &Request<Q>) -> Response<Full<Byt
     #[cfg(not(feature = "tonic"))]
     let _ = request;
     Problem::from(rejection).response()
-}
-
-impl<B> Held<B> {
-    pub(in crate::web) fn new(body: B, permit: Option<Permit>) -> Self {
-        Self { body, permit }
-    }
 }
 
 impl<B: Body> Body for Held<B> {

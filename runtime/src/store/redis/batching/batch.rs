@@ -27,7 +27,7 @@ pub(crate) struct Batch {
 /// A caller that waits for a reply.
 #[derive(Debug)]
 pub(crate) struct Caller {
-    until: Instant,
+    pub(crate) until: Instant,
     /// `None` once it has its answer.
     answer: Option<oneshot::Sender<Result<Reply, BackendError>>>,
 }
@@ -91,10 +91,6 @@ impl Caller {
         (Self { until, answer: Some(answer) }, answered)
     }
 
-    pub(crate) fn until(&self) -> Instant {
-        self.until
-    }
-
     /// Whether the caller no longer waits.
     pub(crate) fn has_given_up(&self) -> bool {
         self.answer.as_ref().is_none_or(oneshot::Sender::is_closed)
@@ -150,7 +146,8 @@ impl Server {
 
     /// The call about the requests of a group, and the form of its answer.
     fn call(&self, group: &SlotGroup<'_>) -> (ScriptCall<'_>, Form) {
-        let ScriptQuestion { script, arguments, form } = self.question(&group.requests);
+        let ScriptQuestion { script, arguments, form } =
+            ScriptQuestion::about(&group.requests, &self.scripts, self.now_us());
         (ScriptCall { script, keys: group.keys.clone(), arguments }, form)
     }
 

@@ -97,7 +97,7 @@ impl Queue {
 
     /// Adds a request of a caller on that runtime.
     pub(crate) fn push(&mut self, waiting: Waiting, runtime: Id, now: Instant) -> Queued {
-        let until = waiting.caller.until();
+        let until = waiting.caller.until;
         self.turns.retain(|turn| turn.until >= now);
         if self.turns.is_empty() && self.waiting.is_empty() {
             self.watch = None;
@@ -166,7 +166,7 @@ impl Waiting {
     /// Whether the caller waits and can be answered in time.
     fn is_sent(&self, now: Instant) -> bool {
         let awaits = !self.caller.has_given_up() && !self.request.as_call().is_abandoned();
-        awaits && self.caller.until() > now
+        awaits && self.caller.until > now
     }
 }
 

@@ -17,11 +17,13 @@ pub(crate) fn combine(policy: &Policy, parts: &[Answer]) -> Answer {
 }
 
 fn outcome(policy: &Policy, parts: &[Answer]) -> Outcome {
-    let longest = parts.iter().enumerate().max_by_key(|(place, part)| (wait(part), Reverse(*place)));
-    let Some((_, longest)) = longest.filter(|(_, part)| !wait(part).is_none()) else { return Outcome::Admitted };
+    let longest = parts.iter().enumerate().max_by_key(|(place, part)| (part.outcome.wait(), Reverse(*place)));
+    let Some((_, longest)) = longest.filter(|(_, part)| !part.outcome.wait().is_none()) else {
+        return Outcome::Admitted;
+    };
     let lapse = parts.iter().map(|part| part.lapse).min().unwrap_or(Wait::NEVER);
     let is_bound = parts.iter().filter_map(denying).any(|rule| has_role(policy, rule, Role::Concurrency));
-    let retry_after = if is_bound || wait(longest) < lapse { wait(longest) } else { Wait::NEVER };
+    let retry_after = if is_bound || longest.outcome.wait() < lapse { longest.outcome.wait() } else { Wait::NEVER };
     if parts.iter().any(|part| matches!(part.outcome, Outcome::Banned { .. })) {
         return Outcome::Banned { retry_after };
     }
@@ -29,14 +31,6 @@ fn outcome(policy: &Policy, parts: &[Answer]) -> Outcome {
     match duplicate.or_else(|| denying(longest)) {
         Some(rule) => Outcome::Denied { rule, retry_after },
         None => Outcome::Admitted,
-    }
-}
-
-/// How long a part makes the call wait.
-fn wait(part: &Answer) -> Wait {
-    match part.outcome {
-        Outcome::Admitted => Wait::NONE,
-        Outcome::Denied { retry_after, .. } | Outcome::Banned { retry_after } => retry_after,
     }
 }
 

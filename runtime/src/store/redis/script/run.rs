@@ -13,7 +13,7 @@ use crate::observe::opaque_debug;
 /// A script, and the name that a server knows it by once it has seen it.
 pub(crate) struct Script {
     text: String,
-    sha1: String,
+    pub(crate) sha1: String,
     clock: Clock,
     /// Whether the version of the protocol is its first argument.
     is_versioned: bool,
@@ -39,12 +39,6 @@ impl Script {
     /// Returns a script that needs no version: its text depends on the question, and so does its name.
     pub(crate) fn unversioned(text: &str, clock: Clock) -> Self {
         Self { is_versioned: false, ..Self::new(text, clock) }
-    }
-
-    /// Returns the name by which a server knows it.
-    #[cfg(feature = "admin")]
-    pub(crate) fn sha1(&self) -> &str {
-        &self.sha1
     }
 
     /// Runs the script in one round trip, or in two when the server has not seen it yet.

@@ -6,7 +6,6 @@ mod answer;
 pub(crate) mod memory;
 #[cfg(not(feature = "redis"))]
 mod no_redis;
-mod readiness;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 mod redis_types;
@@ -16,11 +15,11 @@ use std::time::Duration;
 
 use tallygate_rules::{MAX_PER, format_duration};
 
+pub use self::answer::Readiness;
 pub(crate) use self::answer::{Answer, Outcome};
 pub(crate) use self::memory::Memory;
 #[cfg(not(feature = "redis"))]
 use self::no_redis as redis;
-pub use self::readiness::Readiness;
 #[cfg(feature = "tls")]
 pub use self::redis::Tls;
 #[cfg(feature = "admin")]

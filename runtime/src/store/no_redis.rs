@@ -5,8 +5,7 @@
 use std::future::{Future, Ready};
 use std::time::Duration;
 
-use super::answer::Answer;
-use super::readiness::Readiness;
+use super::answer::{Answer, Readiness};
 use super::redis_types::{Progress, RegistrationResult, Setup, StoredText};
 use crate::call::{Call, LeaseChange, TallyId};
 use crate::decision::AdmittedAt;

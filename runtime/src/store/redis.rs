@@ -39,8 +39,7 @@ use crate::call::{Call, LeaseChange, TallyId};
 use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
-use crate::store::answer::Answer;
-use crate::store::readiness::Readiness;
+use crate::store::answer::{Answer, Readiness};
 use crate::store::redis_types::{Setup, StoredText};
 use crate::system::{self, Instant};
 

@@ -1,14 +1,12 @@
 //! Limits around a whole router.
 
-pub(super) mod exempt;
 pub(super) mod gate;
 mod labels;
 mod service;
 
 use std::sync::{Arc, Once};
 
-use self::exempt::Exemptions;
-use self::gate::{Gate, Guard};
+use self::gate::{Exemptions, Gate, Guard};
 pub use self::service::{Held, LimitBody, LimitService};
 use super::layer::Layer;
 use super::parts::Parts;

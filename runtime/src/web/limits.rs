@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::layer::Layer;
 use super::limit::LimitService;
-use super::limit::exempt::Exemptions;
-use super::limit::gate::{Gate, Guard};
+use super::limit::gate::{Exemptions, Gate, Guard};
 use super::parts::Parts;
 use crate::error::Error;
 use crate::limiter::{Check, Limiter};

@@ -4,6 +4,7 @@
 pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let Some((&first, rest)) = pattern.split_first() else { return text.is_empty() };
     match first {
+        b'*' if rest.is_empty() => true,
         b'*' => (0..=text.len()).any(|begin| matches(rest, &text[begin..])),
         b'?' => !text.is_empty() && matches(rest, &text[1..]),
         b'[' => {

@@ -1,5 +1,7 @@
 //! Servers that cannot do what they are asked.
 
+use std::collections::BTreeMap;
+
 use tallygate_harness::server::{Server, free_port};
 use tallygate_harness::until::wait_until;
 use tallygate_world::server::Role;
@@ -97,4 +99,29 @@ fn a_server_that_runs_a_script_for_too_long_refuses_the_same() {
     twin.agree_untimed(&["GET k", "SET k 1", "EVAL \"return 1\" 0", "SCRIPT KILL"]);
     busy.join().unwrap();
     twin.agree(&["GET k"]);
+}
+
+#[test]
+fn a_sentinel_answers_the_same() {
+    let (primary, name) = (Server::start(), "mymaster");
+    let lines = [format!("sentinel monitor {name} 127.0.0.1 {} 1", primary.port())];
+    let sentinel = Server::start_sentinel(&lines, &[]);
+    let mut twin = Twin::of(&sentinel);
+    twin.world.watch(BTreeMap::from([(name.to_owned(), ("127.0.0.1".to_owned(), primary.port()))]));
+    twin.agree_untimed(&[
+        "PING",
+        "SENTINEL GET-MASTER-ADDR-BY-NAME mymaster",
+        "SENTINEL get-master-addr-by-name other",
+        "SENTINEL WHAT",
+        "SENTINEL",
+        "GET k",
+        "EVAL \"return 1\" 0",
+        "CLUSTER SLOTS",
+        "AUTH a b",
+        "ROLE",
+        "HELLO 3",
+        "SENTINEL GET-MASTER-ADDR-BY-NAME other",
+        "SUBSCRIBE +switch-master +promoted-slave",
+        "UNSUBSCRIBE +switch-master",
+    ]);
 }

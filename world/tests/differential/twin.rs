@@ -167,9 +167,12 @@ impl Twin {
     /// The same of a server that does not tell the time.
     pub(crate) fn agree_untimed(&mut self, commands: &[&str]) {
         for command in commands {
-            let bytes = encoded(&split(command));
+            let words = split(command);
+            let bytes = encoded(&words);
             let (real, world) = (self.real.ask(&bytes), self.world.feed(self.session, &bytes));
-            assert_eq!(real.escape_ascii().to_string(), world.escape_ascii().to_string(), "{command}");
+            if let Some(difference) = self.difference(&words, &real, &world) {
+                panic!("{difference}");
+            }
         }
     }
 

@@ -35,8 +35,10 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 /// A server, and what a connection to it needs.
 #[derive(Clone)]
 pub(crate) struct Address {
-    client: Client,
-    role: ServerRole,
+    /// Connects to it.
+    pub(crate) client: Client,
+    /// What it is to the limiter.
+    pub(crate) role: ServerRole,
 }
 
 impl Address {
@@ -94,16 +96,6 @@ impl Address {
         settings.password()?;
         let anonymous = RedisConnectionInfo::default().set_protocol(ProtocolVersion::RESP3);
         Self::new(info.set_redis_settings(anonymous), self.role).ok()
-    }
-
-    /// Returns a client that connects to the server.
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
-    }
-
-    /// What the server is to the limiter.
-    pub(crate) fn role(&self) -> ServerRole {
-        self.role
     }
 
     /// Whether connections begin with a user or a password.

@@ -85,7 +85,7 @@ impl ConnectTarget {
             .set_response_timeout(None)
             .set_push_sender(pushes.sender());
         let connected = async {
-            let greeted = open(address.client(), &config).await;
+            let greeted = open(&address.client, &config).await;
             let mut connection = match greeted {
                 Ok(connection) => connection,
                 Err(error) => return Err(fault::attempt_error(&address, &error).await),
@@ -142,7 +142,7 @@ impl ServerLocation {
     pub(crate) fn address(&self) -> &Address {
         match self {
             Self::Fixed(address) => address,
-            Self::BySentinels(sentinels) => sentinels.login_address(),
+            Self::BySentinels(sentinels) => &sentinels.primary,
         }
     }
 

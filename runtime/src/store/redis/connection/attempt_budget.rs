@@ -1,11 +1,12 @@
 //! How many connections this process may attempt.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use once_cell::sync::Lazy;
 
+use crate::lock::lock;
 use crate::system::{Instant, per_process};
 
 /// The most attempts in any [`PERIOD`].
@@ -60,10 +61,6 @@ fn record(latest: &mut VecDeque<Instant>, now: Instant) {
         latest.pop_front();
     }
     latest.push_back(now);
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub(crate) struct Breaker {
     repairs: u64,
     /// How many attempts and connections have brought no answer since the last that did.
     failures: u32,
-    pause_until: Option<Instant>,
+    pub(crate) pause_until: Option<Instant>,
     /// Whether the log says that the server is away.
     is_reported: bool,
 }
@@ -131,10 +131,6 @@ impl Breaker {
         if let Some(repair) = self.repair.take() {
             repair.task.abort();
         }
-    }
-
-    pub(crate) fn pause_until(&self) -> Option<Instant> {
-        self.pause_until
     }
 
     /// Forgets all about a server that is somewhere else now.

@@ -176,8 +176,8 @@ const VERSION: Remedy = Remedy::Fixed("the server has to be Redis 6.2 or later, 
 impl ServerMessage<'_> {
     /// What the server means, and what to do about it.
     pub(super) fn meaning(&self) -> (Fault, Remedy) {
-        let by_code = || CODES.iter().find(|(code, ..)| *code == self.code());
-        let by_words = || WORDS.iter().find(|(words, ..)| self.text().contains(words));
+        let by_code = || CODES.iter().find(|(code, ..)| *code == self.code);
+        let by_words = || WORDS.iter().find(|(words, ..)| self.text.contains(words));
         by_code().or_else(by_words).map_or((Fault::Unknown, NOTHING), |&(_, fault, remedy)| (fault, remedy))
     }
 }

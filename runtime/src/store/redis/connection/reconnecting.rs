@@ -13,6 +13,7 @@ use super::breaker::{Breaker, LinkState};
 use super::link::Link;
 use super::real_time;
 use crate::error::{BackendError, BackendErrorKind};
+use crate::lock::lock;
 use crate::system::{Handle, Instant};
 
 /// The kinds of outages, by the numbers that stand for them.
@@ -179,7 +180,7 @@ impl Reconnector {
     }
 
     pub(crate) fn lock(&self) -> Locked<'_> {
-        let breaker = self.shared.breaker.lock().unwrap_or_else(PoisonError::into_inner);
+        let breaker = lock(&self.shared.breaker);
         Locked { breaker, outage: &self.shared.outage }
     }
 }
@@ -253,7 +254,7 @@ async fn wait_for_attempt(shared: &Weak<Shared>, number: u64) -> Option<()> {
     loop {
         let reconnector = Reconnector::of(shared)?;
         let now = Instant::now();
-        let paused = reconnector.lock().pause_until().filter(|&until| until > now);
+        let paused = reconnector.lock().pause_until.filter(|&until| until > now);
         let next = match paused {
             Some(until) => Err(until),
             None => reconnector.shared.budget.try_spend(now),

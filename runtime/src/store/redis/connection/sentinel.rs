@@ -7,7 +7,7 @@ mod votes;
 mod watcher;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use self::votes::{SentinelAnswers, Term};
@@ -15,6 +15,7 @@ use self::watcher::Watcher;
 use super::address::{Address, ShortList};
 use super::fault::asked_in_vain;
 use crate::error::BackendError;
+use crate::lock::lock;
 use crate::system::spawn;
 
 /// The sentinels of a primary.
@@ -22,7 +23,7 @@ pub(crate) struct Sentinels {
     /// Where they are, and how to log in there.
     addresses: Vec<Address>,
     /// How to log in at the primary, wherever it is.
-    primary: Address,
+    pub(super) primary: Address,
     name: String,
     /// The longest that a sentinel may take to answer.
     patience: Duration,
@@ -33,11 +34,6 @@ pub(crate) struct Sentinels {
 impl Sentinels {
     pub(crate) fn new(addresses: Vec<Address>, primary: Address, name: String, patience: Duration) -> Self {
         Self { addresses, primary, name, patience, term: Arc::default(), answers: Mutex::default() }
-    }
-
-    /// How to log in at the primary, wherever it is.
-    pub(crate) fn login_address(&self) -> &Address {
-        &self.primary
     }
 
     /// Changes when another primary is to be followed.
@@ -58,7 +54,7 @@ impl Sentinels {
 
     /// Returns what the sentinels answer. Their watchers begin on this runtime, unless they are at work already.
     fn answers(&self) -> Arc<SentinelAnswers> {
-        let mut current = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = lock(&self.answers);
         if let Some(answers) = current.as_ref().filter(|answers| answers.are_current()) {
             return Arc::clone(answers);
         }

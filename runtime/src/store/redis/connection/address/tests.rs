@@ -154,7 +154,7 @@ fn a_url_that_asks_for_tls_says_which_feature_it_needs() {
 #[test]
 fn connections_notice_when_the_other_end_is_gone() {
     let settings_of =
-        |destination: &Destination| destination.address().client().get_connection_info().tcp_settings().clone();
+        |destination: &Destination| destination.address().client.get_connection_info().tcp_settings().clone();
     let usual = settings_of(&Destination::parse("redis://host").unwrap());
     assert!(usual.nodelay() && usual.keepalive().is_some());
     #[cfg(target_os = "linux")]

@@ -25,13 +25,13 @@ pub(crate) fn answer_error(address: &Address, error: &RedisError) -> BackendErro
 /// Whether the server refuses every script because it was started or built without them.
 #[cfg(feature = "admin")]
 pub(crate) fn is_without_scripts(error: &RedisError) -> bool {
-    ServerMessage::of(error).is_some_and(|message| message.text().contains(NO_ENGINE))
+    ServerMessage::of(error).is_some_and(|message| message.text.contains(NO_ENGINE))
 }
 
 /// Explains why an attempt to connect failed. Where the client library did not understand the server, its bytes are looked at.
 pub(crate) async fn attempt_error(address: &Address, error: &RedisError) -> BackendError {
     #[cfg(feature = "tls")]
-    if let Some(advice) = tls::advice(address.role(), error) {
+    if let Some(advice) = tls::advice(address.role, error) {
         let diagnosis = if tls::is_garbled(error) { diagnose(address).await } else { None };
         if let Some(diagnosis) = diagnosis {
             return diagnosed_error(address, &diagnosis, error);
@@ -125,7 +125,7 @@ fn backend_error(kind: BackendErrorKind, text: String, error: &RedisError) -> Ba
 /// Replaces an error that quotes what was sent.
 fn without_values(error: &RedisError) -> RedisError {
     match ServerMessage::of(error) {
-        Some(message) if error.detail() != Some(message.text()) => {
+        Some(message) if error.detail() != Some(message.text) => {
             RedisError::from((error.kind(), "the server refuses a command", message.to_string()))
         }
         _ => error.clone(),

@@ -24,7 +24,7 @@ pub(crate) enum Remedy {
 impl Remedy {
     /// Says what to do about the server there.
     pub(crate) fn text(self, address: &Address) -> Cow<'static, str> {
-        let role = address.role();
+        let role = address.role;
         match self {
             Self::Fixed(text) => text.into(),
             Self::Login if !address.has_login() => login(role).into(),

@@ -13,8 +13,8 @@ const RUNNING: &str = "Error running script (call to f_";
 /// The code of an error and the text behind it, like `OOM` and `command not allowed …`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ServerMessage<'a> {
-    code: &'a str,
-    text: &'a str,
+    pub(super) code: &'a str,
+    pub(super) text: &'a str,
 }
 
 impl<'a> ServerMessage<'a> {
@@ -38,14 +38,6 @@ impl<'a> ServerMessage<'a> {
             Some((code, text)) => Self { code, text },
             None => Self { code: "ERR", text: inner },
         }
-    }
-
-    pub(super) fn code(&self) -> &'a str {
-        self.code
-    }
-
-    pub(super) fn text(&self) -> &'a str {
-        self.text
     }
 }
 

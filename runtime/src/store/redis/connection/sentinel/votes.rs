@@ -1,12 +1,13 @@
 //! What the sentinels of a primary answer, and which primary to follow by that.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::error::{BackendError, BackendErrorKind};
+use crate::lock::lock;
 use crate::store::redis::connection::address::Host;
 use crate::system::Instant;
 
@@ -99,10 +100,6 @@ impl Term {
         }
         self.number()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the sentinels have said, and which primary follows from that.

@@ -87,7 +87,7 @@ impl Watcher {
 
     /// Connects, and does so without a login if the sentinel refuses that of the primary.
     async fn connect(&self, config: &AsyncConnectionConfig) -> RedisResult<Connection> {
-        let connect = async |address: &Address| open(address.client(), config).await;
+        let connect = async |address: &Address| open(&address.client, config).await;
         match connect(&self.address).await {
             Err(refused) if Fault::of(&refused) == Fault::Wrong => match self.address.without_login() {
                 // A sentinel that wants a login refuses its absence, too: why it refuses that of the url is what helps.

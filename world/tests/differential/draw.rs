@@ -145,6 +145,7 @@ const SCRIPTS: &[&str] = &[
     "return { tonumber('12'), tonumber('0x10'), math.floor(2.7), ('a'):byte(), #('x'):rep(5) }",
     "return { string.format('%.0f|%5d|%s', 2 ^ 53, 42, KEYS[1]), table.concat({ 1, 2, 3 }, ',') }",
     "return unpack({ 1, 2 })",
+    "return { 2 ^ 70, -2 ^ 70, 0 / 0, 1 / 0, 2 ^ 63, -2 ^ 63, 2 ^ 53 }",
     "return {}",
     "return",
     "return { {}, { { 1 } }, 'x' }",

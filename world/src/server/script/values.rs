@@ -49,12 +49,18 @@ pub(crate) fn into_reply(flavour: Flavour, value: &Value, depth: usize) -> Resul
     Ok(match value {
         Value::String(text) => Reply::text(text.as_bytes()),
         Value::Integer(number) => Reply::Integer(*number),
-        #[allow(clippy::cast_possible_truncation, reason = "as servers do")]
-        Value::Number(number) => Reply::Integer(*number as i64),
+        Value::Number(number) => Reply::Integer(truncated(*number)),
         Value::Boolean(true) => Reply::Integer(1),
         Value::Table(table) => of_table(flavour, table, depth)?,
         _ => Reply::Nothing,
     })
+}
+
+/// Cuts a fraction off. What is no integer of 64 bits is the least one, as on the machines that servers run on.
+fn truncated(number: f64) -> i64 {
+    const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
+    #[allow(clippy::cast_possible_truncation, reason = "that is what it is for")]
+    if number < TOO_LARGE { number as i64 } else { i64::MIN }
 }
 
 fn of_table(flavour: Flavour, table: &Table, depth: usize) -> Result<Reply> {

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::install::{self, CARGO_HACK};
 use crate::package::LIBRARY;
 use crate::step::{self, Outcome};
-use crate::tool::CARGO_HACK;
 
 /// How many features are combined: with more of them, a feature that breaks a build breaks it beside one other already.
 /// All together are built by the tests.
@@ -22,7 +22,7 @@ pub(crate) fn features() -> Outcome {
         "hack clippy -p tallygate --keep-going --feature-powerset --depth {COMBINED} --exclude-features default \
          -- -D warnings -A clippy::unused_async -A clippy::unused_self"
     );
-    step::run("each combination of features", &mut CARGO_HACK.command(&hack)?)
+    step::run("each combination of features", &mut install::tool(CARGO_HACK, &hack)?)
 }
 
 /// Builds with the oldest Rust, which is installed where rustup can fetch it.

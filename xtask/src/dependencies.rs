@@ -1,7 +1,7 @@
 //! The dependencies: their licences, versions and sources, and the page that says what each is for.
 
+use crate::install::{self, CARGO_DENY};
 use crate::step::{self, Outcome, cargo, output};
-use crate::tool::CARGO_DENY;
 
 const PAGE: &str = "docs/dependencies.md";
 
@@ -11,7 +11,7 @@ const OF_USERS: &str = "--manifest-path runtime/Cargo.toml --all-features --excl
 /// Checks all dependencies by `deny.toml`, and that the page names those that users build.
 pub(crate) fn run() -> Outcome {
     check_page()?;
-    let deny = |words: &str| CARGO_DENY.command(words);
+    let deny = |words: &str| install::tool(CARGO_DENY, words);
     step::run("licences, duplicates and sources", &mut deny(&format!("{OF_USERS} check licenses bans sources"))?)?;
     step::run("licences and sources of the workspace", &mut deny("--workspace check licenses sources")?)?;
     advisories()
@@ -20,8 +20,8 @@ pub(crate) fn run() -> Outcome {
 /// Asks the database of known vulnerabilities, a git repository, where it can be reached.
 fn advisories() -> Outcome {
     const TITLE: &str = "advisories";
-    match output(&mut CARGO_DENY.command("fetch db")?) {
-        Ok(_) => step::run(TITLE, &mut CARGO_DENY.command("--workspace check --disable-fetch advisories")?),
+    match output(&mut install::tool(CARGO_DENY, "fetch db")?) {
+        Ok(_) => step::run(TITLE, &mut install::tool(CARGO_DENY, "--workspace check --disable-fetch advisories")?),
         Err(mistake) => {
             let reason = mistake.trim().lines().last().unwrap_or_default();
             step::skip(TITLE, &format!("the database of advisories cannot be fetched ({reason})"));

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::server::{Server, VARIABLE};
-use crate::step::{self, Outcome, cargo, find};
-use crate::{debian, pictures};
+use crate::step::{self, Outcome, cargo};
+use crate::{install, pictures};
 
 /// The package that has both programs.
 const PACKAGE: &str = "prometheus";
@@ -28,7 +28,7 @@ pub(crate) fn run() -> Outcome {
 
 /// Records what the queries of the dashboard answer, which takes some minutes, and draws it.
 pub(crate) fn record() -> Outcome {
-    let mut ask = ask(program("prometheus")?)?;
+    let mut ask = ask(install::program("prometheus", PACKAGE)?)?;
     ask.env(RECORD_VARIABLE, step::root().join(pictures::RECORDED));
     step::run("record the dashboard", &mut ask)?;
     pictures::draw()
@@ -36,7 +36,7 @@ pub(crate) fn record() -> Outcome {
 
 /// Runs a step by a program of the package, if that can be had.
 fn run_or_skip(name: &str, title: &str, command: impl FnOnce(PathBuf) -> Result<Command, String>) -> Outcome {
-    match program(name) {
+    match install::program(name, PACKAGE) {
         Ok(program) => step::run(title, &mut command(program)?),
         Err(mistake) => {
             step::skip(title, &mistake);
@@ -56,13 +56,4 @@ fn ask(prometheus: PathBuf) -> Result<Command, String> {
     let mut test = cargo("test --workspace --test examples every_panel_has_data");
     test.env(PROMETHEUS_VARIABLE, prometheus).env(VARIABLE, Server::usual()?.binary);
     Ok(test)
-}
-
-/// Finds a program of the package, which is installed where it is missing.
-fn program(name: &str) -> Result<PathBuf, String> {
-    if let Some(found) = find(name) {
-        return Ok(found);
-    }
-    debian::install(PACKAGE).map_err(|mistake| format!("there is no `{name}`: {mistake}"))?;
-    find(name).ok_or_else(|| format!("`{PACKAGE}` was installed, but `{name}` is not on the PATH"))
 }

@@ -5,9 +5,9 @@
 mod bench;
 mod builds;
 mod ci;
-mod debian;
 mod dependencies;
 mod deploy;
+mod install;
 mod layers;
 mod package;
 #[cfg(test)]
@@ -19,8 +19,6 @@ mod soak;
 mod source;
 mod step;
 mod test;
-mod tool;
-mod wheel;
 mod world;
 
 use std::env;

@@ -6,8 +6,8 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs, process};
 
+use crate::install::{self, CARGO_SEMVER_CHECKS};
 use crate::step::{self, Outcome};
-use crate::tool::CARGO_SEMVER_CHECKS;
 
 /// In the order in which they depend on each other.
 const PUBLISHED: [&str; 5] = ["tallygate-rules", "tallygate-lua", "tallygate-macros", "tallygate", "tallygate-cli"];
@@ -47,7 +47,7 @@ pub(crate) fn compatibility() -> Outcome {
         return Ok(());
     };
     let what = "semver-checks --package tallygate --package tallygate-rules --baseline-rev";
-    step::run(TITLE, CARGO_SEMVER_CHECKS.command(what)?.arg(release.trim()))
+    step::run(TITLE, install::tool(CARGO_SEMVER_CHECKS, what)?.arg(release.trim()))
 }
 
 /// Packs all of them together, as they depend on versions of each other that no registry has yet, and builds the packages.

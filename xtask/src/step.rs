@@ -22,7 +22,7 @@ pub(crate) fn root() -> PathBuf {
 
 /// Returns the folder of what is built, which git ignores.
 pub(crate) fn target() -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+    root().join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
 /// Returns the text of a file of the workspace.
@@ -73,8 +73,8 @@ pub(crate) fn run(title: &str, command: &mut Command) -> Outcome {
 }
 
 /// Runs a command beside another step. What it prints is shown at its end, under a heading of its own.
-pub(crate) fn run_beside(title: &str, command: &mut Command, other: impl FnOnce() -> Outcome) -> Outcome {
-    let words = words(command);
+pub(crate) fn run_beside(title: &str, mut command: Command, other: impl FnOnce() -> Outcome) -> Outcome {
+    let words = words(&command);
     thread::scope(|scope| {
         let started = Instant::now();
         let beside = scope.spawn(move || (command.output(), started.elapsed()));

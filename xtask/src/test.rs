@@ -21,6 +21,9 @@ const IN_MEMORY: &str = "in_memory";
 
 const TESTS_PER_CORE: usize = 4;
 
+/// All programs of tests, in two halves that take about as long. The names of programs begin with small letters.
+const HALVES: [&str; 2] = ["--lib --bins --test [a-e]*", "--test [f-z]*"];
+
 /// How much is tested at random, and how many cases the compiler compiles.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Length {
@@ -60,29 +63,29 @@ fn run_with(length: Length, of_others: Length, servers: Servers) -> Outcome {
 fn every_test(server: &Server, length: Length) -> Outcome {
     // Apart, so that the time of the tests is their own.
     step::run("build the tests", &mut step::cargo("test --workspace --no-run"))?;
-    // The snippets are compiled while the other tests wait. To the end, so that one run tells every test that fails.
-    let mut snippets = step::cargo("test --workspace --no-fail-fast --doc");
-    let mut programs = step::cargo("test --workspace --no-fail-fast --tests");
-    let title = format!("run the tests: {}", server.version);
-    step::run_beside("snippets", configure(&mut snippets, server, length), || {
-        step::run(&title, configure(&mut programs, server, length))
+    // Beside each other, as most tests wait most of the time. To the end, so that one run tells every test that fails.
+    let command =
+        |words: &str| configure(step::cargo(&format!("test --workspace --no-fail-fast {words}")), server, length);
+    let [first, second] = HALVES.map(|half| (format!("run the tests {half}: {}", server.version), command(half)));
+    step::run_beside("snippets", command("--doc"), || {
+        step::run_beside(&second.0, second.1, || step::run(&first.0, &mut { first.1 }))
     })
 }
 
 /// Runs the programs of the tests again, whichever of their tests start the server.
 fn tests_with_server(server: &Server, faketime: &Path, length: Length) -> Outcome {
     let words = format!("test --workspace --exclude {COMPILED} --no-fail-fast --test * -- --skip {IN_MEMORY}");
-    let mut tests = step::cargo(&words);
-    tests.env(FAKETIME_VARIABLE, faketime);
+    let mut tests = configure(step::cargo(&words), server, length);
     let title = format!("run the tests that start servers: {}", server.version);
-    step::run(&title, configure(&mut tests, server, length))
+    step::run(&title, tests.env(FAKETIME_VARIABLE, faketime))
 }
 
-fn configure<'a>(tests: &'a mut Command, server: &Server, length: Length) -> &'a mut Command {
+fn configure(mut tests: Command, server: &Server, length: Length) -> Command {
     if length == Length::Long {
         tests.env(LONG_VARIABLE, "1");
     }
     // Most tests wait for a server most of the time.
     let threads = available_parallelism().map_or(1, usize::from) * TESTS_PER_CORE;
-    tests.env(VARIABLE, &server.binary).env("RUST_TEST_THREADS", threads.to_string())
+    tests.env(VARIABLE, &server.binary).env("RUST_TEST_THREADS", threads.to_string());
+    tests
 }

@@ -8,31 +8,12 @@ use std::time::{Duration, Instant};
 use tallygate::{BackendErrorKind, Limiter, Rejection, RejectionKind, rate_limit};
 use tallygate_harness::fake::Fake;
 use tallygate_harness::log::Log;
+use tallygate_harness::outage::{DEADLINE, GRACE, PATIENCE, alone, limited, limiter};
 use tallygate_harness::proxy::Proxy;
 use tallygate_harness::punctuality::Punctuality;
 use tallygate_harness::server::{Server, connected, free_port, patient};
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{sleep, timeout};
-
-const DEADLINE: Duration = Duration::from_millis(250);
-const GRACE: Duration = Duration::from_millis(50);
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Tests that run at the same time would make each other late.
-async fn alone() -> MutexGuard<'static, ()> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
-    ONE_AT_A_TIME.lock().await
-}
-
-fn limiter(url: &str) -> Limiter {
-    Limiter::builder().deadline(DEADLINE).registry(false).connect_lazy(url).unwrap()
-}
-
-#[rate_limit(name = "away", key = "s", limiter = limiter, rule(count = 1_000_000, per = "1h"))]
-async fn limited(limiter: &Limiter) -> Result<(), Rejection> {
-    Ok(())
-}
 
 async fn rejected(limiter: &Limiter) {
     assert_eq!(limited(limiter).await.unwrap_err().kind(), RejectionKind::Unavailable);

@@ -1,5 +1,7 @@
 //! A cluster of three masters, with or without replicas.
 
+mod node_line;
+
 use std::collections::HashMap;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,6 +9,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use tallygate::Limiter;
 
+use self::node_line::{NodeLine, lines};
 use crate::proxy::Proxy;
 use crate::server::{Server, connected, patient};
 use crate::until::wait_until;
@@ -25,14 +28,6 @@ pub struct Cluster {
     others: Vec<Server>,
     /// The names of the nodes by their ports.
     ids: HashMap<u16, String>,
-}
-
-/// A line of `CLUSTER NODES`.
-struct NodeLine {
-    id: String,
-    is_master: bool,
-    /// The first and the last of each range of slots.
-    slots: Vec<(u16, u16)>,
 }
 
 impl Cluster {
@@ -273,29 +268,4 @@ impl Cluster {
 
 fn start_nodes(options: &[&str]) -> Vec<Server> {
     (0..MASTERS).map(|_| Server::start_node(options)).collect()
-}
-
-/// What a node reports about all nodes, except those whose name it does not know yet.
-fn lines(node: &Server) -> Vec<NodeLine> {
-    let text: String = node.ask("CLUSTER NODES");
-    text.lines().filter_map(NodeLine::read).collect()
-}
-
-impl NodeLine {
-    fn read(line: &str) -> Option<Self> {
-        let words: Vec<_> = line.split_whitespace().collect();
-        let [id, address, flags, _, _, _, _, _, slots @ ..] = &words[..] else { return None };
-        let is_known = !flags.contains("handshake") && !flags.contains("noaddr") && !address.starts_with(':');
-        is_known.then(|| Self {
-            id: (*id).to_owned(),
-            is_master: flags.contains("master") && !flags.contains("fail"),
-            slots: slots.iter().filter_map(|range| read_range(range)).collect(),
-        })
-    }
-}
-
-/// Reads `5` or `5-9`. A slot on its way stands in brackets, and is left out.
-fn read_range(text: &str) -> Option<(u16, u16)> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    Some((first.parse().ok()?, last.parse().ok()?))
 }

@@ -21,6 +21,7 @@ pub mod load;
 pub mod log;
 pub mod mixes;
 pub mod model;
+pub mod outage;
 pub mod pressure;
 pub mod proxy;
 pub mod punctuality;

@@ -9,6 +9,7 @@
 //! | this one | the answer to a call, and everything else that callers do |
 //! | `call` | nothing: what is asked about a call, and answered |
 //! | `plan` | which rules count which subject, and how an override replaces them |
+//! | `overrides` | which override is in force for a call |
 //! | `tally` | what one subject has done |
 //! | `counted` | when a call fits into what one rule has counted |
 //! | `log` | what sliding windows have counted |
@@ -23,6 +24,7 @@ mod counted;
 mod denials;
 mod history;
 mod log;
+mod overrides;
 mod plan;
 mod tally;
 mod ticket;
@@ -36,6 +38,7 @@ use tallygate_rules::MAX_EXACT;
 pub use self::call::{Answer, Call, Verdict};
 use self::counted::Counted;
 use self::history::is_sliding;
+use self::overrides::Overrides;
 pub use self::plan::Plan;
 use self::plan::{Share, Structure};
 use self::tally::{Tally, is_set_back};
@@ -55,8 +58,7 @@ pub enum Subjects {
 pub struct Model {
     /// By the position of the subject in the call and its number. Rules of another structure have a tally of their own.
     tallies: HashMap<(usize, usize), Vec<(Structure, Tally)>>,
-    override_of_all: Option<Vec<Rule>>,
-    overrides: HashMap<usize, Vec<Rule>>,
+    overrides: Overrides,
     drops: Drops,
     /// The time of the last decision.
     decided_at: u128,
@@ -77,21 +79,14 @@ impl Model {
     /// Starts without tallies.
     #[must_use]
     pub fn new(drops: Drops) -> Self {
-        Self {
-            tallies: HashMap::new(),
-            override_of_all: None,
-            overrides: HashMap::new(),
-            drops,
-            decided_at: 0,
-            decisions: 0,
-        }
+        Self { tallies: HashMap::new(), overrides: Overrides::default(), drops, decided_at: 0, decisions: 0 }
     }
 
     /// Decides one call.
     pub fn decide(&mut self, call: &Call, now_us: u64) -> Answer {
         self.decisions += 1;
         let plan = self.in_force(call);
-        let closed = self.override_of(call).and_then(|_| plan.closed());
+        let closed = self.overrides.in_force(call).and_then(|_| plan.closed());
         if let (Some(rule), false) = (closed, call.report) {
             return Answer { verdict: Verdict::Denied(rule, None), standings: Vec::new() };
         }
@@ -241,19 +236,14 @@ impl Model {
 
     /// Overrides the rules on the main subject, for all calls or for those of one subject, or clears the override.
     pub fn override_rules(&mut self, subject: Option<usize>, rules: Option<Vec<Rule>>) {
-        match (subject, rules) {
-            (None, rules) => self.override_of_all = rules,
-            (Some(subject), Some(rules)) => _ = self.overrides.insert(subject, rules),
-            (Some(subject), None) => _ = self.overrides.remove(&subject),
-        }
+        self.overrides.set(subject, rules);
     }
 
     /// Returns whether an override for the main subject decides the call, and whether one for all subjects does.
     #[must_use]
     pub fn overridden(&self, call: &Call) -> (bool, bool) {
-        let is_any = self.override_of(call).is_some();
-        let is_own = is_any && self.overrides.contains_key(&call.subjects[0]);
-        (is_own, is_any && !is_own)
+        let (own, of_all) = self.overrides.of(call);
+        (own.is_some(), own.is_none() && of_all.is_some())
     }
 
     /// Returns the rules that decide a call, each with the position of its subject.
@@ -274,13 +264,7 @@ impl Model {
     }
 
     fn in_force(&self, call: &Call) -> Plan {
-        self.override_of(call).map_or_else(|| call.plan.clone(), |rules| call.plan.overridden(rules))
-    }
-
-    /// Returns the rules of the override in force. One for the main subject takes precedence.
-    fn override_of(&self, call: &Call) -> Option<&Vec<Rule>> {
-        let own = || self.overrides.get(&call.subjects[0]);
-        if call.plan.counts_the_main_subject() { own().or(self.override_of_all.as_ref()) } else { None }
+        self.overrides.in_force(call).map_or_else(|| call.plan.clone(), |rules| call.plan.overridden(rules))
     }
 
     fn known(&self, share: &Share, subjects: [usize; 3]) -> Option<&Tally> {

@@ -11,6 +11,8 @@ use crate::until::until;
 
 /// So many calls that none is denied.
 const COUNT: u64 = 1_000_000;
+/// Between two calls of a caller, so that callers leave the processor to servers and to other tests.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Callers, each with a subject of its own.
 pub struct Pressure {
@@ -158,10 +160,9 @@ async fn call(limiter: Limiter, subject: Subject, shared: Arc<Shared>) -> Called
                 called.failed.push((now, error));
                 called.recovered = None;
                 shared.failed.fetch_add(1, Ordering::Relaxed);
-                // A refusal takes no time, and should not keep others from the processor.
-                tokio::time::sleep(Duration::from_millis(1)).await;
             }
         }
+        tokio::time::sleep(PAUSE).await;
     }
     called
 }

@@ -1,41 +1,19 @@
 //! Redis fails in every way that a test can make it fail: each call is answered in time, and the limiter recovers by
 //! itself.
-//!
-//! A call takes at most the deadline and [`GRACE`]. A busy machine adds to it, as [`Punctuality`] measures. Tests that run
-//! at the same time would add to it too, so these run one at a time.
 
 mod storms;
 
 use std::time::{Duration, Instant};
 
-use tallygate::{Limiter, Rejection, RejectionKind, rate_limit};
+use tallygate::{Limiter, Rejection, RejectionKind};
+use tallygate_harness::outage::{DEADLINE, GRACE, PATIENCE, alone, limited, limiter};
 use tallygate_harness::proxy::Proxy;
 use tallygate_harness::punctuality::Punctuality;
 use tallygate_harness::server::{Server, connected, free_port, key_of, patient};
 use tallygate_harness::stored;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Mutex, MutexGuard};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-
-const DEADLINE: Duration = Duration::from_millis(250);
-const GRACE: Duration = Duration::from_millis(50);
-/// Recovery takes half a second at worst; a busy machine may need more.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-async fn alone() -> MutexGuard<'static, ()> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
-    ONE_AT_A_TIME.lock().await
-}
-
-fn limiter(url: &str) -> Limiter {
-    Limiter::builder().deadline(DEADLINE).registry(false).connect_lazy(url).unwrap()
-}
-
-#[rate_limit(name = "outage", key = "s", limiter = limiter, rule(count = 1_000_000, per = "1h"))]
-async fn limited(limiter: &Limiter) -> Result<(), Rejection> {
-    Ok(())
-}
 
 /// Calls once. The answer has to come in time.
 async fn call(limiter: &Limiter) -> Result<(), Rejection> {

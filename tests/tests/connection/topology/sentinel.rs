@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use tallygate::{Limiter, Subject};
 use tallygate_harness::length::cases;
+use tallygate_harness::outage::DEADLINE;
 use tallygate_harness::pressure::{Pressure, assert_all_stored, assert_stored, counted};
 use tallygate_harness::punctuality::Punctuality;
 use tallygate_harness::sentinels::{NAME, Sentinels};
@@ -11,8 +12,6 @@ use tallygate_harness::server::{Server, connected, patient, refused};
 use tallygate_harness::until::until;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::sleep;
-
-const DEADLINE: Duration = Duration::from_millis(250);
 
 /// Tests about time run one at a time.
 async fn alone() -> MutexGuard<'static, ()> {

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use tallygate::{Limiter, RejectionKind};
 use tallygate_harness::fake::Fake;
+use tallygate_harness::outage::{PATIENCE, alone, limited, limiter};
 use tallygate_harness::proxy::Proxy;
 use tallygate_harness::server::Server;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::{PATIENCE, alone, limited, limiter, recovered};
+use super::recovered;
 
 /// Lets 1,000 callers call until that many connections have been attempted. Each of their calls is rejected.
 ///

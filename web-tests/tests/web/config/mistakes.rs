@@ -5,7 +5,7 @@ use std::fs;
 use tallygate::config::{ConfigError, Mistake, Policies};
 use tallygate::{Error, ErrorKind};
 
-use super::refused::{REFUSED, Refused};
+use super::refused::{Refused, refused_files};
 
 /// Stands before each place that is reported.
 const MARK: char = '‸';
@@ -44,7 +44,7 @@ fn found(error: &ConfigError) -> Vec<Found> {
 #[test]
 fn every_mistake_is_reported_at_its_place_in_the_words_of_the_compiler() {
     let mut differing = Vec::new();
-    for case in REFUSED {
+    for case in refused_files() {
         let (text, places) = unmarked(case.text);
         let expected: Vec<Found> =
             places.iter().zip(expected(case)).map(|(&(line, column), message)| (line, column, message)).collect();

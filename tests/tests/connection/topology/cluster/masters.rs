@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use tallygate::{Limiter, Policy, Readiness, Rule, Subject};
 use tallygate_harness::cluster::Cluster;
+use tallygate_harness::outage::{DEADLINE, GRACE};
 use tallygate_harness::pressure::{Pressure, assert_all_stored, assert_stored, counted};
 use tallygate_harness::punctuality::Punctuality;
 use tallygate_harness::server::{Server, connected, free_port, patient, refused};
@@ -12,9 +13,6 @@ use tokio::net::TcpListener;
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::{key, spread, tagged};
-
-const DEADLINE: Duration = Duration::from_millis(250);
-const GRACE: Duration = Duration::from_millis(50);
 
 /// Long enough that no node is taken for dead on a busy machine.
 const NODE_TIMEOUT: [&str; 2] = ["--cluster-node-timeout", "3000"];

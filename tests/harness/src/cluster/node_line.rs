@@ -1,0 +1,36 @@
+//! What a node knows about the nodes of its cluster.
+
+use crate::server::Server;
+
+/// A line of `CLUSTER NODES`.
+pub(super) struct NodeLine {
+    pub(super) id: String,
+    pub(super) is_master: bool,
+    /// The first and the last of each range of slots.
+    pub(super) slots: Vec<(u16, u16)>,
+}
+
+/// What a node reports about all nodes, except those whose name it does not know yet.
+pub(super) fn lines(node: &Server) -> Vec<NodeLine> {
+    let text: String = node.ask("CLUSTER NODES");
+    text.lines().filter_map(NodeLine::read).collect()
+}
+
+impl NodeLine {
+    fn read(line: &str) -> Option<Self> {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let [id, address, flags, _, _, _, _, _, slots @ ..] = &words[..] else { return None };
+        let is_known = !flags.contains("handshake") && !flags.contains("noaddr") && !address.starts_with(':');
+        is_known.then(|| Self {
+            id: (*id).to_owned(),
+            is_master: flags.contains("master") && !flags.contains("fail"),
+            slots: slots.iter().filter_map(|range| read_range(range)).collect(),
+        })
+    }
+}
+
+/// Reads `5` or `5-9`. A slot on its way stands in brackets, and is left out.
+fn read_range(text: &str) -> Option<(u16, u16)> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    Some((first.parse().ok()?, last.parse().ok()?))
+}

@@ -1,0 +1,153 @@
+//! What the compiler refuses in an attribute, too.
+
+use super::Schema::{Accepts, Refuses};
+use super::{Refused, as_compiled};
+
+pub(super) const REFUSED: &[Refused] = &[
+    as_compiled("rule_count_zero", Refuses, "policy.a.rules = [{ count = ‸0, per = '60s' }]"),
+    as_compiled("rule_count_zero", Accepts, "policy.a.rules = [‸'0 per 60s']"),
+    as_compiled("rule_count_missing", Refuses, "policy.a.rules = [‸{ per = '60s' }]"),
+    as_compiled("rule_count_too_large", Accepts, "policy.a.rules = [{ count = ‸2147483649, per = '60s' }]"),
+    as_compiled(
+        "rule_counter_too_large",
+        Accepts,
+        "policy.a.rules = [{ count = ‸100000000, per = '1h', algorithm = 'sliding_counter' }]",
+    ),
+    as_compiled("rule_per_missing", Refuses, "policy.a.rules = [‸{ count = 10 }]"),
+    as_compiled("rule_per_zero", Accepts, "policy.a.rules = [{ count = 10, per = ‸'0s' }]"),
+    as_compiled("rule_per_empty", Refuses, "policy.a.rules = [{ count = 10, per = ‸'' }]"),
+    as_compiled("rule_per_without_unit", Refuses, "policy.a.rules = [{ count = 10, per = ‸'60' }]"),
+    as_compiled("rule_per_unknown_unit", Refuses, "policy.a.rules = [{ count = 10, per = ‸'1M' }]"),
+    as_compiled("rule_per_too_long", Accepts, "policy.a.rules = [{ count = 10, per = ‸'4000d' }]"),
+    as_compiled("rule_per_number", Refuses, "policy.a.rules = [{ count = 10, per = ‸60 }]"),
+    as_compiled(
+        "rule_per_beside_cron",
+        Refuses,
+        "policy.a.rules = [{ count = 10, per = ‸'60s', cron = '0 0 6 * * *' }]",
+    ),
+    as_compiled("rule_argument_unknown", Refuses, "policy.a.rules = [{ ‸cuont = 10, per = '60s' }]"),
+    as_compiled(
+        "rule_argument_named_as_in_other_libraries",
+        Refuses,
+        "policy.a.rules = [{ ‸limit = 5, ‸interval = '60s', ‸by = '{phone}' }]",
+    ),
+    as_compiled(
+        "rule_algorithm_misspelt",
+        Refuses,
+        "policy.a.rules = [{ count = 10, per = '60s', algorithm = ‸'sliding_windw' }]",
+    ),
+    as_compiled(
+        "rule_algorithm_unlike_any_other",
+        Refuses,
+        "policy.a.rules = [{ count = 10, per = '60s', algorithm = ‸'lottery' }]",
+    ),
+    as_compiled("rule_algorithm_cron", Refuses, "policy.a.rules = [{ count = 10, per = '60s', algorithm = ‸'cron' }]"),
+    as_compiled(
+        "rule_algorithm_beside_cron",
+        Refuses,
+        "policy.a.rules = [{ count = 10, cron = '0 0 6 * * *', algorithm = ‸'fixed_window' }]",
+    ),
+    as_compiled(
+        "rule_capacity_without_bucket",
+        Refuses,
+        "policy.a.rules = [{ count = 10, per = '60s', capacity = ‸100 }]",
+    ),
+    as_compiled(
+        "rule_capacity_zero",
+        Refuses,
+        "policy.a.rules = [{ count = 10, per = '60s', algorithm = 'token_bucket', capacity = ‸0 }]",
+    ),
+    as_compiled(
+        "rule_initial_zero",
+        Refuses,
+        "policy.a.rules = [{ count = 5, per = '1s', algorithm = 'token_bucket', initial = ‸0 }]",
+    ),
+    as_compiled("rule_initial_without_bucket", Refuses, "policy.a.rules = [{ count = 5, per = '1s', initial = ‸3 }]"),
+    as_compiled(
+        "rule_reset_after_zero",
+        Accepts,
+        "policy.a.rules = [{ count = 5, per = '1s', algorithm = 'token_bucket', reset_after = ‸'0s' }]",
+    ),
+    as_compiled(
+        "rule_bucket_that_is_reset_before_a_token",
+        Accepts,
+        "policy.a.rules = [{ count = 1, per = '1h', algorithm = 'token_bucket', capacity = 5, reset_after = ‸'10s' }]",
+    ),
+    as_compiled(
+        "rule_time_zone_without_cron",
+        Refuses,
+        "policy.a.rules = [{ count = 10, per = '60s', tz = ‸'Asia/Shanghai' }]",
+    ),
+    as_compiled(
+        "rule_time_zone_misspelt",
+        Accepts,
+        "policy.a.rules = [{ count = 10, cron = '0 0 6 * * *', tz = ‸'Asia/Shangai' }]",
+    ),
+    as_compiled("rule_cron_of_five_fields", Accepts, "policy.a.rules = [{ count = 10, cron = ‸'0 6 * * *' }]"),
+    as_compiled("rule_key_empty", Refuses, "policy.a.rules = [{ count = 10, per = '60s', key = ‸'' }]"),
+    as_compiled("rule_name_empty", Refuses, "policy.a.rules = [{ count = 10, per = '60s', name = ‸'' }]"),
+    as_compiled(
+        "rule_name_with_a_placeholder",
+        Refuses,
+        "policy.a.rules = [{ count = 10, per = '60s', name = ‸'{phone}' }]",
+    ),
+    as_compiled(
+        "two_rules_of_one_name",
+        Accepts,
+        "policy.a.rules = ['10 per 60s as quota', { count = 20, per = '120s', name = ‸'quota' }]",
+    ),
+    as_compiled("two_rules_of_one_window", Accepts, "policy.a.rules = ['10 per 60s', { count = 5, per = ‸'1m' }]"),
+    as_compiled("rule_that_never_binds", Accepts, "policy.a.rules = [‸{ count = 20, per = '60s' }, '10 per 120s']"),
+    as_compiled("concurrency_limit_missing", Refuses, "policy.a.rules = [‸{ lease = '30s' }]"),
+    as_compiled("concurrency_limit_zero", Refuses, "policy.a.rules = [{ limit = ‸0, lease = '30s' }]"),
+    as_compiled("concurrency_limit_too_large", Accepts, "policy.a.rules = [‸'1000000 concurrent lease 30s']"),
+    as_compiled("concurrency_lease_number", Refuses, "policy.a.rules = [{ limit = 10, lease = ‸30 }]"),
+    as_compiled("concurrency_lease_without_unit", Refuses, "policy.a.rules = [{ limit = 10, lease = ‸'30' }]"),
+    as_compiled("concurrency_lease_too_short", Accepts, "policy.a.rules = [{ limit = 10, lease = ‸'500ms' }]"),
+    as_compiled("concurrency_lease_too_long", Accepts, "policy.a.rules = [{ limit = 10, lease = ‸'2h' }]"),
+    as_compiled(
+        "two_concurrency_limits_of_one_subject",
+        Accepts,
+        "policy.a.rules = ['10 concurrent lease 30s', ‸{ limit = 20, lease = '1m' }]",
+    ),
+    as_compiled("rule_key_empty", Refuses, "policy.a.rules = [{ count = 10, per = '60s', key = ‸' ' }]"),
+    as_compiled("rule_name_empty", Refuses, "policy.a.rules = [{ count = 10, per = '60s', name = ‸' ' }]"),
+    as_compiled(
+        "key_of_the_client_without_braces",
+        Accepts,
+        "policy.a.rules = [{ count = 10, per = '60s', key = ‸'@ip' }]",
+    ),
+    as_compiled("placeholder_unclosed", Accepts, "policy.a = { key = ‸'sms:{phone', rules = ['10 per 60s'] }"),
+    as_compiled("on_outage_misspelt", Refuses, "policy.a.on_outage = ‸'lokal'"),
+    as_compiled("on_outage_named_as_in_other_libraries", Refuses, "policy.a.on_outage = ‸'fail_open'"),
+    as_compiled("deadline_zero", Accepts, "policy.a.deadline = ‸'0s'"),
+    as_compiled("warn_at_zero", Refuses, "policy.a.warn_at = ‸0.0"),
+    as_compiled("warn_at_in_percent", Refuses, "policy.a.warn_at = ‸80"),
+    as_compiled("warn_at_with_quotes", Refuses, "policy.a.warn_at = ‸'0.8'"),
+    as_compiled(
+        "warn_at_without_a_rule_to_warn_of",
+        Accepts,
+        "policy.a = { match = { path = '/' }, key = '{@ip}', rules = ['1 per 60s'], warn_at = ‸0.8 }",
+    ),
+    as_compiled("deadline_without_unit", Refuses, "policy.a.deadline = ‸'50'"),
+    as_compiled(
+        "ban_denials_zero",
+        Refuses,
+        "policy.a = { match = { path = '/' }, key = '{@ip}', rules = ['10 per 60s'], ban = { denials = ‸0, within = '10m', duration = '1h' } }",
+    ),
+    as_compiled(
+        "ban_denials_missing",
+        Refuses,
+        "policy.a = { match = { path = '/' }, key = '{@ip}', rules = ['10 per 60s'], ‸ban = { within = '10m', duration = '1h' } }",
+    ),
+    as_compiled(
+        "ban_argument_misspelt",
+        Refuses,
+        "policy.a = { match = { path = '/' }, key = '{@ip}', rules = ['10 per 60s'], ban = { ‸denails = 20, within = '10m', duration = '1h' } }",
+    ),
+    as_compiled(
+        "rule_that_never_binds_beside_a_fixed_window",
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = [‸'20 per 60s', '10 per fixed 60s']",
+    ),
+];

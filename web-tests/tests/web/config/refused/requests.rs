@@ -1,0 +1,83 @@
+//! Mistakes in a policy of requests.
+
+use super::Schema::{Accepts, Refuses};
+use super::{Refused, refused};
+
+pub(super) const REFUSED: &[Refused] = &[
+    refused(
+        Refuses,
+        "[policy.‸a]\nmatch = { path = '/' }\nrules = ['10 per 60s']",
+        &["`key` is missing; add it, like `key = \"{@ip}\"`"],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = [‸'5 per 60s', { count = 5, per = '60s', key = 'all' }]",
+        &[
+            "this rule can never bind: `5 per 1m` counts all calls and is at least as strict as `5 per 1m` for the calls of \
+           each `{@ip}`; remove it, or raise the other's `count`",
+        ],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\n‸match = {}\nkey = '{@ip}'\nrules = ['10 per 60s']",
+        &["`path` is missing; add it, like `path = \"/*\"`"],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = ‸'login' }\nkey = '{@ip}'\nrules = ['10 per 60s']",
+        &["the path `login` must start with `/`, like `/login`"],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = ['/a', ‸'/users/{id}'] }\nkey = '{@ip}'\nrules = ['10 per 60s']",
+        &[
+            "the path `/users/{id}` is not a path; write one like `/login`, or `/users/*` for all that begin with `/users/`",
+        ],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { methods = [‸'post'] }\nkey = '{@ip}'\nrules = ['10 per 60s']",
+        &["unknown method `post`; did you mean `POST`?"],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { methods = [‸'PSOT'] }\nkey = '{@ip}'\nrules = ['10 per 60s']",
+        &["unknown method `PSOT`; did you mean `POST`?"],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/', ‸method = 'GET' }\nkey = '{@ip}'\nrules = ['10 per 60s']",
+        &["unknown argument `method`; did you mean `methods`?"],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = ‸'{ip}'\nrules = ['10 per 60s']",
+        &["`key`: `{ip}` is no value of the context; write the name of one behind an `@`, like `{@ip}`"],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = ‸'login:@ip'\nrules = ['10 per 60s']",
+        &["`key`: `@ip` without braces is fixed text, so this `key` is the same for all calls; write `{@ip}`"],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = ‸'{@user}/{{ip}}'\nrules = ['10 per 60s']",
+        &["`key`: `{{ip}}` in double braces is fixed text, so all its values share one tally; write `{@ip}`, or \
+           `{{{@ip}}}` for the value in braces"],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = ‸'{@ip}'\nrules = [{ count = 1, per = '1m', key = 'all' }]",
+        &["no rule uses this `key`, because each has a `key` of its own; remove one of theirs"],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\nshadow = ‸1",
+        &["`shadow` must be `true` or `false`, like `shadow = true`"],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/api/*' }\nkey = '{@ip}'\nrules = ['10 per 60s']\n[policy.b]\n‸match = { path = '/api/login', methods = ['POST'] }\nkey = '{@ip}'\nrules = ['10 per 60s']",
+        &["the policy `a` limits all these requests, as it stands first; write this one before it, or remove it"],
+    ),
+];

@@ -29,28 +29,7 @@ use self::step::Outcome;
 use self::test::{Length, Servers};
 
 /// What to type.
-const USAGE: &str = "\
-usage: cargo xtask <task>
-
-  test                  every test, in a short form, with the redis-server that is found or installed
-    --long              more random cases, and every case that the compiler compiles
-    --servers all       the tests that start servers also with Redis 6.2.5 and Valkey 9.1.2
-  ci [check …]          everything that has to pass, with the tests in their long form and on all servers;
-                        or only: format, layers, licences, dependencies, lints, features, rust-version,
-                        minimal-versions, compatibility, test, world, deploy, soak, documentation,
-                        pictures, package
-  layers                print the layers of each crate, and check every import
-  bench [group …]       measure the figures beside those of the peers; a report in target/bench
-    --redis-cell <path> also beside redis-cell, whose module is built from its source
-  soak                  call while the server fails again and again, and look whether anything leaks
-    --examples          the same with all examples at once; first, if there are both options
-    --minutes <number>  for how long; 10 unless it is said
-  pictures              draw the pictures of the documentation from what the library decides
-    --check             only look whether they are what would be drawn
-    --record            first record the numbers of the dashboard anew, by a Prometheus
-  servers               find or install all these servers, and print which they are
-  size                  print how large each crate is, and what a newcomer reads and compiles
-  world [option …]      play simulated worlds; `--help` lists the options";
+const USAGE: &str = include_str!("../usage.txt");
 
 fn main() -> ExitCode {
     let started = Instant::now();
@@ -82,7 +61,7 @@ fn run(words: &[&str]) -> Outcome {
         ["servers"] => server::run(),
         ["size"] => size::print(),
         ["world", options @ ..] => world::run(options),
-        [] => Err(USAGE.to_owned()),
+        [] => Err(USAGE.trim_end().to_owned()),
         _ => Err(unknown(words)),
     }
 }
@@ -97,7 +76,7 @@ fn test_options(options: &[&str]) -> Result<(Length, Servers), String> {
 }
 
 fn unknown(words: &[&str]) -> String {
-    format!("unknown: `{}`\n\n{USAGE}", words.join(" "))
+    format!("unknown: `{}`\n\n{}", words.join(" "), USAGE.trim_end())
 }
 
 #[cfg(test)]

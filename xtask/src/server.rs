@@ -14,13 +14,8 @@ pub(crate) const VARIABLE: &str = "TALLYGATE_TEST_SERVER";
 const BINARY: &str = "redis-server";
 
 const REMEDY: &str = "\
-the tests need Redis 6.2 or later, or Valkey: install it, so that `redis-server` is on the PATH, and try again
-  Debian, Ubuntu   apt-get install redis-server
-  Fedora           dnf install redis
-  Arch             pacman -S redis
-  macOS            brew install redis
-  Windows          use the Windows Subsystem for Linux
-or name a server binary in TALLYGATE_TEST_SERVER";
+the tests need Redis 6.2 or later, or Valkey: install it, as by `brew install redis` on macOS or in the Windows Subsystem for
+Linux, so that `redis-server` is on the PATH, and try again; or name a server binary in TALLYGATE_TEST_SERVER";
 
 /// A server that can be started.
 pub(crate) struct Server {

@@ -18,7 +18,7 @@ pub(crate) struct Confirmation {
 impl Confirmation {
     /// Asks whether to go on, unless that is known.
     ///
-    /// Fails where nobody can be asked, or the answer is no. Nothing was changed then.
+    /// Fails without a terminal to ask on, or if the answer is no. Then nothing is changed.
     pub(crate) fn ask(self, question: &str) -> Result<(), Failure> {
         if self.yes {
             return Ok(());

@@ -37,7 +37,7 @@ impl From<Exit> for ExitCode {
 #[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
-    /// `None` where nobody listens any more.
+    /// `None` if the reader of the output is gone.
     text: Option<String>,
 }
 

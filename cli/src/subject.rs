@@ -65,7 +65,7 @@ impl Who {
 }
 
 impl Main {
-    /// Returns the main subject of a call of that policy. The others are left alone: they are nobody's.
+    /// Returns the main subject of a call of that policy. The other subjects are placeholders, which no call counts.
     pub(crate) fn subjects(&self, fleet: &Fleet<'_>, listed: &FleetPolicy<'_>) -> Result<Subjects, Failure> {
         let rendering = self.rendering(fleet, listed)?;
         let others = listed.described.subjects().map(|subject| subject.label());

@@ -89,7 +89,7 @@ mod tests {
     use crate::algorithm::TokenBucket;
 
     #[test]
-    fn a_key_is_told_without_its_code() {
+    fn a_key_is_described_without_its_code() {
         for (key, words) in [
             ("{@ip}", "client address"),
             ("{@ip:subnet}", "client network"),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_told_without_its_text_form() {
+    fn a_rule_is_described_without_its_text_form() {
         let minute = Duration::from_secs(60);
         let bucket = TokenBucket::new(minute);
         let burst = bucket.with_capacity(100).with_initial(3);
@@ -130,7 +130,7 @@ mod tests {
 
     #[cfg(feature = "cron")]
     #[test]
-    fn a_schedule_is_told_with_its_time_zone() {
+    fn a_schedule_is_described_with_its_time_zone() {
         let schedule = crate::cron::Schedule::parse("0 0 6 * * *", "Asia/Shanghai").unwrap();
         let words = r#"at most `10` between two ticks of the schedule `"0 0 6 * * *" Asia/Shanghai`"#;
         assert_eq!(limit_in_words(&Rule::cron(10, schedule)), words);

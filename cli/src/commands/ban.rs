@@ -1,4 +1,4 @@
-//! `tallygate ban` and `tallygate unban`: reject all calls of somebody for a while, or no longer.
+//! `tallygate ban` and `tallygate unban`: reject all calls of a subject for a while, or no longer.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `tallygate peek`: where somebody stands.
+//! `tallygate peek`: the state of a subject.
 
 mod peeked;
 

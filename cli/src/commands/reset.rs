@@ -1,4 +1,4 @@
-//! `tallygate reset`: lets somebody start again.
+//! `tallygate reset`: clears a subject.
 
 use clap::Args;
 use serde_json::json;

@@ -103,10 +103,10 @@ async fn look(
     label: Option<&str>,
     page: &[Subject],
 ) -> Result<Vec<Usage>, BackendError> {
-    // The other subjects of a call are those of nobody, and their rules are left out of what is shown.
-    let nobody = Subject::everyone();
+    // The other subjects of a call are placeholders, and their rules are left out of what is shown.
+    let placeholder = Subject::everyone();
     let look = async |subject: &Subject| {
-        let of = |other: Option<&str>| if other == label { subject } else { &nobody };
+        let of = |other: Option<&str>| if other == label { subject } else { &placeholder };
         let labels = listed.described.subjects().map(|subject| subject.label());
         let call = fleet.limiter.peek(&listed.policy, of(None));
         let call = labels.fold(call, |call, other| call.subject(other, of(Some(other))));

@@ -54,7 +54,7 @@ async fn who_is_counted_by_an_override_starts_again_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ban_reaches_who_is_counted_by_an_override() {
+async fn a_ban_reaches_a_subject_that_an_override_counts() {
     let seeded = Seeded::start().await;
     let console = seeded.console();
     console.run_words(&["override", "login", "5 per 2h", "--yes"]).expect(0);
@@ -63,7 +63,7 @@ async fn a_ban_reaches_who_is_counted_by_an_override() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ban_of_who_is_counted_by_an_override_ends() {
+async fn a_ban_of_a_subject_that_an_override_counts_ends() {
     let seeded = Seeded::start().await;
     let console = seeded.console();
     console.run_words(&["override", "login", "5 per 2h", "--yes"]).expect(0);
@@ -155,7 +155,7 @@ async fn numbers_that_mean_nothing_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_banned_where_there_is_no_ban() {
+async fn no_subject_is_banned_under_a_policy_without_a_ban() {
     let seeded = Seeded::start().await;
     let console = seeded.console();
     for words in ["ban sms.send 138 --yes", "unban sms.send 138 --yes"] {

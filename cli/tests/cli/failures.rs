@@ -54,7 +54,7 @@ async fn values_that_do_not_fit_the_key_are_a_mistake() {
 }
 
 #[test]
-fn a_server_that_is_away_is_told_from_one_that_refuses() {
+fn a_server_that_is_away_is_distinguished_from_one_that_refuses() {
     let folder = folder();
     // No server uses the first port.
     let console = Console { url: "redis://user:hunter2@127.0.0.1:1/", folder: folder.path() };

@@ -105,7 +105,7 @@ async fn a_misspelt_name_is_not_taken_for_one_without_an_override() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mistakes_are_told_before_anybody_is_asked() {
+async fn mistakes_are_shown_before_the_question() {
     let seeded = Seeded::start().await;
     let console = seeded.console();
     // Stdin is no terminal: whoever would be asked gets another error.

@@ -23,7 +23,7 @@ fn plan(rule: Rule, others: impl IntoIterator<Item = Rule>) -> Policy {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_denied_by_a_count_that_each_call_gives() {
+async fn no_subject_is_denied_by_a_count_that_each_call_gives() {
     let seeded = Seeded::start().await;
     let console = seeded.console();
     calls(&console, &plan(Rule::sliding_window(1, HOUR), []), "alice", 3).await;
@@ -74,7 +74,7 @@ async fn an_override_gives_the_count_that_each_call_gave() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_left_of_a_bucket_whose_count_each_call_gives_is_not_told() {
+async fn what_is_left_of_a_bucket_whose_count_each_call_gives_is_not_shown() {
     let seeded = Seeded::start().await;
     let console = seeded.console();
     let bucket = TokenBucket::new(30 * 24 * HOUR).with_capacity(3).with_initial(3);
@@ -147,7 +147,7 @@ async fn who_has_used_most_comes_first_where_each_call_gives_the_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_has_used_a_known_share_comes_before_who_has_not() {
+async fn subjects_with_a_known_share_come_before_the_others() {
     let seeded = Seeded::start().await;
     let console = seeded.console();
     let policy = plan(Rule::sliding_window(1, HOUR), [Rule::sliding_window(100, MINUTE)]);

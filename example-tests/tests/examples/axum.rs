@@ -117,7 +117,7 @@ async fn each_network_behind_a_proxy_has_codes_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_second_click_is_a_duplicate_and_who_keeps_clicking_is_banned() {
+async fn a_second_click_is_a_duplicate_and_further_clicks_lead_to_a_ban() {
     let redis = Redis::start();
     let url = redis.url();
     let (one, other) = (start(&[("TALLYGATE_URL", &url)]), start(&[("TALLYGATE_URL", &url)]));

@@ -56,7 +56,7 @@ async fn scraped() -> String {
     }
     traffic.raise(email, "again = 3 per 1m for 2h").await;
     assert_eq!(traffic.code(1, email).await, 200);
-    // The limit of each client is decided by the standby, that of reports is not, and that of searches by nobody.
+    // The limit of each client is decided by the standby, that of reports is not decided, and searches are admitted undecided.
     redis.kill();
     until_found("redis is away", async || traffic.report(4).await == 503).await;
     assert_eq!(traffic.search(4).await, 200);

@@ -1,6 +1,6 @@
 //! The items of an expansion: the policy, which is built at the first call, and what it is named after.
 //!
-//! The expressions of the user see them, so they have names that are nobody's.
+//! The expressions of the user see them, so they have names that no user code uses.
 
 use std::time::Duration;
 

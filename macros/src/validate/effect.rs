@@ -127,7 +127,7 @@ mod tests {
     use super::{is_greatest, returned};
 
     #[test]
-    fn a_closure_that_ignores_its_argument_is_told_from_one_that_does_not() {
+    fn a_closure_that_ignores_its_argument_is_distinguished_from_one_that_does_not() {
         let is_constant = |text: &str| returned(&parse_str(text).unwrap()).is_some();
         for constant in ["|_| false", "|_: &T| { true }", "(|_| (0))", "|reply| -> u64 { 3 }"] {
             assert!(is_constant(constant), "{constant}");
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greatest_number_of_a_type_is_told_from_a_constant() {
+    fn the_greatest_number_of_a_type_is_distinguished_from_a_constant() {
         for greatest in
             ["u64::MAX", "std::primitive::u32::MAX", "std::u64::MAX", "usize::MAX as u64", "(u32::MAX).into()"]
         {

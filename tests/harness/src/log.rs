@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock, Mutex};
 use tracing::subscriber::{DefaultGuard, NoSubscriber};
 use tracing::{Dispatch, Level};
 
-/// While there is one subscriber only, `tracing` asks that of whichever thread logs first whether anybody listens to a line,
-/// and other threads have none. With a second one, it asks all of them.
+/// While there is one subscriber only, `tracing` asks the one of the thread that logs a line first whether it is interested, and
+/// remembers the answer for all threads. With a second subscriber, it asks all of them.
 static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
 
 /// Everything that this thread logs, as text.

@@ -109,7 +109,7 @@ impl Pressure {
         self.shared.failed.load(Ordering::Relaxed)
     }
 
-    /// Returns how many calls were answered so far, in whatever way.
+    /// Returns how many calls were admitted or have failed so far.
     #[must_use]
     pub fn called(&self) -> u64 {
         self.admitted() + self.failed()

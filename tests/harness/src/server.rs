@@ -248,7 +248,7 @@ fn new_folder() -> TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
-/// A node that votes answers nobody until its part of the cluster is on the disk, and a disk may be slow.
+/// A node that votes does not answer until its state of the cluster is on the disk, and a disk may be slow.
 fn folder_in_memory() -> TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| new_folder())
 }

@@ -237,7 +237,7 @@ fn resident_kib() -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Says what is running although nobody calls. Whoever listens for a call to be over does so within a call.
+/// Says what is running although there are no calls. What waits for the end of a call is part of a call itself.
 fn running(all: &[Held]) -> Option<String> {
     let held = all.iter().find(|held| held.running != 0.0 || held.leases > 0)?;
     Some(format!("calls are running while nobody calls: {held}"))

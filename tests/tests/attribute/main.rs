@@ -1,4 +1,4 @@
-//! The attribute on real functions: whatever their shape, they run when admitted and only then.
+//! The attribute on functions of all shapes: they run if they are admitted, and only then.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 

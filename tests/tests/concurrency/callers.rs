@@ -91,7 +91,7 @@ async fn callers_at_once_share_round_trips() {
 }
 
 #[tokio::test]
-async fn a_lone_call_waits_for_nobody() {
+async fn a_single_call_waits_for_no_other() {
     let server = Server::start();
     let limiter = server.limiter().await;
     for calls in 1..=20 {
@@ -151,7 +151,7 @@ async fn callers_that_wait_for_one_that_gives_up_are_decided_all_the_same() {
 }
 
 #[tokio::test]
-async fn calls_whose_futures_nobody_polls_any_more_hold_up_no_other() {
+async fn calls_whose_futures_are_no_longer_polled_delay_no_other() {
     let server = Server::start();
     let limiter = server.limiter().await;
     let (policy, subject) = (policy(10), Subject::of("s"));

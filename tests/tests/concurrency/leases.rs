@@ -1,4 +1,4 @@
-//! The leases of concurrent calls in Redis: renewed, given back whatever happens, and gone with the process.
+//! The leases of concurrent calls in Redis: renewed, given back in each case, and gone with the process.
 
 use std::time::Duration;
 

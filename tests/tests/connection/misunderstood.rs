@@ -57,7 +57,7 @@ async fn error_of(limiter: &Limiter) -> tallygate::BackendError {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_port_that_is_no_redis_is_told_by_its_bytes() {
+async fn a_port_without_redis_is_recognized_by_its_bytes() {
     for (port, kind, words) in [
         (Port::HangsUp, BackendErrorKind::Away, ""),
         (Port::SpeaksHttp, BackendErrorKind::Wrong, "an HTTP server answers there: check the port"),

@@ -1,4 +1,4 @@
-//! What a limit admits and answers, on every backend: by the model, by every algorithm, with whatever a call may ask for.
+//! What a limit admits and answers on every backend: compared with the model, by algorithm, and with each option of a call.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 

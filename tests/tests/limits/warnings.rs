@@ -53,7 +53,7 @@ async fn call_at_once(limiter: &Limiter, policy: &Policy, calls: usize) -> usize
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn however_many_calls_come_at_once_one_warning_is_told() {
+async fn calls_at_once_cause_one_warning() {
     let server = Server::start();
     let heard = Heard::default();
     let limiters = [
@@ -67,7 +67,7 @@ async fn however_many_calls_come_at_once_one_warning_is_told() {
 }
 
 #[tokio::test]
-async fn a_subject_is_told_of_again_after_it_was_away_from_the_limit_in_memory() {
+async fn a_subject_causes_another_warning_after_it_was_away_from_the_limit_in_memory() {
     tokio::time::pause();
     let heard = Heard::default();
     let limiter = heard.listen(Limiter::builder()).build_in_memory().unwrap();
@@ -79,7 +79,7 @@ async fn a_subject_is_told_of_again_after_it_was_away_from_the_limit_in_memory()
 }
 
 #[tokio::test]
-async fn each_subject_of_a_call_is_told_of_by_itself_in_memory() {
+async fn each_subject_of_a_call_has_its_own_warning_in_memory() {
     let heard = Heard::default();
     let limiter = heard.listen(Limiter::builder()).build_in_memory().unwrap();
     let rules = Policy::builder("subjects").rule(Rule::sliding_window(10, HOUR));

@@ -29,7 +29,7 @@ fn lines_with(log: &Log, parts: &[&str]) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_denial_is_told_with_policy_rule_and_kind() {
+async fn a_denial_is_reported_with_policy_rule_and_kind() {
     let (log, _listening) = Log::listen();
     let (limiter, policy) = (Limiter::in_memory(), policy(1));
     assert!(limiter.check(&policy, &canary()).await.unwrap().is_allowed());
@@ -42,7 +42,7 @@ async fn a_denial_is_told_with_policy_rule_and_kind() {
 }
 
 #[tokio::test]
-async fn a_look_is_told_nowhere() {
+async fn a_peek_is_not_reported() {
     let recorder = DebuggingRecorder::new();
     let snapshots = recorder.snapshotter();
     let _recording = metrics::set_default_local_recorder(&recorder);
@@ -69,7 +69,7 @@ async fn a_look_is_told_nowhere() {
 }
 
 #[tokio::test]
-async fn an_outage_is_told_for_each_call() {
+async fn an_outage_is_reported_for_each_call() {
     let (log, _listening) = Log::listen();
     let url = format!("redis://127.0.0.1:{}/", free_port());
     let limiter = Limiter::builder().deadline(Duration::from_millis(50)).connect_lazy(&url).unwrap();
@@ -117,7 +117,7 @@ async fn a_settlement_that_fails_is_a_warning_unless_the_one_before_has_failed()
 }
 
 #[tokio::test]
-async fn an_override_is_told_by_every_process_that_takes_it_up() {
+async fn an_override_is_reported_by_every_process_that_adopts_it() {
     let (log, _listening) = Log::listen();
     let server = Server::start();
     for limiter in [Limiter::in_memory(), server.limiter().await] {
@@ -214,7 +214,7 @@ async fn denials_from_the_cache_are_counted_apart_and_as_decisions_of_the_backen
 }
 
 #[tokio::test]
-async fn a_subject_that_comes_near_a_limit_is_told_once_and_counted_by_policy_and_rule() {
+async fn a_subject_that_comes_near_a_limit_is_reported_once_and_counted_by_policy_and_rule() {
     let recorder = DebuggingRecorder::new();
     let snapshots = recorder.snapshotter();
     let _recording = metrics::set_default_local_recorder(&recorder);

@@ -143,7 +143,7 @@ async fn a_greeting_that_is_refused_is_understood() {
 }
 
 #[tokio::test]
-async fn an_error_that_nobody_knows_is_an_outage_once_a_call_was_decided() {
+async fn an_unknown_error_is_an_outage_once_a_call_was_decided() {
     let fake = Fake::start().await;
     let limiter = patient().connect_lazy(&fake.url()).unwrap();
     let local = policy().on_outage(OnOutage::Local).build().unwrap();

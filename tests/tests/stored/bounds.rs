@@ -1,5 +1,5 @@
-//! However long a log is and whatever its calls weigh, an operation reads and writes little of it: counted in commands, as
-//! times scatter.
+//! An operation reads and writes little of a log, however long the log is and whatever its calls cost. The tests count
+//! commands, because times vary.
 
 use std::time::Duration;
 

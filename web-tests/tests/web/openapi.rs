@@ -189,7 +189,7 @@ async fn only_what_happens_is_listed_and_the_limits_once() {
 }
 
 #[tokio::test]
-async fn rules_of_attributes_and_of_policies_are_told_in_the_same_words() {
+async fn rules_of_attributes_and_of_policies_are_described_in_the_same_words() {
     let rules = ["`5 per 1m`, in fixed windows", "`100 per 1h`, and up to `200` at once", "`2` concurrent requests"];
     let rules = rules.map(|rule| format!("* at most {rule}")).join("\n");
     let many_limits = listed(ManyLimits::responses());
@@ -223,7 +223,7 @@ fn limits(policy: &Policy) -> String {
 }
 
 #[test]
-fn a_policy_that_is_built_by_hand_says_whom_it_bans_and_whom_its_rules_count() {
+fn a_policy_that_is_built_by_hand_describes_the_subjects_that_it_bans_and_counts() {
     let bare = || {
         let rules = Policy::builder("api").rule(Rule::sliding_window(100, MINUTE));
         rules.rule_on("network", Rule::sliding_window(1_000, MINUTE)).ban(Ban::new(20, 10 * MINUTE, 60 * MINUTE))

@@ -100,8 +100,8 @@ pub async fn each_subject_has_concurrent_calls_of_its_own(stage: &Stage) {
     drop(bob);
 }
 
-/// A call has one lease, whatever it weighs; one that weighs nothing, or only peeks, has none.
-pub async fn a_concurrent_call_counts_once_whatever_it_weighs(stage: &Stage) {
+/// A call has one lease, whatever its cost. A call that costs nothing has none, and neither has a peek.
+pub async fn a_concurrent_call_counts_once_whatever_its_cost(stage: &Stage) {
     let (policy, subject) = (at_most(3), Subject::of("alice"));
     let call = async |cost| stage.costly(&policy, &subject, cost).await.into_result().unwrap();
     let heavy = call(1_000_000).await;

@@ -131,7 +131,7 @@ pub async fn a_changed_count_keeps_the_tally(stage: &Stage) {
 }
 
 /// The same call again is a duplicate until the rule's window has passed.
-pub async fn duplicates_are_told_from_too_many_calls(stage: &Stage) {
+pub async fn duplicates_are_distinguished_from_too_many_calls(stage: &Stage) {
     let limits = [Rule::sliding_window(2, secs(60)), Rule::sliding_window(20, secs(120))];
     let policy = policy("duplicates", [Rule::duplicate(secs(5))].into_iter().chain(limits));
     let (one, another) = (Subject::of(1), Subject::of(2));

@@ -65,7 +65,7 @@ async fn a_policy_may_be_of_an_argument() {
     denial(service.boxed(2).await);
 }
 
-/// The policy of the second attribute is asked first, as whatever stands further in is.
+/// The policy of the attribute that is written first, `inner`, decides last.
 #[rate_limit(policy = *inner, refund_if = Result::is_err, limiter = limiter)]
 #[rate_limit(policy = *outer, refund_if = Result::is_err, message = "not now, by {@rule}", limiter = limiter)]
 async fn twice(inner: &Policy, outer: &Policy, limiter: &Limiter) -> Result<u8, Rejection> {

@@ -14,7 +14,7 @@ use super::{KEY, call, hourly, listing_limiter, read, store, stored, until_liste
 const DAY: Duration = Duration::from_secs(86_400);
 const WEEK_MS: i64 = 7 * 86_400_000;
 
-/// Which word of `EVAL` tells a step where to go on looking for policies that nobody uses any more. It is empty where the
+/// Which word of `EVAL` says where a step continues to look for policies that no process uses any more. It is empty if the
 /// step looks for none.
 const PLACE_TO_LOOK_AT: usize = 6;
 
@@ -56,7 +56,7 @@ async fn about_a_day_later_a_policy_that_is_still_used_is_listed_again() {
 }
 
 #[tokio::test]
-async fn a_policy_that_nobody_lists_for_a_week_is_removed_by_the_next_writer() {
+async fn a_policy_that_no_process_lists_for_a_week_is_removed_by_the_next_writer() {
     let server = Server::start();
     let clock = new_clock();
     let limiter = async || connected(&patient().registry(true).clock(&clock), &server.url()).await;
@@ -109,7 +109,7 @@ async fn beyond_a_thousand_policies_new_ones_are_not_listed_and_the_log_says_so_
 }
 
 #[tokio::test]
-async fn policies_that_nobody_lists_any_more_make_room_however_many_they_are() {
+async fn policies_that_no_process_lists_any_more_make_room_however_many_they_are() {
     let server = Server::start();
     fill(&server, 0);
     let limiter = listing_limiter(&server).await;
@@ -137,7 +137,7 @@ async fn each_step_of_the_upkeep_looks_at_a_few_policies_so_that_the_server_is_n
 }
 
 #[tokio::test]
-async fn what_another_version_or_somebody_else_wrote_is_reported_by_name_and_stays() {
+async fn what_another_version_or_another_program_wrote_is_reported_by_name_and_stays() {
     let server = Server::start();
     let entries = [
         ("later", "9999999999 2\n{\"rules\": []}", "it has the form \"2\""),

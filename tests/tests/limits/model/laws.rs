@@ -1,4 +1,4 @@
-//! What holds whatever the model says.
+//! Properties that are checked without the model.
 
 use std::time::Duration;
 

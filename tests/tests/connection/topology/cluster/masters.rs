@@ -167,7 +167,7 @@ async fn nodes_that_do_not_know_their_host_are_reached_by_that_of_the_url_from_r
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_of_which_no_seed_answers_is_told_with_all_of_them() {
+async fn an_error_names_all_seeds_of_a_cluster_if_none_answers() {
     let [one, other] = [free_port(), free_port()];
     let url = Cluster::url_of([one, other]);
     let error = refused(&patient(), &url).await.to_string();

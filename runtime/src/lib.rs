@@ -149,6 +149,7 @@ pub mod simulation;
 mod store;
 mod subject;
 mod sweeper;
+mod sync;
 mod system;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -1,19 +1,18 @@
 //! Caches denials in this process, so that a flood of abusive calls does not reach the store.
 
 use std::hash::BuildHasher;
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use hashbrown::HashTable;
 
 use crate::call::{Call, TallyId};
 use crate::decision::Wait;
-use crate::lock::lock;
 use crate::micros;
 use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::store::Outcome;
 use crate::sweeper::Sweeper;
+use crate::sync::{Mutex, MutexGuard, lock};
 use crate::system::RandomState;
 
 /// Subjects are spread over this many locks; a power of two.
@@ -200,3 +199,6 @@ opaque_debug!(DenialCache { longest_us });
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+#[cfg(tallygate_shuttle)]
+mod threads;

@@ -11,6 +11,9 @@ mod refresh;
 mod store;
 mod target;
 mod text;
+#[cfg(test)]
+#[cfg(tallygate_shuttle)]
+mod threads;
 
 pub use self::builder::OverrideBuilder;
 pub(crate) use self::known::Overrides;

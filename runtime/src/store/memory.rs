@@ -7,8 +7,9 @@ mod log;
 mod outcome_builder;
 mod shard;
 mod tally;
-
-use std::sync::{Mutex, MutexGuard};
+#[cfg(test)]
+#[cfg(tallygate_shuttle)]
+mod threads;
 
 use self::outcome_builder::OutcomeBuilder;
 use self::shard::Shard;
@@ -17,11 +18,11 @@ use crate::call::{Call, TallyId};
 use crate::clock::{Clock, is_set_back};
 use crate::decision::{AdmittedAt, CostChange};
 use crate::error::BackendError;
-use crate::lock::lock;
 use crate::observe::opaque_debug;
 use crate::policy::{Policy, RuleGroup};
 use crate::store::answer::{self, Answer, Outcome};
 use crate::subject::SubjectKey;
+use crate::sync::{Mutex, MutexGuard, lock};
 use crate::system::RandomState;
 
 /// Subjects are spread over up to this many locks; a power of two.

@@ -1,15 +1,15 @@
 //! An override that is in force, and what it makes of policies.
 
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use hashbrown::HashMap;
 use tallygate_rules::Replacement;
 
 use super::target::OverrideTarget;
 use super::text;
-use crate::lock::lock;
 use crate::observe::log;
 use crate::policy::Policy;
+use crate::sync::{Mutex, lock};
 use crate::system::RandomState;
 
 /// The most policies for which a change keeps its result.

@@ -1,7 +1,6 @@
 //! The overrides that this process knows of.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::PoisonError;
 
 use super::active::{ActiveOverride, OverrideTable};
 #[cfg(feature = "config")]
@@ -14,6 +13,8 @@ use crate::error::Error;
 use crate::observe::{OverrideGauge, log, opaque_debug};
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{RwLock, RwLockReadGuard};
 
 /// The most overrides of one limiter, those for single subjects included.
 pub(super) const MOST_OVERRIDES: usize = 10_000;

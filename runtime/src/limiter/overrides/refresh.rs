@@ -1,16 +1,15 @@
 //! When the overrides are read from Redis, and which of two readings counts.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::error::BackendError;
 use crate::limiter::background::{BackgroundTask, RunningTask};
-use crate::lock::lock;
 use crate::micros;
 use crate::observe::log;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Mutex, lock};
 use crate::system::TokioInstant;
 
 /// The age at which the known overrides are refreshed.

@@ -141,6 +141,10 @@ fn one(replies: Vec<Reply>) -> Result<Reply, BackendError> {
 }
 
 #[cfg(test)]
+#[cfg(tallygate_shuttle)]
+mod threads;
+
+#[cfg(test)]
 mod tests {
     use std::net::TcpListener;
     use std::time::Duration;

@@ -56,7 +56,7 @@ impl Batch {
         let Some(latest) = self.latest() else { return };
         if self.sent.iter().all(|(request, _)| is_plain(request.as_call())) {
             // Consecutive requests of one policy and cost share its numbers.
-            self.sent.sort_by_key(|(request, _)| kind(request));
+            sort_by_kind(&mut self.sent);
         }
         let (requests, mut callers): (Vec<_>, Vec<_>) = self.sent.into_iter().unzip();
         let requests: Vec<_> = requests.iter().map(OwnedCall::as_call).collect();
@@ -80,7 +80,19 @@ fn next_deadline(callers: &[Caller]) -> Option<Instant> {
     callers.iter().filter(|caller| caller.answer.is_some()).map(|caller| caller.until).min()
 }
 
-/// A key that all calls of one policy and cost have in common.
+/// Puts the requests of one kind behind each other. Where they stand in memory is nothing that the order depends on.
+fn sort_by_kind(sent: &mut [(OwnedCall, Caller)]) {
+    let mut kinds = Vec::new();
+    sent.sort_by_cached_key(|(request, _)| {
+        let kind = kind(request);
+        kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
+            kinds.push(kind);
+            kinds.len() - 1
+        })
+    });
+}
+
+/// What all calls of one policy and cost have in common.
 fn kind(call: &OwnedCall) -> (*const RuleGroup, u64) {
     (call.policy.groups().as_ptr(), call.options.cost)
 }

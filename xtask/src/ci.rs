@@ -2,12 +2,12 @@
 
 use crate::step::{self, Outcome, cargo};
 use crate::test::{self, Length};
-use crate::{builds, dependencies, deploy, layers, package, pictures, soak, world};
+use crate::{builds, dependencies, deploy, layers, package, pictures, soak, threads, world};
 
 type Check = (&'static str, fn() -> Outcome);
 
 /// The checks, by their names.
-const CHECKS: [Check; 16] = [
+const CHECKS: [Check; 17] = [
     ("format", format),
     ("layers", layers::run),
     ("licences", package::licences),
@@ -18,6 +18,7 @@ const CHECKS: [Check; 16] = [
     ("minimal-versions", builds::minimal_versions),
     ("compatibility", package::compatibility),
     ("test", tests),
+    ("threads", threads::run),
     ("world", world::check),
     ("deploy", deploy::run),
     ("soak", soak),

@@ -19,6 +19,7 @@ mod soak;
 mod source;
 mod step;
 mod test;
+mod threads;
 mod world;
 
 use std::env;
@@ -60,6 +61,7 @@ fn run(words: &[&str]) -> Outcome {
         ["pictures", "--record"] => deploy::record(),
         ["servers"] => server::run(),
         ["size"] => size::print(),
+        ["threads"] => threads::run(),
         ["world", options @ ..] => world::run(options),
         [] => Err(USAGE.trim_end().to_owned()),
         _ => Err(unknown(words)),

@@ -55,6 +55,13 @@ pub(crate) fn cargo(words: &str) -> Command {
     command
 }
 
+/// The same with flags for the compiler, into a folder of its own: all that is built depends on them.
+pub(crate) fn cargo_with_flags(words: &str, flags: &str, folder: &str) -> Command {
+    let mut command = cargo(words);
+    command.env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", target().join(folder));
+    command
+}
+
 /// Prints what is about to happen.
 pub(crate) fn announce(title: &str) {
     println!("\n=== {title}");

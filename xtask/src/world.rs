@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::step::{self, Outcome, cargo};
+use crate::step::{self, Outcome, cargo_with_flags};
 
 /// What builds the library for a world: its seam, and the seed of tokio's own chance.
 const FLAGS: &str = "--cfg tallygate_world --cfg tokio_unstable";
+
+/// The folder of what is built.
+const FOLDER: &str = "world";
 
 /// What the check plays of each topology, and what it plays twice.
 const SEEDS: &str = "1500";
@@ -23,6 +26,8 @@ pub(crate) fn check() -> Outcome {
         "lints of the world",
         &mut with_flags("clippy --release -p tallygate-world --lib --bins -- -D warnings"),
     )?;
+    step::run("lints of the seam", &mut with_flags("clippy -p tallygate --all-targets -- -D warnings"))?;
+    step::run("tests of the seam", &mut with_flags("test -p tallygate --lib system::"))?;
     step::run("tests of the world", &mut with_flags("test --release -p tallygate-world --lib"))?;
     run(&["--seeds", SEEDS])?;
     step::run("build the world for debugging", &mut with_flags("build -p tallygate-world --bin tallygate-world"))?;
@@ -43,16 +48,13 @@ fn digests(profile: &str) -> Result<Vec<u8>, String> {
 }
 
 fn with_flags(words: &str) -> Command {
-    let mut command = cargo(words);
-    command.env("RUSTFLAGS", FLAGS).env("CARGO_TARGET_DIR", folder());
-    command
+    cargo_with_flags(words, FLAGS, FOLDER)
 }
 
 fn program(profile: &str) -> PathBuf {
     folder().join(profile).join("tallygate-world")
 }
 
-/// A folder of its own, as all that is built depends on the flags.
 fn folder() -> PathBuf {
-    step::target().join("world")
+    step::target().join(FOLDER)
 }

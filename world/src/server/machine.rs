@@ -47,6 +47,12 @@ impl Server {
         })
     }
 
+    /// Returns whose answers it gives.
+    #[must_use]
+    pub fn flavour(&self) -> Flavour {
+        self.state.flavour
+    }
+
     /// Sets the server's clock, in microseconds since 1970. It may go back.
     pub fn set_time_us(&mut self, time_us: u64) {
         self.state.time_us = time_us;

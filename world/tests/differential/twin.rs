@@ -189,9 +189,24 @@ impl Twin {
                 real > 0 && world > 0 && (real - world).abs() <= tolerance_ms
             }
             "HELLO" => without_id(real) == without_id(world),
-            _ => false,
+            _ => self.world.flavour() == Flavour::Valkey9 && are_the_same_numbers(real, world),
         }
     }
+}
+
+/// Whether answers only differ in the digits of numbers that read the same: Valkey does not always write the fewest, or the
+/// closest ones.
+fn are_the_same_numbers(real: &[u8], world: &[u8]) -> bool {
+    let [real, world] = [real, world].map(|bytes| bytes.split(|byte| *byte == b'\n').collect::<Vec<_>>());
+    let number = |line: &[u8]| {
+        let text = String::from_utf8_lossy(line.strip_prefix(b",").unwrap_or(line)).trim_end().to_owned();
+        text.parse::<f64>().ok()
+    };
+    let is_same = |real: &[u8], world: &[u8]| {
+        let are_lengths = real.starts_with(b"$") && world.starts_with(b"$");
+        real == world || are_lengths || number(real).is_some_and(|real| number(world) == Some(real))
+    };
+    real.len() == world.len() && real.iter().zip(&world).all(|(real, world)| is_same(real, world))
 }
 
 fn parsed(bytes: &[u8]) -> Option<Value> {

@@ -3,6 +3,7 @@
 mod attempts;
 mod calls;
 mod counted;
+mod handover;
 mod standby;
 mod tallies;
 mod violation;
@@ -22,6 +23,7 @@ pub fn check(scenario: &Scenario, history: &[Entry], attempts: &[Attempt]) -> Re
     counted::check(scenario, history)?;
     calls::check(scenario, history)?;
     standby::check(scenario, history)?;
+    handover::check(scenario, history)?;
     attempts::check(scenario, history, attempts)?;
     endings(history)
 }

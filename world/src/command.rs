@@ -56,7 +56,7 @@ fn parse(words: &[String]) -> Result<Options, String> {
         seeds: 300,
         first: 0,
         one: None,
-        topologies: vec![Topology::Server],
+        topologies: vec![Topology::Server, Topology::Sentinel],
         longest_us: 600_000_000,
         shows_digests: false,
         plants: false,

@@ -62,10 +62,17 @@ pub enum Event {
     Done {
         /// The number of the server.
         server: u32,
+        /// 0, or the line of its own that it writes since another server has taken its place.
+        branch: u32,
         /// What its clock would show had nobody set it.
         steady_us: u64,
         /// What it did.
         deed: Deed,
+    },
+    /// The sentinels, or the nodes of a cluster, begin to name a server in place of another one.
+    Named {
+        /// The number of the server.
+        server: u32,
     },
     /// Servers may have lost what they had counted.
     Lost {

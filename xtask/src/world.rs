@@ -11,8 +11,8 @@ const FLAGS: &str = "--cfg tallygate_world --cfg tokio_unstable";
 /// The folder of what is built.
 const FOLDER: &str = "world";
 
-/// What the check plays of each topology, and what it plays twice.
-const SEEDS: &str = "1500";
+/// How many seeds the check plays of each topology, and how many it plays twice. Sentinels are asked all the time.
+const SEEDS: [(&str, &str); 2] = [("server", "1500"), ("sentinel", "150")];
 const SEEDS_TWICE: &str = "12";
 
 pub(crate) fn run(options: &[&str]) -> Outcome {
@@ -29,7 +29,7 @@ pub(crate) fn check() -> Outcome {
     step::run("lints of the seam", &mut with_flags("clippy -p tallygate --all-targets -- -D warnings"))?;
     step::run("tests of the seam", &mut with_flags("test -p tallygate --lib system::"))?;
     step::run("tests of the world", &mut with_flags("test --release -p tallygate-world --lib"))?;
-    run(&["--seeds", SEEDS])?;
+    SEEDS.iter().try_for_each(|(topology, seeds)| run(&["--topology", topology, "--seeds", seeds]))?;
     step::run("build the world for debugging", &mut with_flags("build -p tallygate-world --bin tallygate-world"))?;
     step::announce("digests");
     let [debug, release] = ["debug", "release"].map(digests);

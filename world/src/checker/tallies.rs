@@ -38,15 +38,18 @@ struct Tally {
 pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violation> {
     let lost = losses(history);
     let is_steady = !scenario.faults.iter().any(|plan| matches!(plan.fault, Fault::ClockStep(_)));
-    let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
+    let mut tallies: BTreeMap<(u32, &str), Tally> = BTreeMap::new();
     for entry in history {
-        let Event::Done { steady_us, deed, .. } = &entry.event else { continue };
+        let Event::Done { branch, steady_us, deed, .. } = &entry.event else { continue };
         match deed {
             Deed::Decided { keys, cost, is_charged, verdict, at_us, wait_us } => {
                 for key in keys.iter().filter(|key| !is_leases(key)) {
                     let Some((policy, rules)) = find(scenario, key) else { continue };
-                    let tally = tallies.entry(key).or_insert_with(|| Tally { lost: lost.clone(), ..Tally::default() });
-                    tally.is_vague |= policy.ban.is_some() || policy.groups.len() > 1 || policy.has_leases();
+                    let fresh = || Tally { lost: lost.clone(), ..Tally::default() };
+                    let tally = tallies.entry((*branch, key)).or_insert_with(fresh);
+                    // A server that was replaced goes on from what it had counted before.
+                    tally.is_vague |=
+                        *branch > 0 || policy.ban.is_some() || policy.groups.len() > 1 || policy.has_leases();
                     if is_steady && !tally.is_vague && *cost > 0 {
                         tally.check_verdict(rules, *cost, (*verdict, *wait_us), *at_us, entry.us)?;
                     }
@@ -60,7 +63,7 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
             Deed::Corrected { keys, admitted_us, cost, used, changed } if *changed > 0 => {
                 for key in keys {
                     let Some((_, rules)) = find(scenario, key) else { continue };
-                    if let Some(tally) = tallies.get_mut(key.as_str()) {
+                    if let Some(tally) = tallies.get_mut(&(*branch, key.as_str())) {
                         tally.is_vague |= usize::try_from(*changed) != Ok(keys.len());
                         tally.correct(*admitted_us, *cost, (*used).min(largest(rules)), entry.us);
                     }
@@ -68,7 +71,7 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
             }
             Deed::Removed { keys } => {
                 for key in keys {
-                    if let Some(tally) = tallies.get_mut(key.as_str()) {
+                    if let Some(tally) = tallies.get_mut(&(*branch, key.as_str())) {
                         tally.lost.push(entry.us);
                         tally.lost.sort_unstable();
                     }

@@ -23,7 +23,9 @@ impl fmt::Display for Event {
             }
             Self::Dropped { call } => write!(f, "call {call}: dropped"),
             Self::Ended { call } => write!(f, "call {call}: over"),
-            Self::Done { server, deed, .. } => write!(f, "    server {server}: {deed}"),
+            Self::Done { server, branch: 0, deed, .. } => write!(f, "    server {server}: {deed}"),
+            Self::Done { server, deed, .. } => write!(f, "    server {server}, replaced: {deed}"),
+            Self::Named { server } => write!(f, "named: server {server}"),
             Self::Lost { how } => write!(f, "lost: {how}"),
             Self::Fault { what } => write!(f, "fault: {what}"),
             Self::Killed { process } => write!(f, "killed process {process}"),

@@ -9,13 +9,16 @@ use crate::engine;
 use crate::fleet::Clock;
 use crate::history::{Event, History, Scripts};
 use crate::net::{self, ConnectionId, Listener, Party};
-use crate::server::{Faults, Flavour, Server, SessionId};
+use crate::server::{Faults, Flavour, Server, SessionId, Write};
 
 /// The port of all servers.
 pub(super) const PORT: u16 = 6379;
 
 /// How long a server takes for what arrives at once.
 const SERVICE_US: u64 = 15;
+
+/// Takes writes on.
+pub(super) type Sink = Rc<dyn Fn(Vec<Write>)>;
 
 /// A server that listens.
 pub struct Node {
@@ -24,6 +27,8 @@ pub struct Node {
     scripts: Rc<Scripts>,
     plant: Plant,
     state: RefCell<State>,
+    /// What takes its writes to its replica.
+    sink: RefCell<Option<Sink>>,
 }
 
 struct State {
@@ -31,6 +36,9 @@ struct State {
     sessions: BTreeMap<ConnectionId, SessionId>,
     phase: Phase,
     clock: Clock,
+    /// 0, or the number of the line of its own that it writes since another server has taken its place.
+    branch: u32,
+    branches: u32,
 }
 
 enum Phase {
@@ -47,10 +55,18 @@ impl Node {
             sessions: BTreeMap::new(),
             phase: Phase::Running,
             clock: Clock::default(),
+            branch: 0,
+            branches: 0,
         };
         let scripts = Rc::new(Scripts::default());
-        let node = Self { number, history: history.clone(), scripts, plant: plant.clone(), state: RefCell::new(state) };
-        let node = Rc::new(node);
+        let node = Rc::new(Self {
+            number,
+            history: history.clone(),
+            scripts,
+            plant: plant.clone(),
+            state: RefCell::new(state),
+            sink: RefCell::default(),
+        });
         node.listen();
         Some(node)
     }
@@ -108,10 +124,83 @@ impl Node {
         let is_lost = lost_us > 0;
         let saved = if is_lost { Vec::new() } else { state.server.save() };
         state.server.restart(&saved);
+        let _ = state.server.take_writes();
         state.phase = Phase::Running;
         drop(state);
         self.listen();
         is_lost
+    }
+
+    /// Whether it answers.
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.state.borrow().phase, Phase::Running)
+    }
+
+    /// How far its clock was set.
+    pub(super) fn ahead_us(&self) -> i64 {
+        self.state.borrow().clock.ahead_us
+    }
+
+    /// Writes a line of its own from here on, which no other server has.
+    pub(super) fn begin_branch(&self) {
+        let mut state = self.state.borrow_mut();
+        state.branches += 1;
+        state.branch = 100 * state.branches + self.number;
+    }
+
+    /// Writes the line of all again.
+    pub(super) fn end_branch(&self) {
+        self.state.borrow_mut().branch = 0;
+    }
+
+    /// Works on the server at its time. What that writes reaches the replica, too.
+    pub(super) fn with_server<T>(&self, work: impl FnOnce(&mut Server) -> T) -> T {
+        let mut state = self.state.borrow_mut();
+        state.read_clock();
+        let done = work(&mut state.server);
+        let writes = state.server.take_writes();
+        drop(state);
+        self.forward(writes);
+        done
+    }
+
+    /// Hands all that it writes to a replica, or to nobody.
+    pub(super) fn set_sink(&self, sink: Option<Sink>) {
+        self.state.borrow_mut().server.record_writes(sink.is_some());
+        drop(self.sink.replace(sink));
+    }
+
+    fn forward(&self, writes: Vec<Write>) {
+        let sink = self.sink.borrow().clone();
+        if let Some(sink) = sink.filter(|_| !writes.is_empty()) {
+            sink(writes);
+        }
+    }
+
+    /// Sends a message to the subscribers of a channel.
+    pub(super) fn publish(&self, channel: &str, message: &str) {
+        let mut state = self.state.borrow_mut();
+        state.server.publish(channel, message);
+        let told = state.server.with_output();
+        let sessions: Vec<_> = state.sessions.iter().filter(|(_, session)| told.contains(session)).collect();
+        let sessions: Vec<_> = sessions.into_iter().map(|(connection, session)| (*connection, *session)).collect();
+        let messages: Vec<_> =
+            sessions.into_iter().map(|(to, session)| (to, state.server.take_output(session))).collect();
+        drop(state);
+        for (connection, message) in messages {
+            net::reply(connection, message);
+        }
+    }
+
+    /// Closes the connections of all clients.
+    pub(super) fn hang_up(self: &Rc<Self>) {
+        let mut state = self.state.borrow_mut();
+        for session in std::mem::take(&mut state.sessions).into_values() {
+            state.server.close(session);
+        }
+        drop(state);
+        net::vanish(self.party(), false);
+        self.listen();
     }
 
     /// Sets its clock.
@@ -140,7 +229,7 @@ impl Node {
         let found = state.server.feed(session, b"KEYS *\r\n");
         state.server.close(session);
         let found = String::from_utf8_lossy(&found).into_owned();
-        found.split("\r\n").filter(|word| word.contains(':')).map(str::to_owned).collect()
+        found.split("\r\n").filter(|word| word.contains(':') && !word.starts_with('-')).map(str::to_owned).collect()
     }
 }
 
@@ -173,10 +262,12 @@ impl Listener for Node {
         let Some(&session) = state.sessions.get(&connection) else { return };
         state.read_clock();
         let answer = state.server.feed(session, &self.plant.change(bytes));
-        let (steady_us, server) = (state.steady_us(), self.number);
+        let writes = state.server.take_writes();
+        let (steady_us, server, branch) = (state.steady_us(), self.number, state.branch);
         drop(state);
+        self.forward(writes);
         for deed in self.scripts.deeds(bytes, &answer) {
-            self.history.note(Event::Done { server, steady_us, deed });
+            self.history.note(Event::Done { server, branch, steady_us, deed });
         }
         if !answer.is_empty() {
             engine::after(SERVICE_US, move || net::reply(connection, answer));
@@ -189,6 +280,11 @@ impl Listener for Node {
             state.server.close(session);
         }
     }
+}
+
+/// Whether a server reaches another one, and both answer.
+pub(super) fn reaches(one: &Node, other: &Node) -> bool {
+    one.is_running() && other.is_running() && !net::link(one.party(), other.party()).is_silent
 }
 
 /// The host of a server.

@@ -59,13 +59,23 @@ pub enum Fault {
     Kill,
     /// A process is paused.
     Pause,
-    /// A replica takes over: by order, or as the primary is gone.
-    Failover {
-        /// Whether it is by order.
-        is_planned: bool,
-    },
+    /// A replica takes over.
+    Failover(Handover),
+    /// A server, or a sentinel, does not reach the others, and processes still reach it.
+    Isolated,
     /// A slot moves to another master.
     Move,
+}
+
+/// Why a replica takes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handover {
+    /// The primary was told to wait until the replica has all, and to follow it then.
+    InStep,
+    /// The sentinels were told to promote it. The primary goes on for a while.
+    BySentinel,
+    /// The primary is gone, and comes back as a primary.
+    Gone,
 }
 
 impl Fault {
@@ -86,7 +96,10 @@ impl Fault {
             Self::Slow(_) => "slow",
             Self::Kill => "kill",
             Self::Pause => "pause",
-            Self::Failover { .. } => "failover",
+            Self::Failover(Handover::InStep) => "planned failover",
+            Self::Failover(Handover::BySentinel) => "failover by sentinels",
+            Self::Failover(Handover::Gone) => "lost primary",
+            Self::Isolated => "isolation",
             Self::Move => "slot move",
         }
     }
@@ -111,11 +124,16 @@ pub(super) fn draw(seed: u64, topology: Topology, horizon_us: u64, processes: us
     let mut chance = Chance::new(seed, "faults");
     // One world in four is without faults, so that there all limits have to be exact.
     let number = if chance.happens(0.25) { 0 } else { chance.spread(1, 12) };
-    let servers = if topology == Topology::Cluster { 3 } else { 1 };
+    // Mostly the primary, which is number 0 whichever server it is, then the replica, then the sentinels.
+    let servers: &[usize] = match topology {
+        Topology::Server => &[0],
+        Topology::Sentinel => &[0, 0, 0, 0, 1, 2, 3, 4],
+        Topology::Cluster => &[0, 1, 2, 0, 1, 2, 3, 4, 5],
+    };
     let mut faults: Vec<FaultPlan> = (0..number)
         .map(|_| {
             let fault = draw_fault(&mut chance, topology);
-            let at = chance.index(if fault.is_of_process() { processes } else { servers });
+            let at = if fault.is_of_process() { chance.index(processes) } else { chance.pick(servers) };
             let us = chance.between(0, horizon_us);
             FaultPlan { us, for_us: chance.spread(1_000, (horizon_us / 4).min(20_000_000)), at, fault }
         })
@@ -125,7 +143,7 @@ pub(super) fn draw(seed: u64, topology: Topology, horizon_us: u64, processes: us
 }
 
 fn draw_fault(chance: &mut Chance, topology: Topology) -> Fault {
-    let several = if topology == Topology::Server { 12 } else { 16 };
+    let several = if topology == Topology::Server { 12 } else { 18 };
     match chance.between(0, several) {
         0 => Fault::Hang,
         1 => Fault::Crash {
@@ -150,8 +168,10 @@ fn draw_fault(chance: &mut Chance, topology: Topology) -> Fault {
         10 => Fault::Slow(chance.spread(1_000, 400_000)),
         11 => Fault::Kill,
         12 => Fault::Pause,
-        _ if topology == Topology::Cluster && chance.happens(0.5) => Fault::Move,
-        _ => Fault::Failover { is_planned: chance.happens(0.5) },
+        13 | 14 => Fault::Isolated,
+        _ if topology == Topology::Cluster && chance.happens(0.6) => Fault::Move,
+        _ if topology == Topology::Cluster => Fault::Failover(chance.pick(&[Handover::InStep, Handover::Gone])),
+        _ => Fault::Failover(chance.pick(&[Handover::InStep, Handover::BySentinel, Handover::Gone])),
     }
 }
 

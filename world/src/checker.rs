@@ -2,7 +2,9 @@
 
 mod attempts;
 mod calls;
+mod closed;
 mod counted;
+mod denials;
 mod handover;
 mod standby;
 mod tallies;
@@ -23,6 +25,8 @@ pub fn check(scenario: &Scenario, history: &[Entry], attempts: &[Attempt]) -> Re
     counted::check(scenario, history)?;
     calls::check(scenario, history)?;
     standby::check(scenario, history)?;
+    denials::check(scenario, history)?;
+    closed::check(scenario, history)?;
     handover::check(scenario, history)?;
     attempts::check(scenario, history, attempts)?;
     endings(history)

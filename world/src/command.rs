@@ -22,7 +22,9 @@ usage: cargo xtask world [option …]
   --topology <name>     server, sentinel or cluster; all unless it is said
   --minutes <number>    the longest that calls are made in a world, in virtual time; 10 unless it is said
   --digests             prints a digest of each history
-  --planted             plants each known fault in the scripts, and counts the seeds that it takes to be found";
+  --planted             plants each known fault in the scripts, and counts the seeds that it takes to be found
+  --planted-in-library <name>
+                        does the same, as that fault is planted in the library that this program was built with";
 
 /// What to play.
 struct Options {
@@ -33,15 +35,17 @@ struct Options {
     longest_us: u64,
     shows_digests: bool,
     plants: bool,
+    in_library: Option<String>,
 }
 
 pub(crate) fn run() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match parse(&words) {
         Ok(options) if options.plants => find_planted(&options),
-        Ok(options) => match options.one {
-            Some(seed) => play_one(&options, seed),
-            None => play_all(&options),
+        Ok(options) => match (&options.in_library, options.one) {
+            (Some(name), _) => find(&options, name, &Plant::default()),
+            (None, Some(seed)) => play_one(&options, seed),
+            (None, None) => play_all(&options),
         },
         Err(mistake) => {
             println!("{mistake}\n\n{USAGE}");
@@ -60,12 +64,14 @@ fn parse(words: &[String]) -> Result<Options, String> {
         longest_us: 600_000_000,
         shows_digests: false,
         plants: false,
+        in_library: None,
     };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
             "--digests" => options.shows_digests = true,
             "--planted" => options.plants = true,
+            "--planted-in-library" => options.in_library = words.next().cloned(),
             "--seeds" => options.seeds = number(words.next())?,
             "--first" => options.first = number(words.next())?,
             "--seed" => options.one = Some(number(words.next())?),
@@ -206,17 +212,23 @@ fn find_planted(options: &Options) -> bool {
             found_all = false;
             continue;
         };
-        let mut seeds = options.first..options.first + options.seeds;
-        let found = seeds.find_map(|seed| {
-            options.topologies.iter().find_map(|&topology| run::seed(seed, topology, options.longest_us, &plant).err())
-        });
-        if let Some(failure) = &found {
-            let seeds = failure.scenario.seed - options.first + 1;
-            println!("{}: {seeds} seeds; {}", planted.name, failure.violation.promise);
-        } else {
-            println!("{}: not found by {} seeds", planted.name, options.seeds);
-        }
-        found_all &= found.is_some();
+        found_all &= find(options, planted.name, &plant);
     }
     found_all
+}
+
+/// Plays until a planted fault is found.
+fn find(options: &Options, name: &str, plant: &Plant) -> bool {
+    let mut seeds = options.first..options.first + options.seeds;
+    let found = seeds.find_map(|seed| {
+        options.topologies.iter().find_map(|&topology| run::seed(seed, topology, options.longest_us, plant).err())
+    });
+    match &found {
+        Some(failure) => {
+            let seeds = failure.scenario.seed - options.first + 1;
+            println!("| {name} | {} | {seeds} |", failure.violation.promise);
+        }
+        None => println!("{name}: not found by {} seeds", options.seeds),
+    }
+    found.is_some()
 }

@@ -1,5 +1,8 @@
 //! Plays simulated worlds: fleets of limiters, their networks and their servers, each in one thread and by one seed.
 
+mod planted;
+
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -16,8 +19,24 @@ const SEEDS: [(&str, &str); 2] = [("server", "1500"), ("sentinel", "150")];
 const SEEDS_TWICE: &str = "12";
 
 pub(crate) fn run(options: &[&str]) -> Outcome {
+    if options.contains(&"--planted") {
+        return play_planted(options);
+    }
     step::run("build the world", &mut with_flags("build --release -p tallygate-world --bin tallygate-world"))?;
     step::run("world", Command::new(program("release")).args(options))
+}
+
+/// Plays faults that are planted in the scripts and, in a copy of the sources, in the library.
+fn play_planted(options: &[&str]) -> Outcome {
+    let copy = folder().join("planted");
+    planted::copy(&copy)?;
+    let mut build = with_flags("build --release -p tallygate-world --bin tallygate-world");
+    step::run("build the world with faults", build.current_dir(&copy))?;
+    let in_scripts = step::run("faults in scripts", Command::new(program("release")).args(options));
+    let in_library = planted::play(&program("release"), options);
+    // What is built next is the library as it is.
+    fs::remove_file(program("release")).map_err(|error| format!("cannot remove the program: {error}"))?;
+    in_scripts.and(in_library)
 }
 
 /// As many worlds as two minutes have time for, and whether a seed gives one history, however the world is built.

@@ -10,6 +10,7 @@ use crate::workload::{Fault, PolicyPlan, Scenario};
 
 const WINDOW: &str = "any window without a loss of state admits at most the count";
 const OTHER: &str = "any window admits at most what the algorithm allows";
+const BACK: &str = "a call is refunded or settled once";
 const EXACT: &str = "a call is denied if and only if it does not fit, and exactly for as long as it does not";
 
 /// A call that a tally counts.
@@ -21,6 +22,7 @@ struct Hit {
     cost: u64,
     /// What it counts as, since it was refunded or settled.
     live: u64,
+    is_corrected: bool,
 }
 
 /// What a tally has counted.
@@ -48,13 +50,23 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
                     let fresh = || Tally { lost: lost.clone(), ..Tally::default() };
                     let tally = tallies.entry((*branch, key)).or_insert_with(fresh);
                     // A server that was replaced goes on from what it had counted before.
-                    tally.is_vague |=
-                        *branch > 0 || policy.ban.is_some() || policy.groups.len() > 1 || policy.has_leases();
+                    tally.is_vague |= *branch > 0
+                        || policy.ban.is_some()
+                        || policy.groups.len() > 1
+                        || policy.has_leases()
+                        || policy.may_close;
                     if is_steady && !tally.is_vague && *cost > 0 {
                         tally.check_verdict(rules, *cost, (*verdict, *wait_us), *at_us, entry.us)?;
                     }
                     if *is_charged && *verdict == Verdict::Admitted {
-                        let hit = Hit { us: entry.us, steady_us: *steady_us, at_us: *at_us, cost: *cost, live: *cost };
+                        let hit = Hit {
+                            us: entry.us,
+                            steady_us: *steady_us,
+                            at_us: *at_us,
+                            cost: *cost,
+                            live: *cost,
+                            is_corrected: false,
+                        };
                         tally.hits.push(hit);
                         tally.check(key, rules)?;
                     }
@@ -65,7 +77,12 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
                     let Some((_, rules)) = find(scenario, key) else { continue };
                     if let Some(tally) = tallies.get_mut(&(*branch, key.as_str())) {
                         tally.is_vague |= usize::try_from(*changed) != Ok(keys.len());
-                        tally.correct(*admitted_us, *cost, (*used).min(largest(rules)), entry.us);
+                        let is_known = tally.correct(*admitted_us, *cost, (*used).min(largest(rules)), entry.us);
+                        // A server that took another's place may have a call from there.
+                        if !is_known && *branch == 0 {
+                            let how = format!("{key} has corrected a call of cost {cost} at {admitted_us} once more");
+                            return Err(Violation { us: entry.us, promise: BACK, how });
+                        }
                     }
                 }
             }
@@ -173,14 +190,17 @@ impl Tally {
         Some(in_the_way.map_or(0, |hit| i64::try_from(hit.at_us + per_us - at_us).unwrap_or(i64::MAX)))
     }
 
-    fn correct(&mut self, admitted_us: u64, cost: u64, used: u64, us: u64) {
+    /// Returns whether there is such a call that was not corrected before.
+    fn correct(&mut self, admitted_us: u64, cost: u64, used: u64, us: u64) -> bool {
         // Which of the calls of one time and one cost it was makes no difference.
-        let is_open = |hit: &&mut Hit| hit.at_us == admitted_us && hit.cost == cost && hit.live == cost;
-        let Some(hit) = self.hits.iter_mut().rev().find(is_open) else { return };
+        let is_open = |hit: &&mut Hit| hit.at_us == admitted_us && hit.cost == cost && !hit.is_corrected;
+        let Some(hit) = self.hits.iter_mut().rev().find(is_open) else { return false };
+        hit.is_corrected = true;
         if hit.live > used {
             self.given_back.push((us, hit.live - used));
         }
         hit.live = used;
+        true
     }
 
     /// How often state was lost between two calls.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tallygate::{BackendError, Check, Decision, Permit, RejectionKind, Subject};
+use tallygate::{BackendError, BackendErrorKind, Check, Decision, Error, Permit, RejectionKind, Rule, Subject};
 
 use super::process::{Limits, Running};
 use crate::fleet::{Member, sleeping};
@@ -46,7 +46,12 @@ impl Drop for Note {
 pub(super) async fn perform(call: usize, plan: CallPlan, member: Arc<Member>, running: Running, history: History) {
     let Some(limits) = running.limits() else { return };
     let mut note = Note::begin(call, &plan, Arc::clone(&member), history);
-    if let Action::Reset | Action::Ban(_) | Action::Unban = plan.action {
+    if let Action::Close(us) = plan.action {
+        let done = close(&limits, &plan, us).await;
+        note.answer(if done.is_ok() { Answer::Done } else { Answer::Failed(BackendErrorKind::Unknown) });
+        return;
+    }
+    if plan.is_administration() {
         let done = administer(&limits, &plan).await;
         note.answer(done.map_or_else(|error| Answer::Failed(error.kind()), |()| Answer::Done));
         return;
@@ -94,6 +99,13 @@ async fn administer(limits: &Limits, plan: &CallPlan) -> Result<(), BackendError
         Action::Unban => check.unban().await,
         _ => check.reset().await,
     }
+}
+
+/// Closes a policy by an override that ends by itself.
+async fn close(limits: &Limits, plan: &CallPlan, us: u64) -> Result<(), Error> {
+    let name = limits.policies[plan.policy].policy.name();
+    let closed = Rule::sliding_window(0, Duration::from_secs(1));
+    limits.limiter.override_policy(name).rules([closed]).expires_in(Duration::from_micros(us)).set().await
 }
 
 async fn use_permit(plan: &CallPlan, permit: Permit, member: &Arc<Member>) {

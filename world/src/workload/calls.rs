@@ -47,6 +47,8 @@ pub enum Action {
     Ban(u64),
     /// Its subject is pardoned.
     Unban,
+    /// An override closes its policy for so many microseconds.
+    Close(u64),
 }
 
 pub(super) fn draw(seed: u64, horizon_us: u64, processes: usize, policies: &[PolicyPlan]) -> Vec<CallPlan> {
@@ -83,8 +85,17 @@ fn draw_action(chance: &mut Chance, policy: &PolicyPlan, horizon_us: u64) -> Act
         75 => Action::Reset,
         76 if policy.ban.is_some() => Action::Ban(later_us),
         77 if policy.ban.is_some() => Action::Unban,
+        78 if policy.may_close => Action::Close(chance.spread(1_000_000, horizon_us / 2)),
         _ if policy.has_leases() => Action::Hold(later_us),
         _ => Action::Decide,
+    }
+}
+
+impl CallPlan {
+    /// Whether it is no call that is decided, but changes what is.
+    #[must_use]
+    pub fn is_administration(&self) -> bool {
+        matches!(self.action, Action::Reset | Action::Ban(_) | Action::Unban | Action::Close(_))
     }
 }
 

@@ -20,6 +20,8 @@ pub struct PolicyPlan {
     pub deadline_us: Option<u64>,
     /// When its subject is banned.
     pub ban: Option<Ban>,
+    /// Whether overrides close it now and then.
+    pub may_close: bool,
 }
 
 /// The rules on one subject of a call.
@@ -96,6 +98,7 @@ fn draw_one(chance: &mut Chance, number: u64, horizon_us: u64) -> Option<PolicyP
         on_outage: chance.pick(&[None, Some(OnOutage::Deny), Some(OnOutage::Local), Some(OnOutage::Allow)]),
         deadline_us: chance.happens(0.3).then(|| chance.spread(20_000, 800_000)),
         ban,
+        may_close: chance.happens(0.15),
     };
     policy.build().map(|_| policy)
 }

@@ -49,6 +49,12 @@ pub struct Settings {
 }
 
 impl Scenario {
+    /// Whether nothing goes wrong.
+    #[must_use]
+    pub fn is_calm(&self) -> bool {
+        self.faults.is_empty() && self.link.loss <= 0.0
+    }
+
     /// Draws what a seed plays.
     #[must_use]
     pub fn draw(seed: u64, topology: Topology, longest_us: u64) -> Self {

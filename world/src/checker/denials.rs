@@ -1,0 +1,103 @@
+//! Denials: a server has made each of them lately, or it is cached for no longer than the settings say, and no reset ends it.
+
+use std::collections::BTreeMap;
+
+use tallygate::DecidedBy;
+
+use super::tallies::parts;
+use super::violation::Violation;
+use crate::history::{Answer, Deed, Entry, Event, Verdict};
+use crate::workload::{Action, CallPlan, Scenario};
+
+const RESET: &str = "a denial is not cached beyond a reset";
+const CACHED: &str = "a denial is cached no longer than `denial_cache`";
+
+/// How long a call may be on its way, and the renewal of what is cached.
+const ROOM_US: u64 = 1_000_000;
+
+/// Policy and subject, by number.
+type Tally = (usize, usize);
+
+/// What is known so far.
+#[derive(Default)]
+struct Denials<'h> {
+    /// The calls, when they began, and whether another call began shortly before.
+    begun: BTreeMap<usize, (&'h CallPlan, u64, bool)>,
+    /// When a server denied last.
+    denied: BTreeMap<Tally, u64>,
+    /// When a process called last. While one call asks again, others get the denial that is cached.
+    called: BTreeMap<(usize, Tally), u64>,
+    /// When a process began the last reset that was done.
+    reset: BTreeMap<(usize, Tally), u64>,
+}
+
+pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violation> {
+    let mut denials = Denials::default();
+    for entry in history {
+        match &entry.event {
+            Event::Called { call, plan, .. } => denials.begin(*call, plan, entry.us),
+            Event::Done { deed: Deed::Decided { keys, verdict: Verdict::Denied(_) | Verdict::Banned, .. }, .. } => {
+                let tallies = keys.iter().filter_map(|key| tally(scenario, key));
+                denials.denied.extend(tallies.map(|tally| (tally, entry.us)));
+            }
+            Event::Answered { call, answer, .. } => {
+                let Some((plan, began_us, is_behind)) = denials.begun.remove(call) else { continue };
+                match answer {
+                    Answer::Done if plan.action == Action::Reset => {
+                        denials.reset.insert((plan.process, (plan.policy, plan.subject)), began_us);
+                    }
+                    Answer::Denied { by: DecidedBy::Backend, .. } => {
+                        denials.check_denied(scenario, plan, (began_us, is_behind), entry.us)?;
+                    }
+                    _ => {}
+                }
+            }
+            // It begins anew, without a cache.
+            Event::Killed { process } => denials.reset.retain(|(number, _), _| number != process),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+impl<'h> Denials<'h> {
+    fn begin(&mut self, call: usize, plan: &'h CallPlan, us: u64) {
+        let before = self.called.insert((plan.process, (plan.policy, plan.subject)), us);
+        let is_behind = before.is_some_and(|before_us| before_us + ROOM_US > us);
+        self.begun.insert(call, (plan, us, is_behind));
+    }
+
+    fn check_denied(
+        &self,
+        scenario: &Scenario,
+        plan: &CallPlan,
+        (began_us, is_behind): (u64, bool),
+        us: u64,
+    ) -> Result<(), Violation> {
+        // An override that closes a limit denies without asking.
+        let is_closed = |call: &CallPlan| call.policy == plan.policy && matches!(call.action, Action::Close(_));
+        if scenario.calls.iter().any(is_closed) {
+            return Ok(());
+        }
+        let tally = (plan.policy, plan.subject);
+        let denied_us = self.denied.get(&tally).copied().unwrap_or_default();
+        if self.reset.get(&(plan.process, tally)).is_some_and(|reset_us| denied_us < *reset_us) {
+            let how = format!("a call from {began_us} on was denied, and the last denial was before the reset");
+            return Err(Violation { us, promise: RESET, how });
+        }
+        let oldest_us = scenario.settings.denial_cache_us + ROOM_US;
+        if scenario.is_calm() && !is_behind && denied_us + oldest_us < began_us {
+            let how = format!("a call from {began_us} on was denied, and servers denied last at {denied_us}");
+            return Err(Violation { us, promise: CACHED, how });
+        }
+        Ok(())
+    }
+}
+
+/// The policy and the subject of a key.
+fn tally(scenario: &Scenario, key: &str) -> Option<Tally> {
+    let (policy, subject) = parts(key)?;
+    let policy = scenario.policies.iter().position(|plan| plan.name == policy)?;
+    let digits = subject.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+    Some((policy, digits.parse().ok()?))
+}

@@ -1,0 +1,182 @@
+//! Faults that are planted in the library on purpose, one expression each: the world has to find them.
+//!
+//! They are planted in a copy of the sources. One build has them all, and a variable of the environment says which is at work.
+
+use std::path::Path;
+use std::process::Command;
+use std::{fs, io};
+
+use crate::step::{self, Outcome};
+
+/// A fault.
+struct Planted {
+    name: &'static str,
+    file: &'static str,
+    /// The expression that it replaces.
+    old: &'static str,
+    new: &'static str,
+}
+
+/// The variable that names the fault that is at work.
+const VARIABLE: &str = "TALLYGATE_PLANTED";
+
+/// What the copy has in addition, in the root of the library.
+const SWITCH: &str = r#"
+/// Whether that fault is at work.
+pub(crate) fn has_fault(name: &str) -> bool {
+    static NAME: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    NAME.get_or_init(|| std::env::var("TALLYGATE_PLANTED").ok()).as_deref() == Some(name)
+}
+"#;
+
+const ALL: &[Planted] = &[
+    Planted {
+        name: "a cached denial that outlives a reset",
+        file: "runtime/src/limiter/check/admin.rs",
+        old: "core.invalidate_denials(call)",
+        new: "()",
+    },
+    Planted {
+        name: "a denial that is cached for too long",
+        file: "runtime/src/limiter/denial_cache.rs",
+        old: "ends_us.min(asked_us.saturating_add(self.longest_us))",
+        new: "ends_us",
+    },
+    Planted {
+        name: "a call that is sent again after a lost reply",
+        file: "runtime/src/store/redis/node.rs",
+        old: "self.batcher.ask(request, now, until).await?",
+        new: "match self.batcher.ask(request, now, until).await {
+            Ok(reply) => reply,
+            Err(_) => self.batcher.ask(request, now, until).await?,
+        }",
+    },
+    Planted {
+        name: "a deadline that is not kept",
+        file: "runtime/src/store/redis.rs",
+        old: "now + deadline",
+        new: "now + 2 * deadline",
+    },
+    Planted {
+        name: "a refund that is sent twice",
+        file: "runtime/src/limiter/core.rs",
+        old: "self.store.refund(charge.counted(recount.part), recount.used, &charge.admitted).await",
+        new: "{
+            let _ = self.store.refund(charge.counted(recount.part), recount.used, &charge.admitted).await;
+            self.store.refund(charge.counted(recount.part), recount.used, &charge.admitted).await
+        }",
+    },
+    Planted {
+        name: "a lease that is kept though its caller is gone",
+        file: "runtime/src/limiter/leases.rs",
+        old: "drop(answer.send(Ok((admitted, Some(Box::new(lease))))))",
+        new: "std::mem::forget(answer.send(Ok((admitted, Some(Box::new(lease))))))",
+    },
+    Planted {
+        name: "attempts to connect without a budget",
+        file: "runtime/src/store/redis/connection/attempt_budget.rs",
+        old: "next.filter(|&next| next > now)",
+        new: "None::<Instant>",
+    },
+    Planted {
+        name: "an answer that another caller gets",
+        file: "runtime/src/store/redis/batching/batch.rs",
+        old: "callers.iter_mut().zip(replies).for_each(|(caller, reply)| caller.answer(reply))",
+        new: "callers.iter_mut().rev().zip(replies).for_each(|(caller, reply)| caller.answer(reply))",
+    },
+    Planted {
+        name: "an outage that admits what it should deny",
+        file: "runtime/src/limiter/outage.rs",
+        old: "policy.on_outage().unwrap_or(self.default)",
+        new: "OnOutage::Allow",
+    },
+    Planted {
+        name: "a peek that is sent as a call",
+        file: "runtime/src/store/redis/script/pack.rs",
+        old: "if request.options.peek { lua::PEEK } else { 0 }",
+        new: "0",
+    },
+    Planted {
+        name: "a cost that is sent as one",
+        file: "runtime/src/store/redis/script/pack.rs",
+        old: "request.options.cost.min(MAX_EXACT + 1)",
+        new: "request.options.cost.min(1)",
+    },
+    Planted {
+        name: "an override that is adopted too late",
+        file: "runtime/src/limiter/overrides/refresh.rs",
+        old: "now.saturating_duration_since(self.started) + PERIOD",
+        new: "now.saturating_duration_since(self.started) + 60 * PERIOD",
+    },
+];
+
+/// Copies the sources into a folder, with all faults. What is there already is written only where it differs, so that a
+/// build has little to do.
+pub(super) fn copy(folder: &Path) -> Outcome {
+    step::announce("plant faults in a copy of the library");
+    copy_folder(&step::root(), folder).map_err(|error| format!("cannot copy the sources: {error}"))?;
+    let mut files: Vec<_> = ALL.iter().map(|planted| planted.file).collect();
+    files.dedup();
+    for file in files {
+        write(&folder.join(file), &plant(file, step::read(file)?)?)?;
+    }
+    let root = "runtime/src/lib.rs";
+    write(&folder.join(root), &["#![allow(unused_parens)]\n", &step::read(root)?, SWITCH].concat())
+}
+
+/// Plays each fault until it is found.
+pub(super) fn play(program: &Path, options: &[&str]) -> Outcome {
+    step::announce("faults in the library");
+    let options: Vec<_> = options.iter().copied().filter(|option| *option != "--planted").collect();
+    let missed = ALL.iter().filter(|Planted { name, .. }| {
+        let mut command = Command::new(program);
+        command.env(VARIABLE, name).args(["--planted-in-library", name]).args(&options);
+        !command.status().is_ok_and(|ended| ended.success())
+    });
+    match missed.count() {
+        0 => Ok(()),
+        number => Err(format!("{number} faults of the library were not found")),
+    }
+}
+
+/// The text of a file with all its faults.
+fn plant(file: &str, text: String) -> Result<String, String> {
+    ALL.iter().filter(|planted| planted.file == file).try_fold(text, |text, Planted { name, old, new, .. }| {
+        if text.contains(old) {
+            let root = "crate";
+            let either = format!("(if {root}::has_fault({name:?}) {{ {new} }} else {{ {old} }})");
+            Ok(text.replace(old, &either))
+        } else {
+            Err(format!("{file} has no `{old}` any more, which the fault `{name}` replaces"))
+        }
+    })
+}
+
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (name, to) = (entry.file_name(), to.join(entry.file_name()));
+        if name == "target" || name.as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &to)?;
+        } else if !is_planted(&to) && fs::read(&to).ok() != Some(fs::read(entry.path())?) {
+            fs::copy(entry.path(), &to)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file is written with its faults.
+fn is_planted(path: &Path) -> bool {
+    path.ends_with("runtime/src/lib.rs") || ALL.iter().any(|planted| path.ends_with(planted.file))
+}
+
+fn write(path: &Path, text: &str) -> Outcome {
+    if fs::read_to_string(path).is_ok_and(|before| before == text) {
+        return Ok(());
+    }
+    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}

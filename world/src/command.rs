@@ -60,7 +60,7 @@ fn parse(words: &[String]) -> Result<Options, String> {
         seeds: 300,
         first: 0,
         one: None,
-        topologies: vec![Topology::Server, Topology::Sentinel],
+        topologies: Topology::ALL.to_vec(),
         longest_us: 600_000_000,
         shows_digests: false,
         plants: false,

@@ -1,15 +1,20 @@
 //! The servers of a world, on the net.
 
 mod arrangement;
+mod cluster;
 mod node;
 mod plant;
 mod replication;
 mod sentinel;
+mod shard;
 mod single;
+mod slot_move;
+mod slot_table;
 
 use std::rc::Rc;
 
 use self::arrangement::Arrangement;
+use self::cluster::Masters;
 pub use self::node::Node;
 pub use self::plant::Plant;
 use self::sentinel::Sentinel;
@@ -32,8 +37,9 @@ impl Servers {
     #[must_use]
     pub fn start(scenario: &Scenario, plant: &Plant, history: &History) -> Rc<Self> {
         let arrangement: Rc<dyn Arrangement> = match scenario.topology {
-            Topology::Server | Topology::Cluster => Rc::new(Single::start(plant, history)),
+            Topology::Server => Rc::new(Single::start(plant, history)),
             Topology::Sentinel => Sentinel::start(scenario.seed, plant, history),
+            Topology::Cluster => Masters::start(scenario.seed, plant, history),
         };
         Rc::new(Self { arrangement })
     }
@@ -76,6 +82,7 @@ impl Servers {
             Fault::Flush => node.flush_scripts(),
             Fault::Isolated => self.isolate(&node, plan.for_us),
             Fault::Failover(Handover::Gone) => self.crash(&node, false, plan.for_us.max(GONE_US), (0, 0)),
+            Fault::Move => self.arrangement.move_slot(&node),
             Fault::Failover(handover) => self.arrangement.hand_over(&node, handover),
             _ => {}
         }

@@ -15,7 +15,7 @@ const FLAGS: &str = "--cfg tallygate_world --cfg tokio_unstable";
 const FOLDER: &str = "world";
 
 /// How many seeds the check plays of each topology, and how many it plays twice. Sentinels are asked all the time.
-const SEEDS: [(&str, &str); 2] = [("server", "1500"), ("sentinel", "150")];
+const SEEDS: [(&str, &str); 3] = [("server", "1500"), ("sentinel", "150"), ("cluster", "300")];
 const SEEDS_TWICE: &str = "12";
 
 pub(crate) fn run(options: &[&str]) -> Outcome {

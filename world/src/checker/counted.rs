@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use tallygate::DecidedBy;
 
-use super::tallies::{is_leases, parts};
+use super::tallies::{find, is_leases, parts};
 use super::violation::Violation;
 use crate::history::{Answer, Deed, Entry, Event, Verdict};
-use crate::workload::{Action, Scenario};
+use crate::workload::{Action, PolicyPlan, Scenario, Topology};
 
 const ONCE: &str = "no call is counted twice";
 const COUNTED: &str = "a call that Redis admits was counted while it was decided";
@@ -23,22 +23,43 @@ struct Span {
 
 pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violation> {
     let mut spans = spans(scenario, history);
-    let counted = history.iter().filter_map(|entry| match &entry.event {
-        Event::Done {
-            deed: Deed::Decided { keys, cost, is_charged: true, verdict: Verdict::Admitted, .. }, ..
-        } => Some((entry.us, *cost, keys)),
-        _ => None,
-    });
-    for (us, cost, keys) in counted {
-        for key in keys.iter().filter(|key| !is_leases(key)) {
-            let Some(tally) = parts(key).map(|(policy, subject)| (policy.to_owned(), subject.to_owned())) else {
-                continue;
-            };
-            take(spans.entry(tally).or_default(), us, cost, key)?;
+    for entry in history {
+        let Event::Done { deed, .. } = &entry.event else { continue };
+        match deed {
+            Deed::Decided { keys, cost, is_charged: true, verdict: Verdict::Admitted, .. } => {
+                for key in keys.iter().filter(|key| !is_leases(key)) {
+                    if let Some(tally) = tally(key) {
+                        take(spans.entry(tally).or_default(), entry.us, *cost, key)?;
+                    }
+                }
+            }
+            // Another master has denied the call, which may ask again.
+            Deed::Corrected { keys, used: 0, changed: 1.., cost, .. } if scenario.topology == Topology::Cluster => {
+                let refunded = keys.iter().filter(|key| is_divided(scenario, key)).filter_map(|key| tally(key));
+                let (from_us, until_us) = (entry.us, u64::MAX);
+                let again = || Span { call: usize::MAX, cost: *cost, from_us, until_us, is_admitted: false };
+                refunded.for_each(|tally| spans.entry(tally).or_default().push(again()));
+            }
+            _ => {}
         }
     }
     let left = spans.values().flatten().find(|span| span.is_admitted);
     left.map_or(Ok(()), |span| Err(span.not_counted()))
+}
+
+/// The policy and the subject of a tally.
+fn tally(key: &str) -> Option<(String, String)> {
+    parts(key).map(|(policy, subject)| (policy.to_owned(), subject.to_owned()))
+}
+
+/// Whether several tallies decide about a call, which may be in several slots.
+fn is_divided(scenario: &Scenario, key: &str) -> bool {
+    find(scenario, key).is_some_and(|(policy, _)| counts_in_parts(policy))
+}
+
+/// Whether the calls of a policy are on several tallies: one may count a call that another denies, until that is taken back.
+fn counts_in_parts(policy: &PolicyPlan) -> bool {
+    policy.groups.len() > 1 || policy.has_leases()
 }
 
 /// Finds the call of that cost that was counted then: first one that was admitted, the one that ends first.
@@ -84,9 +105,9 @@ fn spans(scenario: &Scenario, history: &[Entry]) -> BTreeMap<(String, String), V
             _ => false,
         };
         let Some(policy) = scenario.policies.get(plan.policy) else { continue };
-        // What Redis denies, it has not counted. Of several subjects, one may have been counted and taken back.
+        // What Redis denies, it has not counted.
         let is_denied = matches!(answer, Some(Answer::Denied { by: DecidedBy::Backend, .. }));
-        if is_denied && policy.groups.len() == 1 {
+        if is_denied && !counts_in_parts(policy) {
             continue;
         }
         for group in &policy.groups {

@@ -25,6 +25,9 @@ pub(super) trait Arrangement {
     /// A server is told to let its replica take over.
     fn hand_over(&self, _node: &Rc<Node>, _handover: Handover) {}
 
+    /// A slot of a server moves to another one.
+    fn move_slot(&self, _node: &Rc<Node>) {}
+
     /// A server or a link is gone, or back.
     fn changed(&self) {}
 }

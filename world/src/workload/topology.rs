@@ -7,7 +7,7 @@ pub enum Topology {
     Server,
     /// A primary with a replica, and three sentinels.
     Sentinel,
-    /// Three masters with a replica each.
+    /// Three masters, each with or without a replica.
     Cluster,
 }
 

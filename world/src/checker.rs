@@ -1,8 +1,10 @@
 //! What the guide promises, asserted on a history.
 
 mod attempts;
+mod bans;
 mod calls;
 mod closed;
+mod concurrency;
 mod counted;
 mod denials;
 mod handover;
@@ -24,6 +26,8 @@ pub fn check(scenario: &Scenario, history: &[Entry], attempts: &[Attempt]) -> Re
     tallies::check(scenario, history)?;
     counted::check(scenario, history)?;
     calls::check(scenario, history)?;
+    concurrency::check(scenario, history)?;
+    bans::check(scenario, history)?;
     standby::check(scenario, history)?;
     denials::check(scenario, history)?;
     closed::check(scenario, history)?;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tallygate::{BackendErrorKind, DecidedBy, RejectionKind};
 
-pub use self::deed::{Deed, Scripts, Verdict};
+pub use self::deed::{Deed, Verdict, deeds};
 use crate::engine;
 use crate::workload::CallPlan;
 

@@ -21,7 +21,7 @@ impl Planted {
 
 /// All faults that are planted.
 pub const ALL: &[Planted] = &[
-    Planted { name: "a window that is a microsecond short", old: "if due > wait then", new: "if due > wait + 1 then" },
+    Planted { name: "a window that is a microsecond short", old: "span_0 - now", new: "span_0 - now - 1" },
     Planted {
         name: "a refund that gives back more than was charged",
         old: "taken = math.min(taken, own)",
@@ -52,23 +52,38 @@ pub const ALL: &[Planted] = &[
         new: "local charging = not denial and cost > 0",
     },
     Planted {
-        name: "a clean-up of calls that count",
-        old: "local horizon, beside = now - reach, -1",
-        new: "local horizon, beside = now - reach / 2, -1",
-    },
-    Planted {
         name: "a log that is forgotten early",
         old: "local is_over = last <= now - reach",
         new: "local is_over = last <= now - reach / 2",
     },
     Planted {
         name: "a second subject that is not charged",
-        old: "for subject = 1, subjects do\n  local lease",
-        new: "for subject = 1, 1 do\n  local lease",
+        old: "for subject = 1, subjects do\n        local lease",
+        new: "for subject = 1, 1 do\n        local lease",
     },
     Planted {
         name: "a bucket that fills too fast",
         old: "level = amount + (now - stamp) * count",
         new: "level = amount + (now - stamp) * (count + 1)",
+    },
+    Planted {
+        name: "a duplicate that counts its cost",
+        old: "local beside = count - (kind == 'd' and 1 or cost)",
+        new: "local beside = count - cost - (kind == 'd' and 1 or 0)",
+    },
+    Planted {
+        name: "a window that never ends",
+        old: "if stamp + span <= now then stamp, amount = now, 0 end",
+        new: "if stamp == 0 then stamp, amount = now, 0 end",
+    },
+    Planted {
+        name: "a refund that removes nothing from a log",
+        old: "if entries > 1 and admitted <= now and now < admitted + reach then",
+        new: "if false then",
+    },
+    Planted {
+        name: "leases that never expire",
+        old: "if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end",
+        new: "",
     },
 ];

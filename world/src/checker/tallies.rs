@@ -44,7 +44,7 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
     for entry in history {
         let Event::Done { branch, steady_us, deed, .. } = &entry.event else { continue };
         match deed {
-            Deed::Decided { keys, cost, is_charged, verdict, at_us, wait_us } => {
+            Deed::Decided { keys, cost, is_charged, verdict, at_us, wait_us, .. } => {
                 for key in keys.iter().filter(|key| !is_leases(key)) {
                     let Some((policy, rules)) = find(scenario, key) else { continue };
                     let fresh = || Tally { lost: lost.clone(), ..Tally::default() };

@@ -1,6 +1,7 @@
 //! What a server has decided, read from the calls of scripts and their replies as the guide describes them.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use tallygate_lua as lua;
 
@@ -17,6 +18,8 @@ pub enum Deed {
         cost: u64,
         /// Whether an admitted call is counted.
         is_charged: bool,
+        /// Whether a denial counts towards a ban.
+        counts_denial: bool,
         /// The decision.
         verdict: Verdict,
         /// The server's time.
@@ -62,8 +65,17 @@ pub enum Verdict {
     Undecided,
 }
 
+/// The scripts of this version.
+static KNOWN: LazyLock<Scripts> = LazyLock::new(Scripts::known);
+
+/// What a server has done when it answered that to a client.
+#[must_use]
+pub fn deeds(asked: &[u8], answered: &[u8]) -> Vec<Deed> {
+    KNOWN.deeds(asked, answered)
+}
+
 /// The scripts, by what clients send to call them.
-pub struct Scripts(HashMap<Vec<u8>, Script>);
+struct Scripts(HashMap<Vec<u8>, Script>);
 
 #[derive(Clone, Copy)]
 enum Script {
@@ -73,9 +85,8 @@ enum Script {
     Ban,
 }
 
-/// The scripts of this version.
-impl Default for Scripts {
-    fn default() -> Self {
+impl Scripts {
+    fn known() -> Self {
         let windows = (1..=8).flat_map(|rules| {
             let alone = Script::Windows { rules, is_alone: true };
             [(lua::windows(rules), Script::Windows { rules, is_alone: false }), (lua::windows_alone(rules), alone)]
@@ -88,12 +99,8 @@ impl Default for Scripts {
         });
         Self(both.collect())
     }
-}
 
-impl Scripts {
-    /// What the server has done when it answered that to these commands.
-    #[must_use]
-    pub fn deeds(&self, asked: &[u8], answered: &[u8]) -> Vec<Deed> {
+    fn deeds(&self, asked: &[u8], answered: &[u8]) -> Vec<Deed> {
         let commands = resp::commands(asked);
         let answers = resp::answers(answered);
         let deeds = commands.iter().zip(answers).filter_map(|(words, answer)| match (words.as_slice(), answer) {
@@ -161,7 +168,8 @@ impl Call<'_> {
                 let wait_us = if matches!(verdict, Verdict::Denied(_)) { answer.integer()? } else { 0 };
                 let key = keys.next()?;
                 let keys = self.names(key..key + 1);
-                deeds.push(Deed::Decided { keys, cost: weight, is_charged: true, verdict, at_us, wait_us });
+                let (cost, is_charged, counts_denial) = (weight, true, true);
+                deeds.push(Deed::Decided { keys, cost, is_charged, counts_denial, verdict, at_us, wait_us });
             }
         }
         Some(deeds)
@@ -188,7 +196,8 @@ impl Call<'_> {
             let is_charged = asked & (lua::PEEK | lua::DENIAL) == 0 && cost > 0;
             let keys = self.names(key..key + subjects);
             key += subjects;
-            deeds.push(Deed::Decided { keys, cost, is_charged, verdict, at_us, wait_us });
+            let counts_denial = asked & (lua::PEEK | lua::TRIAL | lua::PART) == 0;
+            deeds.push(Deed::Decided { keys, cost, is_charged, counts_denial, verdict, at_us, wait_us });
         }
         Some(deeds)
     }

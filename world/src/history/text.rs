@@ -53,7 +53,7 @@ impl fmt::Display for Answer {
 impl fmt::Display for Deed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Decided { keys, cost, is_charged, verdict, at_us, wait_us } => {
+            Self::Decided { keys, cost, is_charged, verdict, at_us, wait_us, .. } => {
                 let what = if *is_charged { "" } else { "peek: " };
                 write!(f, "{what}{verdict} {} for {cost} at {at_us}", keys.join(" "))?;
                 if *wait_us > 0 { write!(f, ", again in {wait_us}") } else { Ok(()) }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::plant::Plant;
 use crate::engine;
 use crate::fleet::Clock;
-use crate::history::{Event, History, Scripts};
+use crate::history::{self, Event, History};
 use crate::net::{self, ConnectionId, Listener, Party};
 use crate::server::{Faults, Flavour, Server, SessionId, Write};
 
@@ -24,7 +24,6 @@ pub(super) type Sink = Rc<dyn Fn(Vec<Write>)>;
 pub struct Node {
     number: u32,
     history: History,
-    scripts: Rc<Scripts>,
     plant: Plant,
     state: RefCell<State>,
     /// What takes its writes to its replica.
@@ -58,11 +57,9 @@ impl Node {
             branch: 0,
             branches: 0,
         };
-        let scripts = Rc::new(Scripts::default());
         let node = Rc::new(Self {
             number,
             history: history.clone(),
-            scripts,
             plant: plant.clone(),
             state: RefCell::new(state),
             sink: RefCell::default(),
@@ -266,7 +263,7 @@ impl Listener for Node {
         let (steady_us, server, branch) = (state.steady_us(), self.number, state.branch);
         drop(state);
         self.forward(writes);
-        for deed in self.scripts.deeds(bytes, &answer) {
+        for deed in history::deeds(bytes, &answer) {
             self.history.note(Event::Done { server, branch, steady_us, deed });
         }
         if !answer.is_empty() {

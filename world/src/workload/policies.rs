@@ -108,7 +108,7 @@ fn draw_rules(chance: &mut Chance, horizon_us: u64, is_main: bool) -> Vec<Rule> 
     if is_main && chance.happens(0.15) {
         rules.push(Rule::duplicate(draw_window(chance, horizon_us / 4)));
     }
-    if is_main && chance.happens(0.15) {
+    if is_main && chance.happens(0.3) {
         let lease = Duration::from_secs(chance.spread(1, 20));
         rules.push(Rule::concurrency(chance.between(1, 4), lease));
     }

@@ -20,9 +20,7 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
         match &entry.event {
             Event::Called { call, plan, .. } => _ = begun.insert(*call, plan),
             Event::Answered { call, answer: Answer::Admitted(DecidedBy::Backend), .. } => {
-                let Some(plan) = begun.get(call).filter(|plan| plan.action != Action::Peek && plan.cost > 0) else {
-                    continue;
-                };
+                let Some(plan) = begun.get(call).filter(|plan| runs_until_its_end(plan)) else { continue };
                 let calls = running.entry((plan.policy, plan.subject)).or_default();
                 calls.insert(*call);
                 if let Some(limit) = limit(scenario, plan).filter(|limit| calls.len() as u64 > *limit) {
@@ -39,6 +37,11 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
         }
     }
     Ok(())
+}
+
+/// Whether a call holds its lease until its caller says that it has ended. A refund and a settlement give it back before that.
+fn runs_until_its_end(plan: &CallPlan) -> bool {
+    !matches!(plan.action, Action::Peek | Action::Refund(_) | Action::Settle(..)) && plan.cost > 0
 }
 
 /// Whether a process that goes on keeps its leases all the same.

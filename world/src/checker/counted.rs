@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tallygate::DecidedBy;
+use tallygate::{DecidedBy, OnOutage};
 
 use super::tallies::{find, is_leases, parts};
 use super::violation::Violation;
@@ -11,6 +11,9 @@ use crate::workload::{Action, PolicyPlan, Scenario, Topology};
 
 const ONCE: &str = "no call is counted twice";
 const COUNTED: &str = "a call that Redis admits was counted while it was decided";
+
+/// How many answers to one call that waits may be lost.
+const LOST_ANSWERS: usize = 8;
 
 /// A call on one tally.
 struct Span {
@@ -111,8 +114,13 @@ fn spans(scenario: &Scenario, history: &[Entry]) -> BTreeMap<(String, String), V
             continue;
         }
         for group in &policy.groups {
-            let span = Span { call: *call, cost: plan.cost, from_us: entry.us, until_us, is_admitted };
-            spans.entry((policy.name.clone(), group.subject(plan.subject))).or_default().push(span);
+            let spans = spans.entry((policy.name.clone(), group.subject(plan.subject))).or_default();
+            let span = |is_admitted| Span { call: *call, cost: plan.cost, from_us: entry.us, until_us, is_admitted };
+            spans.push(span(is_admitted));
+            // Where the standby denies after an answer was lost, a call that waits asks again.
+            if matches!(plan.action, Action::Wait(_)) && policy.on_outage == Some(OnOutage::Local) {
+                spans.extend((0..LOST_ANSWERS).map(|_| span(false)));
+            }
         }
     }
     spans

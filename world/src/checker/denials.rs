@@ -27,8 +27,8 @@ struct Denials<'h> {
     denied: BTreeMap<Tally, u64>,
     /// When a process called last. While one call asks again, others get the denial that is cached.
     called: BTreeMap<(usize, Tally), u64>,
-    /// When a process began the last reset that was done.
-    reset: BTreeMap<(usize, Tally), u64>,
+    /// When a process began the last reset that was done, and when it was done.
+    reset: BTreeMap<(usize, Tally), (u64, u64)>,
 }
 
 pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violation> {
@@ -44,7 +44,7 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
                 let Some((plan, began_us, is_behind)) = denials.begun.remove(call) else { continue };
                 match answer {
                     Answer::Done if plan.action == Action::Reset => {
-                        denials.reset.insert((plan.process, (plan.policy, plan.subject)), began_us);
+                        denials.reset.insert((plan.process, (plan.policy, plan.subject)), (began_us, entry.us));
                     }
                     Answer::Denied { by: DecidedBy::Backend, .. } => {
                         denials.check_denied(scenario, plan, (began_us, is_behind), entry.us)?;
@@ -81,7 +81,8 @@ impl<'h> Denials<'h> {
         }
         let tally = (plan.policy, plan.subject);
         let denied_us = self.denied.get(&tally).copied().unwrap_or_default();
-        if self.reset.get(&(plan.process, tally)).is_some_and(|reset_us| denied_us < *reset_us) {
+        let reset = self.reset.get(&(plan.process, tally));
+        if reset.is_some_and(|(reset_us, done_us)| denied_us < *reset_us && *done_us < began_us) {
             let how = format!("a call from {began_us} on was denied, and the last denial was before the reset");
             return Err(Violation { us, promise: RESET, how });
         }

@@ -63,10 +63,17 @@ fn run_with(length: Length, of_others: Length, servers: Servers) -> Outcome {
 fn every_test(server: &Server, length: Length) -> Outcome {
     // Apart, so that the time of the tests is their own.
     step::run("build the tests", &mut step::cargo("test --workspace --no-run"))?;
-    // Beside each other, as most tests wait most of the time. To the end, so that one run tells every test that fails.
+    // To the end, so that one run tells every test that fails.
     let command =
         |words: &str| configure(step::cargo(&format!("test --workspace --no-fail-fast {words}")), server, length);
     let [first, second] = HALVES.map(|half| (format!("run the tests {half}: {}", server.version), command(half)));
+    if length == Length::Long {
+        // Long ones use the whole machine, and would take servers of each other for dead.
+        let outcomes = [first, second, ("snippets".to_owned(), command("--doc"))]
+            .map(|(title, mut tests)| step::run(&title, &mut tests));
+        return outcomes.into_iter().collect();
+    }
+    // Beside each other, as most tests wait most of the time.
     step::run_beside("snippets", command("--doc"), || {
         step::run_beside(&second.0, second.1, || step::run(&first.0, &mut { first.1 }))
     })

@@ -151,6 +151,12 @@ impl Sentinels {
         self.watching.iter().any(|sentinel| named_by(sentinel) == self.ports[1])
     }
 
+    /// Whether all sentinels do.
+    #[must_use]
+    pub fn all_name_replica(&self) -> bool {
+        self.watching.iter().all(|sentinel| named_by(sentinel) == self.ports[1])
+    }
+
     /// Whether the server that was the primary at first follows the other one. Until then it takes writes, and loses them.
     #[must_use]
     pub fn has_handed_over(&self) -> bool {

@@ -102,7 +102,7 @@ const SCRIPTS: &[&str] = &[
     "return redis.pcall('APPEND', KEYS[1], ARGV[1])",
     "return redis.call('GETRANGE', KEYS[1], ARGV[1], ARGV[2])",
     "return redis.call('HSET', KEYS[1], ARGV[2], ARGV[1])",
-    "return redis.call('HGETALL', KEYS[1])[2]",
+    "return #redis.call('HGETALL', KEYS[1])",
     "return redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])",
     "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')",
     "return redis.call('ZINCRBY', KEYS[1], 1 / 3, ARGV[1])",

@@ -2,6 +2,8 @@
 
 mod call;
 mod ending;
+#[cfg(test)]
+mod found;
 mod process;
 mod shorten;
 mod world;

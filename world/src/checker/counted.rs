@@ -108,8 +108,8 @@ fn spans(scenario: &Scenario, history: &[Entry]) -> BTreeMap<(String, String), V
             _ => false,
         };
         let Some(policy) = scenario.policies.get(plan.policy) else { continue };
-        // What Redis denies, it has not counted.
-        let is_denied = matches!(answer, Some(Answer::Denied { by: DecidedBy::Backend, .. }));
+        // What Redis denies, it has not counted. A limit that is closed after the reply was lost has no time to wait for.
+        let is_denied = matches!(answer, Some(Answer::Denied { by: DecidedBy::Backend, retry_us: Some(_), .. }));
         if is_denied && !counts_in_parts(policy) {
             continue;
         }

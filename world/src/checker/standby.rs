@@ -10,28 +10,39 @@ use crate::workload::{Action, CallPlan, Scenario};
 
 const PART: &str = "a process that decides alone admits at most its part of the count in any window";
 
+/// A process, a policy and a subject.
+type Place = (usize, usize, usize);
+
 pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violation> {
     let mut begun: BTreeMap<usize, &CallPlan> = BTreeMap::new();
-    // By process, policy and subject: when a call was admitted and what it cost. A process that is killed begins anew.
-    let mut admitted: BTreeMap<(usize, usize, usize), Vec<(u64, u64)>> = BTreeMap::new();
+    // When a call was admitted, and what it counts. A process that is killed begins anew.
+    let mut admitted: BTreeMap<Place, Vec<(u64, u64)>> = BTreeMap::new();
+    // A reset empties the tallies of the process, too, at some time until it is over.
+    let mut resets: BTreeMap<Place, usize> = BTreeMap::new();
     for entry in history {
         match &entry.event {
-            Event::Called { call, plan, .. } => _ = begun.insert(*call, plan),
+            Event::Called { call, plan, .. } => {
+                begun.insert(*call, plan);
+                if matches!(plan.action, Action::Reset) {
+                    *resets.entry(place(plan)).or_default() += 1;
+                }
+            }
             Event::Answered { call, local_us, answer: Answer::Admitted(DecidedBy::Standby), .. } => {
                 let Some(plan) = begun.get(call) else { continue };
-                if matches!(plan.action, Action::Peek) {
+                if matches!(plan.action, Action::Peek) || resets.contains_key(&place(plan)) {
                     continue;
                 }
-                let hits = admitted.entry((plan.process, plan.policy, plan.subject)).or_default();
-                hits.push((*local_us, plan.cost));
+                let hits = admitted.entry(place(plan)).or_default();
+                hits.push((*local_us, least(plan)));
                 check_last(scenario, plan, hits, entry.us)?;
             }
-            Event::Answered { call, answer: Answer::Done | Answer::Failed(_), .. } => {
-                // A reset changes the tallies of the process, also while Redis is there or away. So does a refund.
-                let Some(plan) = begun.get(call) else { continue };
-                if matches!(plan.action, Action::Reset) {
-                    admitted.remove(&(plan.process, plan.policy, plan.subject));
+            Event::Ended { call } | Event::Dropped { call } => {
+                let Some(plan) = begun.get(call).filter(|plan| matches!(plan.action, Action::Reset)) else { continue };
+                admitted.remove(&place(plan));
+                if let Some(number) = resets.get_mut(&place(plan)) {
+                    *number -= 1;
                 }
+                resets.retain(|_, number| *number > 0);
             }
             Event::Killed { process } => admitted.retain(|(number, ..), _| number != process),
             _ => {}
@@ -40,12 +51,21 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
     Ok(())
 }
 
+fn place(plan: &CallPlan) -> Place {
+    (plan.process, plan.policy, plan.subject)
+}
+
+/// The least that a call counts, also once it is refunded or settled.
+fn least(plan: &CallPlan) -> u64 {
+    match plan.action {
+        Action::Refund(_) => 0,
+        Action::Settle(_, used) => plan.cost.min(used),
+        _ => plan.cost,
+    }
+}
+
 fn check_last(scenario: &Scenario, plan: &CallPlan, hits: &[(u64, u64)], us: u64) -> Result<(), Violation> {
     let Some(&(last_us, _)) = hits.last() else { return Ok(()) };
-    let corrects = |call: &&CallPlan| matches!(call.action, Action::Refund(_) | Action::Settle(..));
-    if scenario.calls.iter().filter(|call| call.policy == plan.policy).any(|call| corrects(&call)) {
-        return Ok(());
-    }
     let rules = scenario.policies.get(plan.policy).into_iter().flat_map(|policy| &policy.groups);
     for rule in rules.flat_map(|group| &group.rules) {
         let Algorithm::SlidingWindow { per } = rule.algorithm() else { continue };

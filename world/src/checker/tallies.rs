@@ -54,7 +54,8 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
                         || policy.ban.is_some()
                         || policy.groups.len() > 1
                         || policy.has_leases()
-                        || policy.may_close;
+                        || policy.may_close
+                        || policy.may_be_in_files;
                     if is_steady && !tally.is_vague && *cost > 0 {
                         tally.check_verdict(rules, *cost, (*verdict, *wait_us), *at_us, entry.us)?;
                     }
@@ -74,15 +75,21 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
             }
             Deed::Corrected { keys, admitted_us, cost, used, changed } if *changed > 0 => {
                 for key in keys {
-                    let Some((_, rules)) = find(scenario, key) else { continue };
-                    if let Some(tally) = tallies.get_mut(&(*branch, key.as_str())) {
-                        tally.is_vague |= usize::try_from(*changed) != Ok(keys.len());
-                        let is_known = tally.correct(*admitted_us, *cost, (*used).min(largest(rules)), entry.us);
-                        // A server that took another's place may have a call from there.
-                        if !is_known && *branch == 0 {
-                            let how = format!("{key} has corrected a call of cost {cost} at {admitted_us} once more");
-                            return Err(Violation { us: entry.us, promise: BACK, how });
-                        }
+                    let Some((policy, rules)) = find(scenario, key) else { continue };
+                    let used = policy.least_settled(*used, rules);
+                    let correct = |tally: &mut Tally| tally.correct(*admitted_us, *cost, used, entry.us);
+                    let Some(tally) = tallies.get_mut(&(*branch, key.as_str())) else { continue };
+                    tally.is_vague |= usize::try_from(*changed) != Ok(keys.len());
+                    if correct(tally) {
+                        continue;
+                    }
+                    // It may be a call of a server whose place this one took, or of the one that took its place.
+                    tally.is_vague = true;
+                    tally.given_back.push((entry.us, cost.saturating_sub(used)));
+                    let mut others = tallies.iter_mut().filter(|((other, name), _)| other != branch && name == key);
+                    if *branch == 0 && !others.any(|(_, tally)| correct(tally)) {
+                        let how = format!("{key} has corrected a call of cost {cost} at {admitted_us} once more");
+                        return Err(Violation { us: entry.us, promise: BACK, how });
                     }
                 }
             }
@@ -246,11 +253,6 @@ fn seconds(rule: &Rule) -> Option<u64> {
 /// What a call weighs under a rule: one against duplicates, whatever it costs.
 fn weight(rule: &Rule, cost: u64) -> u64 {
     if rule.role() == Role::Duplicate { cost.min(1) } else { cost }
-}
-
-fn largest(rules: &[Rule]) -> u64 {
-    let windows = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
-    windows.map(Rule::count).max().unwrap_or(u64::MAX)
 }
 
 fn micros(per: std::time::Duration) -> u64 {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use tallygate::config::{ConfigError, Policies};
 use tallygate::{BackendError, BackendErrorKind, Check, Decision, Error, Permit, RejectionKind, Rule, Subject};
 
 use super::process::{Limits, Running};
@@ -48,6 +49,11 @@ pub(super) async fn perform(call: usize, plan: CallPlan, member: Arc<Member>, ru
     let mut note = Note::begin(call, &plan, Arc::clone(&member), history);
     if let Action::Close(us) = plan.action {
         let done = close(&limits, &plan, us).await;
+        note.answer(if done.is_ok() { Answer::Done } else { Answer::Failed(BackendErrorKind::Unknown) });
+        return;
+    }
+    if let Action::Apply(divisor) = plan.action {
+        let done = apply(&limits, &plan, divisor);
         note.answer(if done.is_ok() { Answer::Done } else { Answer::Failed(BackendErrorKind::Unknown) });
         return;
     }
@@ -106,6 +112,11 @@ async fn close(limits: &Limits, plan: &CallPlan, us: u64) -> Result<(), Error> {
     let name = limits.policies[plan.policy].policy.name();
     let closed = Rule::sliding_window(0, Duration::from_secs(1));
     limits.limiter.override_policy(name).rules([closed]).expires_in(Duration::from_micros(us)).set().await
+}
+
+fn apply(limits: &Limits, plan: &CallPlan, divisor: u64) -> Result<(), ConfigError> {
+    let file = limits.policies[plan.policy].plan.file(divisor);
+    limits.limiter.apply(&Policies::from_toml(&file)?).map(drop)
 }
 
 async fn use_permit(plan: &CallPlan, permit: Permit, member: &Arc<Member>) {

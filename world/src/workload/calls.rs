@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::policies::PolicyPlan;
+use super::policies::{LARGEST_DIVISOR, PolicyPlan};
 use crate::engine::Chance;
 
 /// A call that a process makes.
@@ -49,6 +49,8 @@ pub enum Action {
     Unban,
     /// An override closes its policy for so many microseconds.
     Close(u64),
+    /// A process applies a file that divides the counts of its policy by that.
+    Apply(u64),
 }
 
 pub(super) fn draw(seed: u64, horizon_us: u64, processes: usize, policies: &[PolicyPlan]) -> Vec<CallPlan> {
@@ -69,8 +71,23 @@ pub(super) fn draw(seed: u64, horizon_us: u64, processes: usize, policies: &[Pol
             CallPlan { us: us + place * apart_us, process: chance.index(processes), policy, subject, cost, action }
         }));
     }
+    calls.extend(draw_files(seed, horizon_us, processes, policies));
     calls.sort_by_key(|call| call.us);
     calls
+}
+
+/// Draws files that processes apply, each on its own.
+fn draw_files(seed: u64, horizon_us: u64, processes: usize, policies: &[PolicyPlan]) -> Vec<CallPlan> {
+    let mut chance = Chance::new(seed, "files");
+    let mut files = Vec::new();
+    for (policy, _) in policies.iter().enumerate().filter(|(_, policy)| policy.may_be_in_files) {
+        files.extend((0..chance.spread(1, 20)).map(|_| {
+            let action = Action::Apply(chance.between(1, LARGEST_DIVISOR));
+            let (us, process) = (chance.between(0, horizon_us), chance.index(processes));
+            CallPlan { us, process, policy, subject: 0, cost: 0, action }
+        }));
+    }
+    files
 }
 
 fn draw_action(chance: &mut Chance, policy: &PolicyPlan, horizon_us: u64) -> Action {
@@ -95,7 +112,7 @@ impl CallPlan {
     /// Whether it is no call that is decided, but changes what is.
     #[must_use]
     pub fn is_administration(&self) -> bool {
-        matches!(self.action, Action::Reset | Action::Ban(_) | Action::Unban | Action::Close(_))
+        matches!(self.action, Action::Reset | Action::Ban(_) | Action::Unban | Action::Close(_) | Action::Apply(_))
     }
 }
 

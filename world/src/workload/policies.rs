@@ -3,9 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
-use tallygate::{Ban, OnOutage, Policy, Rule, Schedule, TokenBucket, format_rules};
+use tallygate::{Algorithm, Ban, OnOutage, Policy, Role, Rule, Schedule, TokenBucket, format_rules};
 
 use crate::engine::Chance;
+
+/// By how much files divide counts at most.
+pub(super) const LARGEST_DIVISOR: u64 = 3;
 
 /// A policy that a world uses.
 #[derive(Clone, Debug)]
@@ -22,6 +25,8 @@ pub struct PolicyPlan {
     pub ban: Option<Ban>,
     /// Whether overrides close it now and then.
     pub may_close: bool,
+    /// Whether files divide its counts now and then.
+    pub may_be_in_files: bool,
 }
 
 /// The rules on one subject of a call.
@@ -66,6 +71,31 @@ impl PolicyPlan {
         builder.build().ok()
     }
 
+    /// What a settled call counts at least, if it is to count `used`: at most as much as a whole count that is in force.
+    #[must_use]
+    pub fn least_settled(&self, used: u64, rules: &[Rule]) -> u64 {
+        let windows = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
+        let divisor = if self.may_be_in_files { LARGEST_DIVISOR } else { 1 };
+        windows.map(|rule| rule.count().div_ceil(divisor)).max().map_or(used, |most| used.min(most))
+    }
+
+    /// The text of a file that divides its counts by that.
+    #[must_use]
+    pub fn file(&self, divisor: u64) -> String {
+        let divided =
+            |rule: &Rule| Rule::sliding_window(rule.count().div_ceil(divisor), rule.per().unwrap_or_default());
+        let rules =
+            self.groups.iter().flat_map(|group| &group.rules).map(|rule| format!("{:?}", divided(rule).to_string()));
+        format!("[policy.{}]\nrules = [{}]\n", self.name, rules.collect::<Vec<_>>().join(", "))
+    }
+
+    /// Whether all its rules are sliding windows on one subject.
+    fn has_plain_rules(&self) -> bool {
+        let is_plain =
+            |rule: &Rule| rule.role() != Role::Duplicate && matches!(rule.algorithm(), Algorithm::SlidingWindow { .. });
+        matches!(self.groups.as_slice(), [group] if group.rules.iter().all(is_plain))
+    }
+
     /// Whether it limits concurrent calls.
     #[must_use]
     pub fn has_leases(&self) -> bool {
@@ -75,13 +105,16 @@ impl PolicyPlan {
 
 /// Whether it is a limit on concurrent calls.
 pub(crate) fn is_concurrency(rule: &Rule) -> bool {
-    matches!(rule.algorithm(), tallygate::Algorithm::Concurrency { .. })
+    matches!(rule.algorithm(), Algorithm::Concurrency { .. })
 }
 
 pub(super) fn draw(seed: u64, horizon_us: u64) -> Vec<PolicyPlan> {
-    let mut chance = Chance::new(seed, "policies");
+    let (mut chance, mut of_files) = (Chance::new(seed, "policies"), Chance::new(seed, "policies in files"));
     let number = chance.between(1, 3);
-    (0..number).filter_map(|number| (0..50).find_map(|_| draw_one(&mut chance, number, horizon_us))).collect()
+    let drawn = (0..number).filter_map(|number| (0..50).find_map(|_| draw_one(&mut chance, number, horizon_us)));
+    drawn
+        .map(|policy| PolicyPlan { may_be_in_files: of_files.happens(0.2) && policy.has_plain_rules(), ..policy })
+        .collect()
 }
 
 /// Draws a policy, which the library may refuse.
@@ -99,6 +132,7 @@ fn draw_one(chance: &mut Chance, number: u64, horizon_us: u64) -> Option<PolicyP
         deadline_us: chance.happens(0.3).then(|| chance.spread(20_000, 800_000)),
         ban,
         may_close: chance.happens(0.15),
+        may_be_in_files: false,
     };
     policy.build().map(|_| policy)
 }

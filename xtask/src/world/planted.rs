@@ -103,6 +103,12 @@ const ALL: &[Planted] = &[
         new: "request.options.cost.min(1)",
     },
     Planted {
+        name: "a process that admits the whole count by itself",
+        file: "runtime/src/policy/variants.rs",
+        old: "rule.clone().divided(processes)",
+        new: "rule.clone()",
+    },
+    Planted {
         name: "an override that is adopted too late",
         file: "runtime/src/limiter/overrides/refresh.rs",
         old: "now.saturating_duration_since(self.started) + PERIOD",

@@ -1,0 +1,38 @@
+//! Worlds in which a promise was broken, or seemed to be. They are played from then on.
+
+use crate::run;
+use crate::topology::Plant;
+use crate::workload::Topology;
+
+const LONGEST_US: u64 = 600_000_000;
+
+fn play(topology: Topology, seed: u64) {
+    if let Err(failure) = run::seed(seed, topology, LONGEST_US, &Plant::default()) {
+        panic!("{}", failure.violation);
+    }
+}
+
+#[test]
+fn a_call_that_is_settled_before_its_lease_ends_holds_no_lease() {
+    play(Topology::Server, 92);
+}
+
+#[test]
+fn a_call_that_waits_may_count_once_for_each_attempt_whose_reply_is_lost() {
+    play(Topology::Sentinel, 10_390);
+}
+
+#[test]
+fn a_denial_may_come_from_before_a_reset_that_is_on_its_way() {
+    play(Topology::Cluster, 13_145);
+}
+
+#[test]
+fn a_call_whose_reply_is_lost_may_be_denied_by_an_override_that_closes_its_limit() {
+    play(Topology::Cluster, 27_666);
+}
+
+#[test]
+fn a_call_that_the_old_primary_admitted_may_be_settled_on_the_new_one() {
+    play(Topology::Sentinel, 30_109);
+}

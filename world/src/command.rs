@@ -11,7 +11,7 @@ use tallygate_world::history::{Deed, Event};
 use tallygate_world::planted;
 use tallygate_world::run::{self, Failure, Played};
 use tallygate_world::topology::Plant;
-use tallygate_world::workload::{Scenario, Topology};
+use tallygate_world::workload::{Extent, Scenario, Topology};
 
 const USAGE: &str = "\
 usage: cargo xtask world [option …]
@@ -21,6 +21,7 @@ usage: cargo xtask world [option …]
   --seed <seed>         plays one seed and prints its history
   --topology <name>     server, sentinel or cluster; all unless it is said
   --minutes <number>    the longest that calls are made in a world, in virtual time; 10 unless it is said
+  --calls <number>      how many calls are made in a world; 50 to 2,000 unless it is said
   --digests             prints a digest of each history
   --planted             plants each known fault in the scripts, and counts the seeds that it takes to be found
   --planted-in-library <name>
@@ -32,7 +33,7 @@ struct Options {
     first: u64,
     one: Option<u64>,
     topologies: Vec<Topology>,
-    longest_us: u64,
+    extent: Extent,
     shows_digests: bool,
     plants: bool,
     in_library: Option<String>,
@@ -61,7 +62,7 @@ fn parse(words: &[String]) -> Result<Options, String> {
         first: 0,
         one: None,
         topologies: Topology::ALL.to_vec(),
-        longest_us: 600_000_000,
+        extent: Extent::default(),
         shows_digests: false,
         plants: false,
         in_library: None,
@@ -75,7 +76,11 @@ fn parse(words: &[String]) -> Result<Options, String> {
             "--seeds" => options.seeds = number(words.next())?,
             "--first" => options.first = number(words.next())?,
             "--seed" => options.one = Some(number(words.next())?),
-            "--minutes" => options.longest_us = number(words.next())? * 60_000_000,
+            "--minutes" => options.extent.longest_us = number(words.next())? * 60_000_000,
+            "--calls" => {
+                let calls = number(words.next())?;
+                options.extent.calls = (calls, calls);
+            }
             "--topology" => options.topologies = vec![topology(words.next())?],
             _ => return Err(format!("unknown: `{word}`")),
         }
@@ -131,7 +136,7 @@ fn play_all(options: &Options) -> bool {
     let started = Instant::now();
     let tally = Mutex::new(Tally::default());
     let failed = options.topologies.iter().find_map(|&topology| {
-        let play = |seed| match run::seed(seed, topology, options.longest_us, &Plant::default()) {
+        let play = |seed| match run::seed(seed, topology, options.extent, &Plant::default()) {
             Ok((scenario, played)) => {
                 if options.shows_digests {
                     println!("{seed} {}", run::digest(&scenario, &played.history));
@@ -181,7 +186,7 @@ fn first_failure(options: &Options, play: impl Fn(u64) -> Option<Box<Failure>> +
 }
 
 fn play_one(options: &Options, seed: u64) -> bool {
-    options.topologies.iter().all(|&topology| match run::seed(seed, topology, options.longest_us, &Plant::default()) {
+    options.topologies.iter().all(|&topology| match run::seed(seed, topology, options.extent, &Plant::default()) {
         Ok((scenario, played)) => {
             print!("{}", run::text(&scenario, &played.history));
             true
@@ -222,7 +227,7 @@ fn find_planted(options: &Options) -> bool {
 fn find(options: &Options, name: &str, plant: &Plant) -> bool {
     let mut seeds = options.first..options.first + options.seeds;
     let found = seeds.find_map(|seed| {
-        options.topologies.iter().find_map(|&topology| run::seed(seed, topology, options.longest_us, plant).err())
+        options.topologies.iter().find_map(|&topology| run::seed(seed, topology, options.extent, plant).err())
     });
     match &found {
         Some(failure) => {

@@ -15,7 +15,7 @@ use crate::engine::{self, Halt};
 use crate::history::{Entry, History};
 use crate::net::{self, Attempt};
 use crate::topology::Plant;
-use crate::workload::{Scenario, Topology};
+use crate::workload::{Extent, Scenario, Topology};
 
 pub use self::shorten::shorten;
 use self::world::World;
@@ -47,8 +47,8 @@ pub struct Failure {
 /// # Errors
 ///
 /// A promise that was broken, with the history.
-pub fn seed(seed: u64, topology: Topology, longest_us: u64, plant: &Plant) -> Result<(Scenario, Played), Box<Failure>> {
-    let scenario = Scenario::draw(seed, topology, longest_us);
+pub fn seed(seed: u64, topology: Topology, extent: Extent, plant: &Plant) -> Result<(Scenario, Played), Box<Failure>> {
+    let scenario = Scenario::draw(seed, topology, extent);
     let played = scenario_of(&scenario, plant)?;
     Ok((scenario, played))
 }
@@ -108,7 +108,8 @@ mod tests {
 
     #[test]
     fn a_seed_has_one_history_byte_for_byte() {
-        let play = |seed| match super::seed(seed, Topology::Server, 20_000_000, &Plant::default()) {
+        let extent = Extent { longest_us: 20_000_000, ..Extent::default() };
+        let play = |seed| match super::seed(seed, Topology::Server, extent, &Plant::default()) {
             Ok((scenario, played)) => text(&scenario, &played.history),
             Err(failure) => panic!("{}", failure.violation),
         };

@@ -9,5 +9,5 @@ mod topology;
 pub use self::calls::{Action, CallPlan};
 pub use self::faults::{Fault, FaultPlan, Handover};
 pub use self::policies::{Group, PolicyPlan};
-pub use self::scenario::{Scenario, Settings};
+pub use self::scenario::{Extent, Scenario, Settings};
 pub use self::topology::Topology;

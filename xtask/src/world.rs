@@ -2,7 +2,6 @@
 
 mod planted;
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -13,6 +12,9 @@ const FLAGS: &str = "--cfg tallygate_world --cfg tokio_unstable";
 
 /// The folder of what is built.
 const FOLDER: &str = "world";
+
+/// The folder of the copy with faults, and of what is built of it: cargo would take it for the sources themselves.
+const PLANTED_FOLDER: &str = "planted";
 
 /// How many seeds the check plays of each topology, and how many it plays twice. Sentinels are asked all the time.
 const SEEDS: [(&str, &str); 3] = [("server", "1500"), ("sentinel", "150"), ("cluster", "300")];
@@ -28,15 +30,14 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
 
 /// Plays faults that are planted in the scripts and, in a copy of the sources, in the library.
 fn play_planted(options: &[&str]) -> Outcome {
-    let copy = folder().join("planted");
-    planted::copy(&copy)?;
-    let mut build = with_flags("build --release -p tallygate-world --bin tallygate-world");
-    step::run("build the world with faults", build.current_dir(&copy))?;
-    let in_scripts = step::run("faults in scripts", Command::new(program("release")).args(options));
-    let in_library = planted::play(&program("release"), options);
-    // What is built next is the library as it is.
-    fs::remove_file(program("release")).map_err(|error| format!("cannot remove the program: {error}"))?;
-    in_scripts.and(in_library)
+    let folder = step::target().join(PLANTED_FOLDER);
+    let sources = folder.join("sources");
+    planted::copy(&sources)?;
+    let mut build = cargo_with_flags("build --release -p tallygate-world --bin tallygate-world", FLAGS, PLANTED_FOLDER);
+    step::run("build the world with faults", build.current_dir(&sources))?;
+    let program = folder.join("release/tallygate-world");
+    let in_scripts = step::run("faults in scripts", Command::new(&program).args(options));
+    in_scripts.and(planted::play(&program, options))
 }
 
 /// As many worlds as two minutes have time for, and whether a seed gives one history, however the world is built.
@@ -71,9 +72,5 @@ fn with_flags(words: &str) -> Command {
 }
 
 fn program(profile: &str) -> PathBuf {
-    folder().join(profile).join("tallygate-world")
-}
-
-fn folder() -> PathBuf {
-    step::target().join(FOLDER)
+    step::target().join(FOLDER).join(profile).join("tallygate-world")
 }

@@ -2,12 +2,10 @@
 
 use crate::run;
 use crate::topology::Plant;
-use crate::workload::Topology;
-
-const LONGEST_US: u64 = 600_000_000;
+use crate::workload::{Extent, Topology};
 
 fn play(topology: Topology, seed: u64) {
-    if let Err(failure) = run::seed(seed, topology, LONGEST_US, &Plant::default()) {
+    if let Err(failure) = run::seed(seed, topology, Extent::default(), &Plant::default()) {
         panic!("{}", failure.violation);
     }
 }

@@ -53,12 +53,18 @@ pub enum Action {
     Apply(u64),
 }
 
-pub(super) fn draw(seed: u64, horizon_us: u64, processes: usize, policies: &[PolicyPlan]) -> Vec<CallPlan> {
+pub(super) fn draw(
+    seed: u64,
+    horizon_us: u64,
+    (fewest, most): (u64, u64),
+    processes: usize,
+    policies: &[PolicyPlan],
+) -> Vec<CallPlan> {
     let mut chance = Chance::new(seed, "calls");
     if policies.is_empty() {
         return Vec::new();
     }
-    let (number, subjects) = (chance.spread(50, 2_000), chance.index(4) + 1);
+    let (number, subjects) = (chance.spread(fewest, most), chance.index(4) + 1);
     let mut calls = Vec::new();
     while calls.len() < usize::try_from(number).unwrap_or_default() {
         let us = chance.between(0, horizon_us);

@@ -35,6 +35,21 @@ pub struct Scenario {
     pub faults: Vec<FaultPlan>,
 }
 
+/// How much a world plays.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// The longest that calls are made, in microseconds.
+    pub longest_us: u64,
+    /// The fewest and the most calls.
+    pub calls: (u64, u64),
+}
+
+impl Default for Extent {
+    fn default() -> Self {
+        Self { longest_us: 600_000_000, calls: (50, 2_000) }
+    }
+}
+
 /// The settings of a limiter.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -57,7 +72,7 @@ impl Scenario {
 
     /// Draws what a seed plays.
     #[must_use]
-    pub fn draw(seed: u64, topology: Topology, longest_us: u64) -> Self {
+    pub fn draw(seed: u64, topology: Topology, Extent { longest_us, calls }: Extent) -> Self {
         let mut chance = Chance::new(seed, "scenario");
         let horizon_us = chance.spread(2_000_000.min(longest_us), longest_us);
         let link = draw_link(&mut chance);
@@ -69,7 +84,7 @@ impl Scenario {
         };
         let processes: Vec<Clock> = (0..chance.between(1, 4)).map(|_| draw_clock(&mut chance)).collect();
         let policies = policies::draw(seed, horizon_us);
-        let calls = calls::draw(seed, horizon_us, processes.len(), &policies);
+        let calls = calls::draw(seed, horizon_us, calls, processes.len(), &policies);
         let faults = faults::draw(seed, topology, horizon_us, processes.len());
         Self { seed, topology, horizon_us, link, settings, processes, policies, calls, faults }
     }

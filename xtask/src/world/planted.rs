@@ -73,6 +73,12 @@ const ALL: &[Planted] = &[
         new: "std::mem::forget(answer.send(Ok((admitted, Some(Box::new(lease))))))",
     },
     Planted {
+        name: "a lease that is renewed too late",
+        file: "runtime/src/limiter/leases.rs",
+        old: "self.since_us.saturating_add(shortest_us / 2)",
+        new: "self.since_us.saturating_add(2 * shortest_us)",
+    },
+    Planted {
         name: "attempts to connect without a budget",
         file: "runtime/src/store/redis/connection/attempt_budget.rs",
         old: "next.filter(|&next| next > now)",

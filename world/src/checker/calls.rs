@@ -56,15 +56,15 @@ fn last_asked(policy: &PolicyPlan) -> u64 {
 }
 
 fn check_kind(scenario: &Scenario, plan: &CallPlan, answer: Answer, us: u64, call: usize) -> Result<(), Violation> {
-    let own = scenario.policies.get(plan.policy).and_then(|policy| policy.on_outage);
+    let Some(policy) = scenario.policies.get(plan.policy) else { return Ok(()) };
     let by = match answer {
         Answer::Admitted(by) | Answer::Denied { by, .. } => by,
         Answer::Failed(_) | Answer::Done => return Ok(()),
     };
     let is_allowed = match by {
         DecidedBy::Backend => true,
-        DecidedBy::Standby => own.unwrap_or(scenario.settings.on_outage) == OnOutage::Local,
-        DecidedBy::Nobody => own.unwrap_or(scenario.settings.on_outage) == OnOutage::Allow,
+        DecidedBy::Standby => scenario.on_outage(policy) == OnOutage::Local,
+        DecidedBy::Nobody => scenario.on_outage(policy) == OnOutage::Allow,
         _ => false,
     };
     if is_allowed {

@@ -118,7 +118,7 @@ fn spans(scenario: &Scenario, history: &[Entry]) -> BTreeMap<(String, String), V
             let span = |is_admitted| Span { call: *call, cost: plan.cost, from_us: entry.us, until_us, is_admitted };
             spans.push(span(is_admitted));
             // Where the standby denies after an answer was lost, a call that waits asks again.
-            if matches!(plan.action, Action::Wait(_)) && policy.on_outage == Some(OnOutage::Local) {
+            if matches!(plan.action, Action::Wait(_)) && scenario.on_outage(policy) == OnOutage::Local {
                 spans.extend((0..LOST_ANSWERS).map(|_| span(false)));
             }
         }

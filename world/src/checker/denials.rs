@@ -21,7 +21,7 @@ type Tally = (usize, usize);
 /// What is known so far.
 #[derive(Default)]
 struct Denials<'h> {
-    /// The calls, when they began, and whether another call began shortly before.
+    /// The calls, when they began, and whether another call began shortly before or waits.
     begun: BTreeMap<usize, (&'h CallPlan, u64, bool)>,
     /// When a server denied last.
     denied: BTreeMap<Tally, u64>,
@@ -63,7 +63,12 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
 impl<'h> Denials<'h> {
     fn begin(&mut self, call: usize, plan: &'h CallPlan, us: u64) {
         let before = self.called.insert((plan.process, (plan.policy, plan.subject)), us);
-        let is_behind = before.is_some_and(|before_us| before_us + ROOM_US > us);
+        let is_of_it = |other: &CallPlan| {
+            (other.process, other.policy, other.subject) == (plan.process, plan.policy, plan.subject)
+        };
+        let waits = |other: &CallPlan| matches!(other.action, Action::Wait(_)) && is_of_it(other);
+        let is_behind = before.is_some_and(|before_us| before_us + ROOM_US > us)
+            || self.begun.values().any(|(other, ..)| waits(other));
         self.begun.insert(call, (plan, us, is_behind));
     }
 

@@ -34,3 +34,18 @@ fn a_call_whose_reply_is_lost_may_be_denied_by_an_override_that_closes_its_limit
 fn a_call_that_the_old_primary_admitted_may_be_settled_on_the_new_one() {
     play(Topology::Sentinel, 30_109);
 }
+
+#[test]
+fn a_call_gets_a_denial_from_the_cache_while_one_that_waits_asks_again() {
+    play(Topology::Cluster, 100_009);
+}
+
+#[test]
+fn the_first_call_after_a_master_was_replaced_finds_the_new_one() {
+    play(Topology::Cluster, 111_163);
+}
+
+#[test]
+fn a_call_that_waits_by_the_default_for_outages_may_count_once_for_each_attempt() {
+    play(Topology::Server, 114_465);
+}

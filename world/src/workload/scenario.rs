@@ -70,6 +70,12 @@ impl Scenario {
         self.faults.is_empty() && self.link.loss <= 0.0
     }
 
+    /// What happens to calls in an outage.
+    #[must_use]
+    pub fn on_outage(&self, policy: &PolicyPlan) -> OnOutage {
+        policy.on_outage.unwrap_or(self.settings.on_outage)
+    }
+
     /// Draws what a seed plays.
     #[must_use]
     pub fn draw(seed: u64, topology: Topology, Extent { longest_us, calls }: Extent) -> Self {

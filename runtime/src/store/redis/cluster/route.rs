@@ -75,21 +75,30 @@ impl<'a> Route<'a> {
                 return self.in_time();
             }
             Some(Redirect::TryAgain) => return Err(error),
-            None => {
-                self.suspect(&error);
-                return Err(error);
-            }
+            None => match self.replacement(&error).await {
+                Some(node) => {
+                    self.node = node;
+                    self.manner = Manner::Gathered;
+                }
+                None => return Err(error),
+            },
         }
         self.hops += 1;
         self.pause().await
     }
 
-    /// Asks the other nodes which of them serves the slots, if this node is away or has left the cluster.
-    fn suspect(&self, error: &BackendError) {
+    /// Asks the other nodes which of them serves the slot, if this node is away or has left the cluster. Returns the one
+    /// that has replaced it, where nothing was executed.
+    async fn replacement(&self, error: &BackendError) -> Option<Arc<ClusterNode>> {
         let is_away = self.node.node.server().connector.known_outage().is_some();
-        if is_away || error.kind() == BackendErrorKind::Away {
-            self.topology.refresh(Reason::Away(&self.node.host));
+        if !is_away && error.kind() != BackendErrorKind::Away {
+            return None;
         }
+        if !error.is_refusal() {
+            self.topology.refresh(Reason::Away(&self.node.host));
+            return None;
+        }
+        self.topology.replacement(self.slot, &self.node.host, self.until).await
     }
 
     /// Waits before the next of many redirects is followed.

@@ -163,12 +163,32 @@ impl Topology {
         if self.read().is_empty { longest_explained(self.setup.deadline) } else { PATIENCE }
     }
 
+    /// Asks the other nodes which of them serves a slot in place of one that is away.
+    pub(crate) async fn replacement(
+        self: &Arc<Self>,
+        slot: Slot,
+        away: &Host,
+        until: Instant,
+    ) -> Option<Arc<ClusterNode>> {
+        // In an outage, one call waits for the other nodes, and not each of them.
+        if let Ok(mut outcome) = self.begin_refresh(Reason::Away(away)) {
+            let asked = async { outcome.wait_for(Option::is_some).await.is_ok() };
+            real_time::wait_for_bounded(until, asked).await;
+        }
+        self.known_owner(slot).filter(|owner| owner.host != *away)
+    }
+
     /// Asks the nodes which slots they serve, unless they were asked a moment ago.
     pub(crate) fn refresh(self: &Arc<Self>, reason: Reason<'_>) -> Outcome {
+        self.begin_refresh(reason).unwrap_or_else(|latest| latest)
+    }
+
+    /// The same. The outcome is an error if it is that of the nodes that were asked a moment ago.
+    fn begin_refresh(self: &Arc<Self>, reason: Reason<'_>) -> Result<Outcome, Outcome> {
         let mut refresh = lock(&self.refresh);
         let now = Instant::now();
         if let Some(latest) = refresh.as_ref().filter(|latest| latest.is_enough(reason, now)) {
-            return latest.outcome.clone();
+            return Err(latest.outcome.clone());
         }
         let (done, outcome) = watch::channel(None);
         *refresh = Some(Refresh { began: now, outcome: outcome.clone() });
@@ -182,7 +202,7 @@ impl Topology {
             }
             done.send_replace(Some(asked));
         });
-        outcome
+        Ok(outcome)
     }
 
     /// The nodes to ask: those that serve first, and one that is away last.

@@ -36,8 +36,8 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
                     }
                 }
             }
-            // Another master has denied the call, which may ask again.
-            Deed::Corrected { keys, used: 0, changed: 1.., cost, .. } if scenario.topology == Topology::Cluster => {
+            // Another master has denied the call, which may ask again, also where a reset has left nothing to correct.
+            Deed::Corrected { keys, used: 0, cost, .. } if scenario.topology == Topology::Cluster => {
                 let refunded = keys.iter().filter(|key| is_divided(scenario, key)).filter_map(|key| tally(key));
                 let (from_us, until_us) = (entry.us, u64::MAX);
                 let again = || Span { call: usize::MAX, cost: *cost, from_us, until_us, is_admitted: false };

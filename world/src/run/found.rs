@@ -49,3 +49,13 @@ fn the_first_call_after_a_master_was_replaced_finds_the_new_one() {
 fn a_call_that_waits_by_the_default_for_outages_may_count_once_for_each_attempt() {
     play(Topology::Server, 114_465);
 }
+
+#[test]
+fn a_call_that_one_slot_denies_may_ask_again_after_a_reset_of_the_other() {
+    play(Topology::Cluster, 202_886);
+}
+
+#[test]
+fn a_process_that_is_killed_twice_is_started_once() {
+    play(Topology::Server, 205_035);
+}

@@ -79,6 +79,8 @@ impl World {
         let world = Rc::clone(self);
         let at = plan.at;
         match plan.fault {
+            // It is started again as it was killed first.
+            Fault::Kill if !running.member.is_alive() => {}
             Fault::Kill => {
                 running.member.kill();
                 self.history.note(Event::Killed { process: at });

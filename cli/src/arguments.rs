@@ -81,7 +81,7 @@ impl CommandLine {
             Command::Ban(command) => command.run(connection).await,
             Command::Unban(command) => command.run(connection).await,
             Command::Override(command) => command.run(connection).await,
-            Command::Check(command) => command.run(),
+            Command::Check(command) => command.run(connection).await,
             Command::Simulate(command) => command.run(),
             Command::Doctor(command) => command.run(connection).await,
             Command::Completions(command) => Ok(command.run(Self::command())),

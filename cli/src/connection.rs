@@ -61,6 +61,11 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
+    /// Whether it is known where the tallies are.
+    pub(crate) fn is_known(&self) -> bool {
+        self.url.as_deref().is_some_and(|url| !url.is_empty())
+    }
+
     /// Connects to the server.
     pub(crate) async fn connect(&self) -> Result<Limiter, Failure> {
         let url = self.url.as_deref().ok_or_else(|| {

@@ -2,12 +2,15 @@
 //! interface.
 
 mod admission;
+mod announce;
 mod call;
 mod correction;
 mod policy_cell;
 mod rejection;
 mod values;
 
+#[cfg(feature = "config")]
+pub use inventory;
 pub use tallygate_rules::{Ban, OnOutage};
 #[cfg(feature = "utoipa")]
 pub use utoipa::IntoResponses;
@@ -23,6 +26,9 @@ pub use self::rejection::{
 pub use self::values::{
     FilteredInContext, InContext, Value, Values, context, context_filtered, debug, hash, lower, subject, subnet, trim,
 };
+pub use crate::__announce as announce;
 pub use crate::decision::{Answered, answered, rejected};
+#[cfg(feature = "config")]
+pub use crate::policy::registry::Announced;
 #[cfg(feature = "utoipa")]
 pub use crate::web::openapi::{Responses, limit_responses, responses};

@@ -32,6 +32,8 @@
 //! Reading the list needs the permissions `+hlen +hscan` on the server, and finding subjects `+scan +dbsize` on each
 //! server: see [production](crate::guide::production#a-user-of-its-own).
 
+#[cfg(feature = "config")]
+mod file_check;
 mod finding;
 mod registered;
 mod rendering;

@@ -69,7 +69,8 @@ pub enum ErrorKind {
     Policy,
     /// A cron expression or a time zone is mistaken. The source is a `ScheduleError`.
     Schedule,
-    /// A file of policies is refused. The source is a `ConfigError` with all mistakes.
+    /// A file of policies is refused, or cannot be read. The source is a `ConfigError` with all mistakes, or the error of the
+    /// system.
     Config,
     /// The backend cannot be reached, or answered with an error. The source is a [`BackendError`].
     Backend,
@@ -107,6 +108,13 @@ impl Error {
     pub(crate) fn already_installed() -> Self {
         let text = "a limiter is installed already; call `install` once, at start-up";
         Inner::new(ErrorKind::AlreadyInstalled, text).into()
+    }
+
+    /// A file of policies that cannot be used.
+    #[cfg(feature = "config")]
+    pub(crate) fn of_file(path: &std::path::Path, source: impl StdError + Send + Sync + 'static) -> Self {
+        let text = format!("the file `{}` cannot be used: {source}", path.display());
+        Inner { text, ..Inner::caused_by(ErrorKind::Config, source) }.into()
     }
 
     /// All the mistakes of one policy: those in its texts, and those in its rules.

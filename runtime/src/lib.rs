@@ -169,7 +169,7 @@ pub use self::decision::{
 };
 pub use self::error::{BackendError, BackendErrorKind, Error, ErrorKind, Setting};
 #[cfg(feature = "config")]
-pub use self::limiter::Applied;
+pub use self::limiter::{Applied, FileWatch};
 pub use self::limiter::{
     Check, DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Deciding, DeniedSubject,
     Limiter, LimiterBuilder, Override, OverrideBuilder,

@@ -8,6 +8,8 @@ mod check;
 mod core;
 mod denial_cache;
 mod denied;
+#[cfg(feature = "config")]
+mod file_watch;
 mod lease_waiters;
 mod leases;
 mod outage;
@@ -29,6 +31,8 @@ pub(crate) use self::check::CallSubjects;
 pub use self::check::{Check, Deciding};
 use self::core::Core;
 pub use self::denied::DeniedSubject;
+#[cfg(feature = "config")]
+pub use self::file_watch::FileWatch;
 pub use self::overrides::{Override, OverrideBuilder};
 #[cfg(feature = "testing")]
 use crate::context::Context;
@@ -127,7 +131,7 @@ impl Limiter {
 
     /// Returns the policy of that name, if this process knows one.
     ///
-    /// Known are the policies of annotated functions, from their first call on, and those that were
+    /// Known are the policies of annotated functions, from their first call on or once a file was applied, and those that were
     /// [built](crate::PolicyBuilder::build) and are still in use, also by a limit around a router. Of several with one name it is the one that was built
     /// last; all of them share their tallies anyway.
     ///

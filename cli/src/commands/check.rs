@@ -6,16 +6,20 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
+use tallygate::admin::Registered;
 use tallygate::config::{ConfigError, Mistake, Policies};
 
+use crate::connection::Connection;
 use crate::failure::{Exit, Failure};
+use crate::fleet::Fleet;
 use crate::number::counted;
 use crate::output::Output;
 
 /// Look for mistakes in files of limits, before a program applies them
 ///
-/// All mistakes of all files are printed, in the words in which the program would report them, as file:line:column. What
-/// only shows beside the policies of the program, like another `key`, is found when the program applies the file.
+/// All mistakes of all files are printed, in the words in which the program would report them, as file:line:column. With a
+/// `--url`, the files are also compared with the policies that processes have used within a week: a name that none of them has
+/// is a mistake, as is another `key`. Without it, such mistakes are found when the program applies the file.
 #[allow(clippy::doc_markdown, reason = "it is the text of the help")]
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -31,30 +35,76 @@ Examples:
   tallygate check limits.toml other.toml --json
   tallygate check - < limits.toml";
 
-/// What is in a file.
-type Checked = Result<Policies, ConfigError>;
+/// What is in a file, and what is wrong in it.
+struct Checked<'f> {
+    file: &'f Path,
+    policies: Vec<String>,
+    mistakes: Vec<Mistake>,
+    /// How many policies it was compared with.
+    listed: Option<usize>,
+}
 
 impl CheckCommand {
-    pub(crate) fn run(&self) -> Result<Output, Failure> {
-        let checked = self.files.iter().map(|file| Ok((file, read(file)?))).collect::<Result<Vec<_>, Failure>>()?;
-        let text: String = checked.iter().map(|(file, checked)| text_of(file, checked)).collect();
-        let files: Vec<_> = checked.iter().map(|(file, checked)| json_of(file, checked)).collect();
-        let is_sound = checked.iter().all(|(_, checked)| checked.is_ok());
+    pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
+        let read = self.files.iter().map(|file| Ok((&**file, read(file)?))).collect::<Result<Vec<_>, Failure>>()?;
+        let fleet = if connection.is_known() { Some(Fleet::connect(connection).await?) } else { None };
+        // An empty list is no fleet, but another prefix, or a server that has lost its data.
+        let listed = fleet.as_ref().map(Fleet::registered).filter(|listed| !listed.policies().is_empty());
+        let checked: Vec<_> = read.into_iter().map(|(file, read)| Checked::new(file, read, listed)).collect();
+        let mut text: String = checked.iter().map(Checked::text).collect();
+        if let (Some(fleet), None) = (&fleet, listed) {
+            text.extend(["the files are compared with nothing: ", &fleet.nothing_listed(), "\n"]);
+        }
+        let files: Vec<_> = checked.iter().map(Checked::json).collect();
+        let is_sound = checked.iter().all(|checked| checked.mistakes.is_empty());
         let exit = if is_sound { Exit::Done } else { Exit::No };
-        Ok(Output::done(text, json!({ "files": files })).with_exit(exit))
+        let json = json!({ "files": files, "compared_with": listed.map(|listed| listed.policies().len()) });
+        Ok(Output::done(text, json).with_exit(exit))
+    }
+}
+
+impl<'f> Checked<'f> {
+    fn new(file: &'f Path, read: Result<Policies, ConfigError>, listed: Option<&Registered>) -> Self {
+        let (policies, mistakes) = match read {
+            Ok(policies) => {
+                let mistakes = listed.map(|listed| listed.mistakes_in(&policies)).unwrap_or_default();
+                (policies.names().map(str::to_owned).collect(), mistakes)
+            }
+            Err(error) => (Vec::new(), error.mistakes().to_vec()),
+        };
+        Self { file, policies, mistakes, listed: listed.map(|listed| listed.policies().len()) }
+    }
+
+    fn text(&self) -> String {
+        if !self.mistakes.is_empty() {
+            return lines(self.file, &self.mistakes);
+        }
+        let policies = counted(self.policies.len() as u64, "policy");
+        let beside = self.listed.map(|listed| format!(" beside {} in use", counted(listed as u64, "policy")));
+        format!("{}: {policies}, no mistakes{}\n", self.file.display(), beside.unwrap_or_default())
+    }
+
+    fn json(&self) -> Value {
+        let mistake = |mistake: &Mistake| json!({ "line": mistake.line(), "column": mistake.column(), "message": mistake.message() });
+        json!({
+            "file": self.file.display().to_string(),
+            "policies": self.policies,
+            "mistakes": self.mistakes.iter().map(mistake).collect::<Vec<_>>(),
+        })
     }
 }
 
 /// Reads a file, and finds what is wrong in it.
-fn read(file: &Path) -> Result<Checked, Failure> {
+fn read(file: &Path) -> Result<Result<Policies, ConfigError>, Failure> {
     let text = text(file).map_err(|error| Failure::unreadable(&file.display().to_string(), &error))?;
     Ok(Policies::from_toml(&text))
 }
 
 /// Reads a file that has no mistakes.
 pub(crate) fn read_sound(file: &Path) -> Result<Policies, Failure> {
-    read(file)?
-        .map_err(|error| Failure::usage(format!("mistakes in the limits\n{}", mistakes(file, &error).trim_end())))
+    read(file)?.map_err(|error| {
+        Failure::usage(format!("mistakes in the limits\n{}", lines(file, error.mistakes()).trim_end()))
+    })
 }
 
 fn text(file: &Path) -> io::Result<String> {
@@ -66,31 +116,10 @@ fn text(file: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-fn text_of(file: &Path, checked: &Checked) -> String {
-    match checked {
-        Ok(policies) => {
-            format!("{}: {}, no mistakes\n", file.display(), counted(policies.names().count() as u64, "policy"))
-        }
-        Err(error) => mistakes(file, error),
-    }
-}
-
 /// Returns a line for each mistake, in the form in which editors find the place.
-fn mistakes(file: &Path, error: &ConfigError) -> String {
+fn lines(file: &Path, mistakes: &[Mistake]) -> String {
     let line = |mistake: &Mistake| {
         format!("{}:{}:{}: {}\n", file.display(), mistake.line(), mistake.column(), mistake.message())
     };
-    error.mistakes().iter().map(line).collect()
-}
-
-fn json_of(file: &Path, checked: &Checked) -> Value {
-    let mistake =
-        |mistake: &Mistake| json!({ "line": mistake.line(), "column": mistake.column(), "message": mistake.message() });
-    let mistakes = checked.as_ref().err().map(ConfigError::mistakes).unwrap_or_default();
-    let policies: Vec<_> = checked.iter().flat_map(Policies::names).collect();
-    json!({
-        "file": file.display().to_string(),
-        "policies": policies,
-        "mistakes": mistakes.iter().map(mistake).collect::<Vec<_>>(),
-    })
+    mistakes.iter().map(line).collect()
 }

@@ -1,7 +1,7 @@
 //! `check`: the mistakes in files of limits.
 
 use crate::console::Console;
-use crate::seeded::{folder, write};
+use crate::seeded::{Seeded, folder, write};
 
 #[test]
 fn all_mistakes_of_all_files_are_printed_where_editors_find_them() {
@@ -29,6 +29,35 @@ fn limits_of_requests_are_known_and_stdin_is_a_file() {
     let console = Console { url: "", folder: folder.path() };
     let requests = "[policy.login]\nmatch = { path = '/login' }\nkey = '{@ip}'\nrules = ['5 per 1m']\n";
     assert_eq!(console.run_with("check -", requests).expect(0).out, "-: 1 policy, no mistakes\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_are_compared_with_the_policies_that_processes_use() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    assert_eq!(
+        console.run("check limits.toml").expect(0).out,
+        "limits.toml: 1 policy, no mistakes beside 2 policies in use\n"
+    );
+    let requests = "[policy.home]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['5 per 1m']\n";
+    let text = format!(
+        "[policy.'sms.sned']\nrules = ['1 per 1m']\n[policy.login]\nkey = '{{ip}}'\nrules = ['1 per 1m']\n{requests}"
+    );
+    write(console.folder, "typo.toml", &text);
+    let printed = console.run("check typo.toml").expect(1).out;
+    let remedy = "write `key = \"{user}\"`, or remove it";
+    assert_eq!(
+        printed,
+        format!(
+            "typo.toml:1:9: no process has used a policy `sms.sned` within a week; did you mean `sms.send`?\n\
+             typo.toml:4:7: the key of this policy is a part of the program: {remedy}\n"
+        )
+    );
+    let json = console.run("check limits.toml typo.toml --json").expect(1).json();
+    assert_eq!((&json["compared_with"], &json["files"][1]["mistakes"][1]["line"]), (&2.into(), &4.into()));
+
+    let printed = console.run("check typo.toml --prefix other").expect(0).out;
+    assert!(printed.contains("compared with nothing: no policy is listed under the prefix `other`"), "{printed}");
 }
 
 #[test]

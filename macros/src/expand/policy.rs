@@ -33,10 +33,14 @@ impl Expansion<'_> {
                 enum TallygateHere {}
             )
         });
+        // The policy of a companion is that of its function.
+        let announced = (self.expanded == ExpandedFunction::Limited)
+            .then(|| quote_hygienic!(#private::announce!(TALLYGATE_POLICY);));
         quote_hygienic! {
             #debug
             #here
             static TALLYGATE_POLICY: #private::PolicyCell = #private::PolicyCell::#cell #key #labels #released #ban #settings;
+            #announced
         }
     }
 

@@ -146,6 +146,13 @@ impl PolicyCell {
         LimitedCall::new(self.policy().map(Cow::Borrowed), subject(self.key, values))
     }
 
+    /// Builds the policy before the first call, so that the process knows it.
+    #[cfg(feature = "config")]
+    pub fn announce(&'static self) {
+        // A policy that is refused is reported where it is built.
+        let _ = self.policy();
+    }
+
     fn decide(&'static self, subject: &Subject) -> Admission {
         admission(self.policy(), subject, None)
     }

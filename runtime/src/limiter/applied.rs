@@ -24,9 +24,10 @@ impl Limiter {
     /// What has been counted stays counted as far as the layout of the tallies is the same: counts change freely; another
     /// longest window or another algorithm starts new tallies.
     ///
-    /// The policy of a function is known from its first call on. One that is not known yet is changed then; if the file does
-    /// not fit it, it keeps all its own rules, and the log has an error with the place of the mistake.
-    /// [`Applied::unknown`] lists the names that this process does not know.
+    /// The policies of all annotated functions of the program are known, also of those that were not called yet. One that is
+    /// built by hand is known from then on, and is changed then; if the file does not fit it, it keeps all its own rules, and the
+    /// log has an error with the place of the mistake. Other names change nothing, as programs may share a file:
+    /// [`Applied::require_known`] refuses them.
     ///
     /// # Errors
     ///
@@ -55,6 +56,7 @@ impl Limiter {
     /// # }
     /// ```
     pub fn apply(&self, policies: &Policies) -> Result<Applied, ConfigError> {
+        registry::know_annotated();
         let of_known = policies.changes().iter().filter_map(|change| {
             let policy = registry::find(&change.name)?;
             change.apply(&policy).err()
@@ -80,8 +82,7 @@ impl Limiter {
 impl Applied {
     /// Returns the names that this process does not know at this moment, with their places and what was probably meant.
     ///
-    /// The policy of a function is known from its first call on, and then the file is applied to it. So at start-up most
-    /// names are unknown. One that still is after all functions were called is misspelt.
+    /// Known are all annotated functions that are linked into the program, and the policies that were built and are in use.
     #[must_use]
     pub fn unknown(&self) -> Vec<Mistake> {
         let changes = self.policies.changes().iter();
@@ -90,13 +91,14 @@ impl Applied {
             return Vec::new();
         }
         let known = registry::all();
+        let hint = "a policy that is built by hand is known from then on";
         let mistake =
-            |change: &&Arc<PolicyChange>| Mistake::new(change.place, registry::unknown(&change.name, &known, ""));
+            |change: &&Arc<PolicyChange>| Mistake::new(change.place, registry::unknown(&change.name, &known, hint));
         unknown.iter().map(mistake).collect()
     }
 
-    /// Refuses names that this process does not know at this moment: for programs that build all policies at start-up, and
-    /// for tests that have called all functions.
+    /// Refuses names that this process does not know at this moment, as by a slip of the pen: for start-up, once the policies
+    /// that are built by hand are there.
     ///
     /// The policies stay applied.
     ///

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+#[cfg(feature = "config")]
+use super::background::BackgroundTask;
 use super::denial_cache::DenialCache;
 use super::denied::DeniedSubjects;
 use super::lease_waiters::LeaseWaiters;
@@ -40,6 +42,8 @@ pub(crate) struct Core {
     /// How many calls are being given back whose answers did not come.
     pub(super) late: AtomicUsize,
     pub(super) registrations: Registrations,
+    #[cfg(feature = "config")]
+    pub(super) file_watch: BackgroundTask,
 }
 
 impl Core {

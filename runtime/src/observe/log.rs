@@ -140,7 +140,13 @@ pub(crate) fn override_expired(policy: &str) {
 /// Reports that the policies of a file are in force.
 #[cfg(feature = "config")]
 pub(crate) fn policies_applied(policies: usize, unknown: usize) {
-    info!(target: TARGET, policies, unknown, "policies of a file are in force; unknown ones from their first call on");
+    info!(target: TARGET, policies, unknown, "policies of a file are in force; unknown ones once they are built");
+}
+
+/// Reports that a file that is watched is not in force as it is now.
+#[cfg(feature = "config")]
+pub(crate) fn file_not_applied(error: &crate::error::Error) {
+    error!(target: TARGET, %error, "a file that is watched is not applied; the limits in force stay so");
 }
 
 /// Reports that a policy of a file does not fit that of the program.

@@ -18,6 +18,22 @@ per_process! {
     static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
 }
 
+/// Makes the policy of an annotated function known. The program has one for each of them, wherever they are linked in.
+#[cfg(feature = "config")]
+#[derive(Debug)]
+pub struct Announced(pub fn());
+
+#[cfg(feature = "config")]
+inventory::collect!(Announced);
+
+/// Makes the policies of all annotated functions known, also of those that were not called yet.
+#[cfg(feature = "config")]
+pub(crate) fn know_annotated() {
+    for Announced(make_known) in inventory::iter::<Announced> {
+        make_known();
+    }
+}
+
 /// Adds a policy that was just built.
 pub(super) fn register(policy: &Policy) {
     lock(&REGISTRY).insert(policy);
@@ -33,13 +49,11 @@ pub(crate) fn all() -> Vec<Policy> {
     lock(&REGISTRY).all()
 }
 
-/// Says that this process does not know a policy of that name. `remedy` is what else to do about it.
-pub(crate) fn unknown(name: &str, known: &[Policy], remedy: &str) -> String {
+/// Says that this process does not know a policy of that name. `hint` is when a policy is known, and what else to do.
+pub(crate) fn unknown(name: &str, known: &[Policy], hint: &str) -> String {
     let meant = nearest(name, known.iter().map(Policy::name));
     let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-    format!(
-        "this process knows no policy `{name}`{meant} (the policy of a function is known from its first call on{remedy})"
-    )
+    format!("this process knows no policy `{name}`{meant} ({hint})")
 }
 
 /// Policies by name. It keeps none of them alive.

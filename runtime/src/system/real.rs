@@ -17,6 +17,12 @@ pub(crate) fn unix() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
+/// Runs what may keep a thread waiting, such as reading a file, beside the tasks. `None` if the runtime ends before it.
+#[cfg(feature = "config")]
+pub(crate) async fn beside_tasks<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
+}
+
 /// Declares a static of which each process has its own.
 macro_rules! per_process {
     ($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty = $value:expr;) => {

@@ -4,6 +4,7 @@ mod names;
 mod processes;
 mod random;
 mod rules;
+mod watched;
 
 use std::time::Duration;
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 use super::LimiterBuilder;
 use crate::error::Error;
 use crate::limiter::Limiter;
+#[cfg(feature = "config")]
+use crate::limiter::background::BackgroundTask;
 use crate::limiter::core::Core;
 use crate::limiter::denial_cache::DenialCache;
 use crate::limiter::denied::DeniedSubjects;
@@ -159,6 +161,8 @@ impl LimiterBuilder {
             denial_cache: DenialCache::new(denial_cache),
             late: AtomicUsize::new(0),
             registrations: Registrations::new(registry),
+            #[cfg(feature = "config")]
+            file_watch: BackgroundTask::default(),
         })
     }
 

@@ -69,8 +69,9 @@ fn check_policy_name(name: &str, known: &[Policy]) -> Result<(), Error> {
     if known.is_empty() {
         return Ok(());
     }
-    let remedy = "; `allow_unknown` stores the override all the same";
-    Err(Error::new(registry::unknown(name, known, remedy)))
+    let hint =
+        "the policy of a function is known from its first call on; `allow_unknown` stores the override all the same";
+    Err(Error::new(registry::unknown(name, known, hint)))
 }
 
 /// Checks new rules beside those of the policy.

@@ -44,6 +44,13 @@ where
     Handle(tokio::runtime::Handle::current()).spawn(task)
 }
 
+/// Runs what may keep a thread waiting. In the world, no time passes meanwhile.
+#[cfg(feature = "config")]
+#[allow(clippy::unused_async, reason = "outside of the world it waits for another thread")]
+pub(crate) async fn beside_tasks<T>(work: impl FnOnce() -> T) -> Option<T> {
+    Some(work())
+}
+
 /// Tasks that end with this.
 #[cfg(feature = "redis")]
 pub(crate) struct JoinSet<T>(tokio::task::JoinSet<T>);

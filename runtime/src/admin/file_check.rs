@@ -1,0 +1,33 @@
+//! A file of policies beside those that the processes of a fleet have listed.
+
+use tallygate_rules::nearest;
+
+use super::registered::{Registered, RegisteredPolicy};
+use crate::config::{Policies, PolicyChange};
+use crate::error::Mistake;
+
+impl Registered {
+    /// Returns what is wrong in a file beside this list, in the order of the file: names that no process has used within a week,
+    /// and what does not fit the policy of that name.
+    ///
+    /// Policies for requests, with `match`, are the file's own and cannot be wrong in this way. An entry that this version
+    /// cannot read is compared with nothing.
+    #[must_use]
+    pub fn mistakes_in(&self, policies: &Policies) -> Vec<Mistake> {
+        policies.changes().iter().flat_map(|change| self.mistakes_of(change)).collect()
+    }
+
+    fn mistakes_of(&self, change: &PolicyChange) -> Vec<Mistake> {
+        match self.find(&change.name).map(RegisteredPolicy::policy) {
+            Some(Ok(policy)) => change.apply(&policy).err().unwrap_or_default(),
+            None if self.unreadable().iter().all(|entry| entry.name() != change.name) => vec![self.unknown(change)],
+            Some(Err(_)) | None => Vec::new(),
+        }
+    }
+
+    fn unknown(&self, change: &PolicyChange) -> Mistake {
+        let meant = nearest(&change.name, self.policies().iter().map(RegisteredPolicy::name));
+        let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+        Mistake::new(change.place, format!("no process has used a policy `{}` within a week{meant}", change.name))
+    }
+}

@@ -1,0 +1,132 @@
+//! A file that a limiter watches. The clock is paused, so that the seconds between two readings take no time.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use tallygate::{ErrorKind, FileWatch, Limiter, Policy};
+use tallygate_harness::log::Log;
+use tempfile::TempDir;
+
+use super::{file, hourly, room};
+
+/// A policy of one call per hour, and the folder of a file that allows so many.
+fn start(name: &'static str, count: u64) -> (TempDir, Policy) {
+    let folder = tempfile::tempdir().unwrap();
+    allow(folder.path(), name, count);
+    (folder, Policy::builder(name).rule(hourly(1)).build().unwrap())
+}
+
+fn allow(folder: &Path, name: &str, count: u64) {
+    fs::write(folder.join("limits.toml"), file(name, &format!("'{count} per 1h'"))).unwrap();
+}
+
+fn watch(limiter: &Limiter, folder: &Path) -> FileWatch {
+    limiter.watch_file(folder.join("limits.toml")).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_memory_a_file_is_applied_at_once_and_whenever_it_changes() {
+    let (folder, policy) = start("watched.changes", 2);
+    let limiter = Limiter::in_memory();
+    let mut watch = watch(&limiter, folder.path());
+    watch.latest().unwrap().require_known().unwrap();
+    assert_eq!(room(&limiter, &policy).await, 2);
+    for count in [5, 7] {
+        allow(folder.path(), "watched.changes", count);
+        assert_eq!(watch.changed().await.unwrap().unwrap().unknown(), []);
+        assert!(room(&limiter, &policy).await > 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_memory_links_of_a_mounted_file_may_be_swapped() {
+    let (folder, policy) = start("watched.links", 2);
+    let mounted = folder.path();
+    for (version, count) in [("one", 2), ("two", 5)] {
+        fs::create_dir(mounted.join(version)).unwrap();
+        allow(&mounted.join(version), "watched.links", count);
+    }
+    fs::remove_file(mounted.join("limits.toml")).unwrap();
+    symlink("one", mounted.join("data")).unwrap();
+    symlink("data/limits.toml", mounted.join("limits.toml")).unwrap();
+    let limiter = Limiter::in_memory();
+    let mut watch = watch(&limiter, mounted);
+    assert_eq!(room(&limiter, &policy).await, 2);
+
+    symlink("two", mounted.join("next")).unwrap();
+    fs::rename(mounted.join("next"), mounted.join("data")).unwrap();
+    watch.changed().await.unwrap().unwrap();
+    assert_eq!(room(&limiter, &policy).await, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_memory_a_mistaken_or_missing_file_leaves_the_last_good_one_in_force_and_is_reported() {
+    let (log, _listening) = Log::listen();
+    let (folder, policy) = start("watched.mistaken", 2);
+    let path = folder.path().join("limits.toml");
+    let limiter = Limiter::in_memory();
+    let mut watch = watch(&limiter, folder.path());
+
+    fs::write(&path, "[policy.'watched.mistaken']\nrules = ['0 per 1h']").unwrap();
+    let error = watch.changed().await.unwrap().unwrap_err();
+    let mistake = "line 2, column 10: `count` must be at least 1, like `count = 10`";
+    assert_eq!(error.to_string(), format!("the file `{}` cannot be used: {mistake}", path.display()));
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert_eq!(watch.latest().unwrap_err(), error);
+    assert_eq!(room(&limiter, &policy).await, 2);
+    let lines = log.lines();
+    let said: Vec<_> = lines.iter().filter(|line| line.contains("is not applied")).collect();
+    assert!(said.len() == 1 && said[0].contains("ERROR") && said[0].contains(mistake), "{said:?}");
+
+    fs::remove_file(&path).unwrap();
+    let error = watch.changed().await.unwrap().unwrap_err().to_string();
+    assert!(error.contains("No such file"), "{error}");
+    allow(folder.path(), "watched.mistaken", 3);
+    watch.changed().await.unwrap().unwrap();
+    assert_eq!(room(&limiter, &policy).await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_memory_a_file_is_watched_as_long_as_the_limiter_lives() {
+    let (folder, _policy) = start("watched.gone", 2);
+    let limiter = Limiter::in_memory();
+    let mut watch = watch(&limiter, folder.path());
+    drop(limiter);
+    allow(folder.path(), "watched.gone", 3);
+    assert!(watch.changed().await.is_none());
+}
+
+#[tokio::test]
+async fn in_memory_a_file_that_cannot_be_used_at_first_is_an_error() {
+    let (folder, _policy) = start("watched.first", 2);
+    let limiter = Limiter::in_memory();
+    let refused = |bytes: &[u8]| {
+        fs::write(folder.path().join("refused.toml"), bytes).unwrap();
+        limiter.watch_file(folder.path().join("refused.toml")).unwrap_err().to_string()
+    };
+    assert!(refused(b"[policy.'watched.first']\nrules = 7").contains("line 2, column 9: `rules` must be a list"));
+    assert!(refused(&[0xff, 0xfe]).contains("UTF-8"));
+    assert!(refused(&vec![b'\n'; (4 << 20) + 1]).ends_with("it is longer than 4 MiB"));
+    let missing = limiter.watch_file(folder.path().join("none.toml")).unwrap_err().to_string();
+    assert!(missing.contains("none.toml` cannot be used: No such file"), "{missing}");
+    // No attempt has left anything behind.
+    watch(&limiter, folder.path()).latest().unwrap();
+}
+
+#[tokio::test]
+async fn in_memory_a_limiter_watches_one_file() {
+    let (folder, _policy) = start("watched.one", 2);
+    let limiter = Limiter::in_memory();
+    let first = watch(&limiter, folder.path());
+    let error = limiter.watch_file(folder.path().join("limits.toml")).unwrap_err().to_string();
+    let remedy = "write all policies into one file";
+    assert_eq!(error, format!("`watch_file`: this limiter watches a file already; {remedy}"));
+    first.latest().unwrap();
+}
+
+#[test]
+fn in_memory_a_file_is_watched_in_a_runtime() {
+    let error = Limiter::in_memory().watch_file("limits.toml").unwrap_err().to_string();
+    assert_eq!(error, "`watch_file` needs a runtime of tokio; call it in an `async fn`");
+}

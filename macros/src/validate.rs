@@ -51,7 +51,7 @@ pub(crate) fn check_all_arguments(model: &Model, function: &Function, diagnostic
 
 /// Reports every mistake in the function, and in the arguments that refer to it.
 pub(crate) fn check_function(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
-    function::check_async(function, diagnostics);
+    function::check_shape(function, diagnostics);
     function::check_second_attribute(model, function, diagnostics);
     function::check_companion(model, function, diagnostics);
     function::check_openapi(model, function, diagnostics);

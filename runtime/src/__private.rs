@@ -15,9 +15,9 @@ pub use tallygate_rules::{Ban, OnOutage};
 #[cfg(feature = "utoipa")]
 pub use utoipa::IntoResponses;
 
-pub use self::admission::Admission;
+pub use self::admission::{Admission, Admitted, run_body};
 pub use self::call::{DeferredCall, LimitedCall, call, installed, limiter};
-pub use self::correction::{Correction, finish, refund_if, release_if, settle};
+pub use self::correction::{Correction, blocking_finish, finish, refund_if, release_if, settle};
 pub use self::policy_cell::PolicyCell;
 pub use self::rejection::{
     denying_rule, is_ban, push_context, push_context_filtered, push_count, push_per, push_retry_after, push_rule,

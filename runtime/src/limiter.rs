@@ -14,6 +14,7 @@ mod lease_waiters;
 mod leases;
 mod outage;
 mod overrides;
+mod own_thread;
 mod registrations;
 mod wait_queue;
 

@@ -30,7 +30,6 @@ pub(crate) use self::redis::{Redis, have_clocks_differed, random_fraction};
 pub(crate) use self::redis_types::{MOST_POLICIES, Progress, RegistrationResult, Setup, StoredText};
 pub(crate) use self::standby::Standby;
 use crate::call::{Call, TallyId};
-use crate::decision::AdmittedAt;
 use crate::error::BackendError;
 use crate::micros;
 
@@ -55,15 +54,6 @@ impl Store {
         match self {
             Self::Memory(_) => Ok(Readiness::COMPLETE),
             Self::Redis(redis) => redis.ping().await,
-        }
-    }
-
-    /// Removes the hits of a call that was admitted then, from every rule in which they still count; returns whether there
-    /// was one.
-    pub(crate) async fn refund(&self, call: Call<'_>, used: u64, admitted: &AdmittedAt) -> Result<bool, BackendError> {
-        match self {
-            Self::Memory(memory) => Ok(memory.refund(call, used, admitted)),
-            Self::Redis(redis) => redis.refund(call, used, admitted).await,
         }
     }
 

@@ -32,7 +32,7 @@ const FAMILIES: [&str; 35] = [
     "cost_above_a_count",
     "crate_text",
     "filter_misspelt",
-    "function_not_async",
+    "function_const",
     "item_not_a_function",
     "key_expression",
     "key_without_braces",

@@ -14,12 +14,13 @@ use crate::template::SpannedTemplate;
 impl Expansion<'_> {
     /// Decides the call.
     pub(super) fn entering(self) -> TokenStream {
+        let enter = if self.function.is_blocking() { quote_hygienic!(blocking_enter) } else { quote_hygienic!(enter) };
         if self.model.policy.is_none() && self.options().is_empty() {
             let values = self.values(self.model.key.as_ref());
-            return quote_hygienic!(TALLYGATE_POLICY.enter(#values));
+            return quote_hygienic!(TALLYGATE_POLICY.#enter(#values));
         }
         let call = self.call();
-        quote_hygienic!(#call.enter())
+        quote_hygienic!(#call.#enter())
     }
 
     /// Makes up the call.

@@ -11,13 +11,13 @@ use crate::model::Release;
 use crate::shape::Epilogue;
 
 impl Expansion<'_> {
-    /// Awaits the answer, and returns if it is a rejection. The permit is the value.
+    /// Gets the answer, and returns if it is a rejection. The permit is the value.
     pub(super) fn decision(self) -> TokenStream {
-        let awaited = self.awaited();
+        let answer = self.answer();
         let message = self.message();
         let returned = self.returned_rejection();
         quote_hygienic! {
-            match #awaited.await {
+            match #answer {
                 ::core::result::Result::Ok(tallygate_permit) => tallygate_permit,
                 ::core::result::Result::Err(tallygate_rejection) => {
                     #message
@@ -71,6 +71,7 @@ impl Expansion<'_> {
     //             finish(tallygate_permit, tallygate_due).await;
     //             tallygate_result
     //         }
+    // A function that is not async calls `run_body(move || { … body })` in place of the future, and `blocking_finish`.
     // A function that returns `impl IntoResponse` ends with this, and returns its rejections as a value of the same type:
     //             answered(tallygate_result)
     pub(super) fn epilogue(self) -> Option<Epilogue> {
@@ -89,6 +90,7 @@ impl Expansion<'_> {
         Some(Epilogue {
             result,
             result_type: if self.returns_any_response() { TokenStream::new() } else { self.result_type() },
+            run_body: self.run_body(),
             after: quote_hygienic!(#finish #returned),
         })
     }
@@ -116,10 +118,20 @@ impl Expansion<'_> {
         let released =
             release.map(|Release { label, condition, .. }| self.correction("release_if", Some(label), condition));
         let settled = self.model.settle.as_ref().map(|settle| self.correction("settle", None, settle));
+        let finished = if self.function.is_blocking() {
+            quote_hygienic!(#private::blocking_finish(tallygate_permit, tallygate_due))
+        } else {
+            quote_hygienic!(#private::finish(tallygate_permit, tallygate_due).await)
+        };
         quote_hygienic! {
             let tallygate_due = [#refunded #released #settled];
-            #private::finish(tallygate_permit, tallygate_due).await;
+            #finished;
         }
+    }
+
+    fn run_body(self) -> TokenStream {
+        let private = self.private();
+        quote_hygienic!(#private::run_body)
     }
 
     /// Returns what a function of the result decides to finish, as the element of an array.

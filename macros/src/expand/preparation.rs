@@ -22,9 +22,9 @@ impl Expansion<'_> {
         }
     }
 
-    /// Returns what the function awaits: the answer to the call.
-    pub(super) fn awaited(self) -> TokenStream {
-        if self.has_late_keys() {
+    /// Returns the answer to the call, which most functions await.
+    pub(super) fn answer(self) -> TokenStream {
+        let answer = if self.has_late_keys() {
             self.late_admission()
         } else if self.function.ends_with_async_block() {
             quote_hygienic!(tallygate_call.enter())
@@ -32,13 +32,19 @@ impl Expansion<'_> {
             quote_hygienic!(tallygate_entering)
         } else {
             self.admission()
-        }
+        };
+        if self.function.is_blocking() { answer } else { quote_hygienic!(#answer.await) }
     }
 
     /// Decides the call, at least as far as this process can.
     fn admission(self) -> TokenStream {
         let private = self.private();
-        self.prepared(&self.entering(), &quote_hygienic!(#private::Admission::skipped()))
+        let skipped = if self.function.is_blocking() {
+            quote_hygienic!(::core::result::Result::Ok(::core::option::Option::None))
+        } else {
+            quote_hygienic!(#private::Admission::skipped())
+        };
+        self.prepared(&self.entering(), &skipped)
     }
 
     /// Defers the call to a future of the user's own, which captures no argument for it.

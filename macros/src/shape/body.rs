@@ -8,7 +8,7 @@ use syn::{Block, ExprAsync, ExprClosure, ExprReturn, Item, Local, Pat, Signature
 
 use crate::diagnostic::SpanRange;
 use crate::shape::async_block::AsyncBlock;
-use crate::shape::insertion::{Additions, Insertion, edit_behind_first};
+use crate::shape::insertion::{Additions, Insertion, Wrapper, edit_behind_first};
 use crate::shape::opening::{count_declarations, count_rebindings, rebindings};
 use crate::shape::tokens::{contents_at, edit_at, trees_of};
 
@@ -46,8 +46,8 @@ impl Body {
         Self { block, kind }
     }
 
-    pub(super) fn can_await(&self) -> bool {
-        !matches!(self.kind, Kind::Plain)
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self.kind, Kind::Plain)
     }
 
     /// Returns whether the user's expressions are evaluated outside of the block that awaits the decision.
@@ -93,7 +93,7 @@ impl Body {
         // A block, so that the rest of the body sees nothing that the preparation declares.
         let decided = if preparation.is_empty() { decision } else { &quote!({ #preparation #decision }) };
         let kept = |decided: &TokenStream| quote!(let #permit = #decided;);
-        let whole = Insertion { statements: kept(decided), epilogue: epilogue.as_ref(), keyword: self.keyword() };
+        let whole = Insertion { statements: kept(decided), epilogue: epilogue.as_ref(), wrapper: self.wrapper() };
         match &self.kind {
             Kind::Async | Kind::Plain => whole.before_statements(&self.block),
             Kind::AsyncTrait(future, _) => {
@@ -109,10 +109,11 @@ impl Body {
     }
 
     /// Returns how a block within the body captures what the body captures: it owns the arguments or borrows them.
-    fn keyword(&self) -> TokenStream {
+    fn wrapper(&self) -> Wrapper {
         match &self.kind {
-            Kind::Future(future) | Kind::BlockedOn(future) if !future.moves => quote!(async),
-            _ => quote!(async move),
+            Kind::Plain => Wrapper::Closure,
+            Kind::Future(future) | Kind::BlockedOn(future) if !future.moves => Wrapper::Async,
+            _ => Wrapper::AsyncMove,
         }
     }
 }

@@ -29,21 +29,21 @@ impl Function {
         let mut trees: Vec<_> = item.clone().into_iter().collect();
         let Some(TokenTree::Group(body)) = trees.pop_if(|last| is_group(last, Delimiter::Brace)) else {
             let span = SpanRange::of_tokens(item);
-            return Err(error(span, "`#[rate_limit]` needs a function with a body; put it on an `async fn`"));
+            return Err(error(span, "`#[rate_limit]` needs a function with a body; put it on an `async fn` or a `fn`"));
         };
         let head: TokenStream = trees.drain(count_attributes(&trees)..).collect();
         let outer: TokenStream = trees.into_iter().collect();
         let function: ItemFn = syn::parse2(quote!(#outer #head {})).map_err(|_| {
-            error(SpanRange::of_tokens(item), "`#[rate_limit]` limits functions; put it on an `async fn`")
+            error(SpanRange::of_tokens(item), "`#[rate_limit]` limits functions; put it on an `async fn` or a `fn`")
         })?;
         let body = Body::find(body, &function.sig);
         let ItemFn { attrs: attributes, vis: visibility, sig: signature, .. } = function;
         Ok(Self { outer, head, attributes, visibility, signature, body })
     }
 
-    /// Returns whether the function has a block that can await the decision.
-    pub(crate) fn can_await(&self) -> bool {
-        self.body.can_await()
+    /// Returns whether the function can await nothing, so that it blocks its thread until the call is decided.
+    pub(crate) fn is_blocking(&self) -> bool {
+        self.body.is_plain()
     }
 
     /// Returns whether the check awaits the decision in a future of the user's own, which must not capture more for it.

@@ -26,6 +26,8 @@ pub(crate) struct Epilogue {
     pub(crate) result: TokenStream,
     /// A statement in front of the body that gives the type of its result.
     pub(crate) result_type: TokenStream,
+    /// The function that runs a closure.
+    pub(crate) run_body: TokenStream,
     /// Statements that use the permit and the result, and the value that the function returns.
     pub(crate) after: TokenStream,
 }
@@ -36,8 +38,14 @@ const BLOCK_WORDS: [&str; 8] = ["let", "if", "match", "while", "for", "fn", "imp
 pub(super) struct Insertion<'a> {
     pub(super) statements: TokenStream,
     pub(super) epilogue: Option<&'a Epilogue>,
-    /// Makes a future of the body, where an epilogue follows it: `async` or `async move`.
-    pub(super) keyword: TokenStream,
+    pub(super) wrapper: Wrapper,
+}
+
+/// What is made of the body, where an epilogue follows it.
+pub(super) enum Wrapper {
+    Async,
+    AsyncMove,
+    Closure,
 }
 
 impl Insertion<'_> {
@@ -55,12 +63,17 @@ impl Insertion<'_> {
 
     /// Puts the check behind the first tokens of a block, as many as are counted, and the epilogue behind the rest.
     pub(super) fn behind_first(&self, count: fn(TokenStream) -> usize, block: &Group) -> Group {
-        let Self { statements, epilogue, keyword } = self;
+        let Self { statements, epilogue, wrapper } = self;
         edit_behind_first(count, block, |rest| match epilogue {
             None => quote!(#statements #rest),
-            Some(Epilogue { result, result_type, after }) => {
+            Some(Epilogue { result, result_type, run_body, after }) => {
                 let body = with_contents(block, quote!(#result_type #rest));
-                quote!(#statements let #result = #keyword #body.await; #after)
+                let wrapped = match wrapper {
+                    Wrapper::Async => quote!(async #body.await),
+                    Wrapper::AsyncMove => quote!(async move #body.await),
+                    Wrapper::Closure => quote!(#run_body(move || #body)),
+                };
+                quote!(#statements let #result = #wrapped; #after)
             }
         })
     }

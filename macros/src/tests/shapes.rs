@@ -49,6 +49,20 @@ fn a_boxed_future_is_checked_in_its_async_block() {
 }
 
 #[test]
+fn a_function_that_is_not_async_blocks_until_it_is_decided() {
+    let item = quote! {
+        fn login(user: &str, password: String) -> Result<Session, Error> {
+            check(user, &password)?;
+            Ok(Session::new(user))
+        }
+    };
+    let attribute = quote! {
+        key = "{user}", rule(count = 5, per = "60s"), wait = "2s", refund_if = Result::is_ok, skip_if = user.is_empty()
+    };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
 fn what_async_trait_has_written_is_checked_behind_its_bindings() {
     let item = quote! {
         fn place<'life0, 'async_trait>(

@@ -10,27 +10,23 @@ use crate::model::Model;
 use crate::shape::Function;
 use crate::template::{SpannedTemplate, TemplateValue};
 
-/// Reports a function that cannot wait for the decision.
-pub(super) fn check_async(function: &Function, diagnostics: &mut Diagnostics) {
+/// Reports a function that would run without its limit, or at a time when nothing can be decided.
+pub(super) fn check_shape(function: &Function, diagnostics: &mut Diagnostics) {
     let name = &function.signature.ident;
     if let Some(span) = function.early_return() {
         diagnostics.report(span, "this `return` skips the limit; move it into the async block at the end");
     }
-    if function.can_await() {
-        return;
+    if let Some(constness) = &function.signature.constness {
+        diagnostics
+            .report(constness.span, "a `const fn` can run in the compiler, where nothing is limited; remove `const`");
     }
-    let message = if function.returns_future() {
-        format!(
+    if function.is_blocking() && function.returns_future() {
+        let message = format!(
             "`{name}` has no async block to check the limit in; end it with `async move {{ … }}` or \
              `Box::pin(async move {{ … }})`, or write `async fn {name}`"
-        )
-    } else {
-        format!(
-            "`{name}` must be async to wait for the decision; write `async fn {name}`, or check the limit in an async \
-             function that calls it: `limiter.check(&policy, &subject).await`"
-        )
-    };
-    diagnostics.report(function.signature.fn_token.span, message);
+        );
+        diagnostics.report(function.signature.fn_token.span, message);
+    }
 }
 
 /// Reports fixed text that was meant to show a value.

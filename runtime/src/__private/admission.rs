@@ -11,7 +11,7 @@ use crate::observe::Observation;
 use crate::observe::opaque_debug;
 
 /// The permit to run, which a call in shadow may lack; or why the function must not run.
-type Admitted = Result<Option<Permit>, Rejection>;
+pub type Admitted = Result<Option<Permit>, Rejection>;
 
 /// The admission of a call: known already where this process could decide it, else on its way.
 ///
@@ -31,19 +31,19 @@ impl Admission {
     /// Stands for a call that is not limited.
     #[inline]
     pub fn skipped() -> Self {
-        Self(State::Known(Some(Ok(None))))
+        Self::known(Ok(None))
     }
 
-    /// Stands for a call that is rejected without being decided.
-    pub(super) fn rejected(rejection: Rejection) -> Self {
-        Self(State::Known(Some(Err(rejection))))
+    #[inline]
+    pub(super) fn known(admitted: Admitted) -> Self {
+        Self(State::Known(Some(admitted)))
     }
 
     /// Decides the call, at least as far as this process can.
     #[inline]
     pub(super) fn begin(check: Check<'_>) -> Self {
         match check.decide_at_once() {
-            ControlFlow::Break(decided) => Self(State::Known(Some(check.admitted(decided)))),
+            ControlFlow::Break(decided) => Self::known(check.admitted(decided)),
             ControlFlow::Continue(observation) => Self::waiting(check, observation),
         }
     }
@@ -56,6 +56,11 @@ impl Admission {
             check.admitted(decided)
         })))
     }
+}
+
+/// Runs the body of a function that is not async, of whose result more is made.
+pub fn run_body<T>(body: impl FnOnce() -> T) -> T {
+    body()
 }
 
 impl Future for Admission {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::admission::Admission;
+use super::admission::{Admission, Admitted};
 use super::values::{Texts, Values, subject};
 use crate::call::{CallOptions, WaitLimit};
 use crate::decision::Rejection;
@@ -138,6 +138,13 @@ impl<'a> LimitedCall<'a> {
         admission(policy, &self.subject, self.settings.as_ref())
     }
 
+    /// Decides the call of a function that is not async.
+    #[allow(clippy::missing_errors_doc, reason = "only what the attribute writes calls it")]
+    pub fn blocking_enter(&self) -> Admitted {
+        let policy = self.policy.as_deref().map_err(|refused| *refused);
+        blocking_admission(policy, &self.subject, self.settings.as_ref())
+    }
+
     /// Returns the call for a future that decides it later.
     #[must_use]
     pub fn defer(&self) -> DeferredCall {
@@ -234,9 +241,26 @@ pub(super) fn admission(
 ) -> Admission {
     match policy {
         Ok(policy) => Admission::begin(check(policy, subject, settings)),
-        Err(_) if settings.is_some_and(|settings| settings.options.shadow) => Admission::skipped(),
-        Err(refused) => Admission::rejected(refused.clone()),
+        Err(refused) => Admission::known(without_policy(refused, settings)),
     }
+}
+
+/// Decides such a call of a function that is not async.
+#[inline]
+pub(super) fn blocking_admission(
+    policy: Result<&Policy, &'static Rejection>,
+    subject: &Subject,
+    settings: Option<&CallSettings<'_>>,
+) -> Admitted {
+    match policy {
+        Ok(policy) => check(policy, subject, settings).blocking_admit(),
+        Err(refused) => without_policy(refused, settings),
+    }
+}
+
+#[cold]
+fn without_policy(refused: &Rejection, settings: Option<&CallSettings<'_>>) -> Admitted {
+    if settings.is_some_and(|settings| settings.options.shadow) { Ok(None) } else { Err(refused.clone()) }
 }
 
 #[inline]

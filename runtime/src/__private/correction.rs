@@ -49,15 +49,33 @@ pub fn finish<const N: usize>(
     }
 }
 
+/// The same for a function that is not async.
+pub fn blocking_finish<const N: usize>(permit: Option<Permit>, corrections: [Option<Correction>; N]) {
+    let Some((permit, correction)) = permit.zip(corrections.into_iter().flatten().next()) else { return };
+    let Some(policy) = permit.policy().cloned() else { return };
+    let corrected = match correction {
+        Correction::Refund => permit.blocking_refund(),
+        Correction::RefundOn(label) => permit.blocking_refund_on(label),
+        Correction::Settle(used) => permit.blocking_settle(used),
+    };
+    report(policy.name(), correction, corrected);
+}
+
 async fn correct(permit: Permit, correction: Correction) {
     let Some(policy) = permit.policy().cloned() else { return };
-    let refunded = match correction {
+    let corrected = match correction {
         Correction::Refund => permit.refund().await,
         Correction::RefundOn(label) => permit.refund_on(label).await,
-        Correction::Settle(used) => return report_settlement(policy.name(), permit.settle(used).await),
+        Correction::Settle(used) => permit.settle(used).await,
     };
-    if let Err(error) = refunded {
-        log::not_refunded(policy.name(), &error);
+    report(policy.name(), correction, corrected);
+}
+
+fn report(policy: &str, correction: Correction, corrected: Result<bool, BackendError>) {
+    match (correction, corrected) {
+        (Correction::Settle(_), settled) => report_settlement(policy, settled),
+        (_, Err(error)) => log::not_refunded(policy, &error),
+        _ => {}
     }
 }
 

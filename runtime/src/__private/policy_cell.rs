@@ -7,8 +7,8 @@ use std::time::Duration;
 use once_cell::sync::OnceCell;
 use tallygate_rules::{Ban, OnOutage, RELEASED_LABEL, parse_rules};
 
-use super::admission::Admission;
-use super::call::{LimitedCall, admission};
+use super::admission::{Admission, Admitted};
+use super::call::{LimitedCall, admission, blocking_admission};
 use super::values::{Texts, Values, subject};
 use crate::decision::Rejection;
 use crate::error::{BackendError, BackendErrorKind, Error};
@@ -151,6 +151,14 @@ impl PolicyCell {
     pub fn announce(&'static self) {
         // A policy that is refused is reported where it is built.
         let _ = self.policy();
+    }
+
+    /// Decides such a call of a function that is not async.
+    #[inline]
+    #[track_caller]
+    #[allow(clippy::missing_errors_doc, reason = "only what the attribute writes calls it")]
+    pub fn blocking_enter(&'static self, values: impl Values) -> Admitted {
+        blocking_admission(self.policy(), &subject(self.key, values), None)
     }
 
     fn decide(&'static self, subject: &Subject) -> Admission {

@@ -68,12 +68,25 @@ pub(crate) type Refunded<'a> = Pin<Box<dyn Future<Output = Result<bool, BackendE
 /// Recounts charges. A permit does not know the limiter that issued it, only that it can do this.
 pub(crate) trait Refunder: Send + Sync {
     fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a>;
+
+    /// The same for callers that can await nothing.
+    fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError>;
 }
 
 /// What it takes to refund a permit.
 pub(crate) struct RefundTicket {
     pub(crate) refunder: Arc<dyn Refunder>,
     pub(crate) charge: Charge,
+}
+
+impl RefundTicket {
+    pub(crate) async fn recount(self, recount: Recount) -> Result<bool, BackendError> {
+        self.refunder.recount(&self.charge, recount).await
+    }
+
+    pub(crate) fn blocking_recount(self, recount: Recount) -> Result<bool, BackendError> {
+        self.refunder.blocking_recount(self.charge, recount)
+    }
 }
 
 /// What is recounted of a charge.

@@ -116,8 +116,17 @@ impl Permit {
     /// # }
     /// ```
     pub async fn refund(self) -> Result<bool, BackendError> {
-        let RefundTicket { refunder, charge } = *self.into_ticket()?;
-        refunder.recount(&charge, Recount::REFUND).await
+        self.into_ticket()?.recount(Recount::REFUND).await
+    }
+
+    /// Refunds the permit as [`refund`](Self::refund) does, and blocks the calling thread meanwhile: for functions that are
+    /// not async. As to threads, see [`Check::blocking_decide`](crate::Check::blocking_decide).
+    ///
+    /// # Errors
+    ///
+    /// As of [`refund`](Self::refund).
+    pub fn blocking_refund(self) -> Result<bool, BackendError> {
+        self.into_ticket()?.blocking_recount(Recount::REFUND)
     }
 
     /// Refunds the permit on one of several subjects: removes the hits of this call that the rules of that label count, which
@@ -154,16 +163,18 @@ impl Permit {
     /// # }
     /// ```
     pub async fn refund_on(self, label: &str) -> Result<bool, BackendError> {
-        let RefundTicket { refunder, charge } = *self.into_ticket()?;
-        let counting = charge.call.policy.groups().iter().take(charge.call.policy.counting_groups());
-        let group = { counting }.position(|group| group.label.as_deref() == Some(label));
-        let part = group.ok_or_else(|| {
-            let policy = charge.call.policy.name();
-            BackendError::misuse(format!(
-                "policy `{policy}` has no rule on `{label}`; `refund` refunds all of its rules"
-            ))
-        })?;
-        refunder.recount(&charge, Recount { part: Some(part), ..Recount::REFUND }).await
+        let (ticket, recount) = self.into_refund_on(label)?;
+        ticket.recount(recount).await
+    }
+
+    /// Does the same as [`refund_on`](Self::refund_on), and blocks the calling thread meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As of [`refund_on`](Self::refund_on).
+    pub fn blocking_refund_on(self, label: &str) -> Result<bool, BackendError> {
+        let (ticket, recount) = self.into_refund_on(label)?;
+        ticket.blocking_recount(recount)
     }
 
     /// Settles the permit: from now on, the call counts as what it has really used, in place of the cost that it has
@@ -211,17 +222,48 @@ impl Permit {
     /// # }
     /// ```
     pub async fn settle(self, used: u64) -> Result<bool, BackendError> {
-        let decided_by = self.decided_by;
-        let RefundTicket { refunder, charge } = *self.into_ticket()?;
-        if decided_by == DecidedBy::Nobody {
-            return Ok(false);
+        match self.into_settlement(used)? {
+            Some((ticket, recount)) => ticket.recount(recount).await,
+            None => Ok(false),
         }
-        if charge.call.options.cost == 0 {
+    }
+
+    /// Does the same as [`settle`](Self::settle), and blocks the calling thread meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As of [`settle`](Self::settle).
+    pub fn blocking_settle(self, used: u64) -> Result<bool, BackendError> {
+        self.into_settlement(used)?.map_or(Ok(false), |(ticket, recount)| ticket.blocking_recount(recount))
+    }
+
+    fn into_refund_on(self, label: &str) -> Result<(RefundTicket, Recount), BackendError> {
+        let ticket = self.into_ticket()?;
+        let policy = &ticket.charge.call.policy;
+        let counting = policy.groups().iter().take(policy.counting_groups());
+        let group = { counting }.position(|group| group.label.as_deref() == Some(label));
+        let part = group.ok_or_else(|| {
+            let policy = policy.name();
+            BackendError::misuse(format!(
+                "policy `{policy}` has no rule on `{label}`; `refund` refunds all of its rules"
+            ))
+        })?;
+        Ok((*ticket, Recount { part: Some(part), ..Recount::REFUND }))
+    }
+
+    /// Returns `None` for a call that nobody has counted.
+    fn into_settlement(self, used: u64) -> Result<Option<(RefundTicket, Recount)>, BackendError> {
+        let decided_by = self.decided_by;
+        let ticket = self.into_ticket()?;
+        if decided_by == DecidedBy::Nobody {
+            return Ok(None);
+        }
+        if ticket.charge.call.options.cost == 0 {
             let message =
                 "the call has reserved nothing, so there is nothing to settle; give it a `cost`, and do not peek";
             return Err(BackendError::misuse(message));
         }
-        refunder.recount(&charge, Recount { part: None, used: used.min(MAX_EXACT) }).await
+        Ok(Some((*ticket, Recount { part: None, used: used.min(MAX_EXACT) })))
     }
 
     fn into_ticket(self) -> Result<Box<RefundTicket>, BackendError> {

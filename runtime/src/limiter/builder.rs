@@ -218,6 +218,9 @@ impl LimiterBuilder {
     /// should only note the warning, for example in a channel. It must not panic: the call has been counted, and would end
     /// with that panic. Calls in [shadow](crate::rate_limit) warn, too; peeks do not.
     ///
+    /// Where Redis decides a call that [blocks](crate::Check::blocking_decide), it is called on the thread of the limiter. Other
+    /// such calls wait for that thread, and are refused on it.
+    ///
     /// # Examples
     ///
     /// ```

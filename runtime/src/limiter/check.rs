@@ -2,6 +2,7 @@
 
 mod admin;
 mod attempt;
+mod blocking;
 mod decide;
 mod deciding;
 mod inputs;
@@ -182,7 +183,7 @@ impl<'a> Check<'a> {
     /// these callers asks when one is over, and each half a second. A caller that is dropped while it waits has counted
     /// nothing, unless an answer was already on the way.
     ///
-    /// It needs a tokio runtime with time enabled.
+    /// It needs a tokio runtime with time enabled, or [`blocking_decide`](Self::blocking_decide).
     ///
     /// # Examples
     ///

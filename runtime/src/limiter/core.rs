@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
 
 #[cfg(feature = "config")]
 use super::background::BackgroundTask;
@@ -10,6 +11,7 @@ use super::denied::DeniedSubjects;
 use super::lease_waiters::LeaseWaiters;
 use super::outage::Outage;
 use super::overrides::Overrides;
+use super::own_thread::OwnThread;
 use super::registrations::Registrations;
 use super::wait_queue::WaitQueues;
 use crate::call::Call;
@@ -17,7 +19,9 @@ use crate::clock::Clock;
 #[cfg(feature = "web")]
 use crate::context;
 use crate::decision::{Charge, Recount, Refunded, Refunder, Report, RuleStatus, Warning};
+use crate::error::BackendError;
 use crate::observe::log;
+use crate::policy::Policy;
 use crate::store::{Outcome, Redis, Store};
 use crate::subject::filters::Secret;
 
@@ -44,6 +48,8 @@ pub(crate) struct Core {
     pub(super) registrations: Registrations,
     #[cfg(feature = "config")]
     pub(super) file_watch: BackgroundTask,
+    /// What decides calls for plain functions.
+    pub(super) own_thread: OwnThread,
 }
 
 impl Core {
@@ -53,6 +59,12 @@ impl Core {
             Store::Memory(_) => None,
             Store::Redis(redis) => Some(redis),
         }
+    }
+
+    /// How long a plain function waits for an answer of Redis; `None` in memory. The answer is there by the deadline, unless
+    /// something keeps the thread that asks.
+    pub(super) fn patience(&self, policy: &Policy) -> Option<Duration> {
+        self.redis().map(|redis| 2 * redis.deadline_of(policy))
     }
 
     /// Removes the overrides that have expired by now.
@@ -107,7 +119,11 @@ impl Core {
 impl Refunder for Core {
     fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a> {
         Box::pin(async move {
-            let refunded = self.store.refund(charge.counted(recount.part), recount.used, &charge.admitted).await;
+            let redis = match &self.store {
+                Store::Memory(memory) => return Ok(memory.recount(charge, recount)),
+                Store::Redis(redis) => redis,
+            };
+            let refunded = redis.refund(charge.counted(recount.part), recount.used, &charge.admitted).await;
             // Cached denials are of whole calls.
             self.invalidate_denials(charge.counted(None));
             #[cfg(feature = "web")]
@@ -116,5 +132,14 @@ impl Refunder for Core {
             }
             refunded
         })
+    }
+
+    fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError> {
+        if let Store::Memory(memory) = &self.store {
+            return Ok(memory.recount(&charge, recount));
+        }
+        let (core, patience) = (Arc::clone(&self), self.patience(&charge.call.policy));
+        let recounted = async move { core.recount(&charge, recount).await };
+        self.own_thread.run(recounted, patience).unwrap_or_else(Err)
     }
 }

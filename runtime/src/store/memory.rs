@@ -16,7 +16,9 @@ use self::shard::Shard;
 use self::tally::Tally;
 use crate::call::{Call, TallyId};
 use crate::clock::{Clock, is_set_back};
-use crate::decision::{AdmittedAt, CostChange};
+#[cfg(feature = "web")]
+use crate::context;
+use crate::decision::{Charge, CostChange, Recount};
 use crate::error::BackendError;
 use crate::observe::opaque_debug;
 use crate::policy::{Policy, RuleGroup};
@@ -139,19 +141,23 @@ impl Memory {
         Ok(Answer::new(outcome, answer::report(call.policy, 0, quotas), now_us))
     }
 
-    /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether
-    /// that has changed anything.
-    pub(crate) fn refund(&self, call: Call<'_>, used: u64, admitted: &AdmittedAt) -> bool {
-        let costs = CostChange { charged: call.options.cost, used };
+    /// Counts a call as what it has used, in every rule in which it still counts; returns whether that has changed anything.
+    pub(crate) fn recount(&self, charge: &Charge, recount: Recount) -> bool {
+        let call = charge.counted(recount.part);
+        let costs = CostChange { charged: call.options.cost, used: recount.used };
         let mut refunded = false;
         for (index, id) in call.tally_ids().enumerate() {
             let hash = id.hash(&self.seed);
             let mut shard = self.lock(self.shard_of(hash));
-            let (admitted_us, now_us) = (admitted.us(call.first_group() + index), self.clock.now_us());
+            let (admitted_us, now_us) = (charge.admitted.us(call.first_group() + index), self.clock.now_us());
             let now_us = if is_set_back(admitted_us, now_us) { now_us } else { now_us.max(admitted_us) };
             if let Some(tally) = shard.find(hash, id) {
                 refunded |= tally.refund(id.group, costs, admitted_us, now_us);
             }
+        }
+        #[cfg(feature = "web")]
+        if refunded {
+            context::record_recount(charge, recount);
         }
         refunded
     }

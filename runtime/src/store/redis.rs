@@ -3,6 +3,7 @@
 mod batching;
 mod cluster;
 mod connection;
+mod deployment;
 #[cfg(feature = "admin")]
 mod inspection;
 mod node;
@@ -12,28 +13,24 @@ mod stored;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ::redis::{Cmd, FromRedisValue, cmd};
 use futures_util::future::join_all;
+use once_cell::sync::OnceCell;
 
-use self::cluster::Cluster;
 use self::cluster::slots::Slot;
 use self::connection::address::Destination;
-use self::connection::attempt::{ServerLocation, longest_attempt};
-use self::connection::greeting::Mode;
 pub(crate) use self::connection::real_time::have_clocks_differed;
-use self::connection::sentinel::Sentinels;
 #[cfg(feature = "tls")]
 pub use self::connection::tls::Tls;
+use self::deployment::Deployment;
 #[cfg(feature = "admin")]
 pub(crate) use self::inspection::{
     Access, CommandPurpose, Permission, Sample, Scan, ScriptState, ServerFacts, ServerInfo, Times,
 };
-use self::node::{Node, Step};
-use self::server::Server;
+use self::node::Step;
 use self::stored::overrides_key;
 use crate::call::{Call, LeaseChange, TallyId};
 use crate::decision::AdmittedAt;
@@ -41,22 +38,18 @@ use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
 use crate::store::answer::{Answer, Readiness};
 use crate::store::redis_types::{Setup, StoredText};
-use crate::system::{self, Instant};
+use crate::system::{self, Instant, is_own_thread};
 
 /// Tallies in Redis.
 #[derive(Debug)]
 pub(crate) struct Redis {
+    destination: Box<Destination>,
     deployment: Deployment,
+    /// What the thread of the limiter asks, by connections that it drives.
+    deployment_of_own_thread: OnceCell<Deployment>,
     setup: Setup,
     /// Whether a call was decided.
     has_decided: AtomicBool,
-}
-
-/// How many servers there are.
-#[derive(Debug)]
-enum Deployment {
-    Server(Arc<Node>),
-    Cluster(Arc<Cluster>),
 }
 
 /// A random number from 0 to 1, which spreads what all processes do.
@@ -82,22 +75,32 @@ impl Redis {
     }
 
     fn new(destination: Destination, setup: Setup) -> Self {
-        let server = |place| Deployment::Server(Node::new(Server::new(place, Mode::Standalone, &setup)));
-        let deployment = match destination {
-            Destination::Server(address) => server(ServerLocation::Fixed(address.into())),
-            Destination::Primary { name, sentinels, address } => {
-                let sentinels = Sentinels::new(sentinels, address, name, longest_attempt(setup.deadline));
-                server(ServerLocation::BySentinels(Arc::new(sentinels)))
-            }
-            Destination::Cluster { seeds, address } => Deployment::Cluster(Cluster::new(seeds, address, setup.clone())),
-        };
-        Self { deployment, setup, has_decided: AtomicBool::new(false) }
+        let deployment = Deployment::new(destination.clone(), &setup);
+        Self {
+            destination: Box::new(destination),
+            deployment,
+            deployment_of_own_thread: OnceCell::new(),
+            setup,
+            has_decided: AtomicBool::new(false),
+        }
+    }
+
+    /// The servers, as this thread asks them.
+    fn deployment(&self) -> &Deployment {
+        let new = || Deployment::new((*self.destination).clone(), &self.setup);
+        if is_own_thread() { self.deployment_of_own_thread.get_or_init(new) } else { &self.deployment }
+    }
+
+    /// How often a connection was made to the server that has a key; 0 if that is not known.
+    fn connections(&self, key: &str) -> u64 {
+        let deployments = [Some(&self.deployment), self.deployment_of_own_thread.get()];
+        deployments.into_iter().flatten().map(|deployment| deployment.connections(key)).sum()
     }
 
     /// Connects, so that a wrong set-up is found at start-up.
     pub(crate) async fn reach(&self) -> Result<(), Error> {
         self.until().map_err(Error::of_url)?;
-        match &self.deployment {
+        match self.deployment() {
             Deployment::Server(node) => node.server().reach(self.setup.deadline).await,
             Deployment::Cluster(cluster) => cluster.reach().await,
         }
@@ -107,7 +110,7 @@ impl Redis {
     /// Finds out whether the server answers and may write.
     pub(crate) async fn ping(&self) -> Result<Readiness, BackendError> {
         let until = self.until()?;
-        match &self.deployment {
+        match self.deployment() {
             Deployment::Server(node) => node.server().ping(until).await.map(|()| Readiness::COMPLETE),
             Deployment::Cluster(cluster) => cluster.ping(until).await,
         }
@@ -117,7 +120,7 @@ impl Redis {
     ///
     /// In a cluster, each call finds out from its own nodes.
     pub(crate) fn known_outage(&self) -> Option<BackendErrorKind> {
-        match &self.deployment {
+        match self.deployment() {
             Deployment::Server(node) => node.server().connector.known_outage(),
             Deployment::Cluster(_) => None,
         }
@@ -125,7 +128,7 @@ impl Redis {
 
     /// The server's time, as well as this process knows it.
     pub(crate) fn now_us(&self) -> u64 {
-        match &self.deployment {
+        match self.deployment() {
             Deployment::Server(node) => node.server().now_us(),
             Deployment::Cluster(cluster) => cluster.now_us(),
         }
@@ -157,7 +160,7 @@ impl Redis {
         let now = Instant::now();
         let deadline = self.deadline_of(request.policy);
         let until = now + deadline;
-        let decided = match &self.deployment {
+        let decided = match self.deployment() {
             Deployment::Server(node) => node.decide(request, now, until).await,
             // Boxed, so that a call of one server does not carry its state.
             Deployment::Cluster(cluster) => Box::pin(cluster.decide(request, until, deadline)).await,
@@ -228,7 +231,7 @@ impl Redis {
     where
         F: Future<Output = Result<T, BackendError>>,
     {
-        match &self.deployment {
+        match self.deployment() {
             Deployment::Server(node) => ask(Step::new(node, until)).await,
             Deployment::Cluster(cluster) => cluster.ask(Slot::of(key), until, ask).await,
         }
@@ -244,7 +247,7 @@ impl Redis {
         F: Future<Output = Result<T, BackendError>>,
     {
         let until = until(self.deadline_of(request.policy))?;
-        match &self.deployment {
+        match self.deployment() {
             Deployment::Server(node) => Ok(vec![ask(Step::new(node, until), request).await?]),
             Deployment::Cluster(cluster) => {
                 let ask_one = |part| {

@@ -1,17 +1,16 @@
 //! Tallies in this process, which take the place of those in Redis while it is away.
 
 use std::borrow::Cow;
+use std::future::ready;
 use std::num::NonZeroU64;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::answer::{Answer, Outcome};
 use super::memory::Memory;
 use crate::call::{Call, PlainCall};
 use crate::clock::Clock;
-#[cfg(feature = "web")]
-use crate::context;
 use crate::decision::{Charge, DecidedBy, Decision, Recount, Refunded, Refunder, Wait};
 use crate::error::BackendError;
 use crate::policy::Policy;
@@ -117,16 +116,12 @@ impl Standby {
 
 impl Refunder for Standby {
     fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a> {
-        Box::pin(async move {
-            let call = charge.counted(recount.part);
-            let memory = self.memory.get();
-            let refunded = memory.is_some_and(|memory| memory.refund(call, recount.used, &charge.admitted));
-            #[cfg(feature = "web")]
-            if refunded {
-                context::record_recount(charge, recount);
-            }
-            Ok(refunded)
-        })
+        let refunded = self.memory.get().is_some_and(|memory| memory.recount(charge, recount));
+        Box::pin(ready(Ok(refunded)))
+    }
+
+    fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError> {
+        Ok(self.memory.get().is_some_and(|memory| memory.recount(&charge, recount)))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The system itself.
 
+mod own_runtime;
+
 #[cfg(any(feature = "metrics", feature = "redis"))]
 pub(crate) use std::time::Instant;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,6 +10,7 @@ pub(crate) use foldhash::quality::RandomState;
 pub(crate) use tokio::runtime::Handle;
 pub(crate) use tokio::time::{Instant as TokioInstant, sleep, sleep_until};
 
+pub(crate) use self::own_runtime::{OwnRuntime, is_own_thread};
 #[cfg(feature = "redis")]
 pub(crate) use self::redis::*;
 

@@ -21,9 +21,9 @@ pub(super) mod inside {
     #[cfg(feature = "redis")]
     pub(crate) use super::connection::{DrivenConnection as Connection, TcpStream, open};
     pub(crate) use super::statics::{PerProcess, per_process};
-    pub(crate) use super::tasks::Handle;
     #[cfg(feature = "config")]
     pub(crate) use super::tasks::beside_tasks;
+    pub(crate) use super::tasks::{Handle, OwnRuntime, is_own_thread};
     #[cfg(feature = "redis")]
     pub(crate) use super::tasks::{JoinSet, spawn};
     pub(crate) use super::time::{Instant, Instant as TokioInstant, sleep, sleep_until, unix};

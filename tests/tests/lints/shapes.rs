@@ -18,6 +18,27 @@ pub type Boxed<'a> = Pin<Box<dyn Future<Output = Result<u8, Rejection>> + Send +
 #[rate_limit(key = "{number}", rule(count = 1, per = "60s"))]
 pub async fn on_one_line(number: u8) -> Result<u8, Rejection> { Ok(number) }
 
+/// Is not async.
+///
+/// # Errors
+///
+/// There are too many.
+#[rate_limit(key = "{number}", rule(count = 1, per = "60s"), message = "not {number}", skip_if = number > 9)]
+pub fn blocking(number: u8) -> Result<u8, Rejection> {
+    Ok(number)
+}
+
+/// Is not async, and counted no more if it fails.
+///
+/// # Errors
+///
+/// There are too many.
+#[rate_limit(key = "{number}", rule(count = 1, per = "60s"), wait = "1s", refund_if = Result::is_err)]
+pub fn blocking_refunded(number: &u8) -> Result<&u8, Rejection> {
+    let number = Ok::<_, Rejection>(number)?;
+    Ok(number)
+}
+
 /// Returns a future.
 ///
 /// # Errors

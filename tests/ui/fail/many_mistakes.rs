@@ -9,7 +9,7 @@ use tallygate::{Rejection, rate_limit};
     limits(count = 5, per = "60s"),
     name = "transfer",
 )]
-fn transfer(from: u32, to: u32) -> Result<(), Rejection> {
+const fn transfer(from: u32, to: u32) -> Result<(), Rejection> {
     let _ = (from, to);
     Ok(())
 }

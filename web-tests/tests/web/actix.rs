@@ -1,5 +1,6 @@
 //! Limits in actix-web, asked over sockets by a client.
 
+mod blocking;
 mod clients;
 mod middleware;
 mod paths;

@@ -15,6 +15,7 @@ use crate::limiter::denied::DeniedSubjects;
 use crate::limiter::lease_waiters::LeaseWaiters;
 use crate::limiter::outage::Outage;
 use crate::limiter::overrides::Overrides;
+use crate::limiter::own_thread::OwnThread;
 use crate::limiter::registrations::Registrations;
 use crate::limiter::wait_queue::WaitQueues;
 use crate::store::{Memory, Redis, Setup, Store};
@@ -163,6 +164,7 @@ impl LimiterBuilder {
             registrations: Registrations::new(registry),
             #[cfg(feature = "config")]
             file_watch: BackgroundTask::default(),
+            own_thread: OwnThread::default(),
         })
     }
 

@@ -63,13 +63,18 @@ impl Check<'_> {
         decided
     }
 
+    /// Decides a call.
+    pub(crate) async fn decide(&self) -> Result<Decision, BackendError> {
+        match self.decide_at_once() {
+            ControlFlow::Break(decided) => decided,
+            ControlFlow::Continue(observation) => self.decide_later(observation).await,
+        }
+    }
+
     /// Decides a call that runs only if it is admitted, and returns as [`admitted`](Self::admitted) does.
     #[cfg(feature = "web")]
     pub(crate) async fn admit(self) -> Result<Option<Permit>, Rejection> {
-        let decided = match self.decide_at_once() {
-            ControlFlow::Break(decided) => decided,
-            ControlFlow::Continue(observation) => self.decide_later(observation).await,
-        };
+        let decided = self.decide().await;
         self.admitted(decided)
     }
 
@@ -175,7 +180,7 @@ impl Check<'_> {
 
     /// Decides a call that Redis did not decide, if its policy says so.
     #[cold]
-    fn attempt_without_redis(&self, redis: &Redis, reason: BackendError) -> Result<Decision, BackendError> {
+    pub(super) fn attempt_without_redis(&self, redis: &Redis, reason: BackendError) -> Result<Decision, BackendError> {
         let attempt = Attempt::new(self)?;
         let substitute = self.limiter().core.outage.substitute(&attempt.policy, reason.kind(), redis);
         let Some(substitute) = substitute else { return Err(reason) };
@@ -194,7 +199,7 @@ impl Check<'_> {
     }
 
     #[inline]
-    fn purpose(&self) -> Purpose {
+    pub(super) fn purpose(&self) -> Purpose {
         match self.options {
             options if options.peek => Purpose::Peek,
             options if options.shadow => Purpose::Shadow,
@@ -203,7 +208,7 @@ impl Check<'_> {
     }
 
     /// Reports what was decided, and counts a denied subject.
-    fn finish(&self, observation: &Observation, decided: &Result<Decision, BackendError>) {
+    pub(super) fn finish(&self, observation: &Observation, decided: &Result<Decision, BackendError>) {
         let (outcome, decided_by) = match decided {
             Ok(Decision::Allowed(permit)) => (DecisionOutcome::Allowed, permit.decided_by()),
             Ok(Decision::Denied(denial)) => {

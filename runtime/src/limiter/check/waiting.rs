@@ -13,7 +13,7 @@ use crate::decision::{Decision, Denial, RejectionKind, RuleStatus};
 use crate::error::BackendError;
 use crate::limiter::lease_waiters::LeaseWaiter;
 use crate::micros;
-use crate::system::Handle;
+use crate::system::{Handle, is_own_thread};
 
 /// How often a caller that waits for a lease asks whether one was freed in another process.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -22,7 +22,9 @@ impl Check<'_> {
     /// Decides until the call is admitted, or cannot be by the deadline.
     pub(super) async fn wait_for_admission(&self, limit: WaitLimit) -> Result<Decision, BackendError> {
         if Handle::try_current().is_err() {
-            return Err(BackendError::misuse("waiting for admission needs a tokio runtime"));
+            return Err(BackendError::misuse(
+                "waiting for admission needs a tokio runtime; without one, decide by `Check::blocking_decide`",
+            ));
         }
         let clock = &self.limiter().core.clock;
         let deadline_us = match limit {
@@ -112,13 +114,14 @@ impl Check<'_> {
         Ok(core.lease_waiters.join(leases.map(|id| id.key(&core.prefix)).collect()))
     }
 
-    /// What stands for the call in the wait queues: the keys of all its tallies. None of them has a line break.
+    /// What stands for the call in the wait queues: the keys of all its tallies. None of them has a line break. Behind a
+    /// caller that awaits, one that blocks its thread would wait forever.
     fn queue_key(&self) -> Result<Arc<str>, BackendError> {
         let prefix = &self.limiter().core.prefix;
         let own = Call::new(self.policy(), self.inputs.subjects()?, self.options);
         let keys = own.tally_ids().map(|id| id.key(prefix));
         let joined = keys.fold(String::new(), |joined, key| joined + key.as_str() + "\n");
-        Ok(joined.into())
+        Ok(if is_own_thread() { joined + "blocking" } else { joined }.into())
     }
 }
 

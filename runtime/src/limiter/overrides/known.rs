@@ -15,6 +15,7 @@ use crate::policy::Policy;
 use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{RwLock, RwLockReadGuard};
+use crate::system::is_own_thread;
 
 /// The most overrides of one limiter, those for single subjects included.
 pub(super) const MOST_OVERRIDES: usize = 10_000;
@@ -29,7 +30,9 @@ pub(crate) struct Overrides {
     /// When the first of them expires, in microseconds since 1970 by the clock of the store.
     next_expiry_us: AtomicU64,
     known: RwLock<KnownOverrides>,
-    pub(super) timer: RefreshTimer,
+    timer: RefreshTimer,
+    /// For plain functions: a refresh elsewhere may stand still while one blocks its thread.
+    timer_of_own_thread: RefreshTimer,
     pub(super) read_order: ReadOrder,
 }
 
@@ -53,12 +56,18 @@ impl Default for Overrides {
             next_expiry_us: AtomicU64::new(NEVER_US),
             known: RwLock::default(),
             timer: RefreshTimer::default(),
+            timer_of_own_thread: RefreshTimer::default(),
             read_order: ReadOrder::default(),
         }
     }
 }
 
 impl Overrides {
+    /// When they are read by this thread.
+    pub(super) fn timer(&self) -> &RefreshTimer {
+        if is_own_thread() { &self.timer_of_own_thread } else { &self.timer }
+    }
+
     /// Whether there are any.
     #[inline]
     pub(in crate::limiter) fn are_active(&self) -> bool {

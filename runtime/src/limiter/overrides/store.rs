@@ -154,7 +154,7 @@ impl Core {
     /// Starts a refresh of the overrides if it is due. Returns what changes when it ends, if the known ones are too old
     /// to be used.
     pub(in crate::limiter) fn refresh_overrides(self: &Arc<Self>) -> Option<watch::Receiver<()>> {
-        let timer = &self.overrides.timer;
+        let timer = self.overrides.timer();
         if !timer.is_due() {
             return None;
         }
@@ -236,7 +236,7 @@ fn is_expired(stored: &StoredText, now_us: u64) -> bool {
 async fn refresh(core: Arc<Core>, task: RunningTask) {
     if let Store::Redis(redis) = &core.store {
         let outcome = core.adopt_overrides(redis).await;
-        core.overrides.timer.finish(&outcome);
+        core.overrides.timer().finish(&outcome);
     }
     drop(task);
     core.go_on_registering();

@@ -73,7 +73,7 @@ impl Redis {
     /// Finds out about every server that decides calls.
     pub(crate) async fn inspect(&self) -> Result<Vec<ServerFacts>, BackendError> {
         let until = self.until()?;
-        match &self.deployment {
+        match self.deployment() {
             Deployment::Server(node) => Ok(vec![node.server().inspect(self.setup.deadline).await]),
             Deployment::Cluster(cluster) => {
                 let primaries = cluster.primaries(until).await?;

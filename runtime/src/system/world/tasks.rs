@@ -1,6 +1,7 @@
 //! Tasks, which stay in the process that begins them.
 
 use std::future::Future;
+use std::io;
 
 use tokio::runtime::{Id, RuntimeFlavor, TryCurrentError};
 use tokio::task::{AbortHandle, JoinError, JoinHandle};
@@ -34,6 +35,23 @@ impl Handle {
     pub(crate) fn runtime_flavor(&self) -> RuntimeFlavor {
         self.0.runtime_flavor()
     }
+}
+
+/// A thread with a runtime, which no world has: all of it runs in one thread.
+pub(crate) enum OwnRuntime {}
+
+impl OwnRuntime {
+    pub(crate) fn start() -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn spawn(&self, _: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        match *self {}
+    }
+}
+
+pub(crate) fn is_own_thread() -> bool {
+    false
 }
 
 #[cfg(feature = "redis")]

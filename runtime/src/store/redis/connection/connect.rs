@@ -157,5 +157,7 @@ pub(crate) fn late() -> BackendError {
 
 /// Returns the runtime, without which no server can be asked.
 pub(crate) fn in_runtime() -> Result<Handle, BackendError> {
-    Handle::try_current().map_err(|_| BackendError::misuse("redis: it can only be asked within a tokio runtime"))
+    Handle::try_current().map_err(|_| {
+        BackendError::misuse("redis: it can only be asked within a tokio runtime, or by `Check::blocking_decide`")
+    })
 }

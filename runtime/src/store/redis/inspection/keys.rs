@@ -49,7 +49,7 @@ pub(crate) struct ScanStep {
 impl Redis {
     /// Starts a walk over the tallies of the rule group whose segment has these names before the layout.
     pub(crate) async fn scan(&self, prefix: &str, names: &str) -> Result<Scan, BackendError> {
-        let members = match &self.deployment {
+        let members = match self.deployment() {
             Deployment::Server(_) => Vec::new(),
             Deployment::Cluster(cluster) => cluster.primaries(self.until()?).await?,
         };
@@ -78,7 +78,7 @@ impl Redis {
 
     async fn ask_scanned<T: FromRedisValue>(&self, scan: &Scan, command: &Cmd) -> Result<T, BackendError> {
         let until: Instant = until(self.setup.deadline)?;
-        match (&self.deployment, scan.members.get(scan.at)) {
+        match (self.deployment(), scan.members.get(scan.at)) {
             (_, Some(member)) => member.node.server().query(command, until, NodeRole::Owner).await,
             (Deployment::Server(node), None) => node.server().query(command, until, NodeRole::Owner).await,
             (Deployment::Cluster(_), None) => Err(BackendError::away("redis: no node of the cluster is known")),

@@ -5,8 +5,8 @@ use tallygate_lua as lua;
 
 use super::policies_key;
 use crate::error::BackendError;
+use crate::store::redis::Redis;
 use crate::store::redis::script::run::timed;
-use crate::store::redis::{Deployment, Redis};
 #[cfg(feature = "admin")]
 use crate::store::redis_types::StoredText;
 use crate::store::redis_types::{MOST_POLICIES, Progress, RegistrationResult};
@@ -35,10 +35,7 @@ impl StoredPolicies<'_> {
     /// How often a connection was made to the server that has the registry; 0 if that is not known. If the number has
     /// changed, the server may have lost the registry.
     pub(crate) fn connections(&self) -> u64 {
-        match &self.redis.deployment {
-            Deployment::Server(node) => node.server().connector.connections(),
-            Deployment::Cluster(cluster) => cluster.connections(&self.key),
-        }
+        self.redis.connections(&self.key)
     }
 
     /// Registers policies, each by its name as it stands in keys and with its description, and looks at some that are

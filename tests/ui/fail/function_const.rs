@@ -1,7 +1,7 @@
 use tallygate::{Rejection, rate_limit};
 
 #[rate_limit(rule(count = 10, per = "60s"))]
-fn send_code(phone: &str) -> Result<(), Rejection> {
+const fn send_code(phone: &str) -> Result<(), Rejection> {
     let _ = phone;
     Ok(())
 }

@@ -1,0 +1,80 @@
+//! Decisions for callers that can await nothing.
+
+use std::ops::ControlFlow;
+
+use super::Check;
+use crate::decision::{Decision, Permit, Rejection};
+use crate::error::BackendError;
+use crate::observe::Observation;
+use crate::store::Store;
+
+impl Check<'_> {
+    /// Decides the call as awaiting it does, and blocks the calling thread until it is decided: for functions that are not
+    /// async.
+    ///
+    /// It works on every kind of thread, within a runtime or without one. In memory, it decides on the spot. In Redis, and
+    /// with [`wait`](Self::wait), it hands the call to a thread that the limiter owns, which starts with the first such call
+    /// and has a connection of its own. On a thread that runs async tasks, those stand still meanwhile: there, await the
+    /// check.
+    ///
+    /// Callers that wait by this and those that await are in two queues. A wait takes real time, also where a test has
+    /// paused tokio's clock.
+    ///
+    /// # Errors
+    ///
+    /// A [`BackendError`], as of awaiting the check. It is one, too, if the thread cannot be started, or if the call is made
+    /// on that thread, within [`on_warning`](crate::LimiterBuilder::on_warning).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let limiter = Limiter::in_memory();
+    /// let uploads = Policy::builder("uploads").rule(Rule::sliding_window(1, Duration::from_secs(60))).build()?;
+    /// assert!(limiter.check(&uploads, &Subject::of("alice")).blocking_decide()?.is_allowed());
+    /// assert!(!limiter.check(&uploads, &Subject::of("alice")).blocking_decide()?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn blocking_decide(self) -> Result<Decision, BackendError> {
+        self.decide_blocking()
+    }
+
+    /// Decides a call of a function that is not async, and returns as [`admitted`](Self::admitted) does.
+    #[inline]
+    pub(crate) fn blocking_admit(self) -> Result<Option<Permit>, Rejection> {
+        self.admitted(self.decide_blocking())
+    }
+
+    #[inline]
+    fn decide_blocking(&self) -> Result<Decision, BackendError> {
+        let core = &self.limiter().core;
+        if let (Store::Memory(_), None) = (&core.store, self.options.wait)
+            && let ControlFlow::Break(decided) = self.decide_at_once()
+        {
+            return decided;
+        }
+        self.decide_on_thread()
+    }
+
+    fn decide_on_thread(&self) -> Result<Decision, BackendError> {
+        let core = &self.limiter().core;
+        let patience = core.patience(self.policy()).filter(|_| self.options.wait.is_none());
+        let check = self.clone().into_owned();
+        let decided = core.own_thread.run(async move { check.decide().await }, patience);
+        decided.unwrap_or_else(|error| self.decide_without_thread(error))
+    }
+
+    /// Decides a call that the thread did not decide, if its policy says so.
+    #[cold]
+    fn decide_without_thread(&self, reason: BackendError) -> Result<Decision, BackendError> {
+        let observation = Observation::start(self.policy().name(), self.purpose());
+        let decided = observation.within(|| match &self.limiter().core.store {
+            Store::Memory(_) => Err(reason),
+            Store::Redis(redis) => self.attempt_without_redis(redis, reason),
+        });
+        self.finish(&observation, &decided);
+        decided
+    }
+}

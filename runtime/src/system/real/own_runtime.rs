@@ -1,0 +1,44 @@
+//! A thread of the library, which drives a runtime.
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::{io, thread};
+
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+thread_local! {
+    static IS_OWN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this is a thread of the library.
+#[inline]
+pub(crate) fn is_own_thread() -> bool {
+    IS_OWN.get()
+}
+
+/// A runtime that a thread of its own drives until this is dropped. Nobody waits for the end of that thread.
+pub(crate) struct OwnRuntime {
+    runtime: Handle,
+    _dropped: oneshot::Sender<Infallible>,
+}
+
+impl OwnRuntime {
+    /// Starts the thread.
+    pub(crate) fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (sender, dropped) = oneshot::channel();
+        let drive = move || {
+            IS_OWN.set(true);
+            let _ = runtime.block_on(dropped);
+        };
+        thread::Builder::new().name("tallygate".to_owned()).spawn(drive)?;
+        Ok(Self { runtime: handle, _dropped: sender })
+    }
+
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        self.runtime.spawn(task)
+    }
+}

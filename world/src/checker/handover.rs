@@ -6,7 +6,7 @@ use tallygate::DecidedBy;
 
 use super::violation::Violation;
 use crate::history::{Answer, Deed, Entry, Event, Verdict};
-use crate::workload::{Action, CallPlan, Fault, FaultPlan, Handover, Scenario, Topology};
+use crate::workload::{CallPlan, Fault, FaultPlan, Handover, Scenario, Topology};
 
 const DECIDED: &str =
     "calls are decided within a second after another server is named, or all the time if it was planned";
@@ -81,6 +81,5 @@ fn check_calls(scenario: &Scenario, history: &[Entry], from_us: u64) -> Result<(
 fn has_time(scenario: &Scenario, plan: &CallPlan) -> bool {
     let own = scenario.policies.get(plan.policy).and_then(|policy| policy.deadline_us);
     let trip_us = scenario.link.delay_us + scenario.link.jitter_us;
-    let is_decision = !matches!(plan.action, Action::Reset | Action::Ban(_) | Action::Unban);
-    is_decision && own.unwrap_or(scenario.settings.deadline_us) > 30 * trip_us
+    !plan.is_administration() && own.unwrap_or(scenario.settings.deadline_us) > 30 * trip_us
 }

@@ -59,3 +59,8 @@ fn a_call_that_one_slot_denies_may_ask_again_after_a_reset_of_the_other() {
 fn a_process_that_is_killed_twice_is_started_once() {
     play(Topology::Server, 205_035);
 }
+
+#[test]
+fn all_parts_of_a_call_find_the_new_master() {
+    play(Topology::Cluster, 606_290);
+}

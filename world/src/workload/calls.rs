@@ -49,7 +49,7 @@ pub enum Action {
     Unban,
     /// An override closes its policy for so many microseconds.
     Close(u64),
-    /// A process applies a file that divides the counts of its policy by that.
+    /// A process applies a file that divides the counts of its policy by that. Where a rule is then without effect, it is refused.
     Apply(u64),
 }
 

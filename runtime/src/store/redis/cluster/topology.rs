@@ -27,6 +27,9 @@ use crate::system::{Instant, shuffle, spawn};
 /// How long a node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// For how long after its beginning calls wait for what the nodes answer. They may have to be connected to first.
+const MOMENT: Duration = Duration::from_millis(50);
+
 /// Why the nodes are asked which slots they serve.
 #[derive(Clone, Copy)]
 pub(crate) enum Reason<'a> {
@@ -55,7 +58,8 @@ struct Known {
 }
 
 /// When the nodes were asked, and the outcome.
-struct Refresh {
+#[derive(Clone)]
+pub(crate) struct Refresh {
     began: Instant,
     outcome: Outcome,
 }
@@ -146,7 +150,7 @@ impl Topology {
     /// Asks the nodes which slots they serve, and waits for the answer.
     pub(crate) async fn await_refresh(self: &Arc<Self>, until: Instant) -> Result<(), BackendError> {
         in_runtime()?;
-        let mut outcome = self.refresh(Reason::Start);
+        let Refresh { mut outcome, .. } = self.refresh(Reason::Start);
         let asked = async { outcome.wait_for(Option::is_some).await.ok()?.clone() };
         let gone = || Err(BackendError::away("redis: the runtime was shut down"));
         real_time::wait_for_bounded(until, asked).await.ok_or_else(|| self.late())?.unwrap_or_else(gone)
@@ -170,8 +174,9 @@ impl Topology {
         away: &Host,
         until: Instant,
     ) -> Option<Arc<ClusterNode>> {
-        // In an outage, one call waits for the other nodes, and not each of them.
-        if let Ok(mut outcome) = self.begin_refresh(Reason::Away(away)) {
+        let Refresh { began, mut outcome } = self.refresh(Reason::Away(away));
+        // Where all nodes are away, calls are not to wait for as long as that takes to find out.
+        if began.elapsed() < MOMENT {
             let asked = async { outcome.wait_for(Option::is_some).await.is_ok() };
             real_time::wait_for_bounded(until, asked).await;
         }
@@ -179,19 +184,14 @@ impl Topology {
     }
 
     /// Asks the nodes which slots they serve, unless they were asked a moment ago.
-    pub(crate) fn refresh(self: &Arc<Self>, reason: Reason<'_>) -> Outcome {
-        self.begin_refresh(reason).unwrap_or_else(|latest| latest)
-    }
-
-    /// The same. The outcome is an error if it is that of the nodes that were asked a moment ago.
-    fn begin_refresh(self: &Arc<Self>, reason: Reason<'_>) -> Result<Outcome, Outcome> {
+    pub(crate) fn refresh(self: &Arc<Self>, reason: Reason<'_>) -> Refresh {
         let mut refresh = lock(&self.refresh);
         let now = Instant::now();
         if let Some(latest) = refresh.as_ref().filter(|latest| latest.is_enough(reason, now)) {
-            return Err(latest.outcome.clone());
+            return latest.clone();
         }
         let (done, outcome) = watch::channel(None);
-        *refresh = Some(Refresh { began: now, outcome: outcome.clone() });
+        let begun = refresh.insert(Refresh { began: now, outcome }).clone();
         drop(refresh);
         let (candidates, patience) = (self.candidates(reason), self.patience());
         let topology = Arc::clone(self);
@@ -202,7 +202,7 @@ impl Topology {
             }
             done.send_replace(Some(asked));
         });
-        Ok(outcome)
+        begun
     }
 
     /// The nodes to ask: those that serve first, and one that is away last.

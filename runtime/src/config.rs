@@ -37,7 +37,10 @@
 //! | `key` | the subject; that of a function is a part of the program, so the file can only repeat it |
 //! | `on_outage`, `deadline`, `warn_at` | as in the attribute |
 //! | `match` | the requests: `{ path = "/login", methods = ["POST"] }` |
-//! | `ban`, `shadow` | as in the attribute; with `match` only |
+//! | `ban`, `shadow`, `cost` | as in the attribute; with `match` only |
+//! | `exempt_paths` | paths of `match` that are not limited: `["/health"]` |
+//! | `refund_if` | the requests that do not count: `"success"`, whose response has a status below 400, or `"failure"`; with `match` only |
+//! | `reject` | the response to requests that are rejected: `{ status = 403, body = "not now", content_type = "text/plain" }`; with `match` only |
 //!
 //! Rules replace all rules on their subject, those against duplicates included; rules on subjects that the file does not
 //! name stay in force, and so do the ban and the messages of a function. The checks are those of the attribute, in the same
@@ -54,12 +57,16 @@ mod lines;
 mod policies;
 mod policy_table;
 #[cfg(feature = "web")]
+mod request_effects;
+#[cfg(feature = "web")]
 mod request_limit;
 mod rules;
 mod table;
 
 pub(crate) use self::change::PolicyChange;
 pub use self::policies::Policies;
+#[cfg(feature = "web")]
+pub(crate) use self::request_effects::RefundedStatus;
 #[cfg(feature = "web")]
 pub(crate) use self::request_limit::RequestLimit;
 pub use crate::error::{ConfigError, Mistake};

@@ -52,13 +52,16 @@ fn check_name(name: &At<&str>, lines: &mut Lines<'_>) {
 /// Reads a policy that changes one of the program.
 fn change(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
     let before = lines.mistakes();
-    for name in ["ban", "shadow"] {
+    for name in ["ban", "shadow", "cost", "refund_if", "reject"] {
         if let Some(entry) = table.take(name) {
             let message = format!(
                 "`{name}` of a function is an argument of its attribute; in a file it is for requests, beside `match`"
             );
             lines.report(entry.name.place, message);
         }
+    }
+    if let Some(entry) = table.take("exempt_paths") {
+        lines.report(entry.name.place, "`exempt_paths` is for requests, beside `match`");
     }
     table.take("match");
     table.finish_policy(parts.name.value, lines);

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use tallygate_rules::{Ban, Costs, CountedSubject, Field, RuleError, missing_argument, validate_ban};
 
 use super::lines::{At, Lines};
+use super::request_effects::RequestEffects;
 use super::rules::{FileRule, PolicyParts, RuleList, check_rules, known_rules};
-use super::table::{Table, at};
+use super::table::Table;
 use crate::context::ContextKey;
 use crate::error::Place;
 use crate::policy::{Policy, PolicyBuilder};
@@ -23,6 +24,7 @@ pub(crate) struct RequestLimit {
     /// Other subjects of the policy, by their labels.
     pub(crate) subjects: Vec<(String, ContextKey)>,
     pub(crate) is_shadow: bool,
+    pub(crate) effects: RequestEffects,
     pub(super) requests: Requests,
 }
 
@@ -45,6 +47,11 @@ impl RequestLimit {
             None => method != "OPTIONS",
         };
         is_of_methods && (paths.is_empty() || paths.iter().any(|pattern| pattern.contains(path)))
+    }
+
+    /// Whether it leaves requests of that path alone.
+    pub(crate) fn exempts(&self, path: &str) -> bool {
+        self.effects.exempt_paths.iter().any(|pattern| pattern.contains(path))
     }
 }
 
@@ -74,6 +81,8 @@ pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lin
     let ban = table.table("ban", r#"ban = { denials = 20, within = "10m", duration = "1h" }"#, lines);
     let ban = ban.and_then(|table| ban_of(table, rules.as_ref(), lines));
     let is_shadow = table.flag("shadow", lines).is_some_and(|shadow| shadow.value);
+    let paths = requests.as_ref().map(|requests| &*requests.paths);
+    let effects = RequestEffects::take(&mut table, paths, rules.as_ref(), lines);
     if !has_key {
         lines.report(name.place, missing_argument("key", KEY));
     }
@@ -82,8 +91,7 @@ pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lin
     let template = key.as_ref().and_then(|key| template(key.value, key.place, lines));
     let subjects = rules.as_ref().map(|rules| subjects(rules, main, lines)).unwrap_or_default();
     if let Some(rules) = &rules {
-        // Each request costs 1.
-        check_rules(rules, |rule| subject(rule, main), Costs::Always(1), lines);
+        check_rules(rules, |rule| subject(rule, main), Costs::Always(effects.cost.max(1)), lines);
         check_key_used(rules, key.as_ref(), ban.is_some(), lines);
     }
     let (Some(requests), Some(rules), Some(key), true) = (requests, rules, template, lines.mistakes() == before) else {
@@ -100,7 +108,7 @@ pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lin
     let builder = settings.deadline.into_iter().fold(builder, PolicyBuilder::deadline);
     let policy = settings.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at).build();
     let policy = lines.ok_or_report(name.place, policy)?;
-    Some(RequestLimit { policy, key, subjects, is_shadow, requests })
+    Some(RequestLimit { policy, key, subjects, is_shadow, effects, requests })
 }
 
 fn template(text: &str, place: Place, lines: &mut Lines<'_>) -> Option<ContextKey> {
@@ -165,8 +173,8 @@ fn requests(mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<Requests> {
     if !table.has("path") && !table.has("methods") {
         table.require("path", r#"path = "/*""#);
     }
-    let paths = texts(&mut table, "path", r#"path = "/login""#, lines);
-    let methods = texts(&mut table, "methods", r#"methods = ["POST"]"#, lines);
+    let paths = table.texts("path", r#"path = "/login""#, lines);
+    let methods = table.texts("methods", r#"methods = ["POST"]"#, lines);
     table.finish(lines);
     let patterns = paths.iter().flatten();
     let patterns = patterns.filter_map(|path| lines.ok_or_report(path.place, PathPattern::parse(path.value))).collect();
@@ -175,26 +183,6 @@ fn requests(mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<Requests> {
     }
     let owned = |texts: &Vec<At<&str>>| texts.iter().map(|text| text.value.to_owned()).collect::<Vec<_>>();
     (lines.mistakes() == before).then(|| Requests { paths: patterns, methods: methods.as_ref().map(owned), place })
-}
-
-/// Takes `name = "text"` or `name = ["text", "text"]`.
-fn texts<'t>(
-    table: &mut Table<'t>,
-    name: &'static str,
-    example: &str,
-    lines: &mut Lines<'_>,
-) -> Option<Vec<At<&'t str>>> {
-    let written = table.take(name)?.value;
-    let message = || format!("`{name}` must be a text in quotes or a list of them, like `{example}`");
-    if let Some(text) = written.value.as_str() {
-        return Some(vec![At { value: text, place: written.place }]);
-    }
-    let list = lines.ok_or_report(written.place, written.value.as_array().ok_or_else(message))?;
-    if list.is_empty() {
-        lines.report(written.place, format!("`{name}` must not be empty, like `{example}`"));
-    }
-    let texts = list.iter().filter_map(|text| lines.read(at(text, lines), |text| text.as_str().ok_or_else(message)));
-    Some(texts.collect())
 }
 
 #[cfg(test)]

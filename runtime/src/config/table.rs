@@ -126,6 +126,28 @@ impl<'t> Table<'t> {
         Some(At { value: value.iter().map(|value| at(value, lines)).collect(), place })
     }
 
+    /// Takes `name = "text"` or `name = ["text", "text"]`.
+    #[cfg(feature = "web")]
+    pub(super) fn texts(
+        &mut self,
+        name: &'static str,
+        example: &str,
+        lines: &mut Lines<'_>,
+    ) -> Option<Vec<At<&'t str>>> {
+        let written = self.take(name)?.value;
+        let message = || format!("`{name}` must be a text in quotes or a list of them, like `{example}`");
+        if let Some(text) = written.value.as_str() {
+            return Some(vec![At { value: text, place: written.place }]);
+        }
+        let list = lines.ok_or_report(written.place, written.value.as_array().ok_or_else(message))?;
+        if list.is_empty() {
+            lines.report(written.place, format!("`{name}` must not be empty, like `{example}`"));
+        }
+        let texts =
+            list.iter().filter_map(|text| lines.read(at(text, lines), |text| text.as_str().ok_or_else(message)));
+        Some(texts.collect())
+    }
+
     /// Reports entries of a policy that are unknown or missing.
     pub(super) fn finish_policy(mut self, name: &str, lines: &mut Lines<'_>) {
         let nested: Vec<_> = self.entries.extract_if(.., |entry| entry.value.value.is_table()).collect();
@@ -171,6 +193,6 @@ fn duration_like(example: &str, name: &str, digits: &str) -> Option<String> {
 }
 
 /// Returns a value with its place.
-pub(super) fn at<'t>(value: &'t Spanned<DeValue<'t>>, lines: &Lines<'_>) -> At<&'t DeValue<'t>> {
+fn at<'t>(value: &'t Spanned<DeValue<'t>>, lines: &Lines<'_>) -> At<&'t DeValue<'t>> {
     At { value: value.get_ref(), place: lines.place(&value.span()) }
 }

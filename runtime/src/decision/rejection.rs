@@ -136,6 +136,25 @@ impl From<Denial> for Rejection {
     }
 }
 
+/// The rejection of a call that the backend did not decide, for `?`. The error does not know the policy, so its name is empty;
+/// [`Rejection::unavailable`] names it.
+///
+/// # Examples
+///
+/// ```
+/// use tallygate::{Limiter, Policy, Rejection, Subject};
+///
+/// async fn admit(limiter: &Limiter, policy: &Policy, user: &Subject) -> Result<(), Rejection> {
+///     limiter.check(policy, user).await?.into_result()?;
+///     Ok(())
+/// }
+/// ```
+impl From<BackendError> for Rejection {
+    fn from(error: BackendError) -> Self {
+        Self::unavailable("", error)
+    }
+}
+
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.message(), &self.reason) {

@@ -10,9 +10,12 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Responder, ResponseError};
 
+use http::Response;
+
 use super::client_ip::{ClientIp, MissingClientIp};
 use super::problem::{PROBLEM_JSON, Problem, status_of};
 use crate::decision::{Answered, FromRejection, Rejection};
+use crate::error::BackendError;
 
 /// A response with the status, `Retry-After`, and a [`Problem`] as its body.
 impl ResponseError for Rejection {
@@ -22,6 +25,17 @@ impl ResponseError for Rejection {
 
     fn error_response(&self) -> HttpResponse {
         response(self)
+    }
+}
+
+/// The response to a rejected call that the backend did not decide.
+impl ResponseError for BackendError {
+    fn status_code(&self) -> StatusCode {
+        status(&self.clone().into())
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        response(&self.clone().into())
     }
 }
 
@@ -60,6 +74,17 @@ fn response(rejection: &Rejection) -> HttpResponse {
         builder.insert_header((RETRY_AFTER, seconds));
     }
     builder.body(problem.to_json())
+}
+
+/// A response of the later version of the crate `http` as one of actix-web.
+fn own_response(own: Response<String>) -> HttpResponse {
+    let (head, body) = own.into_parts();
+    let status = StatusCode::from_u16(head.status.as_u16()).unwrap_or(StatusCode::TOO_MANY_REQUESTS);
+    let mut builder = HttpResponse::build(status);
+    for (name, value) in &head.headers {
+        builder.append_header((name.as_str(), value.as_bytes()));
+    }
+    builder.body(body)
 }
 
 /// The status as a type of the older version of the crate `http` that actix-web uses.

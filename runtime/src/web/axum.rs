@@ -9,11 +9,19 @@ use axum::response::{IntoResponse, Response};
 use super::client_ip::{ClientIp, MissingClientIp};
 use super::problem::Problem;
 use crate::decision::{Answered, FromRejection, Rejection};
+use crate::error::BackendError;
 
 /// A response with the status, `Retry-After`, and a [`Problem`] as its body.
 impl IntoResponse for Rejection {
     fn into_response(self) -> Response {
         Problem::from(&self).into_response()
+    }
+}
+
+/// The response to a rejected call that the backend did not decide.
+impl IntoResponse for BackendError {
+    fn into_response(self) -> Response {
+        Rejection::from(self).into_response()
     }
 }
 

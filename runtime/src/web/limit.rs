@@ -1,18 +1,25 @@
 //! Limits around a whole router.
 
+pub(super) mod effects;
 pub(super) mod gate;
 mod labels;
 mod service;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, Once};
 
+use http::{Response, StatusCode};
+
+use self::effects::{Effects, Limited};
 use self::gate::{Exemptions, Gate, Guard};
 pub use self::service::{Held, LimitBody, LimitService};
 use super::layer::Layer;
 use super::parts::Parts;
 use crate::context::ContextKey;
+use crate::decision::Rejection;
 use crate::error::Error;
-use crate::limiter::{Check, Limiter};
+use crate::limiter::Limiter;
 use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::request_pattern::{PathPattern, check_method};
@@ -24,7 +31,9 @@ use crate::request_pattern::{PathPattern, check_method};
 /// [`Problem`](super::Problem), or a status of gRPC.
 ///
 /// The values come from the [`Layer`] around this one. The key can also show the `method` of the request, its `path`,
-/// which inside axum's `nest` lacks the prefix, and the `route` that it matches, which is empty if there is none.
+/// which inside axum's `nest` lacks the prefix, the `route` that it matches, and any header: `{@header_x_api_key}` is
+/// `X-Api-Key`. A route or a header that a request does not have is empty. A client can send any header, so show only one that a
+/// trusted proxy sets, or beside a value that the client cannot choose.
 /// Without a layer around it, the client is the address of the socket, unless a [context](crate::context::scope) around
 /// it has an `ip`, and the response has the fields of [`Layer::new`].
 ///
@@ -69,6 +78,9 @@ pub fn limit(policy: &Policy, key: &str) -> Result<Limit, Error> {
         limiter: None,
         exemptions: Exemptions::default(),
         shadow: false,
+        cost: None,
+        counts: None,
+        effects: Effects::default(),
         layer: Layer::new(),
     };
     Ok(Limit { settings: Arc::new(settings) })
@@ -93,9 +105,17 @@ struct Settings {
     limiter: Option<Limiter>,
     exemptions: Exemptions,
     shadow: bool,
+    /// `None` is a cost of 1.
+    cost: Option<Arc<FindCost>>,
+    /// `None` are the counts of the policy.
+    counts: Option<Arc<FindCounts>>,
+    effects: Effects,
     /// Makes the context of requests that have none.
     layer: Layer,
 }
+
+type FindCost = dyn Fn(&Parts<'_>) -> u64 + Send + Sync;
+type FindCounts = dyn Fn(&Parts<'_>) -> Vec<u64> + Send + Sync;
 
 impl Limit {
     /// Sets the limiter that decides. By default, it is the installed one.
@@ -178,6 +198,58 @@ impl Limit {
         self.set(|settings| settings.shadow = true)
     }
 
+    /// Sets what a request weighs, at least 1: by default, that is 1.
+    pub fn cost(self, cost: impl Fn(&Parts<'_>) -> u64 + Send + Sync + 'static) -> Self {
+        self.set(|settings| settings.cost = Some(Arc::new(cost)))
+    }
+
+    /// Sets the counts of the rules for each request, as by the plan of its user: see [`Policy::with_counts`].
+    pub fn counts(self, counts: impl Fn(&Parts<'_>) -> Vec<u64> + Send + Sync + 'static) -> Self {
+        self.set(|settings| settings.counts = Some(Arc::new(counts)))
+    }
+
+    /// Refunds requests for whose response this function returns true, so that only the others count. A request counts until its
+    /// response has begun, so that many at once cannot pass a limit on failures.
+    ///
+    /// The status is that of HTTP, which is 200 for most calls of gRPC. A request that is refunded is no longer running for a
+    /// concurrency limit, although its body may still be sent.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate::{Policy, Rule, web};
+    ///
+    /// let policy = Policy::builder("failed logins").rule(Rule::sliding_window(5, Duration::from_secs(900))).build()?;
+    /// let limit = web::limit(&policy, "{@ip}")?.refund_if(|status| status.as_u16() != 401);
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn refund_if(self, refund_if: impl Fn(StatusCode) -> bool + Send + Sync + 'static) -> Self {
+        self.set(|settings| settings.effects.refund_if = Some(Arc::new(refund_if)))
+    }
+
+    /// Sets the response to requests that are rejected, in place of a [`Problem`](super::Problem): `Response::from(rejection)`
+    /// is one to start from. The layer adds its fields to it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use http::Response;
+    /// use tallygate::{Policy, Rule, web};
+    ///
+    /// let policy = Policy::builder("pages").rule(Rule::sliding_window(60, Duration::from_secs(60))).build()?;
+    /// let limit = web::limit(&policy, "{@ip}")?.reject(|rejection, _request| {
+    ///     let mut response = Response::from(rejection).map(|_: String| "<h1>Slow down</h1>".to_owned());
+    ///     response.headers_mut().insert("content-type", http::HeaderValue::from_static("text/html"));
+    ///     response
+    /// });
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn reject(self, reject: impl Fn(&Rejection, &Parts<'_>) -> Response<String> + Send + Sync + 'static) -> Self {
+        self.set(|settings| settings.effects.reject = Some(Arc::new(reject)))
+    }
+
     fn set(mut self, set: impl FnOnce(&mut Settings)) -> Self {
         set(Arc::make_mut(&mut self.settings));
         self
@@ -192,11 +264,24 @@ fn with_template(policy: &Policy, label: Option<String>, key: &str) -> Policy {
 }
 
 impl Gate for Settings {
-    fn check(&self, parts: &Parts<'_>) -> Option<Check<'static>> {
-        let Self { policy, key, subjects, limiter, exemptions, shadow, .. } = self;
+    fn limited(&self, parts: &Parts<'_>) -> Limited {
+        let Self { policy, key, subjects, limiter, exemptions, shadow, effects, .. } = self;
         labels::report_lack_of_keys(&self.lack_of_keys, policy, subjects);
-        let guard = Guard { policy, key, subjects, limiter: limiter.as_ref(), is_shadow: *shadow };
-        (!exemptions.apply(parts)).then(|| guard.check(parts))
+        if exemptions.apply(parts) {
+            return Limited::default();
+        }
+        let counted = self.counts.as_ref().map(|counts| policy.with_counts(counts(parts)));
+        let guard = Guard {
+            policy: counted.as_ref().unwrap_or(policy),
+            key,
+            subjects,
+            limiter: limiter.as_ref(),
+            // The client may choose the request, but no free one.
+            cost: self.cost.as_ref().map_or(1, |cost| cost(parts).max(1)),
+            is_shadow: *shadow,
+            effects: effects.clone(),
+        };
+        guard.limited(parts)
     }
 
     fn layer(&self) -> &Layer {
@@ -205,39 +290,3 @@ impl Gate for Settings {
 }
 
 opaque_debug!(Limit, limit => { policy: limit.settings.policy.name() });
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use tallygate_rules::Rule;
-
-    use super::*;
-
-    #[test]
-    fn a_policy_that_only_a_limit_holds_is_known() {
-        let rule = Rule::sliding_window(1, Duration::from_secs(60));
-        let policy = Policy::builder("web::limit::only").rule(rule).build().unwrap();
-        let limit = limit(&policy.with_counts([7]), "{@ip}").unwrap();
-        drop(policy);
-        assert_eq!(Limiter::policy("web::limit::only").unwrap().key(), Some("{@ip}"));
-        #[cfg(feature = "config")]
-        {
-            let file = crate::config::Policies::from_toml("[policy.'web::limit::only']\nrules = ['2 per 1h']").unwrap();
-            assert_eq!(Limiter::in_memory().apply(&file).unwrap().unknown(), []);
-        }
-        drop(limit);
-        assert!(Limiter::policy("web::limit::only").is_none());
-    }
-
-    #[test]
-    fn the_policy_of_a_limit_knows_how_its_subjects_are_written() {
-        let minute = Duration::from_secs(60);
-        let rules = Policy::builder("api").rule(Rule::sliding_window(1, minute));
-        let policy = rules.rule_on("network", Rule::sliding_window(2, minute)).key("by hand").build().unwrap();
-        let limit = limit(&policy, "{@ip}").unwrap().subject("network", "{@ip:subnet}").unwrap();
-        let known = &limit.settings.policy;
-        assert_eq!((known.key(), known.templates().of(Some("network"))), (Some("{@ip}"), Some("{@ip:subnet}")));
-        assert_eq!((known, policy.key()), (&policy, Some("by hand")));
-    }
-}

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use super::layer::Layer;
 use super::limit::LimitService;
+use super::limit::effects::{Effects, Limited, RefundIf, Reject};
 use super::limit::gate::{Exemptions, Gate, Guard};
 use super::parts::Parts;
+use crate::config::{Policies, RefundedStatus, RequestLimit};
 use crate::error::Error;
-use crate::limiter::{Check, Limiter};
+use crate::limiter::Limiter;
 use crate::observe::opaque_debug;
 
 /// Limits requests by those policies with `match` in the file that this limiter has [applied](Limiter::apply). It is a
@@ -93,22 +95,40 @@ impl Limits {
 }
 
 impl Gate for Settings {
-    fn check(&self, parts: &Parts<'_>) -> Option<Check<'static>> {
-        let policies = self.limiter.applied()?;
-        let limit = policies.requests().iter().find(|limit| limit.is_for(parts.method(), parts.path()))?;
+    fn limited(&self, parts: &Parts<'_>) -> Limited {
+        let policies = self.limiter.applied();
+        let limits = policies.iter().flat_map(Policies::requests);
+        let first = { limits }.find(|limit| limit.is_for(parts.method(), parts.path()));
+        let Some(limit) = first.filter(|limit| !limit.exempts(parts.path()) && !self.exemptions.exempt(parts)) else {
+            return Limited::default();
+        };
         let guard = Guard {
             policy: &limit.policy,
             key: &limit.key,
             subjects: &limit.subjects,
             limiter: Some(&self.limiter),
+            cost: limit.effects.cost,
             is_shadow: limit.is_shadow,
+            effects: effects(limit),
         };
-        (!self.exemptions.exempt(parts)).then(|| guard.check(parts))
+        guard.limited(parts)
     }
 
     fn layer(&self) -> &Layer {
         &self.layer
     }
+}
+
+/// What the file says of a request beside its rules.
+fn effects(limit: &RequestLimit) -> Effects {
+    let reject = limit.effects.reject.clone().map(|own| -> Arc<Reject> { Arc::new(move |_, _| own.response()) });
+    let refund_if = limit.effects.refund_if.map(|refunded| -> Arc<RefundIf> {
+        Arc::new(move |status| match refunded {
+            RefundedStatus::Success => status.as_u16() < 400,
+            RefundedStatus::Failure => status.as_u16() >= 400,
+        })
+    });
+    Effects { reject, refund_if }
 }
 
 impl<S> tower_layer::Layer<S> for Limits {

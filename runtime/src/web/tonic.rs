@@ -5,6 +5,7 @@ use tonic_types::{ErrorDetails, StatusExt as _};
 
 use super::problem::Problem;
 use crate::decision::{Rejection, RejectionKind};
+use crate::error::BackendError;
 
 /// The status of a call that was rejected, whose message is the text of the rejection.
 ///
@@ -24,6 +25,13 @@ impl From<Rejection> for Status {
             details.add_quota_failure_violation(limit, problem.detail());
         }
         Self::with_error_details(code(&rejection), problem.detail(), details)
+    }
+}
+
+/// The status of a rejected call that the backend did not decide.
+impl From<BackendError> for Status {
+    fn from(error: BackendError) -> Self {
+        Rejection::from(error).into()
     }
 }
 

@@ -4,4 +4,5 @@ mod clients;
 mod fields;
 mod limits;
 mod own_context;
+mod requests;
 mod responses;

@@ -1,6 +1,7 @@
 //! Limits from a file: what is accepted, what is refused and in which words, and which requests are limited.
 
 mod accepted;
+mod effects;
 mod mistakes;
 mod refused;
 mod requests;

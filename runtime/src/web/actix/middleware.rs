@@ -11,12 +11,12 @@ use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::{Error, HttpMessage as _};
 
-use super::response;
+use super::{own_response, response};
 use crate::context::{self, Maker};
 use crate::web::client_ip::ClientIp;
 use crate::web::layer::settings::{WebRequest, WebResponse, web_response};
 use crate::web::layer::{Layer, LayerService};
-use crate::web::limit::gate::{Gate, permit};
+use crate::web::limit::gate::Gate;
 use crate::web::limit::{Held, Limit, LimitService};
 #[cfg(feature = "config")]
 use crate::web::limits::Limits;
@@ -134,11 +134,20 @@ async fn answer<S, B>(
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
 {
-    let check = gate.check(&Parts::of_actix(&request).with_known_client());
-    let permit = match permit(check).await {
+    let mut limited = gate.limited(&Parts::of_actix(&request).with_known_client());
+    let permit = match limited.admit().await {
         Ok(permit) => permit,
-        Err(rejection) => return Ok(request.into_response(response(&rejection)).map_into_right_body()),
+        Err(rejection) => {
+            let own = limited.effects.rejected(&rejection, &Parts::of_actix(&request).with_known_client());
+            let response = own.map_or_else(|| response(&rejection), own_response);
+            return Ok(request.into_response(response).map_into_right_body());
+        }
     };
-    let response = inner.call(request).await?;
-    Ok(response.map_body(|_, body| EitherBody::left(Held { body, permit })))
+    let answered = inner.call(request).await;
+    let status = match &answered {
+        Ok(response) => response.status(),
+        Err(error) => error.as_response_error().status_code(),
+    };
+    let permit = limited.effects.refunded(permit, status.as_u16()).await;
+    Ok(answered?.map_body(|_, body| EitherBody::left(Held { body, permit })))
 }

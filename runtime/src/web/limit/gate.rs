@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use super::effects::{Effects, Limited};
 use crate::call::CallOptions;
 use crate::context::{self, Context, ContextKey};
-use crate::decision::{Permit, Rejection};
 use crate::limiter::{Check, Limiter};
 use crate::policy::Policy;
 use crate::request_pattern::{PathPattern, method_includes};
@@ -15,8 +15,8 @@ use crate::web::parts::Parts;
 
 /// What a service asks before each request.
 pub(in crate::web) trait Gate: Send + Sync {
-    /// Returns the check of a request in the current context; `None` if the request is not limited.
-    fn check(&self, parts: &Parts<'_>) -> Option<Check<'static>>;
+    /// Returns the request in the current context as it is limited, if it is.
+    fn limited(&self, parts: &Parts<'_>) -> Limited;
 
     /// Gives a context to requests that have none.
     fn layer(&self) -> &Layer;
@@ -30,25 +30,24 @@ pub(in crate::web) struct Guard<'a> {
     pub(in crate::web) subjects: &'a [(String, ContextKey)],
     /// `None` is the installed one.
     pub(in crate::web) limiter: Option<&'a Limiter>,
+    pub(in crate::web) cost: u64,
     pub(in crate::web) is_shadow: bool,
-}
-
-/// Awaits the decision, if the request is limited. The permit is to be held until the response was sent.
-pub(in crate::web) async fn permit(check: Option<Check<'static>>) -> Result<Option<Permit>, Rejection> {
-    match check {
-        Some(check) => check.admit().await,
-        None => Ok(None),
-    }
+    pub(in crate::web) effects: Effects,
 }
 
 impl Guard<'_> {
-    /// Returns the check of a request in the current context.
-    pub(in crate::web) fn check(&self, parts: &Parts<'_>) -> Check<'static> {
+    /// Returns the request as it is limited in the current context.
+    pub(in crate::web) fn limited(self, parts: &Parts<'_>) -> Limited {
+        Limited { check: Some(self.check(parts)), effects: self.effects }
+    }
+
+    fn check(&self, parts: &Parts<'_>) -> Check<'static> {
         let limiter = self.limiter.unwrap_or_else(|| Limiter::installed());
         let mut context = self.request_values(parts);
         context::enter(&mut context, || {
             let subject = self.key.subject(limiter.secret());
-            let options = CallOptions { shadow: self.is_shadow, ..CallOptions::PLAIN };
+            let refundable = self.effects.refund_if.is_some();
+            let options = CallOptions { shadow: self.is_shadow, cost: self.cost, refundable, ..CallOptions::PLAIN };
             let check = Check::new(limiter, self.policy, &subject, options);
             let others = self.subjects.iter().map(|(label, key)| (label, key.subject(limiter.secret())));
             others.fold(check, |check, (label, subject)| check.subject(label, &subject)).into_owned()
@@ -64,7 +63,12 @@ impl Guard<'_> {
             "method" => context.with("method", parts.method()),
             "path" => context.with("path", parts.path()),
             "route" => context.with("route", parts.route().unwrap_or_default()),
-            _ => context,
+            _ => match name.strip_prefix("header_") {
+                Some(field) => {
+                    context.with(name.to_owned(), parts.header(&field.replace('_', "-")).unwrap_or_default())
+                }
+                None => context,
+            },
         })
     }
 }

@@ -14,7 +14,8 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use super::Limit;
-use super::gate::{Gate, permit};
+use super::effects::Effects;
+use super::gate::Gate;
 use crate::decision::{Permit, Rejection};
 use crate::observe::opaque_debug;
 use crate::web::parts::Parts;
@@ -83,27 +84,27 @@ impl<S> LimitService<S> {
     where
         S: Service<Request<Q>, Response = Response<B>>,
     {
-        let check = self.gate.check(&Parts::of_http(&request).with_known_client());
-        let permit = match permit(check).await {
+        let mut limited = self.gate.limited(&Parts::of_http(&request).with_known_client());
+        let permit = match limited.admit().await {
             Ok(permit) => permit,
-            Err(rejection) => return Ok(rejected(&rejection, &request).map(Either::Right)),
+            Err(rejection) => return Ok(rejected(&rejection, &limited.effects, &request).map(Either::Right)),
         };
         let response = self.inner.call(request).await?;
+        let permit = limited.effects.refunded(permit, response.status().as_u16()).await;
         Ok(response.map(|body| Either::Left(Held { body, permit })))
     }
 }
 
-/// Returns the response to a request that is denied.
-fn rejected<Q>(rejection: &Rejection, request: &Request<Q>) -> Response<Full<Bytes>> {
+/// Returns the response to a request that is rejected.
+fn rejected<Q>(rejection: &Rejection, effects: &Effects, request: &Request<Q>) -> Response<Full<Bytes>> {
+    let parts = Parts::of_http(request).with_known_client();
+    if let Some(own) = effects.rejected(rejection, &parts) {
+        return own.map(Full::from);
+    }
     #[cfg(feature = "tonic")]
-    if Parts::of_http(request)
-        .header("content-type")
-        .is_some_and(|media_type| media_type.starts_with("application/grpc"))
-    {
+    if parts.header("content-type").is_some_and(|media_type| media_type.starts_with("application/grpc")) {
         return tonic::Status::from(rejection.clone()).into_http();
     }
-    #[cfg(not(feature = "tonic"))]
-    let _ = request;
     Problem::from(rejection).response()
 }
 

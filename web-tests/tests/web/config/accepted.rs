@@ -4,7 +4,7 @@ use tallygate::Limiter;
 use tallygate::config::Policies;
 
 /// Every form in which something can be written.
-pub(super) const ACCEPTED: [&str; 22] = [
+pub(super) const ACCEPTED: [&str; 24] = [
     "",
     "[policy.a]\nrules = ['1 per 60s']",
     "[policy.'sms.send']\nkey = 'sms:{phone}'\nrules = ['1 per 60s', { count = 10, per = '1d', name = 'daily' }]",
@@ -25,6 +25,8 @@ pub(super) const ACCEPTED: [&str; 22] = [
     "[policy.a]\nmatch.path = ['/a', '/b/*']\nkey = 'all'\nrules = ['1 per 60s']\nshadow = true\non_outage = 'allow'",
     "[policy.a]\nmatch = { methods = 'PURGE' }\nkey = '{@ip}:{@user:lower}'\nrules = [{ count = 10, per = '1m', key = '{@ip}' }, '9 per 1m']",
     "[policy.a]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['1 per 60s']\nban = { denials = 20, within = '10m', duration = '1h' }",
+    "[policy.a]\nmatch = { path = '/*' }\nkey = '{@header_x_api_key}'\nrules = ['9 per 60s']\ncost = 5\nrefund_if = 'failure'\nexempt_paths = '/health'",
+    "[policy.a]\nmatch = { path = ['/a/*', '/b'] }\nkey = '{@ip}'\nrules = ['9 per 60s']\nexempt_paths = ['/a/*', '/a/health']\nrefund_if = 'success'\nreject = { status = 403, body = 'not now', content_type = 'text/plain' }",
     "[policy.a]\nmatch = { path = '/a' }\nkey = '{@ip}'\nrules = ['1 per 60s']\n[policy.b]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['9 per 60s']",
     "[policy.a]\nmatch = { path = '/*', methods = ['GET'] }\nkey = '{@ip}'\nrules = ['1 per 60s']\n[policy.b]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['9 per 60s']",
 ];

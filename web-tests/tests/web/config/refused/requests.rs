@@ -80,4 +80,58 @@ pub(super) const REFUSED: &[Refused] = &[
         "[policy.a]\nmatch = { path = '/api/*' }\nkey = '{@ip}'\nrules = ['10 per 60s']\n[policy.b]\n‸match = { path = '/api/login', methods = ['POST'] }\nkey = '{@ip}'\nrules = ['10 per 60s']",
         &["the policy `a` limits all these requests, as it stands first; write this one before it, or remove it"],
     ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\ncost = ‸0",
+        &["`cost` must be at least 1, like `cost = 5`"],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s', '90 per 1h']\ncost = ‸11",
+        &["no request of this `cost` is ever admitted: `10 per 1m` admits at most 10 at once; lower the `cost`"],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\nrefund_if = ‸'failed'",
+        &["`refund_if` must be `\"success\"`, so that only failures count, or `\"failure\"`"],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\nreject = { status = ‸200, ‸text = '' }",
+        &[
+            "`status` must be from 400 to 599, like `status = 403`",
+            "unknown argument `text`; the arguments are `status`, `body`, `content_type`",
+        ],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\n‸reject = { content_type = ‸'html' }",
+        &[
+            "`status` is missing; add it, like `status = 403`",
+            "`content_type` must be a media type, like `content_type = \"text/html\"`",
+        ],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\nexempt_paths = [‸'health']",
+        &["the path `health` must start with `/`, like `/login`"],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/api/*' }\nkey = '{@ip}'\nrules = ['10 per 60s']\nexempt_paths = [‸'/health', ‸'/*']",
+        &[
+            "`match` has no such path, so there is nothing to exempt; remove it, or change `path`",
+            "this exempts all requests of the policy; exempt fewer paths, or remove the policy",
+        ],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nrules = ['10 per 60s']\n‸cost = 5\n‸refund_if = 'success'\n‸reject = { status = 403 }\n‸exempt_paths = '/'",
+        &[
+            "`cost` of a function is an argument of its attribute; in a file it is for requests, beside `match`",
+            "`refund_if` of a function is an argument of its attribute; in a file it is for requests, beside `match`",
+            "`reject` of a function is an argument of its attribute; in a file it is for requests, beside `match`",
+            "`exempt_paths` is for requests, beside `match`",
+        ],
+    ),
 ];

@@ -1,0 +1,145 @@
+//! What a file says of requests beside their rules: which are left alone, what they weigh, which count, how they are rejected.
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
+
+use super::lines::{At, Lines};
+use super::rules::{RuleList, known_rules};
+use super::table::Table;
+use crate::request_pattern::PathPattern;
+
+const COST: &str = "cost = 5";
+const REFUND_IF: &str = r#"refund_if = "success""#;
+const REJECT: &str = r#"reject = { status = 403, body = "not now" }"#;
+const EXEMPT_PATHS: &str = r#"exempt_paths = ["/health"]"#;
+
+/// What a file says of requests beside their rules.
+#[derive(Debug)]
+pub(crate) struct RequestEffects {
+    pub(super) exempt_paths: Vec<PathPattern>,
+    pub(crate) cost: u64,
+    pub(crate) refund_if: Option<RefundedStatus>,
+    pub(crate) reject: Option<OwnResponse>,
+}
+
+/// The requests that do not count, by the status of their responses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum RefundedStatus {
+    /// Below 400.
+    Success,
+    /// From 400 on.
+    Failure,
+}
+
+/// The response to requests that are rejected.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnResponse {
+    status: StatusCode,
+    content_type: HeaderValue,
+    body: String,
+}
+
+impl RequestEffects {
+    /// Takes them out of the table of a policy for requests of these paths.
+    pub(super) fn take(
+        table: &mut Table<'_>,
+        paths: Option<&[PathPattern]>,
+        rules: Option<&RuleList>,
+        lines: &mut Lines<'_>,
+    ) -> Self {
+        Self {
+            exempt_paths: exempt_paths(table, paths, lines),
+            cost: cost(table, rules, lines),
+            refund_if: refund_if(table, lines),
+            reject: table.table("reject", REJECT, lines).and_then(|table| reject(table, lines)),
+        }
+    }
+}
+
+impl OwnResponse {
+    pub(crate) fn response(&self) -> Response<String> {
+        let mut response = Response::new(self.body.clone());
+        *response.status_mut() = self.status;
+        response.headers_mut().insert(CONTENT_TYPE, self.content_type.clone());
+        response
+    }
+}
+
+fn exempt_paths(table: &mut Table<'_>, paths: Option<&[PathPattern]>, lines: &mut Lines<'_>) -> Vec<PathPattern> {
+    let texts = table.texts("exempt_paths", EXEMPT_PATHS, lines).unwrap_or_default();
+    let read = texts.into_iter().filter_map(|text| lines.read(text, PathPattern::parse));
+    let exempt: Vec<_> = read.collect();
+    for At { value, place } in &exempt {
+        if let Some(mistake) = paths.and_then(|paths| mistake_in_exemption(value, paths)) {
+            lines.report(*place, mistake);
+        }
+    }
+    exempt.into_iter().map(|pattern| pattern.value).collect()
+}
+
+/// Why it is a mistake to exempt these paths from a policy for those paths, which are any if there is none.
+fn mistake_in_exemption(exempt: &PathPattern, paths: &[PathPattern]) -> Option<&'static str> {
+    let covers_all = if paths.is_empty() {
+        *exempt == PathPattern::Start("/".to_owned())
+    } else {
+        paths.iter().all(|path| exempt.covers(path))
+    };
+    if covers_all {
+        return Some("this exempts all requests of the policy; exempt fewer paths, or remove the policy");
+    }
+    let is_apart = !paths.is_empty() && !paths.iter().any(|path| path.covers(exempt));
+    is_apart.then_some("`match` has no such path, so there is nothing to exempt; remove it, or change `path`")
+}
+
+fn cost(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>) -> u64 {
+    let Some(At { value, place }) = table.number("cost", COST, lines) else { return 1 };
+    if value == 0 {
+        lines.report(place, format!("`cost` must be at least 1, like `{COST}`"));
+    }
+    let strictest = known_rules(rules).min_by_key(|rule| rule.greatest_cost());
+    if let Some(rule) = strictest.filter(|rule| value > rule.greatest_cost()) {
+        let greatest = rule.greatest_cost();
+        lines.report(
+            place,
+            format!("no request of this `cost` is ever admitted: `{rule}` admits at most {greatest} at once; lower the `cost`"),
+        );
+    }
+    value
+}
+
+fn refund_if(table: &mut Table<'_>, lines: &mut Lines<'_>) -> Option<RefundedStatus> {
+    let At { value, place } = table.text("refund_if", REFUND_IF, lines)?;
+    let read = match value {
+        "success" => Ok(RefundedStatus::Success),
+        "failure" => Ok(RefundedStatus::Failure),
+        _ => Err("`refund_if` must be `\"success\"`, so that only failures count, or `\"failure\"`"),
+    };
+    lines.ok_or_report(place, read)
+}
+
+fn reject(mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<OwnResponse> {
+    table.require("status", "status = 403");
+    let status = table.number("status", "status = 403", lines);
+    let body = table.text("body", r#"body = "not now""#, lines);
+    let content_type = table.text("content_type", r#"content_type = "text/html""#, lines);
+    table.finish(lines);
+    let status = status.and_then(|status| lines.read(status, status_of_error));
+    let content_type = content_type.map(|text| {
+        lines.read(text, |text| {
+            let value = HeaderValue::from_str(text).ok().filter(|_| text.contains('/'));
+            value.ok_or("`content_type` must be a media type, like `content_type = \"text/html\"`")
+        })
+    });
+    let content_type = match content_type {
+        Some(read) => read?.value,
+        None => HeaderValue::from_static("text/plain; charset=utf-8"),
+    };
+    let body = body.map(|body| body.value.to_owned()).unwrap_or_default();
+    Some(OwnResponse { status: status?.value, content_type, body })
+}
+
+fn status_of_error(status: u64) -> Result<StatusCode, &'static str> {
+    let status = u16::try_from(status).ok().and_then(|status| StatusCode::from_u16(status).ok());
+    let is_of_error = |status: &StatusCode| status.is_client_error() || status.is_server_error();
+    status.filter(is_of_error).ok_or("`status` must be from 400 to 599, like `status = 403`")
+}

@@ -1,0 +1,126 @@
+//! What a limit around a router does with single requests: what they weigh, which count, and how they are rejected.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::{get, post};
+use http::{HeaderValue, Response};
+use tallygate::web::{self, Limit};
+use tallygate::{BackendError, Limiter, Policy, Rejection, Rule, Subject};
+use tallygate_web_tests::Client;
+use tallygate_web_tests::server::serve;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn policy(count: u64) -> Policy {
+    Policy::builder("api").rule(Rule::sliding_window(count, MINUTE)).build().unwrap()
+}
+
+fn limit(count: u64, key: &str) -> Limit {
+    web::limit(&policy(count), key).unwrap().limiter(&Limiter::in_memory())
+}
+
+/// Answers with the status that the client asks for.
+async fn answer(headers: HeaderMap) -> StatusCode {
+    let status = headers.get("x-status").and_then(|status| status.to_str().ok());
+    status.and_then(|status| status.parse().ok()).unwrap_or(StatusCode::OK)
+}
+
+async fn client(limit: Limit) -> Client {
+    Client::new(serve(Router::new().route("/", get(answer).post(answer)).layer(limit)).await)
+}
+
+async fn statuses(client: &Client, wanted: &[&str]) -> Vec<u16> {
+    let mut statuses = Vec::new();
+    for status in wanted {
+        statuses.push(client.get_with("/", &[("x-status", status)]).await.status);
+    }
+    statuses
+}
+
+#[tokio::test]
+async fn only_failures_count_where_others_are_refunded() {
+    let client = client(limit(2, "{@ip}").refund_if(|status| status != StatusCode::UNAUTHORIZED)).await;
+    assert_eq!(statuses(&client, &["200", "200", "401", "500", "200", "401"]).await, [200, 200, 401, 500, 200, 401]);
+    assert_eq!(statuses(&client, &["200", "401"]).await, [429, 429]);
+}
+
+#[tokio::test]
+async fn only_successes_count_where_failures_are_refunded() {
+    let client = client(limit(1, "{@ip}").refund_if(|status| !status.is_success())).await;
+    assert_eq!(statuses(&client, &["404", "503", "200", "404"]).await, [404, 503, 200, 429]);
+}
+
+#[tokio::test]
+async fn fields_of_a_refunded_request_show_what_is_left_then() {
+    let limit = limit(2, "{@ip}").refund_if(|status| status.is_success());
+    let router = Router::new().route("/", get(answer)).layer(limit).layer(web::Layer::new().on_success(true));
+    let client = Client::new(serve(router).await);
+    assert_eq!(client.get("/").await.limits()[0].r, 2);
+    assert_eq!(client.get_with("/", &[("x-status", "401")]).await.limits()[0].r, 1);
+}
+
+#[tokio::test]
+async fn a_limit_may_have_a_response_of_its_own() {
+    let limit = limit(1, "{@ip}").reject(|rejection, request| {
+        let page = format!("<p>{} {}</p>", request.path(), rejection.policy());
+        let mut response = Response::from(rejection).map(|_: String| page);
+        *response.status_mut() = StatusCode::FORBIDDEN;
+        response.headers_mut().insert("content-type", HeaderValue::from_static("text/html"));
+        response
+    });
+    let client = client(limit).await;
+    assert_eq!(client.get("/").await.status, 200);
+    let answer = client.get("/").await;
+    assert_eq!((answer.status, answer.body.as_str()), (403, "<p>/ api</p>"));
+    assert_eq!(answer.header("content-type"), Some("text/html"));
+    assert!(answer.retry_after().is_some() && answer.limits()[0].r == 0);
+}
+
+#[tokio::test]
+async fn a_request_says_what_it_weighs_and_which_counts_it_has() {
+    let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or(0);
+    let limit = limit(1, "all").cost(move |request| number(request.header("x-cost")));
+    let limit = limit.counts(|request| vec![if request.header("x-plan") == Some("paid") { 10 } else { 4 }]);
+    let client = client(limit).await;
+    let get = async |cost: &str, plan: &str| client.get_with("/", &[("x-cost", cost), ("x-plan", plan)]).await.status;
+    assert_eq!(get("3", "free").await, 200);
+    assert_eq!(get("2", "free").await, 429);
+    assert_eq!(get("0", "free").await, 200, "a request weighs at least 1");
+    assert_eq!(get("0", "free").await, 429);
+    assert_eq!(get("6", "paid").await, 200);
+    assert_eq!(get("1", "paid").await, 429);
+}
+
+#[tokio::test]
+async fn a_key_shows_headers_and_one_that_is_not_there_is_empty() {
+    let client = client(limit(1, "{@header_x_api_key}/{@method}")).await;
+    let get = async |fields: &[(&str, &str)]| client.get_with("/", fields).await.status;
+    assert_eq!([get(&[("x-api-key", "a")]).await, get(&[("X-Api-Key", "a")]).await], [200, 429]);
+    assert_eq!(get(&[("x-api-key", "b")]).await, 200);
+    assert_eq!([get(&[]).await, get(&[]).await], [200, 429]);
+    assert_eq!(client.send(reqwest::Method::POST, "/", &[]).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_error_of_the_backend_is_a_response_and_a_rejection() {
+    fn away() -> Limiter {
+        Limiter::builder().connect_lazy("redis://127.0.0.1:1/").unwrap()
+    }
+    async fn as_error() -> Result<&'static str, BackendError> {
+        let decision = away().check(&policy(1), &Subject::everyone()).await?;
+        Ok(if decision.is_allowed() { "done" } else { "denied" })
+    }
+    async fn as_rejection() -> Result<&'static str, Rejection> {
+        away().check(&policy(1), &Subject::everyone()).await?.into_result()?;
+        Ok("done")
+    }
+    let router = Router::new().route("/error", get(as_error)).route("/rejection", post(as_rejection));
+    let client = Client::new(serve(router).await);
+    let answers = [client.get("/error").await, client.send(reqwest::Method::POST, "/rejection", &[]).await];
+    for answer in answers {
+        assert_eq!((answer.status, answer.problem().kind.as_str()), (503, "unavailable"));
+        assert_eq!(answer.problem().detail, "the rate limit cannot be checked right now; try again later");
+    }
+}

@@ -1,0 +1,97 @@
+//! What a file says of requests beside their rules, in axum and in actix-web.
+
+use actix_web::test::{TestRequest, call_service, init_service, read_body};
+use actix_web::{App, HttpResponse, web as actix};
+use axum::Router;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::any;
+use tallygate::config::Policies;
+use tallygate::{Limiter, web};
+use tallygate_web_tests::Client;
+use tallygate_web_tests::server::serve;
+
+const FILE: &str = r#"
+[policy.login]
+match = { path = "/login" }
+key = "{@header_x_user}"
+rules = ["2 per 1m"]
+refund_if = "success"
+reject = { status = 403, body = "<p>not now</p>", content_type = "text/html" }
+
+[policy.search]
+match = { path = "/search" }
+key = "all"
+rules = ["10 per 1m"]
+cost = 4
+refund_if = "failure"
+
+[policy.api]
+match = { path = "/*" }
+key = "{@ip}"
+rules = ["1 per 1m"]
+exempt_paths = ["/health", "/assets/*"]
+reject = { status = 503 }
+"#;
+
+fn limiter() -> Limiter {
+    let limiter = Limiter::in_memory();
+    limiter.apply(&Policies::from_toml(FILE).unwrap()).unwrap();
+    limiter
+}
+
+async fn client() -> Client {
+    let answer = async |headers: HeaderMap| {
+        let status = headers.get("x-status").and_then(|status| status.to_str().ok());
+        status.and_then(|status| status.parse().ok()).unwrap_or(StatusCode::OK)
+    };
+    Client::new(serve(Router::new().fallback(any(answer)).layer(web::limits(&limiter()).unwrap())).await)
+}
+
+#[tokio::test]
+async fn only_failures_of_a_user_count_and_the_response_is_that_of_the_file() {
+    let client = client().await;
+    let login =
+        async |user: &str, status: &str| client.get_with("/login", &[("x-user", user), ("x-status", status)]).await;
+    for status in ["200", "401", "302", "401"] {
+        assert_eq!(login("alice", status).await.status.to_string(), status);
+    }
+    let answer = login("alice", "200").await;
+    assert_eq!((answer.status, answer.body.as_str()), (403, "<p>not now</p>"));
+    assert_eq!(answer.header("content-type"), Some("text/html"));
+    assert_eq!(login("zoe", "200").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_request_weighs_what_the_file_says_and_failures_do_not_count() {
+    let client = client().await;
+    let search = async |status: &str| client.get_with("/search", &[("x-status", status)]).await.status;
+    assert_eq!([search("500").await, search("200").await, search("200").await], [500, 200, 200]);
+    assert_eq!(search("200").await, 429);
+}
+
+#[tokio::test]
+async fn exempt_paths_are_left_alone() {
+    let client = client().await;
+    for path in ["/health", "/assets/a", "/assets/b", "/health", "/"] {
+        assert_eq!(client.get(path).await.status, 200, "{path}");
+    }
+    let answer = client.get("/other").await;
+    assert_eq!((answer.status, answer.body.as_str()), (503, ""));
+    assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
+}
+
+#[actix_web::test]
+async fn in_actix_web_it_is_the_same() {
+    let fails = async || Err::<HttpResponse, _>(actix_web::error::ErrorUnauthorized("no"));
+    let app = App::new().wrap(web::limits(&limiter()).unwrap()).default_service(actix::to(fails));
+    let app = init_service(app).await;
+    let login = async || {
+        let request = TestRequest::get().uri("/login").insert_header(("x-user", "alice")).to_request();
+        call_service(&app, request).await
+    };
+    assert_eq!([login().await.status().as_u16(), login().await.status().as_u16()], [401, 401]);
+    let denied = login().await;
+    assert_eq!(denied.status().as_u16(), 403);
+    assert_eq!(denied.headers().get("content-type").unwrap(), "text/html");
+    assert_eq!(read_body(denied).await, "<p>not now</p>");
+}

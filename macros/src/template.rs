@@ -132,10 +132,26 @@ fn braced(inner: &str, purpose: TextPurpose) -> Result<Part, String> {
             Ok(Part::Value(placeholder))
         };
     };
+    if inner.contains('|') {
+        return alternatives(inner, purpose).map(Part::Value);
+    }
     match rejection_field(name, purpose)? {
         Some(field) => Ok(Part::Rejection(field)),
         None => TemplateValue::parse_context(inner).map(Part::Value),
     }
+}
+
+/// Reads `@user|@ip`.
+fn alternatives(inner: &str, purpose: TextPurpose) -> Result<TemplateValue, String> {
+    if purpose != TextPurpose::Key {
+        return Err(format!(
+            "`{{{inner}}}`: alternatives are for a `key`; a message shows one value, like `{{@user}}`"
+        ));
+    }
+    let value = TemplateValue::parse_context(inner)?;
+    // A value of a rejection is none of the context.
+    value.alternatives.iter().try_for_each(|value| rejection_field(&value.root, purpose).map(drop))?;
+    Ok(value)
 }
 
 impl TextPurpose {

@@ -1,6 +1,7 @@
 //! The subjects that rules count, and which of them lie in others.
 
-use crate::template::{Filter, FilteredValue, Template};
+use crate::filter::Filter;
+use crate::template::{FilteredValue, Template};
 
 /// The subject that a rule counts.
 ///
@@ -62,12 +63,17 @@ impl Key<'_> {
 
 /// Whether calls that have the same text of one value have the same text of the other.
 fn determines(value: &FilteredValue, other: &FilteredValue) -> bool {
+    let mut alternatives = value.alternatives().iter().zip(other.alternatives());
+    value.name == other.name && alternatives.all(|(value, other)| alternative_determines(value, other))
+}
+
+fn alternative_determines(value: &FilteredValue, other: &FilteredValue) -> bool {
     // A method may return something else each time, and `*` stands for several values.
     let is_steady = !value.name.contains(['(', '*']);
     // `Debug` and `Display` may show different things.
     let is_debug = |value: &FilteredValue| value.filters.contains(&Filter::Debug);
     let is_filtered = other.filters.starts_with(&value.filters) && is_debug(value) == is_debug(other);
-    is_steady && value.name == other.name && is_filtered
+    is_steady && is_filtered
 }
 
 #[cfg(test)]
@@ -90,6 +96,7 @@ mod tests {
             ("{@ip}", "{@ip:subnet}"),
             ("{mail:trim}", "{mail:trim:lower:hash}"),
             ("{a:debug}", "{a:debug:hash}"),
+            ("{@user|@ip}", "{@user:lower|@ip}"),
             ("all", "everybody"),
         ] {
             assert!(is_within(narrower, wider), "{narrower} {wider}");
@@ -103,6 +110,9 @@ mod tests {
             ("{a}", "{a}:{b}"),
             ("{a}", "{b}"),
             ("{a:lower}", "{a}"),
+            ("{@user:lower|@ip}", "{@user|@ip}"),
+            ("{@user|@ip}", "{@ip|@user}"),
+            ("{@user|@ip}", "{@user}"),
             ("{a:lower}", "{a:trim}"),
             ("{a}", "{a:debug}"),
             ("{a:debug}", "{a}"),

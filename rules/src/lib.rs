@@ -16,6 +16,7 @@ mod counted_subject;
 mod cron;
 mod duration;
 mod error;
+mod filter;
 mod fixed_text;
 mod limits;
 mod outage;
@@ -36,6 +37,7 @@ pub use self::counted_subject::CountedSubject;
 pub use self::cron::{CronField, Schedule, ScheduleError};
 pub use self::duration::{DurationError, format_duration, parse_duration};
 pub use self::error::{Field, RuleError};
+pub use self::filter::Filter;
 pub use self::fixed_text::TemplateUse;
 pub use self::limits::{
     MAX_CONCURRENCY, MAX_COUNTER_COUNT, MAX_DEADLINE, MAX_DENIALS, MAX_EXACT, MAX_LEASE, MAX_LOG_ENTRIES, MAX_PER,
@@ -48,7 +50,7 @@ pub use self::suggestion::{
     EMPTY_KEY, NAME_WITH_BRACES, missing_argument, must_be_fraction, must_be_number, must_be_text, nearest, snake_case,
     synonym, unknown_argument,
 };
-pub use self::template::{Filter, FilteredValue, Piece, Template, TemplatePart, is_blank, must_be_separated, scan};
+pub use self::template::{FilteredValue, Piece, Template, TemplatePart, is_blank, must_be_separated, scan};
 pub use self::text::{
     ParseRuleError, argument_meant, attribute_form, duration_meant, format_rules, parse_rules, read_duration,
     rule_meant,

@@ -1,7 +1,9 @@
 //! Templates: text with placeholders in braces, whose values are filtered.
 
+use std::slice;
+
 use crate::alphabet::is_separator;
-use crate::suggestion::nearest;
+use crate::filter::{Filter, check_order};
 
 /// A part of a template: the text between two braces, or outside of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,10 +34,13 @@ pub enum TemplatePart {
 pub struct FilteredValue {
     /// The placeholder without its braces, as it is written.
     pub text: String,
-    /// The name of the value: an argument with its fields and methods, or `@` and the name of a value of the context.
+    /// The name of the value: an argument with its fields and methods, or `@` and the name of a value of the context. Of
+    /// alternatives, all of them: `@user|@ip`.
     pub name: String,
-    /// In the order in which they are applied.
+    /// In the order in which they are applied. Each alternative has its own.
     pub filters: Vec<Filter>,
+    /// Values of the context, of which the first one that is there counts.
+    alternatives: Vec<FilteredValue>,
 }
 
 impl Template {
@@ -87,18 +92,65 @@ impl Template {
     }
 }
 
+/// Stands between alternatives.
+const BAR: char = '|';
+
 impl FilteredValue {
     /// Reads what stands between two braces.
     ///
     /// # Errors
     ///
-    /// A filter that is unknown or repeated, or that follows one of a later stage.
+    /// A filter that is unknown or repeated, or that follows one of a later stage; or an alternative that is no value of the
+    /// context, or is there twice.
     pub fn parse(placeholder: &str) -> Result<Self, String> {
+        if placeholder.contains(BAR) { Self::parse_alternatives(placeholder) } else { Self::parse_one(placeholder) }
+    }
+
+    fn parse_alternatives(placeholder: &str) -> Result<Self, String> {
+        let mut alternatives: Vec<Self> = Vec::new();
+        for text in placeholder.split(BAR) {
+            let value = Self::parse_one(text.trim())?;
+            if value.context_name().is_none() {
+                let written = value.text;
+                return Err(format!(
+                    "`{{{placeholder}}}`: the alternative `{written}` is no value of the context; write the name of one behind \
+                     an `@`, like `{{@user|@ip}}`"
+                ));
+            }
+            value.check_not_debug()?;
+            if alternatives.iter().any(|earlier| earlier.name == value.name) {
+                return Err(format!("`{{{placeholder}}}` has the alternative `{}` twice; remove one", value.name));
+            }
+            alternatives.push(value);
+        }
+        let names: Vec<_> = alternatives.iter().map(|value| value.name.as_str()).collect();
+        Ok(Self { text: placeholder.to_owned(), name: names.join("|"), filters: Vec::new(), alternatives })
+    }
+
+    fn parse_one(placeholder: &str) -> Result<Self, String> {
         let mut parts = placeholder.split(':').map(str::trim);
         let name = parts.next().unwrap_or_default().to_owned();
         let filters = parts.map(|filter| Filter::parse(filter, placeholder)).collect::<Result<Vec<_>, _>>()?;
         check_order(placeholder, &filters)?;
-        Ok(Self { text: placeholder.to_owned(), name, filters })
+        Ok(Self { text: placeholder.to_owned(), name, filters, alternatives: Vec::new() })
+    }
+
+    /// Returns what it may show: itself, or its alternatives.
+    #[must_use]
+    pub fn alternatives(&self) -> &[Self] {
+        if self.alternatives.is_empty() { slice::from_ref(self) } else { &self.alternatives }
+    }
+
+    /// Returns whether it has alternatives, whose names stand before their values in a subject.
+    #[must_use]
+    pub fn has_alternatives(&self) -> bool {
+        !self.alternatives.is_empty()
+    }
+
+    /// Returns what stands before the value of an alternative: `user:` for `@user`.
+    #[must_use]
+    pub fn tag(&self) -> String {
+        format!("{}:", self.name.trim_start_matches('@'))
     }
 
     /// Returns the name of a value of the context, without its `@`: letters, digits and `_`, and no digit first.
@@ -180,82 +232,6 @@ pub fn must_be_separated(first: &str, second: &str) -> String {
     )
 }
 
-/// A change to a value before it is put in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Filter {
-    /// How `Debug` shows it, in place of `Display`.
-    Debug,
-    /// Lower case.
-    Lower,
-    /// No white space around it.
-    Trim,
-    /// A digest in place of it.
-    Hash,
-    /// The network of an address.
-    Subnet,
-}
-
-const FILTERS: [(&str, Filter); 5] = [
-    ("debug", Filter::Debug),
-    ("lower", Filter::Lower),
-    ("trim", Filter::Trim),
-    ("hash", Filter::Hash),
-    ("subnet", Filter::Subnet),
-];
-
-impl Filter {
-    fn parse(name: &str, placeholder: &str) -> Result<Self, String> {
-        let known = FILTERS.map(|(known, _)| known);
-        let found = FILTERS.iter().find(|(known, _)| *known == name).map(|&(_, filter)| filter);
-        found.ok_or_else(|| {
-            let remedy = match nearest(name, known) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!("the filters are `{}`", known.join("`, `")),
-            };
-            match name {
-                "" => format!("`{{{placeholder}}}` has no filter after its `:`; {remedy}"),
-                _ => format!("`{{{placeholder}}}` has the unknown filter `{name}`; {remedy}"),
-            }
-        })
-    }
-
-    fn name(self) -> &'static str {
-        FILTERS.iter().find(|(_, filter)| *filter == self).map_or("", |(name, _)| name)
-    }
-
-    /// Returns when it is applied: the value becomes text, which is cleaned, then reduced to its network, then hashed.
-    fn stage(self) -> u8 {
-        match self {
-            Self::Debug => 0,
-            Self::Lower | Self::Trim => 1,
-            Self::Subnet => 2,
-            Self::Hash => 3,
-        }
-    }
-}
-
-/// Refuses a filter that is repeated, or that comes after the filter of a later stage.
-fn check_order(placeholder: &str, filters: &[Filter]) -> Result<(), String> {
-    let mut ordered: Vec<Filter> = Vec::new();
-    let mut mistake = None;
-    for &filter in filters {
-        let name = filter.name();
-        if ordered.contains(&filter) {
-            mistake.get_or_insert_with(|| format!("has the filter `{name}` twice"));
-            continue;
-        }
-        if let Some(later) = ordered.iter().find(|earlier| earlier.stage() > filter.stage()) {
-            mistake.get_or_insert_with(|| format!("applies `{name}` to the result of `{}`", later.name()));
-        }
-        ordered.push(filter);
-    }
-    let Some(mistake) = mistake else { return Ok(()) };
-    ordered.sort_by_key(|filter| filter.stage());
-    let value = placeholder.split(':').next().unwrap_or_default().trim();
-    let names: Vec<_> = ordered.into_iter().map(Filter::name).collect();
-    Err(format!("`{{{placeholder}}}` {mistake}; write `{{{value}:{}}}`", names.join(":")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,6 +259,25 @@ mod tests {
         ];
         for (placeholder, mistake) in mistakes {
             assert_eq!(FilteredValue::parse(placeholder), Err(mistake.to_owned()));
+        }
+    }
+
+    #[test]
+    fn alternatives_are_values_of_the_context_each_with_filters_of_its_own() {
+        let value = FilteredValue::parse("@user:lower | @ip").unwrap();
+        assert_eq!((value.name.as_str(), value.context_name()), ("@user|@ip", None));
+        let shown: Vec<_> = value.alternatives().iter().map(|value| (value.tag(), value.filters.clone())).collect();
+        assert_eq!(shown, [("user:".to_owned(), vec![Filter::Lower]), ("ip:".to_owned(), vec![])]);
+        for (placeholder, mistake) in [
+            ("@user|ip", "`{@user|ip}`: the alternative `ip` is no value of the context; write the name of one"),
+            ("phone|@ip", "`{phone|@ip}`: the alternative `phone` is no value of the context"),
+            ("@user|", "`{@user|}`: the alternative `` is no value of the context"),
+            ("@user|@user:lower", "`{@user|@user:lower}` has the alternative `@user` twice; remove one"),
+            ("@user|@ip:debug", "`{@ip:debug}`: a value of the context is text already"),
+            ("@user:lowr|@ip", "`{@user:lowr}` has the unknown filter `lowr`; did you mean `lower`?"),
+        ] {
+            let found = FilteredValue::parse(placeholder).unwrap_err();
+            assert!(found.starts_with(mistake), "{found}");
         }
     }
 

@@ -3,8 +3,9 @@
 
 use crate::algorithm::{Algorithm, Role};
 use crate::duration::format_duration;
+use crate::filter::Filter;
 use crate::rule::Rule;
-use crate::template::{Filter, FilteredValue, Piece, scan};
+use crate::template::{FilteredValue, Piece, scan};
 
 /// Members of values that say nothing of them: `user.name.as_str()` is the name.
 const ACCESSORS: [&str; 12] = [
@@ -35,18 +36,22 @@ pub fn counted_in_words(key: &str) -> Option<String> {
 
 fn value_in_words(piece: &Piece<'_>) -> Option<String> {
     let Piece::Braced(inner) = piece else { return None };
-    let value = FilteredValue::parse(inner).ok();
-    let is_network = value.as_ref().is_some_and(|value| value.filters.contains(&Filter::Subnet));
-    let value = value.map_or_else(|| (*inner).to_owned(), |value| value.name);
-    Some(match &*value {
+    let Ok(value) = FilteredValue::parse(inner) else { return Some(in_words(inner, false)) };
+    let alternatives = value.alternatives().iter();
+    let words = alternatives.map(|value| in_words(&value.name, value.filters.contains(&Filter::Subnet)));
+    Some(words.collect::<Vec<_>>().join(" or "))
+}
+
+fn in_words(value: &str, is_network: bool) -> String {
+    match value {
         "@ip" if is_network => "client network".to_owned(),
         "@ip" => "client address".to_owned(),
         "*" => "set of values".to_owned(),
         _ => {
             let network = if is_network { " network" } else { "" };
-            format!("{}{network}", name(&value).unwrap_or_else(|| "value".to_owned()))
+            format!("{}{network}", name(value).unwrap_or_else(|| "value".to_owned()))
         }
-    })
+    }
 }
 
 /// The last name of a value that says something, as words.
@@ -94,6 +99,7 @@ mod tests {
             ("{@ip}", "client address"),
             ("{@ip:subnet}", "client network"),
             ("{@user:lower}", "user"),
+            ("{@user|@ip:subnet}", "user or client network"),
             ("sms:{code.phone:trim}", "phone"),
             ("{order.customer_id.as_str()}", "customer id"),
             ("{self.tenant}/{user.0.name()}", "tenant and name"),

@@ -24,7 +24,8 @@ pub use self::rejection::{
     push_shown, push_string, push_text, reject,
 };
 pub use self::values::{
-    FilteredInContext, InContext, Value, Values, context, context_filtered, debug, hash, lower, subject, subnet, trim,
+    Alternative, FilteredInContext, FirstInContext, InContext, Value, Values, context, context_filtered, debug,
+    first_in_context, hash, lower, subject, subnet, trim,
 };
 pub use crate::__announce as announce;
 pub use crate::decision::{Answered, answered, rejected};

@@ -57,7 +57,7 @@ mod values;
 pub use self::decisions::Decisions;
 #[cfg(feature = "web")]
 pub(crate) use self::decisions::LimitStatus;
-pub(crate) use self::placeholder::{push, push_filtered, show};
+pub(crate) use self::placeholder::{push, push_filtered, push_tagged, refuse_missing, show};
 pub use self::scope::{carry, scope};
 #[cfg(feature = "web")]
 pub(crate) use self::scope::{collects_reports, enter, is_within_request, message_of, record_decision, record_recount};

@@ -172,6 +172,7 @@ impl Limiter {
     /// | template | subject |
     /// | --- | --- |
     /// | `sms:{phone}` | `.text("sms:").value(phone)` |
+    /// | `{@user\|@ip}` | `.text("user:").context("user")`, or `.text("ip:").context("ip")` |
     /// | `{ip:subnet}/{path}` | `.value(ip).subnet().text("/").value(path)` |
     /// | `mail:{email:trim:lower:hash}` | `.text("mail:").value(email).trim().lower().hash()` |
     ///

@@ -5,7 +5,6 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::format_ident;
-use tallygate_rules::Filter;
 
 use crate::expand::context::{ExpandedFunction, Expansion, quote_hygienic};
 use crate::expand::message::EarlyValue;
@@ -45,8 +44,7 @@ impl<'m> Expansion<'m> {
         let main = subjects.next().map(|(_, subject)| subject);
         let others = subjects.map(|(label, subject)| quote_hygienic!((#label, #subject)));
         let others: Vec<_> = others.collect();
-        let is_hashed =
-            |placeholder: &TemplateValue| placeholder.is_in_context() && placeholder.filters.contains(&Filter::Hash);
+        let is_hashed = |placeholder: &TemplateValue| placeholder.is_in_context() && placeholder.is_hashed();
         let uses_limiter = self.model.keys().flat_map(SpannedTemplate::placeholders).any(is_hashed);
         let limiter = if uses_limiter { quote_hygienic!(tallygate_limiter) } else { quote_hygienic!(_) };
         quote_hygienic!(tallygate_call.enter_with(move |#limiter| (#main, [#(#others),*])))

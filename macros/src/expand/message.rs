@@ -2,7 +2,6 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote_spanned};
-use tallygate_rules::Filter;
 
 use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, hygienic, quote_hygienic};
@@ -125,7 +124,7 @@ impl<'m> Expansion<'m> {
     /// A future of the user's own must not capture an argument for it, and no limiter that the user named, which a digest
     /// needs, is held over the await.
     fn is_early(self, placeholder: &TemplateValue) -> bool {
-        let needs_limiter = self.model.limiter.is_some() && placeholder.filters.contains(&Filter::Hash);
+        let needs_limiter = self.model.limiter.is_some() && placeholder.is_hashed();
         needs_limiter || self.function.ends_with_async_block() && !placeholder.is_in_context()
     }
 }

@@ -88,6 +88,11 @@ impl Expansion<'_> {
     pub(super) fn in_context(self, placeholder: &TemplateValue, span: SpanRange, limiter: &TokenStream) -> TokenStream {
         let private = self.private_at(hygienic(span.first));
         let name = &placeholder.root;
+        if !placeholder.alternatives.is_empty() {
+            let alternatives =
+                paired(placeholder.alternatives.iter().map(|value| self.in_context(value, span, limiter)));
+            return quote_spanned!(hygienic(span.last)=> #private::first_in_context(#name, #alternatives));
+        }
         let filter = self.context_filter(placeholder, span, limiter);
         match filter {
             None => quote_spanned!(hygienic(span.last)=> #private::context(#name)),

@@ -20,6 +20,8 @@ pub(crate) struct TemplateValue {
     pub(crate) members: Vec<PlaceholderPart>,
     /// In the order in which they are applied.
     pub(crate) filters: Vec<Filter>,
+    /// Values of the context, of which the first one that is there counts: `{@user|@ip}`.
+    pub(crate) alternatives: Vec<Self>,
 }
 
 /// Where a value comes from.
@@ -44,8 +46,7 @@ impl TemplateValue {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let FilteredValue { name: value, filters, .. } = FilteredValue::parse(text)?;
         if value == ALL {
-            let members = Vec::new();
-            return Ok(Self { text: text.to_owned(), root: value, source: Source::Arguments, members, filters });
+            return Ok(Self::new(text, value, Source::Arguments, filters));
         }
         let mut names = value.split('.').map(str::trim);
         let root = names.next().unwrap_or_default();
@@ -61,19 +62,29 @@ impl TemplateValue {
                 "`{{{text}}}` is not a placeholder; write an argument, its fields and methods, like `{{user.id()}}`"
             )
         })?;
-        Ok(Self { text: text.to_owned(), root, source: Source::Argument, members, filters })
+        Ok(Self { members, ..Self::new(text, root, Source::Argument, filters) })
+    }
+
+    fn new(text: &str, root: String, source: Source, filters: Vec<Filter>) -> Self {
+        Self { text: text.to_owned(), root, source, members: Vec::new(), filters, alternatives: Vec::new() }
     }
 
     /// Reads a value of the context: `@ip`, `@user:lower`.
     pub(crate) fn parse_context(text: &str) -> Result<Self, String> {
         let value = FilteredValue::parse(text)?;
+        if value.has_alternatives() {
+            let alternatives = value.alternatives().iter().map(|value| Self::parse_context(&value.text));
+            let alternatives = alternatives.collect::<Result<_, _>>()?;
+            let root = value.name.trim_start_matches('@').to_owned();
+            return Ok(Self { alternatives, ..Self::new(text, root, Source::Context, Vec::new()) });
+        }
         let root = value.context_name().map(str::to_owned).ok_or_else(|| {
             format!(
                 "`{{{text}}}` is no value of the context; write the name of one behind the `@`, like `{{@ip}}` or `{{@user}}`"
             )
         })?;
         value.check_not_debug()?;
-        Ok(Self { text: value.text, root, source: Source::Context, members: Vec::new(), filters: value.filters })
+        Ok(Self::new(text, root, Source::Context, value.filters))
     }
 
     /// Returns whether it is an argument as it is.
@@ -88,18 +99,18 @@ impl TemplateValue {
 
     /// Returns the argument of that name with the same filters.
     pub(crate) fn for_argument(&self, name: &str) -> Self {
-        Self {
-            text: self.text.trim_start().replacen(ALL, name, 1),
-            root: name.to_owned(),
-            source: Source::Argument,
-            members: Vec::new(),
-            filters: self.filters.clone(),
-        }
+        let text = self.text.trim_start().replacen(ALL, name, 1);
+        Self::new(&text, name.to_owned(), Source::Argument, self.filters.clone())
     }
 
     /// Returns whether it is a value of the context.
     pub(crate) fn is_in_context(&self) -> bool {
         self.source == Source::Context
+    }
+
+    /// Returns whether it may show a digest, for which the limiter has to be known.
+    pub(crate) fn is_hashed(&self) -> bool {
+        self.filters.contains(&Filter::Hash) || self.alternatives.iter().any(Self::is_hashed)
     }
 
     /// Returns the expression, given the identifier of the argument.

@@ -119,6 +119,17 @@ fn other_names_behind_an_at_are_values_of_the_context() {
 }
 
 #[test]
+fn alternatives_are_values_of_the_context_in_keys() {
+    assert_eq!(parts("u/{@user:lower|@ip}").unwrap(), ["u/", "[@user|@ip]"]);
+    for mistaken in
+        ["{@user|ip}", "{ip|@user}", "{@user|}", "{@user|@user}", "{@user|@count}", "{@user|@ip:hash:lower}"]
+    {
+        assert!(parts(mistaken).is_err(), "{mistaken}");
+    }
+    assert!(parts_for(TextPurpose::Message, "{@user|@ip}").is_err());
+}
+
+#[test]
 fn every_mistake_in_a_template_is_reported() {
     assert_eq!(parts("{a b}{c:d}{@i-p}{e}").unwrap_err().len(), 3);
 }

@@ -148,6 +148,52 @@ impl<F: FnOnce(&str) -> String> Values for FilteredInContext<F> {
     }
 }
 
+/// One or more values of the context.
+pub trait Alternative {
+    /// Adds the first one that is there, behind its name. Returns whether there is one.
+    fn push_tagged(self, subject: &mut Subject) -> bool;
+}
+
+impl Alternative for InContext {
+    fn push_tagged(self, subject: &mut Subject) -> bool {
+        context::push_tagged(subject, self.0, str::to_owned)
+    }
+}
+
+impl<F: FnOnce(&str) -> String> Alternative for FilteredInContext<F> {
+    fn push_tagged(self, subject: &mut Subject) -> bool {
+        context::push_tagged(subject, self.name, self.filter)
+    }
+}
+
+impl<A: Alternative, B: Alternative> Alternative for (A, B) {
+    fn push_tagged(self, subject: &mut Subject) -> bool {
+        self.0.push_tagged(subject) || self.1.push_tagged(subject)
+    }
+}
+
+/// The first of some values of the context that is there.
+#[derive(Clone, Copy, Debug)]
+pub struct FirstInContext<A> {
+    /// The names of all, as they are written behind the first `@`.
+    names: &'static str,
+    alternatives: A,
+}
+
+/// Returns the first of these values that is there.
+pub fn first_in_context<A: Alternative>(names: &'static str, alternatives: A) -> FirstInContext<A> {
+    FirstInContext { names, alternatives }
+}
+
+impl<A: Alternative> Values for FirstInContext<A> {
+    fn render(self, key: &mut Renderer<'_>) {
+        let subject = key.text();
+        if !self.alternatives.push_tagged(subject) {
+            context::refuse_missing(subject, self.names);
+        }
+    }
+}
+
 impl<F> fmt::Debug for FilteredInContext<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("FilteredInContext").field(&self.name).finish()

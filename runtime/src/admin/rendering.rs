@@ -144,6 +144,8 @@ impl Rendering<'_> {
         let is_given = |name: &str| given.iter().any(|(known, _)| *known == name);
         self.check_secret(placeholders.iter().filter(|placeholder| is_given(placeholder.name())))?;
         self.check_address(&given)?;
+        let value = |name: &str| given.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        self.check_tags(templates.iter().find_map(|(_, template)| template.untagged(value)))?;
         let lacks = |template: &KeyTemplate| -> Vec<String> {
             template.names().filter(|name| !is_given(name)).map(str::to_owned).collect()
         };
@@ -154,8 +156,7 @@ impl Rendering<'_> {
             if !lacks(template).is_empty() {
                 return Some(Subject::everyone());
             }
-            let value = |name: &str| given.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| *value);
-            Some(template.subject(self.limiter.subject(), value))
+            Some(template.subject(self.limiter.subject(), |name| value(name).unwrap_or_default()))
         };
         let main = self.main.clone().or_else(|| render(None)).unwrap_or_else(Subject::everyone);
         let other = |label: &str| Some((label.to_owned(), render(Some(label)).or_else(|| self.whole(label).cloned())?));
@@ -237,12 +238,22 @@ impl Rendering<'_> {
         }
     }
 
-    fn check_address(&self, given: &[Given<'_>]) -> Result<(), Error> {
-        let mut addresses = given.iter().filter(|(name, _)| *name == template::CLIENT_ADDRESS);
-        if addresses.all(|(_, address)| template::may_be_client_address(address)) {
+    fn check_address<'r>(&self, given: &[Given<'r>]) -> Result<(), Error> {
+        // Of alternatives, the value names the one that it is for.
+        let address = |&(name, value): &Given<'r>| match value.strip_prefix("ip:") {
+            Some(address) if name.split('|').any(|name| name == template::CLIENT_ADDRESS) => Some(address),
+            _ => (name == template::CLIENT_ADDRESS).then_some(value),
+        };
+        if given.iter().filter_map(address).all(template::may_be_client_address) {
             return Ok(());
         }
         Err(self.refuse(&format!("`{}`: {}", template::CLIENT_ADDRESS, template::CLIENT_ADDRESS_REMEDY)))
+    }
+
+    fn check_tags(&self, untagged: Option<(&str, String)>) -> Result<(), Error> {
+        untagged.map_or(Ok(()), |(name, tags)| {
+            Err(self.refuse(&format!("the value of `{name}` begins with the name of one of them; write {tags}")))
+        })
     }
 
     fn whole(&self, label: &str) -> Option<&Subject> {

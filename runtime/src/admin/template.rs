@@ -91,7 +91,16 @@ impl KeyTemplate {
 
     /// Returns the subject of a call with these values.
     pub(super) fn subject<'v>(&self, builder: SubjectBuilder<'_>, value: impl Fn(&str) -> &'v str) -> Subject {
-        builder.template(&self.0, |builder, shown| builder.value(value(&shown.name))).build()
+        let read = |shown| Ok(tagged(shown, value(&shown.name)).unwrap_or((shown, "")));
+        builder.template(&self.0, |shown| read(shown).map(|(shown, value)| (shown, value.to_owned()))).build()
+    }
+
+    /// The first value with alternatives for which a text stands that begins with none of their names, and what to write.
+    pub(super) fn untagged<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Option<(&str, String)> {
+        let shown =
+            self.0.values().find(|shown| value(&shown.name).is_some_and(|text| tagged(shown, text).is_none()))?;
+        let tags = shown.alternatives().iter().map(|value| format!("`{}…`", value.tag()));
+        Some((&shown.name, tags.collect::<Vec<_>>().join(" or ")))
     }
 
     /// Whether the template may render to a subject: it has the text of the template around values, which are escaped.
@@ -109,13 +118,22 @@ impl KeyTemplate {
     pub(super) fn example(&self) -> String {
         let part = |part: &TemplatePart| match part {
             TemplatePart::Text(text) => escaped(text),
-            TemplatePart::Value(value) if value.name == CLIENT_ADDRESS => "192.0.2.1".to_owned(),
             TemplatePart::Value(value) => {
-                value.name.chars().filter(|&c| c == '_' || c.is_alphanumeric()).collect::<String>().to_uppercase()
+                let first = value.alternatives().first().unwrap_or(value);
+                let tag = if value.has_alternatives() { first.tag() } else { String::new() };
+                tag + &example(&first.name)
             }
         };
         self.0.parts().iter().map(part).collect()
     }
+}
+
+/// Which of its alternatives a text stands for, like `user:zoe`, and the value behind the name.
+pub(super) fn tagged<'s, 'v>(shown: &'s FilteredValue, text: &'v str) -> Option<(&'s FilteredValue, &'v str)> {
+    if !shown.has_alternatives() {
+        return Some((shown, text));
+    }
+    shown.alternatives().iter().find_map(|value| Some((value, text.strip_prefix(&*value.tag())?)))
 }
 
 fn fits(parts: &[TemplatePart], rest: &str) -> bool {
@@ -131,12 +149,21 @@ fn fits(parts: &[TemplatePart], rest: &str) -> bool {
                 rest.split(DIGEST_MARK).next().is_some_and(|start| start.len() < rest.len() && text.starts_with(start));
             is_cut || rest.strip_prefix(&*text).is_some_and(|rest| fits(parts, rest))
         }
-        [TemplatePart::Value(_), parts @ ..] => {
+        [TemplatePart::Value(value), parts @ ..] => {
+            let Some((_, rest)) = tagged(value, rest) else { return false };
             let value = rest.bytes().take_while(|&byte| is_plain(byte) || byte == b'%').count();
             // The longest first. Between two values there is a byte that neither has.
             (0..=value).rev().any(|end| rest.get(end..).is_some_and(|rest| fits(parts, rest)))
         }
     }
+}
+
+/// What may stand for the value of that name.
+fn example(name: &str) -> String {
+    if name == CLIENT_ADDRESS {
+        return "192.0.2.1".to_owned();
+    }
+    name.chars().filter(|&c| c == '_' || c.is_alphanumeric()).collect::<String>().to_uppercase()
 }
 
 /// Text of a template as it stands in subjects.
@@ -149,8 +176,9 @@ fn escaped(text: &str) -> String {
 /// The values that these templates show, in the order in which they first appear.
 pub(super) fn placeholders<'t>(templates: impl IntoIterator<Item = &'t KeyTemplate>) -> Vec<Placeholder> {
     let mut found: Vec<Placeholder> = Vec::new();
-    for FilteredValue { name, filters, .. } in templates.into_iter().flat_map(|key| key.0.values()) {
-        let is_hashed = filters.contains(&Filter::Hash);
+    for value in templates.into_iter().flat_map(|key| key.0.values()) {
+        let (name, is_hashed) =
+            (&value.name, value.alternatives().iter().any(|value| value.filters.contains(&Filter::Hash)));
         match found.iter_mut().find(|known| known.name() == name) {
             Some(known) => known.is_hashed |= is_hashed,
             None => found.push(Placeholder { name: name.clone(), is_hashed }),
@@ -192,12 +220,15 @@ mod tests {
             assert!(!fits("sms:{phone}", subject), "{subject}");
         }
         assert!(fits("{a}:{b}/é", "x:y/%C3%A9") && !fits("{a}:{b}", "x") && !fits("{a}:{b}", "x:y:z"));
+        assert!(fits("{@user|@ip}/x", "user:zoe/x") && fits("{@user|@ip}/x", "ip:192.0.2.1/x"));
+        assert!(!fits("{@user|@ip}/x", "zoe/x") && !fits("{@user|@ip}/x", "user:zoe"));
         assert!(fits("all calls", "all calls") && !fits("all calls", "all") && fits("", ""));
     }
 
     #[test]
     fn an_example_has_the_names_of_the_values() {
         let example = |key: &str| KeyTemplate::read("p", key).unwrap().example();
+        assert_eq!(example("api/{@user:lower|@ip}"), "api/user:USER");
         assert_eq!([example("sms:{phone:trim}"), example("{@ip}/{user.id}")], ["sms:PHONE", "192.0.2.1/USERID"]);
     }
 

@@ -52,6 +52,23 @@ pub(crate) fn push_filtered(subject: &mut Subject, name: &str, filter: impl FnOn
     }
 }
 
+/// Adds a value of the context to a subject, filtered and behind its name. Returns whether it is there, and not
+/// empty.
+pub(crate) fn push_tagged(subject: &mut Subject, name: &str, filter: impl FnOnce(&str) -> String) -> bool {
+    let read = |value: &str| (!value.is_empty()).then(|| filter(value));
+    let Some(value) = scope::read(name, read).flatten() else { return false };
+    subject.push_text(name);
+    subject.push_literal(":");
+    subject.push_value(&value);
+    true
+}
+
+/// Makes all calls of a subject fail that needs one of these values.
+#[cold]
+pub(crate) fn refuse_missing(subject: &mut Subject, names: &str) {
+    subject.refuse(missing(names));
+}
+
 /// Adds a value of the context to a message, filtered. If it is missing, the message shows nothing.
 pub(crate) fn show(message: &mut String, name: &str, filter: impl FnOnce(&str) -> String) {
     match scope::read(name, filter) {
@@ -62,7 +79,7 @@ pub(crate) fn show(message: &mut String, name: &str, filter: impl FnOnce(&str) -
 
 /// Returns the error for a missing value. The call that needs it reports it to the log.
 #[cold]
-fn missing(name: &str) -> BackendError {
+pub(super) fn missing(name: &str) -> BackendError {
     BackendError::misuse(match (Context::current(), name) {
         (None, _) => format!(
             "`{{@{name}}}` needs a context, and the call has none; add `web::Layer` to the router, or run the call in \

@@ -2,7 +2,9 @@
 
 use tallygate_rules::{FilteredValue, Template, TemplateUse, is_blank};
 
-use crate::error::Error;
+use super::placeholder::missing;
+use super::scope;
+use crate::error::{BackendError, Error};
 use crate::subject::filters::Secret;
 use crate::subject::{Subject, SubjectBuilder};
 
@@ -36,20 +38,28 @@ impl ContextKey {
 
     /// Returns the names of the values that it shows.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.template.values().filter_map(FilteredValue::context_name)
+        self.template.values().flat_map(FilteredValue::alternatives).filter_map(FilteredValue::context_name)
     }
 
     /// Returns the subject of a call in the current context.
-    pub(crate) fn subject<'a>(&self, secret: &'a Secret) -> Subject {
-        let add = |builder: SubjectBuilder<'a>, value: &FilteredValue| {
-            builder.context(value.context_name().unwrap_or_default())
-        };
-        SubjectBuilder::new(secret).template(&self.template, add).build()
+    pub(crate) fn subject(&self, secret: &Secret) -> Subject {
+        SubjectBuilder::new(secret).template(&self.template, read).build()
     }
+}
+
+/// Returns the value of the context that is shown: the first of alternatives that is there, and not empty.
+fn read(value: &FilteredValue) -> Result<(&FilteredValue, String), BackendError> {
+    let is_shown = |text: &String| !value.has_alternatives() || !text.is_empty();
+    let read = |value: &FilteredValue| scope::read(value.context_name()?, str::to_owned).filter(is_shown);
+    let found = value.alternatives().iter().find_map(|shown| Some((shown, read(shown)?)));
+    found.ok_or_else(|| missing(value.name.trim_start_matches('@')))
 }
 
 fn check_value(value: &FilteredValue) -> Result<(), String> {
     value.check_not_debug()?;
+    if value.has_alternatives() {
+        return Ok(());
+    }
     value.context_name().map(drop).ok_or_else(|| {
         format!("`{{{}}}` is no value of the context; write the name of one behind an `@`, like `{{@ip}}`", value.text)
     })
@@ -74,11 +84,26 @@ mod tests {
         assert_eq!(scope(context, async { template.subject(&secret) }).await, built);
     }
 
+    #[tokio::test]
+    async fn the_first_alternative_that_is_there_is_rendered_behind_its_name() {
+        let secret = Secret::public();
+        let template = ContextKey::parse("{@user:lower|@ip:subnet} x").unwrap();
+        assert_eq!(template.names().collect::<Vec<_>>(), ["user", "ip"]);
+        let rendered = async |context: Context| scope(context, async { template.subject(&secret) }).await.to_string();
+        let ip = Context::new().with("ip", "192.0.2.1");
+        assert_eq!(rendered(ip.clone()).await, "ip:192.0.2.1 x");
+        assert_eq!(rendered(ip.clone().with("user", "")).await, "ip:192.0.2.1 x");
+        assert_eq!(rendered(ip.with("user", "A:b")).await, "user:a%3Ab x");
+        let missing = scope(Context::new(), async { template.subject(&secret) }).await;
+        assert!(missing.mistake().unwrap().to_string().starts_with("`{@user|@ip}` "));
+    }
+
     #[test]
     fn a_mistake_says_what_to_write_instead() {
         assert!(mistake("").starts_with("`key`: it must not be empty"));
         assert!(mistake("{@ip").starts_with("`key`: unmatched `{`"));
         assert!(mistake("{ip}").contains("`{ip}` is no value of the context; write the name of one behind an `@`"));
+        assert!(mistake("{@user|ip}").contains("the alternative `ip` is no value of the context"));
         assert!(mistake("{@}").contains("is no value of the context"));
         assert!(mistake("{@ip:subnt}").contains("has the unknown filter `subnt`; did you mean `subnet`?"));
         assert!(mistake("{@a}-{@b}").contains("put `:` between them"));

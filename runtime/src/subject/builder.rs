@@ -54,14 +54,27 @@ impl<'a> SubjectBuilder<'a> {
         SubjectValue { builder: self, value }
     }
 
-    /// Adds all parts of a template. `add` adds a value, without its filters.
+    /// Adds all parts of a template. `read` returns the value that is shown, the first of alternatives that is there,
+    /// without its filters.
     #[cfg(any(feature = "admin", feature = "web"))]
-    pub(crate) fn template(self, template: &Template, add: impl Fn(Self, &FilteredValue) -> SubjectValue<'a>) -> Self {
-        template.parts().iter().fold(self, |builder, part| match part {
+    pub(crate) fn template<'t>(
+        self,
+        template: &'t Template,
+        read: impl Fn(&'t FilteredValue) -> Result<(&'t FilteredValue, String), BackendError>,
+    ) -> Self {
+        template.parts().iter().fold(self, |mut builder, part| match part {
             TemplatePart::Text(text) => builder.text(text),
-            TemplatePart::Value(value) => {
-                value.filters.iter().copied().fold(add(builder, value), SubjectValue::filtered).text("")
-            }
+            TemplatePart::Value(value) => match read(value) {
+                Ok((shown, text)) => {
+                    let tag = if value.has_alternatives() { shown.tag() } else { String::new() };
+                    let filters = shown.filters.iter().copied();
+                    filters.fold(builder.text(&tag).value(text), SubjectValue::filtered).text("")
+                }
+                Err(mistake) => {
+                    builder.subject.refuse(mistake);
+                    builder
+                }
+            },
         })
     }
 

@@ -168,3 +168,59 @@ async fn bans_and_duplicates_have_values_of_the_context_too() {
     let digest = tallygate::Limiter::installed().subject().value("192.0.2.2").hash().build();
     assert_eq!(scope("192.0.2.2", "Bob").await, Err(format!("{digest} is out")));
 }
+
+#[rate_limit(
+    key = "{@user:lower|@ip}",
+    rule(count = 1, per = "60s"),
+    rule(count = 3, per = "60s", key = "{tenant}/{@session|@user:hash|@ip}"),
+    limiter = limiter,
+    check_fn = search_limit
+)]
+async fn search(tenant: &str, limiter: &Limiter) -> Result<(), Rejection> {
+    let _ = (tenant, limiter);
+    Ok(())
+}
+
+#[rate_limit(key = "{@user:lower|@ip}", rule(count = 1, per = "60s"), limiter = limiter)]
+fn search_boxed(limiter: &Limiter) -> Pin<Box<dyn Future<Output = Result<(), Rejection>> + Send + '_>> {
+    Box::pin(async { Ok(()) })
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_alternative_that_is_there_counts_and_its_name_keeps_it_apart() {
+    let limiter = &Limiter::in_memory();
+    let ip = |ip: &'static str| Context::new().with("ip", ip);
+    assert!(admits(of("192.0.2.1", "zoe"), search("a", limiter)).await);
+    assert!(!admits(of("192.0.2.2", "Zoe"), search("a", limiter)).await, "the same user");
+    assert!(admits(ip("192.0.2.1"), search("a", limiter)).await, "nobody is signed in");
+    assert!(!admits(ip("192.0.2.1"), search("a", limiter)).await);
+    assert!(admits(of("192.0.2.2", "192.0.2.3"), search("a", limiter)).await);
+    assert!(admits(ip("192.0.2.3"), search("a", limiter)).await, "a user of that name is no address");
+    let limiter = &Limiter::in_memory();
+    assert!(admits(of("192.0.2.1", "zoe"), search_boxed(limiter)).await);
+    assert!(!admits(of("192.0.2.2", "ZOE"), search_boxed(limiter)).await);
+    assert!(admits(ip("192.0.2.2"), search_boxed(limiter)).await);
+}
+
+#[tokio::test]
+async fn alternatives_render_as_a_subject_that_is_built_by_hand() {
+    let limiter = &Limiter::in_memory();
+    assert!(admits(of("192.0.2.1", "Zoë"), search("a", limiter)).await);
+    let policy = Limiter::policy("attribute.contexts.search").unwrap();
+    let digest = limiter.subject().text("a/user:").value("Zoë").hash().build();
+    let main = Subject::of("user").and("zoë");
+    let check = limiter.check(&policy, &main);
+    let report = check.subject("{tenant}/{@session|@user:hash|@ip}", &digest).peek().report().await.unwrap();
+    assert_eq!(report.report().iter().map(tallygate::RuleStatus::remaining).collect::<Vec<_>>(), [0, 2]);
+}
+
+#[tokio::test]
+async fn without_any_of_the_alternatives_a_call_is_rejected_and_the_source_names_them() {
+    let limiter = &Limiter::in_memory();
+    for context in [Context::new(), of("", ""), Context::new().with("role", "admin")] {
+        let rejection = context::scope(context, search("a", limiter)).await.unwrap_err();
+        assert_eq!(rejection.kind(), RejectionKind::Unavailable);
+        let source = std::error::Error::source(&rejection).unwrap().to_string();
+        assert!(source.starts_with("`{@user|@ip}` "), "{source}");
+    }
+}

@@ -190,3 +190,31 @@ fn a_subject_is_read_as_it_stands_in_keys_and_nothing_else_is() {
         assert!(refused.contains(mistake) && !refused.contains("zoë"), "{refused}");
     }
 }
+
+#[rate_limit(name = "any.caller", key = "{@user:lower|@ip}", rule(count = 3, per = "1h"), limiter = limiter)]
+async fn by_any_caller(limiter: &Limiter) -> Result<(), Rejection> {
+    let _ = limiter;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_value_of_alternatives_begins_with_the_name_of_one() {
+    let server = Server::start();
+    let limiter = connected(&patient().registry(true), &server.url()).await;
+    let context = Context::new().with("user", "Zoë").with("ip", "192.0.2.1");
+    scope(context, by_any_caller(&limiter)).await.unwrap();
+    let listed = until_listed(&limiter, "any.caller", |_| true).await;
+    assert_eq!(listed.placeholders().unwrap().iter().map(Placeholder::name).collect::<Vec<_>>(), ["@user|@ip"]);
+    let rendered =
+        |value: &str| listed.render(&limiter).value(value).build().map(|subjects| subjects.main().to_string());
+    assert_eq!(rendered("user:ZOË").unwrap(), "user:zo%C3%AB");
+    assert_eq!(rendered("ip:2001:db8:1:2::/64").unwrap(), "ip:2001%3Adb8%3A1%3A2%3A%3A%2F64");
+    let policy = listed.policy().unwrap();
+    let subjects = listed.render(&limiter).value("user:zoë").build().unwrap();
+    let decision = subjects.check(&limiter, &policy).peek().report().await.unwrap();
+    assert_eq!(decision.report()[0].remaining(), 2);
+    let untagged = rendered("zoë").unwrap_err().to_string();
+    assert!(untagged.ends_with("begins with the name of one of them; write `user:…` or `ip:…`"), "{untagged}");
+    let unknown_network = rendered("ip:2001:db8:1:2::7").unwrap_err().to_string();
+    assert!(unknown_network.contains("like 2001:db8:1:2::/64"), "{unknown_network}");
+}

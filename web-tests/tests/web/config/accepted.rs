@@ -4,7 +4,7 @@ use tallygate::Limiter;
 use tallygate::config::Policies;
 
 /// Every form in which something can be written.
-pub(super) const ACCEPTED: [&str; 24] = [
+pub(super) const ACCEPTED: [&str; 25] = [
     "",
     "[policy.a]\nrules = ['1 per 60s']",
     "[policy.'sms.send']\nkey = 'sms:{phone}'\nrules = ['1 per 60s', { count = 10, per = '1d', name = 'daily' }]",
@@ -18,6 +18,7 @@ pub(super) const ACCEPTED: [&str; 24] = [
     "policy.a.rules = ['10 concurrent lease 30s as exports', { limit = 3, lease = '1m', key = '{user}' }, '9 per 1m']",
     "policy.a.rules = [{ limit = 100_000, lease = '1h', name = 'exports' }, 'prevent_duplicate']",
     "[policy.a]\nmatch = { path = '/exports' }\nkey = '{@user}'\nrules = [{ limit = 1, lease = '30s' }, { limit = 50, lease = '30s', key = 'all' }]",
+    "[policy.a]\nmatch = { path = '/search' }\nkey = '{@user:lower|@ip}'\nrules = ['60 per 1m', { count = 9, per = '1m', key = '{@route} {@session|@ip}' }]",
     "[policy.a]\non_outage = 'local'\ndeadline = '50ms'",
     "[policy.a]\nwarn_at = 0.8",
     "[policy.a]\nrules = ['10 per 60s']\nmatch = { path = '/' }\nkey = '{@ip}'\nwarn_at = 0.5",

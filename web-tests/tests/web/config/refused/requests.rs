@@ -71,6 +71,14 @@ pub(super) const REFUSED: &[Refused] = &[
         &["no rule uses this `key`, because each has a `key` of its own; remove one of theirs"],
     ),
     refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = ‸'{@user|ip}'\nrules = ['10 per 60s']",
+        &[
+            "`key`: `{@user|ip}`: the alternative `ip` is no value of the context; write the name of one behind an `@`, like \
+           `{@user|@ip}`",
+        ],
+    ),
+    refused(
         Refuses,
         "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\nshadow = ‸1",
         &["`shadow` must be `true` or `false`, like `shadow = true`"],

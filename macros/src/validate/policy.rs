@@ -124,6 +124,26 @@ pub(super) fn check_released(model: &Model, diagnostics: &mut Diagnostics) {
         let message = format!("beside `release_if`, `{RELEASED_LABEL}` is no key of a rule; write another text");
         diagnostics.report(key.span, message);
     }
+    check_release_helps(model, diagnostics);
+}
+
+/// Reports a release after which another rule still denies the repeated call for as long as its duplicates were denied.
+fn check_release_helps(model: &Model, diagnostics: &mut Diagnostics) {
+    let released = model.rules.iter().find_map(|rule| Some((rule, rule.release_if.as_ref()?)));
+    let Some((duplicates, release_if)) = released.filter(|_| model.refund_if.is_none()) else { return };
+    let key = |rule: &RuleModel| rule.key.as_ref().or(model.key.as_ref()).map(|key| key.text.clone());
+    let still_denies = |rule: &&RuleModel| {
+        let is_of_all = key(rule).is_none_or(|of_rule| Some(of_rule) == key(duplicates));
+        let is_single = rule.count.is_none() && rule.written.complete && rule.rule.greatest_cost() == 1;
+        rule.rule.role() == Role::Limit && is_single && is_of_all && rule.rule.per() >= duplicates.rule.per()
+    };
+    if let Some(RuleModel { rule, .. }) = model.rules.iter().find(still_denies) {
+        let message = format!(
+            "`release_if` releases duplicates alone: `{rule:#}` still counts a call that has failed, so it cannot be \
+             repeated at once; write `refund_if` in its place, which gives both back, or raise the `count`"
+        );
+        diagnostics.report(SpanRange::of_tokens(release_if), message);
+    }
 }
 
 /// Reports every mistake in the ban, and a ban of all callers where the rules separate them.

@@ -36,8 +36,10 @@
 //! | `rules` | a list of rules: texts like `"1 per 60s"`, the [text form](crate::Rule#text-form), or tables of the arguments that the attribute has: `count`, `per`, `algorithm`, `capacity`, `initial`, `reset_after`, `cron`, `tz`, `name`, `key`; or `limit` and `lease` for concurrent calls |
 //! | `key` | the subject; that of a function is a part of the program, so the file can only repeat it |
 //! | `on_outage`, `deadline`, `warn_at` | as in the attribute |
+//! | `plans` | counts by name, which a `count` that is an expression [asks for](crate::Limiter::plan_count); of requests, those of the first rule |
 //! | `match` | the requests: `{ path = "/login", methods = ["POST"] }` |
 //! | `ban`, `shadow`, `cost` | as in the attribute; with `match` only |
+//! | `plan` | the value of the context that names the plan of a request: `"{@plan}"`; with `match` only |
 //! | `exempt_paths` | paths of `match` that are not limited: `["/health"]` |
 //! | `refund_if` | the requests that do not count: `"success"`, whose response has a status below 400, or `"failure"`; with `match` only |
 //! | `reject` | the response to requests that are rejected: `{ status = 403, body = "not now", content_type = "text/plain" }`; with `match` only |
@@ -54,6 +56,7 @@
 
 mod change;
 mod lines;
+mod plans;
 mod policies;
 mod policy_table;
 #[cfg(feature = "web")]

@@ -148,6 +148,12 @@ impl Policy {
         &self.inner.registration
     }
 
+    /// Whether it is that of an annotated function, as it was built.
+    #[cfg(feature = "config")]
+    pub(crate) fn is_of_function(&self) -> bool {
+        self.inner.is_static()
+    }
+
     /// Whether it is a clone of the other, and so has the same counts.
     #[inline]
     pub(crate) fn is(&self, other: &Self) -> bool {

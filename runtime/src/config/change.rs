@@ -1,8 +1,9 @@
 //! What a file changes of a policy of the program.
 
-use tallygate_rules::{Field, RELEASED_LABEL, Replacement, Role, RuleError};
+use tallygate_rules::{Field, RELEASED_LABEL, Replacement, Role, Rule, RuleError};
 
 use super::lines::At;
+use super::plans::Plans;
 use super::rules::FileRule;
 use crate::error::{Mistake, Place};
 use crate::policy::{Policy, PolicySettings};
@@ -17,6 +18,7 @@ pub(crate) struct PolicyChange {
     pub(super) key: Option<At<String>>,
     pub(super) rules: Vec<FileRule>,
     pub(super) settings: PolicySettings,
+    pub(crate) plans: Plans,
 }
 
 impl PolicyChange {
@@ -36,6 +38,7 @@ impl PolicyChange {
             mistakes.extend(found.filter_map(|mistake| Some(mistake_in(&mistake, rules.first()?))));
             changed = changed.with_replacement(label, &replacement).unwrap_or(changed);
         }
+        mistakes.extend(self.check_plans(policy, &changed));
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
@@ -60,6 +63,25 @@ impl PolicyChange {
             None => "the program says no `key` of this policy; remove it".to_owned(),
         };
         Some(Mistake::new(*place, message))
+    }
+
+    /// Reports plans that no call can ask for.
+    fn check_plans(&self, policy: &Policy, changed: &Policy) -> Option<Mistake> {
+        let place = self.plans.place?;
+        let varies = |policy: &Policy| policy.rules().iter().any(Rule::is_varying);
+        match (varies(policy), varies(changed)) {
+            (true, false) => {
+                let message = "the `rules` replace those whose `count` is an expression, so these `plans` change nothing; \
+                               remove one of the two";
+                Some(Mistake::new(place, message))
+            }
+            (false, _) if policy.is_of_function() => {
+                let message = "no `count` of this function is an expression, so nothing asks for these `plans`; remove them, \
+                               or write the count in `rules`";
+                Some(Mistake::new(place, message))
+            }
+            _ => None,
+        }
     }
 
     /// The rules by the label of their subject, in the order of its first rule.

@@ -4,12 +4,13 @@ use tallygate_rules::{Costs, CountedSubject, OnOutage, is_blank, validate_deadli
 
 use super::change::PolicyChange;
 use super::lines::{At, Lines};
+use super::plans::Plans;
 use super::rules::{self, PolicyParts, RuleList, check_key, check_rules, known_rules};
 use super::table::{Entry, Table};
 use crate::policy::PolicySettings;
 
 /// What a policy may change without its rules.
-const SETTINGS: [&str; 3] = ["on_outage", "deadline", "warn_at"];
+const SETTINGS: [&str; 4] = ["on_outage", "deadline", "warn_at", "plans"];
 
 /// What a policy of the file is for.
 #[cfg_attr(
@@ -63,6 +64,12 @@ fn change(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -
     if let Some(entry) = table.take("exempt_paths") {
         lines.report(entry.name.place, "`exempt_paths` is for requests, beside `match`");
     }
+    if let Some(entry) = table.take("plan") {
+        let message = "`plan` is for requests, beside `match`; the code of a function asks for a count of `plans` by \
+                       `Limiter::plan_count`";
+        lines.report(entry.name.place, message);
+    }
+    let plans = Plans::take(&mut table, lines);
     table.take("match");
     table.finish_policy(parts.name.value, lines);
     let PolicyParts { name, rules, key, settings } = parts;
@@ -75,7 +82,7 @@ fn change(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -
     (lines.mistakes() == before).then(|| {
         let key = key.map(|key| key.to_owned());
         let rules = rules.map(|rules| rules.value).unwrap_or_default();
-        FilePolicy::Change(PolicyChange { name: name.value.to_owned(), place: name.place, key, rules, settings })
+        FilePolicy::Change(PolicyChange { name: name.value.to_owned(), place: name.place, key, rules, settings, plans })
     })
 }
 

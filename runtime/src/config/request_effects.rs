@@ -2,14 +2,19 @@
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
+use tallygate_rules::{Role, Rule};
 
 use super::lines::{At, Lines};
+use super::plans::Plans;
 use super::rules::{RuleList, known_rules};
 use super::table::Table;
+use crate::context::ContextKey;
+use crate::policy::Policy;
 use crate::request_pattern::PathPattern;
 
 const COST: &str = "cost = 5";
 const REFUND_IF: &str = r#"refund_if = "success""#;
+const PLAN: &str = r#"plan = "{@plan}""#;
 const REJECT: &str = r#"reject = { status = 403, body = "not now" }"#;
 const EXEMPT_PATHS: &str = r#"exempt_paths = ["/health"]"#;
 
@@ -20,6 +25,9 @@ pub(crate) struct RequestEffects {
     pub(crate) cost: u64,
     pub(crate) refund_if: Option<RefundedStatus>,
     pub(crate) reject: Option<OwnResponse>,
+    /// The name of the value of the context that is the name of a plan.
+    plan: Option<String>,
+    plans: Plans,
 }
 
 /// The requests that do not count, by the status of their responses.
@@ -47,13 +55,53 @@ impl RequestEffects {
         rules: Option<&RuleList>,
         lines: &mut Lines<'_>,
     ) -> Self {
+        let (plan, plans) = plans(table, rules, lines);
         Self {
+            plan,
+            plans,
             exempt_paths: exempt_paths(table, paths, lines),
             cost: cost(table, rules, lines),
             refund_if: refund_if(table, lines),
             reject: table.table("reject", REJECT, lines).and_then(|table| reject(table, lines)),
         }
     }
+}
+
+impl RequestEffects {
+    /// Returns the policy of a request with the count of its plan, which the value of that name in its context names; `None` if it
+    /// has no such plan.
+    pub(crate) fn planned(&self, policy: &Policy, value: impl FnOnce(&str) -> Option<String>) -> Option<Policy> {
+        let count = self.plans.count(&value(self.plan.as_deref()?)?)?;
+        let first = policy.rules().iter().position(is_planned);
+        let counts = policy.rules().iter().enumerate();
+        Some(policy.with_counts(counts.map(|(at, rule)| if Some(at) == first { count } else { rule.count() })))
+    }
+}
+
+/// Whether a plan may set the count of a rule.
+fn is_planned(rule: &Rule) -> bool {
+    rule.role() == Role::Limit
+}
+
+fn plans(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>) -> (Option<String>, Plans) {
+    let plan = table.text("plan", PLAN, lines);
+    let plans = Plans::take(table, lines);
+    match (&plan, plans.place) {
+        (Some(plan), None) => lines.report(plan.place, "`plan` needs `plans`, like `plans = { free = 100 }`"),
+        (None, Some(place)) => lines.report(place, format!("`plans` of requests need a `plan`, like `{PLAN}`")),
+        (Some(_), Some(place)) if rules.is_some() && !known_rules(rules).any(is_planned) => {
+            lines.report(place, "`plans` need a rule whose count they set, like `rules = [\"100 per 1h\"]`");
+        }
+        _ => {}
+    }
+    let name = |plan: At<&str>| {
+        let name = plan.value.strip_prefix("{@").and_then(|name| name.strip_suffix('}'));
+        let is_known = ContextKey::parse(plan.value).is_ok();
+        let name = name.filter(|name| is_known && !name.contains([':', '{', '|']));
+        let message = || format!("`plan` must be one value of the context, like `{PLAN}`");
+        lines.ok_or_report(plan.place, name.map(str::to_owned).ok_or_else(message))
+    };
+    (plan.and_then(name), plans)
 }
 
 impl OwnResponse {

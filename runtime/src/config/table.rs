@@ -36,6 +36,11 @@ impl<'t> Table<'t> {
         self.entries.iter().any(|entry| entry.name.value == name)
     }
 
+    /// Returns whether no entry is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// Requires an entry that was not taken yet.
     pub(super) fn require(&mut self, name: &str, example: &str) {
         if !self.has(name) {
@@ -79,14 +84,24 @@ impl<'t> Table<'t> {
     /// better.
     pub(super) fn number(&mut self, name: &'static str, example: &str, lines: &mut Lines<'_>) -> Option<At<u64>> {
         lines.read(self.take(name)?.value, |value| {
-            let digits = value.as_integer().filter(|integer| !integer.as_str().starts_with('-'));
-            let number = digits.map(|digits| u64::from_str_radix(digits.as_str(), digits.radix()).unwrap_or(u64::MAX));
-            number.ok_or_else(|| {
+            whole_number(value).ok_or_else(|| {
                 let digits = value.as_str().filter(|text| text.parse::<u64>().is_ok());
                 let meant = digits.map(|digits| format!("{name} = {digits}"));
                 must_be_number(name, meant.as_deref().unwrap_or(example))
             })
         })
+    }
+
+    /// Takes all entries, of which each is a number.
+    pub(super) fn numbers<C: FromIterator<(String, u64)>>(self, lines: &mut Lines<'_>) -> C {
+        let number = |Entry { name, value }: Entry<'_>| {
+            let message = || format!("`{0}` must be a number, like `{0} = 100`", name.value);
+            Some((
+                name.value.to_owned(),
+                lines.ok_or_report(value.place, whole_number(value.value).ok_or_else(message))?,
+            ))
+        };
+        self.entries.into_iter().filter_map(number).collect()
     }
 
     /// Takes `name = 0.8`.
@@ -106,7 +121,6 @@ impl<'t> Table<'t> {
     }
 
     /// Takes `name = { … }`.
-    #[cfg(feature = "web")]
     pub(super) fn table(&mut self, name: &'static str, example: &str, lines: &mut Lines<'_>) -> Option<Table<'t>> {
         let Entry { name: At { place, .. }, value } = self.take(name)?;
         let message = || format!("`{name}` must be a table, like `{example}`");
@@ -184,6 +198,12 @@ pub(super) fn entries<'t>(table: &'t DeTable<'t>, lines: &Lines<'_>) -> Vec<Entr
     let mut entries: Vec<_> = table.iter().map(entry).collect();
     entries.sort_by_key(|entry| entry.name.place);
     entries
+}
+
+/// Returns the number of a value; the greatest in place of one that is greater.
+fn whole_number(value: &DeValue<'_>) -> Option<u64> {
+    let digits = value.as_integer().filter(|integer| !integer.as_str().starts_with('-'))?;
+    Some(u64::from_str_radix(digits.as_str(), digits.radix()).unwrap_or(u64::MAX))
 }
 
 /// Returns the argument with that number of seconds, if the example has a duration.

@@ -72,6 +72,47 @@ impl Limiter {
         Ok(applied)
     }
 
+    /// Returns the count of a plan, as the file that was applied last says: `plans.free = 100` in the table of the policy. For a
+    /// `count` that is an expression, or for [`Policy::with_counts`](crate::Policy::with_counts).
+    ///
+    /// `None` means that no file was applied, or that it does not have this plan of this policy. A count of 0 closes the limit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tallygate::config::Policies;
+    /// use tallygate::{Limiter, Rejection, rate_limit};
+    ///
+    /// struct User {
+    ///     id: u64,
+    ///     plan: String,
+    /// }
+    ///
+    /// impl User {
+    ///     fn calls(&self) -> u64 {
+    ///         Limiter::installed().plan_count("api", &self.plan).unwrap_or(10)
+    ///     }
+    /// }
+    ///
+    /// #[rate_limit(name = "api", key = "{user.id}", rule(count = user.calls(), per = "1h"))]
+    /// async fn call(user: &User) -> Result<(), Rejection> {
+    ///     Ok(())
+    /// }
+    ///
+    /// let text = "[policy.api]\nplans.free = 1\nplans.paid = 10_000";
+    /// Limiter::installed().apply(&Policies::from_toml(text)?)?;
+    /// let zoe = User { id: 7, plan: "free".to_owned() };
+    /// assert!(call(&zoe).await.is_ok() && call(&zoe).await.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn plan_count(&self, policy: &str, plan: &str) -> Option<u64> {
+        self.core.overrides.plan_count(policy, plan)
+    }
+
     /// The policies that were applied last.
     #[cfg(feature = "web")]
     pub(crate) fn applied(&self) -> Option<Policies> {

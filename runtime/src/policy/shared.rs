@@ -35,6 +35,12 @@ impl<T> Shared<T> {
         }
     }
 
+    /// Whether it is never dropped.
+    #[cfg(feature = "config")]
+    pub(super) fn is_static(&self) -> bool {
+        matches!(self, Self::Static(_))
+    }
+
     pub(super) fn downgrade(&self) -> WeakShared<T> {
         match self {
             Self::Counted(value) => WeakShared::Counted(Arc::downgrade(value)),

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::layer::Layer;
 use super::limit::LimitService;
 use super::limit::effects::{Effects, Limited, RefundIf, Reject};
-use super::limit::gate::{Exemptions, Gate, Guard};
+use super::limit::gate::{Exemptions, Gate, Guard, request_value};
 use super::parts::Parts;
 use crate::config::{Policies, RefundedStatus, RequestLimit};
+use crate::context::Context;
 use crate::error::Error;
 use crate::limiter::Limiter;
 use crate::observe::opaque_debug;
@@ -102,8 +103,12 @@ impl Gate for Settings {
         let Some(limit) = first.filter(|limit| !limit.exempts(parts.path()) && !self.exemptions.exempt(parts)) else {
             return Limited::default();
         };
+        let planned = limit.effects.planned(&limit.policy, |name| {
+            let known = Context::current().and_then(|context| context.get(name).map(str::to_owned));
+            known.or_else(|| request_value(name, parts))
+        });
         let guard = Guard {
-            policy: &limit.policy,
+            policy: planned.as_ref().unwrap_or(&limit.policy),
             key: &limit.key,
             subjects: &limit.subjects,
             limiter: Some(&self.limiter),

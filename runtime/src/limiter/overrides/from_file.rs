@@ -34,6 +34,11 @@ impl FromFile {
         !self.changes.is_empty()
     }
 
+    /// Returns the count of a plan of a policy.
+    pub(super) fn plan_count(&self, policy: &str, plan: &str) -> Option<u64> {
+        self.changes.get(policy)?.0.plans.count(plan)
+    }
+
     /// Returns the policy as the file changes it, or `None` if it does not. That it does not fit is reported once.
     pub(super) fn change(&self, policy: &Policy) -> Option<Policy> {
         let (change, changed) = self.changes.get(policy.name())?;

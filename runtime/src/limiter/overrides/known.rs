@@ -120,6 +120,12 @@ impl Overrides {
         self.change(|known| known.from_file = Some(from_file));
     }
 
+    /// The count of a plan of a policy of the file.
+    #[cfg(feature = "config")]
+    pub(in crate::limiter) fn plan_count(&self, policy: &str, plan: &str) -> Option<u64> {
+        self.read().from_file.as_ref()?.plan_count(policy, plan)
+    }
+
     /// The policies of a file that were applied last.
     #[cfg(all(feature = "config", feature = "web"))]
     pub(in crate::limiter) fn applied(&self) -> Option<Policies> {

@@ -58,18 +58,24 @@ impl Guard<'_> {
     fn request_values(&self, parts: &Parts<'_>) -> Context {
         let around = Context::current().unwrap_or_default();
         let names = self.subjects.iter().flat_map(|(_, key)| key.names()).chain(self.key.names());
-        names.fold(Context::new(), |context, name| match name {
-            _ if around.get(name).is_some() => context,
-            "method" => context.with("method", parts.method()),
-            "path" => context.with("path", parts.path()),
-            "route" => context.with("route", parts.route().unwrap_or_default()),
-            _ => match name.strip_prefix("header_") {
-                Some(field) => {
-                    context.with(name.to_owned(), parts.header(&field.replace('_', "-")).unwrap_or_default())
-                }
-                None => context,
-            },
+        let missing = names.filter(|name| around.get(name).is_none());
+        missing.fold(Context::new(), |context, name| match request_value(name, parts) {
+            Some(value) => context.with(name.to_owned(), value),
+            None => context,
         })
+    }
+}
+
+/// Returns the value of that name which any request has. A route or a header that a request does not have is empty.
+pub(in crate::web) fn request_value(name: &str, parts: &Parts<'_>) -> Option<String> {
+    match name {
+        "method" => Some(parts.method().to_owned()),
+        "path" => Some(parts.path().to_owned()),
+        "route" => Some(parts.route().unwrap_or_default()),
+        _ => {
+            let field = name.strip_prefix("header_")?.replace('_', "-");
+            Some(parts.header(&field).unwrap_or_default().to_owned())
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use tallygate::Limiter;
 use tallygate::config::Policies;
 
 /// Every form in which something can be written.
-pub(super) const ACCEPTED: [&str; 25] = [
+pub(super) const ACCEPTED: [&str; 27] = [
     "",
     "[policy.a]\nrules = ['1 per 60s']",
     "[policy.'sms.send']\nkey = 'sms:{phone}'\nrules = ['1 per 60s', { count = 10, per = '1d', name = 'daily' }]",
@@ -20,6 +20,8 @@ pub(super) const ACCEPTED: [&str; 25] = [
     "[policy.a]\nmatch = { path = '/exports' }\nkey = '{@user}'\nrules = [{ limit = 1, lease = '30s' }, { limit = 50, lease = '30s', key = 'all' }]",
     "[policy.a]\nmatch = { path = '/search' }\nkey = '{@user:lower|@ip}'\nrules = ['60 per 1m', { count = 9, per = '1m', key = '{@route} {@session|@ip}' }]",
     "[policy.a]\non_outage = 'local'\ndeadline = '50ms'",
+    "[policy.a]\nplans.free = 100\nplans.'paid in advance' = 10_000\nplans.none = 0",
+    "[policy.a]\nmatch = { path = '/' }\nkey = '{@user}'\nrules = ['10 per 60s']\nplan = '{@plan}'\nplans = { paid = 1_000 }",
     "[policy.a]\nwarn_at = 0.8",
     "[policy.a]\nrules = ['10 per 60s']\nmatch = { path = '/' }\nkey = '{@ip}'\nwarn_at = 0.5",
     "[policy.a]\nmatch = { path = '/login', methods = ['POST'] }\nkey = '{@ip}'\nrules = ['1 per 60s']",

@@ -25,6 +25,13 @@ rules = ["10 per 1m"]
 cost = 4
 refund_if = "failure"
 
+[policy.planned]
+match = { path = "/planned" }
+key = "all"
+rules = ["1 per 1m", "9 per 1h"]
+plan = "{@header_x_plan}"
+plans = { paid = 3, none = 0 }
+
 [policy.api]
 match = { path = "/*" }
 key = "{@ip}"
@@ -67,6 +74,14 @@ async fn a_request_weighs_what_the_file_says_and_failures_do_not_count() {
     let search = async |status: &str| client.get_with("/search", &[("x-status", status)]).await.status;
     assert_eq!([search("500").await, search("200").await, search("200").await], [500, 200, 200]);
     assert_eq!(search("200").await, 429);
+}
+
+#[tokio::test]
+async fn a_request_has_the_count_of_its_plan() {
+    let client = client().await;
+    let planned = async |plan: &str| client.get_with("/planned", &[("x-plan", plan)]).await.status;
+    assert_eq!([planned("none").await, planned("free").await, planned("free").await], [429, 200, 429]);
+    assert_eq!([planned("paid").await, planned("paid").await, planned("paid").await], [200, 200, 429]);
 }
 
 #[tokio::test]

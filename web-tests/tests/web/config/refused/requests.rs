@@ -142,4 +142,36 @@ pub(super) const REFUSED: &[Refused] = &[
             "`exempt_paths` is for requests, beside `match`",
         ],
     ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\nplan = ‸'{@plan}'",
+        &["`plan` needs `plans`, like `plans = { free = 100 }`"],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\n‸plans = { free = 100 }",
+        &["`plans` of requests need a `plan`, like `plan = \"{@plan}\"`"],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\nplan = ‸'plan'\nplans = { free = ‸'100', paid = ‸-1 }",
+        &[
+            "`plan` must be one value of the context, like `plan = \"{@plan}\"`",
+            "`free` must be a number, like `free = 100`",
+            "`paid` must be a number, like `paid = 100`",
+        ],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 concurrent lease 30s']\nplan = '{@plan}'\n‸plans = { free = 100 }",
+        &["`plans` need a rule whose count they set, like `rules = [\"100 per 1h\"]`"],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\n‸plans = {}\n‸plan = '{@plan}'",
+        &[
+            "`plans` must not be empty, like `plans = { free = 100, paid = 10000 }`",
+            "`plan` is for requests, beside `match`; the code of a function asks for a count of `plans` by `Limiter::plan_count`",
+        ],
+    ),
 ];

@@ -2,6 +2,7 @@
 
 pub(super) mod combine;
 pub(super) mod multi_slot;
+pub(super) mod refresh;
 pub(super) mod route;
 pub(super) mod slots;
 pub(super) mod survey;

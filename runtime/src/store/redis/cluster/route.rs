@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 
+use super::refresh::Reason;
 use super::slots::Slot;
-use super::topology::{Reason, Topology};
+use super::topology::Topology;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::store::redis::connection::address::Host;
 use crate::store::redis::connection::connect::late;

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use tokio::sync::watch;
-
+use super::refresh::{Reason, Refresh};
 use super::slots::{SLOTS, Slot, SlotMap, SlotRange};
 use super::survey::first_answer;
 use crate::error::BackendError;
@@ -18,7 +17,6 @@ use crate::store::redis::connection::address::{Address, Host, ShortList};
 use crate::store::redis::connection::attempt::{ServerLocation, longest_explained};
 use crate::store::redis::connection::connect::in_runtime;
 use crate::store::redis::connection::greeting::Mode;
-use crate::store::redis::connection::real_time;
 use crate::store::redis::node::{ClusterNode, Node};
 use crate::store::redis::server::Server;
 use crate::store::redis_types::Setup;
@@ -26,20 +24,6 @@ use crate::system::{Instant, shuffle, spawn};
 
 /// How long a node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// For how long after its beginning calls wait for what the nodes answer. They may have to be connected to first.
-const MOMENT: Duration = Duration::from_millis(50);
-
-/// Why the nodes are asked which slots they serve.
-#[derive(Clone, Copy)]
-pub(crate) enum Reason<'a> {
-    /// Nothing is known yet.
-    Start,
-    /// A slot was not where it was.
-    Moved,
-    /// This node does not answer, or does not serve.
-    Away(&'a Host),
-}
 
 /// The nodes of a cluster and the slots that they serve.
 pub(crate) struct Topology {
@@ -56,16 +40,6 @@ struct Known {
     members: BTreeMap<Host, Arc<ClusterNode>>,
     is_empty: bool,
 }
-
-/// When the nodes were asked, and the outcome.
-#[derive(Clone)]
-pub(crate) struct Refresh {
-    began: Instant,
-    outcome: Outcome,
-}
-
-/// Closed without an outcome if its runtime is gone.
-type Outcome = watch::Receiver<Option<Result<(), BackendError>>>;
 
 impl Topology {
     /// Starts with the nodes that are asked first.
@@ -150,10 +124,7 @@ impl Topology {
     /// Asks the nodes which slots they serve, and waits for the answer.
     pub(crate) async fn await_refresh(self: &Arc<Self>, until: Instant) -> Result<(), BackendError> {
         in_runtime()?;
-        let Refresh { mut outcome, .. } = self.refresh(Reason::Start);
-        let asked = async { outcome.wait_for(Option::is_some).await.ok()?.clone() };
-        let gone = || Err(BackendError::away("redis: the runtime was shut down"));
-        real_time::wait_for_bounded(until, asked).await.ok_or_else(|| self.late())?.unwrap_or_else(gone)
+        self.refresh(Reason::Start).outcome(until).await.ok_or_else(|| self.late())?
     }
 
     fn late(&self) -> BackendError {
@@ -174,11 +145,10 @@ impl Topology {
         away: &Host,
         until: Instant,
     ) -> Option<Arc<ClusterNode>> {
-        let Refresh { began, mut outcome } = self.refresh(Reason::Away(away));
+        let refresh = self.refresh(Reason::Away(away));
         // Where all nodes are away, calls are not to wait for as long as that takes to find out.
-        if began.elapsed() < MOMENT {
-            let asked = async { outcome.wait_for(Option::is_some).await.is_ok() };
-            real_time::wait_for_bounded(until, asked).await;
+        if refresh.has_just_begun() {
+            refresh.outcome(until).await;
         }
         self.known_owner(slot).filter(|owner| owner.host != *away)
     }
@@ -190,8 +160,8 @@ impl Topology {
         if let Some(latest) = refresh.as_ref().filter(|latest| latest.is_enough(reason, now)) {
             return latest.clone();
         }
-        let (done, outcome) = watch::channel(None);
-        let begun = refresh.insert(Refresh { began: now, outcome }).clone();
+        let (done, begun) = Refresh::begin(now);
+        *refresh = Some(begun.clone());
         drop(refresh);
         let (candidates, patience) = (self.candidates(reason), self.patience());
         let topology = Arc::clone(self);
@@ -243,23 +213,6 @@ impl Topology {
 
     fn write(&self) -> RwLockWriteGuard<'_, Known> {
         self.known.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Refresh {
-    /// Whether no other refresh is needed: this one is running, or began a moment ago.
-    fn is_enough(&self, reason: Reason<'_>, now: Instant) -> bool {
-        let is_done = self.outcome.borrow().is_some();
-        if !is_done && self.outcome.has_changed().is_err() {
-            // Its runtime is gone.
-            return false;
-        }
-        let pause = match reason {
-            // A redirect has corrected what the caller needs.
-            Reason::Moved => Duration::from_secs(1),
-            Reason::Start | Reason::Away(_) => Duration::from_millis(100),
-        };
-        !is_done || now.saturating_duration_since(self.began) < pause
     }
 }
 

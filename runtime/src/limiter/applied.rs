@@ -92,19 +92,19 @@ impl Limiter {
     ///
     /// impl User {
     ///     fn calls(&self) -> u64 {
-    ///         Limiter::installed().plan_count("api", &self.plan).unwrap_or(10)
+    ///         Limiter::installed().plan_count("render", &self.plan).unwrap_or(10)
     ///     }
     /// }
     ///
-    /// #[rate_limit(name = "api", key = "{user.id}", rule(count = user.calls(), per = "1h"))]
-    /// async fn call(user: &User) -> Result<(), Rejection> {
+    /// #[rate_limit(name = "render", key = "{user.id}", rule(count = user.calls(), per = "1h"))]
+    /// async fn render(user: &User) -> Result<(), Rejection> {
     ///     Ok(())
     /// }
     ///
-    /// let text = "[policy.api]\nplans.free = 1\nplans.paid = 10_000";
+    /// let text = "[policy.render]\nplans.free = 1\nplans.paid = 10_000";
     /// Limiter::installed().apply(&Policies::from_toml(text)?)?;
     /// let zoe = User { id: 7, plan: "free".to_owned() };
-    /// assert!(call(&zoe).await.is_ok() && call(&zoe).await.is_err());
+    /// assert!(render(&zoe).await.is_ok() && render(&zoe).await.is_err());
     /// # Ok(())
     /// # }
     /// ```

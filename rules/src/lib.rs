@@ -47,8 +47,8 @@ pub use self::outage::{OnOutage, OnOutageError};
 pub use self::overriding::{EffectiveRule, Replacement, RuleId, validate_override};
 pub use self::rule::{DUPLICATE_PER, RELEASED_LABEL, Rule};
 pub use self::suggestion::{
-    EMPTY_KEY, NAME_WITH_BRACES, missing_argument, must_be_fraction, must_be_number, must_be_text, nearest, snake_case,
-    synonym, unknown_argument,
+    EMPTY_KEY, NAME_WITH_BRACES, did_you_mean, missing_argument, must_be_fraction, must_be_number, must_be_text,
+    nearest, snake_case, synonym, unknown_argument,
 };
 pub use self::template::{FilteredValue, Piece, Template, TemplatePart, is_blank, must_be_separated, scan};
 pub use self::text::{

@@ -155,6 +155,19 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     similar.min_by_key(|&(edits, _)| edits).map(|(_, candidate)| candidate)
 }
 
+/// Returns `; did you mean …?` for the end of a message, or nothing if none of the words is similar enough.
+///
+/// # Examples
+///
+/// ```
+/// assert_eq!(tallygate_rules::did_you_mean("dayly", ["hourly", "daily"]), "; did you mean `daily`?");
+/// assert_eq!(tallygate_rules::did_you_mean("weekly", ["hourly", "daily"]), "");
+/// ```
+#[must_use]
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(word, known).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
+}
+
 /// Returns the number of [edits](edits) if there are at most so many.
 pub(crate) fn edits_up_to(most: usize, one: &str, other: &str) -> Option<usize> {
     // Words of very different lengths are not worth comparing letter by letter.

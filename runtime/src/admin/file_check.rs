@@ -1,6 +1,6 @@
 //! A file of policies beside those that the processes of a fleet have listed.
 
-use tallygate_rules::nearest;
+use tallygate_rules::did_you_mean;
 
 use super::registered::{Registered, RegisteredPolicy};
 use crate::config::{Policies, PolicyChange};
@@ -26,8 +26,7 @@ impl Registered {
     }
 
     fn unknown(&self, change: &PolicyChange) -> Mistake {
-        let meant = nearest(&change.name, self.policies().iter().map(RegisteredPolicy::name));
-        let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+        let meant = did_you_mean(&change.name, self.policies().iter().map(RegisteredPolicy::name));
         Mistake::new(change.place, format!("no process has used a policy `{}` within a week{meant}", change.name))
     }
 }

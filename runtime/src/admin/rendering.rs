@@ -1,6 +1,6 @@
 //! Making the subjects of a call from values.
 
-use tallygate_rules::nearest;
+use tallygate_rules::did_you_mean;
 
 use super::registered::RegisteredPolicy;
 use super::template::{self, KeyTemplate, Placeholder, Subjects};
@@ -173,8 +173,8 @@ impl Rendering<'_> {
         let names = || placeholders.iter().map(Placeholder::name);
         for (index, (name, _)) in self.named.iter().enumerate() {
             if !names().any(|known| known == name) {
-                let meant = nearest(name, names()).map(|meant| format!("; did you mean `{meant}`?"));
-                return Err(self.refuse(&format!("no key shows `{name}`{}", meant.unwrap_or_default())));
+                let meant = did_you_mean(name, names());
+                return Err(self.refuse(&format!("no key shows `{name}`{meant}")));
             }
             if self.named[..index].iter().any(|(earlier, _)| earlier == name) {
                 return Err(self.refuse(&format!("`{name}` is given twice; give it once")));
@@ -200,8 +200,8 @@ impl Rendering<'_> {
         let labels = || self.policy.subjects().map(|subject| subject.label());
         match self.others.iter().find(|(label, _)| !labels().any(|known| known == label)) {
             Some((label, _)) => {
-                let meant = nearest(label, labels()).map(|meant| format!("; did you mean `{meant}`?"));
-                Err(self.refuse(&format!("it has no rule on a subject `{label}`{}", meant.unwrap_or_default())))
+                let meant = did_you_mean(label, labels());
+                Err(self.refuse(&format!("it has no rule on a subject `{label}`{meant}")))
             }
             None => Ok(()),
         }

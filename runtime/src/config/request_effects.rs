@@ -65,9 +65,7 @@ impl RequestEffects {
             reject: table.table("reject", REJECT, lines).and_then(|table| reject(table, lines)),
         }
     }
-}
 
-impl RequestEffects {
     /// Returns the policy of a request with the count of its plan, which the value of that name in its context names; `None` if it
     /// has no such plan.
     pub(crate) fn planned(&self, policy: &Policy, value: impl FnOnce(&str) -> Option<String>) -> Option<Policy> {

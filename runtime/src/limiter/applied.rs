@@ -138,7 +138,7 @@ impl Applied {
         unknown.iter().map(mistake).collect()
     }
 
-    /// Refuses names that this process does not know at this moment, as by a slip of the pen: for start-up, once the policies
+    /// Refuses names that this process does not know at this moment, such as misspelt ones: for start-up, once the policies
     /// that are built by hand are there.
     ///
     /// The policies stay applied.

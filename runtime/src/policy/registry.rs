@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use tallygate_rules::nearest;
+use tallygate_rules::did_you_mean;
 
 use super::shared::WeakShared;
 use super::{Inner, Policy};
@@ -51,8 +51,7 @@ pub(crate) fn all() -> Vec<Policy> {
 
 /// Says that this process does not know a policy of that name. `hint` is when a policy is known, and what else to do.
 pub(crate) fn unknown(name: &str, known: &[Policy], hint: &str) -> String {
-    let meant = nearest(name, known.iter().map(Policy::name));
-    let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+    let meant = did_you_mean(name, known.iter().map(Policy::name));
     format!("this process knows no policy `{name}`{meant} ({hint})")
 }
 

@@ -1,6 +1,7 @@
 //! Limits from a file, on every backend.
 
 mod names;
+mod plans;
 mod processes;
 mod random;
 mod rules;
@@ -10,6 +11,30 @@ use std::time::Duration;
 
 use tallygate::config::{ConfigError, Policies};
 use tallygate::{Applied, Limiter, Policy, Rule, Subject};
+
+/// Makes a test of each behaviour in memory and in a Redis server of its own.
+macro_rules! every_backend {
+    ($($behaviour:ident),* $(,)?) => {
+        mod in_memory {
+            $(
+                #[tokio::test]
+                async fn $behaviour() {
+                    super::$behaviour(tallygate::Limiter::in_memory()).await;
+                }
+            )*
+        }
+        mod in_redis {
+            $(
+                #[tokio::test]
+                async fn $behaviour() {
+                    let server = tallygate_harness::server::Server::start();
+                    super::$behaviour(server.limiter().await).await;
+                }
+            )*
+        }
+    };
+}
+use every_backend;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 

@@ -14,7 +14,7 @@ pub struct Link {
     pub jitter_us: u64,
     /// The share of packets that are lost, and arrive when they are sent again.
     pub loss: f64,
-    /// Nothing arrives, and nobody is told.
+    /// Nothing arrives, and no side sees an error.
     pub is_silent: bool,
     /// Attempts to connect fail.
     pub is_unreachable: bool,

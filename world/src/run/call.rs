@@ -47,19 +47,9 @@ impl Drop for Note {
 pub(super) async fn perform(call: usize, plan: CallPlan, member: Arc<Member>, running: Running, history: History) {
     let Some(limits) = running.limits() else { return };
     let mut note = Note::begin(call, &plan, Arc::clone(&member), history);
-    if let Action::Close(us) = plan.action {
-        let done = close(&limits, &plan, us).await;
-        note.answer(if done.is_ok() { Answer::Done } else { Answer::Failed(BackendErrorKind::Unknown) });
-        return;
-    }
-    if let Action::Apply(divisor) = plan.action {
-        let done = apply(&limits, &plan, divisor);
-        note.answer(if done.is_ok() { Answer::Done } else { Answer::Failed(BackendErrorKind::Unknown) });
-        return;
-    }
     if plan.is_administration() {
         let done = administer(&limits, &plan).await;
-        note.answer(done.map_or_else(|error| Answer::Failed(error.kind()), |()| Answer::Done));
+        note.answer(done.map_or_else(Answer::Failed, |()| Answer::Done));
         return;
     }
     let decision = match plan.action {
@@ -97,14 +87,17 @@ async fn decide(limits: &Limits, plan: &CallPlan) -> Result<Decision, BackendErr
     }
 }
 
-async fn administer(limits: &Limits, plan: &CallPlan) -> Result<(), BackendError> {
+async fn administer(limits: &Limits, plan: &CallPlan) -> Result<(), BackendErrorKind> {
     let subjects = Subjects::of(plan);
     let check = subjects.check(limits, plan);
-    match plan.action {
+    let done = match plan.action {
+        Action::Close(us) => return close(limits, plan, us).await.map_err(|_| BackendErrorKind::Unknown),
+        Action::Apply(divisor) => return apply(limits, plan, divisor).map_err(|_| BackendErrorKind::Unknown),
         Action::Ban(us) => check.ban(Duration::from_micros(us)).await,
         Action::Unban => check.unban().await,
         _ => check.reset().await,
-    }
+    };
+    done.map_err(|error| error.kind())
 }
 
 /// Closes a policy by an override that ends by itself.

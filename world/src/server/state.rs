@@ -175,7 +175,7 @@ impl State {
         self.changes += 1;
     }
 
-    /// Says what replicas are told in place of the command that runs.
+    /// Sends replicas another command in place of the one that runs.
     pub(crate) fn rewrite(&mut self, command: impl FnOnce() -> Arguments) {
         if self.stream.is_wanted {
             self.rewritten = Some(command());

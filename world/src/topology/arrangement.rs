@@ -22,7 +22,7 @@ pub(super) trait Arrangement {
     /// A server has restarted without its keys.
     fn empty(&self, _node: &Node) {}
 
-    /// A server is told to let its replica take over.
+    /// The replica of a server takes over.
     fn hand_over(&self, _node: &Rc<Node>, _handover: Handover) {}
 
     /// A slot of a server moves to another one.

@@ -114,7 +114,7 @@ impl Sentinel {
         *self.stream.borrow_mut() = Some(Replication::begin(primary, other, self.lag_us));
     }
 
-    /// Lets the replica take over. The primary goes on, if it can, until it is told.
+    /// Lets the replica take over. The old primary goes on, if it can, until it learns of that.
     fn promote(&self) {
         let (old, new) = (Rc::clone(self.primary()), Rc::clone(self.other()));
         let stream = self.stream.take();

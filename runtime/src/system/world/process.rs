@@ -53,7 +53,7 @@ pub trait Process: Send + Sync {
     /// Is asked before each step of each task. Pending while the process is paused: it wakes the task when it goes on.
     fn poll_running(&self, context: &mut Context<'_>) -> Poll<()>;
 
-    /// Is told of each task that the limiters begin.
+    /// Takes note of each task that the limiters begin.
     fn spawned(&self, task: AbortHandle);
 }
 

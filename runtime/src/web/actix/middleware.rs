@@ -134,11 +134,12 @@ async fn answer<S, B>(
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
 {
-    let mut limited = gate.limited(&Parts::of_actix(&request).with_known_client());
+    let parts = Parts::of_actix(&request).with_known_client();
+    let mut limited = gate.limited(&parts);
     let permit = match limited.admit().await {
         Ok(permit) => permit,
         Err(rejection) => {
-            let own = limited.effects.rejected(&rejection, &Parts::of_actix(&request).with_known_client());
+            let own = limited.effects.rejected(&rejection, &parts);
             let response = own.map_or_else(|| response(&rejection), own_response);
             return Ok(request.into_response(response).map_into_right_body());
         }

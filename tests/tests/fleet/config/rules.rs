@@ -6,30 +6,7 @@ use tallygate::{Decision, Limiter, Policy, Rejection, RejectionKind, Subject, ra
 use tallygate_harness::bodies::Bodies;
 use tokio::sync::Semaphore;
 
-use super::{apply, file, hourly, room, subject, try_apply};
-
-/// Makes a test of each behaviour in memory and in a Redis server of its own.
-macro_rules! every_backend {
-    ($($behaviour:ident),* $(,)?) => {
-        mod in_memory {
-            $(
-                #[tokio::test]
-                async fn $behaviour() {
-                    super::$behaviour(tallygate::Limiter::in_memory()).await;
-                }
-            )*
-        }
-        mod in_redis {
-            $(
-                #[tokio::test]
-                async fn $behaviour() {
-                    let server = tallygate_harness::server::Server::start();
-                    super::$behaviour(server.limiter().await).await;
-                }
-            )*
-        }
-    };
-}
+use super::{apply, every_backend, file, hourly, room, subject, try_apply};
 
 every_backend!(
     a_file_replaces_the_rules_of_a_function,
@@ -42,7 +19,6 @@ every_backend!(
     an_override_goes_before_the_file,
     a_single_rule_of_the_file_can_be_overridden_by_its_name,
     counts_of_calls_give_way_to_the_file,
-    a_count_may_be_that_of_a_plan_of_the_file,
     a_rule_like_one_of_the_function_keeps_its_message,
     duplicates_that_are_released_give_way_to_those_of_the_file,
     a_refused_file_changes_nothing,
@@ -173,57 +149,6 @@ async fn counts_of_calls_give_way_to_the_file(limiter: Limiter) {
         call(&limiter, "alice", plan).await.unwrap();
     }
     assert_eq!(call(&limiter, "alice", 9).await.unwrap_err().rule().unwrap().count(), 2);
-}
-
-async fn a_count_may_be_that_of_a_plan_of_the_file(limiter: Limiter) {
-    #[rate_limit(
-        name = "config.planned",
-        key = "{user}",
-        rule(count = limiter.plan_count("config.planned", plan).unwrap_or(1), per = "1h"),
-        limiter = limiter
-    )]
-    async fn call(limiter: &Limiter, user: &str, plan: &str) -> Result<(), Rejection> {
-        Ok(())
-    }
-    let room = async |user: &str, plan: &str| {
-        let mut admitted = 0;
-        while call(&limiter, user, plan).await.is_ok() {
-            admitted += 1;
-        }
-        admitted
-    };
-    assert_eq!(room("early", "free").await, 1);
-    apply(&limiter, "[policy.'config.planned']\nplans.free = 2\nplans.paid = 0x5\nplans.none = 0")
-        .require_known()
-        .unwrap();
-    assert_eq!([room("a", "free").await, room("b", "paid").await, room("c", "other").await], [2, 5, 1]);
-    assert_eq!(room("d", "none").await, 0);
-    apply(&limiter, "[policy.'config.planned'.plans]\nfree = 3");
-    assert_eq!([room("a", "free").await, room("b", "paid").await], [1, 0]);
-}
-
-#[tokio::test]
-async fn in_memory_plans_that_nothing_asks_for_are_refused() {
-    #[rate_limit(name = "config.plans.varying", rule(count = plan, per = "1h"))]
-    async fn varying(plan: u64) -> Result<(), Rejection> {
-        Ok(())
-    }
-    #[rate_limit(name = "config.plans.fixed", rule(count = 1, per = "1h"))]
-    async fn fixed() -> Result<(), Rejection> {
-        Ok(())
-    }
-    let mistake = |text: &str| try_apply(&Limiter::in_memory(), text).unwrap_err().to_string();
-    assert_eq!(
-        mistake("[policy.'config.plans.varying']\nrules = ['2 per 1h']\nplans = { free = 1 }"),
-        "line 3, column 1: the `rules` replace those whose `count` is an expression, so these `plans` change nothing; remove one \
-         of the two"
-    );
-    assert_eq!(
-        mistake("[policy.'config.plans.fixed']\nplans = { free = 1 }"),
-        "line 2, column 1: no `count` of this function is an expression, so nothing asks for these `plans`; remove them, or write \
-         the count in `rules`"
-    );
-    let _ = (varying(1), fixed());
 }
 
 async fn a_rule_like_one_of_the_function_keeps_its_message(limiter: Limiter) {

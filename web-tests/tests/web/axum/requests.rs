@@ -104,6 +104,16 @@ async fn a_key_shows_headers_and_one_that_is_not_there_is_empty() {
 }
 
 #[tokio::test]
+async fn a_request_without_a_header_counts_by_the_next_alternative() {
+    let client = client(limit(1, "{@header_x_api_key|@ip}")).await;
+    let get = async |fields: &[(&str, &str)]| client.get_with("/", fields).await.status;
+    assert_eq!([get(&[]).await, get(&[]).await], [200, 429]);
+    assert_eq!([get(&[("x-api-key", "a")]).await, get(&[("x-api-key", "a")]).await], [200, 429]);
+    // A key that looks like the address is no address.
+    assert_eq!(get(&[("x-api-key", "127.0.0.1")]).await, 200);
+}
+
+#[tokio::test]
 async fn an_error_of_the_backend_is_a_response_and_a_rejection() {
     fn away() -> Limiter {
         Limiter::builder().connect_lazy("redis://127.0.0.1:1/").unwrap()

@@ -34,7 +34,7 @@ pub(crate) struct Refresh {
 }
 
 impl Refresh {
-    /// Begins now. The outcome is told by what is returned with it.
+    /// Begins now, and returns what sends the outcome.
     pub(super) fn begin(now: Instant) -> (watch::Sender<RefreshOutcome>, Self) {
         let (done, outcome) = watch::channel(None);
         (done, Self { began: now, outcome })

@@ -6,6 +6,7 @@ mod actix;
 mod axum;
 mod client_ip;
 mod fields;
+mod held;
 mod layer;
 mod limit;
 #[cfg(feature = "config")]
@@ -19,8 +20,9 @@ mod tonic;
 
 pub use self::client_ip::{ClientIp, ClientIpSource, MissingClientIp};
 pub use self::fields::{Draft, Fields, Items, Legacy};
+pub use self::held::Held;
 pub use self::layer::{Layer, LayerService, ResponseFuture};
-pub use self::limit::{Held, Limit, LimitBody, LimitService, limit};
+pub use self::limit::{Limit, LimitBody, LimitService, limit};
 #[cfg(feature = "config")]
 pub use self::limits::{Limits, limits};
 #[cfg(feature = "utoipa")]

@@ -33,7 +33,7 @@ struct PermitExtras {
     /// Boxed, as few calls can be refunded, and it is large.
     refund: Option<Box<RefundTicket>>,
     /// Held until the permit is dropped, where concurrent calls are counted.
-    _lease: Option<Lease>,
+    lease: Option<Lease>,
 }
 
 impl Permit {
@@ -52,7 +52,7 @@ impl Permit {
         lease: Option<Lease>,
     ) -> Self {
         let is_plain = report.is_empty() && refund.is_none() && lease.is_none();
-        let extras = (!is_plain).then(|| Arc::new(PermitExtras { report, warn_at, refund, _lease: lease }));
+        let extras = (!is_plain).then(|| Arc::new(PermitExtras { report, warn_at, refund, lease }));
         Self { extras, decided_by }
     }
 
@@ -270,6 +270,18 @@ impl Permit {
         let ticket = self.extras.and_then(Arc::into_inner).and_then(|extras| extras.refund);
         ticket
             .ok_or_else(|| BackendError::misuse("this permit cannot be refunded; ask for it with `Check::refundable`"))
+    }
+
+    /// Splits the permit into what can be refunded or settled, and what keeps the call running.
+    #[cfg(feature = "web")]
+    pub(crate) fn split(self) -> (Self, Self) {
+        let decided_by = self.decided_by;
+        let Some(extras) = self.extras.and_then(Arc::into_inner) else {
+            return (Self::plain(decided_by), Self::plain(decided_by));
+        };
+        let PermitExtras { report, warn_at, refund, lease } = extras;
+        let counted = Self::new(decided_by, report, warn_at, refund, None);
+        (counted, Self::new(decided_by, Report::default(), None, None, lease))
     }
 
     /// What the call was counted as, if the permit can be refunded.

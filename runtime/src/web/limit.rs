@@ -13,7 +13,7 @@ use http::{Response, StatusCode};
 
 use self::effects::{Effects, Limited};
 use self::gate::{Exemptions, Gate, Guard};
-pub use self::service::{Held, LimitBody, LimitService};
+pub use self::service::{LimitBody, LimitService};
 use super::layer::Layer;
 use super::parts::Parts;
 use crate::context::ContextKey;
@@ -211,8 +211,8 @@ impl Limit {
     /// Refunds requests for whose response this function returns true, so that only the others count. A request counts until its
     /// response has begun, so that many at once cannot pass a limit on failures.
     ///
-    /// The status is that of HTTP, which is 200 for most calls of gRPC. A request that is refunded is no longer running for a
-    /// concurrency limit, although its body may still be sent.
+    /// The status is that of HTTP, which is 200 for most calls of gRPC. For a concurrency limit, a request that is refunded
+    /// is running until its body was sent, as any other.
     ///
     /// # Examples
     ///

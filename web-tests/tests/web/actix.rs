@@ -103,7 +103,7 @@ async fn serve(layer: Option<Layer>, limit: Option<Limit>) -> SocketAddr {
 }
 
 /// Runs a server until the test ends, on threads of its own.
-async fn run(start: impl FnOnce() -> (SocketAddr, Server) + Send + 'static) -> SocketAddr {
+pub(crate) async fn run(start: impl FnOnce() -> (SocketAddr, Server) + Send + 'static) -> SocketAddr {
     let (say, address) = oneshot::channel();
     thread::spawn(move || {
         actix_web::rt::System::new().block_on(async move {

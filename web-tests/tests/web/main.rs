@@ -7,4 +7,5 @@ mod axum;
 mod config;
 mod openapi;
 mod opentelemetry;
+mod streams;
 mod tonic;

@@ -14,10 +14,11 @@ use actix_web::{Error, HttpMessage as _};
 use super::{own_response, response};
 use crate::context::{self, Maker};
 use crate::web::client_ip::ClientIp;
+use crate::web::held::Held;
 use crate::web::layer::settings::{WebRequest, WebResponse, web_response};
 use crate::web::layer::{Layer, LayerService};
 use crate::web::limit::gate::Gate;
-use crate::web::limit::{Held, Limit, LimitService};
+use crate::web::limit::{Limit, LimitService};
 #[cfg(feature = "config")]
 use crate::web::limits::Limits;
 use crate::web::parts::Parts;
@@ -150,5 +151,5 @@ where
         Err(error) => error.as_response_error().status_code(),
     };
     let permit = limited.effects.refunded(permit, status.as_u16()).await;
-    Ok(answered?.map_body(|_, body| EitherBody::left(Held { body, permit })))
+    Ok(answered?.map_body(|_, body| EitherBody::left(Held::new(body, permit))))
 }

@@ -47,16 +47,17 @@ impl Effects {
         self.reject.as_ref().map(|reject| reject(rejection, parts))
     }
 
-    /// Refunds the permit of a request that does not count, as its response has that status. Returns any other permit.
+    /// Refunds a request that does not count, as its response has that status. Returns what keeps it running.
     pub(in crate::web) async fn refunded(self, permit: Option<Permit>, status: u16) -> Option<Permit> {
         let permit = permit?;
         let status = StatusCode::from_u16(status).ok();
         let is_refunded = self.refund_if.zip(status).is_some_and(|(refund_if, status)| refund_if(status));
         let policy = permit.policy().filter(|_| is_refunded).cloned();
         let Some(policy) = policy else { return Some(permit) };
-        if let Err(error) = permit.refund().await {
+        let (counted, running) = permit.split();
+        if let Err(error) = counted.refund().await {
             log::not_refunded(policy.name(), &error);
         }
-        None
+        Some(running)
     }
 }

@@ -1,4 +1,4 @@
-//! The limit as a service of `tower`, and the body of its responses.
+//! The limit as a service of `tower`.
 
 use std::future::Future;
 use std::mem;
@@ -8,32 +8,21 @@ use std::task::{self, Poll};
 
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body::{Body, Frame, SizeHint};
+use http_body::Body;
 use http_body_util::{Either, Full};
-use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use super::Limit;
 use super::effects::Effects;
 use super::gate::Gate;
-use crate::decision::{Permit, Rejection};
+use crate::decision::Rejection;
 use crate::observe::opaque_debug;
+use crate::web::held::Held;
 use crate::web::parts::Parts;
 use crate::web::problem::Problem;
 
 /// The body of a response: the router's, or that of a rejection.
 pub type LimitBody<B> = Either<Held<B>, Full<Bytes>>;
-
-pin_project! {
-    /// The body of a response to a request that was admitted. Where concurrent calls are counted, its request is running
-    /// until the body was sent or is dropped.
-    #[derive(Debug)]
-    pub struct Held<B> {
-        #[pin]
-        pub(in crate::web) body: B,
-        pub(in crate::web) permit: Option<Permit>,
-    }
-}
 
 /// The service of a [`Limit`] or of `Limits`.
 #[derive(Clone)]
@@ -91,7 +80,7 @@ impl<S> LimitService<S> {
         };
         let response = self.inner.call(request).await?;
         let permit = limited.effects.refunded(permit, response.status().as_u16()).await;
-        Ok(response.map(|body| Either::Left(Held { body, permit })))
+        Ok(response.map(|body| Either::Left(Held::new(body, permit))))
     }
 }
 
@@ -106,34 +95,4 @@ fn rejected<Q>(rejection: &Rejection, effects: &Effects, request: &Request<Q>) -
         return tonic::Status::from(rejection.clone()).into_http();
     }
     Problem::from(rejection).response()
-}
-
-impl<B: Body> Body for Held<B> {
-    type Data = B::Data;
-    type Error = B::Error;
-
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        self.project().body.poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-#[cfg(feature = "actix")]
-impl<B: actix_web::body::MessageBody> actix_web::body::MessageBody for Held<B> {
-    type Error = B::Error;
-
-    fn size(&self) -> actix_web::body::BodySize {
-        self.body.size()
-    }
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Result<bytes::Bytes, B::Error>>> {
-        self.project().body.poll_next(cx)
-    }
 }

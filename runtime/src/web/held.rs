@@ -1,0 +1,70 @@
+//! A body that keeps a call running.
+
+use std::pin::Pin;
+use std::task::{self, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+
+use crate::decision::Permit;
+
+pin_project! {
+    /// The body of a response that holds the permit of its call. Where concurrent calls are counted, the call is running
+    /// until the body ends or fails, or is dropped, as it is when its client has gone.
+    #[derive(Debug)]
+    pub struct Held<B> {
+        #[pin]
+        body: B,
+        permit: Option<Permit>,
+    }
+}
+
+impl<B> Held<B> {
+    pub(super) fn new(body: B, permit: Option<Permit>) -> Self {
+        Self { body, permit }
+    }
+
+    /// Polls the body, and ends the call with it: a server may keep a body that has ended.
+    fn poll_body<T, E>(
+        self: Pin<&mut Self>,
+        poll: impl FnOnce(Pin<&mut B>) -> Poll<Option<Result<T, E>>>,
+    ) -> Poll<Option<Result<T, E>>> {
+        let this = self.project();
+        let polled = poll(this.body);
+        if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
+            *this.permit = None;
+        }
+        polled
+    }
+}
+
+impl<B: Body> Body for Held<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        self.poll_body(|body| body.poll_frame(cx))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(feature = "actix")]
+impl<B: actix_web::body::MessageBody> actix_web::body::MessageBody for Held<B> {
+    type Error = B::Error;
+
+    fn size(&self) -> actix_web::body::BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Result<Bytes, B::Error>>> {
+        self.poll_body(|body| body.poll_next(cx))
+    }
+}

@@ -198,6 +198,8 @@ impl Policy {
         Observed {
             policy: self.name(),
             #[cfg(feature = "metrics")]
+            rules: self.rules(),
+            #[cfg(feature = "metrics")]
             metrics: &self.inner.metrics,
         }
     }

@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::context;
 use crate::decision::{Charge, Recount, Refunded, Refunder, Report, RuleStatus, Warning};
 use crate::error::BackendError;
-use crate::observe::log;
+use crate::observe::{ObservedRule, log};
 use crate::policy::Policy;
 use crate::store::{Outcome, Redis, Store};
 use crate::subject::filters::Secret;
@@ -108,7 +108,8 @@ impl Core {
 
     #[cold]
     fn warn_of(&self, call: Call<'_>, status: &RuleStatus) {
-        log::warned(call.policy.name(), status.position());
+        let rule = ObservedRule { position: status.position(), name: status.rule().name() };
+        log::warned(call.policy.name(), rule);
         let subject = call.policy.group_of(status.position()).and_then(|group| call.subjects.get(group));
         if let (Some(on_warning), Some(subject)) = (&self.on_warning, subject) {
             on_warning(&Warning { policy: call.policy, subject, status });

@@ -1,9 +1,13 @@
 //! One decision, from its start to its outcome.
 
+#[cfg(feature = "metrics")]
+use tallygate_rules::Rule;
+
 use super::log;
 #[cfg(feature = "metrics")]
 use super::metrics::{Labels, PolicyMetrics};
 use super::opaque_debug;
+use super::rule::ObservedRule;
 use crate::error::BackendError;
 #[cfg(feature = "metrics")]
 use crate::system::Instant;
@@ -23,6 +27,8 @@ pub(crate) enum Purpose {
 #[derive(Clone, Copy)]
 pub(crate) struct Observed<'a> {
     pub(crate) policy: &'a str,
+    #[cfg(feature = "metrics")]
+    pub(crate) rules: &'a [Rule],
     #[cfg(feature = "metrics")]
     pub(crate) metrics: &'a PolicyMetrics,
 }
@@ -55,10 +61,10 @@ impl Observed<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum DecisionOutcome<'a> {
     Allowed,
-    /// The kind of the rejection, and the position of the rule, if a rule denied.
+    /// The kind of the rejection, and the rule, if a rule denied.
     Denied {
         kind: &'static str,
-        rule: Option<usize>,
+        rule: Option<ObservedRule<'a>>,
     },
     Undecided(&'a BackendError),
 }
@@ -111,24 +117,27 @@ impl Observation {
         #[cfg(feature = "tracing-spans")]
         {
             self.span.record("outcome", tracing::field::display(label));
-            rule.inspect(|rule| _ = self.span.record("rule", rule));
+            rule.inspect(|rule| _ = self.span.record("rule", rule.position));
             self.span.record("decided_by", tracing::field::display(decided_by));
         }
         #[cfg(feature = "metrics")]
-        observed.metrics.record(observed.policy, Labels { outcome: label, rule, decided_by }, self.started.elapsed());
+        let labels = Labels { outcome: label, rule, decided_by };
+        #[cfg(feature = "metrics")]
+        observed.metrics.record(observed.policy, observed.rules, labels, self.started.elapsed());
+        let position = |rule: Option<ObservedRule<'_>>| rule.map(|rule| rule.position);
         self.within(|| match outcome {
             DecisionOutcome::Allowed => {}
             DecisionOutcome::Denied { kind, rule } if self.purpose == Purpose::Shadow => {
-                log::denied_in_shadow(observed.policy, kind, rule, decided_by);
+                log::denied_in_shadow(observed.policy, kind, position(rule), decided_by);
             }
-            DecisionOutcome::Denied { kind, rule } => log::denied(observed.policy, kind, rule, decided_by),
+            DecisionOutcome::Denied { kind, rule } => log::denied(observed.policy, kind, position(rule), decided_by),
             DecisionOutcome::Undecided(error) => log::undecided(observed.policy, error),
         });
     }
 
-    /// Returns the outcome in one word, and the position of the rule.
+    /// Returns the outcome in one word, and the rule.
     #[cfg(any(feature = "metrics", feature = "tracing-spans"))]
-    fn label(&self, outcome: DecisionOutcome<'_>) -> (&'static str, Option<usize>) {
+    fn label<'a>(&self, outcome: DecisionOutcome<'a>) -> (&'static str, Option<ObservedRule<'a>>) {
         match outcome {
             DecisionOutcome::Allowed => ("allowed", None),
             DecisionOutcome::Denied { rule, .. } if self.purpose == Purpose::Shadow => ("shadow", rule),

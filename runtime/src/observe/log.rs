@@ -10,6 +10,7 @@ use tracing::{Level, debug, error, info, warn};
 
 #[cfg(feature = "metrics")]
 use super::metrics::count_warning;
+use super::rule::ObservedRule;
 use crate::error::BackendError;
 use crate::lock::lock;
 
@@ -206,9 +207,9 @@ pub(crate) fn too_many_overrides(most: usize) {
     warn!(target: TARGET, most, "there are too many overrides to read; the last known ones stay in force");
 }
 
-/// Reports that a subject has come near the limit of the rule at this position.
-pub(crate) fn warned(policy: &str, rule: usize) {
-    debug!(target: TARGET, policy, rule, "near a limit");
+/// Reports that a subject has come near the limit of this rule.
+pub(crate) fn warned(policy: &str, rule: ObservedRule<'_>) {
+    debug!(target: TARGET, policy, rule = rule.position, "near a limit");
     #[cfg(feature = "metrics")]
     count_warning(policy, rule);
 }

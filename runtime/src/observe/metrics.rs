@@ -8,6 +8,10 @@ use metrics::{
     Key, Label, Level, Metadata, Unit, describe_counter, describe_gauge, describe_histogram, gauge, with_recorder,
 };
 
+use tallygate_rules::Rule;
+
+use super::rule::ObservedRule;
+
 const DECISIONS: &str = "tallygate_decisions_total";
 const SECONDS: &str = "tallygate_decision_seconds";
 const CACHED_DENIALS: &str = "tallygate_cached_denials_total";
@@ -54,10 +58,10 @@ struct DecisionKeys {
 
 /// What a decision is counted as.
 #[derive(Clone, Copy)]
-pub(super) struct Labels {
+pub(super) struct Labels<'a> {
     pub(super) outcome: &'static str,
-    /// The position of the rule, if it was a rule's.
-    pub(super) rule: Option<usize>,
+    /// The rule, if it was a rule's.
+    pub(super) rule: Option<ObservedRule<'a>>,
     pub(super) decided_by: &'static str,
 }
 
@@ -66,9 +70,9 @@ impl PolicyMetrics {
         Self { rules, by_backend: DecisionKeys::new(rules), ..Self::default() }
     }
 
-    /// Counts a decision, and records how long it took.
-    pub(super) fn record(&self, policy: &str, labels: Labels, took: Duration) {
-        match self.decision(labels) {
+    /// Counts a decision of the policy with these rules, and records how long it took.
+    pub(super) fn record(&self, policy: &str, rules: &[Rule], labels: Labels<'_>, took: Duration) {
+        match self.decision(labels).filter(|_| labels.is_of(rules)) {
             Some(known) => count(known.get_or_init(|| labels.key(policy))),
             None => count(&labels.key(policy)),
         }
@@ -88,7 +92,7 @@ impl PolicyMetrics {
     }
 
     /// The key of a decision. Those that are rare have none.
-    fn decision(&self, labels: Labels) -> Option<&OnceLock<Key>> {
+    fn decision(&self, labels: Labels<'_>) -> Option<&OnceLock<Key>> {
         match labels.decided_by {
             "backend" => self.by_backend.get(labels),
             "standby" => self.by_standby.get_or_init(|| Box::new(DecisionKeys::new(self.rules))).get(labels),
@@ -103,33 +107,40 @@ impl DecisionKeys {
         Self { limited: by_rule(), duplicate: by_rule(), concurrency: by_rule(), ..Self::default() }
     }
 
-    fn get(&self, labels: Labels) -> Option<&OnceLock<Key>> {
+    fn get(&self, labels: Labels<'_>) -> Option<&OnceLock<Key>> {
         match labels.outcome {
             "allowed" => Some(&self.allowed),
             "banned" => Some(&self.banned),
             // An override may have more rules than the policy.
-            "duplicate" => self.duplicate.get(labels.rule?),
-            "limited" => self.limited.get(labels.rule?),
-            "concurrency" => self.concurrency.get(labels.rule?),
+            "duplicate" => self.duplicate.get(labels.rule?.position),
+            "limited" => self.limited.get(labels.rule?.position),
+            "concurrency" => self.concurrency.get(labels.rule?.position),
             // Limits in shadow are tried out: they need not be fast.
             _ => None,
         }
     }
 }
 
-impl Labels {
+impl Labels<'_> {
+    /// Whether they name the rule of that position as the policy itself does. One that an override puts there may have another
+    /// name.
+    fn is_of(self, rules: &[Rule]) -> bool {
+        let own = |rule: ObservedRule<'_>| rules.get(rule.position).is_some_and(|own| own.name() == rule.name);
+        self.rule.is_none_or(own)
+    }
+
     fn key(self, policy: &str) -> Key {
         describe();
-        let rule = self.rule.map_or_else(|| "none".to_owned(), |rule| rule.to_string());
+        let rule = self.rule.map_or_else(|| "none".to_owned(), ObservedRule::label);
         let labels = [("policy", policy), ("rule", &rule), ("outcome", self.outcome), ("decided_by", self.decided_by)];
         Key::from_parts(DECISIONS, labels.map(|(name, value)| label(name, value)).to_vec())
     }
 }
 
-/// Counts a subject that has come near the limit of the rule at this position.
-pub(super) fn count_warning(policy: &str, rule: usize) {
+/// Counts a subject that has come near the limit of this rule.
+pub(super) fn count_warning(policy: &str, rule: ObservedRule<'_>) {
     describe();
-    let labels = vec![label("policy", policy), label("rule", &rule.to_string())];
+    let labels = vec![label("policy", policy), label("rule", &rule.label())];
     count(&Key::from_parts(WARNINGS, labels));
 }
 

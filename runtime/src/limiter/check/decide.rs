@@ -12,7 +12,7 @@ use crate::call::{CallOptions, PlainCall};
 use crate::context;
 use crate::decision::{DecidedBy, Decision, Denial, Permit, Rejection};
 use crate::error::{BackendError, BackendErrorKind};
-use crate::observe::{DecisionOutcome, Observation, Purpose, log};
+use crate::observe::{DecisionOutcome, Observation, ObservedRule, Purpose, log};
 use crate::store::{Outcome, Redis, Store};
 
 impl Check<'_> {
@@ -212,8 +212,8 @@ impl Check<'_> {
         let (outcome, decided_by) = match decided {
             Ok(Decision::Allowed(permit)) => (DecisionOutcome::Allowed, permit.decided_by()),
             Ok(Decision::Denied(denial)) => {
-                let (kind, rule) = (denial.kind().as_str(), denial.rule().map(|rule| rule.position()));
-                (DecisionOutcome::Denied { kind, rule }, denial.decided_by())
+                let rule = denial.rule().map(|rule| ObservedRule { position: rule.position(), name: rule.name() });
+                (DecisionOutcome::Denied { kind: denial.kind().as_str(), rule }, denial.decided_by())
             }
             Err(error) => (DecisionOutcome::Undecided(error), DecidedBy::Nobody),
         };

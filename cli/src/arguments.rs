@@ -3,6 +3,7 @@
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::ban::{BanCommand, UnbanCommand};
+use crate::commands::bans::BansCommand;
 use crate::commands::check::CheckCommand;
 use crate::commands::completions::CompletionsCommand;
 use crate::commands::doctor::DoctorCommand;
@@ -53,6 +54,7 @@ enum Command {
     Reset(ResetCommand),
     Ban(BanCommand),
     Unban(UnbanCommand),
+    Bans(BansCommand),
     Override(OverrideCommand),
     Check(CheckCommand),
     Simulate(SimulateCommand),
@@ -80,6 +82,7 @@ impl CommandLine {
             Command::Reset(command) => command.run(connection).await,
             Command::Ban(command) => command.run(connection).await,
             Command::Unban(command) => command.run(connection).await,
+            Command::Bans(command) => command.run(connection).await,
             Command::Override(command) => command.run(connection).await,
             Command::Check(command) => command.run(connection).await,
             Command::Simulate(command) => command.run(),

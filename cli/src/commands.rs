@@ -1,6 +1,7 @@
 //! The commands, one file each, but for what undoes another.
 
 pub(crate) mod ban;
+pub(crate) mod bans;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod doctor;

@@ -1,6 +1,6 @@
 //! The policies that the processes of a fleet have listed on their server.
 
-use tallygate::admin::{Registered, RegisteredPolicy};
+use tallygate::admin::{Registered, RegisteredPolicy, Unreadable};
 use tallygate::{Limiter, Policy};
 
 use crate::connection::Connection;
@@ -44,6 +44,28 @@ impl<'c> Fleet<'c> {
         let described = self.registered.find(name).ok_or_else(|| self.unknown(name))?;
         let (policy, varying) = varying::open(described)?;
         Ok(FleetPolicy { described, policy, varying })
+    }
+
+    /// Returns all policies, and the names of those that are left out, as this version cannot read them.
+    pub(crate) fn all(&self) -> Result<(Vec<FleetPolicy<'_>>, Vec<&str>), Failure> {
+        if self.registered.policies().is_empty() {
+            return Err(Failure::usage(self.nothing_listed()));
+        }
+        let names = self.registered.policies().iter().map(RegisteredPolicy::name);
+        let (read, refused): (Vec<_>, Vec<_>) =
+            names.map(|name| (name, self.find(name).ok())).partition(|(_, read)| read.is_some());
+        let unreadable = self.registered.unreadable().iter().map(Unreadable::name);
+        let left_out = refused.into_iter().map(|(name, _)| name).chain(unreadable).collect();
+        Ok((read.into_iter().filter_map(|(_, read)| read).collect(), left_out))
+    }
+
+    /// Says which policies are left out.
+    pub(crate) fn left_out(names: &[&str]) -> String {
+        if names.is_empty() {
+            String::new()
+        } else {
+            format!("left out, as listed by another version: {}\n", names.join(", "))
+        }
     }
 
     /// Builds all policies, so that the library knows them: it refuses other names, and rules that do not fit.

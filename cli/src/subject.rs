@@ -35,6 +35,25 @@ pub(crate) fn name(subject: &str) -> &str {
     if subject.is_empty() { "everyone" } else { subject }
 }
 
+/// Returns the words of a shell that name the main subject of a call of that policy: its value where that is enough.
+pub(crate) fn words(fleet: &Fleet<'_>, listed: &FleetPolicy<'_>, subject: &Subject) -> String {
+    let text = subject.to_string();
+    let values =
+        Main { values: Some(text.clone()).filter(|text| !text.is_empty()).into_iter().collect(), subject: None };
+    let is_enough = values.subjects(fleet, listed).is_ok_and(|named| named.main() == subject);
+    if is_enough && !text.starts_with('-') { quoted(&text) } else { format!("--subject={}", quoted(&text)) }
+}
+
+/// Returns a word as a shell takes it: in quotes if it needs them.
+pub(crate) fn quoted(word: &str) -> String {
+    match shlex::try_quote(word) {
+        _ if word.is_empty() => String::new(),
+        Ok(quoted) => quoted.into_owned(),
+        // No key has a NUL in it.
+        Err(_) => word.to_owned(),
+    }
+}
+
 impl Who {
     /// Returns all subjects of a call of that policy.
     pub(crate) fn subjects(&self, fleet: &Fleet<'_>, listed: &FleetPolicy<'_>) -> Result<Subjects, Failure> {
@@ -133,6 +152,12 @@ fn labelled(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_that_a_shell_would_change_stands_in_quotes() {
+        let words = ["sms:138", "2001:db8::/64", "$HOME", "a b", ""].map(quoted);
+        assert_eq!(words, ["sms:138", "2001:db8::/64", "'$HOME'", "'a b'", ""]);
+    }
 
     #[test]
     fn a_label_may_be_a_key() {

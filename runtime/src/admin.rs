@@ -25,13 +25,15 @@
 //! ```
 //!
 //! The check does everything that any other check does: it [resets](crate::Check::reset), [bans](crate::Check::ban) and
-//! [unbans](crate::Check::unban). [`Limiter::tallies`](crate::Limiter::tallies) finds the subjects that have a tally.
+//! [unbans](crate::Check::unban). [`Limiter::tallies`](crate::Limiter::tallies) finds the subjects that have a tally, and
+//! [`Limiter::bans`](crate::Limiter::bans) those that are banned.
 //!
 //! [`Limiter::inspect`](crate::Limiter::inspect) finds problems of the servers.
 //!
 //! Reading the list needs the permissions `+hlen +hscan` on the server, and finding subjects `+scan +dbsize` on each
 //! server: see [production](crate::guide::production#a-user-of-its-own).
 
+mod bans;
 #[cfg(feature = "config")]
 mod file_check;
 mod finding;
@@ -41,6 +43,7 @@ mod server_report;
 mod tallies;
 mod template;
 
+pub use self::bans::{BanPage, BannedSubject, Bans};
 pub use self::finding::{Finding, Level};
 pub use self::registered::{Registered, RegisteredPolicy, RegisteredSubject, Unreadable};
 pub use self::rendering::Rendering;

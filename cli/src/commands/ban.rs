@@ -1,16 +1,19 @@
 //! `tallygate ban` and `tallygate unban`: reject all calls of a subject for a while, or no longer.
 
+use std::slice;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
 use tallygate_rules::{MAX_PER, format_duration};
 
+use crate::commands::bans;
 use crate::confirmation::Confirmation;
 use crate::connection::Connection;
 use crate::duration;
 use crate::failure::Failure;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, FleetPolicy};
+use crate::number::counted;
 use crate::output::Output;
 use crate::subject::{self, Main};
 
@@ -70,7 +73,7 @@ impl BanCommand {
     }
 }
 
-/// End the ban of somebody, if there is one; asks first
+/// End the ban of somebody, if there is one, or all bans of a policy; asks first
 ///
 /// What the subject has used stays counted, so its rules may deny it still. `reset` ends the ban, too, and lets it start again.
 #[derive(Args, Debug)]
@@ -79,32 +82,58 @@ pub(crate) struct UnbanCommand {
     #[command(flatten)]
     target: Target,
 
+    /// End the bans of all that `bans` lists under the policy
+    #[arg(long, conflicts_with_all = ["values", "subject"])]
+    all: bool,
+
     #[command(flatten)]
     confirmation: Confirmation,
 }
 
 const UNBAN_EXAMPLES: &str = "\
 Examples:
-  tallygate unban login alice --yes";
+  tallygate unban login alice --yes
+  tallygate unban login --all --yes";
 
 impl UnbanCommand {
     pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
         let fleet = Fleet::connect(connection).await?;
+        let listed = bans::find_with_ban(&fleet, &self.target.policy)?;
+        if self.all { self.unban_all(&fleet, &listed).await } else { self.unban_one(&fleet, &listed).await }
+    }
+
+    async fn unban_one(&self, fleet: &Fleet<'_>, listed: &FleetPolicy<'_>) -> Result<Output, Failure> {
         let Target { policy, who } = &self.target;
-        let listed = fleet.find(policy)?;
-        if listed.policy.ban().is_none() {
-            return Err(Failure::usage(format!("the policy `{policy}` has no ban, so nobody is banned under it")));
-        }
-        let subjects = who.subjects(&fleet, &listed)?;
+        let subjects = who.subjects(fleet, listed)?;
         let subject = subjects.main().to_string();
         let somebody = subject::name(&subject);
         self.confirmation.ask(&format!("End the ban of {somebody} under {policy}?"))?;
         let unbanned = subjects.check(&fleet.limiter, &listed.policy).unban().await;
         unbanned.map_err(|error| Failure::from(error).amid_changes())?;
-        let json = json!({ "policy": policy, "unbanned": subject });
+        let json = json!({ "policy": policy, "unbanned": [subject] });
         // An empty subject is the one of a policy that counts all calls together.
-        let reset = format!("tallygate reset {policy} {subject}");
+        let reset = format!("tallygate reset {policy} {}", subject::words(fleet, listed, subjects.main()));
         let remains = format!("what it has used stays counted; to let it start again: {}", reset.trim_end());
         Ok(Output::done(format!("{somebody} is not banned under {policy}\n{remains}"), json))
+    }
+
+    async fn unban_all(&self, fleet: &Fleet<'_>, listed: &FleetPolicy<'_>) -> Result<Output, Failure> {
+        let policy = &self.target.policy;
+        let found = bans::find(fleet, slice::from_ref(listed)).await?;
+        let names: Vec<_> = found.bans.iter().map(|banned| banned.subject().to_string()).collect();
+        if names.is_empty() {
+            return Ok(Output::done(
+                format!("nobody is banned under {policy}"),
+                json!({ "policy": policy, "unbanned": names }),
+            ));
+        }
+        let all = counted(names.len() as u64, "subject");
+        self.confirmation.ask(&format!("End the bans of {all} under {policy}?"))?;
+        for banned in &found.bans {
+            let unbanned = fleet.limiter.check(&listed.policy, banned.subject()).unban().await;
+            unbanned.map_err(|error| Failure::from(error).amid_changes())?;
+        }
+        let json = json!({ "policy": policy, "unbanned": names });
+        Ok(Output::done(format!("no longer banned under {policy}: {all}"), json))
     }
 }

@@ -3,8 +3,20 @@
 use crate::console::Console;
 use crate::seeded::Seeded;
 
-const COMMANDS: [&str; 11] =
-    ["policies", "peek", "top", "reset", "ban", "unban", "override", "check", "simulate", "doctor", "completions"];
+const COMMANDS: [&str; 12] = [
+    "policies",
+    "peek",
+    "top",
+    "reset",
+    "ban",
+    "unban",
+    "bans",
+    "override",
+    "check",
+    "simulate",
+    "doctor",
+    "completions",
+];
 
 /// The examples that the help of a command shows.
 fn examples(console: &Console<'_>, help: &str) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
+mod bans;
 mod changes;
 mod completions;
 mod console;
@@ -19,5 +20,6 @@ mod seeded;
 mod simulation;
 mod terminal;
 mod topologies;
+mod tops;
 mod totals;
 mod varying;

@@ -84,9 +84,20 @@ fn every_time_of_the_page_is_one_that_the_program_prints() {
 
 #[test]
 fn the_page_shows_every_command() {
-    for command in
-        ["policies", "peek", "top", "reset", "ban", "unban", "override", "check", "simulate", "doctor", "completions"]
-    {
+    for command in [
+        "policies",
+        "peek",
+        "top",
+        "reset",
+        "ban",
+        "unban",
+        "bans",
+        "override",
+        "check",
+        "simulate",
+        "doctor",
+        "completions",
+    ] {
         assert!(
             PAGE.contains(&format!("$ tallygate {command} ")) || PAGE.contains(&format!("$ tallygate {command}\n")),
             "{command}"

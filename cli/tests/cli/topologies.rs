@@ -11,11 +11,13 @@ fn run_all(console: &Console<'_>, prefix: &str) {
     let run = |words: &str, code| console.run(&format!("{words} --prefix {prefix}")).expect(code);
     assert!(run("policies", 0).out.contains("sms:{phone}"));
     run(&format!("peek sms.send {CALLER}"), 1);
+    assert!(run("top", 0).out.contains("2 of 2 subjects"));
     assert!(run("top sms.send", 0).out.contains(&format!("sms:{CALLER}   100 %")));
     run(&format!("reset sms.send {CALLER} --yes"), 0);
     run(&format!("peek sms.send {CALLER}"), 0);
     run("ban login alice --yes", 0);
     run("peek login alice", 1);
+    assert!(run("bans", 0).out.starts_with("login alice   banned for 1h\n"));
     run("unban login alice --yes", 0);
     let words = ["override", "login", "0 per 1h", "--yes", "--prefix", prefix];
     console.run_words(&words).expect(0);

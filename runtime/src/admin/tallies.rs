@@ -16,12 +16,12 @@ use crate::system::{RandomState, TokioInstant, sleep_until};
 /// The least pause after a step, in which the server serves others.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The subjects that have a tally of a policy, found step by step: see [`Limiter::tallies`].
+/// The subjects that have a tally of some policies, found step by step: see [`Limiter::tallies`].
 pub struct Tallies<'a> {
     redis: &'a Redis,
     prefix: &'a str,
     /// The part of the keys before the layout: the policy, and the label if there is one.
-    names: String,
+    names: Vec<String>,
     scan: Option<Scan>,
     /// The hashes of the returned subjects. Among a billion subjects, two may share a hash.
     seen: HashSet<u64, RandomState>,
@@ -33,6 +33,8 @@ pub struct Tallies<'a> {
 /// The result of one step.
 #[derive(Clone, Debug)]
 pub struct TallyPage {
+    /// The policy of each subject, by its place among those that are looked through.
+    places: Vec<usize>,
     subjects: Vec<Subject>,
     progress: f64,
 }
@@ -71,16 +73,10 @@ impl Limiter {
     /// ```
     pub fn tallies<'a>(&'a self, policy: &Policy, label: Option<&str>) -> Result<Tallies<'a>, Error> {
         let (redis, prefix) = self.redis().ok_or_else(in_memory)?;
-        let group = policy.groups().iter().find(|group| group.label.as_deref() == label);
-        let group = group.ok_or_else(|| {
-            let subject = label.map_or_else(|| "the main subject".to_owned(), |label| format!("a subject `{label}`"));
-            Error::new(format!("policy `{}` has no rule on {subject}", policy.name()))
-        })?;
-        let names = group.segment.split_once('/').map_or(&*group.segment, |(names, _layout)| names);
         Ok(Tallies {
             redis,
             prefix,
-            names: names.to_owned(),
+            names: vec![names(policy, label)?],
             scan: None,
             seen: HashSet::default(),
             hasher: RandomState::default(),
@@ -89,7 +85,28 @@ impl Limiter {
     }
 }
 
+/// The part of a policy's keys before the layout.
+fn names(policy: &Policy, label: Option<&str>) -> Result<String, Error> {
+    let group = policy.groups().iter().find(|group| group.label.as_deref() == label);
+    let group = group.ok_or_else(|| {
+        let subject = label.map_or_else(|| "the main subject".to_owned(), |label| format!("a subject `{label}`"));
+        Error::new(format!("policy `{}` has no rule on {subject}", policy.name()))
+    })?;
+    Ok(group.segment.split_once('/').map_or(&*group.segment, |(names, _layout)| names).to_owned())
+}
+
 impl Tallies<'_> {
+    /// Also finds the subjects of another policy, or of another label, in the same scan. It starts again if it has begun.
+    ///
+    /// # Errors
+    ///
+    /// The policy has no rule on a subject with that label.
+    pub fn and(mut self, policy: &Policy, label: Option<&str>) -> Result<Self, Error> {
+        self.names.push(names(policy, label)?);
+        self.scan = None;
+        Ok(self)
+    }
+
     /// Makes one step, after a pause since the last one. A step may find nothing. `None` is the end.
     ///
     /// # Errors
@@ -110,9 +127,9 @@ impl Tallies<'_> {
             none => none.insert(self.redis.scan(self.prefix, &self.names).await?),
         };
         let Some(step) = self.redis.step(scan).await? else { return Ok(None) };
-        let new = step.subjects.iter().filter(|text| self.seen.insert(self.hasher.hash_one(text)));
-        let subjects = new.filter_map(|text| Subject::from_escaped(text)).collect();
-        Ok(Some(TallyPage { subjects, progress: step.progress }))
+        let new = step.subjects.iter().filter(|found| self.seen.insert(self.hasher.hash_one(found)));
+        let (places, subjects) = new.filter_map(|(place, text)| Some((*place, Subject::from_escaped(text)?))).unzip();
+        Ok(Some(TallyPage { places, subjects, progress: step.progress }))
     }
 }
 
@@ -125,6 +142,12 @@ impl TallyPage {
     #[must_use]
     pub fn subjects(&self) -> &[Subject] {
         &self.subjects
+    }
+
+    /// Returns these subjects, each with the place of its policy and label among those that are looked through: 0 for those
+    /// of [`Limiter::tallies`], then as they were [added](Tallies::and).
+    pub fn found(&self) -> impl Iterator<Item = (usize, &Subject)> {
+        self.places.iter().copied().zip(&self.subjects)
     }
 
     /// Returns about how much of the scan is done, from 0 to 1.

@@ -1,5 +1,6 @@
 //! The list of policies in Redis: what processes write, and what tools make of it.
 
+mod bans;
 mod listing;
 mod subjects;
 mod tallies;

@@ -1,47 +1,55 @@
 //! Who is denied most often, as far as the programs keep denied subjects.
 
-use serde_json::json;
+use std::cmp::Reverse;
+
+use serde_json::{Value, json};
 use tallygate::DeniedSubject;
 
+use super::Ranking;
+use super::scope::Scope;
+use super::usage::place_cells;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
 use crate::number::{counted, grouped};
-use crate::output::Output;
 use crate::subject;
 use crate::table::TextTable;
 
-/// Returns the subjects of a policy that were denied most often within this hour and the one before, those on one label only.
-pub(super) async fn denied(
-    fleet: &Fleet<'_>,
-    policy: &str,
-    label: Option<&str>,
-    limit: usize,
-) -> Result<Output, Failure> {
-    // Those on other labels may come before.
-    let listed = fleet.limiter.top_denied(policy, usize::MAX).await?;
-    let all: Vec<_> = listed.iter().filter(|denied| denied.label() == label).collect();
-    let found = &all[..limit.min(all.len())];
-    let top: Vec<_> = found.iter().map(|denied| shown(denied)).collect();
-    let json = json!({ "policy": policy, "label": label, "subjects": all.len(), "top": top });
-    Ok(Output::done(text(policy, found, all.len() as u64), json))
+/// Returns the subjects that were denied most often within this hour and the one before.
+pub(super) async fn rank(fleet: &Fleet<'_>, scope: &Scope<'_>, limit: usize) -> Result<Ranking, Failure> {
+    let mut all = Vec::new();
+    for policy in scope.policies() {
+        // Those on other labels may come before.
+        let listed = fleet.limiter.top_denied(policy, usize::MAX).await?;
+        let is_meant = |denied: &DeniedSubject| scope.only().is_none_or(|place| denied.label() == place.label);
+        all.extend(listed.into_iter().filter(is_meant));
+    }
+    // Those of one policy are in this order already.
+    all.sort_by_key(|denied| Reverse(denied.denials()));
+    let (subjects, found) = (all.len() as u64, &all[..limit.min(all.len())]);
+    Ok(Ranking { text: text(scope, found, subjects), top: found.iter().map(json_of).collect(), subjects })
 }
 
-fn shown(denied: &DeniedSubject) -> serde_json::Value {
-    json!({ "subject": denied.subject().to_string(), "denials": denied.denials() })
+fn json_of(denied: &DeniedSubject) -> Value {
+    json!({
+        "policy": denied.policy(),
+        "label": denied.label(),
+        "subject": denied.subject().to_string(),
+        "denials": denied.denials(),
+    })
 }
 
-fn text(policy: &str, found: &[&DeniedSubject], all: u64) -> String {
+fn text(scope: &Scope<'_>, found: &[DeniedSubject], all: u64) -> String {
     if all == 0 {
+        let of = scope.only().map(|place| format!(" of {}", place.listed.described.name())).unwrap_or_default();
         return format!(
-            "no denied subject of {policy} is known; programs keep them if `LimiterBuilder::denied_subjects` says how many"
+            "no denied subject{of} is known; programs keep them if `LimiterBuilder::denied_subjects` says how many\n"
         );
     }
     let mut table = TextTable::default();
     for denied in found {
-        table.push([
-            subject::name(&denied.subject().to_string()).to_owned(),
-            format!("at least {} denied", counted(denied.denials(), "call")),
-        ]);
+        let [policy, label] = place_cells(denied.policy(), denied.label(), scope.only().is_none());
+        let subject = subject::name(&denied.subject().to_string()).to_owned();
+        table.push([policy, label, subject, format!("at least {} denied", counted(denied.denials(), "call"))]);
     }
     let shown = grouped(found.len() as u64);
     format!("{}{shown} of {} within this hour and the one before\n", table.text(), counted(all, "subject"))

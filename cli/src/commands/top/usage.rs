@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use tallygate::{Decision, Denial, RejectionKind, RuleStatus, Subject};
+use tallygate::{Decision, Denial, RejectionKind, Rule, RuleStatus, Subject};
 
+use super::scope::{Place, Scope};
 use crate::table::TextTable;
 use crate::varying::Varying;
 use crate::{duration, number, subject};
@@ -22,6 +23,9 @@ pub(crate) enum By {
     /// Who was denied most often within this hour and the one before, if the programs keep denied subjects
     Denied,
 }
+
+/// What subjects are ordered by, the greatest first.
+type Rank = (u64, u64);
 
 /// How much of one rule a subject has used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +43,8 @@ struct Share {
 /// How much a subject has used of its rules, and whether it is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Usage {
+    policy: String,
+    label: Option<String>,
     subject: String,
     /// How much it has used of the rule of which it has used most, in thousandths; `None` where each call gives the counts.
     share: Option<u64>,
@@ -50,23 +56,27 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Reads what a peek says of a subject, by the rules that count it.
-    pub(super) fn of(
+    /// Reads what a peek says of a subject, by the rules that are shown, and by its ban if that is.
+    pub(super) fn new(
+        place: Place<'_>,
         subject: &Subject,
         decision: &Decision,
-        varying: &Varying,
-        counts_it: impl Fn(usize) -> bool,
+        is_shown: impl Fn(usize, &Rule) -> bool,
+        shows_ban: bool,
     ) -> Self {
+        let varying = &place.listed.varying;
         let denial = match decision {
-            Decision::Denied(denial) => {
-                Some(denial).filter(|denial| denial.rule().is_none_or(|rule| counts_it(rule.position())))
-            }
+            Decision::Denied(denial) => Some(denial),
             Decision::Allowed(_) => None,
         };
+        let denies = |denial: &&Denial| denial.rule().map_or(shows_ban, |rule| is_shown(rule.position(), rule.rule()));
+        let denial = denial.filter(denies);
         let report = decision.report().iter();
-        let report = report.filter(|status| counts_it(status.position()));
+        let report = report.filter(|status| is_shown(status.position(), status.rule()));
         let rules: Vec<_> = report.map(|status| Share::of(status, varying)).collect();
         Self {
+            policy: place.listed.described.name().to_owned(),
+            label: place.label.map(str::to_owned),
             subject: subject.to_string(),
             share: rules.iter().filter_map(Share::thousandths).max(),
             rules,
@@ -76,7 +86,7 @@ impl Usage {
     }
 
     /// Returns what it is ordered by; `None` if it is left out.
-    fn rank(&self, by: By) -> Option<(u64, u64)> {
+    fn rank(&self, by: By) -> Option<Rank> {
         let used = self.rules.iter().filter_map(|rule| rule.used).max().unwrap_or_default();
         let share = self.share.unwrap_or_default();
         match by {
@@ -90,6 +100,8 @@ impl Usage {
     pub(super) fn json(&self) -> Value {
         let rule = |rule: &Share| json!({ "position": rule.position, "rule": rule.rule, "used": rule.used, "limit": rule.limit });
         json!({
+            "policy": self.policy,
+            "label": self.label,
             "subject": self.subject,
             "share": self.share,
             "denied": self.denied.is_some(),
@@ -134,7 +146,7 @@ pub(super) struct Best {
     by: By,
     limit: usize,
     /// The greatest rank first, and those of one rank by their names.
-    kept: BTreeMap<(Reverse<(u64, u64)>, String), Usage>,
+    kept: BTreeMap<(Reverse<Rank>, [String; 3]), Usage>,
 }
 
 impl Best {
@@ -144,7 +156,8 @@ impl Best {
 
     pub(super) fn add(&mut self, usage: Usage) {
         let Some(rank) = usage.rank(self.by) else { return };
-        self.kept.insert((Reverse(rank), usage.subject.clone()), usage);
+        let name = [usage.subject.clone(), usage.policy.clone(), usage.label.clone().unwrap_or_default()];
+        self.kept.insert((Reverse(rank), name), usage);
         if self.kept.len() > self.limit {
             self.kept.pop_last();
         }
@@ -156,8 +169,12 @@ impl Best {
     }
 }
 
-/// Writes subjects as a table.
-pub(super) fn table(found: &[Usage]) -> TextTable {
+/// Writes subjects as a table, with their policies if there are several.
+pub(super) fn table(found: &[Usage], scope: &Scope<'_>) -> TextTable {
+    rows(found, scope.only().is_none())
+}
+
+fn rows(found: &[Usage], shows_policy: bool) -> TextTable {
     let mut table = TextTable::default();
     for usage in found {
         let wait = match (usage.denied, usage.wait) {
@@ -168,9 +185,19 @@ pub(super) fn table(found: &[Usage]) -> TextTable {
         };
         let share = usage.share.map(|share| format!("{} %", share / 10)).unwrap_or_default();
         let rules = usage.rules.iter().filter_map(Share::text).collect::<Vec<_>>();
-        table.push([subject::name(&usage.subject).to_owned(), share, rules.join(" · "), wait]);
+        let [policy, label] = place_cells(&usage.policy, usage.label.as_deref(), shows_policy);
+        table.push([policy, label, subject::name(&usage.subject).to_owned(), share, rules.join(" · "), wait]);
     }
     table
+}
+
+/// Returns the cells before a subject, which are empty where only one policy and label is shown.
+pub(super) fn place_cells(policy: &str, label: Option<&str>, is_shown: bool) -> [String; 2] {
+    match label {
+        _ if !is_shown => [String::new(), String::new()],
+        Some(label) => [policy.to_owned(), format!("on {label}")],
+        None => [policy.to_owned(), String::new()],
+    }
 }
 
 #[cfg(test)]
@@ -186,6 +213,8 @@ mod tests {
             is_concurrency: false,
         };
         Usage {
+            policy: "sms.send".to_owned(),
+            label: None,
             subject: subject.to_owned(),
             share: rule.thousandths(),
             rules: vec![rule],
@@ -212,7 +241,9 @@ mod tests {
 
     #[test]
     fn a_line_says_what_was_used_and_how_long_it_is_denied() {
-        let text = table(&[usage("c", 10, Some(3))]).text();
-        assert_eq!(text, "c   100 %   10 of 10 per 1m   denied for 3s\n");
+        let line = "c   100 %   10 of 10 per 1m   denied for 3s\n";
+        assert_eq!(rows(&[usage("c", 10, Some(3))], false).text(), line);
+        let on_network = Usage { label: Some("network".to_owned()), ..usage("c", 10, Some(3)) };
+        assert_eq!(rows(&[on_network], true).text(), format!("sms.send   on network   {line}"));
     }
 }

@@ -17,7 +17,7 @@ use crate::system::Instant;
 /// How many places of the server's table a step looks at: it takes the server some tenths of a millisecond at most.
 const COUNT: u32 = 250;
 
-/// A walk over the tallies of a policy on one of its subjects, whatever their layout.
+/// A walk over the tallies of some rule groups, whatever their layout.
 pub(crate) struct Scan {
     /// The primaries of a cluster; empty for a single server.
     members: Vec<Arc<ClusterNode>>,
@@ -25,8 +25,8 @@ pub(crate) struct Scan {
     at: usize,
     /// Where to go on, and how many places were looked at; `None` before the first step on a server.
     place: Option<Place>,
-    /// What the keys begin with, before the layout.
-    start: String,
+    /// What the keys of each rule group begin with, before the layout.
+    starts: Vec<String>,
     is_done: bool,
 }
 
@@ -40,20 +40,21 @@ struct Place {
 
 /// What a step has found.
 pub(crate) struct ScanStep {
-    /// The subjects, as they stand in keys.
-    pub(crate) subjects: Vec<String>,
+    /// The place of the rule group among those that are walked over, and the subject, as it stands in keys.
+    pub(crate) subjects: Vec<(usize, String)>,
     /// About how much of the walk is done, from 0 to 1.
     pub(crate) progress: f64,
 }
 
 impl Redis {
-    /// Starts a walk over the tallies of the rule group whose segment has these names before the layout.
-    pub(crate) async fn scan(&self, prefix: &str, names: &str) -> Result<Scan, BackendError> {
+    /// Starts a walk over the tallies of the rule groups whose segments have these names before the layout.
+    pub(crate) async fn scan(&self, prefix: &str, names: &[String]) -> Result<Scan, BackendError> {
         let members = match self.deployment() {
             Deployment::Server(_) => Vec::new(),
             Deployment::Cluster(cluster) => cluster.primaries(self.until()?).await?,
         };
-        Ok(Scan { members, at: 0, place: None, start: format!("{prefix}:{names}/"), is_done: false })
+        let starts = names.iter().map(|names| format!("{prefix}:{names}/")).collect();
+        Ok(Scan { members, at: 0, place: None, starts, is_done: false })
     }
 
     /// Makes one step; `None` at the end.
@@ -67,12 +68,12 @@ impl Redis {
             None => Place::start(self.ask_scanned(scan, &cmd("DBSIZE")).await?),
         };
         let mut command = cmd("SCAN");
-        command.arg(&place.cursor).arg("MATCH").arg(format!("{}*", escaped(&scan.start))).arg("COUNT").arg(COUNT);
+        command.arg(&place.cursor).arg("MATCH").arg(scan.pattern()).arg("COUNT").arg(COUNT);
         let (cursor, keys): (String, Vec<Vec<u8>>) = self.ask_scanned(scan, &command).await?;
         scan.go_on(&place, cursor);
         // A key that is no text is no tally.
         let keys = keys.into_iter().filter_map(|key| String::from_utf8(key).ok());
-        let subjects = keys.filter_map(|key| subject(&key, &scan.start).map(str::to_owned)).collect();
+        let subjects = keys.filter_map(|key| scan.subject(&key)).collect();
         Ok(Some(ScanStep { subjects, progress: scan.progress() }))
     }
 
@@ -87,6 +88,17 @@ impl Redis {
 }
 
 impl Scan {
+    /// The pattern of all keys that it looks for, and of few others: a server knows no pattern for one of several texts.
+    fn pattern(&self) -> String {
+        let common = self.starts.iter().map(String::as_str).reduce(common_start).unwrap_or_default();
+        format!("{}*", escaped(common))
+    }
+
+    fn subject(&self, key: &str) -> Option<(usize, String)> {
+        let mut found = self.starts.iter().enumerate().filter_map(|(group, start)| Some((group, subject(key, start)?)));
+        found.next().map(|(group, subject)| (group, subject.to_owned()))
+    }
+
     fn go_on(&mut self, place: &Place, cursor: String) {
         if cursor != "0" {
             let looked_at = place.looked_at + u64::from(COUNT);
@@ -118,6 +130,13 @@ impl Place {
 /// The subject of a key with that start: the text behind the layout.
 fn subject<'k>(key: &'k str, start: &str) -> Option<&'k str> {
     key.strip_prefix(start)?.split_once(':').map(|(_, subject)| subject)
+}
+
+/// Returns what both texts begin with.
+fn common_start<'t>(one: &'t str, other: &str) -> &'t str {
+    let differs = one.char_indices().zip(other.chars()).find(|((_, one), other)| one != other);
+    let end = differs.map_or(one.len().min(other.len()), |((at, _), _)| at);
+    one.get(..end).unwrap_or_default()
 }
 
 /// Returns the pattern that matches only this text.
@@ -209,6 +228,16 @@ mod tests {
     fn a_pattern_stands_for_the_text_alone() {
         assert_eq!(escaped("tallygate:a%3Ab=01/w1d:"), "tallygate:a%3Ab=01/w1d:");
         assert_eq!(escaped(r"a*b?[c]\"), r"a\*b\?\[c\]\\");
+    }
+
+    #[test]
+    fn several_groups_are_found_by_what_their_keys_have_in_common() {
+        let starts = ["t:sms.send/", "t:sms.send=0a1b2c3d/", "t:sms.*/"].map(str::to_owned).to_vec();
+        let scan = Scan { members: Vec::new(), at: 0, place: None, starts, is_done: false };
+        assert_eq!(scan.pattern(), "t:sms.*");
+        assert_eq!(scan.subject("t:sms.send=0a1b2c3d/w1d:192.0.2.1"), Some((1, "192.0.2.1".to_owned())));
+        assert_eq!(scan.subject("t:sms.sent/w1d:192.0.2.1"), None);
+        assert_eq!((common_start("ab", "abc"), common_start("é", "è"), common_start("", "a")), ("ab", "", ""));
     }
 
     #[test]

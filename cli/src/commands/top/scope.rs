@@ -1,0 +1,131 @@
+//! What is looked through: the subjects of one policy, or of all.
+
+use tallygate::admin::{RegisteredPolicy, Tallies};
+use tallygate::{Override, Rule, RuleId};
+
+use crate::failure::Failure;
+use crate::fleet::{Fleet, FleetPolicy};
+use crate::spelling;
+
+/// The subjects that are looked through.
+pub(super) struct Scope<'a> {
+    policies: Vec<FleetPolicy<'a>>,
+    /// Each policy with the labels of its subjects.
+    places: Vec<(usize, Option<String>)>,
+    is_of_all: bool,
+    /// The only rule that is looked at.
+    pub(super) rule: Option<RuleId>,
+    /// Policies that this version cannot read.
+    pub(super) left_out: Vec<&'a str>,
+}
+
+/// The subjects of one policy and label.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'s> {
+    pub(super) listed: &'s FleetPolicy<'s>,
+    pub(super) label: Option<&'s str>,
+}
+
+impl<'a> Scope<'a> {
+    /// All subjects of all policies.
+    pub(super) fn all(fleet: &'a Fleet<'_>) -> Result<Self, Failure> {
+        let (policies, left_out) = fleet.all()?;
+        let places = policies
+            .iter()
+            .enumerate()
+            .flat_map(|(policy, listed)| labels(listed.described).map(move |label| (policy, label.map(str::to_owned))));
+        Ok(Self { places: places.collect(), policies, is_of_all: true, rule: None, left_out })
+    }
+
+    /// The subjects of a policy and of that label: of the only rules, if none is said.
+    pub(super) fn of_policy(fleet: &'a Fleet<'_>, policy: &str, label: Option<&str>) -> Result<Self, Failure> {
+        let listed = fleet.find(policy)?;
+        let label = match label {
+            Some(on) if labels(listed.described).any(|label| label == Some(on)) => Some(on.to_owned()),
+            Some(on) => return Err(Fleet::unknown_label(listed.described, on)),
+            None => labels(listed.described).next().flatten().map(str::to_owned),
+        };
+        Ok(Self::of_one(listed, label, None))
+    }
+
+    /// The subjects that a rule counts, given by its name or its position: one of the policy, or of an override in force.
+    pub(super) async fn of_rule(fleet: &'a Fleet<'_>, policy: &str, rule: &str) -> Result<Self, Failure> {
+        let listed = fleet.find(policy)?;
+        let id = rule.parse().map_or_else(|_| RuleId::Name(rule.to_owned()), RuleId::Position);
+        let mut own = listed.described.rules().iter().enumerate();
+        let label = if let Some((position, _)) = own.find(|(position, rule)| is_meant(&id, *position, rule)) {
+            listed.described.label_of(position).map(str::to_owned)
+        } else {
+            let overrides = fleet.limiter.overrides().await?;
+            let mut own = overrides.iter().filter(|one| one.policy() == policy);
+            let found = own.find(|one| has_rule(one, &id)).ok_or_else(|| unknown_rule(listed.described, rule))?;
+            found.label().map(str::to_owned)
+        };
+        Ok(Self::of_one(listed, label, Some(id)))
+    }
+
+    fn of_one(listed: FleetPolicy<'a>, label: Option<String>, rule: Option<RuleId>) -> Self {
+        Self { policies: vec![listed], places: vec![(0, label)], is_of_all: false, rule, left_out: Vec::new() }
+    }
+
+    /// Starts to look for the subjects.
+    pub(super) fn tallies(&self, fleet: &'a Fleet<'_>) -> Result<Tallies<'a>, Failure> {
+        let mut places = self.places();
+        let first = places.next().ok_or_else(|| Failure::usage(fleet.nothing_listed()))?;
+        let tallies = fleet.limiter.tallies(&first.listed.policy, first.label)?;
+        Ok(places.try_fold(tallies, |tallies, place| tallies.and(&place.listed.policy, place.label))?)
+    }
+
+    /// Returns where subjects are looked for, in the order of [`tallies`](Self::tallies).
+    pub(super) fn places(&self) -> impl Iterator<Item = Place<'_>> {
+        self.places.iter().filter_map(|(policy, label)| {
+            let listed = self.policies.get(*policy)?;
+            Some(Place { listed, label: label.as_deref() })
+        })
+    }
+
+    /// Returns the names of the policies.
+    pub(super) fn policies(&self) -> impl Iterator<Item = &str> {
+        self.policies.iter().map(|listed| listed.described.name())
+    }
+
+    /// Returns the only place where subjects are looked for, unless all policies are looked through.
+    pub(super) fn only(&self) -> Option<Place<'_>> {
+        self.places().next().filter(|_| !self.is_of_all)
+    }
+
+    /// Whether a rule is looked at.
+    pub(super) fn has(&self, position: usize, rule: &Rule) -> bool {
+        self.rule.as_ref().is_none_or(|id| is_meant(id, position, rule))
+    }
+}
+
+/// The labels of all subjects of a policy: `None` is the main one, and comes first.
+fn labels(described: &RegisteredPolicy) -> impl Iterator<Item = Option<&str>> {
+    let main = described.has_main_subject().then_some(None);
+    main.into_iter().chain(described.subjects().map(|subject| Some(subject.label())))
+}
+
+fn is_meant(id: &RuleId, position: usize, rule: &Rule) -> bool {
+    match id {
+        RuleId::Name(name) => rule.name() == Some(name),
+        RuleId::Position(meant) => *meant == position,
+    }
+}
+
+fn has_rule(one: &Override, id: &RuleId) -> bool {
+    one.rules().enumerate().any(|(position, (_, rule))| is_meant(id, position, rule))
+}
+
+fn unknown_rule(described: &RegisteredPolicy, rule: &str) -> Failure {
+    let names: Vec<_> = described.rules().iter().filter_map(Rule::name).collect();
+    let positions = match described.rules().len() {
+        1 => "0".to_owned(),
+        rules => format!("0 to {}", rules.saturating_sub(1)),
+    };
+    let name = described.name();
+    let remedy = spelling::remedy(rule, names);
+    Failure::usage(format!(
+        "the policy `{name}` has no rule `{rule}`; its rules have the positions {positions}{remedy}"
+    ))
+}

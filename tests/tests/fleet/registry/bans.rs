@@ -1,0 +1,130 @@
+//! The subjects that are banned, found by a scan.
+
+use std::time::Duration;
+
+use tallygate::{BackendErrorKind, Ban, Limiter, OnOutage, Policy, Rule, Subject};
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::server::{Server, connected, patient};
+
+use super::{HOUR, hourly};
+
+/// A policy whose subjects are banned for an hour after two denials.
+fn banning(name: &'static str) -> Policy {
+    let rules = Policy::builder(name).rule(Rule::sliding_window(1, HOUR));
+    rules.rule_on("network", Rule::sliding_window(100, HOUR)).ban(Ban::new(2, HOUR, HOUR)).build().unwrap()
+}
+
+async fn call(limiter: &Limiter, policy: &Policy, user: u32) {
+    let network = Subject::of("n").and(user);
+    let _ = limiter.check(policy, &Subject::of("user").and(user)).subject("network", &network).await.unwrap();
+}
+
+/// Who is banned, under which policy, and for about how many seconds.
+async fn banned(limiter: &Limiter, policies: &[&Policy]) -> Vec<(String, String, u64)> {
+    let mut bans = limiter.bans(policies.iter().copied()).unwrap();
+    let mut found = Vec::new();
+    while let Some(page) = bans.next_page().await.unwrap() {
+        assert!(page.bans().len() <= page.subjects());
+        found.extend(page.bans().iter().map(|banned| {
+            let wait = banned.retry_after().unwrap_or_default().as_secs_f64().round();
+            (banned.policy().to_owned(), banned.subject().to_string(), wait as u64 / 60 * 60)
+        }));
+    }
+    found.sort();
+    found
+}
+
+fn entry(policy: &str, user: u32) -> (String, String, u64) {
+    (policy.to_owned(), format!("user:{user}"), 3_540)
+}
+
+/// Bans every third of thirty subjects under two policies, and lets the others make a call.
+async fn ban_every_third(limiter: &Limiter) -> [Policy; 2] {
+    let policies = [banning("a"), banning("b")];
+    for policy in &policies {
+        for user in 0..30 {
+            for _ in 0..if user % 3 == 0 { 3 } else { 1 } {
+                call(limiter, policy, user).await;
+            }
+        }
+    }
+    policies
+}
+
+async fn check_found(limiter: &Limiter) {
+    let [one, other] = ban_every_third(limiter).await;
+    let mut expected: Vec<_> =
+        ["a", "b"].into_iter().flat_map(|policy| (0..30).step_by(3).map(move |user| entry(policy, user))).collect();
+    expected.sort();
+    let unbanned = hourly("c", 5);
+    let found = banned(limiter, &[&one, &other, &unbanned]).await;
+    let names = |all: &[(String, String, u64)]| {
+        all.iter().map(|(policy, subject, _)| format!("{policy} {subject}")).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&found), names(&expected));
+    assert!(found.iter().all(|(_, _, wait)| (3_000..=3_600).contains(wait)), "{found:?}");
+    assert_eq!(banned(limiter, &[&other]).await.len(), 10);
+    assert!(banned(limiter, &[&unbanned]).await.is_empty() && banned(limiter, &[]).await.is_empty());
+    let user = Subject::of("user").and(0);
+    limiter.check(&one, &user).unban().await.unwrap();
+    assert_eq!(banned(limiter, &[&one]).await.len(), 9);
+}
+
+#[tokio::test]
+async fn who_is_banned_is_found_under_the_policies_that_are_asked_for() {
+    let server = Server::start();
+    check_found(&server.limiter().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_banned_is_found_on_every_node_of_a_cluster() {
+    let cluster = Cluster::shared();
+    check_found(&connected(&patient().prefix("banned"), &cluster.url()).await).await;
+}
+
+#[tokio::test]
+async fn a_ban_is_found_in_the_tally_of_an_override() {
+    let server = Server::start();
+    let limiter = server.limiter().await;
+    let policy = banning("a");
+    limiter.override_policy("a").rules([Rule::sliding_window(1, 2 * HOUR)]).set().await.unwrap();
+    for _ in 0..3 {
+        call(&limiter, &policy, 1).await;
+    }
+    assert_eq!(banned(&limiter, &[&policy]).await.len(), 1);
+    // Its own rules have counted no denial.
+    assert!(limiter.override_policy("a").clear().await.unwrap());
+    assert!(banned(&limiter, &[&policy]).await.is_empty());
+}
+
+#[tokio::test]
+async fn an_outage_is_an_error_also_where_calls_are_admitted_meanwhile() {
+    let server = Server::start();
+    let builder = Limiter::builder().deadline(Duration::from_millis(250)).on_outage(OnOutage::Allow).registry(false);
+    let limiter = connected(&builder, &server.url()).await;
+    let patient = server.limiter().await;
+    let policy = banning("a");
+    for _ in 0..3 {
+        call(&patient, &policy, 1).await;
+    }
+    let mut bans = limiter.bans([&policy]).unwrap();
+    server.pause();
+    assert_eq!(bans.next_page().await.unwrap_err().kind(), BackendErrorKind::Away);
+    server.resume();
+    let mut found = 0;
+    loop {
+        match bans.next_page().await {
+            Ok(Some(page)) => found += page.bans().len(),
+            Ok(None) => break,
+            Err(_) => {}
+        }
+    }
+    assert_eq!(found, 1);
+}
+
+#[tokio::test]
+async fn in_memory_nobody_else_sees_the_bans() {
+    let limiter = Limiter::builder().build_in_memory().unwrap();
+    let refused = limiter.bans([&banning("a")]).unwrap_err().to_string();
+    assert!(refused.contains("in memory"), "{refused}");
+}

@@ -1,14 +1,16 @@
 //! `tallygate top`: who has used most.
 
 mod denied;
+mod ranking;
 mod scope;
 mod usage;
 
 use clap::Args;
 use futures_util::future::try_join_all;
-use serde_json::{Value, json};
+use serde_json::json;
 use tallygate::{BackendError, Rule, Subject};
 
+use self::ranking::Ranking;
 use self::scope::{Place, Scope};
 use self::usage::{Best, By, Usage};
 use crate::connection::Connection;
@@ -117,13 +119,6 @@ impl TopCommand {
             (_, shown) => format!("{}{} of {all}\n", usage::table(found, scope).text(), grouped(shown as u64)),
         }
     }
-}
-
-/// The subjects that come first, of so many.
-struct Ranking {
-    text: String,
-    top: Vec<Value>,
-    subjects: u64,
 }
 
 /// Finds out where some subjects stand.

@@ -199,7 +199,8 @@ async fn a_denial_is_counted_by_the_name_of_its_rule_also_where_an_override_puts
     of_one.set().await.unwrap();
     denied().await;
     let of_all = limiter.override_policy("named");
-    of_all.rules([Rule::sliding_window(1, HOUR)]).set().await.unwrap();
+    // One of another window takes the place of none of them.
+    of_all.rules([Rule::sliding_window(1, 3 * HOUR)]).set().await.unwrap();
     denied().await;
     let of_all = limiter.override_policy("named");
     of_all.rules([Rule::sliding_window(1, HOUR).named("closed")]).set().await.unwrap();

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use serde_json::{Value, json};
 use tallygate::DeniedSubject;
 
-use super::Ranking;
+use super::ranking::Ranking;
 use super::scope::Scope;
 use super::usage::place_cells;
 use crate::failure::Failure;

@@ -26,6 +26,8 @@ pub(crate) struct Model {
     pub(crate) deadline: Option<Spanned<Duration>>,
     /// The share of a limit from which a subject is near it.
     pub(crate) warn_at: Option<Spanned<f64>>,
+    /// How long calls are taken ahead.
+    pub(crate) prefetch: Option<Spanned<Duration>>,
     /// A policy that is built elsewhere, in place of the name, the rules and the ban.
     pub(crate) policy: Option<Expr>,
     /// The key of the main subject.
@@ -105,6 +107,7 @@ impl Model {
             on_outage: arguments.parsed("on_outage", r#"on_outage = "local""#, str::parse::<OnOutage>),
             deadline: arguments.duration("deadline", r#"deadline = "50ms""#),
             warn_at: arguments.fraction("warn_at", "warn_at = 0.8"),
+            prefetch: arguments.duration("prefetch", r#"prefetch = "100ms""#),
             subjects: SubjectModel::take_all(&mut arguments),
             cost: arguments.amount("cost", ["cost = 3", "cost = items.len() as u64"]),
             allow_zero_cost: arguments.flag("allow_zero_cost"),

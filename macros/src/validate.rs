@@ -23,6 +23,7 @@ pub(crate) fn check(model: &Model, diagnostics: &mut Diagnostics) {
     policy::check_ban(model, diagnostics);
     policy::check_deadline(model, diagnostics);
     policy::check_warn_at(model, diagnostics);
+    policy::check_prefetch(model, diagnostics);
     call::check_cost(model, diagnostics);
     call::check_wait(model, diagnostics);
     call::check_refund(model, diagnostics);

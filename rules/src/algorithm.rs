@@ -181,6 +181,19 @@ impl TokenBucket {
         Self { capacity: part(self.capacity), initial: part(self.initial), ..self }
     }
 
+    /// Returns the bucket that a store keeps so that this one holds for calls that are made up to `ahead` after they were
+    /// counted: what flows in meanwhile has no room in it.
+    pub(crate) fn ahead(self, count: u64, ahead: Duration) -> Self {
+        let flow = (u128::from(count) * ahead.as_micros()).div_ceil(self.per.as_micros().max(1));
+        let capacity = self.capacity_for(count).saturating_sub(u64::try_from(flow).unwrap_or(u64::MAX));
+        Self {
+            per: self.per,
+            capacity: Some(capacity),
+            initial: self.initial.map(|initial| initial.min(capacity)),
+            reset_after: Some(self.reset_after_for(count).saturating_add(ahead).min(MAX_PER)),
+        }
+    }
+
     /// Returns the greatest count for which the arithmetic is exact.
     pub(crate) fn greatest_count(&self) -> u64 {
         let per_us = self.per.as_micros();

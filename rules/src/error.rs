@@ -34,6 +34,8 @@ pub enum Field {
     Deadline,
     /// The policy's `warn_at`.
     WarnAt,
+    /// The policy's `prefetch`.
+    Prefetch,
 }
 
 impl Field {
@@ -54,6 +56,7 @@ impl Field {
             Self::Duration => &["duration"],
             Self::Deadline => &["deadline"],
             Self::WarnAt => &["warn_at"],
+            Self::Prefetch => &["prefetch"],
         }
     }
 }

@@ -41,7 +41,8 @@ pub use self::filter::Filter;
 pub use self::fixed_text::TemplateUse;
 pub use self::limits::{
     MAX_CONCURRENCY, MAX_COUNTER_COUNT, MAX_DEADLINE, MAX_DENIALS, MAX_EXACT, MAX_LEASE, MAX_LOG_ENTRIES, MAX_PER,
-    MAX_REFUND_DISTANCE, MAX_RULES, MAX_SLIDING_COUNT, MAX_STANDSTILL, MIN_LEASE,
+    MAX_PREFETCH, MAX_REFUND_DISTANCE, MAX_RULES, MAX_SLIDING_COUNT, MAX_STANDSTILL, MIN_LEASE, MIN_PREFETCH,
+    MIN_PREFETCH_COUNT,
 };
 pub use self::outage::{OnOutage, OnOutageError};
 pub use self::overriding::{EffectiveRule, Replacement, RuleId, validate_override};
@@ -56,6 +57,7 @@ pub use self::text::{
     rule_meant,
 };
 pub use self::validate::{
-    Costs, implied_by, validate, validate_ban, validate_by_subject, validate_deadline, validate_warn_at,
+    Costs, implied_by, validate, validate_ban, validate_by_subject, validate_deadline, validate_prefetch,
+    validate_warn_at,
 };
 pub use self::words_for_clients::{counted_in_words, limit_in_words};

@@ -44,5 +44,14 @@ pub const MIN_LEASE: Duration = Duration::from_secs(1);
 /// The longest lease of a concurrent call: an hour. A process that has died keeps it that long at most.
 pub const MAX_LEASE: Duration = Duration::from_secs(3_600);
 
+/// The longest time for which calls are taken ahead: ten seconds.
+pub const MAX_PREFETCH: Duration = Duration::from_secs(10);
+
+/// The shortest time for which calls are taken ahead: 10 milliseconds, of which the last two are not used.
+pub const MIN_PREFETCH: Duration = Duration::from_millis(10);
+
+/// The smallest count of a rule whose calls are taken ahead: of a smaller one, a process takes too few at once.
+pub const MIN_PREFETCH_COUNT: u64 = 100;
+
 /// The greatest integer that is exact in Lua, and so in every tally: 2^53 − 1.
 pub const MAX_EXACT: u64 = (1 << 53) - 1;

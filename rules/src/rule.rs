@@ -155,6 +155,24 @@ impl Rule {
         Self { count: self.count.div_ceil(parts.get()), algorithm, ..self }
     }
 
+    /// Returns the rule that a store checks so that this one holds for calls that are made up to `ahead` after they were
+    /// counted; `None` if no such rule admits anything.
+    ///
+    /// All calls in a window of length `per` were counted within one of length `per + ahead`. The window of a fixed window
+    /// or of a schedule stays as it is: there, calls have to be made before it ends.
+    #[must_use]
+    pub fn ahead(&self, ahead: Duration) -> Option<Self> {
+        let algorithm = match &self.algorithm {
+            _ if self.role != Role::Limit => return None,
+            Algorithm::SlidingWindow { per } => Algorithm::SlidingWindow { per: per.saturating_add(ahead) },
+            Algorithm::SlidingCounter { per } => Algorithm::SlidingCounter { per: per.saturating_add(ahead) },
+            Algorithm::TokenBucket(bucket) => Algorithm::TokenBucket(bucket.ahead(self.count, ahead)),
+            algorithm => algorithm.clone(),
+        };
+        let rule = Self { algorithm, ..self.clone() };
+        (rule.capacity() != Some(0) || self.count == 0).then_some(rule)
+    }
+
     /// Returns the same rule with a count that each call gives. A call that gives none is denied.
     #[must_use]
     pub fn varying(self) -> Self {

@@ -3,6 +3,7 @@
 mod ban;
 mod binding;
 mod checks;
+mod prefetch;
 mod settings;
 mod single_rule;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod tests;
 pub use self::ban::validate_ban;
 pub use self::binding::{Costs, implied_by};
 pub(crate) use self::checks::{BindingCheck, Checks, ZeroCounts};
+pub use self::prefetch::validate_prefetch;
 pub use self::settings::{validate_deadline, validate_warn_at};
 
 use crate::counted_subject::CountedSubject;

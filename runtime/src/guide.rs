@@ -49,6 +49,10 @@ pub mod testing {}
 pub mod callers {}
 
 #[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../guide/prefetch.md")]
+pub mod prefetch {}
+
+#[doc = include_str!("guide/links.md")]
 #[doc = include_str!("../guide/production.md")]
 pub mod production {}
 
@@ -73,7 +77,7 @@ mod tests {
     const LINKS: &str = include_str!("guide/links.md");
     const PICTURE: &str = include_str!("guide/picture.md");
 
-    const PAGES: [(&str, &str); 15] = [
+    const PAGES: [(&str, &str); 16] = [
         ("readme", include_str!("../guide/README.md")),
         ("attribute", include_str!("../guide/attribute.md")),
         ("algorithms", include_str!("../guide/algorithms.md")),
@@ -84,6 +88,7 @@ mod tests {
         ("semantics", include_str!("../guide/semantics.md")),
         ("keys", include_str!("../guide/keys.md")),
         ("callers", include_str!("../guide/callers.md")),
+        ("prefetch", include_str!("../guide/prefetch.md")),
         ("production", include_str!("../guide/production.md")),
         ("outages", include_str!("../guide/outages.md")),
         ("observability", include_str!("../guide/observability.md")),

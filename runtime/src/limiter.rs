@@ -12,6 +12,7 @@ mod denied;
 mod file_watch;
 mod lease_waiters;
 mod leases;
+mod ledgers;
 mod outage;
 mod overrides;
 mod own_thread;

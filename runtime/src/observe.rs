@@ -4,6 +4,8 @@ mod decision;
 pub(crate) mod log;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics;
+#[cfg(feature = "metrics")]
+mod prefetch_metrics;
 mod rule;
 
 /// Implements `Debug` by the name of a type, and by its fields that are given, or by values with names: all else may be
@@ -30,7 +32,7 @@ macro_rules! opaque_debug {
 
 pub(crate) use opaque_debug;
 
-pub(crate) use self::decision::{DecisionOutcome, Observation, Observed, Purpose};
+pub(crate) use self::decision::{DecisionOutcome, Observation, Observed, PrefetchUse, Purpose};
 pub(crate) use self::rule::ObservedRule;
 
 /// Defines a gauge: a number of things that the metrics of this process include as long as the gauge lives.

@@ -7,6 +7,7 @@ mod layout;
 pub(crate) mod registry;
 mod rule_group;
 mod shared;
+mod stored;
 mod templates;
 #[cfg(feature = "cron")]
 mod ticks;
@@ -27,6 +28,7 @@ pub(crate) use self::description::Description;
 pub(crate) use self::layout::LAYOUT_BYTES;
 pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, Window};
 use self::shared::Shared;
+pub(crate) use self::stored::{Ahead, Stored};
 pub(crate) use self::templates::Templates;
 #[cfg(feature = "config")]
 pub(crate) use self::templates::check_name;
@@ -65,6 +67,8 @@ struct Inner {
     settings: PolicySettings,
     /// The part of one of so many processes, once a standby has decided by it.
     part: OnceLock<(NonZeroU64, Policy)>,
+    /// What Redis decides, once a call was asked there that may be taken ahead.
+    stored: OnceLock<Stored>,
     /// Where an override is in force: the position of the policy's own rule that each rule replaces. Else empty.
     replaced: Box<[Option<usize>]>,
     /// How its subjects are written, as far as that is known.
@@ -83,6 +87,7 @@ pub(crate) struct PolicySettings {
     pub(crate) on_outage: Option<OnOutage>,
     pub(crate) deadline: Option<Duration>,
     pub(crate) warn_at: Option<f64>,
+    pub(crate) prefetch: Option<Duration>,
 }
 
 impl Policy {
@@ -235,6 +240,7 @@ impl Inner {
             groups,
             settings,
             part: OnceLock::new(),
+            stored: OnceLock::new(),
             replaced,
             templates: Templates::default(),
             origin: None,

@@ -4,6 +4,7 @@
 //! `--cfg tallygate_world`: then a fleet of limiters runs in one thread of a simulated world, and each of its processes has
 //! time, tasks, chance and connections of its own.
 
+pub(crate) mod budget;
 #[cfg(not(tallygate_world))]
 mod real;
 #[cfg(tallygate_world)]

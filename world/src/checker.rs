@@ -8,6 +8,7 @@ mod concurrency;
 mod counted;
 mod denials;
 mod handover;
+mod prefetch;
 mod standby;
 mod tallies;
 mod violation;
@@ -25,6 +26,7 @@ use crate::workload::Scenario;
 pub fn check(scenario: &Scenario, history: &[Entry], attempts: &[Attempt]) -> Result<(), Violation> {
     tallies::check(scenario, history)?;
     counted::check(scenario, history)?;
+    prefetch::check(scenario, history)?;
     calls::check(scenario, history)?;
     concurrency::check(scenario, history)?;
     bans::check(scenario, history)?;

@@ -71,8 +71,9 @@ fn rules(policy: &RegisteredPolicy) -> String {
         let [within, duration] = [ban.within(), ban.duration()].map(duration::shown);
         format!("ban of {duration} for {} denials in {within}", ban.denials())
     });
+    let prefetch = policy.prefetch().map(|ahead| format!("takes {} ahead", format_duration(ahead)));
     let shadow = policy.is_shadow().then(|| "shadow".to_owned());
-    rules.chain(ban).chain(shadow).collect::<Vec<_>>().join(" · ")
+    rules.chain(ban).chain(prefetch).chain(shadow).collect::<Vec<_>>().join(" · ")
 }
 
 fn overridden(own: &[&Override]) -> String {
@@ -100,6 +101,7 @@ fn json_of(policy: &RegisteredPolicy, own: &[&Override]) -> Value {
         "subjects": subjects.collect::<Vec<_>>(),
         "rules": policy.rules().iter().enumerate().map(rule).collect::<Vec<_>>(),
         "ban": policy.ban().map(json_of_ban),
+        "prefetch_ms": policy.prefetch().map(duration::ms),
         "shadow": policy.is_shadow(),
         "version": policy.version(),
         "seen": seen.as_secs(),

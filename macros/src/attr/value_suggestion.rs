@@ -4,7 +4,7 @@ use syn::{Expr, ExprLit, Lit, Member};
 use tallygate_rules::{argument_meant, attribute_form, duration_meant, parse_duration, rule_meant, snake_case};
 
 /// The arguments whose texts are durations.
-const DURATIONS: [&str; 7] = ["per", "reset_after", "lease", "within", "duration", "deadline", "wait"];
+const DURATIONS: [&str; 8] = ["per", "reset_after", "lease", "within", "duration", "deadline", "wait", "prefetch"];
 
 /// The arguments whose texts are one of a few words.
 const WORDS: [&str; 2] = ["algorithm", "on_outage"];

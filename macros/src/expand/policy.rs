@@ -84,7 +84,8 @@ impl Expansion<'_> {
         Some(quote_hygienic!(.released_key(#text)))
     }
 
-    /// Sets what becomes of calls that the backend does not decide in time, and from where a subject is near a limit.
+    /// Sets what becomes of calls that the backend does not decide in time, from where a subject is near a limit, and how long
+    /// calls are taken ahead.
     fn settings(self) -> TokenStream {
         let private = self.private();
         let on_outage = self.model.on_outage.as_ref().map(|on_outage| match on_outage.value {
@@ -96,7 +97,9 @@ impl Expansion<'_> {
         let deadline = deadline.map(|deadline| quote_hygienic!(.deadline(#deadline)));
         let warn_at = self.model.warn_at.as_ref().map(|share| share.value);
         let warn_at = warn_at.map(|share| quote_hygienic!(.warn_at(#share)));
-        quote_hygienic!(#on_outage #deadline #warn_at)
+        let prefetch = self.model.prefetch.as_ref().map(|ahead| duration(ahead.value));
+        let prefetch = prefetch.map(|ahead| quote_hygienic!(.prefetch(#ahead)));
+        quote_hygienic!(#on_outage #deadline #warn_at #prefetch)
     }
 
     fn ban(self) -> Option<TokenStream> {

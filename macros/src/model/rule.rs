@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostics;
 use crate::template::{SpannedTemplate, TextPurpose};
 
 /// Arguments that apply to the whole call, and so to all rules.
-pub(super) const CALL_ARGUMENTS: [&str; 16] = [
+pub(super) const CALL_ARGUMENTS: [&str; 17] = [
     "cost",
     "allow_zero_cost",
     "wait",
@@ -20,6 +20,7 @@ pub(super) const CALL_ARGUMENTS: [&str; 16] = [
     "on_outage",
     "deadline",
     "warn_at",
+    "prefetch",
     "ban",
     "prevent_duplicate",
     "reject",

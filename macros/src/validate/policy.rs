@@ -2,7 +2,7 @@
 
 use tallygate_rules::{
     Costs, CountedSubject, RELEASED_LABEL, Role, Rule, RuleError, validate_ban, validate_by_subject, validate_deadline,
-    validate_warn_at,
+    validate_prefetch, validate_warn_at,
 };
 
 use crate::attr::{Amount, number};
@@ -68,7 +68,9 @@ pub(super) fn check_beside_policy(model: &Model, diagnostics: &mut Diagnostics) 
     let on_outage = model.on_outage.iter().map(|on_outage| ("on_outage", on_outage.span));
     let deadline = model.deadline.iter().map(|deadline| ("deadline", deadline.span));
     let warn_at = model.warn_at.iter().map(|share| ("warn_at", share.span));
-    for (argument, span) in named.chain(rules).chain(ban).chain(on_outage).chain(deadline).chain(warn_at) {
+    let prefetch = model.prefetch.iter().map(|ahead| ("prefetch", ahead.span));
+    let settings = on_outage.chain(deadline).chain(warn_at).chain(prefetch);
+    for (argument, span) in named.chain(rules).chain(ban).chain(settings) {
         let message = format!("`{argument}` cannot stand beside `policy`; add it to that policy, or remove it");
         diagnostics.report(span, message);
     }
@@ -79,6 +81,21 @@ pub(super) fn check_deadline(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(deadline) = &model.deadline else { return };
     if let Err(mistake) = validate_deadline(deadline.value) {
         diagnostics.report(deadline.span, mistake);
+    }
+}
+
+/// Reports why calls cannot be taken ahead.
+pub(super) fn check_prefetch(model: &Model, diagnostics: &mut Diagnostics) {
+    let Some(ahead) = &model.prefetch else { return };
+    // Rules of which a part could not be read may be other ones.
+    let known = model.rules.iter().filter(|rule| rule.written.complete);
+    let rules: Vec<_> = known.map(|rule| (subject(model, rule), rule.rule.clone())).collect();
+    let cost = match &model.cost {
+        Some(Amount::Literal(cost)) => number(cost),
+        _ => 1,
+    };
+    for mistake in validate_prefetch(ahead.value, &rules, cost).err().into_iter().flatten() {
+        diagnostics.report(ahead.span, mistake);
     }
 }
 

@@ -30,6 +30,7 @@ pub struct PolicyCell {
     on_outage: Option<OnOutage>,
     deadline: Option<Duration>,
     warn_at: Option<f64>,
+    prefetch: Option<Duration>,
     key: Texts,
     template: &'static str,
     /// The template of the key of duplicates that are released, if there are any.
@@ -75,6 +76,7 @@ impl PolicyCell {
             on_outage: None,
             deadline: None,
             warn_at: None,
+            prefetch: None,
             key,
             // Without a key, all calls are counted together.
             template: "",
@@ -129,6 +131,13 @@ impl PolicyCell {
     #[must_use]
     pub const fn warn_at(mut self, share: f64) -> Self {
         self.warn_at = Some(share);
+        self
+    }
+
+    /// Sets how long calls are taken ahead.
+    #[must_use]
+    pub const fn prefetch(mut self, ahead: Duration) -> Self {
+        self.prefetch = Some(ahead);
         self
     }
 
@@ -204,7 +213,8 @@ impl PolicyCell {
         let builder = self.labels.iter().fold(builder, |builder, (_, label)| builder.key_on(*label, key_of(label)));
         let builder = self.on_outage.into_iter().fold(builder, PolicyBuilder::on_outage);
         let builder = self.deadline.into_iter().fold(builder, PolicyBuilder::deadline);
-        let built = self.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at).build_static();
+        let builder = self.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at);
+        let built = self.prefetch.into_iter().fold(builder, PolicyBuilder::prefetch).build_static();
         built.map_err(|error: Error| BackendError::with_source(BackendErrorKind::Misuse, error.to_string(), error))
     }
 }

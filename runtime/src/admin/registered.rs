@@ -170,6 +170,12 @@ impl RegisteredPolicy {
         self.described.ban
     }
 
+    /// Returns how long its calls are [taken ahead](crate::PolicyBuilder::prefetch), if they are.
+    #[must_use]
+    pub fn prefetch(&self) -> Option<Duration> {
+        self.described.prefetch
+    }
+
     /// Returns whether the policy is in shadow: its calls always run.
     #[must_use]
     pub fn is_shadow(&self) -> bool {
@@ -200,6 +206,7 @@ impl RegisteredPolicy {
             builder.rule_of(self.label_of(position).map(str::to_owned), rule.clone())
         });
         let builder = self.ban().into_iter().fold(builder, PolicyBuilder::ban);
+        let builder = self.prefetch().into_iter().fold(builder, PolicyBuilder::prefetch);
         let builder = self.key().into_iter().fold(builder, |builder, key| builder.key(key.to_owned()));
         let builder = self.subjects().fold(builder, |builder, RegisteredSubject { label, key }| {
             key.into_iter().fold(builder, |builder, key| builder.key_on(label.to_owned(), key.to_owned()))

@@ -24,6 +24,17 @@ impl Report {
     }
 }
 
+impl Report {
+    /// The same with so much more that remains of each rule.
+    pub(crate) fn with_more(&self, more: u64) -> Self {
+        let with_more = |status: &RuleStatus| {
+            let remaining = status.remaining().saturating_add(more).min(status.limit());
+            RuleStatus { quota: Quota { remaining, ..status.quota }, ..status.clone() }
+        };
+        if more == 0 { self.clone() } else { self.rules().iter().map(with_more).collect() }
+    }
+}
+
 impl FromIterator<RuleStatus> for Report {
     fn from_iter<I: IntoIterator<Item = RuleStatus>>(rules: I) -> Self {
         let rules: Vec<_> = rules.into_iter().collect();

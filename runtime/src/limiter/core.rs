@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
+use super::DEFAULT_DENIAL_CACHE;
 #[cfg(feature = "config")]
 use super::background::BackgroundTask;
 use super::denial_cache::DenialCache;
 use super::denied::DeniedSubjects;
 use super::lease_waiters::LeaseWaiters;
+use super::ledgers::Ledgers;
 use super::outage::Outage;
 use super::overrides::Overrides;
 use super::own_thread::OwnThread;
@@ -20,6 +22,7 @@ use crate::clock::Clock;
 use crate::context;
 use crate::decision::{Charge, Recount, Refunded, Refunder, Report, RuleStatus, Warning};
 use crate::error::BackendError;
+use crate::micros;
 use crate::observe::{ObservedRule, log};
 use crate::policy::Policy;
 use crate::store::{Outcome, Redis, Store};
@@ -42,6 +45,8 @@ pub(crate) struct Core {
     pub(super) denied_subjects: Option<DeniedSubjects>,
     /// `None` where denials are not cached.
     pub(super) denial_cache: Option<DenialCache>,
+    /// What was taken ahead of calls.
+    pub(super) ledgers: Ledgers,
     pub(super) outage: Outage,
     /// How many calls are being given back whose answers did not come.
     pub(super) late: AtomicUsize,
@@ -81,8 +86,16 @@ impl Core {
         cache.get(call, self.clock.now_us())
     }
 
-    /// Caches the outcome of a call that was sent at `asked_us`.
-    pub(super) fn cache_outcome(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
+    /// Records the outcome of a call that was sent at `asked_us`: a denial is cached, and nothing is taken ahead meanwhile.
+    pub(super) fn record_outcome(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
+        match outcome {
+            Outcome::Denied { retry_after, .. } if call.policy.prefetch().is_some() && !call.options.peek => {
+                let longest_us = micros::from_duration(DEFAULT_DENIAL_CACHE);
+                self.ledgers.pause(call, retry_after.ends_us(asked_us).min(asked_us.saturating_add(longest_us)));
+            }
+            Outcome::Banned { .. } => self.end_ahead(call),
+            _ => {}
+        }
         if let Some(cache) = &self.denial_cache {
             cache.record(call, outcome, asked_us, self.clock.now_us());
         }

@@ -23,6 +23,15 @@ pub(crate) enum Purpose {
     Peek,
 }
 
+/// What becomes of calls that are taken ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "without metrics nothing is counted"))]
+pub(crate) enum PrefetchUse {
+    Taken,
+    Used,
+    GivenBack,
+}
+
 /// The parts of a policy that reports need.
 #[derive(Clone, Copy)]
 pub(crate) struct Observed<'a> {
@@ -40,6 +49,31 @@ impl Observed<'_> {
     pub(crate) fn cached_denial(self) {
         #[cfg(feature = "metrics")]
         self.metrics.count_cached_denial(self.policy);
+    }
+
+    /// Counts a decision by what was taken ahead.
+    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
+    #[inline]
+    pub(crate) fn decided_ahead(self) {
+        #[cfg(feature = "metrics")]
+        self.metrics.prefetch.count_decision(self.policy);
+    }
+
+    /// Counts what was taken ahead, and what became of it.
+    #[cfg_attr(
+        not(feature = "metrics"),
+        allow(clippy::unused_self, unused_variables, reason = "without metrics nothing is counted")
+    )]
+    pub(crate) fn prefetched(self, used: PrefetchUse, units: u64) {
+        #[cfg(feature = "metrics")]
+        self.metrics.prefetch.count_units(self.policy, used, units);
+    }
+
+    /// Counts that what was taken ahead has ended before its time.
+    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
+    pub(crate) fn ended_early(self) {
+        #[cfg(feature = "metrics")]
+        self.metrics.prefetch.count_early_end(self.policy);
     }
 
     /// Reports that a concurrent call has begun.
@@ -72,6 +106,8 @@ pub(crate) enum DecisionOutcome<'a> {
 /// An observation of one decision while it is made.
 pub(crate) struct Observation {
     purpose: Purpose,
+    /// Whether other tasks run first.
+    pub(crate) is_postponed: bool,
     #[cfg(feature = "metrics")]
     started: Instant,
     #[cfg(feature = "tracing-spans")]
@@ -84,6 +120,7 @@ impl Observation {
     pub(crate) fn start(policy: &str, purpose: Purpose) -> Self {
         Self {
             purpose,
+            is_postponed: false,
             #[cfg(feature = "metrics")]
             started: Instant::now(),
             #[cfg(feature = "tracing-spans")]

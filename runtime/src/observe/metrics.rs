@@ -11,6 +11,7 @@ use metrics::{
 use tallygate_rules::Rule;
 
 use super::rule::ObservedRule;
+use super::prefetch_metrics::{self, PrefetchMetrics};
 
 const DECISIONS: &str = "tallygate_decisions_total";
 const SECONDS: &str = "tallygate_decision_seconds";
@@ -18,7 +19,7 @@ const CACHED_DENIALS: &str = "tallygate_cached_denials_total";
 const CONCURRENT_CALLS: &str = "tallygate_concurrent_calls";
 const WARNINGS: &str = "tallygate_warnings_total";
 
-static METADATA: Metadata<'static> = Metadata::new("tallygate", Level::INFO, Some(module_path!()));
+pub(super) static METADATA: Metadata<'static> = Metadata::new("tallygate", Level::INFO, Some(module_path!()));
 
 /// All tallies in this process, over all limiters.
 pub(super) static TALLIES: Total = Total::new("tallygate_tallies");
@@ -39,6 +40,7 @@ pub(crate) struct PolicyMetrics {
     seconds: OnceLock<Key>,
     concurrent_calls: OnceLock<Key>,
     cached_denials: OnceLock<Key>,
+    pub(super) prefetch: PrefetchMetrics,
     unavailable: OnceLock<Key>,
     by_backend: DecisionKeys,
     /// Nothing before the first outage in which this process decides.
@@ -148,11 +150,11 @@ fn count(key: &Key) {
     with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(1);
 }
 
-fn label(name: &'static str, value: &str) -> Label {
+pub(super) fn label(name: &'static str, value: &str) -> Label {
     Label::new(name, value.to_owned())
 }
 
-fn key_of_policy(name: &'static str, policy: &str) -> Key {
+pub(super) fn key_of_policy(name: &'static str, policy: &str) -> Key {
     describe();
     Key::from_parts(name, vec![label("policy", policy)])
 }
@@ -177,12 +179,13 @@ impl Total {
 
 /// Gives the recorder the descriptions, once, with the first metric: the program installs its recorder before it
 /// serves.
-fn describe() {
+pub(super) fn describe() {
     static DESCRIBED: Once = Once::new();
     DESCRIBED.call_once(|| {
         describe_counter!(DECISIONS, Unit::Count, "Decisions by policy, rule that denied, outcome and who decided.");
         describe_histogram!(SECONDS, Unit::Seconds, "The time that a decision took, waiting for admission included.");
         describe_counter!(CACHED_DENIALS, Unit::Count, "Denials that this process answered from its cache.");
+        prefetch_metrics::describe();
         describe_gauge!(
             CONCURRENT_CALLS,
             Unit::Count,

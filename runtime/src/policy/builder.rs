@@ -5,8 +5,8 @@ use std::iter;
 use std::time::Duration;
 
 use tallygate_rules::{
-    Ban, Costs, CountedSubject, OnOutage, Rule, is_blank, validate_ban, validate_by_subject, validate_deadline,
-    validate_warn_at,
+    Ban, Costs, CountedSubject, OnOutage, Rule, RuleError, is_blank, validate_ban, validate_by_subject,
+    validate_deadline, validate_prefetch, validate_warn_at,
 };
 
 use crate::error::Error;
@@ -188,39 +188,83 @@ impl PolicyBuilder {
         self
     }
 
+    /// Takes calls ahead from Redis, for at most that long, while a process is busy with a subject: it then decides them by
+    /// itself. See the guide about [calls that are taken ahead](crate::guide::prefetch).
+    ///
+    /// It stays exact: in any window of length `per`, all processes together admit at most `count`. For that, Redis checks
+    /// each window of length `per` as one of `per + ahead`, so a subject at its limit gets `per / (per + ahead)` of it. In memory, the
+    /// policy decides as without it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate::{Policy, Rule};
+    ///
+    /// let tenant = Policy::builder("tenant")
+    ///     .rule(Rule::sliding_window(100_000, Duration::from_secs(1)))
+    ///     .prefetch(Duration::from_millis(100))
+    ///     .build()?;
+    /// assert_eq!(tenant.prefetch(), Some(Duration::from_millis(100)));
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn prefetch(mut self, ahead: Duration) -> Self {
+        self.settings.prefetch = Some(ahead);
+        self
+    }
+
     /// Validates the policy, and makes it known to [`Limiter::policy`](crate::Limiter::policy).
     ///
     /// # Errors
     ///
-    /// A blank name or label, a key that is no template or that no rule uses, or a mistake in the rules, the ban, the deadline
-    /// or `warn_at` that the attribute refuses at compile time. The error lists all of them: see [`Error::rule_errors`].
+    /// A blank name or label, a key that is no template or that no rule uses, or a mistake in the rules, the ban, the deadline,
+    /// `warn_at` or `prefetch` that the attribute refuses at compile time. The error lists all of them: see [`Error::rule_errors`].
     pub fn build(self) -> Result<Policy, Error> {
         let labels: Vec<_> = self.rules.iter().filter_map(|(label, _)| label.as_deref()).collect();
         let names = iter::once(&*self.name).chain(self.rules.iter().filter_map(|(_, rule)| rule.name()));
         let texts = mistakes_in_texts(names, &labels, &self.templates);
-        self.build_as(Shared::counted, texts)
+        let prefetch = self.mistakes_in_prefetch();
+        self.build_as(Shared::counted, texts, prefetch)
     }
 
     /// The same for a policy that the process builds once and keeps. The attribute has checked its texts.
     pub(crate) fn build_static(self) -> Result<Policy, Error> {
-        self.build_as(Shared::leaked, Vec::new())
+        let prefetch = self.mistakes_in_prefetch();
+        self.build_as(Shared::leaked, Vec::new(), prefetch)
     }
 
-    /// The same for a policy that another process has registered, whose texts it may have accepted.
+    /// The same for a policy that another process has registered, whose texts it may have accepted. A file or an override may
+    /// have given it rules of which that process takes nothing ahead.
     #[cfg(feature = "admin")]
     pub(crate) fn build_registered(self) -> Result<Policy, Error> {
-        self.build_as(Shared::counted, Vec::new())
+        self.build_as(Shared::counted, Vec::new(), Vec::new())
     }
 
-    fn build_as(self, share: fn(Inner) -> Shared<Inner>, texts: Vec<String>) -> Result<Policy, Error> {
+    /// Each rule with the subject that it counts, as far as a check by hand tells.
+    fn rules_by_subject(&self) -> Vec<(CountedSubject<'_>, Rule)> {
+        let subjects = self.rules.iter().map(|(label, _)| CountedSubject::labelled(label.as_deref()));
+        subjects.zip(self.rules.iter().map(|(_, rule)| rule.clone())).collect()
+    }
+
+    fn mistakes_in_prefetch(&self) -> Vec<RuleError> {
+        let mistakes = |ahead| validate_prefetch(ahead, &self.rules_by_subject(), 1).err();
+        self.settings.prefetch.and_then(mistakes).unwrap_or_default()
+    }
+
+    fn build_as(
+        self,
+        share: fn(Inner) -> Shared<Inner>,
+        texts: Vec<String>,
+        prefetch: Vec<RuleError>,
+    ) -> Result<Policy, Error> {
         // A check by hand may have any cost, any subjects, and be refunded on one of these.
         let own = || self.rules.iter().map(|(_, rule)| rule);
-        let subjects = self.rules.iter().map(|(label, _)| CountedSubject::labelled(label.as_deref()));
-        let rules = validate_by_subject(&subjects.zip(own().cloned()).collect::<Vec<_>>(), Costs::Recounted).err();
+        let rules = validate_by_subject(&self.rules_by_subject(), Costs::Recounted).err();
         let ban = self.ban.and_then(|ban| validate_ban(&ban, own()).err());
         let deadline = self.settings.deadline.and_then(|deadline| validate_deadline(deadline).err());
         let warn_at = self.settings.warn_at.and_then(|share| validate_warn_at(share, own()).err());
-        let mistakes: Vec<_> = rules.into_iter().chain(ban).flatten().chain(deadline).chain(warn_at).collect();
+        let mistakes: Vec<_> =
+            rules.into_iter().chain(ban).flatten().chain(deadline).chain(warn_at).chain(prefetch).collect();
         if is_blank(&self.name) || !texts.is_empty() || !mistakes.is_empty() {
             return Err(Error::policy(&self.name, texts, &mistakes));
         }

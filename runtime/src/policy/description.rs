@@ -10,6 +10,7 @@
 //! rule 0 1 per 1m as short       the number of the subject, 0 for the main one, and the rule
 //! rule 1 20 per 1h
 //! ban 20 10m 1h                  denials, within, duration
+//! prefetch 100ms                 how long calls are taken ahead
 //! shadow
 //! ```
 //!
@@ -18,6 +19,7 @@
 mod read;
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use tallygate_rules::{Ban, EffectiveRule, Rule, format_duration};
 
@@ -39,6 +41,8 @@ pub(crate) struct Description {
     /// The rules in their order, each with the position of its subject among the others, unless that is the main one.
     pub(crate) rules: Vec<(Option<usize>, Rule)>,
     pub(crate) ban: Option<Ban>,
+    /// How long its calls are taken ahead.
+    pub(crate) prefetch: Option<Duration>,
     /// Whether its calls run whatever is decided.
     pub(crate) is_shadow: bool,
 }
@@ -60,6 +64,7 @@ impl Description {
             rules: rules.collect(),
             subjects,
             ban: policy.ban(),
+            prefetch: policy.prefetch(),
             is_shadow,
         }
     }
@@ -85,6 +90,9 @@ impl Description {
             let [within, duration] = [ban.within(), ban.duration()].map(format_duration);
             line(&mut text, "ban", &format!("{} {within} {duration}", ban.denials()));
         }
+        if let Some(ahead) = self.prefetch {
+            line(&mut text, "prefetch", &format_duration(ahead));
+        }
         if self.is_shadow {
             line(&mut text, "shadow", "");
         }
@@ -101,8 +109,6 @@ fn line(text: &mut String, name: &str, value: &str) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     const HOUR: Duration = Duration::from_secs(3_600);
@@ -137,7 +143,10 @@ mod tests {
             .key_on(odd, odd)
             .build()
             .unwrap();
-        let described = Description::of(&policy, false);
-        assert_eq!(Description::read(&described.write()), Ok(described));
+        let ahead = Policy::builder("p").rule(Rule::sliding_window(100, HOUR)).prefetch(HOUR / 7_200).build().unwrap();
+        for policy in [policy, ahead] {
+            let described = Description::of(&policy, false);
+            assert_eq!(Description::read(&described.write()), Ok(described));
+        }
     }
 }

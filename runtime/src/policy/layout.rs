@@ -48,6 +48,15 @@ pub(super) fn layout(rules: &[Rule], ban: Option<Ban>) -> String {
     format!("/{:08x}", digest32(&format!("{reach};{}", cells.join(";"))))
 }
 
+/// Identifies the layout of a tally whose calls are taken ahead for so long. Whoever takes none, or for another time, would
+/// drop calls that are still in use, and has a tally of its own.
+pub(super) fn layout_ahead(rules: &[Rule], ban: Option<Ban>, ahead: Duration) -> String {
+    match layout(rules, ban) {
+        leases if leases == LEASES => leases,
+        layout => format!("/{:08x}", digest32(&format!("{layout};+{}", ahead.as_micros()))),
+    }
+}
+
 /// The sliding windows.
 pub(super) fn sliding(rules: &[Rule]) -> impl Iterator<Item = &Rule> {
     rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use foldhash::quality::FixedState;
 use tallygate_rules::{Algorithm, Ban, Role, Rule};
 
-use super::layout::{layout, reach, sliding};
+use super::layout::{layout, layout_ahead, reach, sliding};
 #[cfg(feature = "cron")]
 use super::ticks::Ticks;
 use crate::micros;
@@ -104,7 +104,8 @@ impl RuleGroup {
         let mine = all.iter().filter(|(_, (of, _))| of.as_ref() == label);
         let (positions, rules): (Vec<_>, Vec<_>) = mine.map(|(at, (_, rule))| (*at, rule.clone())).unzip();
         let segment: Arc<str> =
-            format!("{}{}{}", &*escape_name(name), subject_segment(label), layout(&rules, ban)).into();
+            format!("{}{}{}", &*escape_name(name), subject_segment(label.map(String::as_str)), layout(&rules, ban))
+                .into();
         let group = Self {
             label: label.map(|label| label.as_str().into()),
             segment_hash: FixedState::default().hash_one(&*segment),
@@ -136,6 +137,17 @@ impl RuleGroup {
         Some((self.rules.first()?, self.lease_us?))
     }
 
+    /// Returns the same group as Redis decides it where calls are taken ahead for so long: with other rules, and a tally of its
+    /// own.
+    pub(crate) fn ahead(&self, name: &str, ahead: Duration) -> Self {
+        let rules: Vec<_> =
+            { self.rules.iter() }.map(|rule| rule.ahead(ahead).unwrap_or_else(|| rule.clone())).collect();
+        let layout = layout_ahead(&rules, self.ban, ahead);
+        let segment: Arc<str> =
+            format!("{}{}{layout}", &*escape_name(name), subject_segment(self.label.as_deref())).into();
+        Self { segment_hash: FixedState::default().hash_one(&*segment), segment, ..self.with_rules(rules) }
+    }
+
     /// Returns the same group with other counts in its rules.
     pub(crate) fn with_rules(&self, rules: Vec<Rule>) -> Self {
         let banned = self.ban.map(|ban| ban.within().max(ban.duration())).unwrap_or_default();
@@ -159,7 +171,7 @@ impl RuleGroup {
 }
 
 /// Keeps the subjects of one policy apart, whatever their values.
-fn subject_segment(label: Option<&String>) -> String {
+fn subject_segment(label: Option<&str>) -> String {
     label.map_or_else(String::new, |label| format!("={:08x}", digest32(label)))
 }
 

@@ -73,6 +73,8 @@ impl Policy {
             on_outage: given.on_outage.or(own.on_outage),
             deadline: given.deadline.or(own.deadline),
             warn_at: given.warn_at.or(own.warn_at),
+            // A file cannot change it: another time begins new tallies.
+            prefetch: own.prefetch,
         };
         self.variant(Inner { settings, ..self.with_rules(self.rules().into()) })
     }

@@ -30,7 +30,7 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
         let Event::Done { deed, .. } = &entry.event else { continue };
         match deed {
             Deed::Decided { keys, cost, is_charged: true, verdict: Verdict::Admitted, .. } => {
-                for key in keys.iter().filter(|key| !is_leases(key)) {
+                for key in keys.iter().filter(|key| !is_leases(key) && !is_ahead(scenario, key)) {
                     if let Some(tally) = tally(key) {
                         take(spans.entry(tally).or_default(), entry.us, *cost, key)?;
                     }
@@ -53,6 +53,11 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
 /// The policy and the subject of a tally.
 fn tally(key: &str) -> Option<(String, String)> {
     parts(key).map(|(policy, subject)| (policy.to_owned(), subject.to_owned()))
+}
+
+/// Whether a server counts parts, and not calls.
+fn is_ahead(scenario: &Scenario, key: &str) -> bool {
+    find(scenario, key).is_some_and(|(policy, _)| policy.prefetch_us.is_some())
 }
 
 /// Whether several tallies decide about a call, which may be in several slots.
@@ -107,7 +112,8 @@ fn spans(scenario: &Scenario, history: &[Entry]) -> BTreeMap<(String, String), V
             Some(Answer::Admitted(by)) => by == DecidedBy::Backend,
             _ => false,
         };
-        let Some(policy) = scenario.policies.get(plan.policy) else { continue };
+        let policy = scenario.policies.get(plan.policy).filter(|policy| policy.prefetch_us.is_none());
+        let Some(policy) = policy else { continue };
         // What Redis denies, it has not counted. A limit that is closed after the reply was lost has no time to wait for.
         let is_denied = matches!(answer, Some(Answer::Denied { by: DecidedBy::Backend, retry_us: Some(_), .. }));
         if is_denied && !counts_in_parts(policy) {

@@ -57,7 +57,7 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
                         || policy.may_close
                         || policy.may_be_in_files;
                     if is_steady && !tally.is_vague && *cost > 0 {
-                        tally.check_verdict(rules, *cost, (*verdict, *wait_us), *at_us, entry.us)?;
+                        tally.check_verdict(&rules, *cost, (*verdict, *wait_us), *at_us, entry.us)?;
                     }
                     if *is_charged && *verdict == Verdict::Admitted {
                         let hit = Hit {
@@ -69,15 +69,18 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
                             is_corrected: false,
                         };
                         tally.hits.push(hit);
-                        tally.check(key, rules)?;
+                        tally.check(key, &rules)?;
                     }
                 }
             }
             Deed::Corrected { keys, admitted_us, cost, used, changed } if *changed > 0 => {
                 for key in keys {
                     let Some((policy, rules)) = find(scenario, key) else { continue };
-                    let used = policy.least_settled(*used, rules);
-                    let correct = |tally: &mut Tally| tally.correct(*admitted_us, *cost, used, entry.us);
+                    let used = policy.least_settled(*used, &rules);
+                    let correct = |tally: &mut Tally| match policy.prefetch_us {
+                        Some(_) => tally.correct_part(*admitted_us, *cost, used, entry.us),
+                        None => tally.correct(*admitted_us, *cost, used, entry.us),
+                    };
                     let Some(tally) = tallies.get_mut(&(*branch, key.as_str())) else { continue };
                     tally.is_vague |= usize::try_from(*changed) != Ok(keys.len());
                     if correct(tally) {
@@ -210,6 +213,21 @@ impl Tally {
         true
     }
 
+    /// The same where several calls were taken at once: some of them are corrected, and some were not used. Returns whether so
+    /// much was still counted.
+    fn correct_part(&mut self, admitted_us: u64, cost: u64, used: u64, us: u64) -> bool {
+        let is_open = |hit: &&mut Hit| hit.at_us == admitted_us && hit.live >= cost;
+        // Of several at one time, the smallest that is enough.
+        let Some(hit) = self.hits.iter_mut().filter(|hit| is_open(&hit)).min_by_key(|hit| hit.live) else {
+            return false;
+        };
+        if cost > used {
+            self.given_back.push((us, cost - used));
+        }
+        hit.live = hit.live - cost + used;
+        true
+    }
+
     /// How often state was lost between two calls.
     fn losses(&self, from_us: u64, until_us: u64) -> u64 {
         self.lost.iter().filter(|lost| (from_us..=until_us).contains(lost)).count() as u64
@@ -224,12 +242,12 @@ impl Hit {
 }
 
 /// How far back a rule counts, and how much it admits there at most.
-struct Reach {
-    per_us: u64,
-    most: u64,
+pub(super) struct Reach {
+    pub(super) per_us: u64,
+    pub(super) most: u64,
 }
 
-fn reach(rule: &Rule) -> Option<Reach> {
+pub(super) fn reach(rule: &Rule) -> Option<Reach> {
     let count = rule.count();
     Some(match rule.algorithm() {
         // In a fixed window one call less, unless the call that opened it was refunded.
@@ -260,11 +278,11 @@ fn micros(per: std::time::Duration) -> u64 {
 }
 
 /// The rules that a tally counts.
-pub(super) fn find<'s>(scenario: &'s Scenario, key: &str) -> Option<(&'s PolicyPlan, &'s [Rule])> {
+pub(super) fn find<'s>(scenario: &'s Scenario, key: &str) -> Option<(&'s PolicyPlan, Vec<Rule>)> {
     let (policy, subject) = parts(key)?;
     let policy = scenario.policies.iter().find(|plan| plan.name == policy)?;
     let group = policy.groups.iter().find(|group| subject.starts_with(group.label.unwrap_or("user")))?;
-    Some((policy, &group.rules))
+    Some((policy, policy.stored(group)))
 }
 
 /// The policy and the subject of a key.

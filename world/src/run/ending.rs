@@ -1,6 +1,7 @@
 //! What is left when all faults are over: nothing. All keys are gone, and all limits are full.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tallygate::{Algorithm, DecidedBy, Decision, Rule};
 
@@ -59,7 +60,7 @@ async fn find_fault(scenario: &Scenario, limits: &Limits) -> Option<String> {
                 Ok(Decision::Allowed(permit)) if permit.decided_by() == DecidedBy::Backend => permit
                     .report()
                     .iter()
-                    .find(|status| status.remaining() != whole(status.rule()))
+                    .find(|status| status.remaining() != whole(status.rule(), policy.prefetch_us))
                     .map(|status| format!("`{}` has {} left", status.rule(), status.remaining())),
                 Ok(Decision::Allowed(permit)) => Some(format!("decided by {}", permit.decided_by().as_str())),
                 Ok(Decision::Denied(denial)) => Some(format!("denied: {denial}")),
@@ -74,7 +75,9 @@ async fn find_fault(scenario: &Scenario, limits: &Limits) -> Option<String> {
 }
 
 /// What an unused rule has left.
-fn whole(rule: &Rule) -> u64 {
+fn whole(rule: &Rule, prefetch_us: Option<u64>) -> u64 {
+    let ahead = prefetch_us.and_then(|us| rule.ahead(Duration::from_micros(us)));
+    let rule = ahead.as_ref().unwrap_or(rule);
     match rule.algorithm() {
         Algorithm::TokenBucket(bucket) => bucket.initial_for(rule.count()),
         _ => rule.count(),

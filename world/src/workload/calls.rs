@@ -78,6 +78,7 @@ pub(super) fn draw(
         }));
     }
     calls.extend(draw_files(seed, horizon_us, processes, policies));
+    calls.extend(draw_busy(seed, horizon_us, processes, policies));
     calls.sort_by_key(|call| call.us);
     calls
 }
@@ -94,6 +95,26 @@ fn draw_files(seed: u64, horizon_us: u64, processes: usize, policies: &[PolicyPl
         }));
     }
     files
+}
+
+/// Draws calls of processes that are busy with a subject, under policies whose calls are taken ahead.
+fn draw_busy(seed: u64, horizon_us: u64, processes: usize, policies: &[PolicyPlan]) -> Vec<CallPlan> {
+    let mut chance = Chance::new(seed, "busy");
+    let mut calls = Vec::new();
+    for (number, policy) in policies.iter().enumerate() {
+        let Some(ahead_us) = policy.prefetch_us else { continue };
+        for _ in 0..chance.between(1, 8) {
+            let (us, process) = (chance.between(0, horizon_us), chance.index(processes));
+            let apart_us = chance.spread(20, ahead_us / 10);
+            calls.extend((0..chance.spread(20, 400)).map(|place| {
+                let recounted = chance.happens(0.2);
+                let action = if recounted { draw_action(&mut chance, policy, horizon_us) } else { Action::Decide };
+                let cost = if chance.happens(0.1) { chance.between(0, 9) } else { 1 };
+                CallPlan { us: us + place * apart_us, process, policy: number, subject: 0, cost, action }
+            }));
+        }
+    }
+    calls
 }
 
 fn draw_action(chance: &mut Chance, policy: &PolicyPlan, horizon_us: u64) -> Action {

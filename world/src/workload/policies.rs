@@ -23,6 +23,8 @@ pub struct PolicyPlan {
     pub deadline_us: Option<u64>,
     /// When its subject is banned.
     pub ban: Option<Ban>,
+    /// For how many microseconds its calls are taken ahead.
+    pub prefetch_us: Option<u64>,
     /// Whether overrides close it now and then.
     pub may_close: bool,
     /// Whether files divide its counts now and then.
@@ -65,6 +67,9 @@ impl PolicyPlan {
         if let Some(us) = self.deadline_us {
             builder = builder.deadline(Duration::from_micros(us));
         }
+        if let Some(us) = self.prefetch_us {
+            builder = builder.prefetch(Duration::from_micros(us));
+        }
         if let Some(ban) = self.ban {
             builder = builder.ban(ban);
         }
@@ -96,6 +101,14 @@ impl PolicyPlan {
         matches!(self.groups.as_slice(), [group] if group.rules.iter().all(is_plain))
     }
 
+    /// The rules on a subject as Redis checks them.
+    #[must_use]
+    pub fn stored(&self, group: &Group) -> Vec<Rule> {
+        let ahead = self.prefetch_us.map(Duration::from_micros);
+        let stored = |rule: &Rule| ahead.and_then(|ahead| rule.ahead(ahead)).unwrap_or_else(|| rule.clone());
+        group.rules.iter().map(stored).collect()
+    }
+
     /// Whether it limits concurrent calls.
     #[must_use]
     pub fn has_leases(&self) -> bool {
@@ -112,9 +125,39 @@ pub(super) fn draw(seed: u64, horizon_us: u64) -> Vec<PolicyPlan> {
     let (mut chance, mut of_files) = (Chance::new(seed, "policies"), Chance::new(seed, "policies in files"));
     let number = chance.between(1, 3);
     let drawn = (0..number).filter_map(|number| (0..50).find_map(|_| draw_one(&mut chance, number, horizon_us)));
-    drawn
+    let mut policies: Vec<_> = drawn
         .map(|policy| PolicyPlan { may_be_in_files: of_files.happens(0.2) && policy.has_plain_rules(), ..policy })
-        .collect()
+        .collect();
+    let mut chance = Chance::new(seed, "prefetch");
+    if let Some(first) = policies.first_mut()
+        && chance.happens(0.25)
+        && let Some(ahead) = (0..50).find_map(|_| draw_ahead(&mut chance, first, horizon_us))
+    {
+        *first = ahead;
+    }
+    policies
+}
+
+/// Draws a policy whose calls are taken ahead, in place of that one. The library may refuse it.
+fn draw_ahead(chance: &mut Chance, other: &PolicyPlan, horizon_us: u64) -> Option<PolicyPlan> {
+    let ahead_us = chance.spread(10_000, 500_000);
+    let rules = (0..chance.between(1, 2)).map(|_| {
+        let per = Duration::from_micros(chance.spread(10 * ahead_us, (horizon_us / 2).max(20 * ahead_us)));
+        let count = chance.spread(100, 600);
+        match chance.between(0, 6) {
+            0..=3 => Rule::sliding_window(count, per),
+            4 => Rule::sliding_counter(count, per),
+            5 => Rule::fixed_window(count, per),
+            _ => Rule::from_bucket(count, TokenBucket::new(per).with_capacity(chance.spread(20, 2 * count))),
+        }
+    });
+    let policy = PolicyPlan {
+        groups: vec![Group { label: None, rules: rules.collect() }],
+        prefetch_us: Some(ahead_us),
+        may_be_in_files: false,
+        ..other.clone()
+    };
+    policy.build().map(|_| policy)
 }
 
 /// Draws a policy, which the library may refuse.
@@ -131,6 +174,7 @@ fn draw_one(chance: &mut Chance, number: u64, horizon_us: u64) -> Option<PolicyP
         on_outage: chance.pick(&[None, Some(OnOutage::Deny), Some(OnOutage::Local), Some(OnOutage::Allow)]),
         deadline_us: chance.happens(0.3).then(|| chance.spread(20_000, 800_000)),
         ban,
+        prefetch_us: None,
         may_close: chance.happens(0.15),
         may_be_in_files: false,
     };
@@ -179,6 +223,7 @@ impl fmt::Display for PolicyPlan {
         for group in &self.groups {
             write!(f, " [{}: {}]", group.label.unwrap_or("user"), format_rules(&group.rules))?;
         }
-        write!(f, " on outage {:?}, deadline {:?}, ban {:?}", self.on_outage, self.deadline_us, self.ban)
+        write!(f, " on outage {:?}, deadline {:?}, ban {:?}", self.on_outage, self.deadline_us, self.ban)?;
+        self.prefetch_us.map_or(Ok(()), |us| write!(f, ", {us} µs ahead"))
     }
 }

@@ -33,7 +33,7 @@ const ALL: &[Planted] = &[
     Planted {
         name: "a cached denial that outlives a reset",
         file: "runtime/src/limiter/check/admin.rs",
-        old: "core.invalidate_denials(call)",
+        old: "core.invalidate_denials(stored)",
         new: "()",
     },
     Planted {
@@ -119,6 +119,18 @@ const ALL: &[Planted] = &[
         file: "runtime/src/limiter/overrides/refresh.rs",
         old: "now.saturating_duration_since(self.started) + PERIOD",
         new: "now.saturating_duration_since(self.started) + 60 * PERIOD",
+    },
+    Planted {
+        name: "a window that is no longer although calls are taken ahead",
+        file: "runtime/src/policy/rule_group.rs",
+        old: "rule.ahead(ahead).unwrap_or_else(|| rule.clone())",
+        new: "rule.clone()",
+    },
+    Planted {
+        name: "a part that never ends",
+        file: "runtime/src/limiter/ledgers/part.rs",
+        old: "now_us < self.ends_us",
+        new: "true",
     },
 ];
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tallygate::admin::Subjects;
 use tallygate::{Decision, Denial, Override, RejectionKind, RuleStatus};
+use tallygate_rules::format_duration;
 
 use crate::fleet::FleetPolicy;
 use crate::table::TextTable;
@@ -56,13 +57,19 @@ impl Peeked<'_> {
             Decision::Denied(denial) => denied(denial),
         };
         let shadow = if self.listed.described.is_shadow() { " (shadow: nobody is rejected)" } else { "" };
+        let prefetch = match self.listed.described.prefetch() {
+            Some(ahead) => {
+                format!("what processes took ahead, for at most {}, counts as used\n", format_duration(ahead))
+            }
+            None => String::new(),
+        };
         let overrides = self.overrides.iter().map(|one| match one.subject() {
             None => format!("override: {one}\n"),
             Some(_) => format!("override for this subject: {one}\n"),
         });
         let left_out = left_out(&self.left_out());
         let missing: String = self.missing.iter().map(|label| self.not_said(label.as_deref())).collect();
-        format!("{verdict}{shadow}\n{left_out}{missing}{}{}", table.text(), overrides.collect::<String>())
+        format!("{verdict}{shadow}\n{left_out}{missing}{prefetch}{}{}", table.text(), overrides.collect::<String>())
     }
 
     pub(super) fn json(&self) -> Value {
@@ -81,6 +88,7 @@ impl Peeked<'_> {
             "missing": self.missing.iter().map(|label| self.missing_json(label.as_deref())).collect::<Vec<_>>(),
             "admitted": self.admitted(),
             "denied": denial.map(json_of_denial),
+            "prefetch_ms": self.listed.described.prefetch().map(duration::ms),
             "shadow": self.listed.described.is_shadow(),
             "rules": self.rules_json(),
             "overrides": self.overrides.iter().map(|one| overrides::json(one)).collect::<Vec<_>>(),

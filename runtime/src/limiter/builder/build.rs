@@ -13,6 +13,7 @@ use crate::limiter::core::Core;
 use crate::limiter::denial_cache::DenialCache;
 use crate::limiter::denied::DeniedSubjects;
 use crate::limiter::lease_waiters::LeaseWaiters;
+use crate::limiter::ledgers::Ledgers;
 use crate::limiter::outage::Outage;
 use crate::limiter::overrides::Overrides;
 use crate::limiter::own_thread::OwnThread;
@@ -160,6 +161,7 @@ impl LimiterBuilder {
             on_warning,
             denied_subjects: DeniedSubjects::new(denied_subjects),
             denial_cache: DenialCache::new(denial_cache),
+            ledgers: Ledgers::default(),
             late: AtomicUsize::new(0),
             registrations: Registrations::new(registry),
             #[cfg(feature = "config")]

@@ -44,17 +44,19 @@ impl Check<'_> {
         let adopted = self.adopt_overrides().await;
         for attempt in Attempt::in_force_and_own(self, subjects)? {
             for call in attempt.calls(subjects) {
-                self.reset_tallies(call).await?;
+                self.reset_tallies(&attempt, call).await?;
             }
         }
         adopted
     }
 
-    async fn reset_tallies(&self, call: Call<'_>) -> Result<(), BackendError> {
+    async fn reset_tallies(&self, attempt: &Attempt<'_>, call: Call<'_>) -> Result<(), BackendError> {
         let core = &self.limiter().core;
         core.outage.standby.reset(call);
-        let reset = core.store.reset(call).await;
-        core.invalidate_denials(call);
+        let stored = attempt.stored(call);
+        let reset = core.store.reset(stored).await;
+        core.invalidate_denials(stored);
+        core.end_ahead(stored);
         reset
     }
 
@@ -71,7 +73,10 @@ impl Check<'_> {
             if core.outage.has_standby(&attempt.policy) {
                 core.outage.standby.ban(attempt.call(), duration)?;
             }
-            core.store.ban(attempt.call(), duration).await?;
+            let stored = attempt.stored(attempt.call());
+            core.end_ahead(stored);
+            core.store.ban(stored, duration).await?;
+            core.end_ahead(stored);
         }
         adopted
     }

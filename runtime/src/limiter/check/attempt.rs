@@ -9,8 +9,9 @@ use crate::call::{Call, CallOptions, LeaseName};
 use crate::decision::{Charge, DecidedBy, Decision, Lease, Permit, RefundTicket, Refunder, Report, Wait};
 use crate::error::BackendError;
 use crate::limiter::core::Core;
-use crate::policy::Policy;
-use crate::store::{Answer, Memory, Outcome, Redis};
+use crate::limiter::ledgers::Taken;
+use crate::policy::{Policy, Stored};
+use crate::store::{Answer, Memory, Outcome, Redis, Store};
 use crate::subject::SubjectKey;
 
 /// A call as it is decided now: by the policy in force, its own or an override's, on the subject of each of its groups.
@@ -97,7 +98,15 @@ impl<'a> Attempt<'a> {
         Call::new(&self.policy, &self.subjects, self.options)
     }
 
-    /// The same for some of the subjects: all of them at once, or each tally of the main one.
+    /// The call as the store of the limiter decides it: Redis by wider windows, where calls are taken ahead.
+    pub(super) fn stored<'s>(&'s self, call: Call<'s>) -> Call<'s> {
+        match (&self.core.store, self.policy.stored()) {
+            (Store::Redis(_), Some(stored)) => Call { policy: &stored.policy, ..call },
+            _ => call,
+        }
+    }
+
+    /// What the store decides, for some of the subjects: all of them at once, or each tally of the main one.
     pub(super) fn calls(&self, subjects: Subjects) -> Vec<Call<'_>> {
         let call = self.call();
         match subjects {
@@ -120,19 +129,51 @@ impl<'a> Attempt<'a> {
         if let Some(closed) = self.closed_decision() {
             return Ok(closed);
         }
-        let (core, call) = (self.core, self.call());
+        let (core, call) = (self.core, self.stored(self.call()));
         let asked_us = core.clock.now_us();
-        let (answer, lease) = core.ask_redis(redis, call).await?;
-        core.cache_outcome(call, answer.outcome, asked_us);
+        let (mut answer, lease) = core.ask_redis(redis, call).await?;
+        core.record_outcome(call, answer.outcome, asked_us);
+        if self.policy.prefetch().is_some() {
+            self.add_own_part(call, &mut answer);
+        }
         Ok(self.decision(call, answer, lease, DecidedBy::Backend))
     }
 
+    /// To Redis, what was taken ahead is used. This process may still use its own part.
+    fn add_own_part(&self, call: Call<'_>, answer: &mut Answer) {
+        let left = self.core.ledgers.left(call, self.core.clock.now_us());
+        answer.report = answer.report.with_more(left);
+        let CallOptions { peek, cost, .. } = call.options;
+        if peek && left >= cost && matches!(answer.outcome, Outcome::Denied { .. }) {
+            answer.outcome = Outcome::Admitted;
+        }
+    }
+
+    /// Decides a call that this process can decide by itself while Redis is there: by what it has taken ahead, or by what it
+    /// knows of denials.
+    pub(super) fn decide_at_once(&self) -> Option<Decision> {
+        self.policy.stored().and_then(|stored| self.decide_ahead(stored)).or_else(|| self.deny_at_once())
+    }
+
+    #[cold]
+    fn decide_ahead(&self, stored: &Stored) -> Option<Decision> {
+        // At a closed limit, nothing was taken ahead.
+        if self.closed.is_some() || self.core.refresh_overrides().is_some() {
+            return None;
+        }
+        let call = self.stored(self.call());
+        let Taken { at, report } = self.core.take_ahead(stored, call)?;
+        let answer = Answer { outcome: Outcome::Admitted, report, at, lapse: Wait::NEVER };
+        Some(self.decision(call, answer, None, DecidedBy::Backend))
+    }
+
     /// Denies a call of which this process knows that Redis would deny it.
-    pub(super) fn deny_at_once(&self) -> Option<Decision> {
+    fn deny_at_once(&self) -> Option<Decision> {
         let closed = self.closed_decision();
         let is_cached = closed.is_none();
         let cached = || {
-            Some(self.core.cached_denial(self.call())?.decision(&self.policy, self.options.cost, DecidedBy::Backend))
+            let call = self.stored(self.call());
+            Some(self.core.cached_denial(call)?.decision(&self.policy, self.options.cost, DecidedBy::Backend))
         };
         let denied = closed.or_else(cached)?;
         // An override may end such denials, so a flood of them refreshes the overrides like any other calls. They go on
@@ -183,7 +224,8 @@ impl<'a> Attempt<'a> {
         let Answer { outcome, report, at, .. } = answer;
         // At a closed limit, the store was asked for a report alone.
         let outcome = self.closed.unwrap_or(outcome);
-        match outcome.decision(call.policy, call.options.cost, decided_by) {
+        let policy = if decided_by == DecidedBy::Backend { &*self.policy } else { call.policy };
+        match outcome.decision(policy, call.options.cost, decided_by) {
             Decision::Denied(denial) => Decision::Denied(denial.with_report(report)),
             Decision::Allowed(_) => {
                 // The application may panic: then the lease is given back.

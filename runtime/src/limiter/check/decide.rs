@@ -14,6 +14,7 @@ use crate::decision::{DecidedBy, Decision, Denial, Permit, Rejection};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::{DecisionOutcome, Observation, ObservedRule, Purpose, log};
 use crate::store::{Outcome, Redis, Store};
+use crate::system::budget;
 
 impl Check<'_> {
     /// Decides a call that this process can decide at once. Of any other, it returns the observation that has begun.
@@ -37,8 +38,10 @@ impl Check<'_> {
     }
 
     pub(super) fn decide_observed(&self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
-        let observation = Observation::start(self.policy().name(), self.purpose());
+        let mut observation = Observation::start(self.policy().name(), self.purpose());
+        observation.is_postponed = self.lets_others_run();
         if self.options.wait.is_none()
+            && !observation.is_postponed
             && let Some(decided) = observation.within(|| self.attempt_in_process())
         {
             self.finish(&observation, &decided);
@@ -54,6 +57,10 @@ impl Check<'_> {
                 match self.options.wait {
                     // Boxed, as few calls wait.
                     Some(limit) => Box::pin(self.wait_for_admission(limit)).await,
+                    None if observation.is_postponed => {
+                        budget::consume_budget().await;
+                        self.attempt().await
+                    }
                     None => self.attempt_in_store().await,
                 }
             });
@@ -69,6 +76,13 @@ impl Check<'_> {
             ControlFlow::Break(decided) => decided,
             ControlFlow::Continue(observation) => self.decide_later(observation).await,
         }
+    }
+
+    /// Whether others run before this call is decided: what is taken ahead is asked for by a task that has to run, too, and
+    /// callers that never wait would keep it from that.
+    #[inline]
+    fn lets_others_run(&self) -> bool {
+        self.policy().prefetch().is_some() && self.limiter().core.ledgers.are_refilled() && budget::is_spent()
     }
 
     /// Decides a call that runs only if it is admitted, and returns as [`admitted`](Self::admitted) does.
@@ -117,7 +131,7 @@ impl Check<'_> {
                 let decided = plain.and_then(|call| core.outage.standby.decide_plain(call));
                 Some(decided.unwrap_or_else(|| Attempt::new(self)?.decide_by_substitute(substitute)))
             }
-            None => Attempt::new(self).map(|attempt| attempt.deny_at_once()).transpose(),
+            None => Attempt::new(self).map(|attempt| attempt.decide_at_once()).transpose(),
         }
     }
 

@@ -36,6 +36,10 @@ impl Description {
             }
             "rule" => self.rules.push(rule(&value)?),
             "ban" => self.ban = Some(ban(&value).ok_or_else(|| format!("`{value}` is no ban"))?),
+            "prefetch" => {
+                let ahead = parse_duration(&value).map_err(|_| format!("`{value}` is no time to take calls ahead"))?;
+                self.prefetch = Some(ahead);
+            }
             "shadow" => self.is_shadow = true,
             _ => {}
         }
@@ -102,6 +106,7 @@ mod tests {
             ("1\nname p\nrule 1 1 per 1h", "a subject that it does not have"),
             ("1\nname p\nsubject_key {a}", "a key without a subject"),
             ("1\nname p\nban 20 10m", "`20 10m` is no ban"),
+            ("1\nname p\nprefetch soon", "`soon` is no time to take calls ahead"),
             ("1\nname \\p", "its line `name` has an unknown escape"),
         ] {
             let refused = Description::read(text).unwrap_err();

@@ -1,0 +1,173 @@
+//! The checks of policies whose calls are taken ahead.
+
+use std::time::Duration;
+
+use crate::algorithm::{Algorithm, Role};
+use crate::counted_subject::CountedSubject;
+use crate::duration::format_duration;
+use crate::error::{Field, RuleError};
+use crate::limits::{MAX_PREFETCH, MIN_PREFETCH, MIN_PREFETCH_COUNT};
+use crate::rule::Rule;
+
+/// Finds every reason why the calls of these rules cannot be taken ahead for so long. `cost` is what each call costs, or 1
+/// if that is not known.
+///
+/// # Errors
+///
+/// Returns all mistakes: those in the time itself first, and the others in the order of the rules.
+pub fn validate_prefetch(
+    ahead: Duration,
+    rules: &[(CountedSubject<'_>, Rule)],
+    cost: u64,
+) -> Result<(), Vec<RuleError>> {
+    let in_rules = rules.iter().filter_map(|(_, rule)| check_rule(ahead, rule, cost));
+    let mistakes = check_range(ahead).into_iter().chain(check_subjects(rules)).chain(in_rules);
+    let errors: Vec<_> = mistakes.map(|mistake| RuleError::new(Field::Prefetch, mistake)).collect();
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+fn check_range(ahead: Duration) -> Option<String> {
+    let [least, most] = [MIN_PREFETCH, MAX_PREFETCH].map(format_duration);
+    let is_within = (MIN_PREFETCH..=MAX_PREFETCH).contains(&ahead);
+    (!is_within).then(|| format!("`prefetch` is between {least} and {most}, like `prefetch = \"100ms\"`"))
+}
+
+fn check_subjects(rules: &[(CountedSubject<'_>, Rule)]) -> Option<String> {
+    let (first, _) = rules.first()?;
+    rules.iter().any(|(subject, _)| subject != first).then(|| {
+        "`prefetch` takes calls of one subject ahead, and these rules count several; remove it, or limit the busy subject by \
+         a policy of its own"
+            .to_owned()
+    })
+}
+
+fn check_rule(ahead: Duration, rule: &Rule, cost: u64) -> Option<String> {
+    match rule.role() {
+        Role::Duplicate => Some(
+            "`prefetch` cannot stand beside `prevent_duplicate`, for which each call has to be known at once; remove one"
+                .to_owned(),
+        ),
+        Role::Concurrency => Some(
+            "`prefetch` cannot stand beside `concurrency`, for which each call has to be known at once; remove one"
+                .to_owned(),
+        ),
+        Role::Limit => check_per(ahead, rule).or_else(|| check_count(rule)).or_else(|| check_bucket(ahead, rule, cost)),
+    }
+}
+
+fn check_per(ahead: Duration, rule: &Rule) -> Option<String> {
+    let longest = rule.per()? / 10;
+    if ahead <= longest {
+        return None;
+    }
+    let remedy = if longest < MIN_PREFETCH {
+        "remove it".to_owned()
+    } else {
+        format!("write at most `prefetch = \"{}\"`", format_duration(Duration::from_millis(millis(longest))))
+    };
+    Some(format!("`prefetch` is at most a tenth of the shortest `per`, and too long for `{rule:#}`; {remedy}"))
+}
+
+fn check_count(rule: &Rule) -> Option<String> {
+    let is_small = !rule.is_varying() && rule.count() < MIN_PREFETCH_COUNT;
+    is_small.then(|| {
+        format!(
+            "`prefetch` needs a `count` of {MIN_PREFETCH_COUNT} or more, as fewer calls are not worth taking ahead from \
+             `{rule:#}`; remove it"
+        )
+    })
+}
+
+fn check_bucket(ahead: Duration, rule: &Rule, cost: u64) -> Option<String> {
+    if !matches!(rule.algorithm(), Algorithm::TokenBucket(_)) {
+        return None;
+    }
+    if rule.is_varying() {
+        return Some(
+            "`prefetch` needs to know the `count` of a token bucket; write it as a number, use another algorithm, or remove \
+             `prefetch`"
+                .to_owned(),
+        );
+    }
+    let left = rule.ahead(ahead).and_then(|ahead| ahead.capacity()).unwrap_or_default();
+    (left < cost.max(1)).then(|| {
+        let ahead = format_duration(ahead);
+        format!(
+            "`prefetch` of {ahead} leaves {left} of the tokens of `{rule:#}`, which is less than a call takes; raise its \
+             `capacity`, shorten `prefetch`, or remove it"
+        )
+    })
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::TokenBucket;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const AHEAD: Duration = Duration::from_millis(100);
+
+    fn mistakes(ahead: Duration, rules: &[Rule], cost: u64) -> Vec<String> {
+        let rules: Vec<_> = rules.iter().map(|rule| (CountedSubject::labelled(None), rule.clone())).collect();
+        let errors = validate_prefetch(ahead, &rules, cost).err().into_iter().flatten();
+        errors.inspect(|error| assert_eq!(error.field(), Field::Prefetch)).map(|error| error.to_string()).collect()
+    }
+
+    fn mistake(rule: Rule) -> String {
+        mistakes(AHEAD, &[rule], 1).join("\n")
+    }
+
+    #[test]
+    fn calls_of_every_algorithm_but_duplicates_and_concurrency_are_taken_ahead() {
+        let rules = [
+            Rule::sliding_window(100, SECOND),
+            Rule::sliding_counter(100, SECOND),
+            Rule::fixed_window(100, SECOND),
+            Rule::token_bucket(100, SECOND),
+            Rule::sliding_window(0, SECOND).varying(),
+        ];
+        assert_eq!(mistakes(AHEAD, &rules, 1), [""; 0]);
+        assert!(mistake(Rule::duplicate(5 * SECOND)).contains("cannot stand beside `prevent_duplicate`"));
+        assert!(mistake(Rule::concurrency(200, 5 * SECOND)).contains("cannot stand beside `concurrency`"));
+    }
+
+    #[test]
+    fn the_time_is_bounded_by_itself_and_by_the_shortest_window() {
+        let hourly = [Rule::sliding_window(1_000, 3_600 * SECOND)];
+        for ahead in [Duration::ZERO, Duration::from_millis(9), 11 * SECOND] {
+            let range = "`prefetch` is between 10ms and 10s, like `prefetch = \"100ms\"`";
+            assert_eq!(mistakes(ahead, &hourly, 1), [range]);
+        }
+        let text = mistake(Rule::sliding_window(100, SECOND / 2));
+        assert!(text.ends_with("too long for `100 per 500ms`; write at most `prefetch = \"50ms\"`"), "{text}");
+        assert!(
+            mistake(Rule::fixed_window(100, SECOND / 20)).ends_with("too long for `100 per fixed 50ms`; remove it")
+        );
+    }
+
+    #[test]
+    fn a_count_that_is_too_small_is_refused() {
+        assert!(mistake(Rule::sliding_window(99, SECOND)).contains("a `count` of 100 or more"));
+    }
+
+    #[test]
+    fn a_bucket_has_to_hold_a_call_beside_what_flows_in_meanwhile() {
+        let bucket = |capacity| Rule::from_bucket(100, TokenBucket::new(SECOND).with_capacity(capacity));
+        assert!(mistake(bucket(10)).contains("`prefetch` of 100ms leaves 0 of the tokens"));
+        assert_eq!(mistakes(AHEAD, &[bucket(11)], 1), [""; 0]);
+        assert!(mistakes(AHEAD, &[bucket(14)], 5)[0].contains("leaves 4 of the tokens"));
+        assert!(mistake(Rule::token_bucket(0, SECOND).varying()).contains("write it as a number"));
+    }
+
+    #[test]
+    fn several_subjects_are_refused() {
+        let rule = Rule::sliding_window(100, SECOND);
+        let rules = [(CountedSubject::labelled(None), rule.clone()), (CountedSubject::labelled(Some("ip")), rule)];
+        let errors = validate_prefetch(AHEAD, &rules, 1).unwrap_err();
+        assert!(errors[0].to_string().contains("these rules count several"));
+    }
+}

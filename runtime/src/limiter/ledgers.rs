@@ -1,0 +1,161 @@
+//! What this process has taken ahead of calls, for the subjects that it is busy with.
+//!
+//! A process that is busy with a subject takes some calls of it at once from Redis, as one call of their cost: a *part*. It
+//! decides by its parts until they end, no later than `ahead` after they were asked for. The next one is asked for in the
+//! background, before the last one is used up, and what is left of a part at its end is given back.
+
+mod ledger;
+mod part;
+mod refill;
+
+use std::ops::{Deref, DerefMut};
+use std::sync::PoisonError;
+
+use hashbrown::HashTable;
+
+use self::ledger::{Ledger, Refill};
+pub(super) use self::part::Taken;
+use crate::call::{Call, TallyId};
+use crate::clock::Clock;
+use crate::observe::opaque_debug;
+use crate::policy::Ahead;
+use crate::sweeper::Sweeper;
+use crate::sync::RwLock;
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::system::RandomState;
+
+/// Subjects are spread over this many locks; a power of two.
+const SHARDS: usize = 16;
+
+/// The most subjects under one lock, some 500 bytes each.
+const MOST_PER_SHARD: usize = 256;
+
+/// How many places of the table a new subject looks at for one that is not busy any more.
+const SWEPT: usize = 8;
+
+/// The ledgers of all subjects that this process may be busy with.
+#[derive(Default)]
+pub(crate) struct Ledgers {
+    seed: RandomState,
+    shards: [RwLock<Shard>; SHARDS],
+    refills: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Shard {
+    ledgers: HashTable<Ledger>,
+    sweeper: Sweeper,
+    /// The number of the ledger that was added last: each has another one.
+    latest: u64,
+}
+
+/// One of the refills that are on their way.
+struct RefillUnderWay<'a>(&'a AtomicUsize);
+
+impl Ledgers {
+    /// Takes a call of what was taken ahead, if that is enough. Returns what has to be asked for in the background.
+    fn take(&self, call: Call<'_>, ahead: Ahead, clock: &Clock) -> (Option<Taken>, Option<Refill>) {
+        let Some(id) = call.tally_ids().next() else { return (None, None) };
+        let hash = id.hash(&self.seed);
+        let shard = read(self.shard(hash));
+        if let Some(ledger) = shard.find(hash, id).filter(|ledger| ledger.decides(call)) {
+            return ledger.take(call, clock);
+        }
+        drop(shard);
+        let now_us = clock.now_us();
+        write(self.shard(hash)).insert(hash, id, call, Ledger::new(hash, id, call, ahead, now_us), now_us);
+        (None, None)
+    }
+
+    /// Does something with the ledger of such a call, if there is one.
+    fn with<T>(&self, call: Call<'_>, with: impl FnOnce(&mut Ledger) -> T) -> Option<T> {
+        let id = call.tally_ids().next()?;
+        let hash = id.hash(&self.seed);
+        let mut shard = write(self.shard(hash));
+        shard.ledgers.find_mut(hash, |ledger| ledger.matches(id)).map(with)
+    }
+
+    /// How much of what was taken ahead of such a call this process still has.
+    pub(super) fn left(&self, call: Call<'_>, now_us: u64) -> u64 {
+        let Some(id) = call.tally_ids().next() else { return 0 };
+        let hash = id.hash(&self.seed);
+        read(self.shard(hash)).find(hash, id).map_or(0, |ledger| ledger.left(now_us))
+    }
+
+    /// Ends what was taken ahead of such a call: its tasks give it back at the end of its time. Returns whether something was
+    /// left.
+    pub(super) fn end(&self, call: Call<'_>, now_us: u64) -> bool {
+        let Some(id) = call.tally_ids().next() else { return false };
+        let hash = id.hash(&self.seed);
+        let mut shard = write(self.shard(hash));
+        let found = shard.ledgers.find_entry(hash, |ledger| ledger.matches(id));
+        found.is_ok_and(|found| found.remove().0.left(now_us) > 0)
+    }
+
+    /// Records that Redis has denied such a call until that time: nothing is asked for meanwhile.
+    pub(super) fn pause(&self, call: Call<'_>, until_us: u64) {
+        let Some(id) = call.tally_ids().next() else { return };
+        let hash = id.hash(&self.seed);
+        if let Some(ledger) = read(self.shard(hash)).find(hash, id) {
+            ledger.pause(until_us);
+        }
+    }
+
+    /// Whether something is asked for at this moment.
+    #[inline]
+    pub(super) fn are_refilled(&self) -> bool {
+        self.refills.load(Ordering::Relaxed) > 0
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
+    fn shard(&self, hash: u64) -> &RwLock<Shard> {
+        &self.shards[(hash >> 40) as usize & (SHARDS - 1)]
+    }
+}
+
+impl Shard {
+    fn find(&self, hash: u64, id: TallyId<'_>) -> Option<&Ledger> {
+        self.ledgers.find(hash, |ledger| ledger.matches(id))
+    }
+
+    /// Adds the ledger of a subject, in place of one of other rules. Without room, the subject has none.
+    fn insert(&mut self, hash: u64, id: TallyId<'_>, call: Call<'_>, mut ledger: Ledger, now_us: u64) {
+        self.latest += 1;
+        ledger.number = self.latest;
+        if let Some(known) = self.ledgers.find_mut(hash, |known| known.matches(id)) {
+            if !known.decides(call) {
+                *known = ledger;
+            }
+            return;
+        }
+        let Self { ledgers, sweeper, .. } = self;
+        let buckets = if ledgers.len() < MOST_PER_SHARD { SWEPT } else { usize::MAX };
+        sweeper.sweep(ledgers, buckets, 1, |ledger| ledger.is_idle(now_us));
+        if ledgers.len() < MOST_PER_SHARD {
+            ledgers.insert_unique(hash, ledger, |ledger| ledger.hash);
+        }
+    }
+}
+
+impl<'a> RefillUnderWay<'a> {
+    fn new(refills: &'a AtomicUsize) -> Self {
+        refills.fetch_add(1, Ordering::Relaxed);
+        Self(refills)
+    }
+}
+
+impl Drop for RefillUnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn read(shard: &RwLock<Shard>) -> impl Deref<Target = Shard> + '_ {
+    shard.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write(shard: &RwLock<Shard>) -> impl DerefMut<Target = Shard> + '_ {
+    shard.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+opaque_debug!(Ledgers);

@@ -1,0 +1,174 @@
+//! The ledger of one subject: its parts, and how much to ask for next.
+
+use std::sync::Arc;
+
+use super::part::{Part, Taken};
+use crate::call::{Call, CallOptions, OwnedCall, TallyId};
+use crate::clock::Clock;
+use crate::policy::{Ahead, Policy};
+use crate::subject::SubjectKey;
+use crate::sync::atomic::{AtomicU64, Ordering};
+
+/// A subject is busy if it has so many calls within the time for which they are taken ahead. Fewer are not worth a part.
+const BUSY: u64 = 8;
+
+/// The most parts at a time.
+const MOST_PARTS: usize = 4;
+
+/// How many times as much as the part before a part may be.
+const GROWTH: u64 = 8;
+
+/// How long a refill is awaited before another one may begin: the runtime that it runs on may stand still.
+const PATIENCE_US: u64 = 1_000_000;
+
+/// What one subject has taken ahead.
+pub(super) struct Ledger {
+    pub(super) hash: u64,
+    /// Tells it from the others of its subject.
+    pub(super) number: u64,
+    /// As Redis decides it.
+    policy: Policy,
+    subject: SubjectKey,
+    ahead: Ahead,
+    /// The oldest first.
+    parts: Vec<Arc<Part>>,
+    /// What the calls since `since_us` have cost, those that were denied included, and how many they were.
+    demand: AtomicU64,
+    calls: AtomicU64,
+    since_us: AtomicU64,
+    /// No refill begins before.
+    next_us: AtomicU64,
+    /// How much to ask for at most, as far as the last answers tell.
+    most: u64,
+}
+
+/// A part that is to be asked for.
+pub(super) struct Refill {
+    pub(super) call: OwnedCall,
+    pub(super) ahead: Ahead,
+    /// The number of the ledger.
+    pub(super) number: u64,
+}
+
+impl Ledger {
+    /// Starts with a call that Redis decides.
+    pub(super) fn new(hash: u64, id: TallyId<'_>, call: Call<'_>, ahead: Ahead, now_us: u64) -> Self {
+        Self {
+            hash,
+            number: 0,
+            policy: call.policy.clone(),
+            subject: *id.subject,
+            ahead,
+            parts: Vec::new(),
+            demand: AtomicU64::new(call.options.cost),
+            calls: AtomicU64::new(1),
+            since_us: AtomicU64::new(now_us),
+            next_us: AtomicU64::new(0),
+            most: GROWTH * BUSY,
+        }
+    }
+
+    pub(super) fn matches(&self, id: TallyId<'_>) -> bool {
+        **id.subject == *self.subject
+            && self.policy.groups().first().is_some_and(|group| id.has_segment(&group.segment))
+    }
+
+    /// Whether its rules are those of the call.
+    pub(super) fn decides(&self, call: Call<'_>) -> bool {
+        call.policy.has_rules_of(&self.policy)
+    }
+
+    /// Takes a call, if enough was taken ahead. Returns what has to be asked for, if that is due.
+    pub(super) fn take(&self, call: Call<'_>, clock: &Clock) -> (Option<Taken>, Option<Refill>) {
+        let CallOptions { cost, report_is_optional, .. } = call.options;
+        let taken = self.parts.iter().find_map(|part| Some((part, part.take(cost, clock)?)));
+        let now_us = taken.map_or_else(|| clock.now_us(), |(_, now_us)| now_us);
+        self.demand.fetch_add(cost, Ordering::Relaxed);
+        let calls = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let taken = taken.map(|(part, _)| part.taken(self.left(now_us), report_is_optional));
+        let is_due = self.is_refill_due(calls, now_us) && self.begin_refill(now_us);
+        let units = if is_due { self.units_to_ask(now_us) } else { None };
+        (taken, units.map(|units| self.refill(call, units)))
+    }
+
+    /// How much of what was taken is left.
+    pub(super) fn left(&self, now_us: u64) -> u64 {
+        self.parts.iter().filter(|part| now_us < part.ends_us).map(|part| part.left()).sum()
+    }
+
+    fn is_refill_due(&self, calls: u64, now_us: u64) -> bool {
+        if calls < BUSY || now_us < self.next_us.load(Ordering::Relaxed) || self.parts.len() >= MOST_PARTS {
+            return false;
+        }
+        let is_enough =
+            |part: &Arc<Part>| part.left() >= part.units / 4 && now_us.saturating_add(self.ahead.us / 5) < part.ends_us;
+        !self.parts.last().is_some_and(is_enough)
+    }
+
+    /// Whether this call is the one to begin a refill.
+    fn begin_refill(&self, now_us: u64) -> bool {
+        let next_us = self.next_us.load(Ordering::Relaxed);
+        let claim = now_us.saturating_add(PATIENCE_US);
+        now_us >= next_us && self.next_us.compare_exchange(next_us, claim, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// How much to ask for: somewhat more than what the calls need as long as the part lasts, and what is likely to be there.
+    /// `None` if that is not worth it; then the calls are counted anew.
+    fn units_to_ask(&self, now_us: u64) -> Option<u64> {
+        let calls = self.calls.swap(0, Ordering::Relaxed);
+        let demand = self.demand.swap(0, Ordering::Relaxed);
+        let elapsed_us = now_us.saturating_sub(self.since_us.swap(now_us, Ordering::Relaxed)).max(self.ahead.us / 16);
+        let meanwhile = |number: u64| {
+            let number = u128::from(number) * u128::from(self.ahead.us) / u128::from(elapsed_us.max(1));
+            u64::try_from(number).unwrap_or(u64::MAX)
+        };
+        let dearest = demand / calls.max(1);
+        let wanted = meanwhile(demand);
+        let units = wanted.saturating_add(wanted / 4).min(self.most);
+        let is_worth_it = calls >= BUSY && meanwhile(calls) >= BUSY && units / dearest.max(1) >= BUSY / 2;
+        if !is_worth_it {
+            self.next_us.store(0, Ordering::Relaxed);
+        }
+        is_worth_it.then_some(units)
+    }
+
+    fn refill(&self, call: Call<'_>, units: u64) -> Refill {
+        // Its denial is no denial of a caller, and does not count towards a ban.
+        let options = CallOptions { cost: units, report: true, trial: true, ..CallOptions::PLAIN };
+        Refill {
+            call: OwnedCall::new(Call::new(call.policy, call.subjects, options)),
+            ahead: self.ahead,
+            number: self.number,
+        }
+    }
+
+    /// Adds a part, of which the next one may be several times as much unless less is left. Parts that have ended are removed.
+    pub(super) fn add(&mut self, part: Arc<Part>, remaining: u64, now_us: u64) {
+        self.parts.retain(|part| now_us < part.ends_us);
+        self.most = remaining.max(2 * part.units).min(GROWTH.saturating_mul(part.units));
+        self.parts.push(part);
+        self.next_us.store(0, Ordering::Relaxed);
+    }
+
+    /// Records that Redis has denied a part of that much: until then, nothing is asked for, and then no more than what has
+    /// remained or half as much.
+    pub(super) fn denied(&mut self, units: u64, remaining: u64, until_us: u64) {
+        self.most = remaining.max(units / 2).max(BUSY);
+        self.next_us.store(until_us, Ordering::Relaxed);
+    }
+
+    /// Asks for nothing until then.
+    pub(super) fn pause(&self, until_us: u64) {
+        self.next_us.fetch_max(until_us, Ordering::Relaxed);
+    }
+
+    pub(super) fn remove(&mut self, ended: &Arc<Part>) {
+        self.parts.retain(|part| !Arc::ptr_eq(part, ended));
+    }
+
+    /// Whether nobody has called for a while, and nothing is left.
+    pub(super) fn is_idle(&self, now_us: u64) -> bool {
+        let is_quiet = now_us.saturating_sub(self.since_us.load(Ordering::Relaxed)) > 2 * self.ahead.us;
+        is_quiet && self.parts.iter().all(|part| now_us >= part.ends_us)
+    }
+}

@@ -1,0 +1,149 @@
+//! Asking for a part in the background, and giving back what is left of it at its end.
+
+use std::sync::Arc;
+
+use tallygate_rules::Algorithm;
+
+use super::ledger::Refill;
+use super::part::{Part, Taken};
+use super::{Ledgers, RefillUnderWay};
+use crate::call::{Call, CallOptions};
+use crate::decision::{AdmittedAt, Report, RuleStatus, Wait};
+use crate::limiter::background;
+use crate::limiter::core::Core;
+use crate::micros;
+use crate::observe::PrefetchUse;
+use crate::policy::Stored;
+use crate::store::{Answer, Outcome, Redis};
+
+/// How long nothing is asked for where Redis is away or slow.
+const PAUSE_US: u64 = 1_000_000;
+
+impl Core {
+    /// Takes a call of what was taken ahead, if that is enough. It also counts what the subject needs, and has a part asked
+    /// for in the background if that is due.
+    pub(in crate::limiter) fn take_ahead(self: &Arc<Self>, stored: &Stored, call: Call<'_>) -> Option<Taken> {
+        let ahead = stored.ahead?;
+        let CallOptions { cost, peek, report, report_is_optional, .. } = call.options;
+        // What is free is decided by what is there, and a report shows what all processes have used.
+        if peek || cost == 0 || report && !report_is_optional {
+            return None;
+        }
+        let (taken, refill) = self.ledgers.take(call, ahead, &self.clock);
+        if let Some(refill) = refill {
+            background::spawn(ask(Arc::clone(self), refill));
+        }
+        taken.inspect(|_| call.policy.observed().decided_ahead())
+    }
+
+    /// Ends what this process has taken ahead of such a call: Redis decides the next ones.
+    pub(in crate::limiter) fn end_ahead(&self, call: Call<'_>) {
+        if self.ledgers.end(call, self.clock.now_us()) {
+            call.policy.observed().ended_early();
+        }
+    }
+
+    /// Gives back what is left of a part. What gets lost is not given back again, and counts until it is out of its window.
+    async fn give_back(&self, call: Call<'_>, left: u64, at: &AdmittedAt) {
+        if left == 0 {
+            return;
+        }
+        let options = CallOptions { cost: left, ..CallOptions::PLAIN };
+        let given_back = self.store.refund(Call { options, ..call }, 0, at).await;
+        if given_back.is_ok() {
+            call.policy.observed().prefetched(PrefetchUse::GivenBack, left);
+        }
+        self.invalidate_denials(call);
+    }
+}
+
+/// Asks for a part, and gives back what is left of it at its end.
+async fn ask(core: Arc<Core>, refill: Refill) {
+    let Some(redis) = core.redis() else { return };
+    let call = refill.call.as_call();
+    let sent_us = core.clock.now_us();
+    let Some((answer, units)) = answer(&core, redis, &refill, sent_us).await else { return };
+    let (part, until_us) = core.add(&refill, answer, units, sent_us);
+    core.clock.sleep_until(until_us).await;
+    core.ledgers.with(call, |ledger| ledger.remove(&part));
+    let left = part.end();
+    call.policy.observed().prefetched(PrefetchUse::Used, units - left.min(units));
+    core.give_back(call, left, &part.at).await;
+}
+
+/// Asks Redis once. Returns its answer if it has admitted the part.
+async fn answer(core: &Core, redis: &Redis, refill: &Refill, sent_us: u64) -> Option<(Answer, u64)> {
+    let call = refill.call.as_call();
+    let asked = {
+        let _under_way = RefillUnderWay::new(&core.ledgers.refills);
+        redis.decide(call).await
+    };
+    let units = call.options.cost;
+    let now_us = core.clock.now_us();
+    match asked {
+        Ok(answer) if answer.outcome == Outcome::Admitted => {
+            call.policy.observed().prefetched(PrefetchUse::Taken, units);
+            Some((answer, units))
+        }
+        Ok(Answer { outcome: Outcome::Denied { retry_after, .. }, report, .. }) => {
+            let until_us = denied_until_us(retry_after, refill.ahead.us, sent_us, now_us);
+            core.ledgers.with_numbered(refill, |ledger| ledger.denied(units, remaining(&report), until_us));
+            None
+        }
+        // It is banned, or Redis does not answer. What it may have counted stays counted: nothing is sent again.
+        _ => {
+            core.ledgers.with_numbered(refill, |ledger| ledger.pause(now_us.saturating_add(PAUSE_US)));
+            None
+        }
+    }
+}
+
+impl Core {
+    /// Adds a part to the ledger that has asked for it. Returns until when it is used: not at all if it came late, or if the
+    /// ledger has ended meanwhile.
+    fn add(&self, refill: &Refill, answer: Answer, units: u64, sent_us: u64) -> (Arc<Part>, u64) {
+        let now_us = self.clock.now_us();
+        let Answer { report, at, .. } = answer;
+        let ends_us = sent_us.saturating_add(lasts_us(&report, refill.ahead.us)).saturating_sub(refill.ahead.margin_us);
+        let remaining = remaining(&report);
+        let is_late = now_us.saturating_sub(sent_us) > refill.ahead.us / 2;
+        let ends_us = if is_late { now_us } else { ends_us };
+        let part = Arc::new(Part::new(units, ends_us, at, report));
+        let added = self.ledgers.with_numbered(refill, |ledger| {
+            ledger.add(Arc::clone(&part), remaining, now_us);
+            if is_late {
+                ledger.pause(now_us.saturating_add(PAUSE_US));
+            }
+        });
+        // Nobody takes of a part that no ledger has.
+        let until_us = if added.is_some() { ends_us } else { now_us };
+        (part, until_us)
+    }
+}
+
+impl Ledgers {
+    /// Does something with the ledger that has asked for a part, if it is still there.
+    fn with_numbered(&self, refill: &Refill, with: impl FnOnce(&mut super::ledger::Ledger)) -> Option<()> {
+        self.with(refill.call.as_call(), |ledger| (ledger.number == refill.number).then(|| with(ledger)))?
+    }
+}
+
+/// When a part may be asked for again: no later than one that is smaller may be admitted.
+fn denied_until_us(retry_after: Wait, ahead_us: u64, sent_us: u64, now_us: u64) -> u64 {
+    retry_after.ends_us(sent_us).min(now_us.saturating_add(ahead_us / 2)).max(now_us.saturating_add(ahead_us / 4))
+}
+
+/// How long a part lasts: no longer than the window of a rule that does not slide.
+fn lasts_us(report: &Report, ahead_us: u64) -> u64 {
+    let ends = |status: &&RuleStatus| match status.rule().algorithm() {
+        Algorithm::SlidingWindow { .. } | Algorithm::SlidingCounter { .. } | Algorithm::TokenBucket(_) => false,
+        _ => true,
+    };
+    let resets = report.rules().iter().filter(ends).map(|status| micros::from_duration(status.reset()));
+    resets.fold(ahead_us, u64::min)
+}
+
+/// The most that every rule would admit now.
+fn remaining(report: &Report) -> u64 {
+    report.rules().iter().map(RuleStatus::remaining).min().unwrap_or_default()
+}

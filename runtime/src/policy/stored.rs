@@ -1,0 +1,120 @@
+//! A policy as Redis decides it, where calls are taken ahead.
+
+use std::time::Duration;
+
+use tallygate_rules::Rule;
+
+use super::rule_group::RuleGroup;
+use super::{Inner, Policy};
+use crate::micros;
+
+/// The least time by which what was taken ahead ends early.
+const LEAST_MARGIN_US: u64 = 2_000;
+
+/// A policy as Redis decides it: with tallies of its own, as each call is made up to so long after it was counted.
+pub(crate) struct Stored {
+    pub(crate) policy: Policy,
+    /// `None` where nothing is taken: by the rules in force, each call has to be counted when it is made.
+    pub(crate) ahead: Option<Ahead>,
+}
+
+/// How long calls are taken ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ahead {
+    pub(crate) us: u64,
+    /// What is taken ends so much earlier, as no two clocks run alike, and that of a server may go back a little.
+    pub(crate) margin_us: u64,
+}
+
+impl Ahead {
+    fn new(ahead: Duration) -> Self {
+        let us = micros::from_duration(ahead);
+        Self { us, margin_us: LEAST_MARGIN_US.max(us / 100) }
+    }
+}
+
+impl Policy {
+    /// Returns how long this policy's calls are [taken ahead](crate::PolicyBuilder::prefetch), if they are.
+    #[must_use]
+    #[inline]
+    pub fn prefetch(&self) -> Option<Duration> {
+        self.inner.settings.prefetch
+    }
+
+    /// The policy as Redis decides it, if its calls are taken ahead. In memory, it decides as it is.
+    ///
+    /// The windows are wider by the policy and its rules alone, never by the load: whoever checked narrower ones would drop
+    /// calls that are still in use.
+    #[inline]
+    pub(crate) fn stored(&self) -> Option<&Stored> {
+        let ahead = self.prefetch()?;
+        Some(self.inner.stored.get_or_init(|| self.as_stored(ahead)))
+    }
+
+    #[cold]
+    fn as_stored(&self, ahead: Duration) -> Stored {
+        let groups: Box<[RuleGroup]> = self.groups().iter().map(|group| group.ahead(self.name(), ahead)).collect();
+        let Inner { name, rules, ban, settings, replaced, .. } = &*self.inner;
+        let may_take = groups.len() == 1 && rules.iter().all(|rule| is_taken_ahead(rule, ahead));
+        let inner = Inner::from_parts(name.clone(), rules.clone(), *ban, groups, *settings, replaced.clone());
+        Stored { policy: Self { inner: self.inner.share_alike(inner) }, ahead: may_take.then(|| Ahead::new(ahead)) }
+    }
+}
+
+fn is_taken_ahead(rule: &Rule, ahead: Duration) -> bool {
+    rule.count() > 0 && rule.ahead(ahead).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const AHEAD: Duration = Duration::from_millis(100);
+
+    fn policy(rule: Rule) -> Policy {
+        Policy::builder("p").rule(rule).prefetch(AHEAD).build().unwrap()
+    }
+
+    fn segment(policy: &Policy) -> &str {
+        &policy.groups()[0].segment
+    }
+
+    #[test]
+    fn what_redis_decides_has_wider_windows_and_tallies_of_its_own_but_shows_the_same_rules() {
+        let windows = [
+            Rule::sliding_window(100, SECOND),
+            Rule::sliding_counter(100, SECOND),
+            Rule::fixed_window(100, SECOND),
+            Rule::token_bucket(100, SECOND),
+        ];
+        for rule in windows {
+            let policy = policy(rule.clone());
+            let stored = policy.stored().unwrap();
+            assert_eq!(stored.ahead, Some(Ahead { us: 100_000, margin_us: 2_000 }));
+            assert_eq!(stored.policy.rules(), [rule.clone()]);
+            assert_eq!(stored.policy.groups()[0].rules, [rule.ahead(AHEAD).unwrap()]);
+            assert_ne!(segment(&stored.policy), segment(&policy));
+            assert_eq!(stored.policy.escaped_name(), "p");
+        }
+        let plain = Policy::builder("p").rule(Rule::sliding_window(100, SECOND)).build().unwrap();
+        assert!(plain.stored().is_none());
+    }
+
+    #[test]
+    fn other_counts_keep_the_tallies_and_those_of_zero_take_nothing() {
+        let policy = policy(Rule::sliding_window(100, SECOND));
+        let stored = policy.stored().unwrap();
+        for (count, takes) in [(7, true), (0, false)] {
+            let other = policy.with_counts([count]);
+            let other = other.stored().unwrap();
+            assert_eq!(segment(&other.policy), segment(&stored.policy));
+            assert_eq!(other.ahead.is_some(), takes);
+        }
+    }
+
+    #[test]
+    fn the_margin_grows_with_the_time() {
+        assert_eq!(Ahead::new(5 * SECOND).margin_us, 50_000);
+    }
+}

@@ -1,0 +1,143 @@
+//! Calls that are taken ahead: callers get no more in any window than the count, and no more than servers have counted.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tallygate::{Algorithm, DecidedBy, Rule};
+
+use super::tallies::{parts, reach};
+use super::violation::Violation;
+use crate::history::{Answer, Deed, Entry, Event, Verdict};
+use crate::workload::{Action, CallPlan, Fault, PolicyPlan, Scenario};
+
+const WINDOW: &str = "callers get no more in any window than the count, however much is taken ahead";
+const COUNTED: &str = "no more is used than was taken";
+
+/// A call that was admitted: it ran at some time between.
+struct Span {
+    from_us: u64,
+    until_us: u64,
+    cost: u64,
+}
+
+/// What callers and servers know of one subject.
+#[derive(Default)]
+struct Subject {
+    admitted: Vec<Span>,
+    used: u64,
+    counted: u64,
+    /// When state may have been lost, or was removed.
+    lost: Vec<u64>,
+}
+
+pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violation> {
+    let mut begun: BTreeMap<usize, (&CallPlan, u64)> = BTreeMap::new();
+    let mut subjects: BTreeMap<(usize, usize), Subject> = BTreeMap::new();
+    let mut lost = Vec::new();
+    for entry in history {
+        match &entry.event {
+            Event::Called { call, plan, .. } => _ = begun.insert(*call, (plan, entry.us)),
+            Event::Answered { call, answer: Answer::Admitted(DecidedBy::Backend), .. } => {
+                let Some((plan, from_us)) = begun.remove(call) else { continue };
+                if counts(scenario, plan) {
+                    let subject = subjects.entry((plan.policy, plan.subject)).or_default();
+                    subject.used += plan.cost;
+                    subject.admitted.push(Span { from_us, until_us: entry.us, cost: plan.cost });
+                    subject.check_counted(entry.us)?;
+                }
+            }
+            Event::Lost { .. } | Event::Named { .. } => lost.push(entry.us),
+            Event::Done { deed, .. } => note(scenario, &mut subjects, deed, entry.us),
+            _ => {}
+        }
+    }
+    // Where the clock of a server is set forward, it drops calls that are still in use.
+    if scenario.faults.iter().any(|plan| matches!(plan.fault, Fault::ClockStep(_))) {
+        return Ok(());
+    }
+    subjects.iter_mut().try_for_each(|((policy, _), subject)| {
+        subject.lost.extend(&lost);
+        subject.check_windows(&scenario.policies[*policy])
+    })
+}
+
+/// Whether a call counts as what it costs, whatever becomes of it.
+fn counts(scenario: &Scenario, plan: &CallPlan) -> bool {
+    let is_recounted = matches!(plan.action, Action::Refund(_) | Action::Settle(..) | Action::Peek);
+    let is_ahead = scenario.policies.get(plan.policy).is_some_and(|policy| policy.prefetch_us.is_some());
+    is_ahead && !is_recounted && !plan.is_administration()
+}
+
+fn note(scenario: &Scenario, subjects: &mut BTreeMap<(usize, usize), Subject>, deed: &Deed, us: u64) {
+    match deed {
+        Deed::Decided { keys, cost, is_charged: true, verdict: Verdict::Admitted, .. } => {
+            for subject in keys.iter().filter_map(|key| subject(scenario, key)) {
+                subjects.entry(subject).or_default().counted += cost;
+            }
+        }
+        Deed::Corrected { keys, cost, used, changed: 1.., .. } => {
+            for subject in keys.iter().filter_map(|key| subject(scenario, key)) {
+                let subject = subjects.entry(subject).or_default();
+                subject.counted = (subject.counted + used).saturating_sub(*cost);
+            }
+        }
+        Deed::Removed { keys } => {
+            for subject in keys.iter().filter_map(|key| subject(scenario, key)) {
+                subjects.entry(subject).or_default().lost.push(us);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The numbers of policy and subject of a key, if its calls are taken ahead.
+fn subject(scenario: &Scenario, key: &str) -> Option<(usize, usize)> {
+    let (policy, subject) = parts(key)?;
+    let policy = scenario.policies.iter().position(|plan| plan.name == policy && plan.prefetch_us.is_some())?;
+    Some((policy, subject.trim_start_matches("user").parse().ok()?))
+}
+
+impl Subject {
+    fn check_counted(&self, us: u64) -> Result<(), Violation> {
+        if self.used <= self.counted {
+            return Ok(());
+        }
+        let how = format!("callers got {}, and servers have counted {}", self.used, self.counted);
+        Err(Violation { us, promise: COUNTED, how })
+    }
+
+    fn check_windows(&self, policy: &PolicyPlan) -> Result<(), Violation> {
+        let ahead_us = policy.prefetch_us.unwrap_or_default();
+        let rules = policy.groups.iter().flat_map(|group| &group.rules);
+        rules.filter_map(|rule| Some((rule, most(rule, ahead_us)?))).try_for_each(|(rule, (per_us, most))| {
+            self.admitted.iter().try_for_each(|first| self.check_window(rule, first.from_us, per_us, ahead_us, most))
+        })
+    }
+
+    /// Checks the window from there on, by the calls that certainly ran within it.
+    fn check_window(&self, rule: &Rule, from_us: u64, per_us: u64, ahead_us: u64, most: u64) -> Result<(), Violation> {
+        let until_us = from_us + per_us;
+        let within = self.admitted.iter().filter(|span| span.from_us >= from_us && span.until_us < until_us);
+        let sum: u64 = within.map(|span| span.cost).sum();
+        let lost = self.lost.iter().filter(|us| **us + ahead_us >= from_us && **us <= until_us).count() as u64;
+        if sum <= (1 + lost) * most {
+            return Ok(());
+        }
+        let how = format!("callers got {sum} within {per_us} µs under `{rule}`, with {lost} losses");
+        Err(Violation { us: until_us, promise: WINDOW, how })
+    }
+}
+
+/// A window, and how much callers get within it at most.
+fn most(rule: &Rule, ahead_us: u64) -> Option<(u64, u64)> {
+    match rule.algorithm() {
+        Algorithm::SlidingWindow { per } => Some((u64::try_from(per.as_micros()).ok()?, rule.count())),
+        // By the ticks of a schedule, the time of the server counts.
+        Algorithm::Cron { .. } => None,
+        Algorithm::SlidingCounter { .. } => {
+            let stored = rule.ahead(Duration::from_micros(ahead_us))?;
+            reach(&stored).map(|reach| (reach.per_us - ahead_us, reach.most))
+        }
+        _ => reach(rule).map(|reach| (reach.per_us, reach.most)),
+    }
+}

@@ -32,8 +32,8 @@ use crate::figure::Figure;
 #[cfg(feature = "web")]
 use crate::figures::web;
 use crate::figures::{
-    attribute, bounds, compile, decision, instructions, latency, leases, outage, remembered, server_time, storage,
-    subjects, threads, throughput, topologies, weight, windows,
+    attribute, bounds, compile, decision, instructions, latency, leases, outage, prefetch, remembered, server_time,
+    storage, subjects, threads, throughput, topologies, weight, windows,
 };
 use crate::options::{GROUPS, Options};
 use crate::report::Report;
@@ -77,6 +77,7 @@ fn measure(group: &str, server: &Server, options: &Options) -> Vec<Figure> {
         "storage" => storage::figures(server),
         "remembered" => remembered::figures(server),
         "outage" => outage::figures(),
+        "prefetch" => prefetch::figures(server),
         "decision" => decision::figures(),
         "attribute" => attribute::figures(),
         "subjects" => subjects::figures(),

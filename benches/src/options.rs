@@ -8,7 +8,7 @@ pub(crate) const GROUPS: [&str; 1] = ["web"];
 
 /// All groups, in the order of the report.
 #[cfg(not(feature = "web"))]
-pub(crate) const GROUPS: [&str; 17] = [
+pub(crate) const GROUPS: [&str; 18] = [
     "instructions",
     "throughput",
     "latency",
@@ -20,6 +20,7 @@ pub(crate) const GROUPS: [&str; 17] = [
     "storage",
     "remembered",
     "outage",
+    "prefetch",
     "decision",
     "attribute",
     "subjects",

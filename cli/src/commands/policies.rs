@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use tallygate::admin::{RegisteredPolicy, Unreadable};
 use tallygate::{Ban, Override, Rule};
+use tallygate_rules::format_duration;
 
 use crate::connection::Connection;
 use crate::failure::Failure;

@@ -159,3 +159,7 @@ fn write(shard: &RwLock<Shard>) -> impl DerefMut<Target = Shard> + '_ {
 }
 
 opaque_debug!(Ledgers);
+
+#[cfg(test)]
+#[cfg(tallygate_shuttle)]
+mod threads;

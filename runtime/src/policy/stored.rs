@@ -92,7 +92,7 @@ mod tests {
             let policy = policy(rule.clone());
             let stored = policy.stored().unwrap();
             assert_eq!(stored.ahead, Some(Ahead { us: 100_000, margin_us: 2_000 }));
-            assert_eq!(stored.policy.rules(), [rule.clone()]);
+            assert_eq!(stored.policy.rules(), std::slice::from_ref(&rule));
             assert_eq!(stored.policy.groups()[0].rules, [rule.ahead(AHEAD).unwrap()]);
             assert_ne!(segment(&stored.policy), segment(&policy));
             assert_eq!(stored.policy.escaped_name(), "p");

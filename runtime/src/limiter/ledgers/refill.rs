@@ -135,11 +135,12 @@ fn denied_until_us(retry_after: Wait, ahead_us: u64, sent_us: u64, now_us: u64) 
 
 /// How long a part lasts: no longer than the window of a rule that does not slide.
 fn lasts_us(report: &Report, ahead_us: u64) -> u64 {
-    let ends = |status: &&RuleStatus| match status.rule().algorithm() {
-        Algorithm::SlidingWindow { .. } | Algorithm::SlidingCounter { .. } | Algorithm::TokenBucket(_) => false,
-        _ => true,
+    let slides = |status: &&RuleStatus| {
+        use Algorithm::{SlidingCounter, SlidingWindow, TokenBucket};
+        matches!(status.rule().algorithm(), SlidingWindow { .. } | SlidingCounter { .. } | TokenBucket(_))
     };
-    let resets = report.rules().iter().filter(ends).map(|status| micros::from_duration(status.reset()));
+    let resets =
+        report.rules().iter().filter(|status| !slides(status)).map(|status| micros::from_duration(status.reset()));
     resets.fold(ahead_us, u64::min)
 }
 

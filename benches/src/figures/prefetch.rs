@@ -1,0 +1,171 @@
+//! Calls that are taken ahead, beside the same policy without: one busy subject, and processes that share a limit.
+
+use std::time::Duration;
+
+use tallygate::{Limiter, Policy, PolicyBuilder, Rejection, Rule, Subject, rate_limit};
+use tokio::runtime::Runtime;
+use tokio::task::{JoinSet, yield_now};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::runtime;
+use crate::duel::{Duel, Spread};
+use crate::figure::Figure;
+use crate::server::Server;
+
+const ROUNDS: usize = 7;
+const TASKS: usize = 256;
+const ROUND: Duration = Duration::from_millis(400);
+const SECOND: Duration = Duration::from_secs(1);
+const AHEAD: Duration = Duration::from_millis(100);
+
+/// Far above what is called.
+const FAR: u64 = 1 << 31;
+
+const PROCESSES: usize = 16;
+const SHARED: u64 = 1_000;
+
+/// How long processes share a limit: ten windows, after one that warms up.
+const WINDOWS: u32 = 10;
+
+const ASKED: &str = "without `prefetch`";
+
+#[rate_limit(name = "bench.ahead", rule(count = 2147483648, per = "1s"), prefetch = "100ms", limiter = limiter)]
+async fn ahead(limiter: &Limiter) -> Result<(), Rejection> {
+    Ok(())
+}
+
+#[rate_limit(name = "bench.asked", rule(count = 2147483648, per = "1s"), limiter = limiter)]
+async fn asked(limiter: &Limiter) -> Result<(), Rejection> {
+    Ok(())
+}
+
+pub(crate) fn figures(server: &Server) -> Vec<Figure> {
+    let runtime = &runtime(2);
+    let by_hand = |policy: Policy| {
+        move |limiter: Limiter| {
+            let policy = policy.clone();
+            async move { limiter.check(&policy, &Subject::everyone()).await.expect("the server answers").is_allowed() }
+        }
+    };
+    let hands = Duel::of(
+        ROUNDS,
+        || calls_a_second(runtime, server, by_hand(taking(FAR))),
+        || calls_a_second(runtime, server, by_hand(asking(FAR))),
+    );
+    let functions = Duel::of(
+        ROUNDS,
+        || calls_a_second(runtime, server, async |limiter: Limiter| ahead(&limiter).await.is_ok()),
+        || calls_a_second(runtime, server, async |limiter: Limiter| asked(&limiter).await.is_ok()),
+    );
+    let calm = server_calls(runtime, server, &taking(FAR), 100);
+    let busy = Duel::once(
+        || server_calls(runtime, server, &taking(SHARED), 10 * SHARED),
+        || server_calls(runtime, server, &asking(SHARED), 10 * SHARED),
+    );
+    let (used, least) = runtime.block_on(share(server));
+    let amount = |what: &str, unit, value| {
+        let spread = Spread { median: value, low: value, high: value };
+        Figure::amount(what, unit, "16 processes at 1.5 times 1,000 per 1s, 100ms ahead", spread)
+    };
+    let calm = Spread { median: calm, low: calm, high: calm };
+    vec![
+        Figure::ratio("calls of one subject, by hand, 256 tasks", "/s", ASKED, &hands).at_least(30.0),
+        Figure::ratio("calls of one subject, annotated, 256 tasks", "/s", ASKED, &functions).at_least(20.0),
+        Figure::amount("script calls of a process below the limit", "/s", "100 calls in 1s", calm).at_most(40.0),
+        Figure::ratio("script calls of 16 processes at ten times their limit", "/s", ASKED, &busy).at_most(1.0),
+        amount("what is used of a limit, of per / (per + ahead)", "×", used).at_least(0.97),
+        amount("the smallest of 16 shares, of an equal one", "×", least).at_least(0.5),
+    ]
+}
+
+fn asking(count: u64) -> Policy {
+    build(Policy::builder("bench.asking").rule(Rule::sliding_window(count, SECOND)))
+}
+
+fn taking(count: u64) -> Policy {
+    build(Policy::builder("bench.taking").rule(Rule::sliding_window(count, SECOND)).prefetch(AHEAD))
+}
+
+fn build(builder: PolicyBuilder) -> Policy {
+    builder.build().expect("a valid policy")
+}
+
+async fn connect(server: &Server) -> Limiter {
+    let builder = Limiter::builder().deadline(Duration::from_secs(30));
+    builder.connect(&server.url()).await.expect("the server answers")
+}
+
+/// Calls by many tasks for a while.
+fn calls_a_second<F: Future<Output = bool> + Send>(
+    runtime: &Runtime,
+    server: &Server,
+    call: impl Fn(Limiter) -> F + Clone + Send + 'static,
+) -> f64 {
+    server.clear();
+    runtime.block_on(async {
+        let limiter = connect(server).await;
+        let (mut tasks, started) = (JoinSet::new(), Instant::now());
+        for _ in 0..TASKS {
+            let (limiter, call) = (limiter.clone(), call.clone());
+            tasks.spawn(async move {
+                let mut calls = 0_u32;
+                // The clock is read now and then, as it costs as much as a decision.
+                while started.elapsed() < ROUND {
+                    for _ in 0..64 {
+                        assert!(call(limiter.clone()).await);
+                        calls += 1;
+                    }
+                    yield_now().await;
+                }
+                calls
+            });
+        }
+        let calls: u32 = tasks.join_all().await.into_iter().sum();
+        f64::from(calls) / started.elapsed().as_secs_f64()
+    })
+}
+
+/// Calls at a steady rate per second, by 16 processes. Returns how many of them each has had admitted.
+async fn steady(server: &Server, policy: &Policy, rate: u64, windows: u32) -> Vec<u32> {
+    let until = Instant::now() + windows * SECOND;
+    let mut tasks = JoinSet::new();
+    for _ in 0..PROCESSES {
+        let (limiter, policy) = (connect(server).await, policy.clone());
+        tasks.spawn(async move {
+            let mut admitted = 0;
+            let mut clock = interval(SECOND * u32::try_from(PROCESSES).unwrap() / u32::try_from(rate).unwrap());
+            clock.set_missed_tick_behavior(MissedTickBehavior::Burst);
+            while Instant::now() < until {
+                clock.tick().await;
+                let decision = limiter.check(&policy, &Subject::everyone()).await.expect("the server answers");
+                admitted += u32::from(decision.is_allowed());
+            }
+            admitted
+        });
+    }
+    tasks.join_all().await
+}
+
+/// How many scripts the server runs per second, while 16 processes call at that rate.
+fn server_calls(runtime: &Runtime, server: &Server, policy: &Policy, rate: u64) -> f64 {
+    server.clear();
+    runtime.block_on(async {
+        steady(server, policy, rate, 1).await;
+        server.forget_statistics();
+        steady(server, policy, rate, 3).await;
+        server.commands() / 3.0
+    })
+}
+
+/// How much of a limit is used, and the smallest share, of an equal one.
+async fn share(server: &Server) -> (f64, f64) {
+    server.clear();
+    let policy = taking(SHARED);
+    let admitted = steady(server, &policy, SHARED * 3 / 2, WINDOWS).await;
+    let all: u32 = admitted.iter().sum();
+    let per_second = SHARED as f64 / (SECOND + AHEAD).as_secs_f64();
+    let least = f64::from(admitted.iter().copied().min().unwrap_or_default());
+    // The first window begins with all of it.
+    let most = per_second * f64::from(WINDOWS);
+    (f64::from(all) / most, least * PROCESSES as f64 / f64::from(all))
+}

@@ -44,12 +44,12 @@ impl Core {
     }
 
     /// Gives back what is left of a part. What gets lost is not given back again, and counts until it is out of its window.
-    async fn give_back(&self, call: Call<'_>, left: u64, at: &AdmittedAt) {
+    async fn give_back(&self, redis: &Redis, call: Call<'_>, left: u64, at: &AdmittedAt) {
         if left == 0 {
             return;
         }
         let options = CallOptions { cost: left, ..CallOptions::PLAIN };
-        let given_back = self.store.refund(Call { options, ..call }, 0, at).await;
+        let given_back = redis.refund(Call { options, ..call }, 0, at).await;
         if given_back.is_ok() {
             call.policy.observed().prefetched(PrefetchUse::GivenBack, left);
         }
@@ -68,7 +68,7 @@ async fn ask(core: Arc<Core>, refill: Refill) {
     core.ledgers.with(call, |ledger| ledger.remove(&part));
     let left = part.end();
     call.policy.observed().prefetched(PrefetchUse::Used, units - left.min(units));
-    core.give_back(call, left, &part.at).await;
+    core.give_back(redis, call, left, &part.at).await;
 }
 
 /// Asks Redis once. Returns its answer if it has admitted the part.

@@ -10,8 +10,8 @@ use metrics::{
 
 use tallygate_rules::Rule;
 
+use super::prefetch_metrics::PrefetchMetrics;
 use super::rule::ObservedRule;
-use super::prefetch_metrics::{self, PrefetchMetrics};
 
 const DECISIONS: &str = "tallygate_decisions_total";
 const SECONDS: &str = "tallygate_decision_seconds";
@@ -19,7 +19,7 @@ const CACHED_DENIALS: &str = "tallygate_cached_denials_total";
 const CONCURRENT_CALLS: &str = "tallygate_concurrent_calls";
 const WARNINGS: &str = "tallygate_warnings_total";
 
-pub(super) static METADATA: Metadata<'static> = Metadata::new("tallygate", Level::INFO, Some(module_path!()));
+static METADATA: Metadata<'static> = Metadata::new("tallygate", Level::INFO, Some(module_path!()));
 
 /// All tallies in this process, over all limiters.
 pub(super) static TALLIES: Total = Total::new("tallygate_tallies");
@@ -150,11 +150,11 @@ fn count(key: &Key) {
     with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(1);
 }
 
-pub(super) fn label(name: &'static str, value: &str) -> Label {
+fn label(name: &'static str, value: &str) -> Label {
     Label::new(name, value.to_owned())
 }
 
-pub(super) fn key_of_policy(name: &'static str, policy: &str) -> Key {
+fn key_of_policy(name: &'static str, policy: &str) -> Key {
     describe();
     Key::from_parts(name, vec![label("policy", policy)])
 }
@@ -179,13 +179,12 @@ impl Total {
 
 /// Gives the recorder the descriptions, once, with the first metric: the program installs its recorder before it
 /// serves.
-pub(super) fn describe() {
+fn describe() {
     static DESCRIBED: Once = Once::new();
     DESCRIBED.call_once(|| {
         describe_counter!(DECISIONS, Unit::Count, "Decisions by policy, rule that denied, outcome and who decided.");
         describe_histogram!(SECONDS, Unit::Seconds, "The time that a decision took, waiting for admission included.");
         describe_counter!(CACHED_DENIALS, Unit::Count, "Denials that this process answered from its cache.");
-        prefetch_metrics::describe();
         describe_gauge!(
             CONCURRENT_CALLS,
             Unit::Count,

@@ -139,6 +139,13 @@ impl Server {
         counted.filter_map(|line| field(line, ":calls=", ',')?.parse::<f64>().ok()).sum()
     }
 
+    /// Returns how many calls of scripts the server received.
+    pub(crate) fn scripts(&self) -> f64 {
+        let info: String = self.ask(&["INFO", "commandstats"]);
+        let calls = info.lines().filter(|line| line.starts_with("cmdstat_eval"));
+        calls.filter_map(|line| field(line, ":calls=", ',')?.parse::<f64>().ok()).sum()
+    }
+
     /// Returns the microseconds of all script calls.
     pub(crate) fn script_us(&self) -> f64 {
         let info: String = self.ask(&["INFO", "commandstats"]);

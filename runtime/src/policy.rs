@@ -1,5 +1,6 @@
 //! A policy: the named, ordered rules of one function.
 
+mod ahead;
 mod builder;
 mod description;
 mod groups;
@@ -23,12 +24,12 @@ use std::time::Duration;
 
 use tallygate_rules::{Ban, OnOutage, Rule};
 
+pub(crate) use self::ahead::Ahead;
 pub use self::builder::PolicyBuilder;
 pub(crate) use self::description::Description;
 pub(crate) use self::layout::LAYOUT_BYTES;
 pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, Window};
 use self::shared::Shared;
-pub(crate) use self::stored::{Ahead, Stored};
 pub(crate) use self::templates::Templates;
 #[cfg(feature = "config")]
 pub(crate) use self::templates::check_name;
@@ -79,6 +80,14 @@ struct Inner {
     registration: Registration,
     #[cfg(feature = "metrics")]
     metrics: PolicyMetrics,
+}
+
+/// A policy as Redis decides it, where calls are taken ahead: with tallies of its own, as each call is made up to so long after
+/// it was counted.
+pub(crate) struct Stored {
+    pub(crate) policy: Policy,
+    /// `None` where nothing is taken: by the rules in force, each call has to be counted when it is made.
+    pub(crate) ahead: Option<Ahead>,
 }
 
 /// What a policy sets beside its rules. What it does not say of outages and deadlines, the limiter does.

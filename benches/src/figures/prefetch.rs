@@ -22,7 +22,7 @@ const AHEAD: Duration = Duration::from_millis(100);
 const FAR: u64 = 1 << 31;
 
 const PROCESSES: usize = 16;
-const SHARED: u64 = 1_000;
+const SHARED: u32 = 1_000;
 
 /// How long processes share a limit: ten windows, after one that warms up.
 const WINDOWS: u32 = 10;
@@ -57,10 +57,10 @@ pub(crate) fn figures(server: &Server) -> Vec<Figure> {
         || calls_a_second(runtime, server, async |limiter: Limiter| ahead(&limiter).await.is_ok()),
         || calls_a_second(runtime, server, async |limiter: Limiter| asked(&limiter).await.is_ok()),
     );
-    let calm = server_calls(runtime, server, &taking(FAR), 100);
+    let calm = scripts(runtime, server, &taking(FAR), 1, 1_000);
     let busy = Duel::once(
-        || server_calls(runtime, server, &taking(SHARED), 10 * SHARED),
-        || server_calls(runtime, server, &asking(SHARED), 10 * SHARED),
+        || scripts(runtime, server, &taking(SHARED.into()), PROCESSES, 10 * SHARED),
+        || scripts(runtime, server, &asking(SHARED.into()), PROCESSES, 10 * SHARED),
     );
     let (used, least) = runtime.block_on(share(server));
     let amount = |what: &str, unit, value| {
@@ -71,7 +71,7 @@ pub(crate) fn figures(server: &Server) -> Vec<Figure> {
     vec![
         Figure::ratio("calls of one subject, by hand, 256 tasks", "/s", ASKED, &hands).at_least(30.0),
         Figure::ratio("calls of one subject, annotated, 256 tasks", "/s", ASKED, &functions).at_least(20.0),
-        Figure::amount("script calls of a process below the limit", "/s", "100 calls in 1s", calm).at_most(40.0),
+        Figure::amount("script calls of a process below the limit", "/s", "1,000 calls per 1s", calm).at_most(40.0),
         Figure::ratio("script calls of 16 processes at ten times their limit", "/s", ASKED, &busy).at_most(1.0),
         amount("what is used of a limit, of per / (per + ahead)", "×", used).at_least(0.97),
         amount("the smallest of 16 shares, of an equal one", "×", least).at_least(0.5),
@@ -125,15 +125,16 @@ fn calls_a_second<F: Future<Output = bool> + Send>(
     })
 }
 
-/// Calls at a steady rate per second, by 16 processes. Returns how many of them each has had admitted.
-async fn steady(server: &Server, policy: &Policy, rate: u64, windows: u32) -> Vec<u32> {
+/// Calls at a steady rate per second. Returns how many calls each process has had admitted.
+async fn steady(limiters: &[Limiter], policy: &Policy, rate: u32, windows: u32) -> Vec<u32> {
     let until = Instant::now() + windows * SECOND;
     let mut tasks = JoinSet::new();
-    for _ in 0..PROCESSES {
-        let (limiter, policy) = (connect(server).await, policy.clone());
+    let each = SECOND * u32::try_from(limiters.len()).unwrap() / rate;
+    for limiter in limiters {
+        let (limiter, policy) = (limiter.clone(), policy.clone());
         tasks.spawn(async move {
             let mut admitted = 0;
-            let mut clock = interval(SECOND * u32::try_from(PROCESSES).unwrap() / u32::try_from(rate).unwrap());
+            let mut clock = interval(each);
             clock.set_missed_tick_behavior(MissedTickBehavior::Burst);
             while Instant::now() < until {
                 clock.tick().await;
@@ -146,26 +147,36 @@ async fn steady(server: &Server, policy: &Policy, rate: u64, windows: u32) -> Ve
     tasks.join_all().await
 }
 
-/// How many scripts the server runs per second, while 16 processes call at that rate.
-fn server_calls(runtime: &Runtime, server: &Server, policy: &Policy, rate: u64) -> f64 {
+/// So many processes.
+async fn processes(server: &Server, number: usize) -> Vec<Limiter> {
+    let mut limiters = Vec::new();
+    for _ in 0..number {
+        limiters.push(connect(server).await);
+    }
+    limiters
+}
+
+/// How many scripts the server runs per second, while so many processes call at that rate.
+fn scripts(runtime: &Runtime, server: &Server, policy: &Policy, number: usize, rate: u32) -> f64 {
     server.clear();
     runtime.block_on(async {
-        steady(server, policy, rate, 1).await;
+        let limiters = processes(server, number).await;
+        steady(&limiters, policy, rate, 1).await;
         server.forget_statistics();
-        steady(server, policy, rate, 3).await;
-        server.commands() / 3.0
+        steady(&limiters, policy, rate, 3).await;
+        server.scripts() / 3.0
     })
 }
 
-/// How much of a limit is used, and the smallest share, of an equal one.
+/// How much of a limit is used, and the smallest share, of an equal one, after a window that begins with all of it.
 async fn share(server: &Server) -> (f64, f64) {
     server.clear();
-    let policy = taking(SHARED);
-    let admitted = steady(server, &policy, SHARED * 3 / 2, WINDOWS).await;
+    let (policy, limiters) = (taking(SHARED.into()), processes(server, PROCESSES).await);
+    let rate = SHARED * 3 / 2;
+    steady(&limiters, &policy, rate, 2).await;
+    let admitted = steady(&limiters, &policy, rate, WINDOWS).await;
     let all: u32 = admitted.iter().sum();
-    let per_second = SHARED as f64 / (SECOND + AHEAD).as_secs_f64();
+    let most = f64::from(SHARED * WINDOWS) / (SECOND + AHEAD).as_secs_f64();
     let least = f64::from(admitted.iter().copied().min().unwrap_or_default());
-    // The first window begins with all of it.
-    let most = per_second * f64::from(WINDOWS);
     (f64::from(all) / most, least * PROCESSES as f64 / f64::from(all))
 }

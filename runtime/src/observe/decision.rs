@@ -32,6 +32,17 @@ pub(crate) enum PrefetchUse {
     GivenBack,
 }
 
+#[cfg(feature = "metrics")]
+impl PrefetchUse {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Taken => "taken",
+            Self::Used => "used",
+            Self::GivenBack => "given_back",
+        }
+    }
+}
+
 /// The parts of a policy that reports need.
 #[derive(Clone, Copy)]
 pub(crate) struct Observed<'a> {
@@ -66,7 +77,7 @@ impl Observed<'_> {
     )]
     pub(crate) fn prefetched(self, used: PrefetchUse, units: u64) {
         #[cfg(feature = "metrics")]
-        self.metrics.prefetch.count_units(self.policy, used, units);
+        self.metrics.prefetch.count_units(self.policy, used.as_str(), units);
     }
 
     /// Counts that what was taken ahead has ended before its time.

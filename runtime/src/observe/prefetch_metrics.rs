@@ -4,8 +4,6 @@ use std::sync::{Once, OnceLock};
 
 use metrics::{Key, Label, Level, Metadata, Unit, describe_counter, with_recorder};
 
-use super::decision::PrefetchUse;
-
 const DECISIONS: &str = "tallygate_prefetch_decisions_total";
 const UNITS: &str = "tallygate_prefetch_units_total";
 const EARLY_ENDS: &str = "tallygate_prefetch_early_ends_total";
@@ -24,13 +22,8 @@ impl PrefetchMetrics {
     }
 
     #[allow(clippy::unused_self, reason = "these are rare, and need no key that is kept")]
-    pub(super) fn count_units(&self, policy: &str, used: PrefetchUse, units: u64) {
-        let used = match used {
-            PrefetchUse::Taken => "taken",
-            PrefetchUse::Used => "used",
-            PrefetchUse::GivenBack => "given_back",
-        };
-        add(&key(UNITS, policy).with_extra_labels(vec![Label::new("state", used)]), units);
+    pub(super) fn count_units(&self, policy: &str, state: &'static str, units: u64) {
+        add(&key(UNITS, policy).with_extra_labels(vec![Label::new("state", state)]), units);
     }
 
     #[allow(clippy::unused_self, reason = "these are rare, and need no key that is kept")]

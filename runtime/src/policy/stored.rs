@@ -4,34 +4,9 @@ use std::time::Duration;
 
 use tallygate_rules::Rule;
 
+use super::ahead::Ahead;
 use super::rule_group::RuleGroup;
-use super::{Inner, Policy};
-use crate::micros;
-
-/// The least time by which what was taken ahead ends early.
-const LEAST_MARGIN_US: u64 = 2_000;
-
-/// A policy as Redis decides it: with tallies of its own, as each call is made up to so long after it was counted.
-pub(crate) struct Stored {
-    pub(crate) policy: Policy,
-    /// `None` where nothing is taken: by the rules in force, each call has to be counted when it is made.
-    pub(crate) ahead: Option<Ahead>,
-}
-
-/// How long calls are taken ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ahead {
-    pub(crate) us: u64,
-    /// What is taken ends so much earlier, as no two clocks run alike, and that of a server may go back a little.
-    pub(crate) margin_us: u64,
-}
-
-impl Ahead {
-    fn new(ahead: Duration) -> Self {
-        let us = micros::from_duration(ahead);
-        Self { us, margin_us: LEAST_MARGIN_US.max(us / 100) }
-    }
-}
+use super::{Inner, Policy, Stored};
 
 impl Policy {
     /// Returns how long this policy's calls are [taken ahead](crate::PolicyBuilder::prefetch), if they are.
@@ -111,10 +86,5 @@ mod tests {
             assert_eq!(segment(&other.policy), segment(&stored.policy));
             assert_eq!(other.ahead.is_some(), takes);
         }
-    }
-
-    #[test]
-    fn the_margin_grows_with_the_time() {
-        assert_eq!(Ahead::new(5 * SECOND).margin_us, 50_000);
     }
 }

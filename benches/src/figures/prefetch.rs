@@ -10,6 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::runtime;
 use crate::duel::{Duel, Spread};
 use crate::figure::Figure;
+use crate::load::Caller;
 use crate::server::Server;
 
 const ROUNDS: usize = 7;
@@ -39,24 +40,61 @@ async fn asked(limiter: &Limiter) -> Result<(), Rejection> {
     Ok(())
 }
 
+/// Decides by hand.
+#[derive(Clone)]
+struct ByHand {
+    limiter: Limiter,
+    policy: Policy,
+    subject: Subject,
+}
+
+/// Calls the function whose calls are taken ahead.
+#[derive(Clone)]
+struct Ahead(Limiter);
+
+/// Calls the function that asks Redis each time.
+#[derive(Clone)]
+struct Asked(Limiter);
+
+impl Caller for ByHand {
+    async fn call(&self, _: usize) -> bool {
+        self.limiter.check(&self.policy, &self.subject).await.expect("the server answers").is_allowed()
+    }
+}
+
+impl Caller for Ahead {
+    async fn call(&self, _: usize) -> bool {
+        ahead(&self.0).await.is_ok()
+    }
+}
+
+impl Caller for Asked {
+    async fn call(&self, _: usize) -> bool {
+        asked(&self.0).await.is_ok()
+    }
+}
+
 pub(crate) fn figures(server: &Server) -> Vec<Figure> {
     let runtime = &runtime(2);
-    let by_hand = |policy: Policy| {
-        move |limiter: Limiter| {
-            let policy = policy.clone();
-            async move { limiter.check(&policy, &Subject::everyone()).await.expect("the server answers").is_allowed() }
-        }
-    };
     let hands = Duel::of(
         ROUNDS,
-        || calls_a_second(runtime, server, by_hand(taking(FAR))),
-        || calls_a_second(runtime, server, by_hand(asking(FAR))),
+        || {
+            calls_a_second(runtime, server, |limiter| ByHand {
+                limiter,
+                policy: taking(FAR),
+                subject: Subject::everyone(),
+            })
+        },
+        || {
+            calls_a_second(runtime, server, |limiter| ByHand {
+                limiter,
+                policy: asking(FAR),
+                subject: Subject::everyone(),
+            })
+        },
     );
-    let functions = Duel::of(
-        ROUNDS,
-        || calls_a_second(runtime, server, async |limiter: Limiter| ahead(&limiter).await.is_ok()),
-        || calls_a_second(runtime, server, async |limiter: Limiter| asked(&limiter).await.is_ok()),
-    );
+    let functions =
+        Duel::of(ROUNDS, || calls_a_second(runtime, server, Ahead), || calls_a_second(runtime, server, Asked));
     let calm = scripts(runtime, server, &taking(FAR), 1, 1_000);
     let busy = Duel::once(
         || scripts(runtime, server, &taking(SHARED.into()), PROCESSES, 10 * SHARED),
@@ -96,23 +134,19 @@ async fn connect(server: &Server) -> Limiter {
 }
 
 /// Calls by many tasks for a while.
-fn calls_a_second<F: Future<Output = bool> + Send>(
-    runtime: &Runtime,
-    server: &Server,
-    call: impl Fn(Limiter) -> F + Clone + Send + 'static,
-) -> f64 {
+fn calls_a_second<C: Caller>(runtime: &Runtime, server: &Server, caller: impl Fn(Limiter) -> C) -> f64 {
     server.clear();
     runtime.block_on(async {
         let limiter = connect(server).await;
         let (mut tasks, started) = (JoinSet::new(), Instant::now());
         for _ in 0..TASKS {
-            let (limiter, call) = (limiter.clone(), call.clone());
+            let caller = caller(limiter.clone());
             tasks.spawn(async move {
                 let mut calls = 0_u32;
                 // The clock is read now and then, as it costs as much as a decision.
                 while started.elapsed() < ROUND {
                     for _ in 0..64 {
-                        assert!(call(limiter.clone()).await);
+                        assert!(caller.call(0).await);
                         calls += 1;
                     }
                     yield_now().await;

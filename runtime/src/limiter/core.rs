@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use super::DEFAULT_DENIAL_CACHE;
 #[cfg(feature = "config")]
 use super::background::BackgroundTask;
 use super::denial_cache::DenialCache;
@@ -22,8 +21,12 @@ use crate::clock::Clock;
 use crate::context;
 use crate::decision::{Charge, Recount, Refunded, Refunder, Report, RuleStatus, Warning};
 use crate::error::BackendError;
+<<<<<<< HEAD
 use crate::micros;
 use crate::observe::{ObservedRule, log};
+=======
+use crate::observe::log;
+>>>>>>> 9a0221d (Let the benchmark of calls that are taken ahead share nothing but the limiter)
 use crate::policy::Policy;
 use crate::store::{Outcome, Redis, Store};
 use crate::subject::filters::Secret;
@@ -90,8 +93,7 @@ impl Core {
     pub(super) fn record_outcome(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
         match outcome {
             Outcome::Denied { retry_after, .. } if call.policy.prefetch().is_some() && !call.options.peek => {
-                let longest_us = micros::from_duration(DEFAULT_DENIAL_CACHE);
-                self.ledgers.pause(call, retry_after.ends_us(asked_us).min(asked_us.saturating_add(longest_us)));
+                self.ledgers.pause(call, retry_after.ends_us(asked_us), asked_us);
             }
             Outcome::Banned { .. } => self.end_ahead(call),
             _ => {}

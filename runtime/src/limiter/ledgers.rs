@@ -33,6 +33,9 @@ const MOST_PER_SHARD: usize = 256;
 /// How many places of the table a new subject looks at for one that is not busy any more.
 const SWEPT: usize = 8;
 
+/// The longest that nothing is asked for after a denial.
+const LONGEST_PAUSE_US: u64 = 1_000_000;
+
 /// The ledgers of all subjects that this process may be busy with.
 #[derive(Default)]
 pub(crate) struct Ledgers {
@@ -92,12 +95,12 @@ impl Ledgers {
         found.is_ok_and(|found| found.remove().0.left(now_us) > 0)
     }
 
-    /// Records that Redis has denied such a call until that time: nothing is asked for meanwhile.
-    pub(super) fn pause(&self, call: Call<'_>, until_us: u64) {
+    /// Records that Redis has denied such a call until that time: nothing is asked for meanwhile, or for a while.
+    pub(super) fn pause(&self, call: Call<'_>, until_us: u64, now_us: u64) {
         let Some(id) = call.tally_ids().next() else { return };
         let hash = id.hash(&self.seed);
         if let Some(ledger) = read(self.shard(hash)).find(hash, id) {
-            ledger.pause(until_us);
+            ledger.pause(until_us.min(now_us.saturating_add(LONGEST_PAUSE_US)));
         }
     }
 

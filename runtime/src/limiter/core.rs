@@ -21,12 +21,7 @@ use crate::clock::Clock;
 use crate::context;
 use crate::decision::{Charge, Recount, Refunded, Refunder, Report, RuleStatus, Warning};
 use crate::error::BackendError;
-<<<<<<< HEAD
-use crate::micros;
 use crate::observe::{ObservedRule, log};
-=======
-use crate::observe::log;
->>>>>>> 9a0221d (Let the benchmark of calls that are taken ahead share nothing but the limiter)
 use crate::policy::Policy;
 use crate::store::{Outcome, Redis, Store};
 use crate::subject::filters::Secret;

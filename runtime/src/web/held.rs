@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::task::{self, Poll};
 
+#[cfg(feature = "actix")]
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;

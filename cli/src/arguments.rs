@@ -1,6 +1,7 @@
 //! The words of the command line.
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::CompleteEnv;
 
 use crate::commands::ban::{BanCommand, UnbanCommand};
 use crate::commands::bans::BansCommand;
@@ -15,6 +16,7 @@ use crate::commands::simulate::SimulateCommand;
 use crate::commands::top::TopCommand;
 use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::live;
 use crate::output::Output;
 
 /// Shows and changes rate limits while they run: who is limited, by which rule, and what other limits would do
@@ -72,6 +74,11 @@ impl CommandLine {
         Self::from_arg_matches(&command.try_get_matches()?)
     }
 
+    /// Completes the words that a shell asks for, and ends the program, if a shell has started it for that.
+    pub(crate) fn complete_for_shell() {
+        CompleteEnv::with_factory(Self::command).var(live::VARIABLE).complete();
+    }
+
     /// Carries the command out.
     pub(crate) async fn run(&self) -> Result<Output, Failure> {
         let connection = &self.connection;
@@ -87,7 +94,7 @@ impl CommandLine {
             Command::Check(command) => command.run(connection).await,
             Command::Simulate(command) => command.run(),
             Command::Doctor(command) => command.run(connection).await,
-            Command::Completions(command) => Ok(command.run(Self::command())),
+            Command::Completions(command) => command.run(),
         }
     }
 

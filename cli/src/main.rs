@@ -7,6 +7,7 @@ mod connection;
 mod duration;
 mod failure;
 mod fleet;
+mod live;
 mod number;
 mod output;
 mod overrides;
@@ -27,6 +28,7 @@ use self::failure::{Exit, Failure};
 use self::output::Output;
 
 fn main() -> ExitCode {
+    CommandLine::complete_for_shell();
     let arguments = match CommandLine::read() {
         Ok(arguments) => arguments,
         Err(help_or_mistake) => return explain(&help_or_mistake),

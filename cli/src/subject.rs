@@ -6,6 +6,7 @@ use tallygate::{Error, Subject};
 
 use crate::failure::Failure;
 use crate::fleet::{Fleet, FleetPolicy};
+use crate::live;
 
 /// Who is meant.
 #[derive(Args, Debug)]
@@ -14,7 +15,7 @@ pub(crate) struct Who {
     pub(crate) main: Main,
 
     /// The whole subject of rules with a key of their own, by their label
-    #[arg(long, value_name = "LABEL=SUBJECT", value_parser = labelled)]
+    #[arg(long, value_name = "LABEL=SUBJECT", value_parser = labelled, add = live::labels_with_subject())]
     on: Vec<(String, String)>,
 }
 

@@ -13,6 +13,7 @@ use crate::connection::Connection;
 use crate::duration;
 use crate::failure::Failure;
 use crate::fleet::{Fleet, FleetPolicy};
+use crate::live;
 use crate::number::counted;
 use crate::output::Output;
 use crate::subject::{self, Main};
@@ -21,6 +22,7 @@ use crate::subject::{self, Main};
 #[derive(Args, Debug)]
 struct Target {
     /// The name of the policy
+    #[arg(add = live::policies())]
     policy: String,
 
     #[command(flatten)]

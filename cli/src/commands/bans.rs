@@ -9,6 +9,7 @@ use crate::connection::Connection;
 use crate::duration;
 use crate::failure::Failure;
 use crate::fleet::{Fleet, FleetPolicy};
+use crate::live;
 use crate::number::{counted, grouped};
 use crate::output::Output;
 use crate::progress::ProgressBar;
@@ -23,6 +24,7 @@ use crate::table::TextTable;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BansCommand {
     /// The name of the policy; all policies unless it is said
+    #[arg(add = live::policies())]
     policy: Option<String>,
 }
 

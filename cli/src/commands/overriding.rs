@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::fleet::Fleet;
 use crate::output::Output;
 use crate::table::TextTable;
-use crate::{duration, overrides, subject};
+use crate::{duration, live, overrides, subject};
 
 /// Let other rules decide in every process, until they expire or are cleared; asks first
 ///
@@ -23,7 +23,7 @@ use crate::{duration, overrides, subject};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct OverrideCommand {
     /// The name of the policy
-    #[arg(required_unless_present = "list")]
+    #[arg(add = live::policies(), required_unless_present = "list")]
     policy: Option<String>,
 
     /// The rules that are to decide; a count of 0 admits nothing
@@ -31,7 +31,7 @@ pub(crate) struct OverrideCommand {
     rules: Option<String>,
 
     /// Replace one rule alone: its name, or its position
-    #[arg(long, value_name = "RULE", requires = "rules")]
+    #[arg(long, value_name = "RULE", requires = "rules", add = live::rules())]
     rule: Option<String>,
 
     /// For one subject alone, as `top` prints it: sms:13800000000
@@ -39,7 +39,7 @@ pub(crate) struct OverrideCommand {
     subject: Option<String>,
 
     /// For the rules with a key of their own, by their label
-    #[arg(long, value_name = "LABEL")]
+    #[arg(long, value_name = "LABEL", add = live::labels())]
     on: Option<String>,
 
     /// For how long; until it is cleared unless it is said

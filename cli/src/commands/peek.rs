@@ -12,6 +12,7 @@ use crate::connection::Connection;
 use crate::duration;
 use crate::failure::{Exit, Failure};
 use crate::fleet::{Fleet, FleetPolicy};
+use crate::live;
 use crate::output::Output;
 use crate::screen::Screen;
 use crate::subject::Who;
@@ -21,6 +22,7 @@ use crate::subject::Who;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PeekCommand {
     /// The name of the policy
+    #[arg(add = live::policies())]
     policy: String,
 
     #[command(flatten)]

@@ -7,6 +7,7 @@ use crate::confirmation::Confirmation;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
+use crate::live;
 use crate::output::Output;
 use crate::subject::{self, Who};
 
@@ -15,6 +16,7 @@ use crate::subject::{self, Who};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ResetCommand {
     /// The name of the policy
+    #[arg(add = live::policies())]
     policy: String,
 
     #[command(flatten)]

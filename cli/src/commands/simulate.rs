@@ -16,7 +16,7 @@ use tallygate::Policy;
 use tallygate::simulation::{Comparison, CsvTrace, Simulation, TraceCall, TraceError};
 
 use self::calls::Calls;
-use self::picture::Picture;
+use self::picture::{Picture, Verdict};
 use self::rows::Rows;
 use crate::commands::check::read_sound;
 use crate::failure::Failure;
@@ -49,6 +49,10 @@ pub(crate) struct SimulateCommand {
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
+    /// In the picture, also draw what each rule denied, apart
+    #[arg(long, requires = "svg")]
+    by_rule: bool,
+
     /// Leave out rows that are no calls, and say so, instead of stopping at the first
     #[arg(long)]
     skip_bad_rows: bool,
@@ -58,6 +62,7 @@ const EXAMPLES: &str = "\
 Examples:
   tallygate simulate limits.toml sms.send < calls.csv
   tallygate simulate limits.toml sms.send calls.csv --svg decided.svg
+  tallygate simulate limits.toml sms.send calls.csv --svg decided.svg --by-rule
   tallygate simulate limits.toml sms.send calls.csv --compare other.toml
   tallygate simulate limits.toml sms.send calls.csv --skip-bad-rows --json";
 
@@ -76,16 +81,16 @@ impl SimulateCommand {
 
     fn simulate(&self, policy: &Policy, trace: Trace, rows: &mut Rows) -> Result<Output, Failure> {
         let mut simulation = Simulation::new(policy);
-        self.decide(trace, rows, |call| Ok([simulation.call(call)?.is_allowed()]))?;
+        self.decide([policy], trace, rows, |call| Ok([Verdict::of(&simulation.call(call)?)]))?;
         let (summary, skipped) = (simulation.summary(), rows.skipped());
         Ok(Output::done(text::of_one(summary, skipped), json::of_one(&self.policy, summary, skipped)))
     }
 
     fn compare(&self, policy: &Policy, other: &Policy, trace: Trace, rows: &mut Rows) -> Result<Output, Failure> {
         let mut comparison = Comparison::new(policy, other);
-        self.decide(trace, rows, |call| {
+        self.decide([policy, other], trace, rows, |call| {
             let (before, after) = comparison.call(call)?;
-            Ok([before.is_allowed(), after.is_allowed()])
+            Ok([Verdict::of(&before), Verdict::of(&after)])
         })?;
         let text = text::of_two(&self.file_names(), &comparison, rows.skipped());
         Ok(Output::done(text, json::of_two(&self.policy, &comparison, rows.skipped())))
@@ -94,11 +99,12 @@ impl SimulateCommand {
     /// Decides all calls by each of the limits, and draws what was decided.
     fn decide<const LIMITS: usize>(
         &self,
+        policies: [&Policy; LIMITS],
         trace: Trace,
         rows: &mut Rows,
-        mut decide: impl FnMut(&TraceCall) -> Result<[bool; LIMITS], TraceError>,
+        mut decide: impl FnMut(&TraceCall) -> Result<[Verdict; LIMITS], TraceError>,
     ) -> Result<(), Failure> {
-        let mut picture = Picture::new(&self.policy, LIMITS);
+        let mut picture = Picture::new(self.file_names().into_iter().zip(policies), self.by_rule);
         for call in trace {
             let decided = rows.decide(call, &mut decide).map_err(|mistake| self.mistaken(&mistake))?;
             if let Some((at, decided)) = decided {
@@ -106,7 +112,7 @@ impl SimulateCommand {
             }
         }
         let Some(file) = &self.svg else { return Ok(()) };
-        let drawn = picture.svg(&self.file_names());
+        let drawn = picture.svg();
         fs::write(file, drawn).map_err(|error| Failure::usage(format!("{} cannot be written: {error}", file.display())))
     }
 

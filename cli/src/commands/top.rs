@@ -16,6 +16,7 @@ use self::usage::{Best, By, Usage};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
+use crate::live;
 use crate::number::{self, counted, grouped};
 use crate::output::Output;
 use crate::progress::ProgressBar;
@@ -31,6 +32,7 @@ const TOGETHER: usize = 16;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TopCommand {
     /// The name of the policy; all policies unless it is said
+    #[arg(add = live::policies())]
     policy: Option<String>,
 
     /// What comes first
@@ -42,11 +44,11 @@ pub(crate) struct TopCommand {
     limit: usize,
 
     /// The subjects of rules with a key of their own, by their label
-    #[arg(long, value_name = "LABEL", requires = "policy")]
+    #[arg(long, value_name = "LABEL", requires = "policy", add = live::labels())]
     on: Option<String>,
 
     /// Look at one rule alone: its name, or its position
-    #[arg(long, value_name = "RULE", requires = "policy", conflicts_with = "on")]
+    #[arg(long, value_name = "RULE", requires = "policy", conflicts_with = "on", add = live::rules())]
     rule: Option<String>,
 }
 

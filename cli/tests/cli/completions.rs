@@ -2,8 +2,67 @@
 
 use std::process::Command;
 
+use tallygate::{Policy, Rule, Subject};
+use tallygate_harness::until::until_found;
+
 use crate::console::Console;
-use crate::seeded::folder;
+use crate::seeded::{HOUR, Seeded, folder, limiter, listed};
+
+/// Returns what a bash offers behind these words, the last of which may be empty.
+fn offered(console: &Console<'_>, words: &[&str]) -> Vec<String> {
+    let quoted: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    let (last, place) = (quoted.last().unwrap(), words.len());
+    let line = format!(
+        "bash -c 'source <(tallygate completions bash); COMP_WORDS=(tallygate {}); COMP_CWORD={place}; \
+         _clap_complete_tallygate tallygate {last} x; printf \"%s\\n\" \"${{COMPREPLY[@]}}\"'",
+        quoted.join(" "),
+    );
+    let printed = console.shell(&line).expect(0);
+    assert_eq!(printed.errors, "", "{words:?}");
+    printed.out.lines().map(str::to_owned).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_policies_labels_and_rules_are_completed_as_the_server_knows_them() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let rules = Policy::builder("search").key("{user}").rule(Rule::sliding_window(9, HOUR));
+    let network = Rule::sliding_window(9, HOUR).named("crowd");
+    let policy = rules.rule_on("network", network).key_on("network", "{ip}").build().unwrap();
+    let (alice, network) = (Subject::of("alice"), Subject::of("n"));
+    assert!(fleet.check(&policy, &alice).subject("network", &network).await.unwrap().is_allowed());
+    listed(&fleet, 3).await;
+    // A busy machine may take longer than a shell waits.
+    let offers = async |words: &[&str], expected: &[&str]| {
+        until_found(&format!("{words:?} are completed"), async || offered(&console, words) == expected).await;
+    };
+    for command in ["peek", "top", "reset", "ban", "unban", "bans", "override"] {
+        offers(&[command, "s"], &["search", "sms.send"]).await;
+    }
+    offers(&["top", "search", "--on", ""], &["network"]).await;
+    offers(&["top", "login", "--on", ""], &[""]).await;
+    offers(&["peek", "search", "bob", "--on", "n"], &["network="]).await;
+    offers(&["override", "sms.send", "50 per 1d", "--rule", ""], &["daily"]).await;
+    offers(&["override", "--on", ""], &["network"]).await;
+    offers(&["simul"], &["simulate"]).await;
+    // The words before say where the server is.
+    let elsewhere = Console { url: "redis://127.0.0.1:1/", ..console.clone() };
+    let url = format!("--url={}", console.url);
+    until_found("the typed address is asked", async || offered(&elsewhere, &[&url, "top", "lo"]) == ["login"]).await;
+    until_found("the typed prefix is asked", async || offered(&console, &["--prefix", "shop", "top", "lo"]) == [""])
+        .await;
+}
+
+#[test]
+fn a_shell_hears_nothing_of_a_server_that_is_away() {
+    let folder = folder();
+    for url in ["redis://127.0.0.1:1/", "", "nonsense", "memory://"] {
+        let console = Console { url, folder: folder.path() };
+        assert_eq!(offered(&console, &["top", "s"]), [""], "{url}");
+        assert_eq!(offered(&console, &["comp"]), ["completions"], "{url}");
+    }
+}
 
 #[test]
 fn each_shell_has_a_script_that_it_can_read() {
@@ -11,7 +70,7 @@ fn each_shell_has_a_script_that_it_can_read() {
     let console = Console { url: "", folder: folder.path() };
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let printed = console.run(&format!("completions {shell}")).expect(0);
-        assert!(printed.out.contains("simulate") && printed.out.contains("skip-bad-rows"), "{shell}");
+        assert!(printed.out.contains("TALLYGATE_COMPLETE"), "{shell}");
         // Where the shell is installed, it reads it.
         let file = folder.path().join(shell);
         std::fs::write(&file, printed.out).unwrap();

@@ -71,6 +71,21 @@ fn two_files_are_compared_and_drawn() {
     let svg = fs::read_to_string(folder.path().join("decided.svg")).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("limits.toml") && svg.contains("other.toml"), "{svg}");
     assert!(svg.contains("2027-01-15T08:00:00Z"), "{svg}");
+    assert!(!svg.contains("rule 0"), "{svg}");
+}
+
+#[test]
+fn a_picture_shows_each_rule_that_denies_apart_if_that_is_asked_for() {
+    let folder = folder();
+    let console = Console { url: "", folder: folder.path() };
+    console.run("simulate limits.toml sms.send calls.csv --compare other.toml --svg decided.svg --by-rule").expect(0);
+    let svg = fs::read_to_string(folder.path().join("decided.svg")).unwrap();
+    assert!(svg.contains("limits.toml: rule 0, 1 per 1m"), "{svg}");
+    assert!(!svg.contains("rule 2") && !svg.contains("other.toml: "), "{svg}");
+    // The last call comes after 130 seconds.
+    assert!(svg.contains("08:02") && svg.contains("2027-01-15T08:02:11Z") && !svg.contains("08:03"), "{svg}");
+    let refused = console.run("simulate limits.toml sms.send calls.csv --by-rule").expect(2);
+    assert!(refused.errors.contains("--svg"), "{refused:?}");
 }
 
 #[test]

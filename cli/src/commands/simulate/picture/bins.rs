@@ -50,6 +50,14 @@ impl Bins {
         self.width_s *= 2;
     }
 
+    /// Makes the parts as long as that, which is a power of 2 in seconds, unless they are longer.
+    pub(super) fn with_width(mut self, width: Duration) -> Self {
+        while self.width() < width {
+            self.halve();
+        }
+        self
+    }
+
     /// Returns how long a part is.
     pub(super) fn width(&self) -> Duration {
         Duration::from_secs(self.width_s)
@@ -82,5 +90,7 @@ mod tests {
         assert_eq!(bins.counts()[0], Count { admitted: 3, denied: 0 });
         assert_eq!((bins.counts()[29].admitted, bins.counts()[120].denied), (1, 1));
         assert_eq!(bins.most(), 3);
+        let few = Bins::default().with_width(Duration::from_secs(4));
+        assert_eq!((few.width(), few.counts().len()), (Duration::from_secs(4), 0));
     }
 }

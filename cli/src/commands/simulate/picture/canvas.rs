@@ -12,7 +12,8 @@ text { font: 13px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-s
 .paper { fill: #ffffff; stroke: #d0d7de }
 .admitted { fill: #0969da }
 .denied { fill: #e16f24 }
-.axis { stroke: #8c959f }";
+.axis { stroke: #8c959f }
+.grid { stroke: #eaeef2 }";
 
 /// A picture that is being drawn.
 #[derive(Debug)]

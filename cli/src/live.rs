@@ -1,0 +1,107 @@
+//! Words that a shell completes with what the server knows: names of policies, labels and rules.
+//!
+//! While somebody types, nothing is said of what goes wrong: then there is nothing to choose from.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::time::Duration;
+
+use clap::{Args, Command, FromArgMatches};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use tallygate::Rule;
+use tallygate::admin::{Registered, RegisteredPolicy};
+use tokio::runtime;
+use tokio::time::timeout;
+
+use crate::connection::Connection;
+
+/// The variable by which a shell says that it wants words completed.
+pub(crate) const VARIABLE: &str = "TALLYGATE_COMPLETE";
+
+/// How long a shell waits for the server.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Completes names of policies.
+pub(crate) fn policies() -> ArgValueCandidates {
+    candidates(|policy| vec![policy.name().to_owned()])
+}
+
+/// Completes labels.
+pub(crate) fn labels() -> ArgValueCandidates {
+    candidates_of_meant(labels_of)
+}
+
+/// Completes labels that a subject follows.
+pub(crate) fn labels_with_subject() -> ArgValueCandidates {
+    candidates_of_meant(|policy| labels_of(policy).into_iter().map(|label| label + "=").collect())
+}
+
+/// Completes names of rules.
+pub(crate) fn rules() -> ArgValueCandidates {
+    candidates_of_meant(|policy| policy.rules().iter().filter_map(Rule::name).map(str::to_owned).collect())
+}
+
+fn labels_of(policy: &RegisteredPolicy) -> Vec<String> {
+    policy.subjects().map(|subject| subject.label().to_owned()).collect()
+}
+
+/// What there is of the policy that was typed before, or of all, if none was.
+fn candidates_of_meant(words: fn(&RegisteredPolicy) -> Vec<String>) -> ArgValueCandidates {
+    ArgValueCandidates::new(move || {
+        let (registered, typed) = (registered().unwrap_or_default(), typed());
+        let meant = registered.iter().find(|policy| typed.iter().any(|word| word == policy.name()));
+        let policies = meant.map_or(&registered[..], std::slice::from_ref);
+        offered(policies, words)
+    })
+}
+
+fn candidates(words: fn(&RegisteredPolicy) -> Vec<String>) -> ArgValueCandidates {
+    ArgValueCandidates::new(move || offered(&registered().unwrap_or_default(), words))
+}
+
+fn offered(policies: &[RegisteredPolicy], words: fn(&RegisteredPolicy) -> Vec<String>) -> Vec<CompletionCandidate> {
+    let words: BTreeSet<_> = policies.iter().flat_map(words).collect();
+    words.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// Asks the server for the policies.
+fn registered() -> Option<Vec<RegisteredPolicy>> {
+    let connection = connection(&typed())?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let asked = async { connection.connect().await.ok()?.registered_policies().await.ok() };
+    let registered = runtime.block_on(async { timeout(PATIENCE, asked).await.ok()? });
+    registered.as_ref().map(Registered::policies).map(<[_]>::to_vec)
+}
+
+/// The words so far: what a shell gives behind the first `--`.
+fn typed() -> Vec<String> {
+    env::args().skip_while(|word| word != "--").skip(2).collect()
+}
+
+/// Reads the words about the connection. Others may be unfinished.
+fn connection(typed: &[String]) -> Option<Connection> {
+    let command = Connection::augment_args(Command::new("tallygate").no_binary_name(true).ignore_errors(true));
+    let options: Vec<_> =
+        command.get_arguments().filter_map(|option| option.get_long()).map(|name| format!("--{name}")).collect();
+    let mut known = Vec::new();
+    for (place, word) in typed.iter().enumerate() {
+        if options.contains(word) {
+            known.extend(typed.iter().skip(place).take(2));
+        } else if word.split_once('=').is_some_and(|(option, _)| options.iter().any(|known| known == option)) {
+            known.push(word);
+        }
+    }
+    Connection::from_arg_matches(&command.try_get_matches_from(known).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_the_connection_are_read_among_unfinished_ones() {
+        let typed = ["top", "--unknown", "sms.send", "--prefix", "shop", "--url=redis://h/", "--on"].map(str::to_owned);
+        let connection = connection(&typed).unwrap();
+        assert_eq!((connection.prefix.as_str(), connection.is_known()), ("shop", true));
+    }
+}

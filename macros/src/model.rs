@@ -185,6 +185,11 @@ impl Model {
         self.refund_if.is_some() || self.settle.is_some() || self.release().is_some()
     }
 
+    /// Returns where the attribute says that a call is running until the body of its response is over, if it does.
+    pub(crate) fn until_body(&self) -> Option<SpanRange> {
+        self.rules.iter().find_map(|rule| rule.until_body)
+    }
+
     /// Returns the subjects beside the main one, each once.
     pub(crate) fn other_subjects(&self) -> Vec<OtherSubject<'_>> {
         let named = self.subjects.iter();
@@ -203,7 +208,7 @@ impl Model {
 /// Reports arguments of rules and of bans that are written outside of them. Returns whether there are none.
 fn refuse_misplaced(arguments: &mut Arguments<'_>) -> bool {
     const RULE: &[&str] = &["count", "per", "algorithm", "capacity", "initial", "reset_after", "cron", "tz"];
-    let misplaced: [(&[&str], &str); 6] = [
+    let misplaced: [(&[&str], &str); 7] = [
         (RULE, r#"belongs in a rule, like `rule(count = 10, per = "60s")`"#),
         (&["denials"], r#"belongs in a ban, like `ban(denials = 20, within = "10m", duration = "1h")`"#),
         (
@@ -218,6 +223,7 @@ fn refuse_misplaced(arguments: &mut Arguments<'_>) -> bool {
              `rule(count = 10, per = \"60s\")`",
         ),
         (&["lease"], r#"belongs in `concurrency(limit = 10, lease = "30s")`"#),
+        (&["until"], r#"belongs in `concurrency(limit = 10, lease = "30s", until = "body")`"#),
     ];
     misplaced.into_iter().fold(true, |in_place, (names, belongs)| arguments.refuse(names, belongs) && in_place)
 }

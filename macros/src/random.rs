@@ -31,6 +31,7 @@ const WORDS: &[&str] = &[
     "concurrency",
     "limit",
     "lease",
+    "until",
     "name",
     "key",
     "message",

@@ -17,7 +17,7 @@ pub use utoipa::IntoResponses;
 
 pub use self::admission::{Admission, Admitted, run_body};
 pub use self::call::{DeferredCall, LimitedCall, call, installed, limiter};
-pub use self::correction::{Correction, blocking_finish, finish, refund_if, release_if, settle};
+pub use self::correction::{Correction, blocking_finish, finish, finish_holding, refund_if, release_if, settle};
 pub use self::policy_cell::PolicyCell;
 pub use self::rejection::{
     denying_rule, is_ban, push_context, push_context_filtered, push_count, push_per, push_retry_after, push_rule,
@@ -28,7 +28,7 @@ pub use self::values::{
     first_in_context, hash, lower, subject, subnet, trim,
 };
 pub use crate::__announce as announce;
-pub use crate::decision::{Answered, answered, rejected};
+pub use crate::decision::{Answered, Holding, answered, hold, hold_any, rejected};
 #[cfg(feature = "config")]
 pub use crate::policy::registry::Announced;
 #[cfg(feature = "utoipa")]

@@ -165,7 +165,8 @@ pub use tallygate_rules::{
 pub use tallygate_rules::{CronField, Schedule, ScheduleError};
 
 pub use self::decision::{
-    DecidedBy, Decision, Denial, FromRejection, LimitingRule, Permit, Rejection, RejectionKind, RuleStatus, Warning,
+    DecidedBy, Decision, Denial, FromRejection, HoldPermit, LimitingRule, Metered, Permit, Rejection, RejectionKind,
+    RuleStatus, Warning,
 };
 pub use self::error::{BackendError, BackendErrorKind, Error, ErrorKind, Setting};
 #[cfg(feature = "config")]
@@ -192,7 +193,7 @@ mod tests {
         fn is_shared<T: Send + Sync>() {}
         fn is_passed<T: Send>() {}
         is_shared::<(Limiter, LimiterBuilder, Policy, PolicyBuilder, Subject, Check<'_>)>();
-        is_shared::<(Decision, Permit, Denial, Rejection, BackendError, Error)>();
+        is_shared::<(Decision, Permit, Metered, Denial, Rejection, BackendError, Error)>();
         is_passed::<Deciding<'_>>();
     }
 
@@ -218,6 +219,7 @@ mod tests {
         let permit = decision.into_result().unwrap();
         let denial = check().await.unwrap().into_result().unwrap_err();
         assert_short(&permit);
+        assert_short(&permit.metered());
         assert_short(&denial);
         assert_short(&Rejection::from(denial).with_message(PHONE));
     }

@@ -10,19 +10,20 @@ use std::env;
 use trybuild::TestCases;
 
 /// One case of each way in which an error reaches the user. They are compiled in every run.
-const SHORT: [&str; 8] = [
+const SHORT: [&str; 9] = [
     "compiler/body_of_a_wrong_type",
     "compiler/limiter_of_another_type",
     "compiler/placeholder_not_display",
     "compiler/placeholder_unknown_field",
     "compiler/return_type_plain",
     "compiler/skip_if_of_no_argument",
+    "compiler/until_of_a_type_without_a_body",
     "fail/many_mistakes",
     "fail/no_rule",
 ];
 
 /// Errors of the attribute: at least one of each argument and of each stage of the pipeline.
-const FAMILIES: [&str; 35] = [
+const FAMILIES: [&str; 36] = [
     "allow_zero_cost_without_a_cost",
     "argument_repeated",
     "argument_without_name",
@@ -57,6 +58,7 @@ const FAMILIES: [&str; 35] = [
     "shape_impl_block",
     "subject_without_a_key",
     "two_attributes_without_names",
+    "until_misspelt",
     "wait_in_shadow",
 ];
 

@@ -29,7 +29,8 @@ impl Expansion<'_> {
 
     /// Returns the name of the permit. A permit that is only kept has a name with `_`, so that no lint calls it unused.
     pub(super) fn permit(self) -> TokenStream {
-        if self.model.is_refundable() { quote_hygienic!(tallygate_permit) } else { quote_hygienic!(_tallygate_permit) }
+        let is_used = self.model.is_refundable() || self.runs_until_body();
+        if is_used { quote_hygienic!(tallygate_permit) } else { quote_hygienic!(_tallygate_permit) }
     }
 
     /// Returns the value that the function returns for a rejection.
@@ -38,7 +39,7 @@ impl Expansion<'_> {
     /// a whole.
     fn returned_rejection(self) -> TokenStream {
         if let Some(reject) = &self.model.reject {
-            return self.rejected_by(reject);
+            return self.without_permit(self.rejected_by(reject));
         }
         let span = self.function.result_span();
         if self.returns_any_response() {
@@ -72,20 +73,24 @@ impl Expansion<'_> {
     //             tallygate_result
     //         }
     // A function that is not async calls `run_body(move || { … body })` in place of the future, and `blocking_finish`.
+    // A call that is running until the body of its response is over ends with this, instead of with the result, and keeps what
+    // `finish_holding` leaves of its permit:
+    //             hold(tallygate_result, tallygate_permit)
     // A function that returns `impl IntoResponse` ends with this, and returns its rejections as a value of the same type:
     //             answered(tallygate_result)
     pub(super) fn epilogue(self) -> Option<Epilogue> {
         let is_refundable = self.model.is_refundable();
-        if !is_refundable && !self.returns_any_response() {
+        if !is_refundable && !self.returns_any_response() && !self.runs_until_body() {
             return None;
         }
         let finish = is_refundable.then(|| self.finish());
         let result = quote_hygienic!(tallygate_result);
+        let response = if self.runs_until_body() { self.with_permit() } else { result.clone() };
         let returned = if self.returns_any_response() {
             let private = self.private();
-            quote_hygienic!(#private::answered(tallygate_result))
+            quote_hygienic!(#private::answered(#response))
         } else {
-            result.clone()
+            response
         };
         Some(Epilogue {
             result,
@@ -120,6 +125,8 @@ impl Expansion<'_> {
         let settled = self.model.settle.as_ref().map(|settle| self.correction("settle", None, settle));
         let finished = if self.function.is_blocking() {
             quote_hygienic!(#private::blocking_finish(tallygate_permit, tallygate_due))
+        } else if self.runs_until_body() {
+            quote_hygienic!(let tallygate_permit = #private::finish_holding(tallygate_permit, tallygate_due).await)
         } else {
             quote_hygienic!(#private::finish(tallygate_permit, tallygate_due).await)
         };

@@ -1,10 +1,10 @@
 //! The model of a rule: of `rule(...)`, `prevent_duplicate` and `concurrency(...)`.
 
 use syn::{Expr, ExprLit, Lit};
-use tallygate_rules::{DUPLICATE_PER, MAX_LEASE, Rule, read_limit};
+use tallygate_rules::{DUPLICATE_PER, MAX_LEASE, Rule, nearest, read_limit};
 
 use crate::attr::{Amount, Argument, Arguments, WrittenList, number};
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::template::{SpannedTemplate, TextPurpose};
 
 /// Arguments that apply to the whole call, and so to all rules.
@@ -33,6 +33,9 @@ const PER: &str = r#"per = "60s""#;
 const LIMIT: &str = "limit = 10";
 const LEASE: &str = r#"lease = "30s""#;
 
+/// Other words for the body of a response.
+const BODY_SYNONYMS: [&str; 5] = ["stream", "response", "response_body", "sent", "stream_end"];
+
 /// A rule, and where its arguments are written.
 pub(crate) struct RuleModel {
     pub(crate) rule: Rule,
@@ -44,6 +47,8 @@ pub(crate) struct RuleModel {
     pub(crate) message: Option<SpannedTemplate>,
     /// The condition on which the hits of a call are removed from this rule alone.
     pub(crate) release_if: Option<Expr>,
+    /// Where it says that a call is running until the body of its response is over.
+    pub(crate) until_body: Option<SpanRange>,
     /// Where an argument could not be read, the rule has a valid value in its place.
     pub(crate) written: WrittenList,
 }
@@ -59,7 +64,7 @@ impl RuleModel {
         list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of the rule");
         let in_concurrency =
             r#"is no argument of a rule; write `concurrency(limit = 10, lease = "30s")` beside the rule"#;
-        list.refuse(&["concurrency", "lease"], in_concurrency);
+        list.refuse(&["concurrency", "lease", "until"], in_concurrency);
         let count = list.amount("count", [COUNT, "count = user.calls()"]);
         let rule = read_limit(&mut list);
         Self::finish(list, rule, count, r#"name = "daily""#)
@@ -78,6 +83,7 @@ impl RuleModel {
             key: list.template("key", r#"key = "{order.id}""#, TextPurpose::Key),
             message: list.message(TextPurpose::Message),
             release_if: list.function("release_if", "release_if = Result::is_err"),
+            until_body: None,
             written: list.finish(),
         })
     }
@@ -90,7 +96,8 @@ impl RuleModel {
         list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of `concurrency`");
         let limit = list.amount("limit", [LIMIT, "limit = plan.calls()"]);
         let lease = list.duration("lease", LEASE).map_or(MAX_LEASE, |lease| lease.value);
-        Self::finish(list, Rule::concurrency(0, lease), limit, r#"name = "exports""#)
+        let until_body = list.parsed("until", r#"until = "body""#, check_until).map(|until| until.span);
+        Self { until_body, ..Self::finish(list, Rule::concurrency(0, lease), limit, r#"name = "exports""#) }
     }
 
     /// Reads what a rule has beside its algorithm, and adds it.
@@ -107,7 +114,20 @@ impl RuleModel {
             // It could not be read. A count that varies is compared with no other.
             None => (rule.varying(), None),
         };
-        Self { rule, count, key, message, release_if: None, written: list.finish() }
+        Self { rule, count, key, message, release_if: None, until_body: None, written: list.finish() }
+    }
+}
+
+/// Refuses all but the one end of a call that can be chosen.
+fn check_until(end: &str) -> Result<(), String> {
+    match end {
+        "body" => Ok(()),
+        _ if nearest(end, ["body"]).is_some() || BODY_SYNONYMS.contains(&end) => {
+            Err(format!("unknown `until`: `{end}`; did you mean `body`?"))
+        }
+        _ => {
+            Err(format!("unknown `until`: `{end}`; write `body`, or leave it out: a call then ends with its function"))
+        }
     }
 }
 

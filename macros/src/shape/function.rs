@@ -157,6 +157,11 @@ impl Function {
         return_type::is_response(&self.signature.output, self.body.is_future())
     }
 
+    /// Returns whether the result is a `Result` of such a response.
+    pub(crate) fn returns_response_in_result(&self) -> bool {
+        return_type::is_response_in_result(&self.signature.output, self.body.is_future())
+    }
+
     /// Returns the function with the additions of an expansion.
     pub(crate) fn with_additions(&self, additions: &Additions) -> TokenStream {
         let Self { outer, head, .. } = self;

@@ -44,9 +44,25 @@ fn output_of(future: &Type) -> Option<&Type> {
 
 /// Returns whether the body's result is `impl IntoResponse` or `impl Responder`, the traits of responses in web frameworks.
 pub(super) fn is_response(returned: &ReturnType, is_future: bool) -> bool {
-    let Some(whole) = whole(returned) else { return false };
-    let result = if is_future { output_of(whole) } else { Some(whole) };
-    let Some(Type::ImplTrait(opaque)) = result else { return false };
+    named_result(returned, is_future).is_some_and(is_any_response)
+}
+
+/// Returns whether it is a `Result` of one of these.
+pub(super) fn is_response_in_result(returned: &ReturnType, is_future: bool) -> bool {
+    let Some(Type::Path(result)) = named_result(returned, is_future) else { return false };
+    let Some(result) = result.path.segments.last().filter(|segment| segment.ident == "Result") else { return false };
+    let PathArguments::AngleBracketed(arguments) = &result.arguments else { return false };
+    matches!(arguments.args.first(), Some(GenericArgument::Type(first)) if is_any_response(first))
+}
+
+/// Returns the type of the body's result, as far as the return type shows it.
+fn named_result(returned: &ReturnType, is_future: bool) -> Option<&Type> {
+    let whole = whole(returned)?;
+    if is_future { output_of(whole) } else { Some(whole) }
+}
+
+fn is_any_response(result: &Type) -> bool {
+    let Type::ImplTrait(opaque) = result else { return false };
     opaque.bounds.iter().any(|bound| match bound {
         TypeParamBound::Trait(bound) => {
             let name = bound.path.segments.last().map(|segment| segment.ident.to_string());

@@ -46,6 +46,24 @@ fn a_handler_may_return_any_response() {
     insta::assert_snapshot!(expansion(quote!(rule(count = 1, per = "60s")), &item));
 }
 
+#[test]
+fn a_call_that_runs_until_its_body_is_over_leaves_its_permit_to_the_response() {
+    let attribute = quote! {
+        rule(count = 10, per = "60s"),
+        concurrency(limit = 2, lease = "30s", until = "body"),
+        refund_if = Result::is_err,
+    };
+    let item = quote! { async fn export() -> Result<Response, Rejection> { stream() } };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
+fn a_response_of_any_type_in_a_result_holds_the_permit_beside_it_and_a_rejection_holds_none() {
+    let attribute = quote! { concurrency(limit = 2, lease = "30s", until = "body"), reject = Err };
+    let item = quote! { async fn export() -> axum::response::Result<impl IntoResponse, Rejection> { stream() } };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
 #[cfg(feature = "openapi")]
 #[test]
 fn a_handler_has_its_responses_in_documents() {

@@ -1,9 +1,8 @@
 //! How the count of a call is corrected once the result of its body is known.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::decision::Permit;
+use crate::decision::{Permit, report_settlement};
 use crate::error::BackendError;
 use crate::observe::log;
 
@@ -49,6 +48,16 @@ pub fn finish<const N: usize>(
     }
 }
 
+/// The same for a call that is running until the body of its response is over. Returns what keeps it running.
+pub async fn finish_holding<const N: usize>(
+    permit: Option<Permit>,
+    corrections: [Option<Correction>; N],
+) -> Option<Permit> {
+    let (counted, running) = permit?.split();
+    finish(Some(counted), corrections).await;
+    Some(running)
+}
+
 /// The same for a function that is not async.
 pub fn blocking_finish<const N: usize>(permit: Option<Permit>, corrections: [Option<Correction>; N]) {
     let Some((permit, correction)) = permit.zip(corrections.into_iter().flatten().next()) else { return };
@@ -76,15 +85,5 @@ fn report(policy: &str, correction: Correction, corrected: Result<bool, BackendE
         (Correction::Settle(_), settled) => report_settlement(policy, settled),
         (_, Err(error)) => log::not_refunded(policy, &error),
         _ => {}
-    }
-}
-
-/// Reports a settlement that has failed: what was used beyond the cost is never counted.
-fn report_settlement(policy: &str, settled: Result<bool, BackendError>) {
-    /// Whether the last settlement of this process has failed.
-    static FAILING: AtomicBool = AtomicBool::new(false);
-    let was_failing = FAILING.swap(settled.is_err(), Ordering::Relaxed);
-    if let Err(error) = settled {
-        log::not_settled(policy, &error, !was_failing);
     }
 }

@@ -9,6 +9,7 @@ use crate::call::{Call, CallOptions, OwnedCall};
 use crate::error::BackendError;
 #[cfg(feature = "web")]
 use crate::subject::SubjectKey;
+use crate::system::Handle;
 
 /// What an admitted call was counted as.
 pub(crate) struct Charge {
@@ -71,6 +72,9 @@ pub(crate) trait Refunder: Send + Sync {
 
     /// The same for callers that can await nothing.
     fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError>;
+
+    /// Whether this process has the counts, so that a recount blocks nobody.
+    fn is_local(&self) -> bool;
 }
 
 /// What it takes to refund a permit.
@@ -86,6 +90,20 @@ impl RefundTicket {
 
     pub(crate) fn blocking_recount(self, recount: Recount) -> Result<bool, BackendError> {
         self.refunder.blocking_recount(self.charge, recount)
+    }
+
+    /// Recounts where nobody can await it: in a task, if there is a runtime.
+    pub(crate) fn recount_unawaited(
+        self,
+        recount: Recount,
+        report: impl FnOnce(Result<bool, BackendError>) + Send + 'static,
+    ) {
+        match Handle::try_current() {
+            Ok(runtime) if !self.refunder.is_local() => {
+                runtime.spawn(async move { report(self.recount(recount).await) });
+            }
+            _ => report(self.blocking_recount(recount)),
+        }
     }
 }
 

@@ -153,4 +153,8 @@ impl Refunder for Core {
         let recounted = async move { core.recount(&charge, recount).await };
         self.own_thread.run(recounted, patience).unwrap_or_else(Err)
     }
+
+    fn is_local(&self) -> bool {
+        self.redis().is_none()
+    }
 }

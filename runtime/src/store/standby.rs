@@ -123,6 +123,10 @@ impl Refunder for Standby {
     fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError> {
         Ok(self.memory.get().is_some_and(|memory| memory.recount(&charge, recount)))
     }
+
+    fn is_local(&self) -> bool {
+        true
+    }
 }
 
 /// Whether each rule can admit a call of that cost.

@@ -13,8 +13,9 @@ use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Respon
 use http::Response;
 
 use super::client_ip::{ClientIp, MissingClientIp};
+use super::held::Held;
 use super::problem::{PROBLEM_JSON, Problem, status_of};
-use crate::decision::{Answered, FromRejection, Rejection};
+use crate::decision::{Answered, FromRejection, HoldPermit, Holding, Permit, Rejection};
 use crate::error::BackendError;
 
 /// A response with the status, `Retry-After`, and a [`Problem`] as its body.
@@ -63,6 +64,22 @@ impl<T: Responder<Body: 'static>> Responder for Answered<T> {
             Self::Result(result) => result.respond_to(request).map_into_left_body(),
             Self::Rejected(rejection) => response(&rejection).map_into_right_body(),
         }
+    }
+}
+
+/// Its body has the same pieces and size.
+impl HoldPermit for HttpResponse {
+    fn hold_permit(self, permit: Permit) -> Self {
+        self.map_body(|_, body| BoxBody::new(Held::new(body, Some(permit))))
+    }
+}
+
+/// For functions that return `impl Responder`.
+impl<T: Responder<Body: 'static>> Responder for Holding<T> {
+    type Body = Held<T::Body>;
+
+    fn respond_to(self, request: &HttpRequest) -> HttpResponse<Self::Body> {
+        self.response.respond_to(request).map_body(|_, body| Held::new(body, self.permit))
     }
 }
 

@@ -7,8 +7,9 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 
 use super::client_ip::{ClientIp, MissingClientIp};
+use super::held::Held;
 use super::problem::Problem;
-use crate::decision::{Answered, FromRejection, Rejection};
+use crate::decision::{Answered, FromRejection, HoldPermit, Holding, Permit, Rejection, hold};
 use crate::error::BackendError;
 
 /// A response with the status, `Retry-After`, and a [`Problem`] as its body.
@@ -51,6 +52,20 @@ impl<T: IntoResponse> IntoResponse for Answered<T> {
             Self::Result(result) => result.into_response(),
             Self::Rejected(rejection) => rejection.into_response(),
         }
+    }
+}
+
+/// Its body has the same frames and length.
+impl HoldPermit for Response<Body> {
+    fn hold_permit(self, permit: Permit) -> Self {
+        self.map(|body| Body::new(Held::new(body, Some(permit))))
+    }
+}
+
+/// For functions that return `impl IntoResponse`.
+impl<T: IntoResponse> IntoResponse for Holding<T> {
+    fn into_response(self) -> Response {
+        hold(self.response.into_response(), self.permit)
     }
 }
 

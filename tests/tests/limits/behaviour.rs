@@ -54,6 +54,7 @@ tallygate_harness::every_backend!(
     a_settled_call_stays_one_call_unless_it_has_used_nothing,
     a_settlement_far_behind_the_last_call_only_adds,
     a_call_that_has_reserved_nothing_cannot_be_settled,
+    a_metered_permit_is_settled_for_what_it_has_counted_when_it_is_dropped,
     a_permit_warns_from_the_share_of_the_limit_on,
     a_permit_warns_of_the_tightest_rule,
     no_more_calls_are_running_than_the_limit,

@@ -1,10 +1,12 @@
 //! In actix-web.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use actix_web::web::{Data, get, scope};
-use actix_web::{App, HttpResponse, HttpServer};
-use tallygate::{Limiter, Policy, Rule, web};
+use actix_web::web::{Data, ServiceConfig, get, resource};
+use actix_web::{App, HttpResponse, HttpServer, Responder};
+use futures_util::StreamExt as _;
+use tallygate::{HoldPermit, Limiter, Policy, Rejection, Rule, Subject, rate_limit, web};
 use tallygate_harness::server::{Server as Redis, connected, patient};
 use tallygate_web_tests::{Client, Http};
 
@@ -12,24 +14,132 @@ use super::bodies::Bodies;
 use super::endings::{Notices, Streaming};
 use crate::actix::run;
 
-async fn plain(bodies: Data<Bodies>) -> HttpResponse {
-    HttpResponse::Ok().streaming(bodies.open())
+#[derive(Clone)]
+struct Service {
+    limiter: Limiter,
+    bodies: Bodies,
+    /// The policy that is checked by hand.
+    by_hand: Policy,
+    metered: Policy,
 }
 
-/// Returns a limit with the name of its path.
-fn limit(limiter: &Limiter, path: &str) -> web::Limit {
-    let policy = Policy::builder(path.to_owned()).rule(Rule::concurrency(1, Duration::from_secs(60))).build().unwrap();
-    web::limit(&policy, "k").unwrap().limiter(limiter)
+impl Service {
+    fn response(&self) -> HttpResponse {
+        HttpResponse::Ok().streaming(self.bodies.open())
+    }
+}
+
+async fn plain(service: Data<Service>) -> HttpResponse {
+    service.response()
+}
+
+#[rate_limit(
+    name = "/actix/response",
+    key = "k",
+    concurrency(limit = 1, lease = "1m", until = "body"),
+    limiter = service.limiter
+)]
+async fn response(service: Data<Service>) -> HttpResponse {
+    service.response()
+}
+
+#[rate_limit(
+    name = "/actix/result",
+    key = "k",
+    concurrency(limit = 1, lease = "1m", until = "body"),
+    limiter = service.limiter
+)]
+async fn result(service: Data<Service>) -> actix_web::Result<HttpResponse> {
+    Ok(service.response())
+}
+
+#[rate_limit(
+    name = "/actix/any",
+    key = "k",
+    concurrency(limit = 1, lease = "1m", until = "body"),
+    limiter = service.limiter
+)]
+async fn any(service: Data<Service>) -> impl Responder {
+    service.response().customize().insert_header(("x-mine", "yes"))
+}
+
+#[rate_limit(
+    name = "/actix/any/result",
+    key = "k",
+    concurrency(limit = 1, lease = "1m", until = "body"),
+    limiter = service.limiter
+)]
+async fn any_in_result(service: Data<Service>) -> Result<impl Responder, Rejection> {
+    Ok(service.response().customize())
+}
+
+/// A refund gives back what was counted, while the call goes on.
+#[rate_limit(
+    name = "/actix/refund",
+    key = "k",
+    rule(count = 1, per = "1h"),
+    concurrency(limit = 1, lease = "1m", until = "body"),
+    limiter = service.limiter,
+    refund_if = |response| response.status().is_success()
+)]
+async fn refunded(service: Data<Service>) -> HttpResponse {
+    service.response()
+}
+
+async fn by_hand(service: Data<Service>) -> Result<HttpResponse, Rejection> {
+    let permit = service.limiter.check(&service.by_hand, &Subject::of("k")).await?.into_result()?;
+    Ok(service.response().hold_permit(permit))
+}
+
+async fn metered(service: Data<Service>) -> Result<HttpResponse, Rejection> {
+    let subject = Subject::of("k");
+    let check = service.limiter.check(&service.metered, &subject).cost(100).refundable();
+    let mut used = check.await?.into_result()?.metered()?;
+    Ok(HttpResponse::Ok().streaming(service.bodies.open().inspect(move |_| used.add(1))))
+}
+
+fn metered_policy(path: &str) -> Policy {
+    let rules =
+        [Rule::sliding_window(1_000, Duration::from_secs(3_600)), Rule::concurrency(1, Duration::from_secs(60))];
+    Policy::builder(path.to_owned()).rules(rules).build().unwrap()
+}
+
+/// Returns a policy with the name of its path.
+fn policy(path: &str) -> Policy {
+    Policy::builder(path.to_owned()).rule(Rule::concurrency(1, Duration::from_secs(60))).build().unwrap()
+}
+
+const PATHS: [&str; 8] = [
+    "/actix/limit",
+    "/actix/limit/refund",
+    "/actix/response",
+    "/actix/result",
+    "/actix/any",
+    "/actix/any/result",
+    "/actix/refund",
+    "/actix/hand",
+];
+
+fn routes(config: &mut ServiceConfig, limiter: &Limiter) {
+    let limit = |path: &str| web::limit(&policy(path), "k").unwrap().limiter(limiter);
+    let refunding = limit("/actix/limit/refund").refund_if(|status| status.is_success());
+    config
+        .service(resource("/actix/limit").wrap(limit("/actix/limit")).route(get().to(plain)))
+        .service(resource("/actix/limit/refund").wrap(refunding).route(get().to(plain)))
+        .route("/actix/response", get().to(response))
+        .route("/actix/result", get().to(result))
+        .route("/actix/any", get().to(any))
+        .route("/actix/any/result", get().to(any_in_result))
+        .route("/actix/refund", get().to(refunded))
+        .route("/actix/hand", get().to(by_hand))
+        .route("/actix/metered", get().to(metered));
 }
 
 /// Serves to clients that may close their half of the connection, or not.
-async fn serve(limiter: Limiter, bodies: Bodies, half_closed: bool) -> std::net::SocketAddr {
+async fn serve(service: Service, half_closed: bool) -> SocketAddr {
     run(move || {
         let server = HttpServer::new(move || {
-            let refunding = limit(&limiter, "/actix/limit/refund").refund_if(|status| status.is_success());
-            let refunding = scope("/actix/limit/refund").wrap(refunding).route("", get().to(plain));
-            let held = scope("/actix/limit").wrap(limit(&limiter, "/actix/limit")).route("", get().to(plain));
-            App::new().app_data(Data::new(bodies.clone())).service(refunding).service(held)
+            App::new().app_data(Data::new(service.clone())).configure(|config| routes(config, &service.limiter))
         });
         let server = server.workers(1).disable_signals().h1_allow_half_closed(half_closed);
         let server = server.bind_auto_h2c("127.0.0.1:0").unwrap();
@@ -38,30 +148,32 @@ async fn serve(limiter: Limiter, bodies: Bodies, half_closed: bool) -> std::net:
     .await
 }
 
-const PATHS: [&str; 2] = ["/actix/limit", "/actix/limit/refund"];
-
-async fn each_call_runs_until_its_body_is_over(limiter: Limiter) {
+async fn each_call_lasts_as_long_as_its_body(limiter: Limiter) {
     let (bodies, opened) = Bodies::new();
     let mut streaming = Streaming { limiter: limiter.clone(), bodies: opened };
+    let service =
+        Service { limiter, bodies, by_hand: policy("/actix/hand"), metered: metered_policy("/actix/metered") };
     for (half_closed, http, notices) in [
         (false, Http::One, Notices::AtOnce),
         (true, Http::One, Notices::WithTheNextPiece),
         (true, Http::Two, Notices::WithTheNextPiece),
     ] {
-        let client = Client::by(http, serve(limiter.clone(), bodies.clone(), half_closed).await);
+        let client = Client::by(http, serve(service.clone(), half_closed).await);
         for path in PATHS {
             streaming.plays_all_endings(&client, path, notices).await;
         }
     }
+    let client = Client::new(serve(service, false).await);
+    streaming.settles_for_its_pieces(&client, "/actix/metered").await;
 }
 
 #[tokio::test]
-async fn a_call_runs_until_its_body_is_over_in_memory() {
-    each_call_runs_until_its_body_is_over(Limiter::in_memory()).await;
+async fn a_call_runs_until_its_body_is_over_and_is_settled_then_in_memory() {
+    each_call_lasts_as_long_as_its_body(Limiter::in_memory()).await;
 }
 
 #[tokio::test]
-async fn a_call_runs_until_its_body_is_over_in_redis() {
+async fn a_call_runs_until_its_body_is_over_and_is_settled_then_in_redis() {
     let redis = Redis::start();
-    each_call_runs_until_its_body_is_over(connected(&patient(), &redis.url()).await).await;
+    each_call_lasts_as_long_as_its_body(connected(&patient(), &redis.url()).await).await;
 }

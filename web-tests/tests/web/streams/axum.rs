@@ -5,8 +5,10 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use tallygate::{Limiter, Policy, Rule, web};
+use futures_util::StreamExt as _;
+use tallygate::{FromRejection, HoldPermit, Limiter, Permit, Policy, Rejection, Rule, Subject, rate_limit, web};
 use tallygate_harness::server::{Server as Redis, connected, patient};
 use tallygate_web_tests::server::serve;
 use tallygate_web_tests::{Client, Http};
@@ -14,44 +16,229 @@ use tallygate_web_tests::{Client, Http};
 use super::bodies::Bodies;
 use super::endings::{Notices, Streaming};
 
-async fn plain(State(bodies): State<Bodies>) -> Body {
-    Body::from_stream(bodies.open())
+#[derive(Clone)]
+struct Service {
+    limiter: Limiter,
+    bodies: Bodies,
+    /// The policy that is checked by hand.
+    by_hand: Policy,
+    metered: Policy,
 }
 
-/// Returns a limit with the name of its path.
+impl Service {
+    fn body(&self) -> Body {
+        Body::from_stream(self.bodies.open())
+    }
+}
+
+async fn plain(State(service): State<Service>) -> Body {
+    service.body()
+}
+
+#[rate_limit(
+    name = "/axum/response",
+    key = "k",
+    concurrency(limit = 1, lease = "1m", until = "body"),
+    limiter = service.limiter
+)]
+async fn response(State(service): State<Service>) -> Response {
+    service.body().into_response()
+}
+
+#[rate_limit(
+    name = "/axum/result",
+    key = "k",
+    concurrency(limit = 1, lease = "1m", until = "body"),
+    limiter = service.limiter
+)]
+async fn result(State(service): State<Service>) -> Result<Response, Rejection> {
+    Ok(service.body().into_response())
+}
+
+#[rate_limit(
+    name = "/axum/any",
+    key = "k",
+    concurrency(limit = 1, lease = "1m", until = "body"),
+    limiter = service.limiter
+)]
+async fn any(State(service): State<Service>) -> impl IntoResponse {
+    ([("x-mine", "yes")], service.body())
+}
+
+#[rate_limit(
+    name = "/axum/any/result",
+    key = "k",
+    concurrency(limit = 1, lease = "1m", until = "body"),
+    limiter = service.limiter
+)]
+async fn any_in_result(State(service): State<Service>) -> Result<impl IntoResponse, Rejection> {
+    Ok(([("x-mine", "yes")], service.body()))
+}
+
+#[rate_limit(
+    name = "/axum/any/reject",
+    key = "k",
+    concurrency(limit = 1, lease = "1m", until = "body"),
+    limiter = service.limiter,
+    reject = Rejection::into_response
+)]
+async fn any_with_its_own_rejection(State(service): State<Service>) -> impl IntoResponse {
+    service.body().into_response()
+}
+
+#[rate_limit(
+    name = "/axum/any/result/reject",
+    key = "k",
+    concurrency(limit = 1, lease = "1m", until = "body"),
+    limiter = service.limiter,
+    reject = Err
+)]
+async fn any_in_result_with_its_own_rejection(State(service): State<Service>) -> Result<impl IntoResponse, Rejection> {
+    Ok(service.body())
+}
+
+#[rate_limit(
+    name = "/axum/future",
+    key = "k",
+    concurrency(limit = 1, lease = "1m", until = "body"),
+    limiter = service.limiter
+)]
+fn future(State(service): State<Service>) -> impl Future<Output = impl IntoResponse> + Send {
+    async move { service.body() }
+}
+
+/// A refund gives back what was counted, while the call goes on.
+#[rate_limit(
+    name = "/axum/refund",
+    key = "k",
+    rule(count = 1, per = "1h"),
+    concurrency(limit = 1, lease = "1m", until = "body"),
+    limiter = service.limiter,
+    refund_if = |response| response.status().is_success()
+)]
+async fn refunded(State(service): State<Service>) -> Response {
+    service.body().into_response()
+}
+
+#[rate_limit(
+    name = "/axum/own",
+    key = "k",
+    concurrency(limit = 1, lease = "1m", until = "body"),
+    limiter = service.limiter
+)]
+async fn own(State(service): State<Service>) -> Page {
+    Page { response: service.body().into_response() }
+}
+
+struct Page {
+    response: Response,
+}
+
+impl HoldPermit for Page {
+    fn hold_permit(self, permit: Permit) -> Self {
+        Self { response: self.response.hold_permit(permit) }
+    }
+}
+
+impl FromRejection for Page {
+    fn from_rejection(rejection: Rejection) -> Self {
+        Self { response: rejection.into_response() }
+    }
+}
+
+impl IntoResponse for Page {
+    fn into_response(self) -> Response {
+        self.response
+    }
+}
+
+async fn by_hand(State(service): State<Service>) -> Result<Response, Rejection> {
+    let permit = service.limiter.check(&service.by_hand, &Subject::of("k")).await?.into_result()?;
+    Ok(service.body().into_response().hold_permit(permit))
+}
+
+async fn metered(State(service): State<Service>) -> Result<Response, Rejection> {
+    let subject = Subject::of("k");
+    let check = service.limiter.check(&service.metered, &subject).cost(100).refundable();
+    let mut used = check.await?.into_result()?.metered()?;
+    Ok(Body::from_stream(service.bodies.open().inspect(move |_| used.add(1))).into_response())
+}
+
+fn metered_policy(path: &str) -> Policy {
+    let rules =
+        [Rule::sliding_window(1_000, Duration::from_secs(3_600)), Rule::concurrency(1, Duration::from_secs(60))];
+    Policy::builder(path.to_owned()).rules(rules).build().unwrap()
+}
+
+/// Returns a policy with the name of its path.
+fn policy(path: &str) -> Policy {
+    Policy::builder(path.to_owned()).rule(Rule::concurrency(1, Duration::from_secs(60))).build().unwrap()
+}
+
 fn limit(limiter: &Limiter, path: &str) -> web::Limit {
-    let policy = Policy::builder(path.to_owned()).rule(Rule::concurrency(1, Duration::from_secs(60))).build().unwrap();
-    web::limit(&policy, "k").unwrap().limiter(limiter)
+    web::limit(&policy(path), "k").unwrap().limiter(limiter)
 }
 
-fn router(limiter: &Limiter, bodies: Bodies) -> Router {
-    let refunding = limit(limiter, "/axum/limit/refund").refund_if(|status| status.is_success());
+const PATHS: [&str; 12] = [
+    "/axum/limit",
+    "/axum/limit/refund",
+    "/axum/response",
+    "/axum/result",
+    "/axum/any",
+    "/axum/any/result",
+    "/axum/any/reject",
+    "/axum/any/result/reject",
+    "/axum/future",
+    "/axum/refund",
+    "/axum/own",
+    "/axum/hand",
+];
+
+fn router(service: Service) -> Router {
+    let limit = |path| limit(&service.limiter, path);
+    let refunding = limit("/axum/limit/refund").refund_if(|status| status.is_success());
     Router::new()
-        .route("/axum/limit", get(plain).layer(limit(limiter, "/axum/limit")))
+        .route("/axum/limit", get(plain).layer(limit("/axum/limit")))
         .route("/axum/limit/refund", get(plain).layer(refunding))
-        .with_state(bodies)
+        .route("/axum/response", get(response))
+        .route("/axum/result", get(result))
+        .route("/axum/any", get(any))
+        .route("/axum/any/result", get(any_in_result))
+        .route("/axum/any/reject", get(any_with_its_own_rejection))
+        .route("/axum/any/result/reject", get(any_in_result_with_its_own_rejection))
+        .route("/axum/future", get(future))
+        .route("/axum/refund", get(refunded))
+        .route("/axum/own", get(own))
+        .route("/axum/hand", get(by_hand))
+        .route("/axum/metered", get(metered))
+        .with_state(service)
 }
 
-const PATHS: [&str; 2] = ["/axum/limit", "/axum/limit/refund"];
-
-async fn each_call_runs_until_its_body_is_over(limiter: Limiter) {
+async fn each_call_lasts_as_long_as_its_body(limiter: Limiter) {
     let (bodies, opened) = Bodies::new();
-    let address = serve(router(&limiter, bodies)).await;
+    let address = serve(router(Service {
+        limiter: limiter.clone(),
+        bodies,
+        by_hand: policy("/axum/hand"),
+        metered: metered_policy("/axum/metered"),
+    }))
+    .await;
     let mut streaming = Streaming { limiter, bodies: opened };
     for http in [Http::One, Http::Two] {
         for path in PATHS {
             streaming.plays_all_endings(&Client::by(http, address), path, Notices::AtOnce).await;
         }
     }
+    streaming.settles_for_its_pieces(&Client::new(address), "/axum/metered").await;
 }
 
 #[tokio::test]
-async fn a_call_runs_until_its_body_is_over_in_memory() {
-    each_call_runs_until_its_body_is_over(Limiter::in_memory()).await;
+async fn a_call_runs_until_its_body_is_over_and_is_settled_then_in_memory() {
+    each_call_lasts_as_long_as_its_body(Limiter::in_memory()).await;
 }
 
 #[tokio::test]
-async fn a_call_runs_until_its_body_is_over_in_redis() {
+async fn a_call_runs_until_its_body_is_over_and_is_settled_then_in_redis() {
     let redis = Redis::start();
-    each_call_runs_until_its_body_is_over(connected(&patient(), &redis.url()).await).await;
+    each_call_lasts_as_long_as_its_body(connected(&patient(), &redis.url()).await).await;
 }

@@ -63,6 +63,24 @@ impl Streaming {
         }
     }
 
+    /// Plays endings on a path under a rule of 1,000 an hour, whose calls reserve 100 and use 1 for each piece.
+    pub(super) async fn settles_for_its_pieces(&mut self, client: &Client, path: &str) {
+        let (sender, response) = self.begin(client, path).await;
+        assert_eq!(self.remaining(path).await, 900, "{path}");
+        for piece in ["one", "two"] {
+            sender.send(Ok(Bytes::from(piece))).expect("the body is open");
+        }
+        drop(sender);
+        assert_eq!(response.text().await.unwrap(), "onetwo", "{path}");
+        until_found("the end settles", async || self.remaining(path).await == 1_000 - 3).await;
+        self.ends(path).await;
+
+        let (_sender, response) = self.begin(client, path).await;
+        drop(response);
+        until_found("the loss of the client settles", async || self.remaining(path).await == 1_000 - 3 - 1).await;
+        self.ends(path).await;
+    }
+
     /// Asks for a body, and awaits its first piece.
     async fn begin(&mut self, client: &Client, path: &str) -> (Sender, Response) {
         let mut response = client.request(Method::GET, path, &[]).send().await.unwrap();
@@ -76,6 +94,12 @@ impl Streaming {
 
     async fn ends(&self, path: &str) {
         until_found("the call is over", async || !self.is_running(path).await).await;
+    }
+
+    /// What remains under the first rule.
+    async fn remaining(&self, path: &str) -> u64 {
+        let policy = Limiter::policy(path).expect("it was called");
+        self.limiter.peek(&policy, &Subject::of("k")).await.unwrap().report()[0].remaining()
     }
 
     async fn is_running(&self, path: &str) -> bool {

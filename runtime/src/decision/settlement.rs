@@ -1,0 +1,103 @@
+//! Settlements: a call counts as what it has used, in place of its cost.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tallygate_rules::MAX_EXACT;
+
+use super::charge::{Recount, RefundTicket};
+use super::decided_by::DecidedBy;
+use super::permit::{Permit, not_refundable};
+use crate::error::BackendError;
+use crate::observe::log;
+
+impl Permit {
+    /// Settles the permit: from now on, the call counts as what it has really used, in place of the cost that it has
+    /// reserved. It asks the backend once; in a cluster, once for each subject, and several times for the logs of more than
+    /// three subjects.
+    ///
+    /// What was reserved beyond that is given back, as by [`refund`](Self::refund). What was used beyond the cost is charged
+    /// at the time of the call, also beyond the limit: then the subject waits it off. A token bucket in use is charged at the
+    /// time of the settlement, whatever has flowed in since the call, and emptied at most. Under a sliding window, what was
+    /// used beyond the cost counts with a later call if more than 1,024 of them are stored behind this one; and one call
+    /// weighs at most the greatest `count` of this subject's windows, as they were for this call. A rule that has counted
+    /// more than the greatest `count` of its algorithm may count no more than that, and no call has used more than 2^53 − 1.
+    /// To a rule against duplicates, the call
+    /// stays one call, unless it has used nothing, which is a refund.
+    ///
+    /// Returns whether that has changed anything: what does not count any more stays as it is. No denial is counted, and
+    /// nobody is warned, now or later, where it brings the subject near a limit:
+    /// [`Permit::warning`](Self::warning) of the next call still tells. If this future is dropped before it is ready, the
+    /// call may have been settled or not, on several subjects also on some of them alone.
+    ///
+    /// # Errors
+    ///
+    /// As of [`refund`](Self::refund); and the call has reserved nothing: it had a cost of 0, or was a peek.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    /// let policy = Policy::builder("tokens").rule(Rule::sliding_window(1_000, Duration::from_secs(60))).build()?;
+    /// let remaining = async || limiter.peek(&policy, &alice).await.map(|decision| decision.report()[0].remaining());
+    ///
+    /// let permit = limiter.check(&policy, &alice).cost(500).refundable().await?.into_result()?;
+    /// permit.settle(120).await?;
+    /// assert_eq!(remaining().await?, 880);
+    ///
+    /// let permit = limiter.check(&policy, &alice).cost(500).refundable().await?.into_result()?;
+    /// permit.settle(2_000).await?;
+    /// assert_eq!(remaining().await?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn settle(self, used: u64) -> Result<bool, BackendError> {
+        match self.into_settlement(used)? {
+            Some((ticket, recount)) => ticket.recount(recount).await,
+            None => Ok(false),
+        }
+    }
+
+    /// Does the same as [`settle`](Self::settle), and blocks the calling thread meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As of [`settle`](Self::settle).
+    pub fn blocking_settle(self, used: u64) -> Result<bool, BackendError> {
+        self.into_settlement(used)?.map_or(Ok(false), |(ticket, recount)| ticket.blocking_recount(recount))
+    }
+
+    /// Returns why the permit cannot be settled, if it cannot.
+    pub(super) fn check_settled(&self) -> Result<(), BackendError> {
+        let charge = self.charge().ok_or_else(not_refundable)?;
+        if charge.call.options.cost == 0 && self.decided_by() != DecidedBy::Nobody {
+            let message =
+                "the call has reserved nothing, so there is nothing to settle; give it a `cost`, and do not peek";
+            return Err(BackendError::misuse(message));
+        }
+        Ok(())
+    }
+
+    /// Returns `None` for a call that nobody has counted.
+    pub(super) fn into_settlement(self, used: u64) -> Result<Option<(RefundTicket, Recount)>, BackendError> {
+        self.check_settled()?;
+        if self.decided_by() == DecidedBy::Nobody {
+            return Ok(None);
+        }
+        Ok(Some((*self.into_ticket()?, Recount { part: None, used: used.min(MAX_EXACT) })))
+    }
+}
+
+/// Reports a settlement that has failed: what was used beyond the cost is never counted.
+pub(crate) fn report_settlement(policy: &str, settled: Result<bool, BackendError>) {
+    /// Whether the last settlement of this process has failed.
+    static FAILING: AtomicBool = AtomicBool::new(false);
+    let was_failing = FAILING.swap(settled.is_err(), Ordering::Relaxed);
+    if let Err(error) = settled {
+        log::not_settled(policy, &error, !was_failing);
+    }
+}

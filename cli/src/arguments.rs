@@ -14,6 +14,7 @@ use crate::commands::policies::PoliciesCommand;
 use crate::commands::reset::ResetCommand;
 use crate::commands::simulate::SimulateCommand;
 use crate::commands::top::TopCommand;
+use crate::commands::watch::WatchCommand;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::live;
@@ -53,6 +54,7 @@ enum Command {
     Policies(PoliciesCommand),
     Peek(PeekCommand),
     Top(TopCommand),
+    Watch(WatchCommand),
     Reset(ResetCommand),
     Ban(BanCommand),
     Unban(UnbanCommand),
@@ -86,6 +88,7 @@ impl CommandLine {
             Command::Policies(command) => command.run(connection).await,
             Command::Peek(command) => command.run(connection, self.json).await,
             Command::Top(command) => command.run(connection).await,
+            Command::Watch(command) => command.run(connection, self.json).await,
             Command::Reset(command) => command.run(connection).await,
             Command::Ban(command) => command.run(connection).await,
             Command::Unban(command) => command.run(connection).await,

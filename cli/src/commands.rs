@@ -11,3 +11,4 @@ pub(crate) mod policies;
 pub(crate) mod reset;
 pub(crate) mod simulate;
 pub(crate) mod top;
+pub(crate) mod watch;

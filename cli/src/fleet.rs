@@ -29,7 +29,11 @@ pub(crate) struct FleetPolicy<'a> {
 impl<'c> Fleet<'c> {
     /// Connects to the server, and reads the list.
     pub(crate) async fn connect(connection: &'c Connection) -> Result<Self, Failure> {
-        let limiter = connection.connect().await?;
+        Self::read(connection.connect().await?, connection).await
+    }
+
+    /// Reads the list by a connection that there is already.
+    pub(crate) async fn read(limiter: Limiter, connection: &'c Connection) -> Result<Self, Failure> {
         let registered = limiter.registered_policies().await?;
         Ok(Self { limiter, connection, registered })
     }

@@ -1,6 +1,6 @@
 //! A terminal that shows an answer again and again, until a key is pressed.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Stdout, Write};
 use std::time::{Duration, Instant};
 
 use crossterm::cursor::{Hide, MoveTo, Show};
@@ -9,19 +9,24 @@ use crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use crossterm::{execute, queue};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
 use tokio::task::spawn_blocking;
 
 use crate::failure::Failure;
 use crate::output::printable;
 
+/// The shortest wait before it is drawn again: each look asks the server.
+const SHORTEST: Duration = Duration::from_millis(50);
+
 /// A screen that is put back as it was when this value is dropped.
 pub(crate) struct Screen(());
 
 impl Screen {
-    /// Takes the whole terminal.
-    pub(crate) fn open() -> Result<Self, Failure> {
+    /// Takes the whole terminal. Without one, the text says what to do.
+    pub(crate) fn open(without_terminal: &str) -> Result<Self, Failure> {
         if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-            return Err(Failure::usage("`--watch` needs a terminal; without it, the answer is printed once"));
+            return Err(Failure::usage(without_terminal));
         }
         enable_raw_mode().map_err(unusable)?;
         // From here on, every way out puts the terminal back.
@@ -37,6 +42,12 @@ impl Screen {
         queue!(out, MoveTo(0, 0), Clear(ClearType::All)).map_err(unusable)?;
         // A line feed of a raw terminal does not return to the left.
         out.write_all(printable(text).replace('\n', "\r\n").as_bytes()).and_then(|()| out.flush()).map_err(unusable)
+    }
+
+    /// Returns what draws widgets on it.
+    pub(crate) fn canvas(&self) -> Result<Terminal<CrosstermBackend<Stdout>>, Failure> {
+        let Self(()) = self;
+        Terminal::new(CrosstermBackend::new(io::stdout())).map_err(unusable)
     }
 
     /// Waits that long for a key that ends it, and returns whether one was pressed.
@@ -70,8 +81,14 @@ fn ends(key: &KeyEvent) -> bool {
     key.kind == KeyEventKind::Press && (is_interrupt || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc))
 }
 
+/// Checks how long to wait before it is drawn again.
+pub(crate) fn check_interval(every: Duration) -> Result<(), Failure> {
+    if every < SHORTEST { Err(Failure::usage("`--every` must be at least 50ms, like `--every 1s`")) } else { Ok(()) }
+}
+
+/// Why a terminal gives no answer.
 #[allow(clippy::needless_pass_by_value, reason = "it stands for a closure of `map_err`")]
-fn unusable(error: io::Error) -> Failure {
+pub(crate) fn unusable(error: io::Error) -> Failure {
     Failure::usage(format!("the terminal cannot be used: {error}"))
 }
 

@@ -9,13 +9,13 @@ use tallygate::Override;
 
 use self::peeked::Peeked;
 use crate::connection::Connection;
-use crate::duration;
 use crate::failure::{Exit, Failure};
 use crate::fleet::{Fleet, FleetPolicy};
 use crate::live;
 use crate::output::Output;
 use crate::screen::Screen;
 use crate::subject::Who;
+use crate::{duration, screen};
 
 /// Show whether a call would be admitted, and where every rule stands; nothing is counted
 #[derive(Args, Debug)]
@@ -41,9 +41,6 @@ pub(crate) struct PeekCommand {
     every: Duration,
 }
 
-/// The shortest wait: each look asks the server.
-const SHORTEST: Duration = Duration::from_millis(50);
-
 const EXAMPLES: &str = "\
 Examples:
   tallygate peek sms.send 13800000000
@@ -58,9 +55,7 @@ impl PeekCommand {
         if self.watch && is_json {
             return Err(Failure::usage("`--watch` is for people; leave `--json` out"));
         }
-        if self.every < SHORTEST {
-            return Err(Failure::usage("`--every` must be at least 50ms, like `--every 1s`"));
-        }
+        screen::check_interval(self.every)?;
         let fleet = Fleet::connect(connection).await?;
         let listed = fleet.find(&self.policy)?;
         if self.watch { self.watch(&fleet, &listed).await } else { self.look(&fleet, &listed).await }
@@ -91,7 +86,7 @@ impl PeekCommand {
     async fn watch(&self, fleet: &Fleet<'_>, listed: &FleetPolicy<'_>) -> Result<Output, Failure> {
         // A mistake in the words shows at once.
         self.look(fleet, listed).await?;
-        let screen = Screen::open()?;
+        let screen = Screen::open("`--watch` needs a terminal; without it, the answer is printed once")?;
         loop {
             let text = match self.look(fleet, listed).await {
                 Ok(output) => output.as_text(),

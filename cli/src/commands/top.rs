@@ -2,17 +2,17 @@
 
 mod denied;
 mod ranking;
-mod scope;
-mod usage;
+pub(super) mod scope;
+pub(super) mod usage;
+pub(super) mod walk;
 
 use clap::Args;
-use futures_util::future::try_join_all;
 use serde_json::json;
-use tallygate::{BackendError, Rule, Subject};
 
 use self::ranking::Ranking;
-use self::scope::{Place, Scope};
+use self::scope::Scope;
 use self::usage::{Best, By, Usage};
+use self::walk::walk;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
@@ -20,9 +20,6 @@ use crate::live;
 use crate::number::{self, counted, grouped};
 use crate::output::Output;
 use crate::progress::ProgressBar;
-
-/// How many subjects are asked for at once: it takes the server a small part of a millisecond.
-const TOGETHER: usize = 16;
 
 /// Show which subjects have used most of a policy, are denied longest, or were denied most often
 ///
@@ -91,20 +88,9 @@ impl TopCommand {
     }
 
     async fn rank(&self, fleet: &Fleet<'_>, scope: &Scope<'_>) -> Result<Ranking, Failure> {
-        let mut tallies = scope.tallies(fleet)?;
         let mut best = Best::new(self.by, self.limit);
         let mut progress = ProgressBar::of("subjects");
-        let mut looked_at = 0;
-        while let Some(page) = tallies.next_page().await? {
-            let found: Vec<_> = page.found().collect();
-            for some in found.chunks(TOGETHER) {
-                for usage in look(fleet, scope, some).await? {
-                    best.add(usage);
-                }
-                looked_at += some.len() as u64;
-            }
-            progress.set(looked_at, page.progress());
-        }
+        let looked_at = walk(fleet, scope, |usage| best.add(usage), |done, share| progress.set(done, share)).await?;
         drop(progress);
         let found = best.found();
         let top = found.iter().map(Usage::json).collect();
@@ -121,36 +107,4 @@ impl TopCommand {
             (_, shown) => format!("{}{} of {all}\n", usage::table(found, scope).text(), grouped(shown as u64)),
         }
     }
-}
-
-/// Finds out where some subjects stand.
-async fn look(fleet: &Fleet<'_>, scope: &Scope<'_>, some: &[(usize, &Subject)]) -> Result<Vec<Usage>, BackendError> {
-    let places: Vec<_> = scope.places().collect();
-    let known = some.iter().filter_map(|(place, subject)| Some((places.get(*place)?, *subject)));
-    try_join_all(known.map(|(place, subject)| look_at(fleet, scope, *place, subject))).await
-}
-
-async fn look_at(
-    fleet: &Fleet<'_>,
-    scope: &Scope<'_>,
-    place: Place<'_>,
-    subject: &Subject,
-) -> Result<Usage, BackendError> {
-    let Place { listed, label } = place;
-    // The other subjects of a call are placeholders, and their rules are left out of what is shown.
-    let placeholder = Subject::everyone();
-    let of = |other: Option<&str>| if other == label { subject } else { &placeholder };
-    let labels = listed.described.subjects().map(|subject| subject.label());
-    let call = fleet.limiter.peek(&listed.policy, of(None));
-    let call = labels.fold(call, |call, other| call.subject(other, of(Some(other))));
-    let decision = call.clone().await?;
-    // An override may have more rules than the policy, or fewer.
-    let labels = call.labels()?;
-    let is_shown = |position: usize, rule: &Rule| {
-        let counts_it = labels.get(position).is_some_and(|other| other.as_deref() == label);
-        counts_it && scope.has(position, rule)
-    };
-    // A ban is no rule's.
-    let shows_ban = scope.rule.is_none() && label.is_none();
-    Ok(Usage::new(place, subject, &decision, is_shown, shows_ban))
 }

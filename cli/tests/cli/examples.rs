@@ -3,10 +3,11 @@
 use crate::console::Console;
 use crate::seeded::Seeded;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "policies",
     "peek",
     "top",
+    "watch",
     "reset",
     "ban",
     "unban",
@@ -36,7 +37,7 @@ async fn every_example_of_the_help_does_what_it_says() {
         let examples = examples(&console, &help);
         assert!(!examples.is_empty(), "{help}");
         for example in examples {
-            if example.contains("--watch") {
+            if example.contains("watch") {
                 // It needs a terminal: the tests of that run it.
                 continue;
             }

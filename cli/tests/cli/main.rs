@@ -23,3 +23,4 @@ mod topologies;
 mod tops;
 mod totals;
 mod varying;
+mod watch;

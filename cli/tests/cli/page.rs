@@ -84,6 +84,8 @@ fn every_time_of_the_page_is_one_that_the_program_prints() {
 
 #[test]
 fn the_page_shows_every_command() {
+    // It runs on a terminal only, and is shown as a text.
+    assert!(PAGE.contains("`tallygate watch`"));
     for command in [
         "policies",
         "peek",

@@ -8,27 +8,27 @@ use crate::fleet::{Fleet, FleetPolicy};
 use crate::spelling;
 
 /// The subjects that are looked through.
-pub(super) struct Scope<'a> {
+pub(in crate::commands) struct Scope<'a> {
     policies: Vec<FleetPolicy<'a>>,
     /// Each policy with the labels of its subjects.
     places: Vec<(usize, Option<String>)>,
     is_of_all: bool,
     /// The only rule that is looked at.
-    pub(super) rule: Option<RuleId>,
+    pub(in crate::commands) rule: Option<RuleId>,
     /// Policies that this version cannot read.
-    pub(super) left_out: Vec<&'a str>,
+    pub(in crate::commands) left_out: Vec<&'a str>,
 }
 
 /// The subjects of one policy and label.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'s> {
-    pub(super) listed: &'s FleetPolicy<'s>,
-    pub(super) label: Option<&'s str>,
+pub(in crate::commands) struct Place<'s> {
+    pub(in crate::commands) listed: &'s FleetPolicy<'s>,
+    pub(in crate::commands) label: Option<&'s str>,
 }
 
 impl<'a> Scope<'a> {
     /// All subjects of all policies.
-    pub(super) fn all(fleet: &'a Fleet<'_>) -> Result<Self, Failure> {
+    pub(in crate::commands) fn all(fleet: &'a Fleet<'_>) -> Result<Self, Failure> {
         let (policies, left_out) = fleet.all()?;
         let places = policies
             .iter()
@@ -38,7 +38,11 @@ impl<'a> Scope<'a> {
     }
 
     /// The subjects of a policy and of that label: of the only rules, if none is said.
-    pub(super) fn of_policy(fleet: &'a Fleet<'_>, policy: &str, label: Option<&str>) -> Result<Self, Failure> {
+    pub(in crate::commands) fn of_policy(
+        fleet: &'a Fleet<'_>,
+        policy: &str,
+        label: Option<&str>,
+    ) -> Result<Self, Failure> {
         let listed = fleet.find(policy)?;
         let label = match label {
             Some(on) if labels(listed.described).any(|label| label == Some(on)) => Some(on.to_owned()),
@@ -49,7 +53,7 @@ impl<'a> Scope<'a> {
     }
 
     /// The subjects that a rule counts, given by its name or its position: one of the policy, or of an override in force.
-    pub(super) async fn of_rule(fleet: &'a Fleet<'_>, policy: &str, rule: &str) -> Result<Self, Failure> {
+    pub(in crate::commands) async fn of_rule(fleet: &'a Fleet<'_>, policy: &str, rule: &str) -> Result<Self, Failure> {
         let listed = fleet.find(policy)?;
         let id = rule.parse().map_or_else(|_| RuleId::Name(rule.to_owned()), RuleId::Position);
         let mut own = listed.described.rules().iter().enumerate();
@@ -69,7 +73,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Starts to look for the subjects.
-    pub(super) fn tallies(&self, fleet: &'a Fleet<'_>) -> Result<Tallies<'a>, Failure> {
+    pub(in crate::commands) fn tallies(&self, fleet: &'a Fleet<'_>) -> Result<Tallies<'a>, Failure> {
         let mut places = self.places();
         let first = places.next().ok_or_else(|| Failure::usage(fleet.nothing_listed()))?;
         let tallies = fleet.limiter.tallies(&first.listed.policy, first.label)?;
@@ -77,7 +81,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns where subjects are looked for, in the order of [`tallies`](Self::tallies).
-    pub(super) fn places(&self) -> impl Iterator<Item = Place<'_>> {
+    pub(in crate::commands) fn places(&self) -> impl Iterator<Item = Place<'_>> {
         self.places.iter().filter_map(|(policy, label)| {
             let listed = self.policies.get(*policy)?;
             Some(Place { listed, label: label.as_deref() })
@@ -85,17 +89,17 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns the names of the policies.
-    pub(super) fn policies(&self) -> impl Iterator<Item = &str> {
+    pub(in crate::commands) fn policies(&self) -> impl Iterator<Item = &str> {
         self.policies.iter().map(|listed| listed.described.name())
     }
 
     /// Returns the only place where subjects are looked for, unless all policies are looked through.
-    pub(super) fn only(&self) -> Option<Place<'_>> {
+    pub(in crate::commands) fn only(&self) -> Option<Place<'_>> {
         self.places().next().filter(|_| !self.is_of_all)
     }
 
     /// Whether a rule is looked at.
-    pub(super) fn has(&self, position: usize, rule: &Rule) -> bool {
+    pub(in crate::commands) fn has(&self, position: usize, rule: &Rule) -> bool {
         self.rule.as_ref().is_none_or(|id| is_meant(id, position, rule))
     }
 }

@@ -42,7 +42,7 @@ struct Share {
 
 /// How much a subject has used of its rules, and whether it is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Usage {
+pub(in crate::commands) struct Usage {
     policy: String,
     label: Option<String>,
     subject: String,
@@ -57,7 +57,7 @@ pub(super) struct Usage {
 
 impl Usage {
     /// Reads what a peek says of a subject, by the rules that are shown, and by its ban if that is.
-    pub(super) fn new(
+    pub(in crate::commands) fn new(
         place: Place<'_>,
         subject: &Subject,
         decision: &Decision,
@@ -97,7 +97,31 @@ impl Usage {
         }
     }
 
-    pub(super) fn json(&self) -> Value {
+    /// Returns the policy whose subject it is.
+    pub(in crate::commands) fn policy(&self) -> &str {
+        &self.policy
+    }
+
+    /// Whether its calls are denied.
+    pub(in crate::commands) fn is_denied(&self) -> bool {
+        self.denied.is_some()
+    }
+
+    /// Returns the subject, how much it has used of the rule of which it has used most, what it has used of each rule, and how
+    /// long it is denied.
+    pub(in crate::commands) fn cells(&self) -> [String; 4] {
+        let wait = match (self.denied, self.wait) {
+            (None, _) => String::new(),
+            (Some(RejectionKind::Concurrency), Some(_)) => "denied until a call is over".to_owned(),
+            (Some(_), Some(wait)) => format!("denied for {}", duration::shown(wait)),
+            (Some(_), None) => "denied for good".to_owned(),
+        };
+        let share = self.share.map(|share| format!("{} %", share / 10)).unwrap_or_default();
+        let rules = self.rules.iter().filter_map(Share::text).collect::<Vec<_>>();
+        [subject::name(&self.subject).to_owned(), share, rules.join(" · "), wait]
+    }
+
+    pub(in crate::commands) fn json(&self) -> Value {
         let rule = |rule: &Share| json!({ "position": rule.position, "rule": rule.rule, "used": rule.used, "limit": rule.limit });
         json!({
             "policy": self.policy,
@@ -142,7 +166,7 @@ impl Share {
 
 /// The subjects that come first, so far.
 #[derive(Debug)]
-pub(super) struct Best {
+pub(in crate::commands) struct Best {
     by: By,
     limit: usize,
     /// The greatest rank first, and those of one rank by their names.
@@ -150,11 +174,11 @@ pub(super) struct Best {
 }
 
 impl Best {
-    pub(super) fn new(by: By, limit: usize) -> Self {
+    pub(in crate::commands) fn new(by: By, limit: usize) -> Self {
         Self { by, limit, kept: BTreeMap::new() }
     }
 
-    pub(super) fn add(&mut self, usage: Usage) {
+    pub(in crate::commands) fn add(&mut self, usage: Usage) {
         let Some(rank) = usage.rank(self.by) else { return };
         let name = [usage.subject.clone(), usage.policy.clone(), usage.label.clone().unwrap_or_default()];
         self.kept.insert((Reverse(rank), name), usage);
@@ -164,35 +188,27 @@ impl Best {
     }
 
     /// Returns them, the first one first.
-    pub(super) fn found(self) -> Vec<Usage> {
+    pub(in crate::commands) fn found(self) -> Vec<Usage> {
         self.kept.into_values().collect()
     }
 }
 
 /// Writes subjects as a table, with their policies if there are several.
-pub(super) fn table(found: &[Usage], scope: &Scope<'_>) -> TextTable {
+pub(in crate::commands) fn table(found: &[Usage], scope: &Scope<'_>) -> TextTable {
     rows(found, scope.only().is_none())
 }
 
 fn rows(found: &[Usage], shows_policy: bool) -> TextTable {
     let mut table = TextTable::default();
     for usage in found {
-        let wait = match (usage.denied, usage.wait) {
-            (None, _) => String::new(),
-            (Some(RejectionKind::Concurrency), Some(_)) => "denied until a call is over".to_owned(),
-            (Some(_), Some(wait)) => format!("denied for {}", duration::shown(wait)),
-            (Some(_), None) => "denied for good".to_owned(),
-        };
-        let share = usage.share.map(|share| format!("{} %", share / 10)).unwrap_or_default();
-        let rules = usage.rules.iter().filter_map(Share::text).collect::<Vec<_>>();
-        let [policy, label] = place_cells(&usage.policy, usage.label.as_deref(), shows_policy);
-        table.push([policy, label, subject::name(&usage.subject).to_owned(), share, rules.join(" · "), wait]);
+        let place = place_cells(&usage.policy, usage.label.as_deref(), shows_policy);
+        table.push(place.into_iter().chain(usage.cells()));
     }
     table
 }
 
 /// Returns the cells before a subject, which are empty where only one policy and label is shown.
-pub(super) fn place_cells(policy: &str, label: Option<&str>, is_shown: bool) -> [String; 2] {
+pub(in crate::commands) fn place_cells(policy: &str, label: Option<&str>, is_shown: bool) -> [String; 2] {
     match label {
         _ if !is_shown => [String::new(), String::new()],
         Some(label) => [policy.to_owned(), format!("on {label}")],

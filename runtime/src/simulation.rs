@@ -7,6 +7,9 @@
 //! The calls of a trace are in the order of their times. They come from [text in columns](CsvTrace), or from any
 //! iterator of [`TraceCall`]s.
 //!
+//! A policy whose calls are [taken ahead](crate::PolicyBuilder::prefetch) is decided as Redis decides it, with wider
+//! windows or a smaller bucket. So the difference to the same policy without `prefetch` is its price.
+//!
 //! A simulation makes every call of the trace, whatever it has decided before. It does not simulate callers that wait,
 //! come back later or give up, nor refunds, overrides and outages. It keeps the tallies of all subjects, without a
 //! bound, and affects no other limiter.

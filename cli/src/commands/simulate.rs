@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal};
 use std::iter;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use tallygate::Policy;
@@ -19,6 +20,7 @@ use self::calls::Calls;
 use self::picture::{Picture, Verdict};
 use self::rows::Rows;
 use crate::commands::check::read_sound;
+use crate::duration;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::spelling;
@@ -45,6 +47,10 @@ pub(crate) struct SimulateCommand {
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
 
+    /// Decide as Redis does where the program takes calls ahead for so long, as its `prefetch` says
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    prefetch: Option<Duration>,
+
     /// Draw what was decided over time, as a picture
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -64,6 +70,7 @@ Examples:
   tallygate simulate limits.toml sms.send calls.csv --svg decided.svg
   tallygate simulate limits.toml sms.send calls.csv --svg decided.svg --by-rule
   tallygate simulate limits.toml sms.send calls.csv --compare other.toml
+  tallygate simulate tenants.toml tenant tenants.csv --prefetch 1s
   tallygate simulate limits.toml sms.send calls.csv --skip-bad-rows --json";
 
 impl SimulateCommand {
@@ -120,14 +127,17 @@ impl SimulateCommand {
     fn policy_of(&self, file: &Path) -> Result<Policy, Failure> {
         let policies = read_sound(file)?;
         let name = &self.policy;
-        policies.policy(name).ok_or_else(|| {
+        let policy = policies.policy(name).ok_or_else(|| {
             let (file, known): (_, Vec<_>) = (file.display(), policies.names().collect());
             Failure::usage(if known.contains(&&**name) {
                 format!("{file} has no rules of the policy `{name}`")
             } else {
                 format!("{file} has no policy `{name}`{}", spelling::remedy(name, known))
             })
-        })
+        })?;
+        let Some(ahead) = self.prefetch else { return Ok(policy) };
+        let taken_ahead = policy.to_builder().prefetch(ahead).build();
+        taken_ahead.map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
     }
 
     fn open(&self) -> Result<Calls, Failure> {

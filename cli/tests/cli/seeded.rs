@@ -72,8 +72,16 @@ pub(crate) fn folder() -> TempDir {
     write("other.toml", &LIMITS.replace("1 per 1m", "2 per 1m"));
     write("calls.csv", CALLS);
     write("mistaken.csv", "time,subject\n1800000000,138\nyesterday,138\n1800000070,138\n");
+    write("tenants.toml", "[policy.tenant]\nrules = [\"100 per 10s\"]\n");
+    write("tenants.csv", &busy());
     write("secret", &format!("{SECRET}\n"));
     folder
+}
+
+/// The calls of one busy tenant: 20 a second, for 110 seconds.
+fn busy() -> String {
+    let calls = (0..2_200).map(|call| format!("{}.{:02},acme\n", 1_800_000_000 + call / 20, call % 20 * 5));
+    format!("time,subject\n{}", calls.collect::<String>())
 }
 
 /// The policy with three rules.

@@ -5,7 +5,7 @@ use std::iter;
 use std::time::Duration;
 
 use tallygate_rules::{
-    Ban, Costs, CountedSubject, OnOutage, Rule, RuleError, is_blank, validate_ban, validate_by_subject,
+    Ban, Costs, CountedSubject, EffectiveRule, OnOutage, Rule, RuleError, is_blank, validate_ban, validate_by_subject,
     validate_deadline, validate_prefetch, validate_warn_at,
 };
 
@@ -35,6 +35,31 @@ impl Policy {
             ban: None,
             settings: PolicySettings::default(),
             templates: Templates::default(),
+        }
+    }
+
+    /// Starts a policy like this one: to add what only the program knows to a policy of a file, for example.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate::{Policy, Rule};
+    ///
+    /// let plain = Policy::builder("api").rule(Rule::sliding_window(1_000, Duration::from_secs(1))).build()?;
+    /// let ahead = plain.to_builder().prefetch(Duration::from_millis(100)).build()?;
+    /// assert_eq!(ahead.rules(), plain.rules());
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn to_builder(&self) -> PolicyBuilder {
+        let Inner { name, ban, settings, .. } = &*self.inner;
+        let rules = self.effective_rules().into_iter().map(|EffectiveRule { label, rule, .. }| (label, rule));
+        PolicyBuilder {
+            name: name.clone(),
+            rules: rules.collect(),
+            ban: *ban,
+            settings: *settings,
+            templates: self.templates().clone(),
         }
     }
 }

@@ -37,7 +37,9 @@ impl Engine {
         let clock = ManualClock::starting_at(*RANGE_US.start());
         // Without a bound, as a simulation that forgets subjects would be wrong.
         let memory = Memory::new(Clock::from(&clock), usize::MAX);
-        Self { policy: policy.clone(), clock, memory, calls: 0 }
+        // Where calls are taken ahead, it is a forecast of what Redis decides.
+        let policy = policy.stored().map_or(policy, |stored| &stored.policy).clone();
+        Self { policy, clock, memory, calls: 0 }
     }
 
     /// Checks a call. Only the number of calls changes.

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
 use tallygate::simulation::{Comparison, CsvTrace, Simulation, TraceCall, TraceError, TraceErrorKind};
-use tallygate::{Ban, Policy, Rule, Subject};
+use tallygate::{Ban, Decision, Policy, Rule, Subject, TokenBucket};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const START: u64 = 1_800_000_000;
@@ -236,4 +236,42 @@ fn a_call_that_one_of_two_policies_cannot_decide_changes_neither() {
     assert_eq!(comparison.call(&call(0)).unwrap_err().kind(), TraceErrorKind::Subject);
     assert_eq!((comparison.before().calls(), comparison.after().calls()), (0, 0));
     assert!(Simulation::new(&plain).call(&call(0)).unwrap().is_allowed());
+}
+
+#[test]
+fn calls_that_are_taken_ahead_are_decided_by_wider_windows_and_smaller_buckets() {
+    let (second, ahead) = (Duration::from_secs(1), Duration::from_millis(100));
+    let wider = second + ahead;
+    let bucket = Rule::from_bucket(100, TokenBucket::new(second).with_capacity(90));
+    for (rule, decided_as) in [
+        (Rule::sliding_window(100, second), Rule::sliding_window(100, wider)),
+        (Rule::sliding_counter(100, second), Rule::sliding_counter(100, wider)),
+        (Rule::fixed_window(100, second), Rule::fixed_window(100, second)),
+        (Rule::token_bucket(100, second), bucket),
+    ] {
+        let taken_ahead = policy([rule.clone()]).to_builder().prefetch(ahead).build().unwrap();
+        let mut comparison = Comparison::new(&policy([decided_as]), &taken_ahead);
+        let mut random = Rng::with_seed(11);
+        let mut now = at(0);
+        for _ in 0..10_000 {
+            now += Duration::from_millis(random.u64(0..8));
+            let (expected, decided) = comparison.call(&TraceCall::new(now, Subject::everyone())).unwrap();
+            let wait = |decision: Decision| decision.into_result().err().map(|denial| denial.retry_after());
+            assert_eq!(wait(decided), wait(expected), "{rule}");
+        }
+        // It is reported as the policy says it.
+        let denials = comparison.after().denials();
+        assert_eq!(denials.rules().collect::<Vec<_>>(), [(&rule, denials.total())]);
+        assert!(denials.total() > 1_000, "{rule}");
+    }
+}
+
+#[test]
+fn a_subject_at_its_limit_pays_the_exact_price_of_calls_that_are_taken_ahead() {
+    let before = policy([Rule::sliding_window(100, Duration::from_secs(1))]);
+    let after = before.to_builder().prefetch(Duration::from_millis(100)).build().unwrap();
+    let mut comparison = Comparison::new(&before, &after);
+    let calls = (0..11_000).map(|ms| TraceCall::new(at(0) + Duration::from_millis(ms), Subject::everyone()));
+    comparison.run(calls.map(Ok), Err).unwrap();
+    assert_eq!((comparison.before().admitted(), comparison.after().admitted()), (1_100, 1_000));
 }

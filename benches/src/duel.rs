@@ -76,10 +76,6 @@ impl Duel {
 }
 
 impl Spread {
-    pub(crate) fn of_counts(counts: Vec<usize>) -> Self {
-        Self::of(counts.into_iter().map(|count| count as f64).collect())
-    }
-
     pub(crate) fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         let at = |quarters: usize| values[(values.len() - 1) * quarters / 4];

@@ -123,6 +123,30 @@ impl Caller for FixedWindow {
     }
 }
 
+/// The same counter, which is read in one trip, and counted up in the next unless it was full.
+#[derive(Clone)]
+pub(crate) struct InTwoTrips {
+    counter: FixedWindow,
+    limit: u64,
+}
+
+impl InTwoTrips {
+    pub(crate) async fn load(server: &Server, policy: &Policy) -> Self {
+        let counter = FixedWindow::load(server, policy).await;
+        Self { limit: counter.count, counter: FixedWindow { count: u64::MAX, ..counter } }
+    }
+}
+
+impl Caller for InTwoTrips {
+    async fn call(&self, subject: usize) -> bool {
+        let mut read = redis::cmd("GET");
+        read.arg(key_of(subject));
+        let mut connection = self.counter.script.connection.clone();
+        let counted: Option<u64> = read.query_async(&mut connection).await.expect("the server answers");
+        counted.unwrap_or_default() < self.limit && self.counter.call(subject).await
+    }
+}
+
 /// A script that does nothing: the cost of a call before any decision.
 #[derive(Clone)]
 pub(crate) struct Empty(Script);

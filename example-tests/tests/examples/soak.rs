@@ -149,13 +149,17 @@ fn request(name: &str, service: &Service) -> RequestBuilder {
     let post = |path| service.request(Method::POST, path);
     let password = if fastrand::bool() { "correct horse" } else { "123456" };
     let user = || fastrand::u8(..).to_string();
-    let request = match (name, fastrand::u8(..6)) {
+    let request = match (name, fastrand::u8(..7)) {
         ("actix-example", 0) => service.get("/"),
         ("axum-example", 0) => service.get("/report"),
         ("axum-example", 1) => service.get("/search"),
         ("axum-example", 2) => post("/lottery").header("x-user", user()),
         ("axum-example", 3) => post("/contacts").header("x-user", user()).body("carol@example.org"),
         ("axum-example", 4) => post("/login").json(&json!({ "user": user(), "password": password })),
+        // Only its head is read.
+        ("axum-example", 5) => {
+            post("/answers").header("x-user", user()).json(&json!({ "text": "a story", "longest": 100 }))
+        }
         _ => post("/codes").json(&json!({ "email": email() })),
     };
     request.header("x-forwarded-for", format!("198.51.100.{}", fastrand::u8(..)))

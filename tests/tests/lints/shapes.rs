@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use async_trait::async_trait;
-use tallygate::{Rejection, rate_limit};
+use tallygate::{HoldPermit, Permit, Rejection, RejectionKind, rate_limit};
 
 /// A future that is boxed.
 pub type Boxed<'a> = Pin<Box<dyn Future<Output = Result<u8, Rejection>> + Send + 'a>>;
@@ -123,6 +123,34 @@ pub async fn named<'a>(number: &'a u8, _other: &str) -> Result<&'a u8, Rejection
     Ok(number)
 }
 
+/// A response whose body goes on.
+#[derive(Debug)]
+pub struct Streamed {
+    permit: Option<Permit>,
+}
+
+impl HoldPermit for Streamed {
+    fn hold_permit(self, permit: Permit) -> Self {
+        Self { permit: Some(permit) }
+    }
+}
+
+/// Runs until the body of its response is over.
+///
+/// # Errors
+///
+/// There are too many.
+#[rate_limit(
+    key = "{number}",
+    rule(count = 1, per = "60s"),
+    concurrency(limit = 1, lease = "60s", until = "body"),
+    refund_if = Result::is_ok
+)]
+pub async fn streamed(number: &u8) -> Result<Streamed, Rejection> {
+    let _: &u8 = number;
+    Ok(Streamed { permit: None })
+}
+
 /// A trait whose methods return futures.
 pub trait Later {
     /// Counts later.
@@ -148,6 +176,10 @@ async fn shapes_under_strict_lints_are_limited_all_the_same() {
     assert_eq!((1.count(2).await.ok(), 1.count(2).await.ok()), (Some(3), None));
     assert_eq!((1.later().await.ok(), 1.later().await.ok()), (Some(1), None));
     assert_eq!((named(&1, "").await.ok(), named(&1, "").await.ok()), (Some(&1), None));
+    let running = streamed(&1).await.ok();
+    assert_eq!(streamed(&1).await.err().map(|rejection| rejection.kind()), Some(RejectionKind::Concurrency));
+    assert!(running.is_some_and(|response| response.permit.is_some()));
+    assert!(streamed(&1).await.is_ok());
     for check in [boxed_limit(&1), 1.provided_limit((2, 3)), named_limit(&1, "")] {
         assert_eq!(check.peek().await.ok().map(|decision| decision.is_allowed()), Some(false));
     }

@@ -11,6 +11,7 @@
 #![allow(clippy::print_stdout, reason = "the address is for the terminal, not for the log")]
 
 mod admin;
+mod answers;
 mod handlers;
 mod metrics;
 
@@ -60,6 +61,7 @@ fn router() -> Result<Router, tallygate::Error> {
         .on_success(true);
     let support = env::var("ADMIN_TOKEN").map(|token| admin::router(&token)).unwrap_or_default();
     Ok(handlers::router()
+        .merge(answers::router()?)
         .nest("/admin", support)
         .route("/health", get(|| async { "well" }))
         .layer(web::limit(&each_client, "{@ip}")?.exempt_paths(["/health"])?)

@@ -24,6 +24,10 @@ struct Service {
 }
 
 impl Service {
+    fn new(limiter: Limiter, bodies: Bodies) -> Self {
+        Self { limiter, bodies, by_hand: policy("/actix/hand"), metered: metered_policy("/actix/metered") }
+    }
+
     fn response(&self) -> HttpResponse {
         HttpResponse::Ok().streaming(self.bodies.open())
     }
@@ -86,6 +90,12 @@ async fn refunded(service: Data<Service>) -> HttpResponse {
     service.response()
 }
 
+#[rate_limit(concurrency(limit = 1, lease = "1m", until = "body"), limiter = service.limiter)]
+async fn whole(service: Data<Service>) -> Result<HttpResponse, Rejection> {
+    let _ = service;
+    Ok(HttpResponse::Ok().body("all of it"))
+}
+
 async fn by_hand(service: Data<Service>) -> Result<HttpResponse, Rejection> {
     let permit = service.limiter.check(&service.by_hand, &Subject::of("k")).await?.into_result()?;
     Ok(service.response().hold_permit(permit))
@@ -131,6 +141,7 @@ fn routes(config: &mut ServiceConfig, limiter: &Limiter) {
         .route("/actix/any", get().to(any))
         .route("/actix/any/result", get().to(any_in_result))
         .route("/actix/refund", get().to(refunded))
+        .route("/actix/whole", get().to(whole))
         .route("/actix/hand", get().to(by_hand))
         .route("/actix/metered", get().to(metered));
 }
@@ -151,8 +162,7 @@ async fn serve(service: Service, half_closed: bool) -> SocketAddr {
 async fn each_call_lasts_as_long_as_its_body(limiter: Limiter) {
     let (bodies, opened) = Bodies::new();
     let mut streaming = Streaming { limiter: limiter.clone(), bodies: opened };
-    let service =
-        Service { limiter, bodies, by_hand: policy("/actix/hand"), metered: metered_policy("/actix/metered") };
+    let service = Service::new(limiter, bodies);
     for (half_closed, http, notices) in [
         (false, Http::One, Notices::AtOnce),
         (true, Http::One, Notices::WithTheNextPiece),
@@ -165,6 +175,14 @@ async fn each_call_lasts_as_long_as_its_body(limiter: Limiter) {
     }
     let client = Client::new(serve(service, false).await);
     streaming.settles_for_its_pieces(&client, "/actix/metered").await;
+}
+
+#[tokio::test]
+async fn a_body_that_holds_a_permit_keeps_its_length_in_memory() {
+    let (limiter, (bodies, _opened)) = (Limiter::in_memory(), Bodies::new());
+    let client = Client::new(serve(Service::new(limiter, bodies), true).await);
+    let answer = client.get("/actix/whole").await;
+    assert_eq!((answer.header("content-length"), answer.body.as_str()), (Some("9"), "all of it"));
 }
 
 #[tokio::test]

@@ -26,6 +26,10 @@ struct Service {
 }
 
 impl Service {
+    fn new(limiter: Limiter, bodies: Bodies) -> Self {
+        Self { limiter, bodies, by_hand: policy("/axum/hand"), metered: metered_policy("/axum/metered") }
+    }
+
     fn body(&self) -> Body {
         Body::from_stream(self.bodies.open())
     }
@@ -152,6 +156,12 @@ impl IntoResponse for Page {
     }
 }
 
+#[rate_limit(concurrency(limit = 1, lease = "1m", until = "body"), limiter = service.limiter)]
+async fn whole(State(service): State<Service>) -> Result<Response, Rejection> {
+    let _ = service;
+    Ok("all of it".into_response())
+}
+
 async fn by_hand(State(service): State<Service>) -> Result<Response, Rejection> {
     let permit = service.limiter.check(&service.by_hand, &Subject::of("k")).await?.into_result()?;
     Ok(service.body().into_response().hold_permit(permit))
@@ -209,6 +219,7 @@ fn router(service: Service) -> Router {
         .route("/axum/future", get(future))
         .route("/axum/refund", get(refunded))
         .route("/axum/own", get(own))
+        .route("/axum/whole", get(whole))
         .route("/axum/hand", get(by_hand))
         .route("/axum/metered", get(metered))
         .with_state(service)
@@ -216,13 +227,7 @@ fn router(service: Service) -> Router {
 
 async fn each_call_lasts_as_long_as_its_body(limiter: Limiter) {
     let (bodies, opened) = Bodies::new();
-    let address = serve(router(Service {
-        limiter: limiter.clone(),
-        bodies,
-        by_hand: policy("/axum/hand"),
-        metered: metered_policy("/axum/metered"),
-    }))
-    .await;
+    let address = serve(router(Service::new(limiter.clone(), bodies))).await;
     let mut streaming = Streaming { limiter, bodies: opened };
     for http in [Http::One, Http::Two] {
         for path in PATHS {
@@ -230,6 +235,14 @@ async fn each_call_lasts_as_long_as_its_body(limiter: Limiter) {
         }
     }
     streaming.settles_for_its_pieces(&Client::new(address), "/axum/metered").await;
+}
+
+#[tokio::test]
+async fn a_body_that_holds_a_permit_keeps_its_length_in_memory() {
+    let (limiter, (bodies, _opened)) = (Limiter::in_memory(), Bodies::new());
+    let client = Client::new(serve(router(Service::new(limiter, bodies))).await);
+    let answer = client.get("/axum/whole").await;
+    assert_eq!((answer.header("content-length"), answer.body.as_str()), (Some("9"), "all of it"));
 }
 
 #[tokio::test]

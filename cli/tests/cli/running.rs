@@ -95,6 +95,8 @@ async fn a_user_that_only_looks_sees_them_too() {
     let _permits = [begin(&seeded, HOUR).await, begin(&seeded, HOUR).await];
     assert!(console.run("peek export acme").expect(1).out.contains("2 of 2 concurrent"));
     assert!(console.run("top export").expect(0).out.contains("2 of 2 concurrent"));
+    assert!(console.run("top").expect(0).out.contains("3 of 3 subjects"));
+    assert!(console.run("bans").expect(0).out.starts_with("nobody is banned"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

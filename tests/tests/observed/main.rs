@@ -4,3 +4,4 @@
 
 mod decisions;
 mod gauges;
+mod names;

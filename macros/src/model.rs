@@ -12,6 +12,7 @@ use tallygate_rules::{Field, OnOutage, RELEASED_LABEL};
 
 pub(crate) use self::ban::BanModel;
 pub(crate) use self::rule::RuleModel;
+use self::rule::UNTIL_BELONGS;
 pub(crate) use self::subject::SubjectModel;
 use crate::attr::{Amount, Arguments};
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
@@ -223,7 +224,7 @@ fn refuse_misplaced(arguments: &mut Arguments<'_>) -> bool {
              `rule(count = 10, per = \"60s\")`",
         ),
         (&["lease"], r#"belongs in `concurrency(limit = 10, lease = "30s")`"#),
-        (&["until"], r#"belongs in `concurrency(limit = 10, lease = "30s", until = "body")`"#),
+        (&["until"], UNTIL_BELONGS),
     ];
     misplaced.into_iter().fold(true, |in_place, (names, belongs)| arguments.refuse(names, belongs) && in_place)
 }

@@ -3,7 +3,7 @@
 use tallygate_rules::{Ban, MAX_PER};
 
 use crate::attr::{Arguments, WrittenList};
-use crate::model::rule::CALL_ARGUMENTS;
+use crate::model::rule::{CALL_ARGUMENTS, UNTIL_BELONGS};
 use crate::template::{SpannedTemplate, TextPurpose};
 
 /// `ban(...)`.
@@ -24,6 +24,7 @@ impl BanModel {
         list.require("within", within);
         list.require("duration", duration);
         list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of the ban");
+        list.refuse(&["until"], UNTIL_BELONGS);
         list.refuse(&["key"], "of a ban is that of the function; write it outside of the ban");
         let denials = list.integer("denials", denials).unwrap_or(1);
         // The longest duration, which is sound beside any rule, takes the place of an unreadable one, so that only the

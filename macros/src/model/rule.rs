@@ -33,6 +33,9 @@ const PER: &str = r#"per = "60s""#;
 const LIMIT: &str = "limit = 10";
 const LEASE: &str = r#"lease = "30s""#;
 
+/// Where `until` is meant to stand.
+pub(super) const UNTIL_BELONGS: &str = r#"belongs in `concurrency(limit = 10, lease = "30s", until = "body")`"#;
+
 /// Other words for the body of a response.
 const BODY_SYNONYMS: [&str; 5] = ["stream", "response", "response_body", "sent", "stream_end"];
 
@@ -76,6 +79,7 @@ impl RuleModel {
         let example = duplicate_example(argument.single_value());
         let mut list = Arguments::open_optional(argument, &example, arguments.diagnostics);
         list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of `prevent_duplicate`");
+        list.refuse(&["until"], UNTIL_BELONGS);
         let per = list.duration("per", r#"per = "5s""#);
         Some(Self {
             rule: Rule::duplicate(per.map_or(DUPLICATE_PER, |per| per.value)),

@@ -123,6 +123,8 @@ fn read_text(text: &str, place: Place, lines: &mut Lines<'_>) -> FileRule {
 fn read_concurrency(mut table: Table<'_>, lines: &mut Lines<'_>) -> FileRule {
     let before = lines.mistakes();
     table.require("limit", "limit = 10");
+    let remedy = "is an argument of the attribute; remove it: requests that a file limits run until their body is over";
+    table.refuse("until", remedy, lines);
     let limit = table.number("limit", "limit = 10", lines);
     let lease = table.duration("lease", r#"lease = "30s""#, lines);
     let rule = Rule::concurrency(0, lease.map_or(MAX_LEASE, |lease| lease.value));

@@ -48,6 +48,13 @@ impl<'t> Table<'t> {
         }
     }
 
+    /// Reports an entry that has no place in any file.
+    pub(super) fn refuse(&mut self, name: &str, remedy: &str, lines: &mut Lines<'_>) {
+        for refused in self.entries.extract_if(.., |entry| entry.name.value == name) {
+            lines.report(refused.name.place, format!("`{name}` {remedy}"));
+        }
+    }
+
     pub(super) fn take(&mut self, name: &'static str) -> Option<Entry<'t>> {
         self.known.push(name);
         let at = self.entries.iter().position(|entry| entry.name.value == name)?;

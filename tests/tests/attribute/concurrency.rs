@@ -1,10 +1,11 @@
 //! Concurrency limits are rules of the policy, behind all others.
 
-use std::future::Future;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
 
 use async_trait::async_trait;
-use tallygate::{Limiter, Policy, Rejection, rate_limit};
+use tallygate::{HoldPermit, Limiter, Permit, Policy, Rejection, rate_limit};
 
 struct Plan {
     tenant: &'static str,
@@ -113,4 +114,30 @@ fn the_future_that_holds_a_permit_is_send() {
     assert_send(shapes::boxed("zoe"));
     assert_send(shapes::generic(1));
     assert_send(shapes::Export::export(&Exporter, (String::new(), 1)));
+}
+
+/// A response whose body goes on as long as it is there.
+struct Streamed(Option<Permit>);
+
+impl HoldPermit for Streamed {
+    fn hold_permit(self, permit: Permit) -> Self {
+        Self(Some(permit))
+    }
+}
+
+#[rate_limit(concurrency(limit = 1, lease = "1m", until = "body"), wait = "1h", limiter = limiter)]
+async fn streamed(limiter: &Limiter) -> Result<Streamed, Rejection> {
+    let _ = limiter;
+    Ok(Streamed(None))
+}
+
+#[tokio::test]
+async fn who_waits_is_admitted_when_the_body_of_a_response_is_over() {
+    let limiter = Limiter::in_memory();
+    let first = streamed(&limiter).await.unwrap();
+    assert!(first.0.is_some());
+    let mut second = pin!(streamed(&limiter));
+    assert!(poll_fn(|context| Poll::Ready(second.as_mut().poll(context).is_pending())).await);
+    drop(first);
+    assert!(second.await.unwrap().0.is_some());
 }

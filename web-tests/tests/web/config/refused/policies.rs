@@ -30,6 +30,13 @@ pub(super) const REFUSED: &[Refused] = &[
     refused(Refuses, "policy.a.rules = ‸[]", &["`rules` needs at least one rule, like `rules = [\"10 per 60s\"]`"]),
     refused(
         Refuses,
+        "policy.a.rules = [{ limit = 1, lease = '30s', ‸until = 'body' }]",
+        &[
+            "`until` is an argument of the attribute; remove it: requests that a file limits run until their body is over",
+        ],
+    ),
+    refused(
+        Refuses,
         "policy.a.rules = [{ count = ‸-1, per = '60s' }]",
         &["`count` must be a whole number, like `count = 10`"],
     ),

@@ -85,6 +85,9 @@ async fn everyday(traffic: &Traffic, tick: u8) {
     traffic.report(tick % 240).await;
     traffic.search(tick % 16).await;
     traffic.search(241).await;
+    for client in 0..4 {
+        traffic.suggest(tick % 60 * 4 + client).await;
+    }
     let address = if tick.is_multiple_of(8) { "alice".to_owned() } else { format!("user{}", fastrand::u32(..)) };
     traffic.code(tick % 240, &format!("{address}@example.org")).await;
     if tick.is_multiple_of(4) {

@@ -54,12 +54,22 @@ async fn scraped() -> String {
     for _ in 0..40 {
         assert_eq!(traffic.search(3).await, 200);
     }
+    // Calls that are taken ahead.
+    until_found("suggestions are decided ahead", async || {
+        traffic.suggest(5).await;
+        metrics(&traffic).await.contains("tallygate_prefetch_decisions_total")
+    })
+    .await;
     traffic.raise(email, "again = 3 per 1m for 2h").await;
     assert_eq!(traffic.code(1, email).await, 200);
     // The limit of each client is decided by the standby, that of reports is not decided, and searches are admitted undecided.
     redis.kill();
     until_found("redis is away", async || traffic.report(4).await == 503).await;
     assert_eq!(traffic.search(4).await, 200);
+    metrics(&traffic).await
+}
+
+async fn metrics(traffic: &Traffic) -> String {
     let response = reqwest::get(traffic.service.metrics()).await.unwrap();
     response.text().await.unwrap()
 }

@@ -37,6 +37,10 @@ impl Traffic {
         answer(self.from(client, Method::GET, "/search")).await
     }
 
+    pub(crate) async fn suggest(&self, client: u8) -> StatusCode {
+        answer(self.from(client, Method::GET, "/suggestions")).await
+    }
+
     pub(crate) async fn code(&self, client: u8, email: &str) -> StatusCode {
         answer(self.from(client, Method::POST, "/codes").json(&json!({ "email": email }))).await
     }

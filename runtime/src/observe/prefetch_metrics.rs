@@ -23,6 +23,8 @@ impl PrefetchMetrics {
 
     #[allow(clippy::unused_self, reason = "these are rare, and need no key that is kept")]
     pub(super) fn count_units(&self, policy: &str, state: &'static str, units: u64) {
+        // There from the beginning, so that its rate is known when it first ends.
+        add(&key(EARLY_ENDS, policy), 0);
         add(&key(UNITS, policy).with_extra_labels(vec![Label::new("state", state)]), units);
     }
 

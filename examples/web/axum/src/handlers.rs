@@ -14,6 +14,7 @@ pub(crate) fn router() -> Router {
         .route("/lottery", post(lottery))
         .route("/report", get(report))
         .route("/search", get(search))
+        .route("/suggestions", get(suggest))
         .route("/contacts", post(import))
         .route("/login", post(login))
 }
@@ -80,6 +81,13 @@ async fn report() -> impl IntoResponse {
 #[rate_limit(name = "search", key = "{@ip}", rule(count = 30, per = "1m"), warn_at = 0.8, shadow, on_outage = "allow")]
 async fn search() -> impl IntoResponse {
     "nothing found\n"
+}
+
+/// Completes what is typed. All clients share one limit: a process takes calls of it ahead from Redis, and decides most of them
+/// by itself.
+#[rate_limit(name = "suggest", rule(count = 6000, per = "1m"), prefetch = "1s")]
+async fn suggest() -> impl IntoResponse {
+    "nothing to suggest\n"
 }
 
 /// The longest import, in bytes.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tallygate::{Limiter, Policy};
 use tokio::runtime::Runtime;
 
-use self::play::{CALLERS, DEMAND};
+use self::play::{CALLERS, COUNT, DEMAND, PROCESSES, WINDOW};
 use super::{SORTED_SET, runtime, sliding};
 use crate::duel::Spread;
 use crate::figure::Figure;
@@ -17,13 +17,7 @@ use crate::peer::rust::{Bucket, Governor, Limitador, Throttlecrab, TrypemaHybrid
 use crate::peer::{Cell, FixedWindow, Gcra, InTwoTrips, SortedSet};
 use crate::server::Server;
 
-/// The limit of all of them.
-const COUNT: u32 = 1_000;
-const WINDOW: Duration = Duration::from_secs(1);
 const AHEAD: Duration = Duration::from_millis(50);
-
-/// How many processes share it, where it is shared: each has its own connection, and in it, callers.
-const PROCESSES: usize = 4;
 
 /// How often floods are played, each time others, which are the same for all limiters.
 const LOADS: u64 = 5;

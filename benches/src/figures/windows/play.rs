@@ -9,8 +9,14 @@ use fastrand::Rng;
 use tokio::task::JoinSet;
 use tokio::time::{self, MissedTickBehavior, interval_at, sleep};
 
-use super::{COUNT, PROCESSES, WINDOW};
 use crate::load::Caller;
+
+/// The limit of all limiters.
+pub(super) const COUNT: u32 = 1_000;
+pub(super) const WINDOW: Duration = Duration::from_secs(1);
+
+/// How many processes share it, where it is shared: each has its own connection, and in it, callers.
+pub(super) const PROCESSES: usize = 4;
 
 /// How many callers each process has.
 pub(super) const CALLERS: usize = 4;

@@ -1,6 +1,7 @@
 //! What the attribute means: a policy, its subjects, the options of a call, and the messages of a rejection.
 
 mod ban;
+mod refund;
 mod rule;
 mod subject;
 
@@ -8,9 +9,10 @@ use std::time::Duration;
 
 use proc_macro2::{Ident, TokenStream};
 use syn::{Expr, Path};
-use tallygate_rules::{Field, OnOutage, RELEASED_LABEL};
+use tallygate_rules::{Field, OnOutage, RELEASED_LABEL, Role};
 
 pub(crate) use self::ban::BanModel;
+pub(crate) use self::refund::CountingSubject;
 pub(crate) use self::rule::RuleModel;
 use self::rule::UNTIL_BELONGS;
 pub(crate) use self::subject::SubjectModel;
@@ -43,6 +45,8 @@ pub(crate) struct Model {
     pub(crate) allow_zero_cost: Option<SpanRange>,
     pub(crate) wait: Option<Spanned<Duration>>,
     pub(crate) refund_if: Option<Expr>,
+    /// The key of the one subject on which a call is refunded.
+    pub(crate) refund_key: Option<SpannedTemplate>,
     /// What the call has used, in place of its cost.
     pub(crate) settle: Option<Expr>,
     pub(crate) skip_if: Option<Expr>,
@@ -92,7 +96,7 @@ impl Model {
         let mut arguments = Arguments::parse(attribute, diagnostics);
         let rules = arguments.take_all("rule");
         let is_in_place = refuse_misplaced(&mut arguments);
-        let has_policy = arguments.has("policy");
+        let (has_policy, has_refund) = (arguments.has("policy"), arguments.has("refund_if"));
         let policy = arguments.value("policy", ["policy = SMS_POLICY", "Policy"]);
         let rules: Vec<_> = rules.into_iter().map(|rule| RuleModel::limit(rule, arguments.diagnostics)).collect();
         let duplicate = RuleModel::take_duplicate(&mut arguments);
@@ -114,6 +118,7 @@ impl Model {
             allow_zero_cost: arguments.flag("allow_zero_cost"),
             wait: arguments.duration("wait", r#"wait = "2s""#),
             refund_if: arguments.function("refund_if", "refund_if = Result::is_err"),
+            refund_key: refund::take_key(&mut arguments, has_refund),
             settle: arguments.function("settle", "settle = |reply| reply.tokens()"),
             skip_if: arguments.expression("skip_if", "skip_if = user.is_admin()"),
             shadow: arguments.flag("shadow"),
@@ -142,11 +147,11 @@ impl Model {
         of_policy.chain(of_rules)
     }
 
-    /// Puts the arguments of the function in the place of `{*}` in all keys.
+    /// Puts the arguments of the function in the place of `{*}` in all keys, and where one of them is repeated.
     pub(crate) fn replace_all_placeholder(&mut self, names: &[String]) {
         let of_rules = self.rules.iter_mut().filter_map(|rule| rule.key.as_mut());
         let of_subjects = self.subjects.iter_mut().filter_map(|subject| subject.key.as_mut());
-        let keys = self.key.iter_mut().chain(of_rules).chain(of_subjects);
+        let keys = self.key.iter_mut().chain(of_rules).chain(of_subjects).chain(self.refund_key.as_mut());
         keys.filter(|key| key.shows_all_arguments()).for_each(|key| key.replace_all_placeholder(names));
     }
 
@@ -203,6 +208,30 @@ impl Model {
             subjects.extend(subject.filter(|subject| subjects.iter().all(|known| known.label != subject.label)));
         }
         subjects
+    }
+
+    /// Returns the subjects that a refund is for, each once. What `concurrency` counts ends with the call.
+    pub(crate) fn counting_subjects(&self) -> Vec<CountingSubject<'_>> {
+        if self.policy.is_some() {
+            let main = CountingSubject { label: None, key: self.key.as_ref() };
+            let others = self.other_subjects().into_iter();
+            let others = others.map(|other| CountingSubject { label: Some(other.label), key: other.key });
+            return self.key.iter().map(|_| main).chain(others).collect();
+        }
+        let mut subjects: Vec<CountingSubject<'_>> = Vec::new();
+        for rule in self.rules.iter().filter(|rule| rule.rule.role() != Role::Concurrency) {
+            let subject = CountingSubject { label: self.label(rule), key: self.own_key(rule).or(self.key.as_ref()) };
+            if subjects.iter().all(|known| known.label != subject.label) {
+                subjects.push(subject);
+            }
+        }
+        subjects
+    }
+
+    /// Returns the one subject on which a call is refunded; `None` if it is on all.
+    pub(crate) fn refunded_subject(&self) -> Option<CountingSubject<'_>> {
+        let key = self.refund_key.as_ref()?;
+        self.counting_subjects().into_iter().find(|subject| subject.has_key(&key.text))
     }
 }
 

@@ -53,6 +53,12 @@ fn a_rule_that_binds_only_after_a_settlement_a_refund_or_a_release_is_no_mistake
     for attribute in [
         quote! { #bucket, cost = a, settle = |_| 9 },
         quote! { #bucket, refund_if = Result::is_err },
+        quote! {
+            rule(count = 1, per = "60s", key = "all"),
+            rule(count = 5, per = "60s", key = "{a}"),
+            refund_if = Result::is_err,
+            refund_key = "all",
+        },
         quote! { key = "{a}", rule(count = 20, per = "60s"), prevent_duplicate(release_if = Result::is_err) },
     ] {
         assert!(!expansion(attribute, &item).contains("compile_error"));

@@ -4,6 +4,7 @@ mod call;
 mod effect;
 mod function;
 mod policy;
+mod refund;
 mod text;
 mod until;
 
@@ -27,7 +28,8 @@ pub(crate) fn check(model: &Model, diagnostics: &mut Diagnostics) {
     policy::check_prefetch(model, diagnostics);
     call::check_cost(model, diagnostics);
     call::check_wait(model, diagnostics);
-    call::check_refund(model, diagnostics);
+    refund::check_counted(model, diagnostics);
+    refund::check_subject(model, diagnostics);
     call::check_settle(model, diagnostics);
     call::check_limiter(model, diagnostics);
     until::check_settled_by_hand(model, diagnostics);

@@ -2,7 +2,7 @@
 
 /// Each argument, and what it is called elsewhere. Of two that fit, the first is meant.
 #[rustfmt::skip]
-const SYNONYMS: [(&str, &[&str]); 38] = [
+const SYNONYMS: [(&str, &[&str]); 39] = [
     ("rule", &["limits", "quota", "quotas", "throttle", "bandwidth", "bandwidths", "rules", "rate_limit"]),
     ("rules", &["limits", "quota", "quotas", "throttle", "bandwidth", "bandwidths", "rule"]),
     ("concurrency", &["concurrent", "max_concurrency", "max_concurrent", "in_flight", "max_in_flight", "parallel",
@@ -54,6 +54,7 @@ const SYNONYMS: [(&str, &[&str]); 38] = [
     ("check_fn", &["check", "check_function", "companion", "peek", "inspect"]),
     ("refund_if", &["refund", "refund_on", "refund_when", "rollback_if", "rollback_on", "uncount_if", "count_if",
         "skip_failed_requests", "skip_successful_requests", "deduct_when"]),
+    ("refund_key", &["refund_subject", "refund_for", "refund_only", "refund_rule", "refunded_key"]),
     ("settle", &["usage", "actual_cost", "charge", "reconcile"]),
     ("prevent_duplicate", &["dedup", "dedupe", "deduplicate", "idempotent", "idempotency", "debounce", "no_duplicate",
         "no_duplicates", "unique", "duplicate", "duplicates", "cooldown", "min_interval"]),

@@ -115,13 +115,18 @@ impl Expansion<'_> {
         }
     }
 
-    /// Refunds the whole call, or else its duplicates alone, or else settles it.
+    /// Refunds the call, on all subjects or on one, or else its duplicates alone, or else settles it.
     fn finish(self) -> TokenStream {
         let private = self.private();
-        let refunded = self.model.refund_if.as_ref().map(|refund_if| self.correction("refund_if", None, refund_if));
+        let subject = self.model.refunded_subject();
+        let refunded = self.model.refund_if.as_ref().map(|refund_if| match subject {
+            Some(subject) => self.correction("refund_on", Some(optional(subject.label)), refund_if),
+            None => self.correction("refund_if", None, refund_if),
+        });
         let release = self.model.release();
-        let released =
-            release.map(|Release { label, condition, .. }| self.correction("release_if", Some(label), condition));
+        let released = release.map(|Release { label, condition, .. }| {
+            self.correction("refund_on", Some(optional(Some(label))), condition)
+        });
         let settled = self.model.settle.as_ref().map(|settle| self.correction("settle", None, settle));
         let finished = if self.function.is_blocking() {
             quote_hygienic!(#private::blocking_finish(tallygate_permit, tallygate_due))
@@ -142,7 +147,7 @@ impl Expansion<'_> {
     }
 
     /// Returns what a function of the result decides to finish, as the element of an array.
-    fn correction(self, name: &str, label: Option<&str>, function: &Expr) -> TokenStream {
+    fn correction(self, name: &str, label: Option<TokenStream>, function: &Expr) -> TokenStream {
         let span = SpanRange::of_tokens(function);
         let function = self.function.in_scope(function);
         let private = self.private_at(hygienic(span.first));
@@ -150,4 +155,10 @@ impl Expansion<'_> {
         let label = label.map(|label| quote_hygienic!(#label,));
         quote_spanned!(hygienic(span.last)=> #private::#name(#label &tallygate_result, #function),)
     }
+}
+
+/// Returns the label of a subject, which the main one lacks.
+fn optional(label: Option<&str>) -> TokenStream {
+    let some = label.map(|label| quote_hygienic!(::core::option::Option::Some(#label)));
+    some.unwrap_or_else(|| quote_hygienic!(::core::option::Option::None))
 }

@@ -176,10 +176,10 @@ fn options(model: &Model) -> impl Iterator<Item = String> {
         }
         Amount::Expression(cost) => format!("A call counts as {}, and as 1 at least.", expression(cost)),
     });
-    let refund = model
-        .refund_if
-        .as_ref()
-        .map(|refund_if| format!("A call is refunded if {} holds for its result.", expression(refund_if)));
+    let refund = model.refund_if.as_ref().map(|refund_if| {
+        let alone = model.refund_key.as_ref().map(|key| format!(" on {} alone", code(&key.text)));
+        format!("A call is refunded{} if {} holds for its result.", alone.unwrap_or_default(), expression(refund_if))
+    });
     let settle = model.settle.as_ref();
     let settle = settle.map(|settle| format!("Afterwards it counts as what it has used: {}.", expression(settle)));
     let skip = model.skip_if.as_ref().map(|skip_if| format!("Calls with {} are not limited.", expression(skip_if)));

@@ -8,11 +8,12 @@ use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::template::{SpannedTemplate, TextPurpose};
 
 /// Arguments that apply to the whole call, and so to all rules.
-pub(super) const CALL_ARGUMENTS: [&str; 17] = [
+pub(super) const CALL_ARGUMENTS: [&str; 18] = [
     "cost",
     "allow_zero_cost",
     "wait",
     "refund_if",
+    "refund_key",
     "settle",
     "skip_if",
     "shadow",

@@ -58,6 +58,19 @@ fn a_call_that_runs_until_its_body_is_over_leaves_its_permit_to_the_response() {
 }
 
 #[test]
+fn a_call_may_be_refunded_on_the_main_subject_alone() {
+    let attribute = quote! {
+        key = "{ip}",
+        rule(count = 5, per = "60s"),
+        rule(count = 10, per = "60s", key = "{user}"),
+        refund_if = Result::is_err,
+        refund_key = "{ip}",
+    };
+    let item = quote! { fn login(user: &str, ip: &str) -> Result<(), Rejection> { check(user) } };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
 fn a_response_of_any_type_in_a_result_holds_the_permit_beside_it_and_a_rejection_holds_none() {
     let attribute = quote! { concurrency(limit = 2, lease = "30s", until = "body"), reject = Err };
     let item = quote! { async fn export() -> axum::response::Result<impl IntoResponse, Rejection> { stream() } };

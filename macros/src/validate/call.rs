@@ -45,17 +45,6 @@ pub(super) fn check_wait(model: &Model, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Reports a refund where nothing is counted that could be given back.
-pub(super) fn check_refund(model: &Model, diagnostics: &mut Diagnostics) {
-    let Some(refund_if) = &model.refund_if else { return };
-    let only_concurrency = model.rules.iter().all(|rule| rule.rule.role() == Role::Concurrency);
-    if only_concurrency && !model.rules.is_empty() {
-        let message = "`refund_if` needs a rule that counts calls, like `rule(count = 10, per = \"60s\")`: what \
-                       `concurrency` counts ends with each call; remove it, or add a rule";
-        diagnostics.report(SpanRange::of_tokens(refund_if), message);
-    }
-}
-
 /// Reports a settlement that nothing was reserved for, or that another argument stands in the way of.
 pub(super) fn check_settle(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(settle) = &model.settle else { return };

@@ -30,8 +30,9 @@ fn check_together(model: &Model, models: &[&RuleModel], diagnostics: &mut Diagno
 /// Returns the subject that a rule counts.
 fn subject<'a>(model: &'a Model, rule: &'a RuleModel) -> CountedSubject<'a> {
     let label = model.label(rule);
-    // Duplicates that are released are given back alone, so they bound no other rule.
-    if rule.release_if.is_some() {
+    // What is given back alone bounds no rule of another subject.
+    let is_refunded = model.refunded_subject().is_some_and(|refunded| refunded.label == label);
+    if rule.release_if.is_some() || is_refunded {
         return CountedSubject::labelled(label);
     }
     // Without a key, all calls are counted together.

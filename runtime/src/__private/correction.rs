@@ -11,8 +11,8 @@ use crate::observe::log;
 pub enum Correction {
     /// Its permit is refunded.
     Refund,
-    /// It is refunded on the subject of that label.
-    RefundOn(&'static str),
+    /// It is refunded on the subject of that label, or on the main one.
+    RefundOn(Option<&'static str>),
     /// The call has used that much.
     Settle(u64),
 }
@@ -22,9 +22,9 @@ pub fn refund_if<T>(result: &T, refund_if: impl FnOnce(&T) -> bool) -> Option<Co
     refund_if(result).then_some(Correction::Refund)
 }
 
-/// Refunds it on the subject of that label, if it is to be.
-pub fn release_if<T>(label: &'static str, result: &T, release_if: impl FnOnce(&T) -> bool) -> Option<Correction> {
-    release_if(result).then_some(Correction::RefundOn(label))
+/// Refunds it on the subject of that label, or on the main one, if it is to be.
+pub fn refund_on<T>(label: Option<&'static str>, result: &T, refund_if: impl FnOnce(&T) -> bool) -> Option<Correction> {
+    refund_if(result).then_some(Correction::RefundOn(label))
 }
 
 /// Settles it by what a body with that result has used.
@@ -64,7 +64,7 @@ pub fn blocking_finish<const N: usize>(permit: Option<Permit>, corrections: [Opt
     let Some(policy) = permit.policy().cloned() else { return };
     let corrected = match correction {
         Correction::Refund => permit.blocking_refund(),
-        Correction::RefundOn(label) => permit.blocking_refund_on(label),
+        Correction::RefundOn(label) => permit.blocking_refund_subject(label),
         Correction::Settle(used) => permit.blocking_settle(used),
     };
     report(policy.name(), correction, corrected);
@@ -74,7 +74,7 @@ async fn correct(permit: Permit, correction: Correction) {
     let Some(policy) = permit.policy().cloned() else { return };
     let corrected = match correction {
         Correction::Refund => permit.refund().await,
-        Correction::RefundOn(label) => permit.refund_on(label).await,
+        Correction::RefundOn(label) => permit.refund_subject(label).await,
         Correction::Settle(used) => permit.settle(used).await,
     };
     report(policy.name(), correction, corrected);

@@ -130,8 +130,8 @@ impl Permit {
     /// Refunds the permit on one of several subjects: removes the hits of this call that the rules of that label count, which
     /// [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) set, and leaves the others.
     ///
-    /// In the attribute, `prevent_duplicate(release_if = …)` does this: a failed submission may be repeated at once, and its
-    /// other limits still count it. Else it is as [`refund`](Self::refund).
+    /// In the attribute, `refund_key = "…"` does this, and so does `prevent_duplicate(release_if = …)`: a failed submission may be
+    /// repeated at once, and its other limits still count it. Else it is as [`refund`](Self::refund).
     ///
     /// # Errors
     ///
@@ -161,8 +161,7 @@ impl Permit {
     /// # }
     /// ```
     pub async fn refund_on(self, label: &str) -> Result<bool, BackendError> {
-        let (ticket, recount) = self.into_refund_on(label)?;
-        ticket.recount(recount).await
+        self.refund_subject(Some(label)).await
     }
 
     /// Does the same as [`refund_on`](Self::refund_on), and blocks the calling thread meanwhile.
@@ -171,19 +170,31 @@ impl Permit {
     ///
     /// As of [`refund_on`](Self::refund_on).
     pub fn blocking_refund_on(self, label: &str) -> Result<bool, BackendError> {
-        let (ticket, recount) = self.into_refund_on(label)?;
+        self.blocking_refund_subject(Some(label))
+    }
+
+    /// Refunds the permit on the subject of that label, or on the main one.
+    pub(crate) async fn refund_subject(self, label: Option<&str>) -> Result<bool, BackendError> {
+        let (ticket, recount) = self.into_subject_refund(label)?;
+        ticket.recount(recount).await
+    }
+
+    /// Does the same, and blocks the calling thread meanwhile.
+    pub(crate) fn blocking_refund_subject(self, label: Option<&str>) -> Result<bool, BackendError> {
+        let (ticket, recount) = self.into_subject_refund(label)?;
         ticket.blocking_recount(recount)
     }
 
-    fn into_refund_on(self, label: &str) -> Result<(RefundTicket, Recount), BackendError> {
+    fn into_subject_refund(self, label: Option<&str>) -> Result<(RefundTicket, Recount), BackendError> {
         let ticket = self.into_ticket()?;
         let policy = &ticket.charge.call.policy;
         let counting = policy.groups().iter().take(policy.counting_groups());
-        let group = { counting }.position(|group| group.label.as_deref() == Some(label));
+        let group = { counting }.position(|group| group.label.as_deref() == label);
         let part = group.ok_or_else(|| {
             let policy = policy.name();
+            let subject = label.map_or("the main subject".to_owned(), |label| format!("`{label}`"));
             BackendError::misuse(format!(
-                "policy `{policy}` has no rule on `{label}`; `refund` refunds all of its rules"
+                "policy `{policy}` has no rule on {subject}; `refund` refunds all of its rules"
             ))
         })?;
         Ok((*ticket, Recount { part: Some(part), ..Recount::REFUND }))

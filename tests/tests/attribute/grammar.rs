@@ -10,6 +10,7 @@ mod filters;
 mod messages;
 mod named_policies;
 mod outcomes;
+mod refund_keys;
 mod refunded_shapes;
 mod refunds;
 mod rule_names;

@@ -1,0 +1,15 @@
+use tallygate::{Rejection, rate_limit};
+
+#[rate_limit(
+    policy = LOGINS,
+    key = "{ip}",
+    subject("network", "{ip}"),
+    refund_if = Result::is_err,
+    refund_key = "{ip}"
+)]
+async fn login(user: &str, ip: &str) -> Result<(), Rejection> {
+    let _ = (user, ip);
+    Ok(())
+}
+
+fn main() {}

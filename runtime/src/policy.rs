@@ -86,8 +86,9 @@ struct Inner {
 /// it was counted.
 pub(crate) struct Stored {
     pub(crate) policy: Policy,
-    /// `None` where nothing is taken: by the rules in force, each call has to be counted when it is made.
-    pub(crate) ahead: Option<Ahead>,
+    ahead: Ahead,
+    /// Of each group, whether its calls are: by some rules, each call has to be counted when it is made.
+    taken: Box<[bool]>,
 }
 
 /// What a policy sets beside its rules. What it does not say of outages and deadlines, the limiter does.

@@ -12,6 +12,8 @@ use crate::rule::Rule;
 /// Finds every reason why the calls of these rules cannot be taken ahead for so long. `cost` is what each call costs, or 1
 /// if that is not known.
 ///
+/// Of several subjects, it is enough if the calls of one can be.
+///
 /// # Errors
 ///
 /// Returns all mistakes: those in the time itself first, and the others in the order of the rules.
@@ -20,8 +22,16 @@ pub fn validate_prefetch(
     rules: &[(CountedSubject<'_>, Rule)],
     cost: u64,
 ) -> Result<(), Vec<RuleError>> {
-    let in_rules = rules.iter().filter_map(|(_, rule)| check_rule(ahead, rule, cost));
-    let mistakes = check_range(ahead).into_iter().chain(check_subjects(rules)).chain(in_rules);
+    let asked_at_once = |subject| {
+        let own = rules.iter().filter(move |(of, _)| of == subject);
+        own.filter_map(|(_, rule)| check_role(rule).or_else(|| check_count(rule)))
+    };
+    let is_one_taken = rules.iter().any(|(subject, _)| asked_at_once(subject).next().is_none());
+    let in_rules = rules.iter().filter_map(|(_, rule)| {
+        let reason = check_role(rule).or_else(|| check_count(rule)).filter(|_| !is_one_taken);
+        reason.or_else(|| check_per(ahead, rule)).or_else(|| check_bucket(ahead, rule, cost))
+    });
+    let mistakes = check_range(ahead).into_iter().chain(in_rules);
     let errors: Vec<_> = mistakes.map(|mistake| RuleError::new(Field::Prefetch, mistake)).collect();
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
@@ -32,31 +42,20 @@ fn check_range(ahead: Duration) -> Option<String> {
     (!is_within).then(|| format!("`prefetch` is between {least} and {most}, like `prefetch = \"100ms\"`"))
 }
 
-fn check_subjects(rules: &[(CountedSubject<'_>, Rule)]) -> Option<String> {
-    let (first, _) = rules.first()?;
-    rules.iter().any(|(subject, _)| subject != first).then(|| {
-        "`prefetch` takes calls of one subject ahead, and these rules count several; remove it, or limit the busy subject by \
-         a policy of its own"
-            .to_owned()
-    })
-}
-
-fn check_rule(ahead: Duration, rule: &Rule, cost: u64) -> Option<String> {
-    match rule.role() {
-        Role::Duplicate => Some(
-            "`prefetch` cannot stand beside `prevent_duplicate`, for which each call has to be known at once; remove one"
-                .to_owned(),
-        ),
-        Role::Concurrency => Some(
-            "`prefetch` cannot stand beside `concurrency`, for which each call has to be known at once; remove one"
-                .to_owned(),
-        ),
-        Role::Limit => check_per(ahead, rule).or_else(|| check_count(rule)).or_else(|| check_bucket(ahead, rule, cost)),
-    }
+/// The calls of such a rule have to be known at once, so those of its subject are asked for one by one.
+fn check_role(rule: &Rule) -> Option<String> {
+    let kind = match rule.role() {
+        Role::Duplicate => "prevent_duplicate",
+        Role::Concurrency => "concurrency",
+        Role::Limit => return None,
+    };
+    Some(format!(
+        "`prefetch` takes no calls ahead of a subject with `{kind}`, for which each call has to be known at once; remove one"
+    ))
 }
 
 fn check_per(ahead: Duration, rule: &Rule) -> Option<String> {
-    let longest = rule.per()? / 10;
+    let longest = rule.per().filter(|_| rule.role() == Role::Limit)? / 10;
     if ahead <= longest {
         return None;
     }
@@ -131,8 +130,8 @@ mod tests {
             Rule::sliding_window(0, SECOND).varying(),
         ];
         assert_eq!(mistakes(AHEAD, &rules, 1), [""; 0]);
-        assert!(mistake(Rule::duplicate(5 * SECOND)).contains("cannot stand beside `prevent_duplicate`"));
-        assert!(mistake(Rule::concurrency(200, 5 * SECOND)).contains("cannot stand beside `concurrency`"));
+        assert!(mistake(Rule::duplicate(5 * SECOND)).contains("a subject with `prevent_duplicate`"));
+        assert!(mistake(Rule::concurrency(200, 5 * SECOND)).contains("a subject with `concurrency`"));
     }
 
     #[test]
@@ -164,10 +163,23 @@ mod tests {
     }
 
     #[test]
-    fn several_subjects_are_refused() {
-        let rule = Rule::sliding_window(100, SECOND);
-        let rules = [(CountedSubject::labelled(None), rule.clone()), (CountedSubject::labelled(Some("ip")), rule)];
+    fn of_several_subjects_one_has_to_be_taken_ahead_and_no_window_may_be_too_short() {
+        let of = |subject, rule| (CountedSubject::labelled(subject), rule);
+        let tenant = of(Some("tenant"), Rule::sliding_window(100_000, SECOND));
+        let others = [
+            of(None, Rule::sliding_window(10, SECOND)),
+            of(None, Rule::duplicate(SECOND / 100)),
+            of(Some("ip"), Rule::concurrency(5, SECOND)),
+        ];
+        let errors = validate_prefetch(AHEAD, &others, 1).unwrap_err();
+        let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert!(texts[0].contains("a `count` of 100 or more") && texts[1].contains("`prevent_duplicate`"), "{texts:?}");
+        assert!(texts[2].contains("`concurrency`") && texts.len() == 3, "{texts:?}");
+        let mut rules = others.to_vec();
+        rules.push(tenant);
+        assert!(validate_prefetch(AHEAD, &rules, 1).is_ok());
+        rules.push(of(Some("ip"), Rule::sliding_window(5, SECOND / 2)));
         let errors = validate_prefetch(AHEAD, &rules, 1).unwrap_err();
-        assert!(errors[0].to_string().contains("these rules count several"));
+        assert!(errors.len() == 1 && errors[0].to_string().contains("too long for `5 per 500ms`"), "{errors:?}");
     }
 }

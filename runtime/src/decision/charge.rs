@@ -49,7 +49,7 @@ impl Charge {
 pub(crate) enum AdmittedAt {
     /// When all its subjects were charged.
     Once(u64),
-    /// When each of its subjects was charged by a server of its own, in the order of the policy's groups.
+    /// When each of its subjects was charged, in the order of the policy's groups: by a server of its own, or ahead.
     Each(Box<[u64]>),
 }
 

@@ -26,12 +26,15 @@ impl Report {
 
 impl Report {
     /// The same with so much more that remains of each rule.
-    pub(crate) fn with_more(&self, more: u64) -> Self {
+    pub(crate) fn with_more(&self, more: impl Fn(&RuleStatus) -> u64) -> Self {
         let with_more = |status: &RuleStatus| {
-            let remaining = status.remaining().saturating_add(more).min(status.limit());
+            let remaining = status.remaining().saturating_add(more(status)).min(status.limit());
             RuleStatus { quota: Quota { remaining, ..status.quota }, ..status.clone() }
         };
-        if more == 0 { self.clone() } else { self.rules().iter().map(with_more).collect() }
+        if self.rules().iter().all(|status| more(status) == 0) {
+            return self.clone();
+        }
+        self.rules().iter().map(with_more).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! One call to decide.
 
 mod admin;
+mod ahead;
 mod attempt;
 mod blocking;
 mod decide;

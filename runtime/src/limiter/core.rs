@@ -87,10 +87,13 @@ impl Core {
     /// Records the outcome of a call that was sent at `asked_us`: a denial is cached, and nothing is taken ahead meanwhile.
     pub(super) fn record_outcome(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
         match outcome {
-            Outcome::Denied { retry_after, .. } if call.policy.prefetch().is_some() && !call.options.peek => {
-                self.ledgers.pause(call, retry_after.ends_us(asked_us), asked_us);
+            Outcome::Denied { rule, retry_after } if call.policy.prefetch().is_some() && !call.options.peek => {
+                if let Some(group) = call.policy.group_of(rule as usize) {
+                    self.ledgers.pause(call.part(group), retry_after.ends_us(asked_us), asked_us);
+                }
             }
-            Outcome::Banned { .. } => self.end_ahead(call),
+            // A ban is the main subject's.
+            Outcome::Banned { .. } => self.end_ahead(call.part(0)),
             _ => {}
         }
         if let Some(cache) = &self.denial_cache {

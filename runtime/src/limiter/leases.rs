@@ -34,7 +34,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const ATTEMPTS: u64 = 8;
 
 /// The answer to a call, and the leases that it has taken. Dropping these gives them back.
-type LeasedAnswer = Result<(Answer, Option<Lease>), BackendError>;
+pub(super) type LeasedAnswer = Result<(Answer, Option<Lease>), BackendError>;
 
 /// The leases of a call that are in this process. Dropping it gives them back.
 struct LeasesInMemory {
@@ -208,12 +208,12 @@ fn silent() -> BackendError {
 
 /// How long the shortest of the leases lasts.
 fn shortest_us(leases: Call<'_>) -> u64 {
-    leases.groups().iter().filter_map(|group| group.lease_us).min().unwrap_or_default()
+    leases.groups().filter_map(|group| group.lease_us).min().unwrap_or_default()
 }
 
 /// How long the longest of the leases lasts.
 fn longest_us(leases: Call<'_>) -> u64 {
-    leases.groups().iter().filter_map(|group| group.lease_us).max().unwrap_or_default()
+    leases.groups().filter_map(|group| group.lease_us).max().unwrap_or_default()
 }
 
 /// One of the calls at a time whose answers did not come. Its place is free again also if the runtime ends before.

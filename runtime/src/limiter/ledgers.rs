@@ -56,7 +56,8 @@ struct Shard {
 struct RefillUnderWay<'a>(&'a AtomicUsize);
 
 impl Ledgers {
-    /// Takes a call of what was taken ahead, if that is enough. Returns what has to be asked for in the background.
+    /// Takes a call of one subject of what was taken ahead, if that is enough. Returns what has to be asked for in the
+    /// background.
     fn take(&self, call: Call<'_>, ahead: Ahead, clock: &Clock) -> (Option<Taken>, Option<Refill>) {
         let Some(id) = call.tally_ids().next() else { return (None, None) };
         let hash = id.hash(&self.seed);
@@ -78,24 +79,33 @@ impl Ledgers {
         shard.ledgers.find_mut(hash, |ledger| ledger.matches(id)).map(with)
     }
 
-    /// How much of what was taken ahead of such a call this process still has.
+    /// Puts back what a call of one subject has taken that is not made.
+    pub(super) fn put_back(&self, call: Call<'_>, taken: &Taken) {
+        let Some(id) = call.tally_ids().next() else { return };
+        let hash = id.hash(&self.seed);
+        if let Some(ledger) = read(self.shard(hash)).find(hash, id) {
+            ledger.put_back(taken, call.options.cost);
+        }
+    }
+
+    /// How much of what was taken ahead of such a call of one subject this process still has.
     pub(super) fn left(&self, call: Call<'_>, now_us: u64) -> u64 {
         let Some(id) = call.tally_ids().next() else { return 0 };
         let hash = id.hash(&self.seed);
         read(self.shard(hash)).find(hash, id).map_or(0, |ledger| ledger.left(now_us))
     }
 
-    /// Ends what was taken ahead of such a call: its tasks give it back at the end of its time. Returns whether something was
+    /// Ends what was taken ahead of one subject: its tasks give it back at the end of its time. Returns whether something was
     /// left.
-    pub(super) fn end(&self, call: Call<'_>, now_us: u64) -> bool {
-        let Some(id) = call.tally_ids().next() else { return false };
+    pub(super) fn end(&self, id: TallyId<'_>, now_us: u64) -> bool {
         let hash = id.hash(&self.seed);
         let mut shard = write(self.shard(hash));
         let found = shard.ledgers.find_entry(hash, |ledger| ledger.matches(id));
         found.is_ok_and(|found| found.remove().0.left(now_us) > 0)
     }
 
-    /// Records that Redis has denied such a call until that time: nothing is asked for meanwhile, or for a while.
+    /// Records that Redis has denied such a call of one subject until that time: nothing is asked for meanwhile, or for a
+    /// while.
     pub(super) fn pause(&self, call: Call<'_>, until_us: u64, now_us: u64) {
         let Some(id) = call.tally_ids().next() else { return };
         let hash = id.hash(&self.seed);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tallygate_rules::Rule;
+use tallygate_rules::{MIN_PREFETCH_COUNT, Rule};
 
 use super::ahead::Ahead;
 use super::rule_group::RuleGroup;
@@ -30,14 +30,22 @@ impl Policy {
     fn as_stored(&self, ahead: Duration) -> Stored {
         let groups: Box<[RuleGroup]> = self.groups().iter().map(|group| group.ahead(self.name(), ahead)).collect();
         let Inner { name, rules, ban, settings, replaced, .. } = &*self.inner;
-        let may_take = groups.len() == 1 && rules.iter().all(|rule| is_taken_ahead(rule, ahead));
+        let taken = self.groups().iter().map(|group| group.rules.iter().all(|rule| is_taken_ahead(rule, ahead)));
+        let taken = taken.collect();
         let inner = Inner::from_parts(name.clone(), rules.clone(), *ban, groups, *settings, replaced.clone());
-        Stored { policy: Self { inner: self.inner.share_alike(inner) }, ahead: may_take.then(|| Ahead::new(ahead)) }
+        Stored { policy: Self { inner: self.inner.share_alike(inner) }, ahead: Ahead::new(ahead), taken }
+    }
+}
+
+impl Stored {
+    /// How long calls of the group with this index are taken ahead; `None` if they are not.
+    pub(crate) fn ahead_of(&self, group: usize) -> Option<Ahead> {
+        self.taken.get(group).is_some_and(|is_taken| *is_taken).then_some(self.ahead)
     }
 }
 
 fn is_taken_ahead(rule: &Rule, ahead: Duration) -> bool {
-    rule.count() > 0 && rule.ahead(ahead).is_some()
+    rule.count() >= MIN_PREFETCH_COUNT && rule.ahead(ahead).is_some()
 }
 
 #[cfg(test)]
@@ -66,7 +74,7 @@ mod tests {
         for rule in windows {
             let policy = policy(rule.clone());
             let stored = policy.stored().unwrap();
-            assert_eq!(stored.ahead, Some(Ahead { us: 100_000, margin_us: 2_000 }));
+            assert_eq!(stored.ahead_of(0), Some(Ahead { us: 100_000, margin_us: 2_000 }));
             assert_eq!(stored.policy.rules(), std::slice::from_ref(&rule));
             assert_eq!(stored.policy.groups()[0].rules, [rule.ahead(AHEAD).unwrap()]);
             assert_ne!(segment(&stored.policy), segment(&policy));
@@ -77,14 +85,27 @@ mod tests {
     }
 
     #[test]
-    fn other_counts_keep_the_tallies_and_those_of_zero_take_nothing() {
+    fn of_several_subjects_those_are_taken_ahead_that_have_nothing_to_be_known_at_once() {
+        let window = |count| Rule::sliding_window(count, SECOND);
+        let policy = Policy::builder("p").rule_on("tenant", window(100_000)).rule(window(10));
+        let policy =
+            policy.rule_on("ip", window(100)).rule_on("ip", Rule::duplicate(SECOND)).rule(Rule::concurrency(5, SECOND));
+        let policy = policy.prefetch(AHEAD).build().unwrap();
+        let stored = policy.stored().unwrap();
+        let labels = policy.groups().iter().map(|group| group.label.as_deref());
+        let taken: Vec<_> = labels.enumerate().map(|(at, label)| (label, stored.ahead_of(at).is_some())).collect();
+        assert_eq!(taken, [(None, false), (Some("tenant"), true), (Some("ip"), false), (None, false)]);
+    }
+
+    #[test]
+    fn other_counts_keep_the_tallies_and_small_ones_take_nothing() {
         let policy = policy(Rule::sliding_window(100, SECOND));
         let stored = policy.stored().unwrap();
-        for (count, takes) in [(7, true), (0, false)] {
+        for (count, takes) in [(700, true), (7, false), (0, false)] {
             let other = policy.with_counts([count]);
             let other = other.stored().unwrap();
             assert_eq!(segment(&other.policy), segment(&stored.policy));
-            assert_eq!(other.ahead.is_some(), takes);
+            assert_eq!(other.ahead_of(0).is_some(), takes);
         }
     }
 }

@@ -79,13 +79,10 @@ impl Outcome {
 
 /// Returns the report on a policy's rules, given what is left of them in the order of the groups, from the rule at the
 /// place `first` on.
-pub(crate) fn report(policy: &Policy, first: usize, quotas: Vec<Quota>) -> Report {
+pub(crate) fn report(policy: &Policy, positions: impl Iterator<Item = usize>, quotas: Vec<Quota>) -> Report {
     let rules = policy.rules();
-    let status = |(place, quota)| {
-        let position = policy.position(place);
-        Some(RuleStatus::new(position, rules.get(position)?.clone(), quota))
-    };
-    let mut report: Vec<_> = (first..).zip(quotas).filter_map(status).collect();
+    let status = |(position, quota)| Some(RuleStatus::new(position, rules.get(position)?.clone(), quota));
+    let mut report: Vec<_> = positions.zip(quotas).filter_map(status).collect();
     report.sort_by_key(RuleStatus::position);
     report.into_iter().collect()
 }

@@ -138,7 +138,7 @@ impl Memory {
             }
         }
         let outcome = outcome.with_position(call.policy);
-        Ok(Answer::new(outcome, answer::report(call.policy, 0, quotas), now_us))
+        Ok(Answer::new(outcome, answer::report(call.policy, call.positions(), quotas), now_us))
     }
 
     /// Counts a call as what it has used, in every rule in which it still counts; returns whether that has changed anything.

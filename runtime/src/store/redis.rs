@@ -185,13 +185,16 @@ impl Redis {
         used: u64,
         admitted: &AdmittedAt,
     ) -> Result<bool, BackendError> {
-        let refunded = self.ask_parts(request, |step, part| step.refund(part, used, admitted.us(part.first_group())));
-        Ok(refunded.await?.contains(&true))
+        let at_once = matches!(admitted, AdmittedAt::Once(_));
+        let refunded = self
+            .ask_parts(request, at_once, |step, part| step.refund(part, used, admitted.us(part.first_group())))
+            .await?;
+        Ok(refunded.contains(&true))
     }
 
     /// Renews the leases of a call, or gives them back.
     pub(crate) async fn change_leases(&self, request: Call<'_>, change: LeaseChange) -> Result<(), BackendError> {
-        self.ask_parts(request, |step, part| step.change_leases(part, change)).await.map(drop)
+        self.ask_parts(request, true, |step, part| step.change_leases(part, change)).await.map(drop)
     }
 
     /// Bans a subject for that long, or ends its ban.
@@ -202,7 +205,7 @@ impl Redis {
 
     /// Removes the tallies of such a call.
     pub(crate) async fn reset(&self, request: Call<'_>) -> Result<(), BackendError> {
-        self.ask_parts(request, Step::reset).await.map(drop)
+        self.ask_parts(request, true, Step::reset).await.map(drop)
     }
 
     /// Sends a command about a key that is no tally.
@@ -237,10 +240,11 @@ impl Redis {
         }
     }
 
-    /// Asks about a call: a server about all its subjects, the nodes of a cluster about one each.
+    /// Asks about a call: a server about all its subjects at once or about one each, the nodes of a cluster about one each.
     async fn ask_parts<'a, T, F>(
         &self,
         request: Call<'a>,
+        at_once: bool,
         ask: impl Fn(Step, Call<'a>) -> F,
     ) -> Result<Vec<T>, BackendError>
     where
@@ -248,7 +252,11 @@ impl Redis {
     {
         let until = until(self.deadline_of(request.policy))?;
         match self.deployment() {
-            Deployment::Server(node) => Ok(vec![ask(Step::new(node, until), request).await?]),
+            Deployment::Server(node) if at_once => Ok(vec![ask(Step::new(node, until), request).await?]),
+            Deployment::Server(node) => {
+                let ask_one = |part| ask(Step::new(node, until), part);
+                join_all(request.parts().map(ask_one)).await.into_iter().collect()
+            }
             Deployment::Cluster(cluster) => {
                 let ask_one = |part| {
                     let ask = &ask;

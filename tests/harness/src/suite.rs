@@ -3,6 +3,7 @@
 mod algorithms;
 mod bans;
 mod concurrency;
+mod prefetch;
 mod refunds;
 mod settlements;
 mod subjects;
@@ -17,6 +18,7 @@ use tallygate::{Decision, Denial, Policy, Rule, Subject};
 pub use self::algorithms::*;
 pub use self::bans::*;
 pub use self::concurrency::*;
+pub use self::prefetch::*;
 pub use self::refunds::*;
 pub use self::settlements::*;
 pub use self::subjects::*;

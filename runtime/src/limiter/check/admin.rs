@@ -74,9 +74,9 @@ impl Check<'_> {
                 core.outage.standby.ban(attempt.call(), duration)?;
             }
             let stored = attempt.stored(attempt.call());
-            core.end_ahead(stored);
+            core.end_ahead(stored.part(0));
             core.store.ban(stored, duration).await?;
-            core.end_ahead(stored);
+            core.end_ahead(stored.part(0));
         }
         adopted
     }

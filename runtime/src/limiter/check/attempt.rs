@@ -9,19 +9,18 @@ use crate::call::{Call, CallOptions, LeaseName};
 use crate::decision::{Charge, DecidedBy, Decision, Lease, Permit, RefundTicket, Refunder, Report, Wait};
 use crate::error::BackendError;
 use crate::limiter::core::Core;
-use crate::limiter::ledgers::Taken;
-use crate::policy::{Policy, Stored};
+use crate::policy::Policy;
 use crate::store::{Answer, Memory, Outcome, Redis, Store};
 use crate::subject::SubjectKey;
 
 /// A call as it is decided now: by the policy in force, its own or an override's, on the subject of each of its groups.
 pub(super) struct Attempt<'a> {
-    core: &'a Arc<Core>,
+    pub(super) core: &'a Arc<Core>,
     pub(super) policy: Cow<'a, Policy>,
     subjects: Cow<'a, [SubjectKey]>,
-    options: CallOptions,
+    pub(super) options: CallOptions,
     /// The outcome of every call, if an override closes the limit by a count of 0.
-    closed: Option<Outcome>,
+    pub(super) closed: Option<Outcome>,
 }
 
 impl<'a> Attempt<'a> {
@@ -131,40 +130,18 @@ impl<'a> Attempt<'a> {
         }
         let (core, call) = (self.core, self.stored(self.call()));
         let asked_us = core.clock.now_us();
-        let (mut answer, lease) = core.ask_redis(redis, call).await?;
+        let (answer, lease) = match self.policy.stored() {
+            Some(stored) => self.ask_beside_ahead(redis, stored, call).await?,
+            None => core.ask_redis(redis, call).await?,
+        };
         core.record_outcome(call, answer.outcome, asked_us);
-        if self.policy.prefetch().is_some() {
-            self.add_own_part(call, &mut answer);
-        }
         Ok(self.decision(call, answer, lease, DecidedBy::Backend))
-    }
-
-    /// To Redis, what was taken ahead is used. This process may still use its own part.
-    fn add_own_part(&self, call: Call<'_>, answer: &mut Answer) {
-        let left = self.core.ledgers.left(call, self.core.clock.now_us());
-        answer.report = answer.report.with_more(left);
-        let CallOptions { peek, cost, .. } = call.options;
-        if peek && left >= cost && matches!(answer.outcome, Outcome::Denied { .. }) {
-            answer.outcome = Outcome::Admitted;
-        }
     }
 
     /// Decides a call that this process can decide by itself while Redis is there: by what it has taken ahead, or by what it
     /// knows of denials.
     pub(super) fn decide_at_once(&self) -> Option<Decision> {
         self.policy.stored().and_then(|stored| self.decide_ahead(stored)).or_else(|| self.deny_at_once())
-    }
-
-    #[cold]
-    fn decide_ahead(&self, stored: &Stored) -> Option<Decision> {
-        // At a closed limit, nothing was taken ahead.
-        if self.closed.is_some() || self.core.refresh_overrides().is_some() {
-            return None;
-        }
-        let call = self.stored(self.call());
-        let Taken { at, report } = self.core.take_ahead(stored, call)?;
-        let answer = Answer { outcome: Outcome::Admitted, report, at, lapse: Wait::NEVER };
-        Some(self.decision(call, answer, None, DecidedBy::Backend))
     }
 
     /// Denies a call of which this process knows that Redis would deny it.
@@ -220,7 +197,13 @@ impl<'a> Attempt<'a> {
         self.decision(call, answer, lease, decided_by)
     }
 
-    fn decision(&self, call: Call<'_>, answer: Answer, lease: Option<Lease>, decided_by: DecidedBy) -> Decision {
+    pub(super) fn decision(
+        &self,
+        call: Call<'_>,
+        answer: Answer,
+        lease: Option<Lease>,
+        decided_by: DecidedBy,
+    ) -> Decision {
         let Answer { outcome, report, at, .. } = answer;
         // At a closed limit, the store was asked for a report alone.
         let outcome = self.closed.unwrap_or(outcome);

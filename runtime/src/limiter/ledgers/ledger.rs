@@ -28,6 +28,8 @@ pub(super) struct Ledger {
     pub(super) number: u64,
     /// As Redis decides it.
     policy: Policy,
+    /// Which of the policy's groups, as it stands in keys.
+    segment: Arc<str>,
     subject: SubjectKey,
     ahead: Ahead,
     /// The oldest first.
@@ -57,6 +59,7 @@ impl Ledger {
             hash,
             number: 0,
             policy: call.policy.clone(),
+            segment: Arc::clone(&id.group.segment),
             subject: *id.subject,
             ahead,
             parts: Vec::new(),
@@ -69,8 +72,7 @@ impl Ledger {
     }
 
     pub(super) fn matches(&self, id: TallyId<'_>) -> bool {
-        **id.subject == *self.subject
-            && self.policy.groups().first().is_some_and(|group| id.has_segment(&group.segment))
+        **id.subject == *self.subject && id.has_segment(&self.segment)
     }
 
     /// Whether its rules are those of the call.
@@ -89,6 +91,13 @@ impl Ledger {
         let is_due = self.is_refill_due(calls, now_us) && self.begin_refill(now_us);
         let units = if is_due { self.units_to_ask(now_us) } else { None };
         (taken, units.map(|units| self.refill(call, units)))
+    }
+
+    /// Puts back what a call has taken that is not made. After the end of its part, it counts as used.
+    pub(super) fn put_back(&self, taken: &Taken, cost: u64) {
+        if let Some(part) = self.parts.iter().find(|part| part.gave(taken)) {
+            part.put_back(cost);
+        }
     }
 
     /// How much of what was taken is left.
@@ -135,11 +144,7 @@ impl Ledger {
     fn refill(&self, call: Call<'_>, units: u64) -> Refill {
         // Its denial is no denial of a caller, and does not count towards a ban.
         let options = CallOptions { cost: units, report: true, trial: true, ..CallOptions::PLAIN };
-        Refill {
-            call: OwnedCall::new(Call::new(call.policy, call.subjects, options)),
-            ahead: self.ahead,
-            number: self.number,
-        }
+        Refill { call: OwnedCall::new(Call { options, caller: None, ..call }), ahead: self.ahead, number: self.number }
     }
 
     /// Adds a part, of which the next one may be several times as much unless less is left. Parts that have ended are removed.

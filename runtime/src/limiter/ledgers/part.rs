@@ -21,6 +21,8 @@ pub(super) struct Part {
 pub(in crate::limiter) struct Taken {
     /// When Redis has counted it.
     pub(in crate::limiter) at: AdmittedAt,
+    /// The call has to be made before.
+    pub(in crate::limiter) ends_us: u64,
     /// Where the rules stood then, with what this process has left; nothing unless it was asked for.
     pub(in crate::limiter) report: Report,
 }
@@ -39,13 +41,23 @@ impl Part {
         if now_us < self.ends_us {
             return Some(now_us);
         }
-        self.left.fetch_add(cost, Ordering::AcqRel);
+        self.put_back(cost);
         None
     }
 
+    /// Puts back what was taken for a call that is not made.
+    pub(super) fn put_back(&self, cost: u64) {
+        self.left.fetch_add(cost, Ordering::AcqRel);
+    }
+
     pub(super) fn taken(&self, left: u64, is_reported: bool) -> Taken {
-        let report = if is_reported { self.report.with_more(left) } else { Report::default() };
-        Taken { at: self.at.clone(), report }
+        let report = if is_reported { self.report.with_more(|_| left) } else { Report::default() };
+        Taken { at: self.at.clone(), ends_us: self.ends_us, report }
+    }
+
+    /// Whether that was taken of this part.
+    pub(super) fn gave(&self, taken: &Taken) -> bool {
+        self.ends_us == taken.ends_us && self.at == taken.at
     }
 
     pub(super) fn left(&self) -> u64 {

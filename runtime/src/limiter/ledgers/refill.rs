@@ -20,10 +20,10 @@ use crate::store::{Answer, Outcome, Redis};
 const PAUSE_US: u64 = 1_000_000;
 
 impl Core {
-    /// Takes a call of what was taken ahead, if that is enough. It also counts what the subject needs, and has a part asked
-    /// for in the background if that is due.
+    /// Takes a call of one subject of what was taken ahead, if that is enough. It also counts what the subject needs, and has a
+    /// part asked for in the background if that is due.
     pub(in crate::limiter) fn take_ahead(self: &Arc<Self>, stored: &Stored, call: Call<'_>) -> Option<Taken> {
-        let ahead = stored.ahead?;
+        let ahead = stored.ahead_of(call.first_group())?;
         let CallOptions { cost, peek, report, report_is_optional, .. } = call.options;
         // What is free is decided by what is there, and a report shows what all processes have used.
         if peek || cost == 0 || report && !report_is_optional {
@@ -33,13 +33,15 @@ impl Core {
         if let Some(refill) = refill {
             background::spawn(ask(Arc::clone(self), refill));
         }
-        taken.inspect(|_| call.policy.observed().decided_ahead())
+        taken
     }
 
-    /// Ends what this process has taken ahead of such a call: Redis decides the next ones.
+    /// Ends what this process has taken ahead of the subjects of such a call: Redis decides the next ones.
     pub(in crate::limiter) fn end_ahead(&self, call: Call<'_>) {
-        if self.ledgers.end(call, self.clock.now_us()) {
-            call.policy.observed().ended_early();
+        for id in call.tally_ids() {
+            if self.ledgers.end(id, self.clock.now_us()) {
+                call.policy.observed().ended_early();
+            }
         }
     }
 

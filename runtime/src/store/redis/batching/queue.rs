@@ -196,7 +196,7 @@ impl Taken {
 
 impl ScriptId {
     fn of(request: Call<'_>) -> Self {
-        if is_plain(request) { Self::Windows(request.policy.rules().len()) } else { Self::General }
+        if is_plain(request) { Self::Windows(request.rules()) } else { Self::General }
     }
 
     /// The work that this script has with the request.

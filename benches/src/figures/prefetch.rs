@@ -1,5 +1,6 @@
 //! Calls that are taken ahead, beside the same policy without: one busy subject, and processes that share a limit.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tallygate::{Limiter, Policy, PolicyBuilder, Rejection, Rule, Subject, rate_limit};
@@ -21,6 +22,11 @@ const AHEAD: Duration = Duration::from_millis(100);
 
 /// Far above what is called.
 const FAR: u64 = 1 << 31;
+
+const USERS: usize = 10_000;
+
+/// More calls than a user makes in a second, and fewer than are worth taking ahead.
+const FEW: u64 = 99;
 
 const PROCESSES: usize = 16;
 const SHARED: u32 = 1_000;
@@ -48,6 +54,15 @@ struct ByHand {
     subject: Subject,
 }
 
+/// Decides calls of many users of one tenant by hand.
+#[derive(Clone)]
+struct Tenancy {
+    limiter: Limiter,
+    policy: Policy,
+    tenant: Subject,
+    users: Arc<[Subject]>,
+}
+
 /// Calls the function whose calls are taken ahead.
 #[derive(Clone)]
 struct Ahead(Limiter);
@@ -59,6 +74,13 @@ struct Asked(Limiter);
 impl Caller for ByHand {
     async fn call(&self, _: usize) -> bool {
         self.limiter.check(&self.policy, &self.subject).await.expect("the server answers").is_allowed()
+    }
+}
+
+impl Caller for Tenancy {
+    async fn call(&self, number: usize) -> bool {
+        let check = self.limiter.check(&self.policy, &self.users[number % USERS]).subject("tenant", &self.tenant);
+        check.await.expect("the server answers").is_allowed()
     }
 }
 
@@ -95,6 +117,16 @@ pub(crate) fn figures(server: &Server) -> Vec<Figure> {
     );
     let functions =
         Duel::of(ROUNDS, || calls_a_second(runtime, server, Ahead), || calls_a_second(runtime, server, Asked));
+    let users: Arc<[Subject]> = (0..USERS).map(Subject::of).collect();
+    let tenancy = |policy: fn(PolicyBuilder) -> Policy| {
+        calls_a_second(runtime, server, |limiter| {
+            let tenant = Rule::sliding_window(FAR, SECOND);
+            let rules = Policy::builder("bench.tenancy").rule(Rule::sliding_window(FEW, SECOND)).rule_on("tenant", tenant);
+            let users = Arc::clone(&users);
+            Tenancy { limiter, policy: policy(rules), tenant: Subject::of("tenant"), users }
+        })
+    };
+    let tenants = Duel::of(ROUNDS, || tenancy(|policy| build(policy.prefetch(AHEAD))), || tenancy(build));
     let calm = scripts(runtime, server, &taking(FAR), 1, 1_000);
     let busy = Duel::once(
         || scripts(runtime, server, &taking(SHARED.into()), PROCESSES, 10 * SHARED),
@@ -109,6 +141,7 @@ pub(crate) fn figures(server: &Server) -> Vec<Figure> {
     vec![
         Figure::ratio("calls of one subject, by hand, 256 tasks", "/s", ASKED, &hands).at_least(30.0),
         Figure::ratio("calls of one subject, annotated, 256 tasks", "/s", ASKED, &functions).at_least(20.0),
+        Figure::ratio("calls of 10,000 users of one tenant, 256 tasks", "/s", ASKED, &tenants).at_least(1.5),
         Figure::amount("script calls of a process below the limit", "/s", "1,000 calls per 1s", calm).at_most(40.0),
         Figure::ratio("script calls of 16 processes at ten times their limit", "/s", ASKED, &busy).at_most(1.0),
         amount("what is used of a limit, of per / (per + ahead)", "×", used).at_least(0.97),
@@ -139,14 +172,14 @@ fn calls_a_second<C: Caller>(runtime: &Runtime, server: &Server, caller: impl Fn
     runtime.block_on(async {
         let limiter = connect(server).await;
         let (mut tasks, started) = (JoinSet::new(), Instant::now());
-        for _ in 0..TASKS {
+        for task in 0..TASKS {
             let caller = caller(limiter.clone());
             tasks.spawn(async move {
-                let mut calls = 0_u32;
+                let mut calls = 0;
                 // The clock is read now and then, as it costs as much as a decision.
                 while started.elapsed() < ROUND {
                     for _ in 0..64 {
-                        assert!(caller.call(0).await);
+                        assert!(caller.call(task + TASKS * calls).await);
                         calls += 1;
                     }
                     yield_now().await;
@@ -154,8 +187,8 @@ fn calls_a_second<C: Caller>(runtime: &Runtime, server: &Server, caller: impl Fn
                 calls
             });
         }
-        let calls: u32 = tasks.join_all().await.into_iter().sum();
-        f64::from(calls) / started.elapsed().as_secs_f64()
+        let calls: usize = tasks.join_all().await.into_iter().sum();
+        calls as f64 / started.elapsed().as_secs_f64()
     })
 }
 

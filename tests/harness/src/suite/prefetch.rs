@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tallygate::{Ban, Decision, Policy, PolicyBuilder, Rule, Subject};
+use tallygate::{Ban, Decision, Policy, PolicyBuilder, Rule, RuleStatus, Subject};
 
 use super::secs;
 use crate::stage::Stage;
@@ -54,7 +54,7 @@ async fn admitted(stage: &Stage, policy: &Policy, subject: &Subject, number: u64
 
 async fn remaining(stage: &Stage, policy: &Policy, subject: &Subject) -> Vec<u64> {
     let peeked = stage.limiter().peek(policy, subject).await.expect("the backend answers");
-    peeked.report().iter().map(tallygate::RuleStatus::remaining).collect()
+    peeked.report().iter().map(RuleStatus::remaining).collect()
 }
 
 /// Lets the time pass for which calls are taken ahead, and waits until so much remains of each rule, and all else is given back.
@@ -164,6 +164,7 @@ pub async fn a_banned_subject_that_was_busy_is_denied_at_once(stage: &Stage) {
         assert!(stage.denied(&policy, &subject).await.rule().is_none());
     }
     stage.limiter().check(&policy, &subject).unban().await.expect("the backend answers");
+    stage.pass(PAST).await;
     calls(stage, &policy, &subject, 60).await;
 }
 
@@ -183,7 +184,7 @@ async fn tenant_remains(stage: &Stage, policy: &Policy, user: u64, expected: [u6
     let (user, tenant) = (Subject::of(user), tenant());
     until_found("what is not used is given back", async || {
         let peeked = stage.limiter().peek(policy, &user).subject("tenant", &tenant).await.expect("the backend answers");
-        peeked.report().iter().map(tallygate::RuleStatus::remaining).eq(expected)
+        peeked.report().iter().map(RuleStatus::remaining).eq(expected)
     })
     .await;
 }

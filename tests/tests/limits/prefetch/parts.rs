@@ -8,7 +8,7 @@ use tallygate_harness::clocked::new_clock;
 use tallygate_harness::until::until_found;
 use tokio::task::{JoinSet, yield_now};
 
-use super::busy::{AHEAD, Busy, COUNT, MILLISECOND, NOT_QUITE, SECOND, USED_FOR, policy, tenant, window};
+use super::busy::{AHEAD, Busy, COUNT, MILLISECOND, NOT_QUITE, SECOND, USED_FOR, policy, tenant};
 
 #[tokio::test]
 async fn what_is_taken_ahead_ends_before_its_time_and_its_rest_is_given_back() {

@@ -121,7 +121,8 @@ pub(crate) fn figures(server: &Server) -> Vec<Figure> {
     let tenancy = |policy: fn(PolicyBuilder) -> Policy| {
         calls_a_second(runtime, server, |limiter| {
             let tenant = Rule::sliding_window(FAR, SECOND);
-            let rules = Policy::builder("bench.tenancy").rule(Rule::sliding_window(FEW, SECOND)).rule_on("tenant", tenant);
+            let rules =
+                Policy::builder("bench.tenancy").rule(Rule::sliding_window(FEW, SECOND)).rule_on("tenant", tenant);
             let users = Arc::clone(&users);
             Tenancy { limiter, policy: policy(rules), tenant: Subject::of("tenant"), users }
         })

@@ -21,7 +21,7 @@ use crate::observe::opaque_debug;
 use crate::policy::Ahead;
 use crate::sweeper::Sweeper;
 use crate::sync::RwLock;
-use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::system::RandomState;
 
 /// Subjects are spread over this many locks; a power of two.
@@ -42,6 +42,8 @@ pub(crate) struct Ledgers {
     seed: RandomState,
     shards: [RwLock<Shard>; SHARDS],
     refills: AtomicUsize,
+    /// When calls look for overrides again.
+    looks_us: AtomicU64,
 }
 
 #[derive(Default)]

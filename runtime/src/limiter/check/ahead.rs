@@ -34,10 +34,15 @@ impl Attempt<'_> {
     pub(super) fn decide_ahead(&self, stored: &Stored) -> Option<Decision> {
         let call = self.stored(self.call());
         // At a closed limit, nothing was taken ahead. Of several subjects, some may have to be asked for.
-        if call.subjects.len() > 1 || self.closed.is_some() || self.core.refresh_overrides().is_some() {
+        if call.subjects.len() > 1 || self.closed.is_some() {
             return None;
         }
-        let Taken { at, report, .. } = self.core.take_ahead(stored, call)?;
+        let taken = self.core.take_ahead(stored, call)?;
+        if self.core.has_to_await_overrides(taken.now_us) {
+            self.core.ledgers.put_back(call, &taken);
+            return None;
+        }
+        let Taken { at, report, .. } = taken;
         call.policy.observed().decided_ahead();
         Some(self.decision(call, admitted(report, at), None, DecidedBy::Backend))
     }

@@ -1,13 +1,15 @@
 //! The ledger of one subject: its parts, and how much to ask for next.
 
+use std::mem;
 use std::sync::Arc;
 
-use super::part::{Part, Taken};
+use super::part::{Demand, MOST_UNITS, Part, Taken};
 use crate::call::{Call, CallOptions, OwnedCall, TallyId};
 use crate::clock::Clock;
 use crate::policy::{Ahead, Policy};
 use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Mutex, lock};
 
 /// A subject is busy if it has so many calls within the time for which they are taken ahead. Fewer are not worth a part.
 const BUSY: u64 = 8;
@@ -34,9 +36,13 @@ pub(super) struct Ledger {
     ahead: Ahead,
     /// The oldest first.
     parts: Vec<Arc<Part>>,
-    /// What the calls since `since_us` have cost, those that were denied included, and how many they were.
-    demand: AtomicU64,
-    calls: AtomicU64,
+    /// The calls that have found too little, and what they cost.
+    missed_calls: AtomicU64,
+    missed_cost: AtomicU64,
+    /// What was used of parts that have ended.
+    ended: Demand,
+    /// All of that, and of the parts there are, when a refill was last thought of.
+    seen: Mutex<Demand>,
     since_us: AtomicU64,
     /// No refill begins before.
     next_us: AtomicU64,
@@ -63,8 +69,10 @@ impl Ledger {
             subject: *id.subject,
             ahead,
             parts: Vec::new(),
-            demand: AtomicU64::new(call.options.cost),
-            calls: AtomicU64::new(1),
+            missed_calls: AtomicU64::new(1),
+            missed_cost: AtomicU64::new(call.options.cost),
+            ended: Demand::default(),
+            seen: Mutex::default(),
             since_us: AtomicU64::new(now_us),
             next_us: AtomicU64::new(0),
             most: GROWTH * BUSY,
@@ -85,10 +93,12 @@ impl Ledger {
         let CallOptions { cost, report_is_optional, .. } = call.options;
         let taken = self.parts.iter().find_map(|part| Some((part, part.take(cost, clock)?)));
         let now_us = taken.map_or_else(|| clock.now_us(), |(_, now_us)| now_us);
-        self.demand.fetch_add(cost, Ordering::Relaxed);
-        let calls = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        let taken = taken.map(|(part, _)| part.taken(self.left(now_us), report_is_optional));
-        let is_due = self.is_refill_due(calls, now_us) && self.begin_refill(now_us);
+        if taken.is_none() {
+            self.missed_cost.fetch_add(cost, Ordering::Relaxed);
+            self.missed_calls.fetch_add(1, Ordering::Relaxed);
+        }
+        let taken = taken.map(|(part, _)| part.taken(self.left(now_us), now_us, report_is_optional));
+        let is_due = self.is_refill_due(now_us) && self.begin_refill(now_us);
         let units = if is_due { self.units_to_ask(now_us) } else { None };
         (taken, units.map(|units| self.refill(call, units)))
     }
@@ -105,13 +115,22 @@ impl Ledger {
         self.parts.iter().filter(|part| now_us < part.ends_us).map(|part| part.left()).sum()
     }
 
-    fn is_refill_due(&self, calls: u64, now_us: u64) -> bool {
-        if calls < BUSY || now_us < self.next_us.load(Ordering::Relaxed) || self.parts.len() >= MOST_PARTS {
-            return false;
-        }
+    /// The calls since the ledger began, those that were denied included.
+    fn demand(&self) -> Demand {
+        let (calls, cost) = (self.missed_calls.load(Ordering::Relaxed), self.missed_cost.load(Ordering::Relaxed));
+        let used = self.parts.iter().map(|part| part.used()).fold(self.ended, Demand::plus);
+        Demand { calls, cost }.plus(used)
+    }
+
+    fn is_refill_due(&self, now_us: u64) -> bool {
         let is_enough =
             |part: &Arc<Part>| part.left() >= part.units / 4 && now_us.saturating_add(self.ahead.us / 5) < part.ends_us;
-        !self.parts.last().is_some_and(is_enough)
+        if self.parts.last().is_some_and(is_enough) {
+            return false;
+        }
+        now_us >= self.next_us.load(Ordering::Relaxed)
+            && self.parts.len() < MOST_PARTS
+            && self.demand().less(*lock(&self.seen)).calls >= BUSY
     }
 
     /// Whether this call is the one to begin a refill.
@@ -124,8 +143,8 @@ impl Ledger {
     /// How much to ask for: somewhat more than what the calls need as long as the part lasts, and what is likely to be there.
     /// `None` if that is not worth it; then the calls are counted anew.
     fn units_to_ask(&self, now_us: u64) -> Option<u64> {
-        let calls = self.calls.swap(0, Ordering::Relaxed);
-        let demand = self.demand.swap(0, Ordering::Relaxed);
+        let all = self.demand();
+        let Demand { calls, cost: demand } = all.less(mem::replace(&mut *lock(&self.seen), all));
         let elapsed_us = now_us.saturating_sub(self.since_us.swap(now_us, Ordering::Relaxed)).max(self.ahead.us / 16);
         let meanwhile = |number: u64| {
             let number = u128::from(number) * u128::from(self.ahead.us) / u128::from(elapsed_us.max(1));
@@ -133,7 +152,7 @@ impl Ledger {
         };
         let dearest = demand / calls.max(1);
         let wanted = meanwhile(demand);
-        let units = wanted.saturating_add(wanted / 4).min(self.most);
+        let units = wanted.saturating_add(wanted / 4).min(self.most).min(MOST_UNITS);
         let is_worth_it = calls >= BUSY && meanwhile(calls) >= BUSY && units / dearest.max(1) >= BUSY / 2;
         if !is_worth_it {
             self.next_us.store(0, Ordering::Relaxed);
@@ -149,10 +168,20 @@ impl Ledger {
 
     /// Adds a part, of which the next one may be several times as much unless less is left. Parts that have ended are removed.
     pub(super) fn add(&mut self, part: Arc<Part>, remaining: u64, now_us: u64) {
-        self.parts.retain(|part| now_us < part.ends_us);
+        self.remove_if(|part| now_us >= part.ends_us);
         self.most = remaining.max(2 * part.units).min(GROWTH.saturating_mul(part.units));
         self.parts.push(part);
         self.next_us.store(0, Ordering::Relaxed);
+    }
+
+    pub(super) fn remove(&mut self, ended: &Arc<Part>) {
+        self.remove_if(|part| Arc::ptr_eq(part, ended));
+    }
+
+    fn remove_if(&mut self, is_over: impl Fn(&Arc<Part>) -> bool) {
+        for part in self.parts.extract_if(.., |part| is_over(part)) {
+            self.ended = self.ended.plus(part.used());
+        }
     }
 
     /// Records that Redis has denied a part of that much: until then, nothing is asked for, and then no more than what has
@@ -165,10 +194,6 @@ impl Ledger {
     /// Asks for nothing until then.
     pub(super) fn pause(&self, until_us: u64) {
         self.next_us.fetch_max(until_us, Ordering::Relaxed);
-    }
-
-    pub(super) fn remove(&mut self, ended: &Arc<Part>) {
-        self.parts.retain(|part| !Arc::ptr_eq(part, ended));
     }
 
     /// Whether nobody has called for a while, and nothing is left.

@@ -4,11 +4,19 @@ use crate::clock::Clock;
 use crate::decision::{AdmittedAt, Report};
 use crate::sync::atomic::{AtomicU64, Ordering};
 
+/// The most of one part, so that what is left and the calls fit into one number.
+pub(super) const MOST_UNITS: u64 = u32::MAX as u64;
+
+/// One call, in the upper half.
+const CALL: u64 = 1 << 32;
+
 /// Calls that were taken ahead at once.
 pub(super) struct Part {
-    /// How much was taken.
+    /// How much was taken: at most [`MOST_UNITS`].
     pub(super) units: u64,
-    left: AtomicU64,
+    /// What is left, and in the upper half the calls that have used the rest: one number, as all threads change it with each
+    /// call. There are no more calls than units.
+    state: AtomicU64,
     /// From then on, it decides nothing.
     pub(super) ends_us: u64,
     /// When Redis has counted it.
@@ -17,25 +25,43 @@ pub(super) struct Part {
     report: Report,
 }
 
+/// Calls, and what they cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Demand {
+    pub(super) calls: u64,
+    pub(super) cost: u64,
+}
+
 /// What one call has taken of a part.
 pub(in crate::limiter) struct Taken {
     /// When Redis has counted it.
     pub(in crate::limiter) at: AdmittedAt,
-    /// The call has to be made before.
+    /// The time at which it was taken, and before which the call has to be made.
+    pub(in crate::limiter) now_us: u64,
     pub(in crate::limiter) ends_us: u64,
     /// Where the rules stood then, with what this process has left; nothing unless it was asked for.
     pub(in crate::limiter) report: Report,
 }
 
+impl Demand {
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self { calls: self.calls.saturating_add(other.calls), cost: self.cost.saturating_add(other.cost) }
+    }
+
+    pub(super) fn less(self, other: Self) -> Self {
+        Self { calls: self.calls.saturating_sub(other.calls), cost: self.cost.saturating_sub(other.cost) }
+    }
+}
+
 impl Part {
     pub(super) fn new(units: u64, ends_us: u64, at: AdmittedAt, report: Report) -> Self {
-        Self { units, left: AtomicU64::new(units), ends_us, at, report }
+        Self { units, state: AtomicU64::new(units), ends_us, at, report }
     }
 
     /// Takes that much, if it is there. Returns the time at which it was.
     pub(super) fn take(&self, cost: u64, clock: &Clock) -> Option<u64> {
-        let taken = self.left.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(cost));
-        taken.ok()?;
+        let taken = |state| (left_of(state) >= cost).then(|| state - cost + CALL);
+        self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, taken).ok()?;
         // Only then the clock is read: a call that stood still in between must not run after the end.
         let now_us = clock.now_us();
         if now_us < self.ends_us {
@@ -47,12 +73,15 @@ impl Part {
 
     /// Puts back what was taken for a call that is not made.
     pub(super) fn put_back(&self, cost: u64) {
-        self.left.fetch_add(cost, Ordering::AcqRel);
+        // After the end, nothing is there to which it could be added.
+        let back = |state| (left_of(state) + cost <= self.units && state >= CALL).then(|| state + cost - CALL);
+        // If nothing is, it counts as used.
+        let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, back);
     }
 
-    pub(super) fn taken(&self, left: u64, is_reported: bool) -> Taken {
+    pub(super) fn taken(&self, left: u64, now_us: u64, is_reported: bool) -> Taken {
         let report = if is_reported { self.report.with_more(|_| left) } else { Report::default() };
-        Taken { at: self.at.clone(), ends_us: self.ends_us, report }
+        Taken { at: self.at.clone(), ends_us: self.ends_us, now_us, report }
     }
 
     /// Whether that was taken of this part.
@@ -61,11 +90,21 @@ impl Part {
     }
 
     pub(super) fn left(&self) -> u64 {
-        self.left.load(Ordering::Relaxed)
+        left_of(self.state.load(Ordering::Relaxed))
+    }
+
+    /// What calls have used of it.
+    pub(super) fn used(&self) -> Demand {
+        let state = self.state.load(Ordering::Relaxed);
+        Demand { calls: state / CALL, cost: self.units.saturating_sub(left_of(state)) }
     }
 
     /// Ends it, and returns what is left.
     pub(super) fn end(&self) -> u64 {
-        self.left.swap(0, Ordering::AcqRel)
+        left_of(self.state.swap(0, Ordering::AcqRel))
     }
+}
+
+fn left_of(state: u64) -> u64 {
+    state % CALL
 }

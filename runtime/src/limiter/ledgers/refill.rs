@@ -15,6 +15,10 @@ use crate::micros;
 use crate::observe::PrefetchUse;
 use crate::policy::Stored;
 use crate::store::{Answer, Outcome, Redis};
+use crate::sync::atomic::Ordering;
+
+/// How long calls do not look for overrides again, as that reads another clock.
+const LOOKS_US: u64 = 10_000;
 
 /// How long nothing is asked for where Redis is away or slow.
 const PAUSE_US: u64 = 1_000_000;
@@ -34,6 +38,20 @@ impl Core {
             background::spawn(ask(Arc::clone(self), refill));
         }
         taken
+    }
+
+    /// Looks now and then for overrides, as a call does that Redis decides. Returns whether those that are known are so old that
+    /// every call waits for others.
+    pub(in crate::limiter) fn has_to_await_overrides(self: &Arc<Self>, now_us: u64) -> bool {
+        let looks_us = &self.ledgers.looks_us;
+        if now_us < looks_us.load(Ordering::Relaxed) {
+            return false;
+        }
+        let has_to = self.refresh_overrides().is_some();
+        if !has_to {
+            looks_us.store(now_us.saturating_add(LOOKS_US), Ordering::Relaxed);
+        }
+        has_to
     }
 
     /// Ends what this process has taken ahead of the subjects of such a call: Redis decides the next ones.

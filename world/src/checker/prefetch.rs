@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tallygate::{Algorithm, DecidedBy, Rule};
+use tallygate::{Algorithm, DecidedBy, Role, Rule};
 
-use super::tallies::{parts, reach};
+use super::tallies::{is_leases, parts, reach};
 use super::violation::Violation;
 use crate::history::{Answer, Deed, Entry, Event, Verdict};
 use crate::workload::{Action, CallPlan, Fault, PolicyPlan, Scenario};
 
 const WINDOW: &str = "callers get no more in any window than the count, however much is taken ahead";
 const COUNTED: &str = "no more is used than was taken";
+
+/// The numbers of a policy, of one of its groups, and of the subject.
+type Place = (usize, usize, usize);
 
 /// A call that was admitted: it ran at some time between.
 struct Span {
@@ -32,15 +35,15 @@ struct Subject {
 
 pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violation> {
     let mut begun: BTreeMap<usize, (&CallPlan, u64)> = BTreeMap::new();
-    let mut subjects: BTreeMap<(usize, usize), Subject> = BTreeMap::new();
+    let mut subjects: BTreeMap<Place, Subject> = BTreeMap::new();
     let mut lost = Vec::new();
     for entry in history {
         match &entry.event {
             Event::Called { call, plan, .. } => _ = begun.insert(*call, (plan, entry.us)),
             Event::Answered { call, answer: Answer::Admitted(DecidedBy::Backend), .. } => {
                 let Some((plan, from_us)) = begun.remove(call) else { continue };
-                if counts(scenario, plan) {
-                    let subject = subjects.entry((plan.policy, plan.subject)).or_default();
+                for group in 0..groups(scenario, plan) {
+                    let subject = subjects.entry((plan.policy, group, plan.subject)).or_default();
                     subject.used += plan.cost;
                     subject.admitted.push(Span { from_us, until_us: entry.us, cost: plan.cost });
                     subject.check_counted(entry.us)?;
@@ -55,20 +58,21 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
     if scenario.faults.iter().any(|plan| matches!(plan.fault, Fault::ClockStep(_))) {
         return Ok(());
     }
-    subjects.iter_mut().try_for_each(|((policy, _), subject)| {
+    subjects.iter_mut().try_for_each(|((policy, group, _), subject)| {
         subject.lost.extend(&lost);
-        subject.check_windows(&scenario.policies[*policy])
+        subject.check_windows(&scenario.policies[*policy], *group)
     })
 }
 
-/// Whether a call counts as what it costs, whatever becomes of it.
-fn counts(scenario: &Scenario, plan: &CallPlan) -> bool {
+/// How many subjects count a call as what it costs, whatever becomes of it, where calls are taken ahead.
+fn groups(scenario: &Scenario, plan: &CallPlan) -> usize {
     let is_recounted = matches!(plan.action, Action::Refund(_) | Action::Settle(..) | Action::Peek);
-    let is_ahead = scenario.policies.get(plan.policy).is_some_and(|policy| policy.prefetch_us.is_some());
-    is_ahead && !is_recounted && !plan.is_administration()
+    let policy = scenario.policies.get(plan.policy).filter(|policy| policy.prefetch_us.is_some());
+    let policy = policy.filter(|_| !is_recounted && !plan.is_administration());
+    policy.map_or(0, |policy| policy.groups.len())
 }
 
-fn note(scenario: &Scenario, subjects: &mut BTreeMap<(usize, usize), Subject>, deed: &Deed, us: u64) {
+fn note(scenario: &Scenario, subjects: &mut BTreeMap<Place, Subject>, deed: &Deed, us: u64) {
     match deed {
         Deed::Decided { keys, cost, is_charged: true, verdict: Verdict::Admitted, .. } => {
             for subject in keys.iter().filter_map(|key| subject(scenario, key)) {
@@ -90,11 +94,13 @@ fn note(scenario: &Scenario, subjects: &mut BTreeMap<(usize, usize), Subject>, d
     }
 }
 
-/// The numbers of policy and subject of a key, if its calls are taken ahead.
-fn subject(scenario: &Scenario, key: &str) -> Option<(usize, usize)> {
-    let (policy, subject) = parts(key)?;
+/// What a key counts, if it belongs to a policy whose calls are taken ahead.
+fn subject(scenario: &Scenario, key: &str) -> Option<Place> {
+    let (policy, subject) = parts(key).filter(|_| !is_leases(key))?;
     let policy = scenario.policies.iter().position(|plan| plan.name == policy && plan.prefetch_us.is_some())?;
-    Some((policy, subject.trim_start_matches("user").parse().ok()?))
+    let number = subject.trim_start_matches(|letter: char| !letter.is_ascii_digit()).parse().ok()?;
+    let group = scenario.policies[policy].groups.iter().position(|group| group.subject(number) == subject)?;
+    Some((policy, group, number))
 }
 
 impl Subject {
@@ -106,9 +112,9 @@ impl Subject {
         Err(Violation { us, promise: COUNTED, how })
     }
 
-    fn check_windows(&self, policy: &PolicyPlan) -> Result<(), Violation> {
+    fn check_windows(&self, policy: &PolicyPlan, group: usize) -> Result<(), Violation> {
         let ahead_us = policy.prefetch_us.unwrap_or_default();
-        let rules = policy.groups.iter().flat_map(|group| &group.rules);
+        let rules = policy.groups[group].rules.iter().filter(|rule| rule.role() == Role::Limit);
         rules.filter_map(|rule| Some((rule, most(rule, ahead_us)?))).try_for_each(|(rule, (per_us, most))| {
             self.admitted.iter().try_for_each(|first| self.check_window(rule, first.from_us, per_us, ahead_us, most))
         })

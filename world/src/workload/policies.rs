@@ -133,7 +133,9 @@ pub(super) fn draw(seed: u64, horizon_us: u64) -> Vec<PolicyPlan> {
         && chance.happens(0.25)
         && let Some(ahead) = (0..50).find_map(|_| draw_ahead(&mut chance, first, horizon_us))
     {
-        *first = ahead;
+        let mut chance = Chance::new(seed, "subjects of prefetch");
+        let several = chance.happens(0.4).then(|| with_users(&mut chance, &ahead, horizon_us)).flatten();
+        *first = several.unwrap_or(ahead);
     }
     policies
 }
@@ -157,6 +159,20 @@ fn draw_ahead(chance: &mut Chance, other: &PolicyPlan, horizon_us: u64) -> Optio
         may_be_in_files: false,
         ..other.clone()
     };
+    policy.build().map(|_| policy)
+}
+
+/// Adds users of a busy subject, who have too few calls to be taken ahead.
+fn with_users(chance: &mut Chance, busy: &PolicyPlan, horizon_us: u64) -> Option<PolicyPlan> {
+    let ahead_us = busy.prefetch_us?;
+    let per = Duration::from_micros(chance.spread(10 * ahead_us, (horizon_us / 2).max(20 * ahead_us)));
+    let mut rules = vec![Rule::sliding_window(chance.spread(5, 90), per)];
+    if chance.happens(0.3) {
+        rules.push(Rule::concurrency(chance.between(1, 4), Duration::from_secs(chance.spread(1, 20))));
+    }
+    let busy_group = busy.groups.iter().map(|group| Group { label: Some("net"), ..group.clone() });
+    let groups = [Group { label: None, rules }].into_iter().chain(busy_group).collect();
+    let policy = PolicyPlan { groups, ..busy.clone() };
     policy.build().map(|_| policy)
 }
 

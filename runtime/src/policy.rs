@@ -98,6 +98,8 @@ pub(crate) struct PolicySettings {
     pub(crate) deadline: Option<Duration>,
     pub(crate) warn_at: Option<f64>,
     pub(crate) prefetch: Option<Duration>,
+    /// Whether each call asks Redis nevertheless, which checks the same windows.
+    pub(crate) takes_nothing_ahead: bool,
 }
 
 impl Policy {

@@ -10,7 +10,7 @@ use super::table::{Entry, Table};
 use crate::policy::PolicySettings;
 
 /// What a policy may change without its rules.
-const SETTINGS: [&str; 4] = ["on_outage", "deadline", "warn_at", "plans"];
+const SETTINGS: [&str; 5] = ["on_outage", "deadline", "warn_at", "prefetch", "plans"];
 
 /// What a policy of the file is for.
 #[cfg_attr(
@@ -70,9 +70,11 @@ fn change(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -
         lines.report(entry.name.place, message);
     }
     let plans = Plans::take(&mut table, lines);
+    let ends_prefetch = ends_prefetch(&mut table, lines);
     table.take("match");
     table.finish_policy(parts.name.value, lines);
     let PolicyParts { name, rules, key, settings } = parts;
+    let settings = PolicySettings { takes_nothing_ahead: ends_prefetch, ..settings };
     let key = key.filter(|key| check_key(key, lines));
     if let Some(rules) = &rules {
         // What the calls cost, and how they get their subjects, is known to the program only.
@@ -84,6 +86,18 @@ fn change(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -
         let rules = rules.map(|rules| rules.value).unwrap_or_default();
         FilePolicy::Change(PolicyChange { name: name.value.to_owned(), place: name.place, key, rules, settings, plans })
     })
+}
+
+/// Takes `prefetch = false`. Any other time would begin new tallies, which a file must not do.
+fn ends_prefetch(table: &mut Table<'_>, lines: &mut Lines<'_>) -> bool {
+    let Some(Entry { value, .. }) = table.take("prefetch") else { return false };
+    let is_off = value.value.as_bool() == Some(false);
+    if !is_off {
+        let message = "`prefetch` of a function is an argument of its attribute; in a file, `prefetch = false` has each call \
+                       ask Redis";
+        lines.report(value.place, message);
+    }
+    is_off
 }
 
 /// Reads a policy for requests.
@@ -112,5 +126,5 @@ fn settings(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'
     let warn_at = warn_at
         .filter(|share| lines.ok_or_report(share.place, validate_warn_at(share.value, known_rules(rules))).is_some());
     let (deadline, warn_at) = (deadline.map(|deadline| deadline.value), warn_at.map(|share| share.value));
-    PolicySettings { on_outage, deadline, warn_at, prefetch: None }
+    PolicySettings { on_outage, deadline, warn_at, ..PolicySettings::default() }
 }

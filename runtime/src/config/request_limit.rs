@@ -1,8 +1,11 @@
 //! A policy of the file for requests of a web server.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use tallygate_rules::{Ban, Costs, CountedSubject, Field, RuleError, missing_argument, validate_ban};
+use tallygate_rules::{
+    Ban, Costs, CountedSubject, Field, RuleError, missing_argument, validate_ban, validate_prefetch,
+};
 
 use super::lines::{At, Lines};
 use super::request_effects::RequestEffects;
@@ -83,6 +86,7 @@ pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lin
     let is_shadow = table.flag("shadow", lines).is_some_and(|shadow| shadow.value);
     let paths = requests.as_ref().map(|requests| &*requests.paths);
     let effects = RequestEffects::take(&mut table, paths, rules.as_ref(), lines);
+    let prefetch = table.duration("prefetch", r#"prefetch = "100ms""#, lines);
     if !has_key {
         lines.report(name.place, missing_argument("key", KEY));
     }
@@ -92,6 +96,7 @@ pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lin
     let subjects = rules.as_ref().map(|rules| subjects(rules, main, lines)).unwrap_or_default();
     if let Some(rules) = &rules {
         check_rules(rules, |rule| subject(rule, main), Costs::Always(effects.cost.max(1)), lines);
+        check_prefetch(prefetch.as_ref(), rules, main, effects.cost, lines);
         check_key_used(rules, key.as_ref(), ban.is_some(), lines);
     }
     let (Some(requests), Some(rules), Some(key), true) = (requests, rules, template, lines.mistakes() == before) else {
@@ -106,9 +111,24 @@ pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lin
     let builder = subjects.iter().fold(builder, |builder, (label, _)| builder.key_on(label.clone(), label.clone()));
     let builder = settings.on_outage.into_iter().fold(builder, PolicyBuilder::on_outage);
     let builder = settings.deadline.into_iter().fold(builder, PolicyBuilder::deadline);
-    let policy = settings.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at).build();
+    let builder = settings.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at);
+    let policy = prefetch.into_iter().fold(builder, |builder, ahead| builder.prefetch(ahead.value)).build();
     let policy = lines.ok_or_report(name.place, policy)?;
     Some(RequestLimit { policy, key, subjects, is_shadow, effects, requests })
+}
+
+fn check_prefetch(
+    prefetch: Option<&At<Duration>>,
+    rules: &RuleList,
+    main: Option<&str>,
+    cost: u64,
+    lines: &mut Lines<'_>,
+) {
+    let Some(At { value, place }) = prefetch else { return };
+    let rules: Vec<_> = rules.value.iter().map(|rule| (subject(rule, main), rule.rule.clone())).collect();
+    for mistake in validate_prefetch(*value, &rules, cost).err().into_iter().flatten() {
+        lines.report(*place, mistake.to_string());
+    }
 }
 
 fn template(text: &str, place: Place, lines: &mut Lines<'_>) -> Option<ContextKey> {

@@ -9,12 +9,12 @@ mod part;
 mod refill;
 
 use std::ops::{Deref, DerefMut};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use hashbrown::HashTable;
 
 use self::ledger::{Ledger, Refill};
-pub(super) use self::part::Taken;
+pub(super) use self::part::{Part, Taken};
 use crate::call::{Call, TallyId};
 use crate::clock::Clock;
 use crate::observe::opaque_debug;
@@ -90,11 +90,11 @@ impl Ledgers {
         }
     }
 
-    /// How much of what was taken ahead of such a call of one subject this process still has.
-    pub(super) fn left(&self, call: Call<'_>, now_us: u64) -> u64 {
-        let Some(id) = call.tally_ids().next() else { return 0 };
+    /// What was taken ahead of such a call of one subject, and has not ended.
+    pub(super) fn parts(&self, call: Call<'_>) -> Vec<Arc<Part>> {
+        let Some(id) = call.tally_ids().next() else { return Vec::new() };
         let hash = id.hash(&self.seed);
-        read(self.shard(hash)).find(hash, id).map_or(0, |ledger| ledger.left(now_us))
+        read(self.shard(hash)).find(hash, id).map(|ledger| ledger.parts().to_vec()).unwrap_or_default()
     }
 
     /// Ends what was taken ahead of one subject: its tasks give it back at the end of its time. Returns whether something was

@@ -30,7 +30,9 @@ impl Policy {
     fn as_stored(&self, ahead: Duration) -> Stored {
         let groups: Box<[RuleGroup]> = self.groups().iter().map(|group| group.ahead(self.name(), ahead)).collect();
         let Inner { name, rules, ban, settings, replaced, .. } = &*self.inner;
-        let taken = self.groups().iter().map(|group| group.rules.iter().all(|rule| is_taken_ahead(rule, ahead)));
+        let is_taken = |group: &RuleGroup| group.rules.iter().all(|rule| is_taken_ahead(rule, ahead));
+        let may_take = !self.inner.settings.takes_nothing_ahead;
+        let taken = self.groups().iter().map(|group| may_take && is_taken(group));
         let taken = taken.collect();
         let inner = Inner::from_parts(name.clone(), rules.clone(), *ban, groups, *settings, replaced.clone());
         Stored { policy: Self { inner: self.inner.share_alike(inner) }, ahead: Ahead::new(ahead), taken }

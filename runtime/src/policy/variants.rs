@@ -75,6 +75,7 @@ impl Policy {
             warn_at: given.warn_at.or(own.warn_at),
             // A file cannot change it: another time begins new tallies.
             prefetch: own.prefetch,
+            takes_nothing_ahead: own.takes_nothing_ahead || given.takes_nothing_ahead,
         };
         self.variant(Inner { settings, ..self.with_rules(self.rules().into()) })
     }

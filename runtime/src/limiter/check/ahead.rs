@@ -13,10 +13,14 @@ use crate::call::{Call, CallOptions, LeaseName, group_bit};
 use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Report, RuleStatus, Wait};
 use crate::limiter::core::Core;
 use crate::limiter::leases::LeasedAnswer;
-use crate::limiter::ledgers::Taken;
+use crate::limiter::ledgers::{Part, Taken};
 use crate::policy::Stored;
 use crate::store::{Answer, Outcome, Redis};
 use crate::subject::SubjectKey;
+
+/// What this process has taken ahead of each subject of a call.
+#[derive(Default)]
+struct OwnParts(Vec<Vec<Arc<Part>>>);
 
 /// What a call of several subjects has taken of their parts. It is put back unless the call is made.
 struct TakenOfSome<'a> {
@@ -79,8 +83,10 @@ impl Attempt<'_> {
 
     /// Decides a whole call of which nothing was taken ahead.
     async fn ask_whole(&self, redis: &Redis, call: Call<'_>) -> LeasedAnswer {
+        // Those that come while Redis is asked may be in its answer or not.
+        let own = if call.options.report { OwnParts::of(self.core, call) } else { OwnParts::default() };
         let (answer, lease) = self.core.ask_redis(redis, call).await?;
-        Ok((self.with_own_parts(call, answer), lease))
+        Ok((own.added_to(self.core, call, answer), lease))
     }
 
     /// The same after another request, whose lease may still be on its way back.
@@ -88,14 +94,18 @@ impl Attempt<'_> {
         let options = CallOptions { lease: call.options.lease.map(|_| LeaseName::next()), ..call.options };
         self.ask_whole(redis, Call { options, ..call }).await
     }
+}
+
+impl OwnParts {
+    fn of(core: &Core, call: Call<'_>) -> Self {
+        Self(call.parts().map(|part| core.ledgers.parts(part)).collect())
+    }
 
     /// To Redis, what was taken ahead is used. This process may still use its own parts.
-    fn with_own_parts(&self, call: Call<'_>, answer: Answer) -> Answer {
-        if answer.report.is_empty() {
-            return answer;
-        }
-        let now_us = self.core.clock.now_us();
-        let own: Vec<_> = call.parts().map(|part| self.core.ledgers.left(part, now_us)).collect();
+    fn added_to(self, core: &Core, call: Call<'_>, answer: Answer) -> Answer {
+        let now_us = core.clock.now_us();
+        let own: Vec<u64> =
+            { self.0.iter() }.map(|parts| parts.iter().map(|part| part.left_at(now_us)).sum()).collect();
         let own = |status: &RuleStatus| {
             let group = call.policy.group_of(status.position());
             group.and_then(|group| own.get(group)).copied().unwrap_or_default()
@@ -105,7 +115,9 @@ impl Attempt<'_> {
             let weight = if status.rule().role() == Role::Duplicate { 1 } else { cost };
             status.remaining().max(own(status)) >= weight
         };
-        let is_own = matches!(answer.outcome, Outcome::Denied { .. }) && answer.report.rules().iter().all(is_admitted);
+        let is_own = matches!(answer.outcome, Outcome::Denied { .. })
+            && !answer.report.is_empty()
+            && answer.report.rules().iter().all(is_admitted);
         let outcome = if peek && is_own { Outcome::Admitted } else { answer.outcome };
         Answer { outcome, report: answer.report.with_more(own), ..answer }
     }

@@ -112,7 +112,11 @@ impl Ledger {
 
     /// How much of what was taken is left.
     pub(super) fn left(&self, now_us: u64) -> u64 {
-        self.parts.iter().filter(|part| now_us < part.ends_us).map(|part| part.left()).sum()
+        self.parts.iter().map(|part| part.left_at(now_us)).sum()
+    }
+
+    pub(super) fn parts(&self) -> &[Arc<Part>] {
+        &self.parts
     }
 
     /// The calls since the ledger began, those that were denied included.

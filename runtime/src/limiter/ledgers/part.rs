@@ -11,7 +11,7 @@ pub(super) const MOST_UNITS: u64 = u32::MAX as u64;
 const CALL: u64 = 1 << 32;
 
 /// Calls that were taken ahead at once.
-pub(super) struct Part {
+pub(in crate::limiter) struct Part {
     /// How much was taken: at most [`MOST_UNITS`].
     pub(super) units: u64,
     /// What is left, and in the upper half the calls that have used the rest: one number, as all threads change it with each
@@ -91,6 +91,11 @@ impl Part {
 
     pub(super) fn left(&self) -> u64 {
         left_of(self.state.load(Ordering::Relaxed))
+    }
+
+    /// What calls can still use of it.
+    pub(in crate::limiter) fn left_at(&self, now_us: u64) -> u64 {
+        if now_us < self.ends_us { self.left() } else { 0 }
     }
 
     /// What calls have used of it.

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tallygate::config::Policies;
 use tallygate::{Ban, Decision, Limiter, Policy, Rule};
 use tallygate_harness::clocked::new_clock;
 use tallygate_harness::until::until_found;
@@ -72,6 +73,67 @@ async fn an_override_that_is_known_ends_what_was_taken_ahead_at_once() {
     busy.take_ahead().await;
     busy.limiter.override_policy("tenant").clear().await.unwrap();
     assert!(!busy.is_decided_ahead().await);
+}
+
+#[tokio::test]
+async fn a_file_can_have_each_call_ask_redis_and_keeps_the_tallies() {
+    let busy = Busy::start().await;
+    busy.limiter.apply(&Policies::from_toml("[policy.tenant]\nprefetch = false").unwrap()).unwrap();
+    for _ in 0..20 {
+        assert!(!busy.is_decided_ahead().await);
+    }
+    busy.clock.advance(AHEAD);
+    busy.is_given_back().await;
+}
+
+#[tokio::test]
+async fn an_override_of_another_process_is_noticed_while_calls_are_decided_ahead() {
+    let busy = Busy::start().await;
+    busy.other.override_policy("tenant").rules([Rule::sliding_window(0, SECOND)]).set().await.unwrap();
+    until_found("the limit is closed", async || {
+        busy.clock.advance(MILLISECOND);
+        !busy.check(&tenant()).await.unwrap().is_allowed()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_denial_waits_no_shorter_than_what_all_processes_have_taken() {
+    let busy = Busy::start().await;
+    let rest = busy.remaining().await;
+    assert!(busy.other.check(&busy.policy, &tenant()).cost(rest).await.unwrap().is_allowed());
+    let Decision::Denied(denial) = busy.other.check(&busy.policy, &tenant()).await.unwrap() else {
+        panic!("it is full")
+    };
+    let waits = denial.retry_after().unwrap();
+    assert_eq!(waits, SECOND + AHEAD, "the first part is out of the wider window then");
+    // Another process may give back earlier what it has not used.
+    busy.clock.advance(AHEAD);
+    until_found("what is left is given back", async || busy.remaining().await > 0).await;
+}
+
+#[tokio::test]
+async fn a_part_is_no_decision_of_a_caller() {
+    let busy = Busy::with(
+        Policy::builder("tenant")
+            .rule(Rule::sliding_window(COUNT, SECOND))
+            .warn_at(0.1)
+            .prefetch(AHEAD)
+            .build()
+            .unwrap(),
+    )
+    .await;
+    let used = busy.used.load(Ordering::Relaxed);
+    assert_eq!(busy.counted("tallygate_decisions_total", "allowed"), used);
+    assert_eq!(busy.counted("tallygate_warnings_total", "tenant"), 0, "a part alone is near no limit");
+    let rest = busy.remaining().await;
+    assert!(busy.other.check(&busy.policy, &tenant()).cost(rest).await.unwrap().is_allowed());
+    let own = busy.limiter.peek(&busy.policy, &tenant()).await.unwrap().report()[0].remaining();
+    for _ in 0..own {
+        assert!(busy.check(&tenant()).await.unwrap().is_allowed());
+        yield_now().await;
+    }
+    assert_eq!(busy.counted("tallygate_decisions_total", "limited"), 0, "only parts were denied");
 }
 
 fn banning() -> Policy {

@@ -4,7 +4,7 @@ use tallygate::Limiter;
 use tallygate::config::Policies;
 
 /// Every form in which something can be written.
-pub(super) const ACCEPTED: [&str; 27] = [
+pub(super) const ACCEPTED: [&str; 29] = [
     "",
     "[policy.a]\nrules = ['1 per 60s']",
     "[policy.'sms.send']\nkey = 'sms:{phone}'\nrules = ['1 per 60s', { count = 10, per = '1d', name = 'daily' }]",
@@ -23,6 +23,8 @@ pub(super) const ACCEPTED: [&str; 27] = [
     "[policy.a]\nplans.free = 100\nplans.'paid in advance' = 10_000\nplans.none = 0",
     "[policy.a]\nmatch = { path = '/' }\nkey = '{@user}'\nrules = ['10 per 60s']\nplan = '{@plan}'\nplans = { paid = 1_000 }",
     "[policy.a]\nwarn_at = 0.8",
+    "[policy.a]\nprefetch = false",
+    "[policy.a]\nmatch = { path = '/*' }\nkey = '{@user}'\nrules = ['60 per 1m', { count = 1_000, per = '1s', key = '{@plan}' }]\nprefetch = '100ms'",
     "[policy.a]\nrules = ['10 per 60s']\nmatch = { path = '/' }\nkey = '{@ip}'\nwarn_at = 0.5",
     "[policy.a]\nmatch = { path = '/login', methods = ['POST'] }\nkey = '{@ip}'\nrules = ['1 per 60s']",
     "[policy.a]\nmatch.path = ['/a', '/b/*']\nkey = 'all'\nrules = ['1 per 60s']\nshadow = true\non_outage = 'allow'",

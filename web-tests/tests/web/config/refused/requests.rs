@@ -144,6 +144,24 @@ pub(super) const REFUSED: &[Refused] = &[
     ),
     refused(
         Refuses,
+        "[policy.a]\nrules = ['1000 per 60s']\nprefetch = ‸'100ms'\n[policy.b]\nrules = ['1000 per 60s']\nprefetch = ‸true",
+        &["`prefetch` of a function is an argument of its attribute; in a file, `prefetch = false` has each call ask Redis";
+            2],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['1000 per 60s']\nprefetch = ‸false",
+        &["`prefetch` must be a text in quotes, like `prefetch = \"100ms\"`"],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['1000 per 500ms', '90 per 400ms']\nprefetch = ‸'100ms'",
+        &[
+            "`prefetch` is at most a tenth of the shortest `per`, and too long for `1000 per 500ms`; write at most `prefetch = \"50ms\"`",
+        ],
+    ),
+    refused(
+        Refuses,
         "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\nplan = ‸'{@plan}'",
         &["`plan` needs `plans`, like `plans = { free = 100 }`"],
     ),

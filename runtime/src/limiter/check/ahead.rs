@@ -11,6 +11,7 @@ use tallygate_rules::Role;
 use super::attempt::Attempt;
 use crate::call::{Call, CallOptions, LeaseName, group_bit};
 use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Report, RuleStatus, Wait};
+use crate::limiter::background;
 use crate::limiter::core::Core;
 use crate::limiter::leases::LeasedAnswer;
 use crate::limiter::ledgers::{Part, Taken};
@@ -24,7 +25,7 @@ struct OwnParts(Vec<Vec<Arc<Part>>>);
 
 /// What a call of several subjects has taken of their parts. It is put back unless the call is made.
 struct TakenOfSome<'a> {
-    core: &'a Core,
+    core: &'a Arc<Core>,
     call: Call<'a>,
     /// Of each subject; nothing of those that Redis decides.
     taken: Vec<Option<Taken>>,
@@ -56,6 +57,11 @@ impl Attempt<'_> {
         if call.subjects.len() == 1 {
             return self.ask_whole(redis, call).await;
         }
+        // One deadline for all that may have to be asked.
+        redis.within_deadline(call.policy, self.ask_rest(redis, stored, call)).await
+    }
+
+    async fn ask_rest(&self, redis: &Redis, stored: &Stored, call: Call<'_>) -> LeasedAnswer {
         let ahead = TakenOfSome::take(self.core, stored, call);
         if ahead.rest.is_empty() {
             call.policy.observed().decided_ahead();
@@ -69,7 +75,7 @@ impl Attempt<'_> {
             Outcome::Admitted if !ahead.has_ended() => Ok((ahead.completed_by(&answer), lease)),
             Outcome::Admitted => {
                 drop(lease);
-                ahead.give_back(redis, &answer).await;
+                ahead.give_back(&answer);
                 self.ask_again(redis, call).await
             }
             // The denial counts towards the ban of a subject that was not asked about.
@@ -159,11 +165,15 @@ impl<'a> TakenOfSome<'a> {
     }
 
     /// Gives all that was counted back to Redis: the parts have ended, and take nothing back.
-    async fn give_back(mut self, redis: &Redis, answer: &Answer) {
+    fn give_back(mut self, answer: &Answer) {
         let charge = Charge::new(self.call, self.admitted_at(&answer.at));
         self.taken.clear();
-        // What gets lost counts until it is out of its window.
-        let _ = redis.refund(charge.counted(None), 0, &charge.admitted).await;
+        let core = Arc::clone(self.core);
+        background::spawn(async move {
+            let Some(redis) = core.redis() else { return };
+            // What gets lost counts until it is out of its window.
+            let _ = redis.refund(charge.counted(None), 0, &charge.admitted).await;
+        });
     }
 
     fn admitted_at(&self, rest: &AdmittedAt) -> AdmittedAt {

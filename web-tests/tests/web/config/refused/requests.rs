@@ -155,7 +155,7 @@ pub(super) const REFUSED: &[Refused] = &[
     ),
     refused(
         Accepts,
-        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['1000 per 500ms', '90 per 400ms']\nprefetch = ‸'100ms'",
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['1000 per 500ms']\nprefetch = ‸'100ms'",
         &[
             "`prefetch` is at most a tenth of the shortest `per`, and too long for `1000 per 500ms`; write at most `prefetch = \"50ms\"`",
         ],

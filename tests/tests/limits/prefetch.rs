@@ -1,5 +1,6 @@
 //! Calls that are taken ahead from Redis: exact, whatever happens in between.
 
+mod around;
 mod busy;
 mod parts;
 mod share;

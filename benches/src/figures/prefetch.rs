@@ -9,6 +9,7 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::runtime;
+use super::windows::{Admitted, call, most_in_a_window};
 use crate::duel::{Duel, Spread};
 use crate::figure::Figure;
 use crate::load::Caller;
@@ -133,7 +134,7 @@ pub(crate) fn figures(server: &Server) -> Vec<Figure> {
         || scripts(runtime, server, &taking(SHARED.into()), PROCESSES, 10 * SHARED),
         || scripts(runtime, server, &asking(SHARED.into()), PROCESSES, 10 * SHARED),
     );
-    let (used, least) = runtime.block_on(share(server));
+    let Shares { used, least, most } = runtime.block_on(share(server));
     let amount = |what: &str, unit, value| {
         let spread = Spread { median: value, low: value, high: value };
         Figure::amount(what, unit, "16 processes at 1.5 times 1,000 per 1s, 100ms ahead", spread)
@@ -150,6 +151,7 @@ pub(crate) fn figures(server: &Server) -> Vec<Figure> {
         Figure::ratio("script calls of 16 processes at ten times their limit", "/s", ASKED, &busy).at_most(1.0),
         amount("what is used of a limit, of per / (per + ahead)", "×", used).at_least(0.97),
         amount("the smallest of 16 shares, of an equal one", "×", least).at_least(0.5),
+        amount("the most in any window, of the count", "×", most).at_most(1.0),
     ]
 }
 
@@ -226,21 +228,20 @@ fn slowest_thousandth(runtime: &Runtime, server: &Server) -> f64 {
     })
 }
 
-/// Calls at a steady rate per second. Returns how many calls each process has had admitted.
-async fn steady(limiters: &[Limiter], policy: &Policy, rate: u32, windows: u32) -> Vec<u32> {
+/// Calls at a steady rate per second. Returns the calls of each process that were admitted.
+async fn steady(limiters: &[Limiter], policy: &Policy, rate: u32, windows: u32) -> Vec<Vec<Admitted>> {
     let until = Instant::now() + windows * SECOND;
     let mut tasks = JoinSet::new();
     let each = SECOND * u32::try_from(limiters.len()).unwrap() / rate;
     for limiter in limiters {
-        let (limiter, policy) = (limiter.clone(), policy.clone());
+        let caller = ByHand { limiter: limiter.clone(), policy: policy.clone(), subject: Subject::everyone() };
         tasks.spawn(async move {
-            let mut admitted = 0;
+            let mut admitted = Vec::new();
             let mut clock = interval(each);
             clock.set_missed_tick_behavior(MissedTickBehavior::Burst);
             while Instant::now() < until {
                 clock.tick().await;
-                let decision = limiter.check(&policy, &Subject::everyone()).await.expect("the server answers");
-                admitted += u32::from(decision.is_allowed());
+                admitted.extend(call(&caller).await);
             }
             admitted
         });
@@ -269,15 +270,28 @@ fn scripts(runtime: &Runtime, server: &Server, policy: &Policy, number: usize, r
     })
 }
 
-/// How much of a limit is used, and the smallest share, of an equal one, after a window that begins with all of it.
-async fn share(server: &Server) -> (f64, f64) {
+/// How 16 processes share a limit.
+struct Shares {
+    /// How much of it is used, after a window that begins with all of it.
+    used: f64,
+    /// The smallest share, of an equal one.
+    least: f64,
+    /// The most in any window.
+    most: f64,
+}
+
+async fn share(server: &Server) -> Shares {
     server.clear();
     let (policy, limiters) = (taking(SHARED.into()), processes(server, PROCESSES).await);
     let rate = SHARED * 3 / 2;
     steady(&limiters, &policy, rate, 2).await;
     let admitted = steady(&limiters, &policy, rate, WINDOWS).await;
-    let all: u32 = admitted.iter().sum();
-    let most = f64::from(SHARED * WINDOWS) / (SECOND + AHEAD).as_secs_f64();
-    let least = f64::from(admitted.iter().copied().min().unwrap_or_default());
-    (f64::from(all) / most, least * PROCESSES as f64 / f64::from(all))
+    let all: usize = admitted.iter().map(Vec::len).sum();
+    let whole = f64::from(SHARED * WINDOWS) / (SECOND + AHEAD).as_secs_f64();
+    let least = admitted.iter().map(Vec::len).min().unwrap_or_default();
+    Shares {
+        used: all as f64 / whole,
+        least: least as f64 * PROCESSES as f64 / all as f64,
+        most: most_in_a_window(admitted.concat()) as f64 / f64::from(SHARED),
+    }
 }

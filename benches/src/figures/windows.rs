@@ -9,6 +9,7 @@ use tallygate::{Limiter, Policy};
 use tokio::runtime::Runtime;
 
 use self::play::{CALLERS, COUNT, DEMAND, PROCESSES, WINDOW};
+pub(super) use self::play::{Admitted, call, most_in_a_window};
 use super::{SORTED_SET, runtime, sliding};
 use crate::duel::Spread;
 use crate::figure::Figure;

@@ -41,7 +41,7 @@ const RESOLUTION: Duration = Duration::from_micros(1);
 
 /// An admitted call: it was decided at some time between the two.
 #[derive(Clone, Copy)]
-pub(super) struct Admitted {
+pub(in crate::figures) struct Admitted {
     began: Instant,
     ended: Instant,
 }
@@ -71,13 +71,14 @@ async fn flood<C: Caller>(caller: C, until: Instant) -> Vec<Admitted> {
     admitted
 }
 
-async fn call<C: Caller>(caller: &C) -> Option<Admitted> {
+/// Makes one call. Returns when, if it was admitted.
+pub(in crate::figures) async fn call<C: Caller>(caller: &C) -> Option<Admitted> {
     let began = Instant::now();
     caller.call(0).await.then(|| Admitted { began, ended: Instant::now() })
 }
 
 /// Counts only calls that began and ended in the window, so that no limiter is wronged.
-pub(super) fn most_in_a_window(mut admitted: Vec<Admitted>) -> usize {
+pub(in crate::figures) fn most_in_a_window(mut admitted: Vec<Admitted>) -> usize {
     admitted.sort_by_key(|call| call.began);
     let within = |first: usize| {
         let end = admitted[first].began + WINDOW.saturating_sub(RESOLUTION);

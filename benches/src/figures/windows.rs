@@ -8,8 +8,8 @@ use std::time::Duration;
 use tallygate::{Limiter, Policy};
 use tokio::runtime::Runtime;
 
-use self::play::{CALLERS, COUNT, DEMAND, PROCESSES, WINDOW};
 pub(super) use self::play::{Admitted, call, most_in_a_window};
+use self::play::{CALLERS, COUNT, DEMAND, PROCESSES, WINDOW};
 use super::{SORTED_SET, runtime, sliding};
 use crate::duel::Spread;
 use crate::figure::Figure;

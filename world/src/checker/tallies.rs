@@ -218,7 +218,7 @@ impl Tally {
     fn correct_part(&mut self, admitted_us: u64, cost: u64, used: u64, us: u64) -> bool {
         let is_open = |hit: &&mut Hit| hit.at_us == admitted_us && hit.live >= cost;
         // Of several at one time, the smallest that is enough.
-        let Some(hit) = self.hits.iter_mut().filter(|hit| is_open(&hit)).min_by_key(|hit| hit.live) else {
+        let Some(hit) = self.hits.iter_mut().filter(|hit| is_open(hit)).min_by_key(|hit| hit.live) else {
             return false;
         };
         if cost > used {

@@ -18,7 +18,7 @@ use crate::system::per_process;
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) policy: &'a Policy,
-    /// The subject of each of the policy's groups, in their order; of a part and of a rest, its own.
+    /// The subject of each of the policy's groups, in their order; of a part, its own.
     pub(crate) subjects: &'a [SubjectKey],
     pub(crate) options: CallOptions,
     pub(crate) scope: Scope,
@@ -50,8 +50,6 @@ pub(crate) enum Scope {
     Call,
     /// One of its subjects, that of the group with this index. The answers to all parts are combined.
     Part(usize),
-    /// Some of its subjects: those of the groups whose bits are set. For the others, nothing is left to decide.
-    Rest(u64),
     /// The main subject of a call that is denied: nothing is charged, and the denial counts towards a ban.
     Denial,
 }
@@ -66,8 +64,7 @@ impl<'a> Call<'a> {
     /// The part of the call that takes leases, if it takes some. Nobody awaits what becomes of them.
     pub(crate) fn leases(self) -> Option<Self> {
         let first = self.policy.counting_groups();
-        let counting = self.indices().take_while(|&index| index < first).count();
-        let subjects = self.subjects.get(counting..).filter(|subjects| !subjects.is_empty())?;
+        let subjects = self.subjects.get(first..).filter(|subjects| !subjects.is_empty())?;
         let takes = self.options.lease.is_some() && !self.options.peek && self.options.cost > 0;
         takes.then_some(Self { subjects, scope: Scope::Part(first), caller: None, ..self })
     }
@@ -75,36 +72,21 @@ impl<'a> Call<'a> {
     /// One of its subjects.
     pub(crate) fn part(self, index: usize) -> Self {
         let subjects = self.subjects.get(index..=index).unwrap_or_default();
-        Self { subjects, scope: Scope::Part(self.indices().nth(index).unwrap_or(index)), ..self }
-    }
-
-    /// Those of its subjects that are the ones of the groups with these bits.
-    pub(crate) fn rest<'s>(self, groups: u64, subjects: &'s [SubjectKey]) -> Call<'s>
-    where
-        'a: 's,
-    {
-        Call { subjects, scope: Scope::Rest(groups), ..self }
+        Self { subjects, scope: Scope::Part(self.first_group() + index), ..self }
     }
 
     /// The tallies that decide the call, in the order of the policy's groups.
     pub(crate) fn tally_ids(self) -> impl Iterator<Item = TallyId<'a>> + Clone {
-        self.groups().zip(self.subjects).map(|(group, subject)| TallyId { group, subject })
-    }
-
-    /// The indices of the groups of its subjects.
-    fn indices(self) -> impl Iterator<Item = usize> + Clone {
-        let (first, groups) = match self.scope {
-            Scope::Part(index) => (index, u64::MAX),
-            Scope::Rest(groups) => (0, groups),
-            Scope::Call | Scope::Denial => (0, u64::MAX),
-        };
-        let all = first..self.policy.groups().len();
-        all.filter(move |index| groups & group_bit(*index) != 0).take(self.subjects.len())
+        let groups = self.policy.groups().iter().skip(self.first_group());
+        groups.zip(self.subjects).map(|(group, subject)| TallyId { group, subject })
     }
 
     /// The index of the group of its first subject.
     pub(crate) fn first_group(self) -> usize {
-        self.indices().next().unwrap_or_default()
+        match self.scope {
+            Scope::Part(index) => index,
+            Scope::Call | Scope::Denial => 0,
+        }
     }
 
     /// One part for each of its subjects.
@@ -112,11 +94,10 @@ impl<'a> Call<'a> {
         (0..self.subjects.len()).map(move |index| self.part(index))
     }
 
-    /// What counts a denial of the main subject, if the call has that.
+    /// What counts a denial of the main subject.
     pub(crate) fn as_denial(self) -> Option<Self> {
         let options = CallOptions { report: false, ..self.options };
-        let subjects = self.subjects.get(..1).filter(|_| self.first_group() == 0)?;
-        Some(Self { subjects, scope: Scope::Denial, options, ..self })
+        Some(Self { subjects: self.subjects.get(..1)?, scope: Scope::Denial, options, ..self })
     }
 
     /// Whether nobody awaits the answer any more.
@@ -125,34 +106,25 @@ impl<'a> Call<'a> {
     }
 
     /// The rule groups that decide it.
-    pub(crate) fn groups(self) -> impl Iterator<Item = &'a RuleGroup> + Clone {
-        self.indices().filter_map(move |index| self.policy.groups().get(index))
-    }
-
-    /// Its only rule group, if that is all.
-    pub(crate) fn only_group(self) -> Option<&'a RuleGroup> {
-        self.groups().next().filter(|_| self.subjects.len() == 1)
+    pub(crate) fn groups(self) -> &'a [RuleGroup] {
+        let first = self.first_group();
+        self.policy.groups().get(first..first + self.subjects.len()).unwrap_or_default()
     }
 
     /// How many rules decide it.
     pub(crate) fn rules(self) -> usize {
-        self.groups().map(|group| group.rules.len()).sum()
+        self.groups().iter().map(|group| group.rules.len()).sum()
     }
 
-    /// The positions of its rules in the policy, one group after the other.
-    pub(crate) fn positions(self) -> impl Iterator<Item = usize> {
-        self.groups().flat_map(|group| group.positions.iter().copied())
+    /// The place of its first rule among those of all groups of the policy, one group after the other.
+    pub(crate) fn first_place(self) -> usize {
+        self.policy.groups().iter().take(self.first_group()).map(|group| group.rules.len()).sum()
     }
 
     /// The keys of these tallies, in the same order.
     pub(crate) fn keys<'k>(self, prefix: &'k str) -> impl Iterator<Item = TallyKey> + Clone + use<'a, 'k> {
         self.tally_ids().map(move |id| id.key(prefix))
     }
-}
-
-/// The bit of the group with this index: a policy has at most [`MAX_RULES`](tallygate_rules::MAX_RULES) and one.
-pub(crate) fn group_bit(index: usize) -> u64 {
-    1 << index
 }
 
 impl OwnedCall {

@@ -5,6 +5,7 @@ mod builder;
 mod description;
 mod groups;
 mod layout;
+mod registration;
 pub(crate) mod registry;
 mod rule_group;
 mod shared;
@@ -18,8 +19,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroU64;
 use std::ptr;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use tallygate_rules::{Ban, OnOutage, Rule};
@@ -28,6 +28,7 @@ pub(crate) use self::ahead::Ahead;
 pub use self::builder::PolicyBuilder;
 pub(crate) use self::description::Description;
 pub(crate) use self::layout::LAYOUT_BYTES;
+pub(crate) use self::registration::{NO_REGISTRY, Registration};
 pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, Window};
 use self::shared::Shared;
 pub(crate) use self::templates::Templates;
@@ -89,6 +90,8 @@ pub(crate) struct Stored {
     ahead: Ahead,
     /// Of each group, whether its calls are: by some rules, each call has to be counted when it is made.
     taken: Box<[bool]>,
+    /// The policies of some of its groups that were asked for, each with which these are.
+    rests: Mutex<Vec<(Box<[bool]>, Policy)>>,
 }
 
 /// What a policy sets beside its rules. What it does not say of outages and deadlines, the limiter does.
@@ -259,29 +262,6 @@ impl Inner {
             registration: Registration::default(),
             #[cfg(feature = "metrics")]
             metrics,
-        }
-    }
-}
-
-/// The term of a policy that is never registered, and of a limiter that registers none.
-pub(crate) const NO_REGISTRY: u64 = u64::MAX;
-
-/// The term in which a limiter has registered the policy last. No two limiters have a term in common.
-#[derive(Debug, Default)]
-pub(crate) struct Registration(AtomicU64);
-
-impl Registration {
-    /// Whether there is nothing to do for a limiter in that term.
-    #[inline]
-    pub(crate) fn is_done(&self, term: u64) -> bool {
-        let known = self.0.load(Ordering::Relaxed);
-        known == term || known == NO_REGISTRY || term == NO_REGISTRY
-    }
-
-    /// Records that there is nothing to do for a limiter in that term.
-    pub(crate) fn set_done(&self, term: u64) {
-        if self.0.load(Ordering::Relaxed) != NO_REGISTRY {
-            self.0.store(term, Ordering::Relaxed);
         }
     }
 }

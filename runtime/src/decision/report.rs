@@ -34,13 +34,15 @@ impl Report {
         if self.rules().iter().all(|status| more(status) == 0) {
             return self.clone();
         }
-        self.rules().iter().map(with_more).collect()
+        Self::from(self.rules().iter().map(with_more).collect::<Vec<_>>())
     }
 }
 
-impl FromIterator<RuleStatus> for Report {
-    fn from_iter<I: IntoIterator<Item = RuleStatus>>(rules: I) -> Self {
-        let rules: Vec<_> = rules.into_iter().collect();
+/// Of rules in any order.
+impl From<Vec<RuleStatus>> for Report {
+    #[inline]
+    fn from(mut rules: Vec<RuleStatus>) -> Self {
+        rules.sort_by_key(RuleStatus::position);
         Self((!rules.is_empty()).then(|| Arc::new(rules)))
     }
 }

@@ -208,12 +208,12 @@ fn silent() -> BackendError {
 
 /// How long the shortest of the leases lasts.
 fn shortest_us(leases: Call<'_>) -> u64 {
-    leases.groups().filter_map(|group| group.lease_us).min().unwrap_or_default()
+    leases.groups().iter().filter_map(|group| group.lease_us).min().unwrap_or_default()
 }
 
 /// How long the longest of the leases lasts.
 fn longest_us(leases: Call<'_>) -> u64 {
-    leases.groups().filter_map(|group| group.lease_us).max().unwrap_or_default()
+    leases.groups().iter().filter_map(|group| group.lease_us).max().unwrap_or_default()
 }
 
 /// One of the calls at a time whose answers did not come. Its place is free again also if the runtime ends before.

@@ -117,8 +117,6 @@ pub(crate) enum DecisionOutcome<'a> {
 /// An observation of one decision while it is made.
 pub(crate) struct Observation {
     purpose: Purpose,
-    /// Whether other tasks run first.
-    pub(crate) is_postponed: bool,
     #[cfg(feature = "metrics")]
     started: Instant,
     #[cfg(feature = "tracing-spans")]
@@ -131,7 +129,6 @@ impl Observation {
     pub(crate) fn start(policy: &str, purpose: Purpose) -> Self {
         Self {
             purpose,
-            is_postponed: false,
             #[cfg(feature = "metrics")]
             started: Instant::now(),
             #[cfg(feature = "tracing-spans")]

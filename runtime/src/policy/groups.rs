@@ -36,8 +36,8 @@ impl Policy {
 
     /// The position of the rule at that place of the groups' rules, one group after the other.
     pub(crate) fn position(&self, place: usize) -> usize {
-        if self.groups().len() == 1 {
-            return place;
+        if let [group] = self.groups() {
+            return group.positions.get(place).copied().unwrap_or(place);
         }
         let positions = self.groups().iter().flat_map(|group| group.positions.iter());
         positions.copied().nth(place).unwrap_or(place)

@@ -1,12 +1,15 @@
 //! A policy as Redis decides it, where calls are taken ahead.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tallygate_rules::{MIN_PREFETCH_COUNT, Rule};
 
 use super::ahead::Ahead;
 use super::rule_group::RuleGroup;
+use super::shared::Shared;
 use super::{Inner, Policy, Stored};
+use crate::lock::lock;
 
 impl Policy {
     /// Returns how long this policy's calls are [taken ahead](crate::PolicyBuilder::prefetch), if they are.
@@ -35,7 +38,19 @@ impl Policy {
         let taken = self.groups().iter().map(|group| may_take && is_taken(group));
         let taken = taken.collect();
         let inner = Inner::from_parts(name.clone(), rules.clone(), *ban, groups, *settings, replaced.clone());
-        Stored { policy: Self { inner: self.inner.share_alike(inner) }, ahead: Ahead::new(ahead), taken }
+        let policy = Self { inner: self.inner.share_alike(inner) };
+        Stored { policy, ahead: Ahead::new(ahead), taken, rests: Mutex::default() }
+    }
+
+    /// The same policy for calls on some of its groups alone. All rules keep their positions.
+    fn of_groups(&self, is_asked: &[bool]) -> Self {
+        let Inner { name, rules, ban, settings, replaced, .. } = &*self.inner;
+        let asked = self.groups().iter().zip(is_asked).filter(|(_, is_asked)| **is_asked);
+        let groups: Box<[RuleGroup]> = asked.map(|(group, _)| group.clone()).collect();
+        // A ban is the main subject's.
+        let ban = ban.filter(|_| groups.first().is_some_and(|group| group.ban.is_some()));
+        let inner = Inner::from_parts(name.clone(), rules.clone(), ban, groups, *settings, replaced.clone());
+        Self { inner: Shared::counted(inner) }
     }
 }
 
@@ -43,6 +58,17 @@ impl Stored {
     /// How long calls of the group with this index are taken ahead; `None` if they are not.
     pub(crate) fn ahead_of(&self, group: usize) -> Option<Ahead> {
         self.taken.get(group).is_some_and(|is_taken| *is_taken).then_some(self.ahead)
+    }
+
+    /// The policy of those of its groups that are asked about. Which these can be is seldom more than a few choices.
+    pub(crate) fn rest(&self, is_asked: &[bool]) -> Policy {
+        let mut rests = lock(&self.rests);
+        if let Some((_, known)) = rests.iter().find(|(known, _)| **known == *is_asked) {
+            return known.clone();
+        }
+        let rest = self.policy.of_groups(is_asked);
+        rests.push((is_asked.into(), rest.clone()));
+        rest
     }
 }
 

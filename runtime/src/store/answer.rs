@@ -79,12 +79,13 @@ impl Outcome {
 
 /// Returns the report on a policy's rules, given what is left of them in the order of the groups, from the rule at the
 /// place `first` on.
-pub(crate) fn report(policy: &Policy, positions: impl Iterator<Item = usize>, quotas: Vec<Quota>) -> Report {
+pub(crate) fn report(policy: &Policy, first: usize, quotas: Vec<Quota>) -> Report {
     let rules = policy.rules();
-    let status = |(position, quota)| Some(RuleStatus::new(position, rules.get(position)?.clone(), quota));
-    let mut report: Vec<_> = positions.zip(quotas).filter_map(status).collect();
-    report.sort_by_key(RuleStatus::position);
-    report.into_iter().collect()
+    let status = |(place, quota)| {
+        let position = policy.position(place);
+        Some(RuleStatus::new(position, rules.get(position)?.clone(), quota))
+    };
+    Report::from((first..).zip(quotas).filter_map(status).collect::<Vec<_>>())
 }
 
 /// Whose calls can be decided, as [`Limiter::ping`](crate::Limiter::ping) has found out: those of all subjects, or in a cluster

@@ -18,7 +18,7 @@ use crate::call::{Call, TallyId};
 use crate::clock::{Clock, is_set_back};
 #[cfg(feature = "web")]
 use crate::context;
-use crate::decision::{Charge, CostChange, Recount};
+use crate::decision::{Charge, CostChange, Recount, Report};
 use crate::error::BackendError;
 use crate::observe::opaque_debug;
 use crate::policy::{Policy, RuleGroup};
@@ -138,7 +138,8 @@ impl Memory {
             }
         }
         let outcome = outcome.with_position(call.policy);
-        Ok(Answer::new(outcome, answer::report(call.policy, call.positions(), quotas), now_us))
+        let report = if options.report { answer::report(call.policy, 0, quotas) } else { Report::default() };
+        Ok(Answer::new(outcome, report, now_us))
     }
 
     /// Counts a call as what it has used, in every rule in which it still counts; returns whether that has changed anything.

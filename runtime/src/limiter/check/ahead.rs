@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tallygate_rules::Role;
 
 use super::attempt::Attempt;
-use crate::call::{Call, CallOptions, LeaseName, group_bit};
+use crate::call::{Call, CallOptions, LeaseName};
 use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Report, RuleStatus, Wait};
 use crate::limiter::background;
 use crate::limiter::core::Core;
@@ -29,8 +29,6 @@ struct TakenOfSome<'a> {
     call: Call<'a>,
     /// Of each subject; nothing of those that Redis decides.
     taken: Vec<Option<Taken>>,
-    /// Those that Redis decides.
-    rest: Vec<SubjectKey>,
 }
 
 impl Attempt<'_> {
@@ -63,14 +61,16 @@ impl Attempt<'_> {
 
     async fn ask_rest(&self, redis: &Redis, stored: &Stored, call: Call<'_>) -> LeasedAnswer {
         let ahead = TakenOfSome::take(self.core, stored, call);
-        if ahead.rest.is_empty() {
+        let rest = ahead.rest();
+        if rest.is_empty() {
             call.policy.observed().decided_ahead();
             return Ok((ahead.completed_by(&admitted(Report::default(), AdmittedAt::Once(0))), None));
         }
-        if ahead.rest.len() == call.subjects.len() {
+        if rest.len() == call.subjects.len() {
             return self.ask_whole(redis, call).await;
         }
-        let (answer, lease) = self.core.ask_redis(redis, ahead.rest()).await?;
+        let policy = stored.rest(&ahead.asked());
+        let (answer, lease) = self.core.ask_redis(redis, Call::new(&policy, &rest, call.options)).await?;
         match answer.outcome {
             Outcome::Admitted if !ahead.has_ended() => Ok((ahead.completed_by(&answer), lease)),
             Outcome::Admitted => {
@@ -132,15 +132,18 @@ impl OwnParts {
 impl<'a> TakenOfSome<'a> {
     /// Takes of each subject that has a part.
     fn take(core: &'a Arc<Core>, stored: &Stored, call: Call<'a>) -> Self {
-        let taken: Vec<_> = call.parts().map(|part| core.take_ahead(stored, part)).collect();
-        let rest = call.subjects.iter().zip(&taken).filter(|(_, taken)| taken.is_none());
-        Self { core, call, rest: rest.map(|(subject, _)| *subject).collect(), taken }
+        Self { core, call, taken: call.parts().map(|part| core.take_ahead(stored, part)).collect() }
     }
 
-    /// What Redis has to decide.
-    fn rest(&self) -> Call<'_> {
-        let rest = self.taken.iter().enumerate().filter(|(_, taken)| taken.is_none());
-        self.call.rest(rest.map(|(group, _)| group_bit(group)).sum(), &self.rest)
+    /// Whether Redis decides each subject.
+    fn asked(&self) -> Vec<bool> {
+        self.taken.iter().map(Option::is_none).collect()
+    }
+
+    /// The subjects that Redis decides.
+    fn rest(&self) -> Vec<SubjectKey> {
+        let rest = self.call.subjects.iter().zip(&self.taken).filter(|(_, taken)| taken.is_none());
+        rest.map(|(subject, _)| *subject).collect()
     }
 
     /// Whether the main subject has taken a call.
@@ -160,8 +163,7 @@ impl<'a> TakenOfSome<'a> {
         let taken = self.taken.iter_mut().filter_map(Option::take);
         let mut report: Vec<_> = taken.flat_map(|taken| taken.report.rules().to_vec()).collect();
         report.extend(answer.report.rules().iter().cloned());
-        report.sort_by_key(RuleStatus::position);
-        admitted(report.into_iter().collect(), at)
+        admitted(report.into(), at)
     }
 
     /// Gives all that was counted back to Redis: the parts have ended, and take nothing back.

@@ -38,10 +38,8 @@ impl Check<'_> {
     }
 
     pub(super) fn decide_observed(&self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
-        let mut observation = Observation::start(self.policy().name(), self.purpose());
-        observation.is_postponed = self.lets_others_run();
+        let observation = Observation::start(self.policy().name(), self.purpose());
         if self.options.wait.is_none()
-            && !observation.is_postponed
             && let Some(decided) = observation.within(|| self.attempt_in_process())
         {
             self.finish(&observation, &decided);
@@ -57,7 +55,7 @@ impl Check<'_> {
                 match self.options.wait {
                     // Boxed, as few calls wait.
                     Some(limit) => Box::pin(self.wait_for_admission(limit)).await,
-                    None if observation.is_postponed => {
+                    None if self.lets_others_run() => {
                         budget::consume_budget().await;
                         self.attempt().await
                     }
@@ -80,7 +78,6 @@ impl Check<'_> {
 
     /// Whether others run before this call is decided: what is taken ahead is asked for by a task that has to run, too, and
     /// callers that never wait would keep it from that.
-    #[inline]
     fn lets_others_run(&self) -> bool {
         self.policy().prefetch().is_some() && self.limiter().core.ledgers.are_refilled() && budget::is_spent()
     }
@@ -131,6 +128,7 @@ impl Check<'_> {
                 let decided = plain.and_then(|call| core.outage.standby.decide_plain(call));
                 Some(decided.unwrap_or_else(|| Attempt::new(self)?.decide_by_substitute(substitute)))
             }
+            None if self.lets_others_run() => None,
             None => Attempt::new(self).map(|attempt| attempt.decide_at_once()).transpose(),
         }
     }

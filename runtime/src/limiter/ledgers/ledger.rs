@@ -97,7 +97,7 @@ impl Ledger {
             self.missed_cost.fetch_add(cost, Ordering::Relaxed);
             self.missed_calls.fetch_add(1, Ordering::Relaxed);
         }
-        let taken = taken.map(|(part, _)| part.taken(self.left(now_us), now_us, report_is_optional));
+        let taken = taken.map(|(part, _)| part.taken(now_us, report_is_optional.then(|| self.left(now_us))));
         let is_due = self.is_refill_due(now_us) && self.begin_refill(now_us);
         let units = if is_due { self.units_to_ask(now_us) } else { None };
         (taken, units.map(|units| self.refill(call, units)))

@@ -79,8 +79,9 @@ impl Part {
         let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, back);
     }
 
-    pub(super) fn taken(&self, left: u64, now_us: u64, is_reported: bool) -> Taken {
-        let report = if is_reported { self.report.with_more(|_| left) } else { Report::default() };
+    /// What a call has taken then; with a report, if it is known how much is left in all parts.
+    pub(super) fn taken(&self, now_us: u64, left: Option<u64>) -> Taken {
+        let report = left.map(|left| self.report.with_more(|_| left)).unwrap_or_default();
         Taken { at: self.at.clone(), ends_us: self.ends_us, now_us, report }
     }
 

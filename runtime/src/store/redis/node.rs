@@ -185,7 +185,7 @@ impl Step {
 /// The arguments about the leases of a call, after the protocol: their name, and of each how long it lasts from now on and
 /// its TTL.
 fn lease_arguments(request: Call<'_>, change: LeaseChange) -> Vec<Vec<u8>> {
-    let numbers = request.groups().flat_map(|group| match change {
+    let numbers = request.groups().iter().flat_map(|group| match change {
         LeaseChange::Renewed => [group.lease_us.unwrap_or_default(), ttl_ms(group.longest_us)],
         LeaseChange::GivenBack => [0, 0],
     });

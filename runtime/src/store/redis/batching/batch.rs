@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::ptr;
 
 use tokio::sync::oneshot;
 
@@ -94,8 +93,8 @@ fn sort_by_kind(sent: &mut [(OwnedCall, Caller)]) {
 }
 
 /// What all calls of one policy and cost have in common.
-fn kind(call: &OwnedCall) -> (Option<*const RuleGroup>, u64) {
-    (call.as_call().groups().next().map(ptr::from_ref), call.options.cost)
+fn kind(call: &OwnedCall) -> (*const RuleGroup, u64) {
+    (call.policy.groups().as_ptr(), call.options.cost)
 }
 
 impl Caller {

@@ -4,16 +4,15 @@ use std::cmp::Reverse;
 
 use tallygate_rules::Role;
 
-use crate::decision::{AdmittedAt, RuleStatus, Wait};
+use crate::decision::{AdmittedAt, Wait};
 use crate::policy::Policy;
 use crate::store::answer::{Answer, Outcome};
 
 /// Combines the answers to all parts of a call, in the order of the policy's groups, as one server would answer it.
 pub(crate) fn combine(policy: &Policy, parts: &[Answer]) -> Answer {
     let at = AdmittedAt::Each(parts.iter().map(|part| part.at.us(0)).collect());
-    let mut report: Vec<_> = parts.iter().flat_map(|part| part.report.rules()).cloned().collect();
-    report.sort_by_key(RuleStatus::position);
-    Answer { outcome: outcome(policy, parts), report: report.into_iter().collect(), at, lapse: Wait::NEVER }
+    let report: Vec<_> = parts.iter().flat_map(|part| part.report.rules()).cloned().collect();
+    Answer { outcome: outcome(policy, parts), report: report.into(), at, lapse: Wait::NEVER }
 }
 
 fn outcome(policy: &Policy, parts: &[Answer]) -> Outcome {

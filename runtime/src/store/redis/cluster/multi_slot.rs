@@ -120,7 +120,7 @@ impl CountedCall {
 
     /// Refunds a part, or gives its lease back.
     async fn undo_one(&self, part: Call<'_>, charged_us: u64, until: Instant) -> Result<(), BackendError> {
-        if let Some(lease_us) = part.groups().find_map(|group| group.lease_us) {
+        if let Some(lease_us) = part.groups().iter().find_map(|group| group.lease_us) {
             return self.give_back(part, Duration::from_micros(lease_us)).await;
         }
         let slot = self.cluster.slot_of(part);

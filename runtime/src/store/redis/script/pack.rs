@@ -28,12 +28,13 @@ per_process! {
 
 /// Packs one request.
 pub(crate) fn request(request: &Call<'_>, now_us: u64) -> Vec<u8> {
+    let groups = request.groups();
     let mut packed = Vec::with_capacity(64 + 32 * request.rules());
-    packed.extend([byte(request.subjects.len()), asked(request)]);
+    packed.extend([byte(groups.len()), asked(request)]);
     // No rule counts further than `MAX_EXACT`. A greater cost never fits, and neither does this one, which has room in
     // the field.
     integer(&mut packed, request.options.cost.min(MAX_EXACT + 1));
-    for group in request.groups() {
+    for group in groups {
         subject(&mut packed, group, request.options.lease, now_us);
     }
     packed
@@ -53,7 +54,7 @@ fn asked(request: &Call<'_>) -> u8 {
     let peek = if request.options.peek { lua::PEEK } else { 0 };
     let trial = if request.options.trial { lua::TRIAL } else { 0 };
     let scope = match request.scope {
-        Scope::Call | Scope::Rest(_) => 0,
+        Scope::Call => 0,
         Scope::Part(_) => lua::PART,
         Scope::Denial => lua::PART | lua::DENIAL,
     };

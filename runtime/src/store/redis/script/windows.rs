@@ -9,7 +9,7 @@ use tallygate_rules::MAX_EXACT;
 
 use super::pack;
 use super::wire::Reply;
-use crate::call::{Call, CallOptions, Scope};
+use crate::call::{Call, CallOptions};
 use crate::decision::{Report, Wait};
 use crate::policy::{RuleGroup, Window};
 use crate::store::answer::{Answer, Outcome};
@@ -26,9 +26,8 @@ struct Run<'r> {
 /// and costs are. Beside other requests, the general script decides them.
 pub(crate) fn is_plain(request: Call<'_>) -> bool {
     let CallOptions { cost, report, peek, .. } = request.options;
-    let Some(group) = request.only_group() else { return false };
-    let is_whole = matches!(request.scope, Scope::Call | Scope::Rest(_));
-    is_whole && !report && !peek && cost > 0 && fits_windows(group, cost)
+    let [group] = request.policy.groups() else { return false };
+    !report && !peek && cost > 0 && fits_windows(group, cost)
 }
 
 /// Whether all rules are sliding windows, each large enough for the cost.
@@ -100,7 +99,7 @@ fn admitted(at_us: u64) -> Reply {
 fn denied(request: &Call<'_>, rule: u8, wait: &[u8], at_us: u64) -> Option<Reply> {
     let window = ordered(group(request)?).nth(usize::from(rule))?;
     let wait_us = integer(wait).filter(|&us| us > 0)?;
-    let rule = request.positions().nth(window.place)?;
+    let rule = request.policy.position(window.place);
     let outcome = Outcome::denied(rule, Wait::us(wait_us));
     Some(Reply::Answer(Answer::new(outcome, Report::default(), at_us)))
 }
@@ -114,7 +113,7 @@ fn integer(bytes: &[u8]) -> Option<u64> {
 }
 
 fn group<'r>(request: &Call<'r>) -> Option<&'r RuleGroup> {
-    request.groups().next()
+    request.policy.groups().first()
 }
 
 fn are_alike(one: &RuleGroup, other: &RuleGroup) -> bool {
@@ -170,7 +169,6 @@ mod tests {
     use tallygate_rules::{Ban, Rule};
 
     use super::*;
-    use crate::call::group_bit;
     use crate::policy::{Policy, PolicyBuilder};
     use crate::subject::Subject;
 
@@ -181,7 +179,7 @@ mod tests {
     }
 
     fn is_plain_with(policy: &Policy, options: CallOptions) -> bool {
-        is_plain(Call::new(policy, &vec![Subject::everyone().key(); policy.groups().len()], options))
+        is_plain(Call::new(policy, &[], options))
     }
 
     #[test]
@@ -202,21 +200,16 @@ mod tests {
 
     #[test]
     fn of_several_subjects_the_rest_of_a_call_is_plain_if_it_is_one() {
-        let one = |label| (label, Rule::sliding_window(2, MINUTE));
-        let policy = [one("tenant"), one("user")]
-            .into_iter()
-            .fold(window(2), |policy, (label, rule)| policy.rule_on(label, rule));
-        let policy = policy.build().unwrap();
-        let subjects = [Subject::everyone().key(); 3];
-        let call = Call::new(&policy, &subjects, CallOptions::PLAIN);
-        assert!(is_plain(call.rest(group_bit(1), &subjects[1..2])));
-        assert!(is_plain(call.rest(group_bit(0), &subjects[..1])));
-        assert!(!is_plain(call.rest(group_bit(0) | group_bit(2), &subjects[1..])));
-        // A part tells of more than its outcome.
-        assert!(!is_plain(call.part(1)));
-        let denied = denied(&call.rest(group_bit(2), &subjects[2..]), 0, &[0, 0, 0, 0, 0, 0, 9], 7).unwrap();
+        let users = window(9).rule_on("tenant", Rule::sliding_window(1_000, MINUTE)).rule(Rule::duplicate(MINUTE / 60));
+        let policy = users.prefetch(MINUTE / 60).build().unwrap();
+        let rest = policy.stored().unwrap().rest(&[true, false]);
+        assert!(is_plain_with(&rest, CallOptions::PLAIN));
+        let subjects = [Subject::everyone().key()];
+        let denied = denied(&Call::new(&rest, &subjects, CallOptions::PLAIN), 0, &[0, 0, 0, 0, 0, 0, 9], 7).unwrap();
+        // The third rule of the policy is the second one of the rest, and the script takes it first.
         let outcome = Outcome::denied(2, Wait::us(9));
         assert_eq!(denied, Reply::Answer(Answer::new(outcome, Report::default(), 7)));
+        assert!(!is_plain_with(&policy.stored().unwrap().rest(&[true, true]), CallOptions::PLAIN));
     }
 
     #[test]

@@ -44,8 +44,7 @@ fn read_replies(mut values: &[i64], requests: &[Call<'_>]) -> Option<Vec<Reply>>
     for request in requests {
         let (&fields, rest) = values.split_first_chunk::<{ lua::REPLY_FIELDS }>()?;
         let [_, code, _] = fields;
-        let (lapse, rest) =
-            rest.split_at_checked(usize::from(!matches!(request.scope, Scope::Call | Scope::Rest(_))))?;
+        let (lapse, rest) = rest.split_at_checked(usize::from(request.scope != Scope::Call))?;
         let is_decided = !matches!(code, lua::ASK_AGAIN | lua::UNREADABLE);
         let reported = if request.options.report && is_decided { request.rules() } else { 0 };
         let (quotas, rest) = rest.split_at_checked(lua::REPORT_FIELDS * reported)?;
@@ -77,7 +76,7 @@ fn read_reply(
         let &[remaining, reset_us] = pair else { return None };
         Some(Quota { remaining: u64::try_from(remaining).ok()?, reset: micros(reset_us)? })
     });
-    let report = answer::report(request.policy, request.positions(), quotas.collect::<Option<_>>()?);
+    let report = answer::report(request.policy, request.first_place(), quotas.collect::<Option<_>>()?);
     Some(Reply::Answer(Answer { lapse, ..Answer::new(outcome, report, at_us) }))
 }
 
@@ -89,7 +88,8 @@ pub(crate) fn server_us(values: &[i64]) -> Option<u64> {
 /// The position of a rule in its policy. The script counts the rules of all groups that it is asked about, one group
 /// after the other.
 fn position(request: Call<'_>, code: i64) -> Option<usize> {
-    request.positions().nth(usize::try_from(code).ok()?)
+    let place = usize::try_from(code).ok().filter(|&place| place < request.rules())?;
+    Some(request.policy.position(request.first_place() + place))
 }
 
 /// Reads a wait, which may be endless.
@@ -126,7 +126,7 @@ mod tests {
     }
 
     fn answer(outcome: Outcome, quotas: Vec<Quota>) -> Vec<Reply> {
-        let report = quotas.into_iter().map(|quota| RuleStatus::new(0, rule(), quota)).collect();
+        let report = quotas.into_iter().map(|quota| RuleStatus::new(0, rule(), quota)).collect::<Vec<_>>().into();
         vec![Reply::Answer(Answer::new(outcome, report, 7))]
     }
 

@@ -57,14 +57,14 @@ impl Work {
 
     /// Estimates the work of a request to the script for windows.
     pub(crate) fn of_plain(request: Call<'_>) -> Self {
-        let windows = request.groups().flat_map(|group| &group.windows);
+        let windows = request.groups().iter().flat_map(|group| &group.windows);
         let each = windows.map(|window| PLAIN_RULE + search(window.count));
         Self(each.fold(PLAIN, u32::saturating_add))
     }
 
     /// Estimates the work of a request to the general script.
     pub(crate) fn of(request: Call<'_>) -> Self {
-        let tallies = request.groups().map(|group| tally(group, request.options));
+        let tallies = request.groups().iter().map(|group| tally(group, request.options));
         Self(tallies.fold(REQUEST, u32::saturating_add))
     }
 
@@ -87,15 +87,14 @@ pub(crate) fn refund_parts(request: Call<'_>) -> impl Iterator<Item = Call<'_>> 
     let (mut groups, mut subjects) = (request.groups(), request.subjects);
     iter::from_fn(move || {
         let mut room = Some(Work::MOST);
-        let fitting = groups.clone().take_while(|group| {
+        let fitting = groups.iter().take_while(|group| {
             room = room.and_then(|room| room.checked_sub(Work::of_refund(group)));
             room.is_some()
         });
         let fitting = fitting.count().max(1);
         let (own, others) = subjects.split_at_checked(fitting)?;
         let part = Call { subjects: own, scope: Scope::Part(first), ..request };
-        groups.by_ref().take(fitting).for_each(drop);
-        (first, subjects) = (first + fitting, others);
+        (first, subjects, groups) = (first + fitting, others, groups.get(fitting..).unwrap_or_default());
         Some(part)
     })
 }
@@ -144,7 +143,7 @@ mod tests {
         let (policy, subject) = (policy.build().unwrap(), Subject::everyone().key());
         let subjects = vec![subject; policy.groups().len()];
         let request = Call::new(&policy, &subjects, CallOptions::PLAIN);
-        refund_parts(request).map(|part| part.groups().count()).collect()
+        refund_parts(request).map(|part| part.groups().len()).collect()
     }
 
     #[test]

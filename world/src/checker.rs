@@ -8,6 +8,7 @@ mod concurrency;
 mod counted;
 mod denials;
 mod handover;
+mod keys;
 mod prefetch;
 mod standby;
 mod tallies;

@@ -292,13 +292,3 @@ fn a_future_is_wrapped_in_its_async_block_when_its_permit_may_be_given_back() {
     });
     assert!(opaque.contains("Result < _ , Error >") && opaque.contains("{ self . orders . }"), "{opaque}");
 }
-
-#[test]
-fn what_becomes_of_calls_in_an_outage_is_part_of_the_policy() {
-    let attribute = quote! { rule(count = 10, per = "60s"), on_outage = "local", deadline = "50ms" };
-    let item = quote! {
-        /// Searches.
-        async fn search() -> Result<(), Rejection> { Ok(()) }
-    };
-    insta::assert_snapshot!(expansion(attribute, &item));
-}

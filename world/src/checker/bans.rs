@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::tallies::{find, is_leases};
+use super::keys::{find, is_leases};
 use super::violation::Violation;
 use crate::history::{Deed, Entry, Event, Verdict};
 use crate::workload::{Scenario, Topology};

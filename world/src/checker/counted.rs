@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tallygate::{DecidedBy, OnOutage};
 
-use super::tallies::{find, is_leases, parts};
+use super::keys::{find, is_leases, parts};
 use super::violation::Violation;
 use crate::history::{Answer, Deed, Entry, Event, Verdict};
 use crate::workload::{Action, PolicyPlan, Scenario, Topology};

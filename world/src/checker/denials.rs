@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tallygate::DecidedBy;
 
-use super::tallies::parts;
+use super::keys::parts;
 use super::violation::Violation;
 use crate::history::{Answer, Deed, Entry, Event, Verdict};
 use crate::workload::{Action, CallPlan, Scenario};

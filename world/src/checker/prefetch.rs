@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tallygate::{Algorithm, DecidedBy, Role, Rule};
 
-use super::tallies::{is_leases, parts, reach};
+use super::keys::{is_leases, parts};
+use super::tallies::reach;
 use super::violation::Violation;
 use crate::history::{Answer, Deed, Entry, Event, Verdict};
 use crate::workload::{Action, CallPlan, Fault, PolicyPlan, Scenario};

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use tallygate::{Algorithm, Role, Rule};
 
+use super::keys::{find, is_leases};
 use super::violation::Violation;
 use crate::history::{Deed, Entry, Event, Verdict};
-use crate::workload::{Fault, PolicyPlan, Scenario};
+use crate::workload::{Fault, Scenario};
 
 const WINDOW: &str = "any window without a loss of state admits at most the count";
 const OTHER: &str = "any window admits at most what the algorithm allows";
@@ -275,28 +276,6 @@ fn weight(rule: &Rule, cost: u64) -> u64 {
 
 fn micros(per: std::time::Duration) -> u64 {
     u64::try_from(per.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// The rules that a tally counts.
-pub(super) fn find<'s>(scenario: &'s Scenario, key: &str) -> Option<(&'s PolicyPlan, Vec<Rule>)> {
-    let (policy, subject) = parts(key)?;
-    let policy = scenario.policies.iter().find(|plan| plan.name == policy)?;
-    let group = policy.groups.iter().find(|group| subject.starts_with(group.label.unwrap_or("user")))?;
-    Some((policy, policy.stored(group)))
-}
-
-/// The policy and the subject of a key.
-pub(super) fn parts(key: &str) -> Option<(&str, &str)> {
-    let (_, rest) = key.split_once(':')?;
-    let (policy, rest) = rest.split_once('/')?;
-    // Rules on another subject have a digest of its label.
-    let policy = policy.split_once('=').map_or(policy, |(policy, _)| policy);
-    Some((policy, rest.split_once(':')?.1))
-}
-
-/// Whether a key holds leases, and not a tally.
-pub(super) fn is_leases(key: &str) -> bool {
-    key.contains("/leases:")
 }
 
 /// The times at which state may have been lost.

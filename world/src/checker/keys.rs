@@ -1,0 +1,27 @@
+//! What the keys of tallies say.
+
+use tallygate::Rule;
+
+use crate::workload::{PolicyPlan, Scenario};
+
+/// The rules that a tally counts.
+pub(super) fn find<'s>(scenario: &'s Scenario, key: &str) -> Option<(&'s PolicyPlan, Vec<Rule>)> {
+    let (policy, subject) = parts(key)?;
+    let policy = scenario.policies.iter().find(|plan| plan.name == policy)?;
+    let group = policy.groups.iter().find(|group| subject.starts_with(group.label.unwrap_or("user")))?;
+    Some((policy, policy.stored(group)))
+}
+
+/// The policy and the subject of a key.
+pub(super) fn parts(key: &str) -> Option<(&str, &str)> {
+    let (_, rest) = key.split_once(':')?;
+    let (policy, rest) = rest.split_once('/')?;
+    // Rules on another subject have a digest of its label.
+    let policy = policy.split_once('=').map_or(policy, |(policy, _)| policy);
+    Some((policy, rest.split_once(':')?.1))
+}
+
+/// Whether a key holds leases, and not a tally.
+pub(super) fn is_leases(key: &str) -> bool {
+    key.contains("/leases:")
+}

@@ -12,7 +12,7 @@ pub(super) struct Move {
     pub(super) to: usize,
 }
 
-/// Between whom slots move.
+/// The masters between which slots move.
 pub(super) trait Movers {
     /// The masters that give and take.
     fn ends(&self, moving: Move) -> (Rc<Node>, Rc<Node>);

@@ -184,7 +184,7 @@ fn draw_step(chance: &mut Chance) -> i64 {
 impl fmt::Display for FaultPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { for_us, at, fault, .. } = self;
-        let whom = if fault.is_of_process() { "process" } else { "server" };
-        write!(f, "{fault:?} of {whom} {at} for {for_us}")
+        let target = if fault.is_of_process() { "process" } else { "server" };
+        write!(f, "{fault:?} of {target} {at} for {for_us}")
     }
 }

@@ -13,7 +13,8 @@ const TOGETHER: usize = 16;
 
 /// Walks over all subjects of a scope, and returns how many there are.
 ///
-/// Each is given to `see`. After each step, `progress` is told how many were looked at, and how much of the walk is done.
+/// It calls `see` for each subject. After each step, it calls `progress` with the number of subjects so far, and with the
+/// part of the walk that is done, from 0 to 1.
 pub(in crate::commands) async fn walk(
     fleet: &Fleet<'_>,
     scope: &Scope<'_>,

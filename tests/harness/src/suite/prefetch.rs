@@ -170,7 +170,7 @@ pub async fn a_banned_subject_that_was_busy_is_denied_at_once(stage: &Stage) {
     calls(stage, &policy, &subject, 60).await;
 }
 
-/// A tenant of whom calls are taken ahead, and its users, who have too few calls for that.
+/// A limit on a tenant, whose calls are taken ahead, and one on each of its users, whose count is too small for that.
 fn tenancy(count: u64) -> PolicyBuilder {
     let users = Rule::sliding_window(10, secs(60));
     Policy::builder("tenancy").rule(users).rule_on("tenant", Rule::sliding_window(count, secs(60))).prefetch(AHEAD)
@@ -191,7 +191,7 @@ async fn tenant_remains(stage: &Stage, policy: &Policy, user: u64, expected: [u6
     .await;
 }
 
-/// A call that a user has no room for takes nothing of a busy tenant.
+/// A call that is denied because of its user takes nothing from a busy tenant.
 pub async fn a_busy_tenant_counts_the_admitted_calls_of_its_users_alone(stage: &Stage) {
     let policy = build(tenancy(COUNT));
     for user in 0..8 {

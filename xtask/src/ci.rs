@@ -2,12 +2,12 @@
 
 use crate::step::{self, Outcome, cargo};
 use crate::test::{self, Length};
-use crate::{builds, dependencies, deploy, layers, package, pictures, soak, threads, world};
+use crate::{builds, dependencies, deploy, layers, package, pictures, soak, threads, tutorial, world};
 
 type Check = (&'static str, fn() -> Outcome);
 
 /// The checks, by their names.
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 18] = [
     ("format", format),
     ("layers", layers::run),
     ("licences", package::licences),
@@ -23,6 +23,7 @@ const CHECKS: [Check; 17] = [
     ("deploy", deploy::run),
     ("soak", soak),
     ("documentation", documentation),
+    ("tutorial", tutorial::run),
     ("pictures", pictures::check),
     ("package", package::run),
 ];

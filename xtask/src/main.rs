@@ -5,6 +5,7 @@
 mod bench;
 mod builds;
 mod ci;
+mod code_block;
 mod dependencies;
 mod deploy;
 mod install;
@@ -20,6 +21,7 @@ mod source;
 mod step;
 mod test;
 mod threads;
+mod tutorial;
 mod world;
 
 use std::env;

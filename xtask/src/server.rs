@@ -11,7 +11,8 @@ use crate::step::{self, Outcome};
 /// Names the server binary to test against.
 pub(crate) const VARIABLE: &str = "TALLYGATE_TEST_SERVER";
 
-const BINARY: &str = "redis-server";
+/// Its name, where a package of the system has it.
+pub(crate) const BINARY: &str = "redis-server";
 
 const REMEDY: &str = "\
 the tests need Redis 6.2 or later, or Valkey: install it, as by `brew install redis` on macOS or in the Windows Subsystem for

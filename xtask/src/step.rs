@@ -41,17 +41,23 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
 /// What cargo tells a program about its own package. The build scripts of some packages are run again where it differs.
 const OF_THIS_PROGRAM: [&str; 2] = ["CARGO_PKG_", "CARGO_MANIFEST_"];
 
-/// Returns a command of the cargo that runs this program, written as in a shell. It knows no more than one from a shell, so
-/// that whatever builds next to it builds nothing twice.
+/// Returns a command of the cargo that runs this program, written as in a shell. It is as one from a shell, so that whatever
+/// builds next to it builds nothing twice.
 pub(crate) fn cargo(words: &str) -> Command {
     let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let mut command = Command::new(cargo);
+    let mut command = as_from_a_shell(&cargo);
+    command.args(words.split_whitespace()).current_dir(root());
+    command
+}
+
+/// Returns a command that knows no more than one from a shell.
+pub(crate) fn as_from_a_shell(program: &str) -> Command {
+    let mut command = Command::new(program);
     for (variable, _) in env::vars_os() {
         if OF_THIS_PROGRAM.iter().any(|prefix| variable.to_string_lossy().starts_with(prefix)) {
             command.env_remove(variable);
         }
     }
-    command.args(words.split_whitespace()).current_dir(root());
     command
 }
 
@@ -69,14 +75,22 @@ pub(crate) fn announce(title: &str) {
 
 /// Runs a command under a heading, and prints how long it took.
 pub(crate) fn run(title: &str, command: &mut Command) -> Outcome {
+    timed(title, || {
+        println!("    {}", words(command));
+        let ended = command.status().map_err(|error| format!("cannot run `{}`: {error}", words(command)))?;
+        if ended.success() { Ok(()) } else { Err(format!("failed: {title} ({ended}); again by: {}", words(command))) }
+    })
+}
+
+/// The same with what is no single command.
+pub(crate) fn timed(title: &str, step: impl FnOnce() -> Outcome) -> Outcome {
     announce(title);
-    println!("    {}", words(command));
     let started = Instant::now();
-    let ended = command.status().map_err(|error| format!("cannot run `{}`: {error}", words(command)))?;
+    let outcome = step();
     let took = started.elapsed();
     println!("=== {title}: {:.1} s", took.as_secs_f64());
     record(title, Some(took));
-    if ended.success() { Ok(()) } else { Err(format!("failed: {title} ({ended}); again by: {}", words(command))) }
+    outcome
 }
 
 /// Runs a command beside another step. What it prints is shown at its end, under a heading of its own.

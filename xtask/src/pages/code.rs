@@ -2,12 +2,7 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 
-/// A block of code, as it stands on a page.
-pub(super) struct CodeBlock {
-    /// What stands behind the backticks, like `rust,no_run`.
-    pub(super) language: String,
-    pub(super) text: String,
-}
+use crate::code_block::CodeBlock;
 
 impl CodeBlock {
     /// Whether a translation has the same code. Its comments may differ, and texts that it has translated, which are not ASCII.
@@ -52,7 +47,7 @@ fn without_comment(line: &str) -> &str {
 
 #[test]
 fn comments_and_texts_may_be_translated_and_nothing_else() {
-    let block = |language: &str, text: &str| CodeBlock { language: language.into(), text: text.into() };
+    let block = |language: &str, text: &str| CodeBlock { language: language.into(), line: 1, text: text.into() };
     let rust = block("rust", r#"fn f() { println!("ten"); } // ten"#);
     assert!(rust.is_translated_by(&block("rust", r#"fn f() { println!("十"); } // 十"#)));
     assert!(!rust.is_translated_by(&block("rust", r#"fn f() { println!("nine"); } // ten"#)));

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-use super::code::CodeBlock;
 use super::heading;
+use crate::code_block::{CodeBlock, code_blocks};
 use crate::step;
 
 /// A page in Markdown.
@@ -39,7 +39,7 @@ impl Page {
     }
 
     pub(super) fn parse(text: &str) -> Self {
-        let mut page = Self::default();
+        let mut page = Self { code: code_blocks(text), ..Self::default() };
         let mut headings = Vec::new();
         let mut place = Place::Prose;
         for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
@@ -52,15 +52,12 @@ impl Page {
                     page.levels.push(level);
                     headings.push(String::new());
                 }
-                Event::Start(Tag::CodeBlock(kind)) => {
-                    place = Place::Code;
-                    page.code.push(CodeBlock { language: language(&kind), text: String::new() });
-                }
+                Event::Start(Tag::CodeBlock(_)) => place = Place::Code,
                 Event::End(TagEnd::Heading(_) | TagEnd::CodeBlock) => place = Place::Prose,
                 Event::Text(text) | Event::Code(text) => match place {
                     Place::Prose => page.prose.push_str(&text),
                     Place::Heading => headings.last_mut().expect("it has begun").push_str(&text),
-                    Place::Code => page.code.last_mut().expect("it has begun").text.push_str(&text),
+                    Place::Code => {}
                 },
                 Event::SoftBreak | Event::HardBreak | Event::End(_) => page.prose.push(' '),
                 _ => {}
@@ -68,12 +65,5 @@ impl Page {
         }
         page.anchors = heading::anchors(&headings);
         page
-    }
-}
-
-fn language(kind: &CodeBlockKind<'_>) -> String {
-    match kind {
-        CodeBlockKind::Fenced(language) => language.to_string(),
-        CodeBlockKind::Indented => String::new(),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+pub(crate) use tallygate::admin::__shared::json::ms;
 use tallygate_rules::{duration_meant, parse_duration};
 
 /// Returns a time to wait in at most two units, rounded up: `41s`, `1h 5m`.
@@ -16,11 +17,6 @@ pub(crate) fn shown(duration: Duration) -> String {
     let total = seconds.div_ceil(within);
     let (whole, rest) = (total / (unit / within), total % (unit / within));
     if rest == 0 { format!("{whole}{great}") } else { format!("{whole}{great} {rest}{small}") }
-}
-
-/// Returns a duration in milliseconds, rounded up: a script that comes back early is denied again.
-pub(crate) fn ms(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
 }
 
 /// Reads a duration of the command line.
@@ -39,7 +35,6 @@ mod tests {
     fn a_time_is_rounded_up_to_what_is_shown() {
         let texts = [0.001, 59.5, 61.0, 3_601.0, 90_001.0].map(|seconds| shown(Duration::from_secs_f64(seconds)));
         assert_eq!(texts, ["1s", "1m", "1m 1s", "1h 1m", "1d 2h"]);
-        assert_eq!(ms(Duration::from_micros(1_001)), 2);
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! The policies that the processes of a fleet have listed on their server.
 
+use tallygate::Limiter;
+use tallygate::admin::__shared::{OpenPolicy, remedy};
 use tallygate::admin::{Registered, RegisteredPolicy, Unreadable};
-use tallygate::{Limiter, Policy};
 
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::spelling;
-use crate::varying::{self, Varying};
 
 /// The policies that the processes of a fleet have listed on their server.
 #[derive(Debug)]
@@ -14,16 +13,6 @@ pub(crate) struct Fleet<'c> {
     pub(crate) limiter: Limiter,
     pub(crate) connection: &'c Connection,
     registered: Registered,
-}
-
-/// A policy of the fleet.
-#[derive(Debug)]
-pub(crate) struct FleetPolicy<'a> {
-    pub(crate) described: &'a RegisteredPolicy,
-    /// What decides here as it does there, but for the rules whose count each call gives.
-    pub(crate) policy: Policy,
-    /// These rules.
-    pub(crate) varying: Varying,
 }
 
 impl<'c> Fleet<'c> {
@@ -44,14 +33,13 @@ impl<'c> Fleet<'c> {
     }
 
     /// Returns the policy of that name.
-    pub(crate) fn find(&self, name: &str) -> Result<FleetPolicy<'_>, Failure> {
+    pub(crate) fn find(&self, name: &str) -> Result<OpenPolicy<'_>, Failure> {
         let described = self.registered.find(name).ok_or_else(|| self.unknown(name))?;
-        let (policy, varying) = varying::open(described)?;
-        Ok(FleetPolicy { described, policy, varying })
+        Ok(OpenPolicy::new(described)?)
     }
 
     /// Returns all policies, and the names of those that are left out, as this version cannot read them.
-    pub(crate) fn all(&self) -> Result<(Vec<FleetPolicy<'_>>, Vec<&str>), Failure> {
+    pub(crate) fn all(&self) -> Result<(Vec<OpenPolicy<'_>>, Vec<&str>), Failure> {
         if self.registered.policies().is_empty() {
             return Err(Failure::usage(self.nothing_listed()));
         }
@@ -72,11 +60,6 @@ impl<'c> Fleet<'c> {
         }
     }
 
-    /// Builds all policies, so that the library knows them: it refuses other names, and rules that do not fit.
-    pub(crate) fn build_all(&self) -> Vec<Policy> {
-        self.registered.policies().iter().filter_map(|described| described.policy().ok()).collect()
-    }
-
     /// Why there is no policy of that name.
     pub(crate) fn unknown(&self, name: &str) -> Failure {
         if let Some(unreadable) = self.registered.unreadable().iter().find(|unreadable| unreadable.name() == name) {
@@ -89,14 +72,14 @@ impl<'c> Fleet<'c> {
         if self.registered.policies().is_empty() {
             return Failure::usage(self.nothing_listed());
         }
-        Failure::usage(format!("no process has used a policy `{name}` within a week{}", spelling::remedy(name, known)))
+        Failure::usage(format!("no process has used a policy `{name}` within a week{}", remedy(name, known)))
     }
 
     /// Why a policy has no subject of that label.
     pub(crate) fn unknown_label(described: &RegisteredPolicy, label: &str) -> Failure {
         let known: Vec<_> = described.subjects().map(|subject| subject.label()).collect();
-        let remedy = spelling::remedy(label, known);
-        Failure::usage(format!("the policy `{}` has no rule on a subject `{label}`{remedy}", described.name()))
+        let name = described.name();
+        Failure::usage(format!("the policy `{name}` has no rule on a subject `{label}`{}", remedy(label, known)))
     }
 
     /// Says that the list is empty, and why that may be.

@@ -13,10 +13,8 @@ mod output;
 mod overrides;
 mod progress;
 mod screen;
-mod spelling;
 mod subject;
 mod table;
-mod varying;
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;

@@ -1,11 +1,12 @@
 //! Who is meant, as it is written on the command line.
 
 use clap::Args;
+use tallygate::admin::__shared::OpenPolicy;
 use tallygate::admin::{RegisteredPolicy, Rendering, Subjects};
 use tallygate::{Error, Subject};
 
 use crate::failure::Failure;
-use crate::fleet::{Fleet, FleetPolicy};
+use crate::fleet::Fleet;
 use crate::live;
 
 /// Who is meant.
@@ -37,7 +38,7 @@ pub(crate) fn name(subject: &str) -> &str {
 }
 
 /// Returns the words of a shell that name the main subject of a call of that policy: its value where that is enough.
-pub(crate) fn words(fleet: &Fleet<'_>, listed: &FleetPolicy<'_>, subject: &Subject) -> String {
+pub(crate) fn words(fleet: &Fleet<'_>, listed: &OpenPolicy<'_>, subject: &Subject) -> String {
     let text = subject.to_string();
     let values =
         Main { values: Some(text.clone()).filter(|text| !text.is_empty()).into_iter().collect(), subject: None };
@@ -57,7 +58,7 @@ pub(crate) fn quoted(word: &str) -> String {
 
 impl Who {
     /// Returns all subjects of a call of that policy.
-    pub(crate) fn subjects(&self, fleet: &Fleet<'_>, listed: &FleetPolicy<'_>) -> Result<Subjects, Failure> {
+    pub(crate) fn subjects(&self, fleet: &Fleet<'_>, listed: &OpenPolicy<'_>) -> Result<Subjects, Failure> {
         build(self.rendering(fleet, listed)?, fleet, listed, Rendering::build)
     }
 
@@ -65,12 +66,12 @@ impl Who {
     pub(crate) fn subjects_partly(
         &self,
         fleet: &Fleet<'_>,
-        listed: &FleetPolicy<'_>,
+        listed: &OpenPolicy<'_>,
     ) -> Result<(Subjects, Vec<Option<String>>), Failure> {
         build(self.rendering(fleet, listed)?, fleet, listed, Rendering::build_partly)
     }
 
-    fn rendering<'a>(&self, fleet: &'a Fleet<'_>, listed: &FleetPolicy<'a>) -> Result<Rendering<'a>, Failure> {
+    fn rendering<'a>(&self, fleet: &'a Fleet<'_>, listed: &OpenPolicy<'a>) -> Result<Rendering<'a>, Failure> {
         let mut rendering = self.main.rendering(fleet, listed)?;
         for (label, text) in &self.on {
             rendering = rendering.subject(label, whole(listed.described, Some(label), text)?);
@@ -86,14 +87,14 @@ impl Who {
 
 impl Main {
     /// Returns the main subject of a call of that policy. The other subjects are placeholders, which no call counts.
-    pub(crate) fn subjects(&self, fleet: &Fleet<'_>, listed: &FleetPolicy<'_>) -> Result<Subjects, Failure> {
+    pub(crate) fn subjects(&self, fleet: &Fleet<'_>, listed: &OpenPolicy<'_>) -> Result<Subjects, Failure> {
         let rendering = self.rendering(fleet, listed)?;
         let others = listed.described.subjects().map(|subject| subject.label());
         let rendering = others.fold(rendering, |rendering, label| rendering.subject(label, Subject::everyone()));
         build(rendering, fleet, listed, Rendering::build)
     }
 
-    fn rendering<'a>(&self, fleet: &'a Fleet<'_>, listed: &FleetPolicy<'a>) -> Result<Rendering<'a>, Failure> {
+    fn rendering<'a>(&self, fleet: &'a Fleet<'_>, listed: &OpenPolicy<'a>) -> Result<Rendering<'a>, Failure> {
         let described = listed.described;
         let rendering = described.render(&fleet.limiter);
         let is_known = described.key().is_some() || !described.has_main_subject();
@@ -123,7 +124,7 @@ pub(crate) fn whole(described: &RegisteredPolicy, label: Option<&str>, text: &st
 fn build<'a, T>(
     rendering: Rendering<'a>,
     fleet: &Fleet<'_>,
-    listed: &FleetPolicy<'_>,
+    listed: &OpenPolicy<'_>,
     make: impl Fn(Rendering<'a>) -> Result<T, Error>,
 ) -> Result<T, Failure> {
     if fleet.connection.no_secret {

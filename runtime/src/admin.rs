@@ -33,6 +33,8 @@
 //! Reading the list needs the permissions `+hlen +hscan` on the server, and finding subjects `+scan +dbsize` on each
 //! server: see [production](crate::guide::production#a-user-of-its-own).
 
+#[doc(hidden)]
+pub mod __shared;
 mod bans;
 #[cfg(feature = "config")]
 mod file_check;
@@ -40,6 +42,7 @@ mod finding;
 mod registered;
 mod rendering;
 mod server_report;
+mod spelling;
 mod tallies;
 mod template;
 

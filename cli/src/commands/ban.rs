@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
+use tallygate::admin::__shared::OpenPolicy;
 use tallygate_rules::{MAX_PER, format_duration};
 
 use crate::commands::bans;
@@ -12,7 +13,7 @@ use crate::confirmation::Confirmation;
 use crate::connection::Connection;
 use crate::duration;
 use crate::failure::Failure;
-use crate::fleet::{Fleet, FleetPolicy};
+use crate::fleet::Fleet;
 use crate::live;
 use crate::number::counted;
 use crate::output::Output;
@@ -104,7 +105,7 @@ impl UnbanCommand {
         if self.all { self.unban_all(&fleet, &listed).await } else { self.unban_one(&fleet, &listed).await }
     }
 
-    async fn unban_one(&self, fleet: &Fleet<'_>, listed: &FleetPolicy<'_>) -> Result<Output, Failure> {
+    async fn unban_one(&self, fleet: &Fleet<'_>, listed: &OpenPolicy<'_>) -> Result<Output, Failure> {
         let Target { policy, who } = &self.target;
         let subjects = who.subjects(fleet, listed)?;
         let subject = subjects.main().to_string();
@@ -119,7 +120,7 @@ impl UnbanCommand {
         Ok(Output::done(format!("{somebody} is not banned under {policy}\n{remains}"), json))
     }
 
-    async fn unban_all(&self, fleet: &Fleet<'_>, listed: &FleetPolicy<'_>) -> Result<Output, Failure> {
+    async fn unban_all(&self, fleet: &Fleet<'_>, listed: &OpenPolicy<'_>) -> Result<Output, Failure> {
         let policy = &self.target.policy;
         let found = bans::find(fleet, slice::from_ref(listed)).await?;
         let names: Vec<_> = found.bans.iter().map(|banned| banned.subject().to_string()).collect();

@@ -1,14 +1,15 @@
 //! `tallygate bans`: who is banned.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 use tallygate::Subject;
+use tallygate::admin::__shared::{OpenPolicy, json};
 use tallygate::admin::BannedSubject;
 
 use crate::connection::Connection;
 use crate::duration;
 use crate::failure::Failure;
-use crate::fleet::{Fleet, FleetPolicy};
+use crate::fleet::Fleet;
 use crate::live;
 use crate::number::{counted, grouped};
 use crate::output::Output;
@@ -49,12 +50,12 @@ impl BansCommand {
             None => fleet.all()?,
         };
         let found = find(&fleet, &listed).await?;
-        let bans: Vec<_> = found.bans.iter().map(json_of).collect();
+        let bans: Vec<_> = found.bans.iter().map(json::banned).collect();
         let json = json!({ "bans": bans, "subjects": found.subjects, "left_out": left_out });
         Ok(Output::done(self.text(&fleet, &listed, &found) + &Fleet::left_out(&left_out), json))
     }
 
-    fn text(&self, fleet: &Fleet<'_>, listed: &[FleetPolicy<'_>], found: &FoundBans) -> String {
+    fn text(&self, fleet: &Fleet<'_>, listed: &[OpenPolicy<'_>], found: &FoundBans) -> String {
         let all = counted(found.subjects, "subject");
         let (Some(first), banned) = (found.bans.first(), found.bans.len() as u64) else {
             let under = self.policy.as_ref().map(|policy| format!(" under {policy}")).unwrap_or_default();
@@ -75,7 +76,7 @@ impl BansCommand {
 }
 
 /// Returns the policy of that name, under which subjects can be banned.
-pub(super) fn find_with_ban<'a>(fleet: &'a Fleet<'_>, policy: &str) -> Result<FleetPolicy<'a>, Failure> {
+pub(super) fn find_with_ban<'a>(fleet: &'a Fleet<'_>, policy: &str) -> Result<OpenPolicy<'a>, Failure> {
     let listed = fleet.find(policy)?;
     if listed.policy.ban().is_none() {
         return Err(Failure::usage(format!("the policy `{policy}` has no ban, so nobody is banned under it")));
@@ -84,7 +85,7 @@ pub(super) fn find_with_ban<'a>(fleet: &'a Fleet<'_>, policy: &str) -> Result<Fl
 }
 
 /// Finds who is banned under these policies.
-pub(super) async fn find(fleet: &Fleet<'_>, listed: &[FleetPolicy<'_>]) -> Result<FoundBans, Failure> {
+pub(super) async fn find(fleet: &Fleet<'_>, listed: &[OpenPolicy<'_>]) -> Result<FoundBans, Failure> {
     let mut steps = fleet.limiter.bans(listed.iter().map(|listed| &listed.policy))?;
     let mut progress = ProgressBar::of("subjects");
     let mut found = FoundBans { bans: Vec::new(), subjects: 0 };
@@ -101,15 +102,7 @@ pub(super) async fn find(fleet: &Fleet<'_>, listed: &[FleetPolicy<'_>]) -> Resul
 }
 
 /// The words for the policy and a subject.
-fn words(fleet: &Fleet<'_>, listed: Option<&FleetPolicy<'_>>, policy: &str, subject: &Subject) -> String {
+fn words(fleet: &Fleet<'_>, listed: Option<&OpenPolicy<'_>>, policy: &str, subject: &Subject) -> String {
     let subject = listed.map(|listed| subject::words(fleet, listed, subject)).unwrap_or_default();
     format!("{} {subject}", subject::quoted(policy)).trim_end().to_owned()
-}
-
-fn json_of(banned: &BannedSubject) -> Value {
-    json!({
-        "policy": banned.policy(),
-        "subject": banned.subject().to_string(),
-        "retry_after_ms": banned.retry_after().map(duration::ms),
-    })
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
+use tallygate::admin::__shared as shared;
 use tallygate::{Error, Override, OverrideBuilder, Rule, RuleId, Subject};
 
 use crate::confirmation::Confirmation;
@@ -81,8 +82,6 @@ impl OverrideCommand {
     }
 
     async fn set(&self, fleet: &Fleet<'_>, policy: &str, rules: &str) -> Result<Output, Failure> {
-        // While they live, the library knows their names and rules, and refuses others.
-        let known = fleet.build_all();
         if !self.allow_unknown && fleet.registered().find(policy).is_none() {
             return Err(fleet.unknown(policy));
         }
@@ -97,14 +96,13 @@ impl OverrideCommand {
         let question = format!("Let `{rules}` decide in place of {which}{}{own}{time}{replaced}?", self.shown(policy));
         self.confirmation.ask(&question)?;
         new.set().await.map_err(unanswered)?;
-        drop(known);
         // It is in force, whether or not it can still be read.
         let (text, set) = match self.target(fleet, policy)?.get().await {
-            Ok(Some(set)) => (set.to_string(), overrides::json(&set)),
+            Ok(Some(set)) => (set.to_string(), shared::json::override_in_force(&set)),
             Ok(None) => ("it is over already".to_owned(), Value::Null),
             Err(_) => (self.as_given(rules), self.unread(policy)),
         };
-        let json = json!({ "set": set, "replaced": old.as_ref().map(overrides::json) });
+        let json = json!({ "set": set, "replaced": old.as_ref().map(shared::json::override_in_force) });
         Ok(Output::done(format!("{} is overridden: {text}{replaced}", self.shown(policy)), json))
     }
 
@@ -118,7 +116,7 @@ impl OverrideCommand {
             check_spelling(fleet, policy, self.on.as_deref()).await?;
             return Ok(Output::done(format!("nothing overrides {shown}"), json!({ "cleared": null })));
         }
-        let cleared = old.as_ref().map_or_else(|| self.unread(policy), overrides::json);
+        let cleared = old.as_ref().map_or_else(|| self.unread(policy), shared::json::override_in_force);
         Ok(Output::done(format!("{shown} decides by its own rules again"), json!({ "cleared": cleared })))
     }
 
@@ -141,7 +139,10 @@ impl OverrideCommand {
 
     /// Which override it is about.
     fn target<'a>(&self, fleet: &'a Fleet<'_>, policy: &str) -> Result<OverrideBuilder<'a>, Failure> {
-        let mut target = fleet.limiter.override_policy(policy);
+        let mut target = match fleet.registered().find(policy) {
+            Some(described) => described.override_rules(&fleet.limiter),
+            None => fleet.limiter.override_policy(policy),
+        };
         if let Some(label) = &self.on {
             target = target.on(label);
         }
@@ -206,7 +207,7 @@ async fn list(fleet: &Fleet<'_>, only: Option<&str>) -> Result<Output, Failure> 
         None if meant.is_empty() => "no override is in force".to_owned(),
         _ => table.text(),
     };
-    let overrides: Vec<_> = meant.into_iter().map(overrides::json).collect();
+    let overrides: Vec<_> = meant.into_iter().map(shared::json::override_in_force).collect();
     Ok(Output::done(text, json!({ "overrides": overrides })))
 }
 

@@ -1,16 +1,15 @@
 //! `tallygate peek`: the state of a subject.
 
-mod peeked;
+mod text;
 
 use std::time::Duration;
 
 use clap::Args;
-use tallygate::Override;
+use tallygate::admin::__shared::{OpenPolicy, Peeked};
 
-use self::peeked::Peeked;
 use crate::connection::Connection;
 use crate::failure::{Exit, Failure};
-use crate::fleet::{Fleet, FleetPolicy};
+use crate::fleet::Fleet;
 use crate::live;
 use crate::output::Output;
 use crate::screen::Screen;
@@ -61,29 +60,15 @@ impl PeekCommand {
         if self.watch { self.watch(&fleet, &listed).await } else { self.look(&fleet, &listed).await }
     }
 
-    async fn look(&self, fleet: &Fleet<'_>, listed: &FleetPolicy<'_>) -> Result<Output, Failure> {
-        let (subjects, missing) = self.who.subjects_partly(fleet, listed)?;
-        let check = subjects.check(&fleet.limiter, &listed.policy).cost(self.cost).peek().report();
-        let decision = check.clone().await?;
-        let labels = check.labels()?;
-        let overrides = fleet.limiter.overrides().await?;
-        let is_meant = |one: &&Override| {
-            let subject = match one.label() {
-                None => Some(subjects.main()),
-                Some(label) => subjects.others().find(|(known, _)| *known == label).map(|(_, subject)| subject),
-            };
-            one.policy() == self.policy && one.subject().is_none_or(|only| Some(only) == subject)
-        };
-        let overrides: Vec<_> = overrides.iter().filter(is_meant).collect();
-        let (missing, labels) = (&missing[..], &labels[..]);
-        let peeked =
-            Peeked { listed, subjects: &subjects, missing, labels, decision: &decision, overrides: &overrides };
+    async fn look(&self, fleet: &Fleet<'_>, listed: &OpenPolicy<'_>) -> Result<Output, Failure> {
+        let subjects = self.who.subjects_partly(fleet, listed)?;
+        let peeked = Peeked::look(&fleet.limiter, listed, subjects, self.cost).await?;
         let exit = if peeked.admitted() == Some(true) { Exit::Done } else { Exit::No };
-        Ok(Output::done(peeked.text(), peeked.json()).with_exit(exit))
+        Ok(Output::done(text::text(&peeked), peeked.json()).with_exit(exit))
     }
 
     /// Shows it until a key is pressed. While the server is away, that is shown.
-    async fn watch(&self, fleet: &Fleet<'_>, listed: &FleetPolicy<'_>) -> Result<Output, Failure> {
+    async fn watch(&self, fleet: &Fleet<'_>, listed: &OpenPolicy<'_>) -> Result<Output, Failure> {
         // A mistake in the words shows at once.
         self.look(fleet, listed).await?;
         let screen = Screen::open("`--watch` needs a terminal; without it, the answer is printed once")?;

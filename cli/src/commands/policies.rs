@@ -1,11 +1,9 @@
 //! `tallygate policies`: what limits there are.
 
-use std::time::SystemTime;
-
 use clap::Args;
-use serde_json::{Value, json};
+use tallygate::admin::__shared::json;
 use tallygate::admin::{RegisteredPolicy, Unreadable};
-use tallygate::{Ban, Override, Rule};
+use tallygate::{Override, Rule};
 use tallygate_rules::format_duration;
 
 use crate::connection::Connection;
@@ -31,11 +29,9 @@ impl PoliciesCommand {
         let all = fleet.limiter.overrides().await?;
         let registered = fleet.registered();
         let mut table = TextTable::default();
-        let mut policies = Vec::new();
         for policy in registered.policies() {
             let own: Vec<_> = all.iter().filter(|one| one.policy() == policy.name()).collect();
             table.push([policy.name().to_owned(), keys(policy), rules(policy), overridden(&own)]);
-            policies.push(json_of(policy, &own));
         }
         let mut text = table.text();
         if registered.policies().is_empty() {
@@ -44,10 +40,7 @@ impl PoliciesCommand {
         }
         let other = |other: &Unreadable| format!("{} is listed by another version: {}\n", other.name(), other.reason());
         text.extend(registered.unreadable().iter().map(other));
-        let unreadable = registered.unreadable().iter();
-        let unreadable: Vec<_> =
-            unreadable.map(|other| json!({ "name": other.name(), "reason": other.reason() })).collect();
-        Ok(Output::done(text, json!({ "policies": policies, "unreadable": unreadable })))
+        Ok(Output::done(text, json::policies(registered, &all)))
     }
 }
 
@@ -83,37 +76,4 @@ fn overridden(own: &[&Override]) -> String {
         [] => "override: none".to_owned(),
         some => format!("override: {}", some.iter().map(text).collect::<Vec<_>>().join(" · ")),
     }
-}
-
-fn json_of(policy: &RegisteredPolicy, own: &[&Override]) -> Value {
-    let rule = |(position, rule): (usize, &Rule)| {
-        json!({
-            "position": position,
-            "name": rule.name(),
-            "rule": rule.to_string(),
-            "label": policy.label_of(position),
-        })
-    };
-    let subjects = policy.subjects().map(|subject| json!({ "label": subject.label(), "key": subject.key() }));
-    let seen = policy.seen().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    json!({
-        "name": policy.name(),
-        "key": policy.key(),
-        "subjects": subjects.collect::<Vec<_>>(),
-        "rules": policy.rules().iter().enumerate().map(rule).collect::<Vec<_>>(),
-        "ban": policy.ban().map(json_of_ban),
-        "prefetch_ms": policy.prefetch().map(duration::ms),
-        "shadow": policy.is_shadow(),
-        "version": policy.version(),
-        "seen": seen.as_secs(),
-        "overrides": own.iter().map(|one| overrides::json(one)).collect::<Vec<_>>(),
-    })
-}
-
-fn json_of_ban(ban: Ban) -> Value {
-    json!({
-        "denials": ban.denials(),
-        "within_ms": duration::ms(ban.within()),
-        "duration_ms": duration::ms(ban.duration()),
-    })
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use clap::Args;
 use tallygate::Policy;
+use tallygate::admin::__shared as shared;
 use tallygate::simulation::{Comparison, CsvTrace, Simulation, TraceCall, TraceError};
 
 use self::calls::Calls;
@@ -23,7 +24,6 @@ use crate::commands::check::read_sound;
 use crate::duration;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::spelling;
 
 /// Decide calls of the past by the limits of a file, with the engine that decides real calls
 ///
@@ -132,7 +132,7 @@ impl SimulateCommand {
             Failure::usage(if known.contains(&&**name) {
                 format!("{file} has no rules of the policy `{name}`")
             } else {
-                format!("{file} has no policy `{name}`{}", spelling::remedy(name, known))
+                format!("{file} has no policy `{name}`{}", shared::remedy(name, known))
             })
         })?;
         let Some(ahead) = self.prefetch else { return Ok(policy) };

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tallygate_rules::{Ban, Rule, format_rules};
+use tallygate_rules::{Ban, EffectiveRule, Rule, format_rules};
 
 use super::template::{self, KeyTemplate, Placeholder};
 use crate::error::{BackendError, Error};
-use crate::limiter::Limiter;
+use crate::limiter::{Limiter, OverrideBuilder};
 use crate::policy::{Description, NO_REGISTRY, Policy, PolicyBuilder};
 use crate::subject::Subject;
 
@@ -201,10 +201,13 @@ impl RegisteredPolicy {
     ///
     /// This version refuses the rules, which another version accepted.
     pub fn policy(&self) -> Result<Policy, Error> {
+        self.policy_with(Rule::clone)
+    }
+
+    /// Builds the policy with rules that take the place of its own.
+    pub(super) fn policy_with(&self, rule: impl Fn(&Rule) -> Rule) -> Result<Policy, Error> {
         let builder = Policy::builder(self.name().to_owned());
-        let builder = self.rules.iter().enumerate().fold(builder, |builder, (position, rule)| {
-            builder.rule_of(self.label_of(position).map(str::to_owned), rule.clone())
-        });
+        let builder = self.effective_rules().fold(builder, |builder, own| builder.rule_of(own.label, rule(&own.rule)));
         let builder = self.ban().into_iter().fold(builder, PolicyBuilder::ban);
         let builder = self.prefetch().into_iter().fold(builder, PolicyBuilder::prefetch);
         let builder = self.key().into_iter().fold(builder, |builder, key| builder.key(key.to_owned()));
@@ -214,6 +217,21 @@ impl RegisteredPolicy {
         let policy = builder.build_registered()?;
         policy.registration().set_done(NO_REGISTRY);
         Ok(policy)
+    }
+
+    /// Starts an [override](Limiter::override_policy) of this policy. It is checked by the rules of the list, whatever this
+    /// process knows.
+    pub fn override_rules<'l>(&self, limiter: &'l Limiter) -> OverrideBuilder<'l> {
+        limiter.override_policy(self.name()).in_place_of(self.effective_rules().collect())
+    }
+
+    fn effective_rules(&self) -> impl Iterator<Item = EffectiveRule> {
+        let effective = |(position, rule): (usize, &Rule)| EffectiveRule {
+            label: self.label_of(position).map(str::to_owned),
+            rule: rule.clone(),
+            position: Some(position),
+        };
+        self.rules.iter().enumerate().map(effective)
     }
 
     /// Checks that a subject, as it stands in keys, can be one that the rules of that label count; without a label,

@@ -1,15 +1,16 @@
 //! What is looked through: the subjects of one policy, or of all.
 
+use tallygate::admin::__shared as shared;
+use tallygate::admin::__shared::OpenPolicy;
 use tallygate::admin::{RegisteredPolicy, Tallies};
 use tallygate::{Override, Rule, RuleId};
 
 use crate::failure::Failure;
-use crate::fleet::{Fleet, FleetPolicy};
-use crate::spelling;
+use crate::fleet::Fleet;
 
 /// The subjects that are looked through.
 pub(in crate::commands) struct Scope<'a> {
-    policies: Vec<FleetPolicy<'a>>,
+    policies: Vec<OpenPolicy<'a>>,
     /// Each policy with the labels of its subjects.
     places: Vec<(usize, Option<String>)>,
     is_of_all: bool,
@@ -22,7 +23,7 @@ pub(in crate::commands) struct Scope<'a> {
 /// The subjects of one policy and label.
 #[derive(Clone, Copy)]
 pub(in crate::commands) struct Place<'s> {
-    pub(in crate::commands) listed: &'s FleetPolicy<'s>,
+    pub(in crate::commands) listed: &'s OpenPolicy<'s>,
     pub(in crate::commands) label: Option<&'s str>,
 }
 
@@ -68,7 +69,7 @@ impl<'a> Scope<'a> {
         Ok(Self::of_one(listed, label, Some(id)))
     }
 
-    fn of_one(listed: FleetPolicy<'a>, label: Option<String>, rule: Option<RuleId>) -> Self {
+    fn of_one(listed: OpenPolicy<'a>, label: Option<String>, rule: Option<RuleId>) -> Self {
         Self { policies: vec![listed], places: vec![(0, label)], is_of_all: false, rule, left_out: Vec::new() }
     }
 
@@ -128,7 +129,7 @@ fn unknown_rule(described: &RegisteredPolicy, rule: &str) -> Failure {
         rules => format!("0 to {}", rules.saturating_sub(1)),
     };
     let name = described.name();
-    let remedy = spelling::remedy(rule, names);
+    let remedy = shared::remedy(rule, names);
     Failure::usage(format!(
         "the policy `{name}` has no rule `{rule}`; its rules have the positions {positions}{remedy}"
     ))

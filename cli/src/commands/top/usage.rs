@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
+use tallygate::admin::__shared::VaryingRules;
 use tallygate::{Decision, Denial, RejectionKind, Rule, RuleStatus, Subject};
 
 use super::scope::{Place, Scope};
 use crate::table::TextTable;
-use crate::varying::Varying;
 use crate::{duration, number, subject};
 
 /// What comes first.
@@ -136,7 +136,7 @@ impl Usage {
 }
 
 impl Share {
-    fn of(status: &RuleStatus, varying: &Varying) -> Self {
+    fn of(status: &RuleStatus, varying: &VaryingRules) -> Self {
         let listed = varying.listed(status.rule());
         Self {
             position: status.position(),

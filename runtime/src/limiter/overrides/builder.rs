@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tallygate_rules::{MAX_PER, Replacement, Rule, RuleId};
+use tallygate_rules::{EffectiveRule, MAX_PER, Replacement, Rule, RuleId};
 
 use super::active::ActiveOverride;
 use super::checks::{self, Unknown};
@@ -28,6 +28,8 @@ pub struct OverrideBuilder<'a> {
     /// What is wrong with the text that was given.
     mistake: Option<String>,
     unknown: Unknown,
+    /// The policy's own rules, where it is not the one that this process knows.
+    own: Option<Vec<EffectiveRule>>,
 }
 
 impl Limiter {
@@ -86,6 +88,7 @@ impl Limiter {
             expires_in: None,
             mistake: None,
             unknown: Unknown::Refuse,
+            own: None,
         }
     }
 }
@@ -156,6 +159,13 @@ impl OverrideBuilder<'_> {
         self
     }
 
+    /// Checks it by these rules of the policy, whatever this process knows.
+    #[cfg(feature = "admin")]
+    pub(crate) fn in_place_of(mut self, own: Vec<EffectiveRule>) -> Self {
+        self.own = Some(own);
+        self
+    }
+
     /// Sets the override, in place of the one that there is for the same policy and subject.
     ///
     /// # Errors
@@ -198,7 +208,10 @@ impl OverrideBuilder<'_> {
         let holds_us = self.expires_in.map(holds_us).transpose().map_err(refuse)?;
         let replacement = text::replacement(self.entries.clone()).map_err(|mistake| refuse(&mistake))?;
         let target = self.target()?;
-        checks::check(&target, &replacement, self.unknown)?;
+        match &self.own {
+            Some(own) => checks::check_in(own, &target, &replacement, self.unknown)?,
+            None => checks::check(&target, &replacement, self.unknown)?,
+        }
         Ok((target, replacement, holds_us))
     }
 

@@ -15,18 +15,32 @@ pub(super) enum Unknown {
 
 /// Refuses mistaken rules. Unknown names are refused where this process knows any policy.
 pub(super) fn check(target: &OverrideTarget, replacement: &Replacement, unknown: Unknown) -> Result<(), Error> {
+    if let Some(policy) = registry::find(&target.policy) {
+        return check_in(&policy.effective_rules(), target, replacement, unknown);
+    }
     if let Replacement::Single(rules) = replacement {
         check_distinct(target, rules)?;
     }
-    match registry::find(&target.policy).map(|policy| policy.effective_rules()) {
-        Some(rules) if unknown == Unknown::Refuse || has_all(&rules, target, replacement) => {
-            check_in_policy(&rules, target, replacement)
-        }
-        None if unknown == Unknown::Refuse => {
-            check_policy_name(&target.policy, &registry::all())?;
-            check_alone(target, replacement)
-        }
-        _ => check_alone(target, replacement),
+    if unknown == Unknown::Refuse {
+        check_policy_name(&target.policy, &registry::all())?;
+    }
+    check_alone(target, replacement)
+}
+
+/// The same for a policy with these rules.
+pub(super) fn check_in(
+    rules: &[EffectiveRule],
+    target: &OverrideTarget,
+    replacement: &Replacement,
+    unknown: Unknown,
+) -> Result<(), Error> {
+    if let Replacement::Single(rules) = replacement {
+        check_distinct(target, rules)?;
+    }
+    if unknown == Unknown::Refuse || has_all(rules, target, replacement) {
+        check_in_policy(rules, target, replacement)
+    } else {
+        check_alone(target, replacement)
     }
 }
 

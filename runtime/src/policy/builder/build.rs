@@ -25,17 +25,18 @@ impl PolicyBuilder {
         let names = iter::once(&*self.name).chain(self.rules.iter().filter_map(|(_, rule)| rule.name()));
         let texts = mistakes_in_texts(names, &labels, &self.templates);
         let prefetch = self.mistakes_in_prefetch();
-        self.build_as(Shared::counted, texts, prefetch)
+        self.build_known(Shared::counted, texts, prefetch)
     }
 
     /// The same for a policy that the process builds once and keeps. The attribute has checked its texts.
     pub(crate) fn build_static(self) -> Result<Policy, Error> {
         let prefetch = self.mistakes_in_prefetch();
-        self.build_as(Shared::leaked, Vec::new(), prefetch)
+        self.build_known(Shared::leaked, Vec::new(), prefetch)
     }
 
     /// The same for a policy that another process has registered, whose texts it may have accepted. A file or an override may
-    /// have given it rules of which that process takes nothing ahead.
+    /// have given it rules of which that process takes nothing ahead. It is not made known, as this process has it only for a
+    /// moment, beside one of its own.
     #[cfg(feature = "admin")]
     pub(crate) fn build_registered(self) -> Result<Policy, Error> {
         self.build_as(Shared::counted, Vec::new(), Vec::new())
@@ -50,6 +51,17 @@ impl PolicyBuilder {
     fn mistakes_in_prefetch(&self) -> Vec<RuleError> {
         let mistakes = |ahead| validate_prefetch(ahead, &self.rules_by_subject(), 1).err();
         self.settings.prefetch.and_then(mistakes).unwrap_or_default()
+    }
+
+    fn build_known(
+        self,
+        share: fn(Inner) -> Shared<Inner>,
+        texts: Vec<String>,
+        prefetch: Vec<RuleError>,
+    ) -> Result<Policy, Error> {
+        let policy = self.build_as(share, texts, prefetch)?;
+        registry::register(&policy);
+        Ok(policy)
     }
 
     fn build_as(
@@ -70,9 +82,7 @@ impl PolicyBuilder {
             return Err(Error::policy(&self.name, texts, &mistakes));
         }
         let inner = Inner::new(self.name, self.rules, self.ban, self.settings, Box::default());
-        let policy = Policy { inner: share(Inner { templates: self.templates, ..inner }) };
-        registry::register(&policy);
-        Ok(policy)
+        Ok(Policy { inner: share(Inner { templates: self.templates, ..inner }) })
     }
 }
 

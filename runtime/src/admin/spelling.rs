@@ -3,7 +3,8 @@
 use tallygate_rules::nearest;
 
 /// Returns `; did you mean …?` where one of the known names is similar, or the known names where there are few.
-pub(crate) fn remedy<'a>(name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
+#[must_use]
+pub fn remedy<'a>(name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
     const FEW: usize = 8;
     if let Some(meant) = nearest(name, known.clone()) {
         return format!("; did you mean `{meant}`?");

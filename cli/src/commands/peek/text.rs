@@ -1,0 +1,101 @@
+//! What a peek says of the subjects of a call, for people.
+
+use std::time::Duration;
+
+use tallygate::admin::__shared::{Peeked, VaryingRules};
+use tallygate::{Decision, Denial, RejectionKind, RuleStatus};
+use tallygate_rules::format_duration;
+
+use crate::table::TextTable;
+use crate::{duration, number};
+
+/// Returns what a peek says, as text.
+pub(super) fn text(peeked: &Peeked<'_>) -> String {
+    let mut table = TextTable::default();
+    for status in peeked.report() {
+        table.push(row(status, &peeked.listed.varying));
+    }
+    let verdict = match &peeked.decision {
+        _ if peeked.admitted().is_none() => "undecided".to_owned(),
+        Decision::Allowed(_) => "admitted".to_owned(),
+        Decision::Denied(denial) => denied(denial),
+    };
+    let shadow = if peeked.listed.described.is_shadow() { " (shadow: nobody is rejected)" } else { "" };
+    let prefetch = match peeked.listed.described.prefetch() {
+        Some(ahead) => {
+            format!("what processes took ahead, for at most {}, counts as used\n", format_duration(ahead))
+        }
+        None => String::new(),
+    };
+    let overrides = peeked.overrides.iter().map(|one| match one.subject() {
+        None => format!("override: {one}\n"),
+        Some(_) => format!("override for this subject: {one}\n"),
+    });
+    let left_out = left_out(&peeked.left_out());
+    let missing: String = peeked.missing.iter().map(|label| not_said(peeked, label.as_deref())).collect();
+    format!("{verdict}{shadow}\n{left_out}{missing}{prefetch}{}{}", table.text(), overrides.collect::<String>())
+}
+
+/// `not said: network, which is {ip:subnet}; add its value, or --on network=…`
+fn not_said(peeked: &Peeked<'_>, label: Option<&str>) -> String {
+    let key = peeked.key(label).map(|key| format!(", which is {key}")).unwrap_or_default();
+    match label {
+        Some(label) => format!("not said: {label}{key}; add its value, or --on {label}=…\n"),
+        None => format!("not said: the main subject{key}; add its value, or --subject …\n"),
+    }
+}
+
+/// `this leaves out rule 0, as its count is the call's`; nothing if no rule is left out.
+fn left_out(positions: &[usize]) -> String {
+    match positions {
+        [] => String::new(),
+        [only] => format!("this leaves out rule {only}, as its count is the call's\n"),
+        [first @ .., last] => {
+            let first = first.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            format!("this leaves out the rules {first} and {last}, as their counts are the call's\n")
+        }
+    }
+}
+
+/// `denied for 41s by rule 0`, or `denied by rule 0 until a call is over`.
+fn denied(denial: &Denial) -> String {
+    let wait = denial.retry_after().map(duration::shown);
+    let verb = if denial.kind() == RejectionKind::Banned { "banned" } else { "denied" };
+    let time = wait.map_or_else(|| "for good".to_owned(), |wait| format!("for {wait}"));
+    let rule = denial.rule().map(|rule| {
+        let name = rule.name().map(|name| format!(" ({name})")).unwrap_or_default();
+        format!(" by rule {}{name}", rule.position())
+    });
+    let rule = rule.unwrap_or_default();
+    match denial.kind() {
+        RejectionKind::Duplicate => format!("{verb} {time}{rule}, as a duplicate"),
+        // Nobody knows when that is.
+        RejectionKind::Concurrency if denial.retry_after().is_some() => format!("{verb}{rule} until a call is over"),
+        _ => format!("{verb} {time}{rule}"),
+    }
+}
+
+/// `0   1 per 1m   0 left   resets in 41s`, or `0   2 concurrent lease 30s   1 of 2 concurrent   leases end in 24s`.
+fn row(status: &RuleStatus, varying: &VaryingRules) -> [String; 4] {
+    let verb = if status.rule().lease().is_some() { "leases end" } else { "resets" };
+    let reset = match varying.reset(status) {
+        None => String::new(),
+        Some(Duration::ZERO) => "unused".to_owned(),
+        Some(reset) => format!("{verb} in {}", duration::shown(reset)),
+    };
+    let listed = varying.listed(status.rule()).unwrap_or(status.rule());
+    [status.position().to_string(), listed.to_string(), left(status, varying), reset]
+}
+
+/// `4 left`, or `4 used` where the count is the call's; of concurrent calls, how many there are.
+fn left(status: &RuleStatus, varying: &VaryingRules) -> String {
+    let is_concurrency = status.rule().lease().is_some();
+    let [limit, remaining] = [status.limit(), status.remaining()].map(number::grouped);
+    match (varying.used(status).map(number::grouped), varying.listed(status.rule())) {
+        (None, _) => String::new(),
+        (Some(used), Some(_)) if is_concurrency => format!("{used} concurrent"),
+        (Some(used), Some(_)) => format!("{used} used"),
+        (Some(used), None) if is_concurrency => format!("{used} of {limit} concurrent"),
+        (Some(_), None) => format!("{remaining} left"),
+    }
+}

@@ -1,0 +1,118 @@
+//! The JSON of what operators are shown. A time in `_ms` is rounded up, and what there is not is `null`.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use tallygate_rules::{Ban, Rule, RuleId};
+
+use crate::admin::{BannedSubject, Registered, RegisteredPolicy, Unreadable};
+use crate::decision::{Denial, RuleStatus};
+use crate::limiter::Override;
+
+use super::VaryingRules;
+
+/// Returns a duration in milliseconds, rounded up: a script that comes back early is denied again.
+#[must_use]
+pub fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
+}
+
+/// Returns the list of policies, each with those of the overrides that are its own.
+#[must_use]
+pub fn policies(registered: &Registered, overrides: &[Override]) -> Value {
+    let policies = registered.policies().iter().map(|described| policy(described, overrides));
+    let unreadable = |other: &Unreadable| json!({ "name": other.name(), "reason": other.reason() });
+    json!({
+        "policies": policies.collect::<Vec<_>>(),
+        "unreadable": registered.unreadable().iter().map(unreadable).collect::<Vec<_>>(),
+    })
+}
+
+/// Returns a policy, with those of the overrides that are its own.
+#[must_use]
+pub fn policy(policy: &RegisteredPolicy, overrides: &[Override]) -> Value {
+    let rule = |(position, rule): (usize, &Rule)| {
+        json!({
+            "position": position,
+            "name": rule.name(),
+            "rule": rule.to_string(),
+            "label": policy.label_of(position),
+        })
+    };
+    let subjects = policy.subjects().map(|subject| json!({ "label": subject.label(), "key": subject.key() }));
+    let seen = policy.seen().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let own = overrides.iter().filter(|one| one.policy() == policy.name());
+    json!({
+        "name": policy.name(),
+        "key": policy.key(),
+        "subjects": subjects.collect::<Vec<_>>(),
+        "rules": policy.rules().iter().enumerate().map(rule).collect::<Vec<_>>(),
+        "ban": policy.ban().map(ban),
+        "prefetch_ms": policy.prefetch().map(ms),
+        "shadow": policy.is_shadow(),
+        "version": policy.version(),
+        "seen": seen.as_secs(),
+        "overrides": own.map(override_in_force).collect::<Vec<_>>(),
+    })
+}
+
+fn ban(ban: Ban) -> Value {
+    json!({
+        "denials": ban.denials(),
+        "within_ms": ms(ban.within()),
+        "duration_ms": ms(ban.duration()),
+    })
+}
+
+/// Returns an override.
+#[must_use]
+pub fn override_in_force(one: &Override) -> Value {
+    let rule = |(replaces, rule): (Option<&RuleId>, &Rule)| {
+        let replaces = replaces.map(|id| match id {
+            RuleId::Name(name) => json!(name),
+            RuleId::Position(position) => json!(position),
+        });
+        json!({ "replaces": replaces, "rule": rule.to_string() })
+    };
+    json!({
+        "policy": one.policy(),
+        "label": one.label(),
+        "subject": one.subject().map(ToString::to_string),
+        "rules": one.rules().map(rule).collect::<Vec<_>>(),
+        "expires_in_ms": one.expires_in().map(ms),
+    })
+}
+
+/// Returns a subject that is banned.
+#[must_use]
+pub fn banned(banned: &BannedSubject) -> Value {
+    json!({
+        "policy": banned.policy(),
+        "subject": banned.subject().to_string(),
+        "retry_after_ms": banned.retry_after().map(ms),
+    })
+}
+
+pub(super) fn denial(denial: &Denial) -> Value {
+    json!({
+        "kind": denial.kind().as_str(),
+        "rule": denial.rule().map(|rule| rule.position()),
+        "retry_after_ms": denial.retry_after().map(ms),
+    })
+}
+
+/// Returns where a rule stands.
+pub(super) fn status(status: &RuleStatus, varying: &VaryingRules) -> Value {
+    let listed = varying.listed(status.rule());
+    let used = varying.used(status);
+    json!({
+        "position": status.position(),
+        "name": status.rule().name(),
+        "rule": listed.unwrap_or(status.rule()).to_string(),
+        "limit": listed.is_none().then(|| status.limit()),
+        "used": used,
+        "remaining": listed.is_none().then(|| status.remaining()),
+        "concurrent": used.filter(|_| status.rule().lease().is_some()),
+        "reset_ms": varying.reset(status).map(ms),
+    })
+}

@@ -1,0 +1,89 @@
+//! Policies as operators ask them, also those with rules whose count each call gives, as from the plan of a customer.
+//!
+//! That count is not known here. What is asked of such a policy is decided with counts that deny nobody, and such rules are
+//! left out of what is said of it.
+
+use std::time::Duration;
+
+use tallygate_rules::{Algorithm, Rule, TokenBucket};
+
+use crate::admin::RegisteredPolicy;
+use crate::decision::RuleStatus;
+use crate::error::Error;
+use crate::policy::{NO_REGISTRY, Policy};
+
+/// A policy of the list, and what decides as it does.
+#[derive(Debug)]
+pub struct OpenPolicy<'a> {
+    /// As it is listed.
+    pub described: &'a RegisteredPolicy,
+    /// What decides here as it does there, but for the rules whose count each call gives.
+    pub policy: Policy,
+    /// These rules.
+    pub varying: VaryingRules,
+}
+
+/// The rules of a policy whose count each call gives.
+#[derive(Debug)]
+pub struct VaryingRules {
+    /// Each as it decides here, and as it is listed.
+    rules: Vec<(Rule, Rule)>,
+}
+
+impl<'a> OpenPolicy<'a> {
+    /// Returns a policy as it decides here, and those of its rules whose count each call gives.
+    ///
+    /// # Errors
+    ///
+    /// As of [`RegisteredPolicy::policy`].
+    pub fn new(described: &'a RegisteredPolicy) -> Result<Self, Error> {
+        if !described.rules().iter().any(Rule::is_varying) {
+            let varying = VaryingRules { rules: Vec::new() };
+            return Ok(Self { described, policy: described.policy()?, varying });
+        }
+        let counts = described.rules().iter().map(|rule| if rule.is_varying() { u64::MAX } else { rule.count() });
+        let policy = described.policy_with(bottomless)?.with_counts(counts);
+        policy.registration().set_done(NO_REGISTRY);
+        let rules = policy.rules().iter().zip(described.rules()).filter(|(_, listed)| listed.is_varying());
+        let rules = rules.map(|(open, listed)| (open.clone(), listed.clone())).collect();
+        Ok(Self { described, policy, varying: VaryingRules { rules } })
+    }
+}
+
+impl VaryingRules {
+    /// Returns the rule as it is listed, if each call gives its count. One that overrides it has a count of its own.
+    #[must_use]
+    pub fn listed(&self, rule: &Rule) -> Option<&Rule> {
+        self.rules.iter().find(|(open, _)| open == rule).map(|(_, listed)| listed)
+    }
+
+    /// Returns how much of a rule is used. How much of a bucket that is depends on the count: so much has flowed in since.
+    #[must_use]
+    pub fn used(&self, status: &RuleStatus) -> Option<u64> {
+        let is_known = self.listed(status.rule()).is_none() || !is_bucket(status.rule());
+        is_known.then(|| status.limit().saturating_sub(status.remaining()))
+    }
+
+    /// Returns how long it takes until a rule is as if it had never counted, which also depends on the count of a bucket.
+    #[must_use]
+    pub fn reset(&self, status: &RuleStatus) -> Option<Duration> {
+        self.used(status).map(|_| status.reset())
+    }
+}
+
+/// Returns a bucket whose count each call gives as one that is full again at once, as even the greatest count fills one slowly
+/// over days. Others stay as they are.
+fn bottomless(rule: &Rule) -> Rule {
+    let Algorithm::TokenBucket(bucket) = rule.algorithm() else { return rule.clone() };
+    if !rule.is_varying() {
+        return rule.clone();
+    }
+    let full = TokenBucket::new(bucket.per()).with_reset_after(Duration::from_micros(1));
+    let full = bucket.capacity().into_iter().fold(full, TokenBucket::with_capacity);
+    let open = Rule::from_bucket(1, full).varying();
+    rule.name().map(str::to_owned).into_iter().fold(open, Rule::named)
+}
+
+fn is_bucket(rule: &Rule) -> bool {
+    matches!(rule.algorithm(), Algorithm::TokenBucket(_))
+}

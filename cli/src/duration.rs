@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 pub(crate) use tallygate::admin::__shared::json::ms;
-use tallygate_rules::{duration_meant, parse_duration};
+pub(crate) use tallygate::admin::__shared::read_duration as parse;
 
 /// Returns a time to wait in at most two units, rounded up: `41s`, `1h 5m`.
 pub(crate) fn shown(duration: Duration) -> String {
@@ -17,14 +17,6 @@ pub(crate) fn shown(duration: Duration) -> String {
     let total = seconds.div_ceil(within);
     let (whole, rest) = (total / (unit / within), total % (unit / within));
     if rest == 0 { format!("{whole}{great}") } else { format!("{whole}{great} {rest}{small}") }
-}
-
-/// Reads a duration of the command line.
-pub(crate) fn parse(text: &str) -> Result<Duration, String> {
-    parse_duration(text).map_err(|mistake| match duration_meant(text) {
-        Some(meant) => format!("the duration `{text}` cannot be read; did you mean `{meant}`?"),
-        None => format!("the duration {mistake}"),
-    })
 }
 
 #[cfg(test)]

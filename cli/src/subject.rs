@@ -88,10 +88,7 @@ impl Who {
 impl Main {
     /// Returns the main subject of a call of that policy. The other subjects are placeholders, which no call counts.
     pub(crate) fn subjects(&self, fleet: &Fleet<'_>, listed: &OpenPolicy<'_>) -> Result<Subjects, Failure> {
-        let rendering = self.rendering(fleet, listed)?;
-        let others = listed.described.subjects().map(|subject| subject.label());
-        let rendering = others.fold(rendering, |rendering, label| rendering.subject(label, Subject::everyone()));
-        build(rendering, fleet, listed, Rendering::build)
+        build(self.rendering(fleet, listed)?.only(None), fleet, listed, Rendering::build)
     }
 
     fn rendering<'a>(&self, fleet: &'a Fleet<'_>, listed: &OpenPolicy<'a>) -> Result<Rendering<'a>, Failure> {

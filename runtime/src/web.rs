@@ -2,6 +2,8 @@
 
 #[cfg(feature = "actix")]
 mod actix;
+#[cfg(feature = "admin")]
+mod admin;
 #[cfg(feature = "axum")]
 mod axum;
 mod client_ip;
@@ -18,6 +20,8 @@ mod problem;
 #[cfg(feature = "tonic")]
 mod tonic;
 
+#[cfg(feature = "admin")]
+pub use self::admin::AdminRoutes;
 pub use self::client_ip::{ClientIp, ClientIpSource, MissingClientIp};
 pub use self::fields::{Draft, Fields, Items, Legacy};
 pub use self::held::Held;

@@ -52,6 +52,12 @@ impl Client {
         Answer::read(self.request(method, path, fields).send().await.expect("an answer")).await
     }
 
+    /// Sends a request with a body.
+    pub async fn send_body(&self, method: Method, path: &str, fields: &[(&str, &str)], body: &str) -> Answer {
+        let request = self.request(method, path, fields).body(body.to_owned());
+        Answer::read(request.send().await.expect("an answer")).await
+    }
+
     /// Returns a request without a body, to be sent or dropped.
     pub fn request(&self, method: Method, path: &str, fields: &[(&str, &str)]) -> reqwest::RequestBuilder {
         let request = self.http.request(method, format!("http://{}{path}", self.server));

@@ -107,6 +107,18 @@ impl Bans<'_> {
         Ok(Some(page))
     }
 
+    /// Returns where the next step goes on, or `None` at the end. A later [`go_on_from`](Self::go_on_from) does that.
+    #[cfg(feature = "web")]
+    pub(crate) fn place(&self) -> Option<String> {
+        self.tallies.as_ref()?.place()
+    }
+
+    /// Goes on where another one has stopped, and returns whether the text says where that is.
+    #[cfg(feature = "web")]
+    pub(crate) fn go_on_from(&mut self, place: &str) -> bool {
+        self.tallies.as_mut().is_some_and(|tallies| tallies.go_on_from(place))
+    }
+
     /// Returns the ban of a subject, if it is banned.
     async fn look(&self, place: usize, subject: &Subject) -> Result<Option<BannedSubject>, BackendError> {
         let Some(policy) = self.policies.get(place) else { return Ok(None) };

@@ -10,6 +10,8 @@ use crate::error::{BackendError, Error};
 use crate::limiter::{Limiter, OverrideBuilder};
 use crate::policy::{Description, NO_REGISTRY, Policy, PolicyBuilder};
 use crate::subject::Subject;
+#[cfg(feature = "web")]
+use crate::system::unix;
 
 /// The list of policies in Redis: see [`Limiter::registered_policies`].
 #[derive(Clone, Debug)]
@@ -41,6 +43,21 @@ impl Limiter {
         }
         read.policies.sort_by(|one, other| one.name().cmp(other.name()));
         Ok(read)
+    }
+}
+
+#[cfg(feature = "web")]
+impl Limiter {
+    /// The policies that an operator of this limiter knows: the list in Redis, or those that this process knows. Of several
+    /// with one name, that is the one that was built last.
+    pub(crate) async fn operated_policies(&self) -> Result<Registered, BackendError> {
+        if self.redis().is_some() {
+            return self.registered_policies().await;
+        }
+        let now = UNIX_EPOCH + unix();
+        let known = Self::policies().map(|policy| (policy.name().to_owned(), RegisteredPolicy::of(&policy, now)));
+        let policies = known.collect::<BTreeMap<_, _>>().into_values().collect();
+        Ok(Registered { policies, unreadable: Vec::new() })
     }
 }
 
@@ -108,6 +125,14 @@ pub struct RegisteredSubject<'a> {
 }
 
 impl RegisteredPolicy {
+    /// Describes a policy that this process knows, as it was at that time. It does not know which calls are in shadow.
+    #[cfg(feature = "web")]
+    fn of(policy: &Policy, seen: SystemTime) -> Self {
+        let described = Description::of(policy, false);
+        let rules = described.rules.iter().map(|(_, rule)| rule.clone()).collect();
+        Self { described, rules, seen }
+    }
+
     /// Reads an entry: seconds since 1970, a space, and a description.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let (seconds, described) = text.split_once(' ').ok_or("it does not begin with a time")?;

@@ -3,6 +3,7 @@
 use tallygate_rules::did_you_mean;
 
 use super::registered::RegisteredPolicy;
+use super::spelling::remedy;
 use super::template::{self, KeyTemplate, Placeholder, Subjects};
 use crate::error::{Error, Setting};
 use crate::limiter::Limiter;
@@ -77,6 +78,18 @@ impl Rendering<'_> {
     /// Gives the subject of that label as a whole.
     pub fn subject(mut self, label: impl Into<String>, subject: Subject) -> Self {
         self.others.push((label.into(), subject));
+        self
+    }
+
+    /// Makes the subject of that label alone, or the main one without a label. [Everyone](Subject::everyone) stands in place
+    /// of the others, so their values are not taken.
+    pub fn only(mut self, label: Option<&str>) -> Self {
+        if label.is_some() && self.policy.has_main_subject() {
+            self.main = Some(Subject::everyone());
+        }
+        let others = self.policy.subjects().map(|subject| subject.label()).filter(|other| Some(*other) != label);
+        let others: Vec<_> = others.map(|other| (other.to_owned(), Subject::everyone())).collect();
+        self.others.splice(0..0, others);
         self
     }
 
@@ -173,8 +186,7 @@ impl Rendering<'_> {
         let names = || placeholders.iter().map(Placeholder::name);
         for (index, (name, _)) in self.named.iter().enumerate() {
             if !names().any(|known| known == name) {
-                let meant = did_you_mean(name, names());
-                return Err(self.refuse(&format!("no key shows `{name}`{meant}")));
+                return Err(self.unknown(name, names()));
             }
             if self.named[..index].iter().any(|(earlier, _)| earlier == name) {
                 return Err(self.refuse(&format!("`{name}` is given twice; give it once")));
@@ -254,6 +266,16 @@ impl Rendering<'_> {
         untagged.map_or(Ok(()), |(name, tags)| {
             Err(self.refuse(&format!("the value of `{name}` begins with the name of one of them; write {tags}")))
         })
+    }
+
+    /// Returns the error for a name that is no value of the subjects to make.
+    fn unknown<'n>(&self, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> Error {
+        let all = self.policy.placeholders().unwrap_or_default();
+        if all.iter().any(|placeholder| placeholder.name() == name) {
+            let mistake = format!("`{name}` is a value of a subject that is not made of values here; leave it out");
+            return self.refuse(&mistake);
+        }
+        self.refuse(&format!("no key shows `{name}`{}", remedy(name, known)))
     }
 
     fn whole(&self, label: &str) -> Option<&Subject> {

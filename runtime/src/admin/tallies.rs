@@ -23,6 +23,9 @@ pub struct Tallies<'a> {
     /// The part of the keys before the layout: the policy, and the label if there is one.
     names: Vec<String>,
     scan: Option<Scan>,
+    /// Where the scan begins, unless at the start: on which server, at which cursor.
+    #[cfg(feature = "web")]
+    from: Option<(usize, u64)>,
     /// The hashes of the returned subjects. Among a billion subjects, two may share a hash.
     seen: HashSet<u64, RandomState>,
     hasher: RandomState,
@@ -78,6 +81,8 @@ impl Limiter {
             prefix,
             names: vec![names(policy, label)?],
             scan: None,
+            #[cfg(feature = "web")]
+            from: None,
             seen: HashSet::default(),
             hasher: RandomState::default(),
             next: TokioInstant::now(),
@@ -121,10 +126,30 @@ impl Tallies<'_> {
         stepped
     }
 
+    #[cfg(feature = "web")]
+    pub(super) fn place(&self) -> Option<String> {
+        self.scan.as_ref()?.upcoming().map(|(server, cursor)| format!("{server}-{cursor}"))
+    }
+
+    #[cfg(feature = "web")]
+    pub(super) fn go_on_from(&mut self, place: &str) -> bool {
+        let place =
+            place.split_once('-').and_then(|(server, cursor)| Some((server.parse().ok()?, cursor.parse().ok()?)));
+        self.from = place;
+        place.is_some()
+    }
+
     async fn step(&mut self) -> Result<Option<TallyPage>, BackendError> {
         let scan = match &mut self.scan {
             Some(scan) => scan,
-            none => none.insert(self.redis.scan(self.prefix, &self.names).await?),
+            none => {
+                let scan = none.insert(self.redis.scan(self.prefix, &self.names).await?);
+                #[cfg(feature = "web")]
+                if let Some(from) = self.from {
+                    scan.go_to(from);
+                }
+                scan
+            }
         };
         let Some(step) = self.redis.step(scan).await? else { return Ok(None) };
         let new = step.subjects.iter().filter(|found| self.seen.insert(self.hasher.hash_one(found)));

@@ -133,6 +133,12 @@ pub(crate) fn overridden(policy: &str) {
     info!(target: TARGET, policy, "rules were overridden, or an override was cleared");
 }
 
+/// Reports a change that an operator has made through the routes of a service.
+#[cfg(all(feature = "admin", feature = "web"))]
+pub(crate) fn changed_by_operator(policy: &str, change: &str) {
+    info!(target: TARGET, policy, change, "an operator has changed something");
+}
+
 /// Reports an override that has expired.
 pub(crate) fn override_expired(policy: &str) {
     info!(target: TARGET, policy, "an override has expired");

@@ -1,10 +1,12 @@
 //! Rejections, clients and middlewares in actix-web.
 
+#[cfg(feature = "admin")]
+mod admin;
 mod middleware;
 
 use std::future::{Ready, ready};
 
-use actix_web::body::{BoxBody, EitherBody};
+use actix_web::body::{BoxBody, EitherBody, MessageBody};
 use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -94,7 +96,7 @@ fn response(rejection: &Rejection) -> HttpResponse {
 }
 
 /// A response of the later version of the crate `http` as one of actix-web.
-fn own_response(own: Response<String>) -> HttpResponse {
+fn own_response(own: Response<impl MessageBody + 'static>) -> HttpResponse {
     let (head, body) = own.into_parts();
     let status = StatusCode::from_u16(head.status.as_u16()).unwrap_or(StatusCode::TOO_MANY_REQUESTS);
     let mut builder = HttpResponse::build(status);

@@ -97,6 +97,12 @@ impl Problem {
         serde_json::to_string(self).unwrap_or_default()
     }
 
+    /// The same problem with another text.
+    #[cfg(feature = "admin")]
+    pub(super) fn with_detail(self, detail: String) -> Self {
+        Self { detail, ..self }
+    }
+
     /// Returns the response, with a body of any type that text converts to.
     pub(super) fn response<B: From<String>>(&self) -> Response<B> {
         let mut response = Response::new(B::from(self.to_json()));

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
 mod actix;
+mod admin;
 mod axum;
 mod config;
 mod openapi;

@@ -99,6 +99,21 @@ impl Scan {
         found.next().map(|(group, subject)| (group, subject.to_owned()))
     }
 
+    /// Returns which server comes next, and the cursor there; `None` at the end.
+    #[cfg(feature = "web")]
+    pub(crate) fn upcoming(&self) -> Option<(usize, u64)> {
+        let cursor = self.place.as_ref().map_or(Some(0), |place| place.cursor.parse().ok());
+        cursor.filter(|_| !self.is_done).map(|cursor| (self.at, cursor))
+    }
+
+    /// Goes on with that server, at that cursor.
+    #[cfg(feature = "web")]
+    pub(crate) fn go_to(&mut self, (at, cursor): (usize, u64)) {
+        self.at = at;
+        self.is_done = at >= self.members.len().max(1);
+        self.place = (cursor != 0).then(|| Place { cursor: cursor.to_string(), looked_at: 0, places: 1 });
+    }
+
     fn go_on(&mut self, place: &Place, cursor: String) {
         if cursor != "0" {
             let looked_at = place.looked_at + u64::from(COUNT);

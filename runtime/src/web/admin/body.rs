@@ -1,0 +1,62 @@
+//! The bodies of changes.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tallygate_rules::{MAX_PER, format_duration};
+
+use super::error::AdminError;
+use crate::admin::__shared::{read_duration, remedy};
+
+/// The longest body. The rules of an override take half of it at most.
+pub(in crate::web) const MOST_BYTES: usize = 16 * 1_024;
+
+/// Reads for how long to ban; `None` is the duration of the policy's ban.
+pub(super) fn ban(body: &[u8]) -> Result<Option<Duration>, AdminError> {
+    let members = members(body, ["duration"], r#"{"duration":"10m"}"#)?;
+    let Some(text) = text(&members, "duration", "10m")? else { return Ok(None) };
+    let duration = read_duration(text).map_err(AdminError::refused)?;
+    if duration.is_zero() {
+        return Err(AdminError::refused("a ban of no time ends the one that there is; use `DELETE`"));
+    }
+    if duration > MAX_PER {
+        let longest = format_duration(MAX_PER);
+        return Err(AdminError::refused(format!("a ban lasts {longest} at most; give a shorter `duration`")));
+    }
+    Ok(Some(duration))
+}
+
+/// Reads the rules of an override, and how long they hold, in one text.
+pub(super) fn rules(body: &[u8]) -> Result<String, AdminError> {
+    const LIKE: &str = r#"{"rules":"100 per 1h","for":"2h"}"#;
+    let members = members(body, ["rules", "for"], LIKE)?;
+    let rules = text(&members, "rules", "100 per 1h")?;
+    let rules = rules.ok_or_else(|| AdminError::refused(format!("`rules` is missing; write it like `{LIKE}`")))?;
+    let time = text(&members, "for", "2h")?;
+    Ok(time.map_or_else(|| rules.to_owned(), |time| format!("{rules} for {time}")))
+}
+
+/// Reads an object with some of these members. An empty body has none.
+fn members<const N: usize>(body: &[u8], known: [&str; N], like: &str) -> Result<Map<String, Value>, AdminError> {
+    if body.trim_ascii().is_empty() {
+        return Ok(Map::new());
+    }
+    let read = serde_json::from_slice(body);
+    match read
+        .map_err(|error| AdminError::malformed(format!("the body is no JSON: {error}; write it like `{like}`")))?
+    {
+        Value::Object(members) => match members.keys().find(|name| !known.contains(&name.as_str())) {
+            Some(name) => Err(AdminError::refused(format!("`{name}` is unknown{}", remedy(name, known)))),
+            None => Ok(members),
+        },
+        _ => Err(AdminError::malformed(format!("the body is no object; write it like `{like}`"))),
+    }
+}
+
+fn text<'m>(members: &'m Map<String, Value>, name: &str, like: &str) -> Result<Option<&'m str>, AdminError> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(AdminError::refused(format!("`{name}` must be a text, like \"{like}\""))),
+    }
+}

@@ -1,0 +1,106 @@
+//! Why a request of an operator is not answered as asked.
+
+use std::error::Error as _;
+use std::fmt::Display;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderValue, Response, StatusCode};
+use serde_json::json;
+
+use super::body::MOST_BYTES;
+use crate::decision::Rejection;
+use crate::error::{BackendError, Error, Setting};
+use crate::web::problem::{PROBLEM_JSON, Problem};
+
+/// Why a request of an operator is not answered as asked.
+pub(in crate::web) enum AdminError {
+    /// The request is mistaken.
+    Refused { status: StatusCode, detail: String },
+    /// The path has only these methods.
+    NotAllowed { methods: &'static str },
+    /// Redis does not answer, or refuses.
+    Backend { error: BackendError, detail: String },
+}
+
+impl AdminError {
+    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self::Refused { status, detail: detail.into() }
+    }
+
+    /// What is asked can be read, and cannot be done.
+    pub(super) fn refused(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+    }
+
+    pub(super) fn malformed(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    pub(super) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    pub(super) fn not_implemented(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_IMPLEMENTED, detail)
+    }
+
+    pub(in crate::web) fn too_long() -> Self {
+        let detail = format!("the body is longer than {} KiB; send less", MOST_BYTES / 1_024);
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    }
+
+    pub(in crate::web) fn unread(error: &dyn Display) -> Self {
+        Self::malformed(format!("the body cannot be read: {error}"))
+    }
+
+    /// The same error amid a change, which may have been made.
+    pub(super) fn amid_changes(mut self) -> Self {
+        if let Self::Backend { detail, .. } = &mut self {
+            detail.push_str("; part of it may have been changed already, and the request can be repeated");
+        }
+        self
+    }
+
+    pub(super) fn into_response(self) -> Response<Bytes> {
+        match self {
+            Self::Refused { status, detail } => problem(status, &detail),
+            Self::NotAllowed { methods } => {
+                let detail = format!("this path has other methods; use one of {methods}");
+                let mut response = problem(StatusCode::METHOD_NOT_ALLOWED, &detail);
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+                response
+            }
+            Self::Backend { error, detail } => Problem::from(&Rejection::from(error)).with_detail(detail).response(),
+        }
+    }
+}
+
+fn problem(status: StatusCode, detail: &str) -> Response<Bytes> {
+    let title = status.canonical_reason().unwrap_or_default();
+    let body = json!({ "type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail });
+    let mut response = Response::new(Bytes::from(body.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+    response
+}
+
+impl From<BackendError> for AdminError {
+    fn from(error: BackendError) -> Self {
+        Self::Backend { detail: error.to_string(), error }
+    }
+}
+
+impl From<Error> for AdminError {
+    fn from(error: Error) -> Self {
+        if let Some(cause) = error.source().and_then(|source| source.downcast_ref::<BackendError>()) {
+            return cause.clone().into();
+        }
+        Self::refused(match error.setting() {
+            Some((before, Setting::Subject, _)) => {
+                format!("{before}give the whole subject, like `?subject=…`, or `?subject:label=…` for one with a label")
+            }
+            _ => error.to_string(),
+        })
+    }
+}

@@ -1,0 +1,227 @@
+//! What is done for each path and method.
+
+use std::future::Future;
+use std::slice;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::body;
+use super::error::AdminError;
+use super::query::Query;
+use super::resource::{Method, Resource};
+use crate::admin::__shared::json::{self as documents, ms};
+use crate::admin::__shared::{OpenPolicy, Peeked, remedy};
+use crate::admin::{Registered, RegisteredPolicy, Subjects};
+use crate::error::Error;
+use crate::limiter::{Limiter, OverrideBuilder};
+use crate::observe::log;
+use crate::subject::Subject;
+use crate::system::TokioInstant;
+
+/// A page of bans ends with the step that reaches one of these.
+const PAGE_BANS: usize = 100;
+const PAGE_TIME: Duration = Duration::from_secs(1);
+
+/// Does what is asked, and returns the document that answers it.
+pub(super) async fn run(
+    limiter: &Limiter,
+    method: Method,
+    resource: &Resource,
+    query: &Query,
+    body: impl Future<Output = Result<Bytes, AdminError>>,
+) -> Result<Value, AdminError> {
+    // It is read first, as whoever sends it may wait for that.
+    let body = if method == Method::Put { body.await? } else { Bytes::new() };
+    let policy = match resource {
+        Resource::Overrides => {
+            query.none()?;
+            let overrides: Vec<_> = limiter.overrides().await?.iter().map(documents::override_in_force).collect();
+            return Ok(json!({ "overrides": overrides }));
+        }
+        Resource::Policies => {
+            query.none()?;
+            let registered = limiter.operated_policies().await?;
+            return Ok(documents::policies(&registered, &limiter.overrides().await?));
+        }
+        Resource::Policy(policy)
+        | Resource::Subject(policy)
+        | Resource::Subjects(policy)
+        | Resource::Ban(policy)
+        | Resource::Bans(policy)
+        | Resource::Override { policy, .. } => policy,
+    };
+    let registered = limiter.operated_policies().await?;
+    let described = find(limiter, &registered, policy)?;
+    let listed = OpenPolicy::new(described)?;
+    let request = PolicyRequest { limiter, listed: &listed, query };
+    match (resource, method) {
+        (Resource::Subject(_), Method::Get) => request.peek().await,
+        (Resource::Subject(_), _) => request.reset().await,
+        (Resource::Subjects(_), _) => request.reset_all().await,
+        (Resource::Ban(_), Method::Put) => request.ban(&body).await,
+        (Resource::Ban(_), _) => request.unban().await,
+        (Resource::Bans(_), _) => request.bans().await,
+        (Resource::Override { label, .. }, method) => request.overriding(label.as_deref(), method, &body).await,
+        _ => {
+            query.none()?;
+            Ok(documents::policy(described, &limiter.overrides().await?))
+        }
+    }
+}
+
+fn find<'r>(limiter: &Limiter, registered: &'r Registered, name: &str) -> Result<&'r RegisteredPolicy, AdminError> {
+    if let Some(other) = registered.unreadable().iter().find(|other| other.name() == name) {
+        let reason = other.reason();
+        return Err(AdminError::refused(format!("the policy `{name}` is listed by another version: {reason}")));
+    }
+    registered.find(name).ok_or_else(|| {
+        let meant = remedy(name, registered.policies().iter().map(RegisteredPolicy::name));
+        AdminError::not_found(match limiter.redis() {
+            Some(_) => format!("no process has used a policy `{name}` within a week{meant}"),
+            None => format!("this process knows no policy `{name}`{meant}"),
+        })
+    })
+}
+
+/// A request about a policy.
+struct PolicyRequest<'a> {
+    limiter: &'a Limiter,
+    listed: &'a OpenPolicy<'a>,
+    query: &'a Query,
+}
+
+impl PolicyRequest<'_> {
+    fn name(&self) -> &str {
+        self.listed.described.name()
+    }
+
+    async fn peek(&self) -> Result<Value, AdminError> {
+        let subjects = self.query.subjects_partly(self.limiter, self.listed.described)?;
+        Ok(Peeked::look(self.limiter, self.listed, subjects, 1).await?.json())
+    }
+
+    async fn reset(&self) -> Result<Value, AdminError> {
+        if !self.listed.described.has_main_subject() {
+            let name = self.name();
+            return Err(AdminError::refused(format!(
+                "policy `{name}` counts no main subject; `DELETE policies/…/subjects` resets its other subjects"
+            )));
+        }
+        let subjects = self.main()?;
+        let reset = subjects.check(self.limiter, &self.listed.policy).reset().await;
+        self.changed(reset, "a subject was reset")?;
+        Ok(json!({ "policy": self.name(), "reset": [subjects.main().to_string()] }))
+    }
+
+    async fn reset_all(&self) -> Result<Value, AdminError> {
+        let subjects = self.query.subjects(self.limiter, self.listed.described)?;
+        let reset = subjects.check(self.limiter, &self.listed.policy).reset_all().await;
+        self.changed(reset, "all subjects of a call were reset")?;
+        let main = self.listed.described.has_main_subject().then(|| subjects.main());
+        let all: Vec<_> = main.into_iter().chain(subjects.others().map(|(_, other)| other)).collect();
+        let all: Vec<_> = all.into_iter().map(Subject::to_string).collect();
+        Ok(json!({ "policy": self.name(), "reset": all }))
+    }
+
+    async fn ban(&self, body: &[u8]) -> Result<Value, AdminError> {
+        let own = self.duration_of_ban()?;
+        let duration = body::ban(body)?.unwrap_or(own);
+        let subjects = self.main()?;
+        let banned = subjects.check(self.limiter, &self.listed.policy).ban(duration).await;
+        self.changed(banned, "a subject was banned")?;
+        let subject = subjects.main().to_string();
+        Ok(json!({ "policy": self.name(), "banned": subject, "duration_ms": ms(duration) }))
+    }
+
+    async fn unban(&self) -> Result<Value, AdminError> {
+        self.duration_of_ban()?;
+        let subjects = self.main()?;
+        let unbanned = subjects.check(self.limiter, &self.listed.policy).unban().await;
+        self.changed(unbanned, "the ban of a subject was ended")?;
+        Ok(json!({ "policy": self.name(), "unbanned": [subjects.main().to_string()] }))
+    }
+
+    async fn bans(&self) -> Result<Value, AdminError> {
+        self.duration_of_ban()?;
+        let from = self.query.only("from")?;
+        if self.limiter.redis().is_none() {
+            return Err(AdminError::not_implemented(
+                "the bans of a limiter in memory are not listed; a peek at a subject shows its ban",
+            ));
+        }
+        let mut steps = self.limiter.bans(slice::from_ref(&self.listed.policy))?;
+        if let Some(from) = from
+            && !steps.go_on_from(from)
+        {
+            return Err(AdminError::refused("`from` is the `next` of no page; leave it out to begin"));
+        }
+        let began = TokioInstant::now();
+        let (mut bans, mut subjects) = (Vec::new(), 0);
+        while let Some(page) = steps.next_page().await? {
+            subjects += page.subjects();
+            bans.extend(page.bans().iter().map(documents::banned));
+            if bans.len() >= PAGE_BANS || began.elapsed() >= PAGE_TIME {
+                break;
+            }
+        }
+        Ok(json!({ "bans": bans, "subjects": subjects, "next": steps.place() }))
+    }
+
+    async fn overriding(&self, label: Option<&str>, method: Method, body: &[u8]) -> Result<Value, AdminError> {
+        let target = self.target(label)?;
+        let json = |found: Option<_>| found.as_ref().map(documents::override_in_force);
+        match method {
+            Method::Get => Ok(json!({ "override": json(target.get().await?) })),
+            Method::Put => {
+                let new = target.clone().text(&body::rules(body)?);
+                new.check()?;
+                let old = target.clone().get().await?;
+                self.changed(new.set().await, "rules were overridden")?;
+                Ok(json!({ "set": json(target.get().await?), "replaced": json(old) }))
+            }
+            Method::Delete => {
+                let old = target.clone().get().await?;
+                self.changed(target.clear().await, "an override was cleared")?;
+                Ok(json!({ "cleared": json(old) }))
+            }
+        }
+    }
+
+    /// Which override it is about.
+    fn target(&self, label: Option<&str>) -> Result<OverrideBuilder<'_>, AdminError> {
+        let described = self.listed.described;
+        let target = described.override_rules(self.limiter);
+        let target = label.into_iter().fold(target, OverrideBuilder::on);
+        let labels: Vec<_> = described.subjects().map(|subject| subject.label()).collect();
+        if let Some(label) = label.filter(|label| !labels.contains(label)) {
+            let (name, meant) = (self.name(), remedy(label, labels));
+            return Err(AdminError::not_found(format!("policy `{name}` has no rule on a subject `{label}`{meant}")));
+        }
+        if self.query.is_empty() {
+            return Ok(target);
+        }
+        let subjects = self.query.only_subject(self.limiter, described, label)?;
+        let other = subjects.others().find(|(known, _)| Some(*known) == label).map(|(_, subject)| subject);
+        Ok(target.subject(other.unwrap_or(subjects.main())))
+    }
+
+    fn main(&self) -> Result<Subjects, AdminError> {
+        self.query.only_subject(self.limiter, self.listed.described, None)
+    }
+
+    /// Returns how long the policy bans.
+    fn duration_of_ban(&self) -> Result<Duration, AdminError> {
+        let ban = self.listed.policy.ban();
+        let none = || format!("the policy `{}` has no ban, so nobody can be banned under it", self.name());
+        ban.map(|ban| ban.duration()).ok_or_else(|| AdminError::refused(none()))
+    }
+
+    /// Reports a change to the log, unless it failed.
+    fn changed<T, E: Into<Error>>(&self, changed: Result<T, E>, what: &str) -> Result<(), AdminError> {
+        changed.map_err(|error| AdminError::from(error.into()).amid_changes())?;
+        log::changed_by_operator(self.name(), what);
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! Who is meant, by a query.
+
+use percent_encoding::percent_decode_str;
+
+use super::error::AdminError;
+use crate::admin::__shared::remedy;
+use crate::admin::{Placeholder, RegisteredPolicy, Rendering, Subjects};
+use crate::error::Error;
+use crate::limiter::Limiter;
+use crate::subject::Subject;
+
+/// The name of a whole subject, and what stands before a label for another one. No placeholder has a colon.
+const WHOLE: &str = "subject";
+const WHOLE_OF_LABEL: &str = "subject:";
+
+/// The parameters of a query, each once.
+#[derive(Debug)]
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(super) fn read(query: Option<&str>) -> Result<Self, AdminError> {
+        let mut read: Vec<(String, String)> = Vec::new();
+        for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (name, value) = (decoded(name)?, decoded(value)?);
+            if read.iter().any(|(known, _)| *known == name) {
+                return Err(AdminError::refused(format!("`{name}` is given twice; give it once")));
+            }
+            read.push((name, value));
+        }
+        Ok(Self(read))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the value of the only parameter that there may be.
+    pub(super) fn only(&self, name: &str) -> Result<Option<&str>, AdminError> {
+        match self.0.iter().find(|(known, _)| known != name) {
+            Some((other, _)) => Err(AdminError::refused(format!("`{other}` is unknown{}", remedy(other, [name])))),
+            None => Ok(self.0.first().map(|(_, value)| value.as_str())),
+        }
+    }
+
+    /// Refuses any parameter.
+    pub(super) fn none(&self) -> Result<(), AdminError> {
+        match self.0.first() {
+            Some((name, _)) => Err(AdminError::refused(format!("`{name}` is unknown; this path takes no parameters"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the subjects of a call as far as they are named, and the labels of the others.
+    pub(super) fn subjects_partly(
+        &self,
+        limiter: &Limiter,
+        policy: &RegisteredPolicy,
+    ) -> Result<(Subjects, Vec<Option<String>>), AdminError> {
+        Ok(self.rendering(limiter, policy, None)?.build_partly()?)
+    }
+
+    /// Returns all subjects of a call.
+    pub(super) fn subjects(&self, limiter: &Limiter, policy: &RegisteredPolicy) -> Result<Subjects, AdminError> {
+        Ok(self.rendering(limiter, policy, None)?.build()?)
+    }
+
+    /// Returns the subjects of a call of which only that of the label is named, or the main one. The others are placeholders.
+    pub(super) fn only_subject(
+        &self,
+        limiter: &Limiter,
+        policy: &RegisteredPolicy,
+        label: Option<&str>,
+    ) -> Result<Subjects, AdminError> {
+        Ok(self.rendering(limiter, policy, label)?.only(label).build()?)
+    }
+
+    /// Starts making subjects. A whole one without a label is that of the default one.
+    fn rendering<'a>(
+        &self,
+        limiter: &'a Limiter,
+        policy: &'a RegisteredPolicy,
+        default: Option<&str>,
+    ) -> Result<Rendering<'a>, AdminError> {
+        let placeholders = policy.placeholders()?;
+        let is_value = |name: &str| placeholders.iter().map(Placeholder::name).any(|known| known == name);
+        // The limiter of a service makes subjects as the service does, with a secret or without one.
+        let rendering = policy.render(limiter).without_secret();
+        let given = self.0.iter().try_fold(rendering, |rendering, (name, value)| {
+            let label = name.strip_prefix(WHOLE_OF_LABEL).or(default.filter(|_| name == WHOLE));
+            Ok::<_, Error>(match label {
+                _ if is_value(name) => rendering.named(name, value),
+                Some(label) => rendering.subject(label, whole(policy, Some(label), value)?),
+                None if name == WHOLE => rendering.main(whole(policy, None, value)?),
+                None => rendering.named(name, value),
+            })
+        });
+        Ok(given?)
+    }
+}
+
+fn whole(policy: &RegisteredPolicy, label: Option<&str>, text: &str) -> Result<Subject, Error> {
+    let subject = Subject::from_rendered(text)?;
+    policy.check_subject(label, &subject)?;
+    Ok(subject)
+}
+
+/// Decodes a name or a value as forms encode them.
+fn decoded(text: &str) -> Result<String, AdminError> {
+    let spaced = text.replace('+', " ");
+    let decoded = percent_decode_str(&spaced).decode_utf8();
+    decoded.map(Into::into).map_err(|_| AdminError::malformed("the query is not percent-encoded UTF-8"))
+}

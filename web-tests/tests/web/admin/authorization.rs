@@ -1,0 +1,26 @@
+//! The authorization of a service around the routes.
+
+use reqwest::Method;
+
+use super::{PREFIX, Service, codes, path_of};
+
+#[tokio::test]
+async fn what_a_service_refuses_changes_nothing() {
+    let policy = codes("admin.refused");
+    for service in Service::all().await {
+        service.calls(&policy, "138", 3).await;
+        for (method, rest) in [
+            (Method::GET, "/subject?phone=138"),
+            (Method::DELETE, "/subject?phone=138"),
+            (Method::PUT, "/override"),
+            (Method::PUT, "/ban?phone=138"),
+        ] {
+            let path = format!("{PREFIX}{}", path_of(&policy, rest));
+            for fields in [&[][..], &[("authorization", "Bearer of nobody")]] {
+                let answer = service.client.send_body(method.clone(), &path, fields, r#"{"rules":"9 per 1h"}"#).await;
+                assert_eq!((answer.status, answer.body.as_str()), (401, ""), "{method} {path}");
+            }
+        }
+        assert!(!service.call(&policy, "138").await);
+    }
+}

@@ -1,0 +1,162 @@
+//! What policies there are, where a subject stands, and to let it start again.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tallygate::{Policy, Rule};
+
+use super::{HOUR, Service, codes, path_of};
+
+#[tokio::test]
+async fn policies_are_listed_with_keys_rules_bans_and_overrides() {
+    let policy = codes("admin.listed");
+    for service in Service::all().await {
+        service.calls(&policy, "138", 1).await;
+        service.done(Method::PUT, &path_of(&policy, "/override"), r#"{"rules":"9 per 1h"}"#).await;
+        let listed = service.get("/policies").await;
+        let listed = listed["policies"].as_array().unwrap();
+        let mut found: Vec<_> = listed.iter().filter(|listed| listed["name"] == "admin.listed").collect();
+        let mut found = found.pop().filter(|_| found.is_empty()).cloned().unwrap();
+        assert_eq!(service.get(&path_of(&policy, "")).await, found);
+        let seen = found.as_object_mut().unwrap().remove("seen").unwrap();
+        assert!(seen.as_u64().unwrap() > 1_700_000_000);
+        let rule =
+            |position, name, rule, label| json!({ "position": position, "name": name, "rule": rule, "label": label });
+        let expected = json!({
+            "name": "admin.listed",
+            "key": "sms:{phone}",
+            "subjects": [{ "label": "network", "key": "{@ip}" }],
+            "rules": [
+                rule(0, Some("hourly"), "2 per 1h as hourly", None),
+                rule(1, None, "100 per 1h", Some("network")),
+            ],
+            "ban": { "denials": 3, "within_ms": 3_600_000, "duration_ms": 7_200_000 },
+            "prefetch_ms": null,
+            "shadow": false,
+            "version": env!("CARGO_PKG_VERSION"),
+            "overrides": [{
+                "policy": "admin.listed",
+                "label": null,
+                "subject": null,
+                "rules": [{ "replaces": null, "rule": "9 per 1h" }],
+                "expires_in_ms": null,
+            }],
+        });
+        assert_eq!(found, expected);
+    }
+}
+
+fn remaining(peeked: &Value) -> Vec<u64> {
+    peeked["rules"].as_array().unwrap().iter().map(|rule| rule["remaining"].as_u64().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_peek_shows_where_each_rule_stands_and_counts_nothing() {
+    let policy = codes("admin.peeked");
+    for service in Service::all().await {
+        service.calls(&policy, "138", 1).await;
+        for _ in 0..3 {
+            let peeked = service.get(&path_of(&policy, "/subject?phone=138&@ip=192.0.2.1")).await;
+            assert_eq!((&peeked["subject"], &peeked["admitted"]), (&json!("sms:138"), &json!(true)));
+            assert_eq!(peeked["others"], json!([{ "label": "network", "subject": "192.0.2.1" }]));
+            assert_eq!((remaining(&peeked), &peeked["missing"]), (vec![1, 99], &json!([])));
+        }
+        assert!(service.call(&policy, "138").await && !service.call(&policy, "138").await);
+        let peeked = service.get(&path_of(&policy, "/subject?phone=138&@ip=192.0.2.1")).await;
+        assert_eq!((&peeked["admitted"], &peeked["denied"]["kind"]), (&json!(false), &json!("limited")));
+        assert!(peeked["denied"]["retry_after_ms"].as_u64().unwrap() > 3_000_000);
+        let new = service.get(&path_of(&policy, "/subject?phone=139&@ip=192.0.2.9")).await;
+        assert_eq!((remaining(&new), &new["rules"][0]["reset_ms"]), (vec![2, 100], &json!(0)));
+    }
+}
+
+#[tokio::test]
+async fn a_peek_leaves_out_the_rules_of_subjects_that_are_not_named() {
+    let policy = codes("admin.partly");
+    for service in Service::all().await {
+        service.calls(&policy, "138", 2).await;
+        let peeked = service.get(&path_of(&policy, "/subject?phone=138")).await;
+        assert_eq!(peeked["missing"], json!([{ "label": "network", "key": "{@ip}" }]));
+        assert_eq!((remaining(&peeked), &peeked["admitted"]), (vec![0], &json!(false)));
+        let peeked = service.get(&path_of(&policy, "/subject?@ip=192.0.2.1")).await;
+        assert_eq!((remaining(&peeked), &peeked["admitted"]), (vec![98], &Value::Null));
+        assert_eq!((&peeked["subject"], &peeked["missing"][0]["label"]), (&Value::Null, &Value::Null));
+    }
+}
+
+#[tokio::test]
+async fn a_whole_subject_stands_in_place_of_values() {
+    let policy = codes("admin.whole");
+    for service in Service::all().await {
+        service.calls(&policy, "+86 138", 1).await;
+        let by_value = service.get(&path_of(&policy, "/subject?phone=%2B86+138&@ip=192.0.2.1")).await;
+        assert_eq!((remaining(&by_value), &by_value["subject"]), (vec![1, 99], &json!("sms:+86%20138")));
+        let whole = "/subject?subject=sms:%2B86%2520138&subject:network=192.0.2.1";
+        assert_eq!(service.get(&path_of(&policy, whole)).await["subject"], by_value["subject"]);
+    }
+}
+
+#[tokio::test]
+async fn a_reset_lets_the_main_subject_start_again_and_no_other() {
+    let policy = codes("admin.reset");
+    for service in Service::all().await {
+        service.calls(&policy, "138", 5).await;
+        let reset = service.done(Method::DELETE, &path_of(&policy, "/subject?phone=138"), "").await;
+        assert_eq!(reset, json!({ "policy": "admin.reset", "reset": ["sms:138"] }));
+        let peeked = service.get(&path_of(&policy, "/subject?phone=138&@ip=192.0.2.1")).await;
+        assert_eq!((remaining(&peeked), &peeked["admitted"]), (vec![2, 98], &json!(true)));
+    }
+}
+
+#[tokio::test]
+async fn all_subjects_of_a_call_start_again_if_that_is_said() {
+    let policy = codes("admin.reset-all");
+    for service in Service::all().await {
+        service.calls(&policy, "138", 2).await;
+        let path = path_of(&policy, "/subjects?phone=138&@ip=192.0.2.1");
+        let reset = service.done(Method::DELETE, &path, "").await;
+        assert_eq!(reset["reset"], json!(["sms:138", "192.0.2.1"]));
+        let peeked = service.get(&path_of(&policy, "/subject?phone=138&@ip=192.0.2.1")).await;
+        assert_eq!(remaining(&peeked), [2, 100]);
+    }
+}
+
+#[tokio::test]
+async fn names_with_any_character_are_reached() {
+    let names = ["admin::codes", "admin/codes", "admin 100 %", "admin%2Fcodes", "admin.短信"];
+    let policies = names.map(codes);
+    for service in Service::all().await {
+        for policy in &policies {
+            service.calls(policy, "138", 1).await;
+            let peeked = service.get(&path_of(policy, "/subject?phone=138")).await;
+            assert_eq!((&peeked["policy"], remaining(&peeked)), (&json!(policy.name()), vec![1]));
+        }
+    }
+}
+
+#[tokio::test]
+async fn values_pass_the_filters_of_the_key_with_the_secret_of_the_service() {
+    let secret = "a secret of the service that is long enough";
+    let limiter = tallygate::Limiter::builder().secret(secret).build_in_memory().unwrap();
+    let policy = Policy::builder("admin.hashed").rule(Rule::sliding_window(2, HOUR)).key("mail:{mail:trim:lower:hash}");
+    let policy = policy.build().unwrap();
+    let subject = limiter.subject().text("mail:").value("zoe@example.org").hash().build();
+    assert!(limiter.check(&policy, &subject).await.unwrap().is_allowed());
+    let service = Service::in_axum(limiter, None).await;
+    let peeked = service.get("/policies/admin.hashed/subject?mail=%20Zoe@Example.org").await;
+    assert_eq!((remaining(&peeked), &peeked["subject"]), (vec![1], &json!(subject.to_string())));
+}
+
+#[tokio::test]
+async fn a_policy_whose_counts_depend_on_the_call_shows_what_is_used() {
+    let policy = Policy::builder("admin.plans").rule(Rule::sliding_window(1, HOUR).varying()).key("{user}");
+    let policy = policy.build().unwrap();
+    for service in Service::all().await {
+        let plan = policy.with_counts([5]);
+        assert!(service.limiter.check(&plan, &tallygate::Subject::of("zoe")).await.unwrap().is_allowed());
+        service.listed(&policy).await;
+        let peeked = service.get("/policies/admin.plans/subject?user=zoe").await;
+        let rule = &peeked["rules"][0];
+        assert_eq!((&rule["used"], &rule["limit"], &rule["rule"]), (&json!(1), &Value::Null, &json!("n per 1h")));
+        assert_eq!(peeked["admitted"], Value::Null);
+    }
+}

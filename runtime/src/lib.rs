@@ -111,7 +111,7 @@
 //! | `axum`, `actix`, `tonic` | no | the same in these frameworks |
 //! | `utoipa` | no | the responses of limited handlers in documents of OpenAPI |
 //! | `simulation` | no | the module `simulation`: what a policy would have decided on a trace of calls |
-//! | `admin` | no | the module `admin`: the policies of a fleet and their subjects, for tools of operators |
+//! | `admin` | no | the module `admin`: the policies of a fleet and their subjects, for tools of operators; with `web`, `web::AdminRoutes` |
 //! | `testing` | no | the module `testing`: a clock that tests set, and a limiter for each test |
 //!
 //! # More

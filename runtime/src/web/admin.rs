@@ -20,8 +20,7 @@ use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use serde_json::Value;
 use tower_service::Service;
 
-pub(super) use self::body::MOST_BYTES;
-pub(super) use self::error::AdminError;
+pub(super) use self::error::{AdminError, MOST_BYTES};
 use self::query::Query;
 use self::resource::Resource;
 use crate::limiter::Limiter;

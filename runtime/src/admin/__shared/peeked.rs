@@ -50,7 +50,7 @@ impl<'a> Peeked<'a> {
             one.policy() == listed.described.name() && one.subject().is_none_or(|only| Some(only) == subject)
         };
         let overrides = limiter.overrides().await?.into_iter().filter(is_meant).collect();
-        Ok(Self { listed, missing, decision, overrides, labels, subjects })
+        Ok(Self { listed, subjects, missing, decision, overrides, labels })
     }
 
     /// Returns whether a call would be admitted, as far as the counts of its rules are known; `None` where none is.

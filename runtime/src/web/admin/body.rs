@@ -8,9 +8,6 @@ use tallygate_rules::{MAX_PER, format_duration};
 use super::error::AdminError;
 use crate::admin::__shared::{read_duration, remedy};
 
-/// The longest body. The rules of an override take half of it at most.
-pub(in crate::web) const MOST_BYTES: usize = 16 * 1_024;
-
 /// Reads for how long to ban; `None` is the duration of the policy's ban.
 pub(super) fn ban(body: &[u8]) -> Result<Option<Duration>, AdminError> {
     let members = members(body, ["duration"], r#"{"duration":"10m"}"#)?;

@@ -8,10 +8,12 @@ use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::json;
 
-use super::body::MOST_BYTES;
 use crate::decision::Rejection;
 use crate::error::{BackendError, Error, Setting};
 use crate::web::problem::{PROBLEM_JSON, Problem};
+
+/// The longest body. The rules of an override take half of it at most.
+pub(in crate::web) const MOST_BYTES: usize = 16 * 1_024;
 
 /// Why a request of an operator is not answered as asked.
 pub(in crate::web) enum AdminError {

@@ -32,8 +32,8 @@ pub fn read_duration(argument: &str, text: &str) -> Result<Duration, String> {
 /// Returns the argument with the duration that was probably meant: `per = "1m"`.
 #[must_use]
 pub fn argument_meant(argument: &str, text: &str) -> Option<String> {
-    // Few deadlines are whole seconds, so a number without a unit is not read as seconds.
-    let is_guess = argument == "deadline" && is_number(text.trim());
+    // These are milliseconds more often, so a number without a unit is not read as seconds.
+    let is_guess = ["deadline", "prefetch"].contains(&argument) && is_number(text.trim());
     duration_meant(text).filter(|_| !is_guess).map(|meant| format!("{argument} = \"{meant}\""))
 }
 
@@ -216,6 +216,9 @@ mod tests {
         }
         let mistake = read_duration("per", "60").unwrap_err();
         assert_eq!(mistake, "`per` has no unit; did you mean `per = \"60s\"`?");
+        for argument in ["deadline", "prefetch"] {
+            assert!(!read_duration(argument, "100").unwrap_err().contains("did you mean"), "{argument}");
+        }
     }
 
     #[test]

@@ -19,6 +19,10 @@ const ROOTS: [&str; 6] = [
 /// The scripts and their parts.
 const SCRIPTS: [&str; 2] = [":(glob)lua/*.lua", ":(glob)lua/parts/*.lua"];
 
+/// The whole service, and what stands around its lines that are there for its limits alone.
+const SERVICE: &str = "examples/web/service/src/*.rs";
+const GLUE: [&str; 2] = ["// Glue begins.", "// Glue ends."];
+
 /// Where each type is declared, by name.
 type Declared = BTreeMap<String, BTreeSet<String>>;
 
@@ -63,6 +67,7 @@ pub(crate) fn print() -> Outcome {
     for page in ["README.md", "README.zh-CN.md"] {
         figure(&format!("lines of {page}"), files(&[page])?.iter().map(|text| text.lines().count()).sum());
     }
+    figure("lines of glue in examples/web/service", glue()?);
     let metadata = output(&mut cargo("metadata --no-deps --format-version 1"))?;
     figure("binaries of integration tests", metadata.matches("\"kind\":[\"test\"]").count());
     let tree = output(&mut cargo("tree -p tallygate-examples -e normal,build,dev --prefix none --format {p}"))?;
@@ -79,6 +84,17 @@ fn figure(name: &str, value: usize) {
 fn files(patterns: &[&str]) -> Result<Vec<String>, String> {
     let listed = output(Command::new("git").arg("ls-files").args(patterns).current_dir(step::root()))?;
     listed.lines().map(step::read).collect()
+}
+
+/// Counts the glue of the whole service: attributes, handlers and the file of limits are none.
+fn glue() -> Result<usize, String> {
+    Ok(files(&[SERVICE])?.iter().map(|text| lines_of_glue(text)).sum())
+}
+
+fn lines_of_glue(text: &str) -> usize {
+    let [begins, ends] = GLUE;
+    let glue = text.split(begins).skip(1).filter_map(|rest| rest.split(ends).next());
+    glue.map(|glue| source::lines(glue).len()).sum()
 }
 
 /// Returns the types of a file, and whether other files may name them.
@@ -106,6 +122,13 @@ fn lines_of_lua(text: &str) -> usize {
 #[test]
 fn neither_comments_nor_blank_lines_of_a_script_count() {
     assert_eq!(lines_of_lua("--[[ Head.\n  More. ]]\n\nlocal a = 1 -- one\n-- two\nreturn a\n"), 2);
+}
+
+#[test]
+fn a_whole_service_needs_little_glue() {
+    assert_eq!(lines_of_glue("a();\n// Glue begins.\n\n// Why.\nb();\n// Glue ends.\nc();\n"), 1);
+    let lines = glue().unwrap();
+    assert!((1..=25).contains(&lines), "{lines}");
 }
 
 #[test]

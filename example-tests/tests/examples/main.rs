@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
-mod actix;
-mod axum;
 mod built;
 mod dashboard;
 mod monitoring;
@@ -11,6 +9,8 @@ mod process;
 mod programs;
 mod prometheus;
 mod selector;
+mod service;
+mod small;
 mod soak;
 mod tonic;
 mod traffic;

@@ -76,7 +76,7 @@ pub(crate) fn fail_to_start(example: &CargoRun, variables: &[(&str, &str)]) -> O
 
 fn command(example: &CargoRun, variables: &[(&str, &str)]) -> Command {
     let mut command = example.command();
-    for unset in ["TALLYGATE_URL", "TRUSTED_PROXIES", "ADMIN_TOKEN", METRICS] {
+    for unset in ["TALLYGATE_URL", "TRUSTED_PROXIES", "ADMIN_TOKEN", "LIMITS_FILE", METRICS] {
         command.env_remove(unset);
     }
     command.arg("127.0.0.1:0").envs(variables.iter().copied());

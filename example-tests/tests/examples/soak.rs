@@ -32,7 +32,7 @@ const MINUTES: &str = "TALLYGATE_SOAK_MINUTES";
 const SHORT: f64 = 0.1;
 
 /// The services, and how many clients each has.
-const SERVICES: [&str; 3] = ["axum-example", "actix-example", "tonic-example"];
+const SERVICES: [&str; 4] = ["service-example", "axum-example", "actix-example", "tonic-example"];
 const CLIENTS: usize = 8;
 
 /// The examples that run to their end.
@@ -150,14 +150,14 @@ fn request(name: &str, service: &Service) -> RequestBuilder {
     let password = if fastrand::bool() { "correct horse" } else { "123456" };
     let user = || fastrand::u8(..).to_string();
     let request = match (name, fastrand::u8(..7)) {
-        ("actix-example", 0) => service.get("/"),
-        ("axum-example", 0) => service.get("/report"),
-        ("axum-example", 1) => service.get("/search"),
-        ("axum-example", 2) => post("/lottery").header("x-user", user()),
-        ("axum-example", 3) => post("/contacts").header("x-user", user()).body("carol@example.org"),
-        ("axum-example", 4) => post("/login").json(&json!({ "user": user(), "password": password })),
+        ("axum-example" | "actix-example", 0) => service.get("/"),
+        ("service-example", 0) => service.get("/report"),
+        ("service-example", 1) => service.get("/search"),
+        ("service-example", 2) => post("/lottery").header("x-user", user()),
+        ("service-example", 3) => post("/contacts").header("x-user", user()).body("carol@example.org"),
+        ("service-example", 4) => post("/login").json(&json!({ "user": user(), "password": password })),
         // Only its head is read.
-        ("axum-example", 5) => {
+        ("service-example", 5) => {
             post("/answers").header("x-user", user()).json(&json!({ "text": "a story", "longest": 100 }))
         }
         _ => post("/codes").json(&json!({ "email": email() })),

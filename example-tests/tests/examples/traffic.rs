@@ -11,7 +11,7 @@ use crate::built;
 use crate::process::{METRICS, Service};
 use crate::upload::Upload;
 
-static SERVICE: LazyLock<CargoRun> = LazyLock::new(|| built::service("axum-example"));
+static SERVICE: LazyLock<CargoRun> = LazyLock::new(|| built::service("service-example"));
 
 /// The service, and clients behind a proxy.
 pub(crate) struct Traffic {

@@ -68,7 +68,7 @@ impl Layer {
     /// use tallygate::web::Layer;
     ///
     /// let layer = Layer::new()
-    ///     .value("user", |parts| Some(parts.extension().map_or("nobody".to_owned(), |User(name)| name)))
+    ///     .value("user", |parts| parts.extension(|User(name)| name.clone()))
     ///     .value("language", |parts| parts.header("accept-language").map(str::to_owned));
     ///
     /// /// Stored in the request by the layer that has verified its token.

@@ -38,7 +38,7 @@ impl<'a> Parts<'a> {
 
     /// Takes the client that a layer has already found.
     pub(super) fn with_known_client(self) -> Self {
-        let client_ip = self.extension();
+        let client_ip = self.extension(|client: &ClientIp| *client);
         Self { client_ip, ..self }
     }
 
@@ -118,13 +118,14 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Returns a value that a layer around this one stored in the extensions of the request, such as a verified user.
+    /// Reads a value that a layer around this one stored in the extensions of the request, such as a verified user. `None` if
+    /// there is no value of that type.
     #[must_use]
-    pub fn extension<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
+    pub fn extension<T: Send + Sync + 'static, V>(&self, read: impl FnOnce(&T) -> V) -> Option<V> {
         match &self.head {
-            Head::Http { extensions, .. } => extensions.get().cloned(),
+            Head::Http { extensions, .. } => extensions.get().map(read),
             #[cfg(feature = "actix")]
-            Head::Actix(request) => actix_web::HttpMessage::extensions(*request).get().cloned(),
+            Head::Actix(request) => actix_web::HttpMessage::extensions(*request).get().map(read),
         }
     }
 

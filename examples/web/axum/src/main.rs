@@ -1,91 +1,71 @@
 //! A service in axum: `cargo run -p axum-example -- [address]`.
 //!
-//! | variable | meaning | default |
-//! | --- | --- | --- |
-//! | `TALLYGATE_URL` | where the tallies are, like `redis://host:port` | `memory://` |
-//! | `TRUSTED_PROXIES` | the networks of the proxies in front of it, like `10.0.0.0/8,fd00::/8` | none |
-//! | `ADMIN_TOKEN` | what support sends as `Authorization: Bearer …` | no routes for support |
-//! | `METRICS_ADDRESS` | where Prometheus gets `/metrics`, like `127.0.0.1:9000` | no metrics |
-//!
-//! It listens on `127.0.0.1:3000` by default; port 0 picks a free one.
+//! `TALLYGATE_URL` is where the tallies are: `memory://`, the default, or `redis://host:port`. It listens on
+//! `127.0.0.1:3000` by default; port 0 picks a free one.
 #![allow(clippy::print_stdout, reason = "the address is for the terminal, not for the log")]
-
-mod admin;
-mod answers;
-mod handlers;
-mod metrics;
 
 use std::error::Error;
 use std::net::SocketAddr;
 use std::time::Duration;
 use std::{env, io};
 
-use axum::Router;
-use axum::routing::get;
-use tallygate::web::{self, ClientIp, ClientIpSource};
-use tallygate::{Limiter, OnOutage, Policy, Rule};
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::{Deserialize, Serialize};
+use tallygate::web::{self, ClientIp};
+use tallygate::{Limiter, Policy, Rejection, Rule, rate_limit};
 use tokio::net::TcpListener;
+
+#[derive(Deserialize)]
+struct CodeRequest {
+    email: String,
+}
+
+#[derive(Serialize)]
+struct Sent {
+    sent: bool,
+}
+
+/// Mails a code. The mail address and the network of the client are limited, and decided as one.
+#[rate_limit(
+    name = "mail.code",
+    key = "{request.email:trim:lower:hash}",
+    rule(count = 1, per = "60s", message = "the code is on its way; try again in {@retry_after}"),
+    rule(count = 20, per = "1h", key = "{@ip}")
+)]
+async fn codes(Json(request): Json<CodeRequest>) -> Result<Json<Sent>, Rejection> {
+    // A real service would send a mail here.
+    let _ = request;
+    Ok(Json(Sent { sent: true }))
+}
+
+/// Greets each client by the address that the layer has found.
+#[rate_limit(name = "hello", key = "{@ip}", rule(count = 10, per = "60s"))]
+async fn hello(client: ClientIp) -> impl IntoResponse {
+    format!("hello, {client}\n")
+}
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     tracing_subscriber::fmt().with_writer(io::stderr).init();
 
-    let metrics = match env::var("METRICS_ADDRESS") {
-        Ok(address) => Some(metrics::serve(&address).await?),
-        Err(_) => None,
-    };
     let url = env::var("TALLYGATE_URL").unwrap_or_else(|_| "memory://".into());
-    // A user who waits for a code prefers a slow answer to an error.
+    // A user who waits for an answer prefers a slow one to an error.
     Limiter::builder().deadline(Duration::from_secs(2)).connect(&url).await?.install()?;
+
+    let each_client = Policy::builder("api").rule(Rule::sliding_window(300, Duration::from_secs(60))).build()?;
+    let router = Router::new()
+        .route("/codes", post(codes))
+        .route("/", get(hello))
+        .layer(web::limit(&each_client, "{@ip}")?)
+        // Added last, the context is around the limit, which knows the client by it.
+        .layer(web::Layer::new().client_ip(ClientIp::socket()).on_success(true));
 
     let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3000".into());
     let listener = TcpListener::bind(&address).await.map_err(|error| format!("cannot listen on {address}: {error}"))?;
     println!("listening on http://{}", listener.local_addr()?);
-    if let Some(address) = metrics {
-        println!("metrics on http://{address}/metrics");
-    }
     // With the addresses of the sockets, which `{@ip}` shows.
-    let service = router()?.into_make_service_with_connect_info::<SocketAddr>();
-    axum::serve(listener, service).with_graceful_shutdown(asked_to_stop()).await?;
+    axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).await?;
     Ok(())
-}
-
-fn router() -> Result<Router, tallygate::Error> {
-    let each_client = Policy::builder("api").rule(Rule::sliding_window(300, Duration::from_secs(60)));
-    // Without Redis, this process counts its clients alone.
-    let each_client = each_client.on_outage(OnOutage::Local).build()?;
-    let context = web::Layer::new()
-        .client_ip(client_ip()?)
-        // A real service takes the user from a session that it has verified.
-        .value("user", |parts| Some(parts.header("x-user").unwrap_or("guest").to_owned()))
-        .on_success(true);
-    let support = env::var("ADMIN_TOKEN").map(|token| admin::router(&token)).unwrap_or_default();
-    Ok(handlers::router()
-        .merge(answers::router()?)
-        .nest("/admin", support)
-        .route("/health", get(|| async { "well" }))
-        .layer(web::limit(&each_client, "{@ip}")?.exempt_paths(["/health"])?)
-        // Added last, so it is around all others: limits know their client by it.
-        .layer(context))
-}
-
-fn client_ip() -> Result<ClientIpSource, tallygate::Error> {
-    match env::var("TRUSTED_PROXIES") {
-        Ok(networks) => ClientIp::behind(networks.split(',').map(str::trim)),
-        Err(_) => Ok(ClientIp::socket()),
-    }
-}
-
-/// Waits for Ctrl-C, or for what a service manager sends.
-async fn asked_to_stop() {
-    let interrupted = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    if let Ok(mut terminated) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-        tokio::select! {
-            _ = interrupted => {}
-            _ = terminated.recv() => {}
-        }
-        return;
-    }
-    let _ = interrupted.await;
 }

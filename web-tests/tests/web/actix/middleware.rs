@@ -3,7 +3,7 @@
 use actix_cors::Cors;
 use actix_web::dev::ServiceRequest;
 use actix_web::middleware::{Next, from_fn};
-use actix_web::{App, HttpServer};
+use actix_web::{App, HttpMessage as _, HttpServer};
 use reqwest::Method;
 use tallygate::context::{self, Context};
 use tallygate::web::{self, ClientIp, Layer, Limit};
@@ -123,4 +123,32 @@ async fn a_limit_without_a_layer_finds_the_client_within_any_context_and_takes_t
         assert_eq!(answer.status, 429, "{ip}");
         assert_eq!(answer.limits(), [LimitItem { name: "api.1m".into(), r: 0, t: answer.retry_after() }]);
     }
+}
+
+/// Stored in each request by a middleware.
+struct User(String);
+
+#[tokio::test]
+async fn a_key_shows_what_a_middleware_around_has_stored_in_the_request() {
+    let limit = limit(1, "{@user}");
+    let server = run(move || {
+        let server = HttpServer::new(move || {
+            let signed_in = from_fn(|request: ServiceRequest, next: Next<_>| {
+                let name = request.headers().get("x-user").map(|name| name.to_str().unwrap().to_owned());
+                if let Some(name) = name {
+                    request.extensions_mut().insert(User(name));
+                }
+                next.call(request)
+            });
+            let layer = Layer::new().value("user", |parts| parts.extension(|User(name)| name.clone()));
+            App::new().configure(routes).wrap(limit.clone()).wrap(layer).wrap(signed_in)
+        });
+        let server = server.workers(1).disable_signals().bind("127.0.0.1:0").unwrap();
+        (server.addrs()[0], server.run())
+    });
+    let client = Client::new(server.await);
+    for (user, status) in [("alice", 200), ("bob", 200), ("alice", 429)] {
+        assert_eq!(client.get_with("/items/1", &[("x-user", user)]).await.status, status, "{user}");
+    }
+    assert_eq!(client.get("/items/1").await.status, 500, "nobody is signed in");
 }

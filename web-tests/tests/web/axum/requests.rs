@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{Next, from_fn};
 use axum::routing::{get, post};
 use http::{HeaderValue, Response};
 use tallygate::web::{self, Limit};
@@ -133,4 +135,26 @@ async fn an_error_of_the_backend_is_a_response_and_a_rejection() {
         assert_eq!((answer.status, answer.problem().kind.as_str()), (503, "unavailable"));
         assert_eq!(answer.problem().detail, "the rate limit cannot be checked right now; try again later");
     }
+}
+
+/// Stored in each request by a layer.
+#[derive(Clone)]
+struct User(String);
+
+#[tokio::test]
+async fn a_key_shows_what_a_layer_around_has_stored_in_the_request() {
+    let signed_in = from_fn(async |mut request: Request, next: Next| {
+        let name = request.headers().get("x-user").map(|name| name.to_str().unwrap().to_owned());
+        if let Some(name) = name {
+            request.extensions_mut().insert(User(name));
+        }
+        next.run(request).await
+    });
+    let layer = web::Layer::new().value("user", |parts| parts.extension(|User(name)| name.clone()));
+    let router = Router::new().route("/", get(answer)).layer(limit(1, "{@user}")).layer(layer).layer(signed_in);
+    let client = Client::new(serve(router).await);
+    for (user, status) in [("alice", 200), ("bob", 200), ("alice", 429)] {
+        assert_eq!(client.get_with("/", &[("x-user", user)]).await.status, status, "{user}");
+    }
+    assert_eq!(client.get("/").await.status, 500, "nobody is signed in");
 }

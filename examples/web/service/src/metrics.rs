@@ -16,8 +16,11 @@ const SECONDS: [f64; 13] = [0.000_01, 0.000_1, 0.000_5, 0.001, 0.002_5, 0.005, 0
 
 /// Serves the metrics on an address of their own, which clients of the service do not reach. Returns that address.
 pub(crate) async fn serve(address: &str) -> Result<SocketAddr, Box<dyn Error>> {
+    // Glue begins.
     let seconds = Matcher::Full("tallygate_decision_seconds".to_owned());
-    let metrics = PrometheusBuilder::new().set_buckets_for_metric(seconds, &SECONDS)?.install_recorder()?;
+    let exporter = PrometheusBuilder::new().set_buckets_for_metric(seconds, &SECONDS)?;
+    // Glue ends.
+    let metrics = exporter.install_recorder()?;
     let listener = TcpListener::bind(address).await.map_err(|error| format!("cannot listen on {address}: {error}"))?;
     let address = listener.local_addr()?;
     tokio::spawn(keep_small(metrics.clone()));

@@ -1,34 +1,40 @@
 //! What clients can do, each under its own limits.
 
+use axum::Json;
 use axum::body::{self, Body};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use tallygate::{Rejection, rate_limit};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-pub(crate) fn router() -> Router {
-    Router::new()
-        .route("/codes", post(codes))
-        .route("/lottery", post(lottery))
-        .route("/report", get(report))
-        .route("/search", get(search))
-        .route("/suggestions", get(suggest))
-        .route("/contacts", post(import))
-        .route("/login", post(login))
+use crate::account::User;
+
+pub(crate) fn router() -> OpenApiRouter {
+    OpenApiRouter::new()
+        .routes(routes!(codes))
+        .routes(routes!(lottery))
+        .routes(routes!(report))
+        .routes(routes!(search))
+        .routes(routes!(suggest))
+        .routes(routes!(import))
+        .routes(routes!(login))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 struct CodeRequest {
     email: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct Sent {
     sent: bool,
 }
 
+/// Mails a code.
+#[utoipa::path(post, path = "/codes", responses((status = 200, body = Sent), CodeLimits))]
 async fn codes(Json(request): Json<CodeRequest>) -> Result<Json<Sent>, Error> {
     if !request.email.contains('@') {
         return Err(Error::NoAddress);
@@ -45,39 +51,48 @@ async fn codes(Json(request): Json<CodeRequest>) -> Result<Json<Sent>, Error> {
     rule(count = 5, per = "1h", name = "address"),
     rule(count = 20, per = "1h", key = "{@ip}", name = "network"),
     rule(count = 1000, per = "60s", key = "all", name = "all"),
-    check_fn = code_limit
+    openapi = CodeLimits
 )]
-pub(crate) async fn send_code(email: &str) -> Result<(), Rejection> {
+async fn send_code(email: &str) -> Result<(), Rejection> {
     // A real service would send a mail here.
     let _ = email;
     Ok(())
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct Ticket {
     number: u8,
 }
 
 /// Draws a number for a user. A second click is a duplicate, and who keeps clicking is banned.
+#[utoipa::path(post, path = "/lottery", responses((status = 200, body = Ticket), LotteryLimits))]
 #[rate_limit(
     name = "lottery",
-    key = "{@user}",
-    prevent_duplicate(message = "one click is enough, {@user}"),
+    key = "{user.name}",
+    prevent_duplicate(message = "one click is enough, {user.name}"),
     rule(count = 10, per = "60s"),
-    ban(denials = 10, within = "1m", duration = "10m", message = "no more draws for {@retry_after}")
+    ban(denials = 10, within = "1m", duration = "10m", message = "no more draws for {@retry_after}"),
+    openapi = LotteryLimits
 )]
-async fn lottery() -> Result<Json<Ticket>, Rejection> {
+async fn lottery(user: User) -> Result<Json<Ticket>, Rejection> {
     Ok(Json(Ticket { number: fastrand::u8(1..=49) }))
 }
 
 /// Reports to each client ten times a day. The day begins at six in Shanghai.
-#[rate_limit(name = "report", key = "{@ip}", rule(count = 10, cron = "0 0 6 * * *", tz = "Asia/Shanghai"))]
+#[utoipa::path(get, path = "/report", responses((status = 200, body = str), ReportLimits))]
+#[rate_limit(
+    name = "report",
+    key = "{@ip}",
+    rule(count = 10, cron = "0 0 6 * * *", tz = "Asia/Shanghai"),
+    openapi = ReportLimits
+)]
 async fn report() -> impl IntoResponse {
     "all is well\n"
 }
 
 /// Searches. The limit is tried out: it rejects nobody, but warns of clients that come near it. Without Redis, it does not
 /// even count.
+#[utoipa::path(get, path = "/search", responses((status = 200, body = str)))]
 #[rate_limit(name = "search", key = "{@ip}", rule(count = 30, per = "1m"), warn_at = 0.8, shadow, on_outage = "allow")]
 async fn search() -> impl IntoResponse {
     "nothing found\n"
@@ -85,7 +100,8 @@ async fn search() -> impl IntoResponse {
 
 /// Completes what is typed. All clients share one limit: a process takes calls of it ahead from Redis, and decides most of them
 /// by itself.
-#[rate_limit(name = "suggest", rule(count = 6000, per = "1m"), prefetch = "1s")]
+#[utoipa::path(get, path = "/suggestions", responses((status = 200, body = str), SuggestLimits))]
+#[rate_limit(name = "suggest", rule(count = 6000, per = "1m"), prefetch = "1s", openapi = SuggestLimits)]
 async fn suggest() -> impl IntoResponse {
     "nothing to suggest\n"
 }
@@ -94,30 +110,35 @@ async fn suggest() -> impl IntoResponse {
 const LONGEST: usize = 1 << 20;
 
 /// Imports contacts while they are uploaded, however long that takes. Each user has one import running at a time.
+#[utoipa::path(post, path = "/contacts", request_body = str, responses((status = 200, body = str), ImportLimits))]
 #[rate_limit(
     name = "import",
-    key = "{@user}",
-    concurrency(limit = 1, lease = "30s", message = "wait until your other import is over")
+    key = "{user.name}",
+    concurrency(limit = 1, lease = "30s", message = "wait until your other import is over"),
+    openapi = ImportLimits
 )]
-async fn import(contacts: Body) -> Result<String, Error> {
+async fn import(user: User, contacts: Body) -> Result<String, Error> {
     let contacts = body::to_bytes(contacts, LONGEST).await.map_err(|_| Error::NoContacts)?;
     let lines = contacts.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     Ok(format!("imported: {}\n", lines.count()))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 struct Credentials {
     user: String,
     password: String,
 }
 
-/// Logs a user in. Only failures count: a right password is refunded.
+/// Logs a user in. Only failures count: a right password is refunded. Who keeps guessing is banned.
+#[utoipa::path(post, path = "/login", responses((status = 200, body = str), (status = 401), LoginLimits))]
 #[rate_limit(
     name = "login",
     key = "{credentials.user:trim:lower}",
     rule(count = 5, per = "10m", message = "{@count} wrong passwords in {@per} are enough; try again in {@retry_after}"),
     rule(count = 50, per = "10m", key = "{@ip}"),
-    refund_if = Result::is_ok
+    ban(denials = 10, within = "10m", duration = "1h", message = "too many wrong passwords; try again in {@retry_after}"),
+    refund_if = Result::is_ok,
+    openapi = LoginLimits
 )]
 async fn login(Json(credentials): Json<Credentials>) -> Result<&'static str, Error> {
     // A real service compares digests.

@@ -27,6 +27,6 @@ pub(crate) fn around(router: Router, client_ip: ClientIpSource) -> Result<Router
         .value("plan", |parts| parts.extension(|user: &User| user.plan))
         .on_success(true);
     // Added last, the context is around the limits, which know their clients by it.
-    Ok(router.layer(web::limits(&Limiter::installed())?).layer(context))
+    Ok(router.layer(web::limits(Limiter::installed())?).layer(context))
 }
 // Glue ends.

@@ -26,6 +26,7 @@ use axum::routing::get;
 use axum::{Json, Router, middleware};
 use tallygate::web::{ClientIp, ClientIpSource};
 use tokio::net::TcpListener;
+use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 
 #[tokio::main]
@@ -53,14 +54,19 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn router() -> Result<Router, tallygate::Error> {
-    let (routes, document) = OpenApiRouter::new().merge(handlers::router()).merge(answers::router()?).split_for_parts();
+    let documented = OpenApiRouter::with_openapi(Document::openapi());
+    let (routes, described) = documented.merge(handlers::router()).merge(answers::router()?).split_for_parts();
     let support = env::var("ADMIN_TOKEN").map(|token| admin::for_support(Router::new(), &token)).unwrap_or_default();
-    let router = routes
+    let service = routes
         .nest("/admin/limits", support)
-        .route("/openapi.json", get(async move || Json(document)))
+        .route("/openapi.json", get(async move || Json(described)))
         .route("/health", get(async || "well"));
-    Ok(limits::around(router, client_ip()?)?.layer(middleware::from_fn(account::sign_in)))
+    Ok(limits::around(service, client_ip()?)?.layer(middleware::from_fn(account::sign_in)))
 }
+
+#[derive(utoipa::OpenApi)]
+#[openapi(info(title = "A limited service", description = "Codes, answers, and what support can do."))]
+struct Document;
 
 fn client_ip() -> Result<ClientIpSource, tallygate::Error> {
     match env::var("TRUSTED_PROXIES") {

@@ -81,11 +81,14 @@ impl Outcome {
 /// place `first` on.
 pub(crate) fn report(policy: &Policy, first: usize, quotas: Vec<Quota>) -> Report {
     let rules = policy.rules();
-    let status = |(place, quota)| {
+    let mut statuses = Vec::with_capacity(quotas.len());
+    for (place, quota) in (first..).zip(quotas) {
         let position = policy.position(place);
-        Some(RuleStatus::new(position, rules.get(position)?.clone(), quota))
-    };
-    Report::from((first..).zip(quotas).filter_map(status).collect::<Vec<_>>())
+        if let Some(rule) = rules.get(position) {
+            statuses.push(RuleStatus::new(position, rule.clone(), quota));
+        }
+    }
+    Report::from(statuses)
 }
 
 /// Whose calls can be decided, as [`Limiter::ping`](crate::Limiter::ping) has found out: those of all subjects, or in a cluster

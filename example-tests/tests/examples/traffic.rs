@@ -55,9 +55,10 @@ impl Traffic {
     }
 
     /// Overrides a rule of a mail address.
-    pub(crate) async fn raise(&self, email: &str, rules: &'static str) {
-        let request = self.service.request(Method::PUT, &format!("/admin/codes/{email}")).bearer_auth("sesame");
-        assert_eq!(answer(request.body(rules)).await, 204);
+    pub(crate) async fn raise(&self, email: &str, rules: &str) {
+        let path = format!("/admin/limits/policies/mail.code/override?email={email}");
+        let request = self.service.request(Method::PUT, &path).bearer_auth("sesame");
+        assert_eq!(answer(request.json(&json!({ "rules": rules }))).await, 200);
     }
 
     fn from(&self, client: u8, method: Method, path: &str) -> RequestBuilder {

@@ -1,38 +1,65 @@
 //! What support can do.
 
-use reqwest::Method;
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use super::{code, start};
+use crate::process::Service;
+
+const EMAIL: &str = "alice@example.org";
+
+fn support(service: &Service, method: Method, what: &str) -> RequestBuilder {
+    let path = format!("/admin/limits/policies/mail.code/{what}?email={EMAIL}");
+    service.request(method, &path).bearer_auth("sesame")
+}
+
+/// Asks twice for a code.
+async fn twice(service: &Service, email: &str) -> [u16; 2] {
+    [code(service, email).await.status().as_u16(), code(service, email).await.status().as_u16()]
+}
 
 #[tokio::test]
 async fn support_sees_resets_and_raises_the_limits_of_a_mail_address() {
     let service = start(&[("ADMIN_TOKEN", "sesame")]);
-    let path = "/admin/codes/alice@example.org";
-    let support = |method| service.request(method, path).bearer_auth("sesame");
-    let email = "alice@example.org";
-    assert_eq!([code(&service, email).await.status(), code(&service, email).await.status()], [200, 429]);
+    assert_eq!(twice(&service, EMAIL).await, [200, 429]);
 
     for _ in 0..2 {
-        let limits: Value = support(Method::GET).send().await.unwrap().json().await.unwrap();
-        assert_eq!((&limits[0]["rule"], &limits[0]["remaining"]), (&json!("1 per 1m as again"), &json!(0)));
-        assert_eq!((&limits[2]["rule"], &limits[2]["remaining"]), (&json!("20 per 1h as network"), &json!(19)));
+        let seen: Value = support(&service, Method::GET, "subject").send().await.unwrap().json().await.unwrap();
+        let rules = seen["rules"].as_array().unwrap();
+        let again = rules.iter().find(|rule| rule["name"] == "again").unwrap_or_else(|| panic!("{seen}"));
+        assert_eq!((&seen["allowed"], &again["remaining"]), (&json!(false), &json!(0)), "{seen}");
     }
-    assert_eq!(support(Method::DELETE).send().await.unwrap().status(), 204);
-    assert_eq!([code(&service, email).await.status(), code(&service, email).await.status()], [200, 429]);
+    assert!(support(&service, Method::DELETE, "subject").send().await.unwrap().status().is_success());
+    assert_eq!(twice(&service, EMAIL).await, [200, 429]);
 
-    let raised = support(Method::PUT).body("again = 3 per 1m for 2h").send().await.unwrap();
-    assert_eq!(raised.status(), 204, "{:?}", raised.text().await);
-    for status in [200, 200, 429] {
-        assert_eq!(code(&service, email).await.status(), status);
-    }
-    assert_eq!(
-        [code(&service, "bob@example.org").await.status(), code(&service, "bob@example.org").await.status()],
-        [200, 429]
-    );
-    assert_eq!(support(Method::PUT).body("again = 3 per fortnight").send().await.unwrap().status(), 400);
+    let raise = async |rules: &str| {
+        let request = support(&service, Method::PUT, "override").json(&json!({ "rules": rules, "for": "2h" }));
+        request.send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(raise("again = 3 per 1m").await, 200);
+    assert_eq!(twice(&service, EMAIL).await, [200, 200]);
+    assert_eq!(twice(&service, EMAIL).await, [429, 429]);
+    assert_eq!(twice(&service, "bob@example.org").await, [200, 429]);
+    assert_eq!(raise("again = 3 per fortnight").await, 422);
+}
 
+#[tokio::test]
+async fn nobody_without_the_token_reaches_the_routes_of_support() {
+    let service = start(&[("ADMIN_TOKEN", "sesame")]);
+    let path = "/admin/limits/policies";
+    assert_eq!(service.get(path).bearer_auth("sesame").send().await.unwrap().status(), 200);
     assert_eq!(service.get(path).send().await.unwrap().status(), 401);
     assert_eq!(service.get(path).bearer_auth("open").send().await.unwrap().status(), 401);
     assert_eq!(start(&[]).get(path).bearer_auth("").send().await.unwrap().status(), 404, "there is no token");
+}
+
+#[tokio::test]
+async fn the_document_of_the_service_has_what_clients_and_support_can_do() {
+    let document: Value = start(&[]).get("/openapi.json").send().await.unwrap().json().await.unwrap();
+    for (path, method) in
+        [("/codes", "post"), ("/login", "post"), ("/answers", "post"), ("/admin/limits/policies/{name}/ban", "put")]
+    {
+        let responses = &document["paths"][path][method]["responses"];
+        assert!(responses["503"].is_object(), "{path}: {responses}");
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use tallygate::Limiter;
-use tallygate::web::{self, ClientIpSource};
+use tallygate::web::{self, AdminRoutes, ClientIpSource};
 
 use crate::account::User;
 
@@ -28,5 +28,10 @@ pub(crate) fn around(router: Router, client_ip: ClientIpSource) -> Result<Router
         .on_success(true);
     // Added last, the context is around the limits, which know their clients by it.
     Ok(router.layer(web::limits(Limiter::installed())?).layer(context))
+}
+
+/// Shows the limits and changes them, for whoever may do so.
+pub(crate) fn admin() -> Router {
+    Router::new().nest_service("/admin/limits", AdminRoutes::new(Limiter::installed()))
 }
 // Glue ends.

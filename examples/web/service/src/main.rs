@@ -56,9 +56,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
 fn router() -> Result<Router, tallygate::Error> {
     let documented = OpenApiRouter::with_openapi(Document::openapi());
     let (routes, described) = documented.merge(handlers::router()).merge(answers::router()?).split_for_parts();
-    let support = env::var("ADMIN_TOKEN").map(|token| admin::for_support(Router::new(), &token)).unwrap_or_default();
+    let support = env::var("ADMIN_TOKEN").map(|token| admin::for_support(limits::admin(), &token)).unwrap_or_default();
     let service = routes
-        .nest("/admin/limits", support)
+        .merge(support)
         .route("/openapi.json", get(async move || Json(described)))
         .route("/health", get(async || "well"));
     Ok(limits::around(service, client_ip()?)?.layer(middleware::from_fn(account::sign_in)))

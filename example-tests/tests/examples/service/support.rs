@@ -27,7 +27,7 @@ async fn support_sees_resets_and_raises_the_limits_of_a_mail_address() {
         let seen: Value = support(&service, Method::GET, "subject").send().await.unwrap().json().await.unwrap();
         let rules = seen["rules"].as_array().unwrap();
         let again = rules.iter().find(|rule| rule["name"] == "again").unwrap_or_else(|| panic!("{seen}"));
-        assert_eq!((&seen["allowed"], &again["remaining"]), (&json!(false), &json!(0)), "{seen}");
+        assert_eq!((&seen["admitted"], &again["remaining"]), (&json!(false), &json!(0)), "{seen}");
     }
     assert!(support(&service, Method::DELETE, "subject").send().await.unwrap().status().is_success());
     assert_eq!(twice(&service, EMAIL).await, [200, 429]);

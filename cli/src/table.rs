@@ -24,13 +24,14 @@ impl TextTable {
     /// On a terminal that is not wide enough, the cells of a line stand below each other. What is piped stays as it is.
     pub(crate) fn text(&self) -> String {
         let terminal = io::stdout().is_terminal().then(|| terminal::size().ok()).flatten();
-        self.text_within(terminal.map_or(usize::MAX, |(columns, _)| usize::from(columns)))
+        self.text_within(terminal.map_or(0, |(columns, _)| usize::from(columns)))
     }
 
+    /// The lines for a terminal of so many columns. 0 means that they are not known, as some terminals say it, too.
     fn text_within(&self, columns: usize) -> String {
         let widths = self.widths();
         let lines: Vec<_> = self.rows.iter().map(|row| line(row, &widths)).collect();
-        if lines.iter().all(|line| width(line.trim_end()) <= columns) {
+        if columns == 0 || lines.iter().all(|line| width(line.trim_end()) <= columns) {
             return lines.concat();
         }
         self.rows.iter().map(|row| block(row, columns)).collect()
@@ -94,7 +95,9 @@ mod tests {
         let mut table = TextTable::default();
         table.push(["sms.send", "sms:{phone}", "1 per 1m · 5 per 1h · 10 per 1d as daily"]);
         table.push(["mail", "", "1 per 1h"]);
-        assert!(table.text_within(80).starts_with("sms.send   sms:{phone}   1 per 1m"));
+        for wide in [80, 0] {
+            assert!(table.text_within(wide).starts_with("sms.send   sms:{phone}   1 per 1m"));
+        }
         let narrow =
             "sms.send\n    sms:{phone}\n    1 per 1m · 5 per 1h ·\n    10 per 1d as daily\nmail\n    1 per 1h\n";
         assert_eq!(table.text_within(30), narrow);

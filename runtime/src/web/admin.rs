@@ -2,6 +2,8 @@
 
 mod body;
 mod error;
+#[cfg(feature = "utoipa")]
+mod openapi;
 mod operations;
 mod query;
 mod resource;

@@ -2,7 +2,9 @@
 
 mod authorization;
 mod bans;
+mod log;
 mod mistakes;
+mod openapi;
 mod outages;
 mod overrides;
 mod subjects;

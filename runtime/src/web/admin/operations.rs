@@ -14,7 +14,7 @@ use super::resource::{Method, Resource};
 use crate::admin::__shared::json::{self as documents, ms};
 use crate::admin::__shared::{OpenPolicy, Peeked, remedy};
 use crate::admin::{Registered, RegisteredPolicy, Subjects};
-use crate::error::Error;
+use crate::error::BackendError;
 use crate::limiter::{Limiter, OverrideBuilder};
 use crate::observe::log;
 use crate::subject::Subject;
@@ -178,12 +178,13 @@ impl PolicyRequest<'_> {
                 let new = target.clone().text(&body::rules(body)?);
                 new.check()?;
                 let old = target.clone().get().await?;
-                self.changed(new.set().await, "rules were overridden")?;
+                made(new.set().await)?;
                 Ok(json!({ "set": json(target.get().await?), "replaced": json(old) }))
             }
             Method::Delete => {
-                let old = target.clone().get().await?;
-                self.changed(target.clear().await, "an override was cleared")?;
+                // One of too many is not known, and clearing is what mends that.
+                let old = target.clone().get().await.ok().flatten();
+                made(target.clear().await)?;
                 Ok(json!({ "cleared": json(old) }))
             }
         }
@@ -218,10 +219,15 @@ impl PolicyRequest<'_> {
         ban.map(|ban| ban.duration()).ok_or_else(|| AdminError::refused(none()))
     }
 
-    /// Reports a change to the log, unless it failed.
-    fn changed<T, E: Into<Error>>(&self, changed: Result<T, E>, what: &str) -> Result<(), AdminError> {
-        changed.map_err(|error| AdminError::from(error.into()).amid_changes())?;
+    /// Reports a change to the log, unless it failed. Those of overrides are reported wherever they come from.
+    fn changed(&self, changed: Result<(), BackendError>, what: &str) -> Result<(), AdminError> {
+        made(changed)?;
         log::changed_by_operator(self.name(), what);
         Ok(())
     }
+}
+
+/// Returns what a change has returned. If it failed, a part of it may have been made.
+fn made<T, E: Into<AdminError>>(change: Result<T, E>) -> Result<T, AdminError> {
+    change.map_err(|error| error.into().amid_changes())
 }

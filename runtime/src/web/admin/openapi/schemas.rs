@@ -1,0 +1,233 @@
+//! The schemas of what the routes take and answer.
+
+use serde_json::{Map, Value, json};
+
+/// That of a request that is not carried out.
+pub(super) const MISTAKE: &str = "LimitMistake";
+
+/// The types of members.
+const TEXT: [&str; 1] = ["string"];
+const NUMBER: [&str; 1] = ["integer"];
+const FLAG: [&str; 1] = ["boolean"];
+const TEXT_OR_NULL: [&str; 2] = ["string", "null"];
+const NUMBER_OR_NULL: [&str; 2] = ["integer", "null"];
+const FLAG_OR_NULL: [&str; 2] = ["boolean", "null"];
+
+/// Returns the schemas by their names.
+pub(super) fn all() -> Map<String, Value> {
+    let [policy, state, lists, changes, bodies] = [policy(), state(), lists(), changes(), bodies()];
+    policy
+        .into_iter()
+        .chain(state)
+        .chain(lists)
+        .chain(changes)
+        .chain(bodies)
+        .map(|(name, schema)| (name.to_owned(), schema))
+        .collect()
+}
+
+type Schemas = Vec<(&'static str, Value)>;
+
+pub(super) fn reference(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+fn policy() -> Schemas {
+    let replaced = "The name or the position of the rule that is replaced; `null` is all rules.";
+    vec![
+        (
+            "LimitPolicy",
+            object([
+                ("name", of(TEXT, "The name.")),
+                (
+                    "key",
+                    of(
+                        TEXT_OR_NULL,
+                        "How the main subject is written: empty for all calls together, `null` if not known.",
+                    ),
+                ),
+                ("subjects", list(&reference("LimitSubject"), "The other subjects of a call.")),
+                ("rules", list(&reference("LimitRule"), "The rules of the program, or of a file.")),
+                ("ban", or_null(&reference("LimitBan"))),
+                ("prefetch_ms", of(NUMBER_OR_NULL, "How long calls are taken ahead.")),
+                ("shadow", of(FLAG, "Whether calls run whatever is decided.")),
+                ("version", of(TEXT, "The version of the library that has listed it.")),
+                ("seen", of(NUMBER, "When it was listed, in seconds since 1970.")),
+                ("overrides", list(&reference("LimitOverride"), "What is in force instead.")),
+            ]),
+        ),
+        (
+            "LimitSubject",
+            object([
+                ("label", of(TEXT_OR_NULL, "The label; `null` is the main subject.")),
+                ("key", of(TEXT_OR_NULL, "How it is written, if that is known.")),
+            ]),
+        ),
+        (
+            "LimitRule",
+            object([
+                ("position", of(NUMBER, "The position, from 0.")),
+                ("name", of(TEXT_OR_NULL, "The name.")),
+                ("rule", of(TEXT, "The rule, like `10 per 1d as daily`.")),
+                ("label", of(TEXT_OR_NULL, "The label of the subject that it counts; `null` is the main one.")),
+            ]),
+        ),
+        (
+            "LimitBan",
+            object([
+                ("denials", of(NUMBER, "After how many denials.")),
+                ("within_ms", of(NUMBER, "Within how long.")),
+                ("duration_ms", of(NUMBER, "For how long.")),
+            ]),
+        ),
+        (
+            "LimitOverride",
+            object([
+                ("policy", of(TEXT, "The name of the policy.")),
+                ("label", of(TEXT_OR_NULL, "The label of the subject; `null` is the main one.")),
+                ("subject", of(TEXT_OR_NULL, "The one subject that it is for; `null` is all.")),
+                (
+                    "rules",
+                    list(
+                        &object([
+                            ("replaces", of(["string", "integer", "null"], replaced)),
+                            ("rule", of(TEXT, "The rule, like `50 per 1d`.")),
+                        ]),
+                        "The rules that decide.",
+                    ),
+                ),
+                ("expires_in_ms", of(NUMBER_OR_NULL, "How long it still holds; `null` is until it is cleared.")),
+            ]),
+        ),
+    ]
+}
+
+fn state() -> Schemas {
+    let denied = object([
+        ("kind", of(TEXT, "Why, as in rejections.")),
+        ("rule", of(NUMBER_OR_NULL, "The position of the rule that denies it.")),
+        ("retry_after_ms", of(NUMBER_OR_NULL, "For how long; `null` if waiting does not help.")),
+    ]);
+    let other = object([("label", of(TEXT, "The label.")), ("subject", of(TEXT, "The subject."))]);
+    vec![
+        (
+            "LimitState",
+            object([
+                ("policy", of(TEXT, "The name of the policy.")),
+                ("subject", of(TEXT_OR_NULL, "The main subject; `null` if it was not named.")),
+                ("others", list(&other, "The other subjects.")),
+                (
+                    "missing",
+                    list(&reference("LimitSubject"), "Subjects that were not named; their rules are left out."),
+                ),
+                (
+                    "admitted",
+                    of(FLAG_OR_NULL, "Whether a call would be admitted; `null` if what is known does not tell."),
+                ),
+                ("denied", or_null(&denied)),
+                ("prefetch_ms", of(NUMBER_OR_NULL, "How long calls are taken ahead.")),
+                ("shadow", of(FLAG, "Whether calls run whatever is decided.")),
+                ("rules", list(&reference("LimitRuleState"), "Where each rule stands.")),
+                ("overrides", list(&reference("LimitOverride"), "What is in force for these subjects.")),
+            ]),
+        ),
+        (
+            "LimitRuleState",
+            object([
+                ("position", of(NUMBER, "The position, from 0.")),
+                ("name", of(TEXT_OR_NULL, "The name.")),
+                ("rule", of(TEXT, "The rule, like `1 per 1m`.")),
+                ("limit", of(NUMBER_OR_NULL, "The count; `null` if each call gives it.")),
+                ("used", of(NUMBER_OR_NULL, "How much is used.")),
+                ("remaining", of(NUMBER_OR_NULL, "How much is left.")),
+                ("concurrent", of(NUMBER_OR_NULL, "How many concurrent calls there are, if the rule limits these.")),
+                ("reset_ms", of(NUMBER_OR_NULL, "When nothing of it is used any more.")),
+            ]),
+        ),
+    ]
+}
+
+fn lists() -> Schemas {
+    let unreadable = object([("name", of(TEXT, "The name.")), ("reason", of(TEXT, "Why it cannot be read."))]);
+    let banned = object([
+        ("policy", of(TEXT, "The name of the policy.")),
+        ("subject", of(TEXT, "The subject.")),
+        ("retry_after_ms", of(NUMBER_OR_NULL, "How long its calls are denied; `null` if waiting does not help.")),
+    ]);
+    vec![
+        (
+            "LimitPolicies",
+            object([
+                ("policies", list(&reference("LimitPolicy"), "The policies, by their names.")),
+                ("unreadable", list(&unreadable, "What another version has listed.")),
+            ]),
+        ),
+        (
+            "LimitBans",
+            object([
+                ("bans", list(&banned, "Some of the subjects that are banned.")),
+                ("subjects", of(NUMBER, "How many subjects were looked at.")),
+                ("next", of(TEXT_OR_NULL, "The `from` of the next page; `null` on the last one.")),
+            ]),
+        ),
+        ("LimitOverrides", object([("overrides", list(&reference("LimitOverride"), "All overrides."))])),
+    ]
+}
+
+fn changes() -> Schemas {
+    let policy = || ("policy", of(TEXT, "The name of the policy."));
+    let one = || or_null(&reference("LimitOverride"));
+    vec![
+        ("LimitReset", object([policy(), ("reset", list(&of(TEXT, "A subject."), "Who starts again."))])),
+        (
+            "LimitBanned",
+            object([policy(), ("banned", of(TEXT, "The subject.")), ("duration_ms", of(NUMBER, "For how long."))]),
+        ),
+        ("LimitUnbanned", object([policy(), ("unbanned", list(&of(TEXT, "A subject."), "Who is not banned."))])),
+        ("LimitOverrideFound", object([("override", one())])),
+        ("LimitOverrideSet", object([("set", one()), ("replaced", one())])),
+        ("LimitOverrideCleared", object([("cleared", one())])),
+        (
+            MISTAKE,
+            object([
+                ("type", of(TEXT, "The problem type.")),
+                ("title", of(TEXT, "The status in words.")),
+                ("status", of(NUMBER, "The status, again.")),
+                ("detail", of(TEXT, "What is wrong, and the remedy.")),
+            ]),
+        ),
+    ]
+}
+
+fn bodies() -> Schemas {
+    let duration = "For how long, like `10m`; for the duration of the policy's ban unless it is said.";
+    let rules = "The rules, like `100 per 1h, 1000 per 1d`, or `daily = 50 per 1d` in place of one of them.";
+    let time = "For how long, like `2h`; until it is cleared unless it is said.";
+    let optional = |members: Value, required: &[&str]| json!({ "type": "object", "properties": members, "required": required, "additionalProperties": false });
+    vec![
+        ("LimitBanBody", optional(json!({ "duration": of(TEXT_OR_NULL, duration) }), &[])),
+        ("LimitRulesBody", optional(json!({ "rules": of(TEXT, rules), "for": of(TEXT_OR_NULL, time) }), &["rules"])),
+    ]
+}
+
+/// An object that has all these members, and no others.
+fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
+    let names = members.each_ref().map(|(name, _)| *name).to_vec();
+    let members: Map<_, _> = members.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
+    json!({ "type": "object", "properties": members, "required": names, "additionalProperties": false })
+}
+
+fn list(items: &Value, description: &str) -> Value {
+    json!({ "type": "array", "items": items, "description": description })
+}
+
+fn or_null(schema: &Value) -> Value {
+    json!({ "oneOf": [schema, { "type": "null" }] })
+}
+
+fn of<const N: usize>(types: [&str; N], description: &str) -> Value {
+    match &types[..] {
+        [only] => json!({ "type": only, "description": description }),
+        some => json!({ "type": some, "description": description }),
+    }
+}

@@ -88,13 +88,14 @@ fn files(patterns: &[&str]) -> Result<Vec<String>, String> {
 
 /// Counts the glue of the whole service: attributes, handlers and the file of limits are none.
 fn glue() -> Result<usize, String> {
-    Ok(files(&[SERVICE])?.iter().map(|text| lines_of_glue(text)).sum())
+    files(&[SERVICE])?.iter().map(|text| lines_of_glue(text)).sum()
 }
 
-fn lines_of_glue(text: &str) -> usize {
+fn lines_of_glue(text: &str) -> Result<usize, String> {
     let [begins, ends] = GLUE;
-    let glue = text.split(begins).skip(1).filter_map(|rest| rest.split(ends).next());
-    glue.map(|glue| source::lines(glue).len()).sum()
+    let lines = |(part, rest): (&str, &str)| (!rest.contains(ends)).then(|| source::lines(part.trim()).len());
+    let parts = text.split(begins).skip(1).map(|part| part.split_once(ends).and_then(lines));
+    parts.sum::<Option<_>>().ok_or_else(|| format!("`{begins}` needs one `{ends}` behind it"))
 }
 
 /// Returns the types of a file, and whether other files may name them.
@@ -126,7 +127,9 @@ fn neither_comments_nor_blank_lines_of_a_script_count() {
 
 #[test]
 fn a_whole_service_needs_little_glue() {
-    assert_eq!(lines_of_glue("a();\n// Glue begins.\n\n// Why.\nb();\n// Glue ends.\nc();\n"), 1);
+    let text = "a();\n    // Glue begins.\n\n    // Why.\n    b();\n    // Glue ends.\nc();\n";
+    assert_eq!(lines_of_glue(text), Ok(1));
+    assert!(lines_of_glue(&text.replace("ends", "begins")).is_err());
     let lines = glue().unwrap();
     assert!((1..=25).contains(&lines), "{lines}");
 }

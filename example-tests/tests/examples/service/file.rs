@@ -69,6 +69,13 @@ async fn a_changed_file_changes_the_limits_of_a_service_that_runs() {
     until_found("the plan has one answer", async || ask(&service, "alice", 1).await.status() == 429).await;
 }
 
+#[tokio::test]
+async fn the_file_sets_limits_that_the_program_builds_by_hand() {
+    let limits = Limits::new(&format!("{API}\n[policy.\"answers.tokens\"]\nrules = [\"10 per 1h\"]\n"));
+    let service = limits.start();
+    assert_eq!([ask(&service, "alice", 1).await.status(), ask(&service, "alice", 10).await.status()], [200, 429]);
+}
+
 #[test]
 fn a_service_does_not_start_with_a_file_of_limits_that_it_does_not_have() {
     let limits = Limits::new("[policy.serach]\nrules = [\"1 per 1m\"]\n");

@@ -50,14 +50,25 @@ async fn nobody_without_the_token_reaches_the_routes_of_support() {
     assert_eq!(service.get(path).bearer_auth("sesame").send().await.unwrap().status(), 200);
     assert_eq!(service.get(path).send().await.unwrap().status(), 401);
     assert_eq!(service.get(path).bearer_auth("open").send().await.unwrap().status(), 401);
+    assert_eq!(service.get("/nothing").send().await.unwrap().status(), 404, "it is none of them");
     assert_eq!(start(&[]).get(path).bearer_auth("").send().await.unwrap().status(), 404, "there is no token");
 }
 
 #[tokio::test]
 async fn the_document_of_the_service_has_what_clients_and_support_can_do() {
     let document: Value = start(&[]).get("/openapi.json").send().await.unwrap().json().await.unwrap();
-    for (path, method) in [("/codes", "post"), ("/login", "post"), ("/answers", "post")] {
-        let responses = &document["paths"][path][method]["responses"];
-        assert!(responses["503"].is_object(), "{path}: {responses}");
+    let statuses = |path: &str, method: &str| {
+        let responses = document["paths"][path][method]["responses"].as_object().unwrap_or_else(|| panic!("{path}"));
+        responses.keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(statuses("/codes", "post"), ["200", "429", "503"]);
+    assert_eq!(statuses("/login", "post"), ["200", "401", "429", "503"]);
+    assert_eq!(statuses("/lottery", "post"), ["200", "409", "429", "503"]);
+    assert_eq!(statuses("/answers", "post"), ["200", "429", "503"]);
+    for (path, method) in
+        [("subject", "get"), ("subject", "delete"), ("ban", "put"), ("ban", "delete"), ("override", "put")]
+    {
+        let statuses = statuses(&format!("/admin/limits/policies/{{name}}/{path}"), method);
+        assert!(statuses.iter().any(|status| status == "422"), "{path} {method}: {statuses:?}");
     }
 }

@@ -12,5 +12,6 @@ pub(crate) fn for_support(routes: Router, token: &str) -> Router {
         let is_known = request.headers().get(header::AUTHORIZATION).is_some_and(|given| *given == *expected);
         async move { if is_known { Ok(next.run(request).await) } else { Err(StatusCode::UNAUTHORIZED) } }
     };
-    routes.layer(middleware::from_fn::<_, (Request,)>(check))
+    // No other path asks for it.
+    routes.route_layer(middleware::from_fn::<_, (Request,)>(check))
 }

@@ -23,7 +23,11 @@ use crate::account::User;
 const BUDGET: u64 = 5_000;
 
 pub(crate) fn router() -> Result<OpenApiRouter, tallygate::Error> {
-    Ok(OpenApiRouter::new().routes(routes!(answer)).with_state(budget()?))
+    // Glue begins.
+    let hourly = Rule::sliding_window(BUDGET, Duration::from_secs(3_600));
+    let budget = Policy::builder("answers.tokens").rule(hourly).build()?;
+    // Glue ends.
+    Ok(OpenApiRouter::new().routes(routes!(answer)).with_state(budget))
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -73,10 +77,6 @@ fn model(longest: u32) -> impl Stream<Item = &'static str> {
 }
 
 // Glue begins.
-fn budget() -> Result<Policy, tallygate::Error> {
-    Policy::builder("answers.tokens").rule(Rule::sliding_window(BUDGET, Duration::from_secs(3_600))).build()
-}
-
 /// Reserves so many tokens. What is not used of them is given back when the stream that holds them ends.
 async fn reserve(budget: &Policy, user: &User, most: u64) -> Result<Metered, Rejection> {
     let (limiter, user) = (Limiter::installed(), Subject::of(&user.name));

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::body::{self, Body};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Result};
 use serde::{Deserialize, Serialize};
 use tallygate::{Rejection, rate_limit};
 use utoipa::ToSchema;
@@ -35,9 +35,9 @@ struct Sent {
 
 /// Mails a code.
 #[utoipa::path(post, path = "/codes", responses((status = 200, body = Sent), CodeLimits))]
-async fn codes(Json(request): Json<CodeRequest>) -> Result<Json<Sent>, Error> {
+async fn codes(Json(request): Json<CodeRequest>) -> Result<Json<Sent>> {
     if !request.email.contains('@') {
-        return Err(Error::NoAddress);
+        return Err((StatusCode::UNPROCESSABLE_ENTITY, "`email` must be a mail address\n").into());
     }
     send_code(&request.email).await?;
     Ok(Json(Sent { sent: true }))
@@ -74,7 +74,7 @@ struct Ticket {
     ban(denials = 10, within = "1m", duration = "10m", message = "no more draws for {@retry_after}"),
     openapi = LotteryLimits
 )]
-async fn lottery(user: User) -> Result<Json<Ticket>, Rejection> {
+async fn lottery(user: User) -> Result<Json<Ticket>> {
     Ok(Json(Ticket { number: fastrand::u8(1..=49) }))
 }
 
@@ -117,8 +117,10 @@ const LONGEST: usize = 1 << 20;
     concurrency(limit = 1, lease = "30s", message = "wait until your other import is over"),
     openapi = ImportLimits
 )]
-async fn import(user: User, contacts: Body) -> Result<String, Error> {
-    let contacts = body::to_bytes(contacts, LONGEST).await.map_err(|_| Error::NoContacts)?;
+async fn import(user: User, contacts: Body) -> Result<String> {
+    let contacts = body::to_bytes(contacts, LONGEST)
+        .await
+        .map_err(|_| (StatusCode::BAD_REQUEST, "send a megabyte of contacts at most\n"))?;
     let lines = contacts.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     Ok(format!("imported: {}\n", lines.count()))
 }
@@ -140,32 +142,10 @@ struct Credentials {
     refund_if = Result::is_ok,
     openapi = LoginLimits
 )]
-async fn login(Json(credentials): Json<Credentials>) -> Result<&'static str, Error> {
+async fn login(Json(credentials): Json<Credentials>) -> Result<&'static str> {
     // A real service compares digests.
-    if credentials.password == "correct horse" { Ok("welcome\n") } else { Err(Error::WrongPassword) }
-}
-
-/// Why a request fails. A limited handler needs no more than `From<Rejection>`.
-enum Error {
-    Rejected(Rejection),
-    NoAddress,
-    NoContacts,
-    WrongPassword,
-}
-
-impl From<Rejection> for Error {
-    fn from(rejection: Rejection) -> Self {
-        Self::Rejected(rejection)
+    if credentials.password != "correct horse" {
+        return Err((StatusCode::UNAUTHORIZED, "wrong password\n").into());
     }
-}
-
-impl IntoResponse for Error {
-    fn into_response(self) -> Response {
-        match self {
-            Self::Rejected(rejection) => rejection.into_response(),
-            Self::NoAddress => (StatusCode::UNPROCESSABLE_ENTITY, "`email` must be a mail address\n").into_response(),
-            Self::NoContacts => (StatusCode::BAD_REQUEST, "send a megabyte of contacts at most\n").into_response(),
-            Self::WrongPassword => (StatusCode::UNAUTHORIZED, "wrong password\n").into_response(),
-        }
-    }
+    Ok("welcome\n")
 }

@@ -5,6 +5,9 @@ use std::process::Command;
 use std::time::Instant;
 use std::{env, fs};
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
+
 use crate::compiler::CompilerCounter;
 use crate::duel::Duel;
 use crate::figure::Figure;
@@ -33,8 +36,58 @@ pub(crate) fn figures(folder: &Path) -> Vec<Figure> {
         Figure::ratio("200 limited functions, `cargo build --release`", "s", WITHOUT, &release),
         Figure::ratio("the attribute and all it needs, clean build", "s", FIXED, &clean),
         Figure::difference("— the same", "crates", FIXED, &crates),
+        service(&folder),
     ]
 }
+
+/// A small service beside the one with which axum's documentation begins, each built from nothing.
+fn service(folder: &Path) -> Figure {
+    let example =
+        || build_processor_seconds(&member("."), "-p axum-example --no-default-features", &folder.join("axum"));
+    let axum = "axum = '0.8'\ntokio = { version = '1', features = ['full'] }";
+    let hello = Package::write(folder, "hello", axum, "");
+    write(&hello.folder.join("src/main.rs"), HELLO);
+    write(&hello.folder.join("src/lib.rs"), "");
+    let hello = || build_processor_seconds(&hello.folder, "--bin hello", &hello.target());
+    let duel = Duel::of(CLEAN_ROUNDS, example, hello);
+    let what = "`examples/web/axum` without Redis, clean build";
+    Figure::ratio(what, "s of all processors", "the hello world of axum", &duel).at_most(2.0)
+}
+
+/// Builds from nothing, and returns the processor time of all compilers, as a build uses all cores.
+fn build_processor_seconds(workspace: &Path, what: &str, target: &Path) -> f64 {
+    if target.exists() {
+        fs::remove_dir_all(target).expect("what was built can be removed");
+    }
+    let before = children_seconds();
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet"]).args(what.split(' ')).current_dir(workspace);
+    let status = cargo.env("CARGO_INCREMENTAL", "0").env("CARGO_TARGET_DIR", target).status();
+    assert!(status.expect("cargo can be started").success(), "cargo build {what}");
+    children_seconds() - before
+}
+
+fn children_seconds() -> f64 {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("the kernel counts");
+    let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+    seconds(usage.user_time()) + seconds(usage.system_time())
+}
+
+const HELLO: &str = r#"
+use axum::{Router, response::Html, routing::get};
+
+#[tokio::main]
+async fn main() {
+    let app = Router::new().route("/", get(handler));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await.unwrap();
+    println!("listening on {}", listener.local_addr().unwrap());
+    axum::serve(listener, app).await.unwrap();
+}
+
+async fn handler() -> Html<&'static str> {
+    Html("<h1>Hello, World!</h1>")
+}
+"#;
 
 /// In instructions, because times vary.
 fn checked(limited: &Package, plain: &Package, folder: &Path) -> Figure {

@@ -206,6 +206,12 @@ impl Limiter {
     pub(crate) fn redis(&self) -> Option<(&Redis, &str)> {
         self.core.redis().map(|redis| (redis, self.core.prefix.as_str()))
     }
+
+    /// The policy as a file changes it, without overrides; `None` if no file changes it.
+    #[cfg(all(feature = "admin", feature = "web"))]
+    pub(crate) fn changed_by_file(&self, policy: &Policy) -> Option<Policy> {
+        self.core.overrides.changed_by_file(policy)
+    }
 }
 
 impl fmt::Debug for Limiter {

@@ -1,17 +1,20 @@
 //! The list of policies, as it is read.
 
+#[cfg(feature = "web")]
+mod operated;
+mod unreadable;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tallygate_rules::{Ban, EffectiveRule, Rule, format_rules};
 
+pub use self::unreadable::Unreadable;
 use super::template::{self, KeyTemplate, Placeholder};
 use crate::error::{BackendError, Error};
 use crate::limiter::{Limiter, OverrideBuilder};
 use crate::policy::{Description, NO_REGISTRY, Policy, PolicyBuilder};
 use crate::subject::Subject;
-#[cfg(feature = "web")]
-use crate::system::unix;
 
 /// The list of policies in Redis: see [`Limiter::registered_policies`].
 #[derive(Clone, Debug)]
@@ -46,21 +49,6 @@ impl Limiter {
     }
 }
 
-#[cfg(feature = "web")]
-impl Limiter {
-    /// The policies that an operator of this limiter knows: the list in Redis, or those that this process knows. Of several
-    /// with one name, that is the one that was built last.
-    pub(crate) async fn operated_policies(&self) -> Result<Registered, BackendError> {
-        if self.redis().is_some() {
-            return self.registered_policies().await;
-        }
-        let now = UNIX_EPOCH + unix();
-        let known = Self::policies().map(|policy| (policy.name().to_owned(), RegisteredPolicy::of(&policy, now)));
-        let policies = known.collect::<BTreeMap<_, _>>().into_values().collect();
-        Ok(Registered { policies, unreadable: Vec::new() })
-    }
-}
-
 /// Returns the error for a limiter in memory: a tool cannot see its tallies.
 pub(super) fn in_memory() -> BackendError {
     BackendError::new(
@@ -88,33 +76,14 @@ impl Registered {
     }
 }
 
-/// An entry of the list of policies that this version cannot read, such as one of a later version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unreadable {
-    name: String,
-    reason: String,
-}
-
-impl Unreadable {
-    /// Returns the name of the policy, as it stands in keys.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns why it cannot be read.
-    #[must_use]
-    pub fn reason(&self) -> &str {
-        &self.reason
-    }
-}
-
 /// A policy that a process has listed: see [`Limiter::registered_policies`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegisteredPolicy {
     described: Description,
     rules: Vec<Rule>,
     seen: SystemTime,
+    /// Whether a process has said if its calls are in shadow.
+    says_shadow: bool,
 }
 
 /// Another subject of a [`RegisteredPolicy`], beside the main one.
@@ -125,14 +94,6 @@ pub struct RegisteredSubject<'a> {
 }
 
 impl RegisteredPolicy {
-    /// Describes a policy that this process knows, as it was at that time. It does not know which calls are in shadow.
-    #[cfg(feature = "web")]
-    fn of(policy: &Policy, seen: SystemTime) -> Self {
-        let described = Description::of(policy, false);
-        let rules = described.rules.iter().map(|(_, rule)| rule.clone()).collect();
-        Self { described, rules, seen }
-    }
-
     /// Reads an entry: seconds since 1970, a space, and a description.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let (seconds, described) = text.split_once(' ').ok_or("it does not begin with a time")?;
@@ -140,7 +101,7 @@ impl RegisteredPolicy {
         let seen = seen.ok_or("it does not begin with a time")?;
         let described = Description::read(described)?;
         let rules = described.rules.iter().map(|(_, rule)| rule.clone()).collect();
-        Ok(Self { described, rules, seen })
+        Ok(Self { described, rules, seen, says_shadow: true })
     }
 
     /// Returns the name.
@@ -205,6 +166,11 @@ impl RegisteredPolicy {
     #[must_use]
     pub fn is_shadow(&self) -> bool {
         self.described.is_shadow
+    }
+
+    /// The same, unless it is not known.
+    pub(super) fn shadow(&self) -> Option<bool> {
+        self.says_shadow.then(|| self.is_shadow())
     }
 
     /// Returns the library version of the process that registered the policy last.

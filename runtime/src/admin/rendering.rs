@@ -1,11 +1,10 @@
 //! Making the subjects of a call from values.
 
-use tallygate_rules::did_you_mean;
+mod mistakes;
 
 use super::registered::RegisteredPolicy;
-use super::spelling::remedy;
 use super::template::{self, KeyTemplate, Placeholder, Subjects};
-use crate::error::{Error, Setting};
+use crate::error::Error;
 use crate::limiter::Limiter;
 use crate::observe::opaque_debug;
 use crate::subject::Subject;
@@ -23,6 +22,8 @@ pub struct Rendering<'a> {
     named: Vec<(String, String)>,
     main: Option<Subject>,
     others: Vec<(String, Subject)>,
+    /// The labels of the subjects that are not made, `None` for the main one.
+    left_out: Vec<Option<String>>,
     is_hashed_without_secret: bool,
 }
 
@@ -44,6 +45,7 @@ impl RegisteredPolicy {
             named: Vec::new(),
             main: None,
             others: Vec::new(),
+            left_out: Vec::new(),
             is_hashed_without_secret: false,
         }
     }
@@ -82,14 +84,11 @@ impl Rendering<'_> {
     }
 
     /// Makes the subject of that label alone, or the main one without a label. [Everyone](Subject::everyone) stands in place
-    /// of the others, so their values are not taken.
+    /// of the others, so neither they nor their values are taken.
     pub fn only(mut self, label: Option<&str>) -> Self {
-        if label.is_some() && self.policy.has_main_subject() {
-            self.main = Some(Subject::everyone());
-        }
-        let others = self.policy.subjects().map(|subject| subject.label()).filter(|other| Some(*other) != label);
-        let others: Vec<_> = others.map(|other| (other.to_owned(), Subject::everyone())).collect();
-        self.others.splice(0..0, others);
+        let labels = self.policy.subjects().map(|subject| Some(subject.label()));
+        let others = [None].into_iter().chain(labels).filter(|other| *other != label);
+        self.left_out = others.map(|other| other.map(str::to_owned)).collect();
         self
     }
 
@@ -105,6 +104,7 @@ impl Rendering<'_> {
     /// # Errors
     ///
     /// * A value is missing, or there are too many, or a name is no placeholder of a key.
+    /// * A subject is given twice, or is not the [only](Self::only) one to make.
     /// * The key of a subject is not known, or shows a value by `Debug`, and the subject was not given as a whole.
     /// * The main subject was given as a whole, and no rule counts it.
     /// * A key needs the secret of the processes, which the limiter does not have.
@@ -129,29 +129,19 @@ impl Rendering<'_> {
         Ok((subjects, missing.into_iter().map(|(label, _)| label).collect()))
     }
 
-    /// Returns the error for missing values.
-    fn missing(&self, missing: &[Missing]) -> Error {
-        let mut names: Vec<String> = Vec::new();
-        for name in missing.iter().flat_map(|(_, names)| names).map(|name| format!("`{name}`")) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        self.refuse(&format!("a value is missing for {}", names.join(", ")))
-    }
-
     fn build_given(&self) -> Result<(Subjects, Vec<Missing>), Error> {
         let policy = self.policy;
         self.check_labels()?;
+        let is_of_values = |label: Option<&str>| self.whole(label).is_none() && !self.is_left_out(label);
         let mut templates = Vec::new();
-        if self.main.is_none() && policy.has_main_subject() {
+        if policy.has_main_subject() && is_of_values(None) {
             templates.push((None, self.template(None, policy.key())?));
         }
-        for subject in policy.subjects().filter(|subject| self.whole(subject.label()).is_none()) {
+        for subject in policy.subjects().filter(|subject| is_of_values(Some(subject.label()))) {
             templates.push((Some(subject.label()), self.template(Some(subject.label()), subject.key())?));
         }
         self.check_main()?;
-        let placeholders = super::template::placeholders(templates.iter().map(|(_, template)| template));
+        let placeholders = template::placeholders(templates.iter().map(|(_, template)| template));
         self.check_text(templates.iter().map(|(_, template)| template))?;
         let given = self.given(&placeholders)?;
         let is_given = |name: &str| given.iter().any(|(known, _)| *known == name);
@@ -171,9 +161,11 @@ impl Rendering<'_> {
             }
             Some(template.subject(self.limiter.subject(), |name| value(name).unwrap_or_default()))
         };
-        let main = self.main.clone().or_else(|| render(None)).unwrap_or_else(Subject::everyone);
-        let other = |label: &str| Some((label.to_owned(), render(Some(label)).or_else(|| self.whole(label).cloned())?));
-        let others = policy.subjects().filter_map(|subject| other(subject.label())).collect();
+        let subject = |label: Option<&str>| {
+            self.whole(label).cloned().or_else(|| render(label)).unwrap_or_else(Subject::everyone)
+        };
+        let labels = policy.subjects().map(|subject| subject.label());
+        let (main, others) = (subject(None), labels.map(|label| (label.to_owned(), subject(Some(label)))).collect());
         Ok((Subjects { main, others }, missing))
     }
 
@@ -208,98 +200,15 @@ impl Rendering<'_> {
         }
     }
 
-    fn check_labels(&self) -> Result<(), Error> {
-        let labels = || self.policy.subjects().map(|subject| subject.label());
-        match self.others.iter().find(|(label, _)| !labels().any(|known| known == label)) {
-            Some((label, _)) => {
-                let meant = did_you_mean(label, labels());
-                Err(self.refuse(&format!("it has no rule on a subject `{label}`{meant}")))
-            }
-            None => Ok(()),
+    fn whole(&self, label: Option<&str>) -> Option<&Subject> {
+        match label {
+            None => self.main.as_ref(),
+            Some(label) => self.others.iter().find(|(known, _)| known == label).map(|(_, subject)| subject),
         }
     }
 
-    fn check_main(&self) -> Result<(), Error> {
-        if self.main.is_none() || self.policy.has_main_subject() {
-            return Ok(());
-        }
-        Err(self.refuse("no rule counts a main subject; leave it out, and give the others by their labels"))
-    }
-
-    /// Only the program knows what `Debug` writes: of a text, it has quotes.
-    fn check_text<'t>(&self, mut templates: impl Iterator<Item = &'t KeyTemplate>) -> Result<(), Error> {
-        match templates.find_map(KeyTemplate::debugged) {
-            Some(name) => {
-                Err(self
-                    .refuse_values(&format!("its key has `{name}` as `Debug` writes it, which only the program knows")))
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn check_secret<'p>(&self, mut placeholders: impl Iterator<Item = &'p Placeholder>) -> Result<(), Error> {
-        match placeholders.find(|placeholder| placeholder.is_hashed()) {
-            Some(hashed) if self.limiter.secret().is_public() && !self.is_hashed_without_secret => {
-                Err(self.refuse(&format!(
-                    "its key has the digest of `{}`; give the limiter the secret of the programs, or say that they have none \
-                     with `without_secret`",
-                    hashed.name()
-                )))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn check_address<'r>(&self, given: &[Given<'r>]) -> Result<(), Error> {
-        // Of alternatives, the value names the one that it is for.
-        let address = |&(name, value): &Given<'r>| match value.strip_prefix("ip:") {
-            Some(address) if name.split('|').any(|name| name == template::CLIENT_ADDRESS) => Some(address),
-            _ => (name == template::CLIENT_ADDRESS).then_some(value),
-        };
-        if given.iter().filter_map(address).all(template::may_be_client_address) {
-            return Ok(());
-        }
-        Err(self.refuse(&format!("`{}`: {}", template::CLIENT_ADDRESS, template::CLIENT_ADDRESS_REMEDY)))
-    }
-
-    fn check_tags(&self, untagged: Option<(&str, String)>) -> Result<(), Error> {
-        untagged.map_or(Ok(()), |(name, tags)| {
-            Err(self.refuse(&format!("the value of `{name}` begins with the name of one of them; write {tags}")))
-        })
-    }
-
-    /// Returns the error for a name that is no value of the subjects to make.
-    fn unknown<'n>(&self, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> Error {
-        let all = self.policy.placeholders().unwrap_or_default();
-        if all.iter().any(|placeholder| placeholder.name() == name) {
-            let mistake = format!("`{name}` is a value of a subject that is not made of values here; leave it out");
-            return self.refuse(&mistake);
-        }
-        self.refuse(&format!("no key shows `{name}`{}", remedy(name, known)))
-    }
-
-    fn whole(&self, label: &str) -> Option<&Subject> {
-        self.others.iter().find(|(known, _)| known == label).map(|(_, subject)| subject)
-    }
-
-    fn unknown_key(&self, label: Option<&str>) -> Error {
-        let (subject, method) = match label {
-            None => ("its main subject".to_owned(), "key"),
-            Some(label) => (format!("its subject `{label}`"), "key_on"),
-        };
-        self.refuse_values(&format!(
-            "how {subject} is written is not known unless the program says it with `PolicyBuilder::{method}`"
-        ))
-    }
-
-    /// Refuses to make a subject of values, because its key is not known or cannot be written from values.
-    fn refuse_values(&self, mistake: &str) -> Error {
-        let before = format!("policy `{}`: {mistake}; ", self.policy.name());
-        Error::of_setting(Setting::Subject, format!("{before}give the subject as a whole"), before, "")
-    }
-
-    fn refuse(&self, mistake: &str) -> Error {
-        Error::new(format!("policy `{}`: {mistake}", self.policy.name()))
+    fn is_left_out(&self, label: Option<&str>) -> bool {
+        self.left_out.iter().any(|left_out| left_out.as_deref() == label)
     }
 }
 

@@ -5,6 +5,7 @@ mod error;
 #[cfg(feature = "utoipa")]
 mod openapi;
 mod operations;
+mod overriding;
 mod query;
 mod resource;
 
@@ -64,11 +65,26 @@ use crate::observe::opaque_debug;
 /// the whole policy. `?subject=sms:13800000000` is a whole subject, as lists show it, unless a key shows a value of that name;
 /// `?subject:network=…` is another subject, by its label. As in forms, `+` is a space, and `%2B` a plus.
 ///
-/// A peek takes what is there: it lists subjects without values as `missing`, and leaves their rules out.
+/// Alternatives have the name of all, and the value says which one it is: `?@user|@ip=user:zoe` for `{@user|@ip}`.
+///
+/// A peek is for a call of cost 1, and takes what is there: it lists subjects without values as `missing`, and leaves their
+/// rules out. Elsewhere, a subject that the path is not about is refused.
+///
+/// A key with the filter `hash` needs the [secret](crate::LimiterBuilder::secret) of the programs. The routes use that of
+/// their limiter. If it has none, they make subjects of such a key where this process itself has the policy, as its own calls
+/// do, or [`without_secret`](Self::without_secret).
+///
+/// An override is cleared as `/overrides` shows it, by its label and `?subject=…`, also where no policy, label or key is like
+/// that any more.
 ///
 /// # Answers
 ///
-/// The documents are those of the command line with `--json`. A mistake is answered by problem details with the remedy in
+/// `/policies`, `/overrides`, peeks and what is reset, banned, unbanned or overridden have the documents of the command line
+/// with `--json`. These are others: one policy is alone; a page of bans has the `next` one, and may repeat a subject of the
+/// page before; one override is the member `override`. In memory, `shadow` is `null`, as only the calls know it. The `rules`
+/// of an override that was changed are `null` if they could not be read. No answer is to be stored by caches.
+///
+/// A mistake is answered by problem details with the remedy in
 /// `detail`:
 ///
 /// | status | reason |
@@ -83,7 +99,8 @@ use crate::observe::opaque_debug;
 /// # In Redis and in memory
 ///
 /// In Redis, the routes know the policies that all processes with the same prefix [list](Limiter::registered_policies), and
-/// changes hold for all of them. In memory, they know those of [`Limiter::policies`], and changes hold for this process.
+/// changes hold for all of them. `/bans` needs the permissions `+scan +dbsize` there. In memory, they know those of
+/// [`Limiter::policies`], as a file changes them, and changes hold for this process.
 ///
 /// The log has a line for each change, with its policy and without its subject.
 ///
@@ -106,7 +123,8 @@ use crate::observe::opaque_debug;
 ///
 /// let admin = Router::new()
 ///     .nest_service("/admin/limits", AdminRoutes::new(Limiter::installed()))
-///     .layer(middleware::from_fn(authorize));
+///     // With `layer`, a router that this one is merged into would also answer unknown paths by 401.
+///     .route_layer(middleware::from_fn(authorize));
 /// # let _: Router = admin;
 /// # }
 /// # #[cfg(not(feature = "axum"))]
@@ -116,12 +134,19 @@ use crate::observe::opaque_debug;
 #[must_use = "the routes do nothing until they are mounted"]
 pub struct AdminRoutes {
     limiter: Limiter,
+    has_no_secret: bool,
 }
 
 impl AdminRoutes {
     /// Returns the routes for this limiter. Mount them behind the authorization of the service: they have none.
     pub fn new(limiter: &Limiter) -> Self {
-        Self { limiter: limiter.clone() }
+        Self { limiter: limiter.clone(), has_no_secret: false }
+    }
+
+    /// Confirms that the programs have no [secret](crate::LimiterBuilder::secret), where this process has none of their
+    /// policies: see [subjects](#subjects).
+    pub fn without_secret(self) -> Self {
+        Self { has_no_secret: true, ..self }
     }
 
     /// Answers a request. Its body is only read where one is expected.
@@ -132,7 +157,11 @@ impl AdminRoutes {
         query: Option<&str>,
         body: impl Future<Output = Result<Bytes, AdminError>>,
     ) -> Response<Bytes> {
-        self.document(method, path, query, body).await.map_or_else(AdminError::into_response, |document| ok(&document))
+        let answered = self.document(method, path, query, body).await;
+        let mut response = answered.map_or_else(AdminError::into_response, |document| ok(&document));
+        // It may show subjects, which may be personal.
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
     }
 
     async fn document(
@@ -145,16 +174,13 @@ impl AdminRoutes {
         let resource = Resource::read(path)?;
         let method = resource.allowed(method)?;
         let query = Query::read(query)?;
-        operations::run(&self.limiter, method, &resource, &query, body).await
+        operations::run(self, method, &resource, &query, body).await
     }
 }
 
 fn ok(document: &Value) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from(document.to_string()));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    // It shows subjects, which may be personal.
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
@@ -194,4 +220,4 @@ where
     }
 }
 
-opaque_debug!(AdminRoutes, routes => { limiter: routes.limiter });
+opaque_debug!(AdminRoutes { limiter, has_no_secret });

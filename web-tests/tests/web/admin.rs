@@ -2,11 +2,13 @@
 
 mod authorization;
 mod bans;
+mod files;
 mod log;
 mod mistakes;
 mod openapi;
 mod outages;
 mod overrides;
+mod secrets;
 mod subjects;
 
 use std::net::SocketAddr;
@@ -63,9 +65,8 @@ impl Service {
     }
 
     async fn in_axum(limiter: Limiter, server: Option<Server>) -> Self {
-        let router = Router::new().nest_service(PREFIX, AdminRoutes::new(&limiter));
-        let client = Client::new(serve(router.layer(middleware::from_fn(authorize))).await);
-        Self { limiter, client, server }
+        let routes = AdminRoutes::new(&limiter);
+        Self { client: Client::new(serve_in_axum(routes).await), limiter, server }
     }
 
     async fn in_actix(limiter: Limiter, server: Option<Server>) -> Self {
@@ -95,6 +96,7 @@ impl Service {
     async fn mistake(&self, method: Method, path: &str, body: &str) -> (u16, String) {
         let answer = self.ask(method.clone(), path, body).await;
         assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{method} {path}: {}", answer.body);
+        assert_eq!(answer.header("cache-control"), Some("no-store"), "{method} {path}");
         let problem: Value = serde_json::from_str(&answer.body).unwrap();
         assert_eq!(problem["status"], answer.status);
         (answer.status, problem["detail"].as_str().unwrap().to_owned())
@@ -147,6 +149,11 @@ fn path_of(policy: &Policy, rest: &str) -> String {
 async fn authorize(request: Request, next: Next) -> Result<Response, StatusCode> {
     let is_operator = request.headers().get(TOKEN.0).is_some_and(|token| token == TOKEN.1);
     if is_operator { Ok(next.run(request).await) } else { Err(StatusCode::UNAUTHORIZED) }
+}
+
+async fn serve_in_axum(routes: AdminRoutes) -> SocketAddr {
+    let operated = Router::new().nest_service(PREFIX, routes).route_layer(middleware::from_fn(authorize));
+    serve(Router::new().merge(operated)).await
 }
 
 async fn serve_in_actix(routes: AdminRoutes) -> SocketAddr {

@@ -8,6 +8,8 @@ use tallygate_rules::{Ban, Rule, RuleId};
 use crate::admin::{BannedSubject, Registered, RegisteredPolicy, Unreadable};
 use crate::decision::{Denial, RuleStatus};
 use crate::limiter::Override;
+#[cfg(feature = "web")]
+use crate::subject::Subject;
 
 use super::VaryingRules;
 
@@ -49,7 +51,7 @@ pub fn policy(policy: &RegisteredPolicy, overrides: &[Override]) -> Value {
         "rules": policy.rules().iter().enumerate().map(rule).collect::<Vec<_>>(),
         "ban": policy.ban().map(ban),
         "prefetch_ms": policy.prefetch().map(ms),
-        "shadow": policy.is_shadow(),
+        "shadow": policy.shadow(),
         "version": policy.version(),
         "seen": seen.as_secs(),
         "overrides": own.map(override_in_force).collect::<Vec<_>>(),
@@ -81,6 +83,13 @@ pub fn override_in_force(one: &Override) -> Value {
         "rules": one.rules().map(rule).collect::<Vec<_>>(),
         "expires_in_ms": one.expires_in().map(ms),
     })
+}
+
+/// Returns an override whose rules could not be read.
+#[cfg(feature = "web")]
+pub(crate) fn unread_override(policy: &str, label: Option<&str>, subject: Option<&Subject>) -> Value {
+    let subject = subject.map(ToString::to_string);
+    json!({ "policy": policy, "label": label, "subject": subject, "rules": null, "expires_in_ms": null })
 }
 
 /// Returns a subject that is banned.

@@ -95,7 +95,7 @@ impl<'a> Peeked<'a> {
             "admitted": self.admitted(),
             "denied": denial.map(json::denial),
             "prefetch_ms": self.listed.described.prefetch().map(json::ms),
-            "shadow": self.listed.described.is_shadow(),
+            "shadow": self.listed.described.shadow(),
             "rules": self.report().map(|status| json::status(status, &self.listed.varying)).collect::<Vec<_>>(),
             "overrides": self.overrides.iter().map(json::override_in_force).collect::<Vec<_>>(),
         })

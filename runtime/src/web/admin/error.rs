@@ -106,3 +106,8 @@ impl From<Error> for AdminError {
         })
     }
 }
+
+/// Returns what a change has returned. If it failed, a part of it may have been made.
+pub(super) fn made<T, E: Into<AdminError>>(change: Result<T, E>) -> Result<T, AdminError> {
+    change.map_err(|error| error.into().amid_changes())
+}

@@ -7,15 +7,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::body;
-use super::error::AdminError;
+use super::error::{AdminError, made};
+use super::overriding::OverrideRequest;
 use super::query::Query;
 use super::resource::{Method, Resource};
+use super::{AdminRoutes, body};
 use crate::admin::__shared::json::{self as documents, ms};
 use crate::admin::__shared::{OpenPolicy, Peeked, remedy};
 use crate::admin::{Registered, RegisteredPolicy, Subjects};
 use crate::error::BackendError;
-use crate::limiter::{Limiter, OverrideBuilder};
+use crate::limiter::Limiter;
 use crate::observe::log;
 use crate::subject::Subject;
 use crate::system::TokioInstant;
@@ -26,12 +27,13 @@ const PAGE_TIME: Duration = Duration::from_secs(1);
 
 /// Does what is asked, and returns the document that answers it.
 pub(super) async fn run(
-    limiter: &Limiter,
+    routes: &AdminRoutes,
     method: Method,
     resource: &Resource,
     query: &Query,
     body: impl Future<Output = Result<Bytes, AdminError>>,
 ) -> Result<Value, AdminError> {
+    let limiter = &routes.limiter;
     // It is read first, as whoever sends it may wait for that.
     let body = if method == Method::Put { body.await? } else { Bytes::new() };
     let policy = match resource {
@@ -53,9 +55,13 @@ pub(super) async fn run(
         | Resource::Override { policy, .. } => policy,
     };
     let registered = limiter.operated_policies().await?;
-    let described = find(limiter, &registered, policy)?;
+    let found = find(limiter, &registered, policy);
+    if let Resource::Override { label, .. } = resource {
+        return OverrideRequest { routes, policy, found, label: label.as_deref(), query }.run(method, &body).await;
+    }
+    let described = found?;
     let listed = OpenPolicy::new(described)?;
-    let request = PolicyRequest { limiter, listed: &listed, query };
+    let request = PolicyRequest { routes, listed: &listed, query };
     match (resource, method) {
         (Resource::Subject(_), Method::Get) => request.peek().await,
         (Resource::Subject(_), _) => request.reset().await,
@@ -63,7 +69,6 @@ pub(super) async fn run(
         (Resource::Ban(_), Method::Put) => request.ban(&body).await,
         (Resource::Ban(_), _) => request.unban().await,
         (Resource::Bans(_), _) => request.bans().await,
-        (Resource::Override { label, .. }, method) => request.overriding(label.as_deref(), method, &body).await,
         _ => {
             query.none()?;
             Ok(documents::policy(described, &limiter.overrides().await?))
@@ -87,7 +92,7 @@ fn find<'r>(limiter: &Limiter, registered: &'r Registered, name: &str) -> Result
 
 /// A request about a policy.
 struct PolicyRequest<'a> {
-    limiter: &'a Limiter,
+    routes: &'a AdminRoutes,
     listed: &'a OpenPolicy<'a>,
     query: &'a Query,
 }
@@ -98,8 +103,8 @@ impl PolicyRequest<'_> {
     }
 
     async fn peek(&self) -> Result<Value, AdminError> {
-        let subjects = self.query.subjects_partly(self.limiter, self.listed.described)?;
-        Ok(Peeked::look(self.limiter, self.listed, subjects, 1).await?.json())
+        let subjects = self.query.subjects_partly(self.routes, self.listed.described)?;
+        Ok(Peeked::look(&self.routes.limiter, self.listed, subjects, 1).await?.json())
     }
 
     async fn reset(&self) -> Result<Value, AdminError> {
@@ -110,14 +115,14 @@ impl PolicyRequest<'_> {
             )));
         }
         let subjects = self.main()?;
-        let reset = subjects.check(self.limiter, &self.listed.policy).reset().await;
+        let reset = subjects.check(&self.routes.limiter, &self.listed.policy).reset().await;
         self.changed(reset, "a subject was reset")?;
         Ok(json!({ "policy": self.name(), "reset": [subjects.main().to_string()] }))
     }
 
     async fn reset_all(&self) -> Result<Value, AdminError> {
-        let subjects = self.query.subjects(self.limiter, self.listed.described)?;
-        let reset = subjects.check(self.limiter, &self.listed.policy).reset_all().await;
+        let subjects = self.query.subjects(self.routes, self.listed.described)?;
+        let reset = subjects.check(&self.routes.limiter, &self.listed.policy).reset_all().await;
         self.changed(reset, "all subjects of a call were reset")?;
         let main = self.listed.described.has_main_subject().then(|| subjects.main());
         let all: Vec<_> = main.into_iter().chain(subjects.others().map(|(_, other)| other)).collect();
@@ -129,7 +134,7 @@ impl PolicyRequest<'_> {
         let own = self.duration_of_ban()?;
         let duration = body::ban(body)?.unwrap_or(own);
         let subjects = self.main()?;
-        let banned = subjects.check(self.limiter, &self.listed.policy).ban(duration).await;
+        let banned = subjects.check(&self.routes.limiter, &self.listed.policy).ban(duration).await;
         self.changed(banned, "a subject was banned")?;
         let subject = subjects.main().to_string();
         Ok(json!({ "policy": self.name(), "banned": subject, "duration_ms": ms(duration) }))
@@ -138,7 +143,7 @@ impl PolicyRequest<'_> {
     async fn unban(&self) -> Result<Value, AdminError> {
         self.duration_of_ban()?;
         let subjects = self.main()?;
-        let unbanned = subjects.check(self.limiter, &self.listed.policy).unban().await;
+        let unbanned = subjects.check(&self.routes.limiter, &self.listed.policy).unban().await;
         self.changed(unbanned, "the ban of a subject was ended")?;
         Ok(json!({ "policy": self.name(), "unbanned": [subjects.main().to_string()] }))
     }
@@ -146,12 +151,12 @@ impl PolicyRequest<'_> {
     async fn bans(&self) -> Result<Value, AdminError> {
         self.duration_of_ban()?;
         let from = self.query.only("from")?;
-        if self.limiter.redis().is_none() {
+        if self.routes.limiter.redis().is_none() {
             return Err(AdminError::not_implemented(
                 "the bans of a limiter in memory are not listed; a peek at a subject shows its ban",
             ));
         }
-        let mut steps = self.limiter.bans(slice::from_ref(&self.listed.policy))?;
+        let mut steps = self.routes.limiter.bans(slice::from_ref(&self.listed.policy))?;
         if let Some(from) = from
             && !steps.go_on_from(from)
         {
@@ -169,47 +174,8 @@ impl PolicyRequest<'_> {
         Ok(json!({ "bans": bans, "subjects": subjects, "next": steps.place() }))
     }
 
-    async fn overriding(&self, label: Option<&str>, method: Method, body: &[u8]) -> Result<Value, AdminError> {
-        let target = self.target(label)?;
-        let json = |found: Option<_>| found.as_ref().map(documents::override_in_force);
-        match method {
-            Method::Get => Ok(json!({ "override": json(target.get().await?) })),
-            Method::Put => {
-                let new = target.clone().text(&body::rules(body)?);
-                new.check()?;
-                let old = target.clone().get().await?;
-                made(new.set().await)?;
-                Ok(json!({ "set": json(target.get().await?), "replaced": json(old) }))
-            }
-            Method::Delete => {
-                // One of too many is not known, and clearing is what mends that.
-                let old = target.clone().get().await.ok().flatten();
-                made(target.clear().await)?;
-                Ok(json!({ "cleared": json(old) }))
-            }
-        }
-    }
-
-    /// Which override it is about.
-    fn target(&self, label: Option<&str>) -> Result<OverrideBuilder<'_>, AdminError> {
-        let described = self.listed.described;
-        let target = described.override_rules(self.limiter);
-        let target = label.into_iter().fold(target, OverrideBuilder::on);
-        let labels: Vec<_> = described.subjects().map(|subject| subject.label()).collect();
-        if let Some(label) = label.filter(|label| !labels.contains(label)) {
-            let (name, meant) = (self.name(), remedy(label, labels));
-            return Err(AdminError::not_found(format!("policy `{name}` has no rule on a subject `{label}`{meant}")));
-        }
-        if self.query.is_empty() {
-            return Ok(target);
-        }
-        let subjects = self.query.only_subject(self.limiter, described, label)?;
-        let other = subjects.others().find(|(known, _)| Some(*known) == label).map(|(_, subject)| subject);
-        Ok(target.subject(other.unwrap_or(subjects.main())))
-    }
-
     fn main(&self) -> Result<Subjects, AdminError> {
-        self.query.only_subject(self.limiter, self.listed.described, None)
+        self.query.only_subject(self.routes, self.listed.described, None)
     }
 
     /// Returns how long the policy bans.
@@ -225,9 +191,4 @@ impl PolicyRequest<'_> {
         log::changed_by_operator(self.name(), what);
         Ok(())
     }
-}
-
-/// Returns what a change has returned. If it failed, a part of it may have been made.
-fn made<T, E: Into<AdminError>>(change: Result<T, E>) -> Result<T, AdminError> {
-    change.map_err(|error| error.into().amid_changes())
 }

@@ -2,6 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 
+use super::AdminRoutes;
 use super::error::AdminError;
 use crate::admin::__shared::remedy;
 use crate::admin::{Placeholder, RegisteredPolicy, Rendering, Subjects};
@@ -51,41 +52,50 @@ impl Query {
         }
     }
 
+    /// Returns the subject of that label, or the main one, if all that the query has is that subject as a whole.
+    pub(super) fn whole_alone(&self, label: Option<&str>) -> Option<&str> {
+        let [(name, value)] = &self.0[..] else { return None };
+        let is_it = name == WHOLE || label.is_some() && name.strip_prefix(WHOLE_OF_LABEL) == label;
+        is_it.then_some(value)
+    }
+
     /// Returns the subjects of a call as far as they are named, and the labels of the others.
     pub(super) fn subjects_partly(
         &self,
-        limiter: &Limiter,
+        routes: &AdminRoutes,
         policy: &RegisteredPolicy,
     ) -> Result<(Subjects, Vec<Option<String>>), AdminError> {
-        Ok(self.rendering(limiter, policy, None)?.build_partly()?)
+        Ok(self.rendering(routes, policy, None)?.build_partly()?)
     }
 
     /// Returns all subjects of a call.
-    pub(super) fn subjects(&self, limiter: &Limiter, policy: &RegisteredPolicy) -> Result<Subjects, AdminError> {
-        Ok(self.rendering(limiter, policy, None)?.build()?)
+    pub(super) fn subjects(&self, routes: &AdminRoutes, policy: &RegisteredPolicy) -> Result<Subjects, AdminError> {
+        Ok(self.rendering(routes, policy, None)?.build()?)
     }
 
     /// Returns the subjects of a call of which only that of the label is named, or the main one. The others are placeholders.
     pub(super) fn only_subject(
         &self,
-        limiter: &Limiter,
+        routes: &AdminRoutes,
         policy: &RegisteredPolicy,
         label: Option<&str>,
     ) -> Result<Subjects, AdminError> {
-        Ok(self.rendering(limiter, policy, label)?.only(label).build()?)
+        Ok(self.rendering(routes, policy, label)?.only(label).build()?)
     }
 
     /// Starts making subjects. A whole one without a label is that of the default one.
     fn rendering<'a>(
         &self,
-        limiter: &'a Limiter,
+        routes: &'a AdminRoutes,
         policy: &'a RegisteredPolicy,
         default: Option<&str>,
     ) -> Result<Rendering<'a>, AdminError> {
         let placeholders = policy.placeholders()?;
         let is_value = |name: &str| placeholders.iter().map(Placeholder::name).any(|known| known == name);
-        // The limiter of a service makes subjects as the service does, with a secret or without one.
-        let rendering = policy.render(limiter).without_secret();
+        let rendering = policy.render(&routes.limiter);
+        // A process that has the policy makes subjects as its own calls do, with a secret or without one.
+        let is_own = || Limiter::policy(policy.name()).is_some();
+        let rendering = if routes.has_no_secret || is_own() { rendering.without_secret() } else { rendering };
         let given = self.0.iter().try_fold(rendering, |rendering, (name, value)| {
             let label = name.strip_prefix(WHOLE_OF_LABEL).or(default.filter(|_| name == WHOLE));
             Ok::<_, Error>(match label {

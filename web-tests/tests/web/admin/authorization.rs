@@ -1,6 +1,7 @@
 //! The authorization of a service around the routes.
 
 use reqwest::Method;
+use tallygate::Limiter;
 
 use super::{PREFIX, Service, codes, path_of};
 
@@ -22,5 +23,18 @@ async fn what_a_service_refuses_changes_nothing() {
             }
         }
         assert!(!service.call(&policy, "138").await);
+    }
+}
+
+#[tokio::test]
+async fn the_routes_are_guarded_as_a_whole_and_nothing_beside_them() {
+    for service in
+        [Service::in_axum(Limiter::in_memory(), None).await, Service::in_actix(Limiter::in_memory(), None).await]
+    {
+        for path in ["", "/x", "/policies", "/policies/x/subject"] {
+            let answer = service.client.get(&format!("{PREFIX}{path}")).await;
+            assert_eq!((answer.status, answer.body.as_str()), (401, ""), "{path}");
+        }
+        assert_eq!(service.client.get("/nothing").await.status, 404);
     }
 }

@@ -5,8 +5,11 @@ use tallygate::{Policy, Rule};
 
 use super::{HOUR, Service, codes, path_of};
 
+const NOT_ASKED: &str = "the subject `network` is not the one that this is about; leave it out";
+const TWICE: &str = "the subject `network` is given twice; give it once";
+
 /// Which parameters a query may have.
-const QUERIES: [(Method, &str, u16, &str); 16] = [
+const QUERIES: [(Method, &str, u16, &str); 22] = [
     (Method::GET, "/subject", 422, "a value is missing for `phone`, `@ip`"),
     (Method::GET, "/subject?phon=138", 422, "no key shows `phon`; did you mean `phone`?"),
     (Method::GET, "/subject?user=zoe", 422, "no key shows `user`; there are `phone`, `@ip`"),
@@ -19,6 +22,12 @@ const QUERIES: [(Method, &str, u16, &str); 16] = [
     (Method::DELETE, "/subject?phone=138&@ip=192.0.2.1", 422, "`@ip` is a value of a subject that is not made"),
     (Method::DELETE, "/subjects?phone=138", 422, "a value is missing for `@ip`"),
     (Method::PUT, "/ban", 422, "a value is missing for `phone`"),
+    (Method::DELETE, "/subject?phone=138&subject:network=192.0.2.1", 422, NOT_ASKED),
+    (Method::PUT, "/ban?phone=138&subject:network=192.0.2.1", 422, NOT_ASKED),
+    (Method::DELETE, "/ban?phone=138&subject:network=192.0.2.1", 422, NOT_ASKED),
+    (Method::PUT, "/override?phone=138&subject:network=192.0.2.1", 422, NOT_ASKED),
+    (Method::PUT, "/override/network?subject=192.0.2.1&subject:network=192.0.2.2", 422, TWICE),
+    (Method::DELETE, "/override/network?subject=192.0.2.1&subject:network=192.0.2.2", 422, TWICE),
     (Method::PUT, "/override?phon=138", 422, "no key shows `phon`; did you mean `phone`?"),
     (Method::GET, "/bans?phone=138", 422, "`phone` is unknown; there are `from`"),
     (Method::GET, "?phone=138", 422, "`phone` is unknown; this path takes no parameters"),

@@ -2,6 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tallygate::Rule;
 
 use super::{Service, codes, path_of};
 
@@ -65,5 +66,34 @@ async fn an_override_behind_a_label_is_for_the_rules_on_that_subject() {
         let whole = path_of(&policy, "/override/network?subject=192.0.2.1");
         let set = service.done(Method::PUT, &whole, r#"{"rules":"0 per 1h"}"#).await;
         assert_eq!(set["set"]["subject"], "192.0.2.1");
+    }
+}
+
+#[tokio::test]
+async fn an_override_is_cleared_as_it_is_listed_whatever_has_become_of_its_policy_label_or_key() {
+    let policy = codes("admin.changed");
+    let old = tallygate::Subject::of("mail").and("zoe");
+    for service in Service::all().await {
+        service.calls(&policy, "138", 1).await;
+        let (of_gone, of_policy) = (
+            || service.limiter.override_policy("admin.gone").allow_unknown(),
+            || service.limiter.override_policy("admin.changed").allow_unknown(),
+        );
+        for (stored, path, status) in [
+            (of_gone(), "/policies/admin.gone/override", 404),
+            (of_gone().subject(&old), "/policies/admin.gone/override?subject=mail:zoe", 404),
+            (of_gone().on("host").subject(&old), "/policies/admin.gone/override/host?subject=mail:zoe", 404),
+            (of_policy().on("host"), "/policies/admin.changed/override/host", 404),
+            (of_policy().on("host").subject(&old), "/policies/admin.changed/override/host?subject:host=mail:zoe", 404),
+            (of_policy().subject(&old), "/policies/admin.changed/override?subject=mail:zoe", 422),
+        ] {
+            stored.rules(["9 per 1h".parse::<Rule>().unwrap()]).set().await.unwrap();
+            let listed = service.get("/overrides").await["overrides"][0].take();
+            assert_eq!(service.done(Method::DELETE, path, "").await, json!({ "cleared": listed }), "{path}");
+            assert_eq!(service.get("/overrides").await, json!({ "overrides": [] }), "{path}");
+            assert_eq!(service.mistake(Method::DELETE, path, "").await.0, status, "{path}");
+        }
+        let (_, detail) = service.mistake(Method::DELETE, "/policies/admin.chnged/override", "").await;
+        assert!(detail.ends_with("; did you mean `admin.changed`?"), "{detail}");
     }
 }

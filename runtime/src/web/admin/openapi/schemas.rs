@@ -8,10 +8,11 @@ pub(super) const MISTAKE: &str = "LimitMistake";
 /// The types of members.
 const TEXT: [&str; 1] = ["string"];
 const NUMBER: [&str; 1] = ["integer"];
-const FLAG: [&str; 1] = ["boolean"];
 const TEXT_OR_NULL: [&str; 2] = ["string", "null"];
 const NUMBER_OR_NULL: [&str; 2] = ["integer", "null"];
 const FLAG_OR_NULL: [&str; 2] = ["boolean", "null"];
+
+const SHADOW: &str = "Whether calls run whatever is decided; `null` in memory, where only the calls know it.";
 
 /// Returns the schemas by their names.
 pub(super) fn all() -> Map<String, Value> {
@@ -50,7 +51,7 @@ fn policy() -> Schemas {
                 ("rules", list(&reference("LimitRule"), "The rules of the program, or of a file.")),
                 ("ban", or_null(&reference("LimitBan"))),
                 ("prefetch_ms", of(NUMBER_OR_NULL, "How long calls are taken ahead.")),
-                ("shadow", of(FLAG, "Whether calls run whatever is decided.")),
+                ("shadow", of(FLAG_OR_NULL, SHADOW)),
                 ("version", of(TEXT, "The version of the library that has listed it.")),
                 ("seen", of(NUMBER, "When it was listed, in seconds since 1970.")),
                 ("overrides", list(&reference("LimitOverride"), "What is in force instead.")),
@@ -88,13 +89,13 @@ fn policy() -> Schemas {
                 ("subject", of(TEXT_OR_NULL, "The one subject that it is for; `null` is all.")),
                 (
                     "rules",
-                    list(
+                    or_null(&list(
                         &object([
                             ("replaces", of(["string", "integer", "null"], replaced)),
                             ("rule", of(TEXT, "The rule, like `50 per 1d`.")),
                         ]),
-                        "The rules that decide.",
-                    ),
+                        "The rules that decide; `null` if they could not be read, and then the end is not known.",
+                    )),
                 ),
                 ("expires_in_ms", of(NUMBER_OR_NULL, "How long it still holds; `null` is until it is cleared.")),
             ]),
@@ -126,7 +127,7 @@ fn state() -> Schemas {
                 ),
                 ("denied", or_null(&denied)),
                 ("prefetch_ms", of(NUMBER_OR_NULL, "How long calls are taken ahead.")),
-                ("shadow", of(FLAG, "Whether calls run whatever is decided.")),
+                ("shadow", of(FLAG_OR_NULL, SHADOW)),
                 ("rules", list(&reference("LimitRuleState"), "Where each rule stands.")),
                 ("overrides", list(&reference("LimitOverride"), "What is in force for these subjects.")),
             ]),

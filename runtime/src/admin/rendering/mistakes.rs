@@ -1,0 +1,123 @@
+//! What is wrong with the values and the subjects that were given.
+
+use tallygate_rules::did_you_mean;
+
+use super::{Given, Missing, Rendering};
+use crate::admin::spelling::remedy;
+use crate::admin::template::{self, KeyTemplate, Placeholder};
+use crate::error::{Error, Setting};
+
+impl Rendering<'_> {
+    /// Each subject is given once, and only if it is to be made.
+    pub(super) fn check_labels(&self) -> Result<(), Error> {
+        let labels = || self.policy.subjects().map(|subject| subject.label());
+        for (index, (label, _)) in self.others.iter().enumerate() {
+            if !labels().any(|known| known == label) {
+                let meant = did_you_mean(label, labels());
+                return Err(self.refuse(&format!("it has no rule on a subject `{label}`{meant}")));
+            }
+            if self.others[..index].iter().any(|(earlier, _)| earlier == label) {
+                return Err(self.refuse(&format!("the subject `{label}` is given twice; give it once")));
+            }
+        }
+        let not_asked = self.left_out.iter().find(|label| self.whole(label.as_deref()).is_some());
+        not_asked.map_or(Ok(()), |label| {
+            let subject =
+                label.as_ref().map_or_else(|| "main subject".to_owned(), |label| format!("subject `{label}`"));
+            Err(self.refuse(&format!("the {subject} is not the one that this is about; leave it out")))
+        })
+    }
+
+    pub(super) fn check_main(&self) -> Result<(), Error> {
+        if self.main.is_none() || self.policy.has_main_subject() {
+            return Ok(());
+        }
+        Err(self.refuse("no rule counts a main subject; leave it out, and give the others by their labels"))
+    }
+
+    /// Only the program knows what `Debug` writes: of a text, it has quotes.
+    pub(super) fn check_text<'t>(&self, mut templates: impl Iterator<Item = &'t KeyTemplate>) -> Result<(), Error> {
+        match templates.find_map(KeyTemplate::debugged) {
+            Some(name) => {
+                Err(self
+                    .refuse_values(&format!("its key has `{name}` as `Debug` writes it, which only the program knows")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn check_secret<'p>(
+        &self,
+        mut placeholders: impl Iterator<Item = &'p Placeholder>,
+    ) -> Result<(), Error> {
+        match placeholders.find(|placeholder| placeholder.is_hashed()) {
+            Some(hashed) if self.limiter.secret().is_public() && !self.is_hashed_without_secret => {
+                Err(self.refuse(&format!(
+                    "its key has the digest of `{}`; give the limiter the secret of the programs (`LimiterBuilder::secret`), or \
+                     say that they have none with `without_secret`",
+                    hashed.name()
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn check_address<'r>(&self, given: &[Given<'r>]) -> Result<(), Error> {
+        // Of alternatives, the value names the one that it is for.
+        let address = |&(name, value): &Given<'r>| match value.strip_prefix("ip:") {
+            Some(address) if name.split('|').any(|name| name == template::CLIENT_ADDRESS) => Some(address),
+            _ => (name == template::CLIENT_ADDRESS).then_some(value),
+        };
+        if given.iter().filter_map(address).all(template::may_be_client_address) {
+            return Ok(());
+        }
+        Err(self.refuse(&format!("`{}`: {}", template::CLIENT_ADDRESS, template::CLIENT_ADDRESS_REMEDY)))
+    }
+
+    pub(super) fn check_tags(&self, untagged: Option<(&str, String)>) -> Result<(), Error> {
+        untagged.map_or(Ok(()), |(name, tags)| {
+            Err(self.refuse(&format!("the value of `{name}` begins with the name of one of them; write {tags}")))
+        })
+    }
+
+    /// Returns the error for a name that is no value of the subjects to make.
+    pub(super) fn unknown<'n>(&self, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> Error {
+        let all = self.policy.placeholders().unwrap_or_default();
+        if all.iter().any(|placeholder| placeholder.name() == name) {
+            let mistake = format!("`{name}` is a value of a subject that is not made of values here; leave it out");
+            return self.refuse(&mistake);
+        }
+        self.refuse(&format!("no key shows `{name}`{}", remedy(name, known)))
+    }
+
+    /// Returns the error for missing values.
+    pub(super) fn missing(&self, missing: &[Missing]) -> Error {
+        let mut names: Vec<String> = Vec::new();
+        for name in missing.iter().flat_map(|(_, names)| names).map(|name| format!("`{name}`")) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        self.refuse(&format!("a value is missing for {}", names.join(", ")))
+    }
+
+    pub(super) fn unknown_key(&self, label: Option<&str>) -> Error {
+        let (subject, method) = match label {
+            None => ("its main subject".to_owned(), "key"),
+            Some(label) => (format!("its subject `{label}`"), "key_on"),
+        };
+        self.refuse_values(&format!(
+            "how {subject} is written is not known unless the program says it with `PolicyBuilder::{method}`"
+        ))
+    }
+
+    /// Refuses to make a subject of values, because its key is not known or cannot be written from values.
+    fn refuse_values(&self, mistake: &str) -> Error {
+        let before = format!("policy `{}`: {mistake}; ", self.policy.name());
+        Error::of_setting(Setting::Subject, format!("{before}give the subject as a whole"), before, "")
+    }
+
+    pub(super) fn refuse(&self, mistake: &str) -> Error {
+        Error::new(format!("policy `{}`: {mistake}", self.policy.name()))
+    }
+}

@@ -1,0 +1,113 @@
+//! Setting, clearing and looking up an override.
+
+use serde_json::{Value, json};
+
+use super::error::{AdminError, made};
+use super::query::Query;
+use super::resource::Method;
+use super::{AdminRoutes, body};
+use crate::admin::__shared::json as documents;
+use crate::admin::__shared::remedy;
+use crate::admin::RegisteredPolicy;
+use crate::limiter::{Override, OverrideBuilder};
+use crate::subject::Subject;
+
+/// A request about the override for a policy, or for a subject.
+pub(super) struct OverrideRequest<'a> {
+    pub(super) routes: &'a AdminRoutes,
+    pub(super) policy: &'a str,
+    /// As it is listed.
+    pub(super) found: Result<&'a RegisteredPolicy, AdminError>,
+    pub(super) label: Option<&'a str>,
+    pub(super) query: &'a Query,
+}
+
+/// What is overridden.
+struct Target<'a> {
+    builder: OverrideBuilder<'a>,
+    subject: Option<Subject>,
+}
+
+impl<'a> OverrideRequest<'a> {
+    pub(super) async fn run(self, method: Method, body: &[u8]) -> Result<Value, AdminError> {
+        let (policy, label) = (self.policy, self.label);
+        let unread = |subject: Option<&Subject>| documents::unread_override(policy, label, subject);
+        match method {
+            Method::Get => {
+                let found = self.listed()?.builder.get().await?;
+                Ok(json!({ "override": shown(found.as_ref()) }))
+            }
+            Method::Put => {
+                let Target { builder, subject } = self.listed()?;
+                let new = builder.clone().text(&body::rules(body)?);
+                new.check()?;
+                let old = builder.clone().get().await?;
+                made(new.set().await)?;
+                // It is in force, whether or not it can still be read.
+                let set =
+                    builder.get().await.map_or_else(|_| Some(unread(subject.as_ref())), |set| shown(set.as_ref()));
+                Ok(json!({ "set": set, "replaced": shown(old.as_ref()) }))
+            }
+            Method::Delete => {
+                let (Target { builder, subject }, mistake) = self.listed_or_whole()?;
+                // One that cannot be read, and one of too many, is not known. Clearing is what mends that.
+                let old = builder.clone().get().await.ok().flatten();
+                let is_cleared = made(builder.clear().await)?;
+                match mistake {
+                    Some(mistake) if !is_cleared => Err(mistake),
+                    _ => {
+                        let cleared =
+                            is_cleared.then(|| shown(old.as_ref()).unwrap_or_else(|| unread(subject.as_ref())));
+                        Ok(json!({ "cleared": cleared }))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Which override it is about, by the policy as it is listed.
+    fn listed(self) -> Result<Target<'a>, AdminError> {
+        let Self { routes, label, query, policy, .. } = self;
+        let described = self.found?;
+        let builder = label.into_iter().fold(described.override_rules(&routes.limiter), OverrideBuilder::on);
+        let labels: Vec<_> = described.subjects().map(|subject| subject.label()).collect();
+        if let Some(label) = label.filter(|label| !labels.contains(label)) {
+            let meant = remedy(label, labels);
+            return Err(AdminError::not_found(format!("policy `{policy}` has no rule on a subject `{label}`{meant}")));
+        }
+        if query.is_empty() {
+            return Ok(Target { builder, subject: None });
+        }
+        let subjects = query.only_subject(routes, described, label)?;
+        let other = subjects.others().find(|(known, _)| Some(*known) == label).map(|(_, subject)| subject);
+        Ok(Target::of(builder, other.unwrap_or(subjects.main()).clone()))
+    }
+
+    /// The same, or the one that was set before the policy, the label or the key was removed or changed. Then it is a mistake
+    /// unless there is such an override.
+    fn listed_or_whole(self) -> Result<(Target<'a>, Option<AdminError>), AdminError> {
+        let Self { routes, label, query, policy, .. } = self;
+        let mistake = match self.listed() {
+            Ok(target) => return Ok((target, None)),
+            Err(mistake) => mistake,
+        };
+        let builder = label.into_iter().fold(routes.limiter.override_policy(policy), OverrideBuilder::on);
+        if query.is_empty() {
+            return Ok((Target { builder, subject: None }, Some(mistake)));
+        }
+        match query.whole_alone(label).map(Subject::from_rendered) {
+            Some(Ok(subject)) => Ok((Target::of(builder, subject), Some(mistake))),
+            _ => Err(mistake),
+        }
+    }
+}
+
+impl<'a> Target<'a> {
+    fn of(builder: OverrideBuilder<'a>, subject: Subject) -> Self {
+        Self { builder: builder.subject(&subject), subject: Some(subject) }
+    }
+}
+
+fn shown(found: Option<&Override>) -> Option<Value> {
+    found.map(documents::override_in_force)
+}

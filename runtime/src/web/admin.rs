@@ -2,6 +2,7 @@
 
 mod body;
 mod error;
+mod fleet;
 #[cfg(feature = "utoipa")]
 mod openapi;
 mod operations;
@@ -24,6 +25,7 @@ use serde_json::Value;
 use tower_service::Service;
 
 pub(super) use self::error::{AdminError, MOST_BYTES};
+use self::fleet::Fleet;
 use self::query::Query;
 use self::resource::Resource;
 use crate::limiter::Limiter;
@@ -133,20 +135,19 @@ use crate::observe::opaque_debug;
 #[derive(Clone)]
 #[must_use = "the routes do nothing until they are mounted"]
 pub struct AdminRoutes {
-    limiter: Limiter,
-    has_no_secret: bool,
+    fleet: Fleet,
 }
 
 impl AdminRoutes {
     /// Returns the routes for this limiter. Mount them behind the authorization of the service: they have none.
     pub fn new(limiter: &Limiter) -> Self {
-        Self { limiter: limiter.clone(), has_no_secret: false }
+        Self { fleet: Fleet { limiter: limiter.clone(), has_no_secret: false } }
     }
 
     /// Confirms that the programs have no [secret](crate::LimiterBuilder::secret), where this process has none of their
     /// policies: see [subjects](#subjects).
     pub fn without_secret(self) -> Self {
-        Self { has_no_secret: true, ..self }
+        Self { fleet: Fleet { has_no_secret: true, ..self.fleet } }
     }
 
     /// Answers a request. Its body is only read where one is expected.
@@ -174,7 +175,7 @@ impl AdminRoutes {
         let resource = Resource::read(path)?;
         let method = resource.allowed(method)?;
         let query = Query::read(query)?;
-        operations::run(self, method, &resource, &query, body).await
+        operations::run(&self.fleet, method, &resource, &query, body).await
     }
 }
 
@@ -220,4 +221,4 @@ where
     }
 }
 
-opaque_debug!(AdminRoutes { limiter, has_no_secret });
+opaque_debug!(AdminRoutes, routes => { limiter: routes.fleet.limiter });

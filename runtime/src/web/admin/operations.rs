@@ -7,11 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::body;
 use super::error::{AdminError, made};
+use super::fleet::Fleet;
 use super::overriding::OverrideRequest;
 use super::query::Query;
 use super::resource::{Method, Resource};
-use super::{AdminRoutes, body};
 use crate::admin::__shared::json::{self as documents, ms};
 use crate::admin::__shared::{OpenPolicy, Peeked, remedy};
 use crate::admin::{Registered, RegisteredPolicy, Subjects};
@@ -27,13 +28,13 @@ const PAGE_TIME: Duration = Duration::from_secs(1);
 
 /// Does what is asked, and returns the document that answers it.
 pub(super) async fn run(
-    routes: &AdminRoutes,
+    fleet: &Fleet,
     method: Method,
     resource: &Resource,
     query: &Query,
     body: impl Future<Output = Result<Bytes, AdminError>>,
 ) -> Result<Value, AdminError> {
-    let limiter = &routes.limiter;
+    let limiter = &fleet.limiter;
     // It is read first, as whoever sends it may wait for that.
     let body = if method == Method::Put { body.await? } else { Bytes::new() };
     let policy = match resource {
@@ -57,11 +58,11 @@ pub(super) async fn run(
     let registered = limiter.operated_policies().await?;
     let found = find(limiter, &registered, policy);
     if let Resource::Override { label, .. } = resource {
-        return OverrideRequest { routes, policy, found, label: label.as_deref(), query }.run(method, &body).await;
+        return OverrideRequest { fleet, policy, found, label: label.as_deref(), query }.run(method, &body).await;
     }
     let described = found?;
     let listed = OpenPolicy::new(described)?;
-    let request = PolicyRequest { routes, listed: &listed, query };
+    let request = PolicyRequest { fleet, listed: &listed, query };
     match (resource, method) {
         (Resource::Subject(_), Method::Get) => request.peek().await,
         (Resource::Subject(_), _) => request.reset().await,
@@ -92,7 +93,7 @@ fn find<'r>(limiter: &Limiter, registered: &'r Registered, name: &str) -> Result
 
 /// A request about a policy.
 struct PolicyRequest<'a> {
-    routes: &'a AdminRoutes,
+    fleet: &'a Fleet,
     listed: &'a OpenPolicy<'a>,
     query: &'a Query,
 }
@@ -103,8 +104,8 @@ impl PolicyRequest<'_> {
     }
 
     async fn peek(&self) -> Result<Value, AdminError> {
-        let subjects = self.query.subjects_partly(self.routes, self.listed.described)?;
-        Ok(Peeked::look(&self.routes.limiter, self.listed, subjects, 1).await?.json())
+        let subjects = self.query.subjects_partly(self.fleet, self.listed.described)?;
+        Ok(Peeked::look(&self.fleet.limiter, self.listed, subjects, 1).await?.json())
     }
 
     async fn reset(&self) -> Result<Value, AdminError> {
@@ -115,14 +116,14 @@ impl PolicyRequest<'_> {
             )));
         }
         let subjects = self.main()?;
-        let reset = subjects.check(&self.routes.limiter, &self.listed.policy).reset().await;
+        let reset = subjects.check(&self.fleet.limiter, &self.listed.policy).reset().await;
         self.changed(reset, "a subject was reset")?;
         Ok(json!({ "policy": self.name(), "reset": [subjects.main().to_string()] }))
     }
 
     async fn reset_all(&self) -> Result<Value, AdminError> {
-        let subjects = self.query.subjects(self.routes, self.listed.described)?;
-        let reset = subjects.check(&self.routes.limiter, &self.listed.policy).reset_all().await;
+        let subjects = self.query.subjects(self.fleet, self.listed.described)?;
+        let reset = subjects.check(&self.fleet.limiter, &self.listed.policy).reset_all().await;
         self.changed(reset, "all subjects of a call were reset")?;
         let main = self.listed.described.has_main_subject().then(|| subjects.main());
         let all: Vec<_> = main.into_iter().chain(subjects.others().map(|(_, other)| other)).collect();
@@ -134,7 +135,7 @@ impl PolicyRequest<'_> {
         let own = self.duration_of_ban()?;
         let duration = body::ban(body)?.unwrap_or(own);
         let subjects = self.main()?;
-        let banned = subjects.check(&self.routes.limiter, &self.listed.policy).ban(duration).await;
+        let banned = subjects.check(&self.fleet.limiter, &self.listed.policy).ban(duration).await;
         self.changed(banned, "a subject was banned")?;
         let subject = subjects.main().to_string();
         Ok(json!({ "policy": self.name(), "banned": subject, "duration_ms": ms(duration) }))
@@ -143,7 +144,7 @@ impl PolicyRequest<'_> {
     async fn unban(&self) -> Result<Value, AdminError> {
         self.duration_of_ban()?;
         let subjects = self.main()?;
-        let unbanned = subjects.check(&self.routes.limiter, &self.listed.policy).unban().await;
+        let unbanned = subjects.check(&self.fleet.limiter, &self.listed.policy).unban().await;
         self.changed(unbanned, "the ban of a subject was ended")?;
         Ok(json!({ "policy": self.name(), "unbanned": [subjects.main().to_string()] }))
     }
@@ -151,12 +152,12 @@ impl PolicyRequest<'_> {
     async fn bans(&self) -> Result<Value, AdminError> {
         self.duration_of_ban()?;
         let from = self.query.only("from")?;
-        if self.routes.limiter.redis().is_none() {
+        if self.fleet.limiter.redis().is_none() {
             return Err(AdminError::not_implemented(
                 "the bans of a limiter in memory are not listed; a peek at a subject shows its ban",
             ));
         }
-        let mut steps = self.routes.limiter.bans(slice::from_ref(&self.listed.policy))?;
+        let mut steps = self.fleet.limiter.bans(slice::from_ref(&self.listed.policy))?;
         if let Some(from) = from
             && !steps.go_on_from(from)
         {
@@ -175,7 +176,7 @@ impl PolicyRequest<'_> {
     }
 
     fn main(&self) -> Result<Subjects, AdminError> {
-        self.query.only_subject(self.routes, self.listed.described, None)
+        self.query.only_subject(self.fleet, self.listed.described, None)
     }
 
     /// Returns how long the policy bans.

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::body;
 use super::error::{AdminError, made};
+use super::fleet::Fleet;
 use super::query::Query;
 use super::resource::Method;
-use super::{AdminRoutes, body};
 use crate::admin::__shared::json as documents;
 use crate::admin::__shared::remedy;
 use crate::admin::RegisteredPolicy;
@@ -14,7 +15,7 @@ use crate::subject::Subject;
 
 /// A request about the override for a policy, or for a subject.
 pub(super) struct OverrideRequest<'a> {
-    pub(super) routes: &'a AdminRoutes,
+    pub(super) fleet: &'a Fleet,
     pub(super) policy: &'a str,
     /// As it is listed.
     pub(super) found: Result<&'a RegisteredPolicy, AdminError>,
@@ -67,9 +68,9 @@ impl<'a> OverrideRequest<'a> {
 
     /// Which override it is about, by the policy as it is listed.
     fn listed(self) -> Result<Target<'a>, AdminError> {
-        let Self { routes, label, query, policy, .. } = self;
+        let Self { fleet, label, query, policy, .. } = self;
         let described = self.found?;
-        let builder = label.into_iter().fold(described.override_rules(&routes.limiter), OverrideBuilder::on);
+        let builder = label.into_iter().fold(described.override_rules(&fleet.limiter), OverrideBuilder::on);
         let labels: Vec<_> = described.subjects().map(|subject| subject.label()).collect();
         if let Some(label) = label.filter(|label| !labels.contains(label)) {
             let meant = remedy(label, labels);
@@ -78,7 +79,7 @@ impl<'a> OverrideRequest<'a> {
         if query.is_empty() {
             return Ok(Target { builder, subject: None });
         }
-        let subjects = query.only_subject(routes, described, label)?;
+        let subjects = query.only_subject(fleet, described, label)?;
         let other = subjects.others().find(|(known, _)| Some(*known) == label).map(|(_, subject)| subject);
         Ok(Target::of(builder, other.unwrap_or(subjects.main()).clone()))
     }
@@ -86,12 +87,12 @@ impl<'a> OverrideRequest<'a> {
     /// The same, or the one that was set before the policy, the label or the key was removed or changed. Then it is a mistake
     /// unless there is such an override.
     fn listed_or_whole(self) -> Result<(Target<'a>, Option<AdminError>), AdminError> {
-        let Self { routes, label, query, policy, .. } = self;
+        let Self { fleet, label, query, policy, .. } = self;
         let mistake = match self.listed() {
             Ok(target) => return Ok((target, None)),
             Err(mistake) => mistake,
         };
-        let builder = label.into_iter().fold(routes.limiter.override_policy(policy), OverrideBuilder::on);
+        let builder = label.into_iter().fold(fleet.limiter.override_policy(policy), OverrideBuilder::on);
         if query.is_empty() {
             return Ok((Target { builder, subject: None }, Some(mistake)));
         }

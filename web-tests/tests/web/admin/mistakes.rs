@@ -58,13 +58,13 @@ const BODIES: [(&str, &str, u16, &str); 16] = [
     ("/ban?phone=138", r#"{"duration":"4000d"}"#, 422, "a ban lasts 3660d at most"),
     ("/override", "", 422, "`rules` is missing"),
     ("/override", "9 per 1h", 400, "the body is no JSON"),
-    ("/override", r#"{"rules":"9 per hour"}"#, 422, "9 per 1h"),
-    ("/override", r#"{"rules":"dayly = 9 per 1d"}"#, 422, "dayly"),
-    ("/override", r#"{"rules":"9 per 1h","for":"2 hours"}"#, 422, "2h"),
-    ("/override", r#"{"rules":"9 per 1h for 1h","for":"2h"}"#, 422, "for"),
+    ("/override", r#"{"rules":"9 per hour"}"#, 422, "did you mean `9 per 1h`?"),
+    ("/override", r#"{"rules":"dayly = 9 per 1d"}"#, 422, "no rule with the name `dayly`; its names are `hourly`"),
+    ("/override", r#"{"rules":"9 per 1h","for":"2 hours"}"#, 422, "did you mean `9 per 1h for 2h`?"),
+    ("/override", r#"{"rules":"9 per 1h for 1h","for":"2h"}"#, 422, "after the window, `for` is unknown"),
     ("/override", r#"{"rules":"9 per 1h","for":"4000d"}"#, 422, "3660 days at most"),
     ("/override", r#"{"rule":"9 per 1h"}"#, 422, "`rule` is unknown; did you mean `rules`?"),
-    ("/override/network", r#"{"rules":"hourly = 9 per 1h"}"#, 422, "counts the main subject"),
+    ("/override/network", r#"{"rules":"hourly = 9 per 1h"}"#, 422, "rule `hourly` counts the main subject"),
 ];
 
 #[tokio::test]

@@ -98,12 +98,13 @@ fn check_in_policy(rules: &[EffectiveRule], target: &OverrideTarget, new: &Repla
 
 /// Refuses a rule that counts another subject than the override is for. One that the policy does not have is a mistake of its
 /// own.
+// The remedy is in words, as a builder, a command and a path have different places for the label.
 fn check_subject(rules: &[EffectiveRule], target: &OverrideTarget, id: &RuleId) -> Result<(), Error> {
     match rules.iter().find(|rule| rule.has_id(id)) {
         Some(found) if !target.includes(found.label.as_deref()) => {
             let remedy = match &found.label {
-                None => "counts the main subject; leave `on` out".to_owned(),
-                Some(label) => format!("counts the subject `{label}`; write `on(\"{label}\")`"),
+                None => "counts the main subject; override it without a label".to_owned(),
+                Some(label) => format!("counts the subject `{label}`; override it with that label"),
             };
             Err(refuse(target, &format!("{} {remedy}", in_words(id))))
         }

@@ -31,10 +31,13 @@ async fn an_unknown_rule_or_subject_of_a_known_policy_is_refused() {
         (builder().text("horly = 1 per 1h"), "no rule with the name `horly`; did you mean `hourly`?"),
         (builder().text("2 = 1 per 1h"), "no rule at the position 2; its positions are 0, 1"),
         (builder().on("netwrok").text("1 per 1h"), "no rules on the subject `netwrok`; did you mean `network`?"),
-        (builder().on("network").text("hourly = 1 per 1h"), "rule `hourly` counts the main subject; leave `on` out"),
+        (
+            builder().on("network").text("hourly = 1 per 1h"),
+            "rule `hourly` counts the main subject; override it without a label",
+        ),
         (
             builder().subject(&super::subject()).text("1 = 1 per 1h"),
-            "rule 1 counts the subject `network`; write `on(\"network\")`",
+            "rule 1 counts the subject `network`; override it with that label",
         ),
     ];
     for (builder, message) in refused {

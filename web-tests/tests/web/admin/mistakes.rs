@@ -48,7 +48,7 @@ async fn a_mistaken_query_says_which_values_there_are() {
     }
 }
 
-const BODIES: [(&str, &str, u16, &str); 16] = [
+const BODIES: [(&str, &str, u16, &str); 17] = [
     ("/ban?phone=138", "duration", 400, "the body is no JSON: expected value at line 1 column 1"),
     ("/ban?phone=138", r#""10m""#, 400, r#"write it like `{"duration":"10m"}`"#),
     ("/ban?phone=138", r#"{"duraton":"10m"}"#, 422, "`duraton` is unknown; did you mean `duration`?"),
@@ -64,7 +64,18 @@ const BODIES: [(&str, &str, u16, &str); 16] = [
     ("/override", r#"{"rules":"9 per 1h for 1h","for":"2h"}"#, 422, "after the window, `for` is unknown"),
     ("/override", r#"{"rules":"9 per 1h","for":"4000d"}"#, 422, "3660 days at most"),
     ("/override", r#"{"rule":"9 per 1h"}"#, 422, "`rule` is unknown; did you mean `rules`?"),
-    ("/override/network", r#"{"rules":"hourly = 9 per 1h"}"#, 422, "rule `hourly` counts the main subject"),
+    (
+        "/override/network",
+        r#"{"rules":"hourly = 9 per 1h"}"#,
+        422,
+        "rule `hourly` counts the main subject; override it without a label",
+    ),
+    (
+        "/override?phone=138",
+        r#"{"rules":"1 = 9 per 1h"}"#,
+        422,
+        "rule 1 counts the subject `network`; override it with that label",
+    ),
 ];
 
 #[tokio::test]

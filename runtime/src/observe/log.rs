@@ -136,7 +136,7 @@ pub(crate) fn overridden(policy: &str) {
 /// Reports a change that an operator has made through the routes of a service.
 #[cfg(all(feature = "admin", feature = "web"))]
 pub(crate) fn changed_by_operator(policy: &str, change: &str) {
-    info!(target: TARGET, policy, change, "an operator has changed something");
+    info!(target: TARGET, policy, change, "a change by an operator was carried out");
 }
 
 /// Reports an override that has expired.

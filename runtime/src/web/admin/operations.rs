@@ -145,7 +145,7 @@ impl PolicyRequest<'_> {
         self.duration_of_ban()?;
         let subjects = self.main()?;
         let unbanned = subjects.check(&self.fleet.limiter, &self.listed.policy).unban().await;
-        self.changed(unbanned, "the ban of a subject was ended")?;
+        self.changed(unbanned, "a ban of a subject was ended, if there was one")?;
         Ok(json!({ "policy": self.name(), "unbanned": [subjects.main().to_string()] }))
     }
 

@@ -88,19 +88,19 @@ impl OverrideCommand {
         let new = self.with_rules(self.target(fleet, policy)?, rules)?;
         let new = if self.allow_unknown { new.allow_unknown() } else { new };
         new.check()?;
-        let old = self.target(fleet, policy)?.get().await?;
+        let old = new.clone().get().await?;
         let which = self.rule.as_ref().map(|rule| format!("rule {rule} of ")).unwrap_or_default();
         let time = self.time();
         let replaced = old.as_ref().map(|old| format!(", in place of the override `{old}`")).unwrap_or_default();
         let own = self.replaced_rules(fleet, policy);
         let question = format!("Let `{rules}` decide in place of {which}{}{own}{time}{replaced}?", self.shown(policy));
         self.confirmation.ask(&question)?;
-        new.set().await.map_err(unanswered)?;
+        new.clone().set().await.map_err(unanswered)?;
         // It is in force, whether or not it can still be read.
-        let (text, set) = match self.target(fleet, policy)?.get().await {
+        let (text, set) = match new.clone().get().await {
             Ok(Some(set)) => (set.to_string(), shared::json::override_in_force(&set)),
             Ok(None) => ("it is over already".to_owned(), Value::Null),
-            Err(_) => (self.as_given(rules), self.unread(policy)),
+            Err(_) => (self.as_given(rules), shared::json::unread_override(&new)),
         };
         let json = json!({ "set": set, "replaced": old.as_ref().map(shared::json::override_in_force) });
         Ok(Output::done(format!("{} is overridden: {text}{replaced}", self.shown(policy)), json))
@@ -109,22 +109,17 @@ impl OverrideCommand {
     async fn clear(&self, fleet: &Fleet<'_>, policy: &str) -> Result<Output, Failure> {
         let shown = self.shown(policy);
         // One that cannot be read, and one of too many, is not known. Clearing is what mends that.
-        let old = self.target(fleet, policy)?.get().await.ok().flatten();
+        let target = self.target(fleet, policy)?;
+        let old = target.clone().get().await.ok().flatten();
         let known = old.as_ref().map(|old| format!(" `{old}`")).unwrap_or_default();
         self.confirmation.ask(&format!("Clear the override{known} of {shown}?"))?;
-        if !self.target(fleet, policy)?.clear().await.map_err(unanswered)? {
+        if !target.clone().clear().await.map_err(unanswered)? {
             check_spelling(fleet, policy, self.on.as_deref()).await?;
             return Ok(Output::done(format!("nothing overrides {shown}"), json!({ "cleared": null })));
         }
-        let cleared = old.as_ref().map_or_else(|| self.unread(policy), shared::json::override_in_force);
+        let unread = || shared::json::unread_override(&target);
+        let cleared = old.as_ref().map_or_else(unread, shared::json::override_in_force);
         Ok(Output::done(format!("{shown} decides by its own rules again"), json!({ "cleared": cleared })))
-    }
-
-    /// An override whose rules are not known, for scripts.
-    fn unread(&self, policy: &str) -> Value {
-        let (label, subject) = (&self.on, &self.subject);
-        let expires_in = self.holds.map(duration::ms);
-        json!({ "policy": policy, "label": label, "subject": subject, "rules": null, "expires_in_ms": expires_in })
     }
 
     /// The rules in the words of the command: `daily = 50 per 1d for 2h`.

@@ -7,9 +7,7 @@ use tallygate_rules::{Ban, Rule, RuleId};
 
 use crate::admin::{BannedSubject, Registered, RegisteredPolicy, Unreadable};
 use crate::decision::{Denial, RuleStatus};
-use crate::limiter::Override;
-#[cfg(feature = "web")]
-use crate::subject::Subject;
+use crate::limiter::{Override, OverrideBuilder};
 
 use super::VaryingRules;
 
@@ -85,11 +83,16 @@ pub fn override_in_force(one: &Override) -> Value {
     })
 }
 
-/// Returns an override whose rules could not be read.
-#[cfg(feature = "web")]
-pub(crate) fn unread_override(policy: &str, label: Option<&str>, subject: Option<&Subject>) -> Value {
-    let subject = subject.map(ToString::to_string);
-    json!({ "policy": policy, "label": label, "subject": subject, "rules": null, "expires_in_ms": null })
+/// Returns an override that was changed by this builder, and whose rules could not be read.
+#[must_use]
+pub fn unread_override(changed: &OverrideBuilder<'_>) -> Value {
+    json!({
+        "policy": changed.policy,
+        "label": changed.label,
+        "subject": changed.subject.as_ref().map(ToString::to_string),
+        "rules": null,
+        "expires_in_ms": changed.expires_in.map(ms),
+    })
 }
 
 /// Returns a subject that is banned.

@@ -20,11 +20,11 @@ use crate::subject::Subject;
 #[must_use = "nothing happens until `set`, `clear` or `get` is awaited"]
 pub struct OverrideBuilder<'a> {
     limiter: &'a Limiter,
-    policy: String,
-    label: Option<String>,
-    subject: Option<Subject>,
+    pub(crate) policy: String,
+    pub(crate) label: Option<String>,
+    pub(crate) subject: Option<Subject>,
     entries: ReplacingRules,
-    expires_in: Option<Duration>,
+    pub(crate) expires_in: Option<Duration>,
     /// What is wrong with the text that was given.
     mistake: Option<String>,
     unknown: Unknown,

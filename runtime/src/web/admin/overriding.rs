@@ -23,42 +23,36 @@ pub(super) struct OverrideRequest<'a> {
     pub(super) query: &'a Query,
 }
 
-/// What is overridden.
-struct Target<'a> {
-    builder: OverrideBuilder<'a>,
-    subject: Option<Subject>,
-}
-
 impl<'a> OverrideRequest<'a> {
     pub(super) async fn run(self, method: Method, body: &[u8]) -> Result<Value, AdminError> {
-        let (policy, label) = (self.policy, self.label);
-        let unread = |subject: Option<&Subject>| documents::unread_override(policy, label, subject);
         match method {
             Method::Get => {
-                let found = self.listed()?.builder.get().await?;
+                let found = self.listed()?.get().await?;
                 Ok(json!({ "override": shown(found.as_ref()) }))
             }
             Method::Put => {
-                let Target { builder, subject } = self.listed()?;
+                let builder = self.listed()?;
                 let new = builder.clone().text(&body::rules(body)?);
                 new.check()?;
                 let old = builder.clone().get().await?;
-                made(new.set().await)?;
+                made(new.clone().set().await)?;
                 // It is in force, whether or not it can still be read.
-                let set =
-                    builder.get().await.map_or_else(|_| Some(unread(subject.as_ref())), |set| shown(set.as_ref()));
+                let set = match builder.get().await {
+                    Ok(set) => shown(set.as_ref()),
+                    Err(_) => Some(documents::unread_override(&new)),
+                };
                 Ok(json!({ "set": set, "replaced": shown(old.as_ref()) }))
             }
             Method::Delete => {
-                let (Target { builder, subject }, mistake) = self.listed_or_whole()?;
+                let (builder, mistake) = self.listed_or_whole()?;
                 // One that cannot be read, and one of too many, is not known. Clearing is what mends that.
                 let old = builder.clone().get().await.ok().flatten();
-                let is_cleared = made(builder.clear().await)?;
+                let is_cleared = made(builder.clone().clear().await)?;
                 match mistake {
                     Some(mistake) if !is_cleared => Err(mistake),
                     _ => {
-                        let cleared =
-                            is_cleared.then(|| shown(old.as_ref()).unwrap_or_else(|| unread(subject.as_ref())));
+                        let unread = || documents::unread_override(&builder);
+                        let cleared = is_cleared.then(|| shown(old.as_ref()).unwrap_or_else(unread));
                         Ok(json!({ "cleared": cleared }))
                     }
                 }
@@ -67,7 +61,7 @@ impl<'a> OverrideRequest<'a> {
     }
 
     /// Which override it is about, by the policy as it is listed.
-    fn listed(self) -> Result<Target<'a>, AdminError> {
+    fn listed(self) -> Result<OverrideBuilder<'a>, AdminError> {
         let Self { fleet, label, query, policy, .. } = self;
         let described = self.found?;
         let builder = label.into_iter().fold(described.override_rules(&fleet.limiter), OverrideBuilder::on);
@@ -77,35 +71,29 @@ impl<'a> OverrideRequest<'a> {
             return Err(AdminError::not_found(format!("policy `{policy}` has no rule on a subject `{label}`{meant}")));
         }
         if query.is_empty() {
-            return Ok(Target { builder, subject: None });
+            return Ok(builder);
         }
         let subjects = query.only_subject(fleet, described, label)?;
         let other = subjects.others().find(|(known, _)| Some(*known) == label).map(|(_, subject)| subject);
-        Ok(Target::of(builder, other.unwrap_or(subjects.main()).clone()))
+        Ok(builder.subject(other.unwrap_or(subjects.main())))
     }
 
     /// The same, or the one that was set before the policy, the label or the key was removed or changed. Then it is a mistake
     /// unless there is such an override.
-    fn listed_or_whole(self) -> Result<(Target<'a>, Option<AdminError>), AdminError> {
+    fn listed_or_whole(self) -> Result<(OverrideBuilder<'a>, Option<AdminError>), AdminError> {
         let Self { fleet, label, query, policy, .. } = self;
         let mistake = match self.listed() {
-            Ok(target) => return Ok((target, None)),
+            Ok(builder) => return Ok((builder, None)),
             Err(mistake) => mistake,
         };
         let builder = label.into_iter().fold(fleet.limiter.override_policy(policy), OverrideBuilder::on);
         if query.is_empty() {
-            return Ok((Target { builder, subject: None }, Some(mistake)));
+            return Ok((builder, Some(mistake)));
         }
         match query.whole_alone(label).map(Subject::from_rendered) {
-            Some(Ok(subject)) => Ok((Target::of(builder, subject), Some(mistake))),
+            Some(Ok(subject)) => Ok((builder.subject(&subject), Some(mistake))),
             _ => Err(mistake),
         }
-    }
-}
-
-impl<'a> Target<'a> {
-    fn of(builder: OverrideBuilder<'a>, subject: Subject) -> Self {
-        Self { builder: builder.subject(&subject), subject: Some(subject) }
     }
 }
 

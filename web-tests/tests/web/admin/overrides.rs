@@ -97,3 +97,37 @@ async fn an_override_is_cleared_as_it_is_listed_whatever_has_become_of_its_polic
         assert!(detail.ends_with("; did you mean `admin.changed`?"), "{detail}");
     }
 }
+
+#[tokio::test]
+async fn an_override_of_another_version_is_cleared_although_its_rules_cannot_be_read() {
+    let policy = codes("admin.unreadable");
+    for service in [Service::in_axum_and_redis().await, Service::in_actix_and_redis().await] {
+        service.calls(&policy, "138", 1).await;
+        let store = |key: &str, field: &str| {
+            let server = service.server.as_ref().unwrap();
+            server.ask::<()>(&format!("HSET tallygate:!{key} {field} 9"));
+            server.ask::<()>("HSET tallygate:!overrides !version x");
+        };
+        store("policies", "admin.future");
+        for (field, path, label, subject) in [
+            ("admin.unreadable", "/policies/admin.unreadable/override", Value::Null, Value::Null),
+            (
+                "admin.unreadable:sms:138",
+                "/policies/admin.unreadable/override?phone=138",
+                Value::Null,
+                json!("sms:138"),
+            ),
+            ("admin.future:1", "/policies/admin.future/override?subject=1", Value::Null, json!("1")),
+        ] {
+            store("overrides", field);
+            assert_eq!(service.get("/overrides").await, json!({ "overrides": [] }));
+            let cleared = service.done(Method::DELETE, path, "").await["cleared"].take();
+            assert_eq!((&cleared["label"], &cleared["subject"]), (&label, &subject), "{path}: {cleared}");
+            assert!(cleared["rules"].is_null() && path.contains(cleared["policy"].as_str().unwrap()), "{cleared}");
+        }
+        let again = service.done(Method::DELETE, "/policies/admin.unreadable/override", "").await;
+        assert_eq!(again, json!({ "cleared": null }));
+        let (status, detail) = service.mistake(Method::GET, "/policies/admin.future/override", "").await;
+        assert!(status == 422 && detail.contains("`admin.future` is listed by another version"), "{status} {detail}");
+    }
+}

@@ -28,6 +28,16 @@ pub(crate) struct RequestEffects {
     /// The name of the value of the context that is the name of a plan.
     plan: Option<String>,
     plans: Plans,
+    /// The rule whose count a plan sets.
+    planned: Option<PlannedRule>,
+}
+
+/// A rule whose count a plan sets.
+#[derive(Debug)]
+struct PlannedRule {
+    position: usize,
+    /// The count of requests without a plan.
+    count: u64,
 }
 
 /// The requests that do not count, by the status of their responses.
@@ -59,6 +69,7 @@ impl RequestEffects {
         Self {
             plan,
             plans,
+            planned: None,
             exempt_paths: exempt_paths(table, paths, lines),
             cost: cost(table, rules, lines),
             refund_if: refund_if(table, lines),
@@ -66,13 +77,23 @@ impl RequestEffects {
         }
     }
 
-    /// Returns the policy of a request with the count of its plan, which the value of that name in its context names; `None` if it
-    /// has no such plan.
+    /// Returns the policy as tools may know it: where a plan sets a count, each request gives it.
+    pub(super) fn plan(&mut self, policy: Policy) -> Policy {
+        let first =
+            policy.rules().iter().enumerate().find(|(_, rule)| is_planned(rule)).filter(|_| self.plan.is_some());
+        let Some((position, rule)) = first else { return policy };
+        self.planned = Some(PlannedRule { position, count: rule.count() });
+        policy.with_varying_counts(|at| at == position)
+    }
+
+    /// Returns the policy of a request: with the count of its plan, which the value of that name in its context names, or with
+    /// the one that stands in the rules. `None` if no plan sets a count.
     pub(crate) fn planned(&self, policy: &Policy, value: impl FnOnce(&str) -> Option<String>) -> Option<Policy> {
-        let count = self.plans.count(&value(self.plan.as_deref()?)?)?;
-        let first = policy.rules().iter().position(is_planned);
+        let planned = self.planned.as_ref()?;
+        let plan = value(self.plan.as_deref()?);
+        let count = plan.and_then(|plan| self.plans.count(&plan)).unwrap_or(planned.count);
         let counts = policy.rules().iter().enumerate();
-        Some(policy.with_counts(counts.map(|(at, rule)| if Some(at) == first { count } else { rule.count() })))
+        Some(policy.with_counts(counts.map(|(at, rule)| if at == planned.position { count } else { rule.count() })))
     }
 }
 

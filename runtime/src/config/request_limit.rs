@@ -85,7 +85,7 @@ pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lin
     let ban = ban.and_then(|table| ban_of(table, rules.as_ref(), lines));
     let is_shadow = table.flag("shadow", lines).is_some_and(|shadow| shadow.value);
     let paths = requests.as_ref().map(|requests| &*requests.paths);
-    let effects = RequestEffects::take(&mut table, paths, rules.as_ref(), lines);
+    let mut effects = RequestEffects::take(&mut table, paths, rules.as_ref(), lines);
     let prefetch = table.duration("prefetch", r#"prefetch = "100ms""#, lines);
     if !has_key {
         lines.report(name.place, missing_argument("key", KEY));
@@ -113,7 +113,7 @@ pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lin
     let builder = settings.deadline.into_iter().fold(builder, PolicyBuilder::deadline);
     let builder = settings.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at);
     let policy = prefetch.into_iter().fold(builder, |builder, ahead| builder.prefetch(ahead.value)).build();
-    let policy = lines.ok_or_report(name.place, policy)?;
+    let policy = effects.plan(lines.ok_or_report(name.place, policy)?);
     Some(RequestLimit { policy, key, subjects, is_shadow, effects, requests })
 }
 

@@ -22,6 +22,9 @@ impl Policy {
     /// 0 closes the limit: every call is denied, and none can ever be admitted. A count that is too great for its algorithm is
     /// the greatest that is not.
     ///
+    /// Tools of operators show the counts of the policy that was built. Where each call has its own, build it of
+    /// [`Rule::varying`] rules, of which they show `n`.
+    ///
     /// # Examples
     ///
     /// ```
@@ -84,7 +87,21 @@ impl Policy {
     /// built, as it may be all that is left of that.
     #[cfg(feature = "web")]
     pub(crate) fn with_templates(&self, templates: Templates) -> Self {
-        let inner = Inner { templates, ..self.with_rules(self.rules().into()) };
+        Self::known(Inner { templates, ..self.with_rules(self.rules().into()) })
+    }
+
+    /// Returns the same policy, of which each call gives the counts of the rules at some places, by
+    /// [`with_counts`](Self::with_counts). It is known to this process like one that was built, so tools do not take the
+    /// counts of this one for those of a call.
+    #[cfg(feature = "web")]
+    pub(crate) fn with_varying_counts(&self, varies: impl Fn(usize) -> bool) -> Self {
+        let varying = |(at, rule): (usize, &Rule)| if varies(at) { rule.clone().varying() } else { rule.clone() };
+        let rules = self.rules().iter().enumerate().map(varying).collect();
+        Self::known(Inner { templates: self.templates().clone(), ..self.with_rules(rules) })
+    }
+
+    #[cfg(feature = "web")]
+    fn known(inner: Inner) -> Self {
         let policy = Self { inner: Shared::counted(inner) };
         registry::register(&policy);
         policy

@@ -108,7 +108,7 @@ struct Settings {
     /// `None` is a cost of 1.
     cost: Option<Arc<FindCost>>,
     /// `None` are the counts of the policy.
-    counts: Option<Arc<FindCounts>>,
+    counts: Option<Counts>,
     effects: Effects,
     /// Makes the context of requests that have none.
     layer: Layer,
@@ -116,6 +116,14 @@ struct Settings {
 
 type FindCost = dyn Fn(&Parts<'_>) -> u64 + Send + Sync;
 type FindCounts = dyn Fn(&Parts<'_>) -> Vec<u64> + Send + Sync;
+
+/// The counts of each request.
+#[derive(Clone)]
+struct Counts {
+    find: Arc<FindCounts>,
+    /// Those of the rules beyond.
+    own: Arc<[u64]>,
+}
 
 impl Limit {
     /// Sets the limiter that decides. By default, it is the installed one.
@@ -203,9 +211,17 @@ impl Limit {
         self.set(|settings| settings.cost = Some(Arc::new(cost)))
     }
 
-    /// Sets the counts of the rules for each request, as by the plan of its user: see [`Policy::with_counts`].
+    /// Sets the counts of the rules for each request, as by the plan of its user: see [`Policy::with_counts`]. Operators see `n`
+    /// in place of the counts, which only the requests know.
     pub fn counts(self, counts: impl Fn(&Parts<'_>) -> Vec<u64> + Send + Sync + 'static) -> Self {
-        self.set(|settings| settings.counts = Some(Arc::new(counts)))
+        self.set(|settings| {
+            let own = match settings.counts.take() {
+                Some(before) => before.own,
+                None => settings.policy.rules().iter().map(|rule| rule.count()).collect(),
+            };
+            settings.policy = settings.policy.with_varying_counts(|_| true);
+            settings.counts = Some(Counts { find: Arc::new(counts), own });
+        })
     }
 
     /// Refunds requests for whose response this function returns true, so that only the others count. A request counts until its
@@ -263,6 +279,14 @@ fn with_template(policy: &Policy, label: Option<String>, key: &str) -> Policy {
     policy.with_templates(templates)
 }
 
+impl Counts {
+    fn of(&self, parts: &Parts<'_>) -> Vec<u64> {
+        let mut counts = (self.find)(parts);
+        counts.extend(self.own.iter().skip(counts.len()));
+        counts
+    }
+}
+
 impl Gate for Settings {
     fn limited(&self, parts: &Parts<'_>) -> Limited {
         let Self { policy, key, subjects, limiter, exemptions, shadow, effects, .. } = self;
@@ -270,7 +294,7 @@ impl Gate for Settings {
         if exemptions.apply(parts) {
             return Limited::default();
         }
-        let counted = self.counts.as_ref().map(|counts| policy.with_counts(counts(parts)));
+        let counted = self.counts.as_ref().map(|counts| policy.with_counts(counts.of(parts)));
         let guard = Guard {
             policy: counted.as_ref().unwrap_or(policy),
             key,

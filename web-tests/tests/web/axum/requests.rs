@@ -96,6 +96,20 @@ async fn a_request_says_what_it_weighs_and_which_counts_it_has() {
 }
 
 #[tokio::test]
+async fn rules_beyond_the_counts_of_a_request_keep_theirs_and_operators_see_none_of_them() {
+    let rules = [(1, 60), (2, 3_600)].map(|(count, seconds)| Rule::sliding_window(count, Duration::from_secs(seconds)));
+    let policy = Policy::builder("counts of requests").rules(rules).build().unwrap();
+    let limit = web::limit(&policy, "all").unwrap().limiter(&Limiter::in_memory());
+    let limit = limit.counts(|_| Vec::new()).counts(|_| vec![9]);
+    let seen: Vec<_> = Limiter::policy(policy.name()).unwrap().rules().iter().map(Rule::to_string).collect();
+    assert_eq!(seen, ["n per 1m", "n per 1h"]);
+    let client = client(limit).await;
+    assert_eq!([client.get("/").await.status, client.get("/").await.status], [200, 200]);
+    let answer = client.get("/").await;
+    assert_eq!((answer.status, answer.problem().violated_policies), (429, vec!["counts of requests.1h".to_owned()]));
+}
+
+#[tokio::test]
 async fn a_key_shows_headers_and_one_that_is_not_there_is_empty() {
     let client = client(limit(1, "{@header_x_api_key}/{@method}")).await;
     let get = async |fields: &[(&str, &str)]| client.get_with("/", fields).await.status;

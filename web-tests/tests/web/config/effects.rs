@@ -6,7 +6,7 @@ use axum::Router;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::any;
 use tallygate::config::Policies;
-use tallygate::{Limiter, web};
+use tallygate::{Limiter, Rule, web};
 use tallygate_web_tests::Client;
 use tallygate_web_tests::server::serve;
 
@@ -82,6 +82,14 @@ async fn a_request_has_the_count_of_its_plan() {
     let planned = async |plan: &str| client.get_with("/planned", &[("x-plan", plan)]).await.status;
     assert_eq!([planned("none").await, planned("free").await, planned("free").await], [429, 200, 429]);
     assert_eq!([planned("paid").await, planned("paid").await, planned("paid").await], [200, 200, 429]);
+}
+
+#[test]
+fn operators_see_n_where_each_request_has_the_count_of_its_plan() {
+    let _limiter = limiter();
+    let rules = |name: &str| Limiter::policy(name).unwrap().rules().iter().map(Rule::to_string).collect::<Vec<_>>();
+    assert_eq!(rules("planned"), ["n per 1m", "9 per 1h"]);
+    assert_eq!(rules("api"), ["1 per 1m"]);
 }
 
 #[tokio::test]

@@ -44,6 +44,36 @@ async fn support_sees_resets_and_raises_the_limits_of_a_mail_address() {
 }
 
 #[tokio::test]
+async fn support_can_close_the_limit_of_all_requests_and_open_it_again() {
+    let service = start(&[("ADMIN_TOKEN", "sesame")]);
+    let path = "/admin/limits/policies/api/override";
+    let request = |method: Method| service.request(method, path).bearer_auth("sesame");
+    let served = async || service.get("/report").send().await.unwrap().status().as_u16();
+    assert_eq!(served().await, 200);
+    let close = request(Method::PUT).json(&json!({ "rules": "0 per 1m" }));
+    assert_eq!(close.send().await.unwrap().status(), 200);
+    assert_eq!(served().await, 429);
+    assert_eq!(request(Method::DELETE).send().await.unwrap().status(), 200);
+    assert_eq!(served().await, 200);
+}
+
+#[tokio::test]
+async fn a_peek_does_not_deny_who_has_a_plan_by_the_count_of_those_who_have_none() {
+    let service = start(&[("ADMIN_TOKEN", "sesame")]);
+    let path = "/admin/limits/policies/api/subject?@user|@ip=user:carol";
+    for _ in 0..301 {
+        assert_eq!(service.get("/search").header("x-user", "carol").send().await.unwrap().status(), 200);
+    }
+    let seen: Value = service.get(path).bearer_auth("sesame").send().await.unwrap().json().await.unwrap();
+    let rule = &seen["rules"][0];
+    assert_eq!(
+        (&seen["admitted"], &rule["rule"], &rule["used"]),
+        (&Value::Null, &json!("n per 1m"), &json!(301)),
+        "{seen}"
+    );
+}
+
+#[tokio::test]
 async fn nobody_without_the_token_reaches_the_routes_of_support() {
     let service = start(&[("ADMIN_TOKEN", "sesame")]);
     let path = "/admin/limits/policies";

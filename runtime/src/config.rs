@@ -38,6 +38,7 @@
 //! | `on_outage`, `deadline`, `warn_at` | as in the attribute |
 //! | `plans` | counts by name, which a `count` that is an expression [asks for](crate::Limiter::plan_count); of requests, those of the first rule |
 //! | `match` | the requests: `{ path = "/login", methods = ["POST"] }` |
+//! | `prefetch` | as in the attribute with `match`; else only `false`: no call of the function is taken ahead |
 //! | `ban`, `shadow`, `cost` | as in the attribute; with `match` only |
 //! | `plan` | the value of the context that names the plan of a request: `"{@plan}"`; with `match` only |
 //! | `exempt_paths` | paths of `match` that are not limited: `["/health"]` |

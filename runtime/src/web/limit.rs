@@ -10,6 +10,7 @@ mod tests;
 use std::sync::{Arc, Once};
 
 use http::{Response, StatusCode};
+use tallygate_rules::Rule;
 
 use self::effects::{Effects, Limited};
 use self::gate::{Exemptions, Gate, Guard};
@@ -217,7 +218,7 @@ impl Limit {
         self.set(|settings| {
             let own = match settings.counts.take() {
                 Some(before) => before.own,
-                None => settings.policy.rules().iter().map(|rule| rule.count()).collect(),
+                None => settings.policy.rules().iter().map(Rule::count).collect(),
             };
             settings.policy = settings.policy.with_varying_counts(|_| true);
             settings.counts = Some(Counts { find: Arc::new(counts), own });

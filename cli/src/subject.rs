@@ -62,7 +62,7 @@ impl Who {
         build(self.rendering(fleet, listed)?, fleet, listed, Rendering::build)
     }
 
-    /// Returns the subjects of a call of that policy as far as they are said, and the labels of the others.
+    /// Returns the subjects of a call of that policy as far as they are given, and the labels of the others.
     pub(crate) fn subjects_partly(
         &self,
         fleet: &Fleet<'_>,

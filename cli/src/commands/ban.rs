@@ -37,7 +37,7 @@ pub(crate) struct BanCommand {
     #[command(flatten)]
     target: Target,
 
-    /// For how long; the duration of the policy's ban unless it is said
+    /// For how long; the duration of the policy's ban unless it is given
     #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
     duration: Option<Duration>,
 

@@ -24,7 +24,7 @@ use crate::table::TextTable;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BansCommand {
-    /// The name of the policy; all policies unless it is said
+    /// The name of the policy; all policies unless it is given
     #[arg(add = live::policies())]
     policy: Option<String>,
 }

@@ -43,7 +43,7 @@ pub(crate) struct OverrideCommand {
     #[arg(long, value_name = "LABEL", add = live::labels())]
     on: Option<String>,
 
-    /// For how long; until it is cleared unless it is said
+    /// For how long; until it is cleared unless it is given
     #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse, requires = "rules")]
     holds: Option<Duration>,
 

@@ -47,7 +47,7 @@ Examples:
   tallygate peek sms.send 13800000000 --watch
 
 The exit code is 0 if the call would be admitted, and 1 if not, or if that depends on counts that each call gives, or on
-subjects that are not said.";
+subjects that are not given.";
 
 impl PeekCommand {
     pub(crate) async fn run(&self, connection: &Connection, is_json: bool) -> Result<Output, Failure> {

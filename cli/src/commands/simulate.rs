@@ -28,7 +28,7 @@ use crate::output::Output;
 /// Decide calls of the past by the limits of a file, with the engine that decides real calls
 ///
 /// The calls are text in columns (CSV) whose first line names the columns: `time` (RFC 3339, or seconds since 1970), `subject`
-/// (any text; without it, all calls are of one subject), `cost` (1 unless it is said), and `subject:KEY` for rules with a
+/// (any text; without it, all calls are of one subject), `cost` (1 unless it is given), and `subject:KEY` for rules with a
 /// `key` of their own. They are in the order of time.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]

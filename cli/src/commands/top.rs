@@ -28,7 +28,7 @@ use crate::progress::ProgressBar;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TopCommand {
-    /// The name of the policy; all policies unless it is said
+    /// The name of the policy; all policies unless it is given
     #[arg(add = live::policies())]
     policy: Option<String>,
 

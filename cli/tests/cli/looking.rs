@@ -124,8 +124,8 @@ async fn rules_with_keys_of_their_own_need_their_values_too() {
     assert!(printed.out.contains("by rule 1\n0   9 per 1h   8 left"), "{printed:?}");
     console.run("peek search alice --on network=192.0.2.2").expect(0);
     let printed = console.run("peek search alice").expect(1);
-    let not_said = "undecided\nnot said: network, which is {ip:subnet}; add its value, or --on network=…\n";
-    assert!(printed.out.starts_with(not_said) && printed.out.contains("0   9 per 1h   8 left"), "{printed:?}");
+    let not_given = "undecided\nnot given: network, which is {ip:subnet}; add its value, or --on network=…\n";
+    assert!(printed.out.starts_with(not_given) && printed.out.contains("0   9 per 1h   8 left"), "{printed:?}");
     assert!(!printed.out.contains("1 per 1h"), "{printed:?}");
     let json = console.run("peek search --on network=192.0.2.1 --json").expect(1).json();
     assert_eq!((&json["admitted"], &json["subject"]), (&false.into(), &serde_json::Value::Null));

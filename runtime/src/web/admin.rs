@@ -2,9 +2,9 @@
 
 mod body;
 mod error;
-mod fleet;
 #[cfg(feature = "utoipa")]
 mod openapi;
+mod operated;
 mod operations;
 mod overriding;
 mod query;
@@ -25,7 +25,7 @@ use serde_json::Value;
 use tower_service::Service;
 
 pub(super) use self::error::{AdminError, MOST_BYTES};
-use self::fleet::Fleet;
+use self::operated::Operated;
 use self::query::Query;
 use self::resource::Resource;
 use crate::limiter::Limiter;
@@ -135,19 +135,19 @@ use crate::observe::opaque_debug;
 #[derive(Clone)]
 #[must_use = "the routes do nothing until they are mounted"]
 pub struct AdminRoutes {
-    fleet: Fleet,
+    operated: Operated,
 }
 
 impl AdminRoutes {
     /// Returns the routes for this limiter. Mount them behind the authorization of the service: they have none.
     pub fn new(limiter: &Limiter) -> Self {
-        Self { fleet: Fleet { limiter: limiter.clone(), has_no_secret: false } }
+        Self { operated: Operated { limiter: limiter.clone(), has_no_secret: false } }
     }
 
     /// Confirms that the programs have no [secret](crate::LimiterBuilder::secret), where this process has none of their
     /// policies: see [subjects](#subjects).
     pub fn without_secret(self) -> Self {
-        Self { fleet: Fleet { has_no_secret: true, ..self.fleet } }
+        Self { operated: Operated { has_no_secret: true, ..self.operated } }
     }
 
     /// Answers a request. Its body is only read where one is expected.
@@ -175,7 +175,7 @@ impl AdminRoutes {
         let resource = Resource::read(path)?;
         let method = resource.allowed(method)?;
         let query = Query::read(query)?;
-        operations::run(&self.fleet, method, &resource, &query, body).await
+        operations::run(&self.operated, method, &resource, &query, body).await
     }
 }
 
@@ -221,4 +221,4 @@ where
     }
 }
 
-opaque_debug!(AdminRoutes, routes => { limiter: routes.fleet.limiter });
+opaque_debug!(AdminRoutes, routes => { limiter: routes.operated.limiter });

@@ -32,16 +32,16 @@ pub(super) fn text(peeked: &Peeked<'_>) -> String {
         Some(_) => format!("override for this subject: {one}\n"),
     });
     let left_out = left_out(&peeked.left_out());
-    let missing: String = peeked.missing.iter().map(|label| not_said(peeked, label.as_deref())).collect();
+    let missing: String = peeked.missing.iter().map(|label| not_given(peeked, label.as_deref())).collect();
     format!("{verdict}{shadow}\n{left_out}{missing}{prefetch}{}{}", table.text(), overrides.collect::<String>())
 }
 
-/// `not said: network, which is {ip:subnet}; add its value, or --on network=…`
-fn not_said(peeked: &Peeked<'_>, label: Option<&str>) -> String {
+/// `not given: network, which is {ip:subnet}; add its value, or --on network=…`
+fn not_given(peeked: &Peeked<'_>, label: Option<&str>) -> String {
     let key = peeked.key(label).map(|key| format!(", which is {key}")).unwrap_or_default();
     match label {
-        Some(label) => format!("not said: {label}{key}; add its value, or --on {label}=…\n"),
-        None => format!("not said: the main subject{key}; add its value, or --subject …\n"),
+        Some(label) => format!("not given: {label}{key}; add its value, or --on {label}=…\n"),
+        None => format!("not given: the main subject{key}; add its value, or --subject …\n"),
     }
 }
 

@@ -38,7 +38,7 @@ impl<'a> Scope<'a> {
         Ok(Self { places: places.collect(), policies, is_of_all: true, rule: None, left_out })
     }
 
-    /// The subjects of a policy and of that label: of the only rules, if none is said.
+    /// The subjects of a policy and of that label: of the only rules, if none is given.
     pub(in crate::commands) fn of_policy(
         fleet: &'a Fleet<'_>,
         policy: &str,

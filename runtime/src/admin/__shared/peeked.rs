@@ -12,9 +12,9 @@ use crate::limiter::{Limiter, Override};
 pub struct Peeked<'a> {
     /// The policy.
     pub listed: &'a OpenPolicy<'a>,
-    /// The subjects, with placeholders for those that were not said.
+    /// The subjects, with placeholders for those that were not given.
     pub subjects: Subjects,
-    /// The labels of the subjects that were not said.
+    /// The labels of the subjects that were not given.
     pub missing: Vec<Option<String>>,
     /// What was decided, with a report.
     pub decision: Decision,
@@ -25,7 +25,7 @@ pub struct Peeked<'a> {
 }
 
 impl<'a> Peeked<'a> {
-    /// Asks where these subjects stand before a call of that cost. The labels of those that were not said are `missing`.
+    /// Asks where these subjects stand before a call of that cost. The labels of those that were not given are `missing`.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl<'a> Peeked<'a> {
     #[must_use]
     pub fn admitted(&self) -> Option<bool> {
         match &self.decision {
-            Decision::Denied(denial) if denial.rule().is_none_or(|rule| self.is_said(rule.position())) => Some(false),
+            Decision::Denied(denial) if denial.rule().is_none_or(|rule| self.is_given(rule.position())) => Some(false),
             Decision::Denied(_) => None,
             Decision::Allowed(_) => {
                 let is_known = self.missing.is_empty() && self.left_out().len() < self.decision.report().len();
@@ -66,14 +66,14 @@ impl<'a> Peeked<'a> {
         }
     }
 
-    /// Whether the subject was said that the rule at that position counts.
-    fn is_said(&self, position: usize) -> bool {
+    /// Whether the subject was given that the rule at that position counts.
+    fn is_given(&self, position: usize) -> bool {
         self.labels.get(position).is_none_or(|label| !self.missing.contains(label))
     }
 
-    /// Returns where the rules stand whose subjects were said.
+    /// Returns where the rules stand whose subjects were given.
     pub fn report(&self) -> impl Iterator<Item = &RuleStatus> {
-        self.decision.report().iter().filter(|status| self.is_said(status.position()))
+        self.decision.report().iter().filter(|status| self.is_given(status.position()))
     }
 
     /// Returns all of it as JSON.
@@ -83,13 +83,13 @@ impl<'a> Peeked<'a> {
             Decision::Allowed(_) => None,
             Decision::Denied(denial) => Some(denial),
         };
-        let is_said = |label: Option<&str>| !self.missing.iter().any(|missing| missing.as_deref() == label);
-        let others = self.subjects.others().filter(|(label, _)| is_said(Some(label)));
+        let is_given = |label: Option<&str>| !self.missing.iter().any(|missing| missing.as_deref() == label);
+        let others = self.subjects.others().filter(|(label, _)| is_given(Some(label)));
         let others: Vec<_> =
             others.map(|(label, subject)| json!({ "label": label, "subject": subject.to_string() })).collect();
         json!({
             "policy": self.listed.described.name(),
-            "subject": is_said(None).then(|| self.subjects.main().to_string()),
+            "subject": is_given(None).then(|| self.subjects.main().to_string()),
             "others": others,
             "missing": self.missing.iter().map(|label| self.missing_json(label.as_deref())).collect::<Vec<_>>(),
             "admitted": self.admitted(),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::body;
 use super::error::{AdminError, made};
-use super::fleet::Fleet;
+use super::operated::Operated;
 use super::overriding::OverrideRequest;
 use super::query::Query;
 use super::resource::{Method, Resource};
@@ -28,13 +28,13 @@ const PAGE_TIME: Duration = Duration::from_secs(1);
 
 /// Does what is asked, and returns the document that answers it.
 pub(super) async fn run(
-    fleet: &Fleet,
+    operated: &Operated,
     method: Method,
     resource: &Resource,
     query: &Query,
     body: impl Future<Output = Result<Bytes, AdminError>>,
 ) -> Result<Value, AdminError> {
-    let limiter = &fleet.limiter;
+    let limiter = &operated.limiter;
     // It is read first, as whoever sends it may wait for that.
     let body = if method == Method::Put { body.await? } else { Bytes::new() };
     let policy = match resource {
@@ -58,11 +58,11 @@ pub(super) async fn run(
     let registered = limiter.operated_policies().await?;
     let found = find(limiter, &registered, policy);
     if let Resource::Override { label, .. } = resource {
-        return OverrideRequest { fleet, policy, found, label: label.as_deref(), query }.run(method, &body).await;
+        return OverrideRequest { operated, policy, found, label: label.as_deref(), query }.run(method, &body).await;
     }
     let described = found?;
     let listed = OpenPolicy::new(described)?;
-    let request = PolicyRequest { fleet, listed: &listed, query };
+    let request = PolicyRequest { operated, listed: &listed, query };
     match (resource, method) {
         (Resource::Subject(_), Method::Get) => request.peek().await,
         (Resource::Subject(_), _) => request.reset().await,
@@ -93,7 +93,7 @@ fn find<'r>(limiter: &Limiter, registered: &'r Registered, name: &str) -> Result
 
 /// A request about a policy.
 struct PolicyRequest<'a> {
-    fleet: &'a Fleet,
+    operated: &'a Operated,
     listed: &'a OpenPolicy<'a>,
     query: &'a Query,
 }
@@ -104,8 +104,8 @@ impl PolicyRequest<'_> {
     }
 
     async fn peek(&self) -> Result<Value, AdminError> {
-        let subjects = self.query.subjects_partly(self.fleet, self.listed.described)?;
-        Ok(Peeked::look(&self.fleet.limiter, self.listed, subjects, 1).await?.json())
+        let subjects = self.query.subjects_partly(self.operated, self.listed.described)?;
+        Ok(Peeked::look(&self.operated.limiter, self.listed, subjects, 1).await?.json())
     }
 
     async fn reset(&self) -> Result<Value, AdminError> {
@@ -116,14 +116,14 @@ impl PolicyRequest<'_> {
             )));
         }
         let subjects = self.main()?;
-        let reset = subjects.check(&self.fleet.limiter, &self.listed.policy).reset().await;
+        let reset = subjects.check(&self.operated.limiter, &self.listed.policy).reset().await;
         self.changed(reset, "a subject was reset")?;
         Ok(json!({ "policy": self.name(), "reset": [subjects.main().to_string()] }))
     }
 
     async fn reset_all(&self) -> Result<Value, AdminError> {
-        let subjects = self.query.subjects(self.fleet, self.listed.described)?;
-        let reset = subjects.check(&self.fleet.limiter, &self.listed.policy).reset_all().await;
+        let subjects = self.query.subjects(self.operated, self.listed.described)?;
+        let reset = subjects.check(&self.operated.limiter, &self.listed.policy).reset_all().await;
         self.changed(reset, "all subjects of a call were reset")?;
         let main = self.listed.described.has_main_subject().then(|| subjects.main());
         let all: Vec<_> = main.into_iter().chain(subjects.others().map(|(_, other)| other)).collect();
@@ -135,7 +135,7 @@ impl PolicyRequest<'_> {
         let own = self.duration_of_ban()?;
         let duration = body::ban(body)?.unwrap_or(own);
         let subjects = self.main()?;
-        let banned = subjects.check(&self.fleet.limiter, &self.listed.policy).ban(duration).await;
+        let banned = subjects.check(&self.operated.limiter, &self.listed.policy).ban(duration).await;
         self.changed(banned, "a subject was banned")?;
         let subject = subjects.main().to_string();
         Ok(json!({ "policy": self.name(), "banned": subject, "duration_ms": ms(duration) }))
@@ -144,7 +144,7 @@ impl PolicyRequest<'_> {
     async fn unban(&self) -> Result<Value, AdminError> {
         self.duration_of_ban()?;
         let subjects = self.main()?;
-        let unbanned = subjects.check(&self.fleet.limiter, &self.listed.policy).unban().await;
+        let unbanned = subjects.check(&self.operated.limiter, &self.listed.policy).unban().await;
         self.changed(unbanned, "a ban of a subject was ended, if there was one")?;
         Ok(json!({ "policy": self.name(), "unbanned": [subjects.main().to_string()] }))
     }
@@ -152,12 +152,12 @@ impl PolicyRequest<'_> {
     async fn bans(&self) -> Result<Value, AdminError> {
         self.duration_of_ban()?;
         let from = self.query.only("from")?;
-        if self.fleet.limiter.redis().is_none() {
+        if self.operated.limiter.redis().is_none() {
             return Err(AdminError::not_implemented(
                 "the bans of a limiter in memory are not listed; a peek at a subject shows its ban",
             ));
         }
-        let mut steps = self.fleet.limiter.bans(slice::from_ref(&self.listed.policy))?;
+        let mut steps = self.operated.limiter.bans(slice::from_ref(&self.listed.policy))?;
         if let Some(from) = from
             && !steps.go_on_from(from)
         {
@@ -176,7 +176,7 @@ impl PolicyRequest<'_> {
     }
 
     fn main(&self) -> Result<Subjects, AdminError> {
-        self.query.only_subject(self.fleet, self.listed.described, None)
+        self.query.only_subject(self.operated, self.listed.described, None)
     }
 
     /// Returns how long the policy bans.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::body;
 use super::error::{AdminError, made};
-use super::fleet::Fleet;
+use super::operated::Operated;
 use super::query::Query;
 use super::resource::Method;
 use crate::admin::__shared::json as documents;
@@ -15,7 +15,7 @@ use crate::subject::Subject;
 
 /// A request about the override for a policy, or for a subject.
 pub(super) struct OverrideRequest<'a> {
-    pub(super) fleet: &'a Fleet,
+    pub(super) operated: &'a Operated,
     pub(super) policy: &'a str,
     /// As it is listed.
     pub(super) found: Result<&'a RegisteredPolicy, AdminError>,
@@ -62,9 +62,9 @@ impl<'a> OverrideRequest<'a> {
 
     /// Which override it is about, by the policy as it is listed.
     fn listed(self) -> Result<OverrideBuilder<'a>, AdminError> {
-        let Self { fleet, label, query, policy, .. } = self;
+        let Self { operated, label, query, policy, .. } = self;
         let described = self.found?;
-        let builder = label.into_iter().fold(described.override_rules(&fleet.limiter), OverrideBuilder::on);
+        let builder = label.into_iter().fold(described.override_rules(&operated.limiter), OverrideBuilder::on);
         let labels: Vec<_> = described.subjects().map(|subject| subject.label()).collect();
         if let Some(label) = label.filter(|label| !labels.contains(label)) {
             let meant = remedy(label, labels);
@@ -73,7 +73,7 @@ impl<'a> OverrideRequest<'a> {
         if query.is_empty() {
             return Ok(builder);
         }
-        let subjects = query.only_subject(fleet, described, label)?;
+        let subjects = query.only_subject(operated, described, label)?;
         let other = subjects.others().find(|(known, _)| Some(*known) == label).map(|(_, subject)| subject);
         Ok(builder.subject(other.unwrap_or(subjects.main())))
     }
@@ -81,12 +81,12 @@ impl<'a> OverrideRequest<'a> {
     /// The same, or the one that was set before the policy, the label or the key was removed or changed. Then it is a mistake
     /// unless there is such an override.
     fn listed_or_whole(self) -> Result<(OverrideBuilder<'a>, Option<AdminError>), AdminError> {
-        let Self { fleet, label, query, policy, .. } = self;
+        let Self { operated, label, query, policy, .. } = self;
         let mistake = match self.listed() {
             Ok(builder) => return Ok((builder, None)),
             Err(mistake) => mistake,
         };
-        let builder = label.into_iter().fold(fleet.limiter.override_policy(policy), OverrideBuilder::on);
+        let builder = label.into_iter().fold(operated.limiter.override_policy(policy), OverrideBuilder::on);
         if query.is_empty() {
             return Ok((builder, Some(mistake)));
         }

@@ -3,7 +3,7 @@
 use percent_encoding::percent_decode_str;
 
 use super::error::AdminError;
-use super::fleet::Fleet;
+use super::operated::Operated;
 use crate::admin::__shared::remedy;
 use crate::admin::{Placeholder, RegisteredPolicy, Rendering, Subjects};
 use crate::error::Error;
@@ -62,40 +62,40 @@ impl Query {
     /// Returns the subjects of a call as far as they are named, and the labels of the others.
     pub(super) fn subjects_partly(
         &self,
-        fleet: &Fleet,
+        operated: &Operated,
         policy: &RegisteredPolicy,
     ) -> Result<(Subjects, Vec<Option<String>>), AdminError> {
-        Ok(self.rendering(fleet, policy, None)?.build_partly()?)
+        Ok(self.rendering(operated, policy, None)?.build_partly()?)
     }
 
     /// Returns all subjects of a call.
-    pub(super) fn subjects(&self, fleet: &Fleet, policy: &RegisteredPolicy) -> Result<Subjects, AdminError> {
-        Ok(self.rendering(fleet, policy, None)?.build()?)
+    pub(super) fn subjects(&self, operated: &Operated, policy: &RegisteredPolicy) -> Result<Subjects, AdminError> {
+        Ok(self.rendering(operated, policy, None)?.build()?)
     }
 
     /// Returns the subjects of a call of which only that of the label is named, or the main one. The others are placeholders.
     pub(super) fn only_subject(
         &self,
-        fleet: &Fleet,
+        operated: &Operated,
         policy: &RegisteredPolicy,
         label: Option<&str>,
     ) -> Result<Subjects, AdminError> {
-        Ok(self.rendering(fleet, policy, label)?.only(label).build()?)
+        Ok(self.rendering(operated, policy, label)?.only(label).build()?)
     }
 
     /// Starts making subjects. A whole one without a label is that of the default one.
     fn rendering<'a>(
         &self,
-        fleet: &'a Fleet,
+        operated: &'a Operated,
         policy: &'a RegisteredPolicy,
         default: Option<&str>,
     ) -> Result<Rendering<'a>, AdminError> {
         let placeholders = policy.placeholders()?;
         let is_value = |name: &str| placeholders.iter().map(Placeholder::name).any(|known| known == name);
-        let rendering = policy.render(&fleet.limiter);
+        let rendering = policy.render(&operated.limiter);
         // A process that has the policy makes subjects as its own calls do, with a secret or without one.
         let is_own = || Limiter::policy(policy.name()).is_some();
-        let rendering = if fleet.has_no_secret || is_own() { rendering.without_secret() } else { rendering };
+        let rendering = if operated.has_no_secret || is_own() { rendering.without_secret() } else { rendering };
         let given = self.0.iter().try_fold(rendering, |rendering, (name, value)| {
             let label = name.strip_prefix(WHOLE_OF_LABEL).or(default.filter(|_| name == WHOLE));
             Ok::<_, Error>(match label {

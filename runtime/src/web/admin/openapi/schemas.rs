@@ -201,9 +201,9 @@ fn changes() -> Schemas {
 }
 
 fn bodies() -> Schemas {
-    let duration = "For how long, like `10m`; for the duration of the policy's ban unless it is said.";
+    let duration = "For how long, like `10m`; for the duration of the policy's ban unless it is given.";
     let rules = "The rules, like `100 per 1h, 1000 per 1d`, or `daily = 50 per 1d` in place of one of them.";
-    let time = "For how long, like `2h`; until it is cleared unless it is said.";
+    let time = "For how long, like `2h`; until it is cleared unless it is given.";
     let optional = |members: Value, required: &[&str]| json!({ "type": "object", "properties": members, "required": required, "additionalProperties": false });
     vec![
         ("LimitBanBody", optional(json!({ "duration": of(TEXT_OR_NULL, duration) }), &[])),

@@ -56,17 +56,15 @@ impl<'c> Fleet<'c> {
         if names.is_empty() {
             String::new()
         } else {
-            format!("left out, as listed by another version: {}\n", names.join(", "))
+            let names = names.join(", ");
+            format!("left out, as listed by another version: {names}; use the `tallygate` of that version\n")
         }
     }
 
     /// Why there is no policy of that name.
     pub(crate) fn unknown(&self, name: &str) -> Failure {
-        if let Some(unreadable) = self.registered.unreadable().iter().find(|unreadable| unreadable.name() == name) {
-            return Failure::refused(format!(
-                "the policy `{name}` is listed by another version: {}",
-                unreadable.reason()
-            ));
+        if let Some(unreadable) = self.registered.find_unreadable(name) {
+            return Failure::refused(unreadable.to_string());
         }
         let known = self.registered.policies().iter().map(RegisteredPolicy::name);
         if self.registered.policies().is_empty() {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use tallygate::admin::__shared::json;
-use tallygate::admin::{RegisteredPolicy, Unreadable};
+use tallygate::admin::RegisteredPolicy;
 use tallygate::{Override, Rule};
 use tallygate_rules::format_duration;
 
@@ -38,8 +38,7 @@ impl PoliciesCommand {
             text += &fleet.nothing_listed();
             text.push('\n');
         }
-        let other = |other: &Unreadable| format!("{} is listed by another version: {}\n", other.name(), other.reason());
-        text.extend(registered.unreadable().iter().map(other));
+        text.extend(registered.unreadable().iter().map(|other| format!("{other}\n")));
         Ok(Output::done(text, json::policies(registered, &all)))
     }
 }

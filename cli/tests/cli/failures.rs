@@ -124,12 +124,16 @@ async fn what_another_program_or_another_version_has_stored_is_said() {
     let console = seeded.console();
     let server = &seeded.server;
     // A policy in a form that a later version may have.
-    server.ask::<()>("HSET tallygate:!policies future 9");
+    server.ask::<()>("HSET tallygate:!policies crate%3A%3Af 9");
+    let other = "policy `crate::f` is listed by another version: ";
+    let remedy = "; use the `tallygate` of that version\n";
     let printed = console.run("policies").expect(0);
-    assert!(printed.out.contains("future is listed by another version"), "{printed:?}");
-    let printed = console.run("peek future 1").expect(4);
-    assert!(printed.errors.contains("`future` is listed by another version"), "{printed:?}");
-    assert_eq!(console.run("policies --json").json()["unreadable"][0]["name"], "future");
+    assert!(printed.out.contains(other) && printed.out.ends_with(remedy), "{printed:?}");
+    for words in ["peek crate::f 1", "override crate::f --list"] {
+        let printed = console.run(words).expect(4);
+        assert!(printed.errors.contains(other) && printed.errors.ends_with(remedy), "{printed:?}");
+    }
+    assert_eq!(console.run("policies --json").json()["unreadable"][0]["name"], "crate::f");
     // The list of another program.
     server.ask::<()>("DEL tallygate:!policies");
     server.ask::<()>("SET tallygate:!policies x");

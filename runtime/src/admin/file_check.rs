@@ -20,7 +20,7 @@ impl Registered {
     fn mistakes_of(&self, change: &PolicyChange) -> Vec<Mistake> {
         match self.find(&change.name).map(RegisteredPolicy::policy) {
             Some(Ok(policy)) => change.apply(&policy).err().unwrap_or_default(),
-            None if self.unreadable().iter().all(|entry| entry.name() != change.name) => vec![self.unknown(change)],
+            None if self.find_unreadable(&change.name).is_none() => vec![self.unknown(change)],
             Some(Err(_)) | None => Vec::new(),
         }
     }

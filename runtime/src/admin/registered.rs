@@ -41,7 +41,7 @@ impl Limiter {
         for (field, text) in stored {
             match RegisteredPolicy::read(&text) {
                 Ok(policy) => read.policies.push(policy),
-                Err(reason) => read.unreadable.push(Unreadable { name: field, reason }),
+                Err(reason) => read.unreadable.push(Unreadable::new(field, reason)),
             }
         }
         read.policies.sort_by(|one, other| one.name().cmp(other.name()));
@@ -73,6 +73,12 @@ impl Registered {
     #[must_use]
     pub fn unreadable(&self) -> &[Unreadable] {
         &self.unreadable
+    }
+
+    /// Returns the entry of the policy of that name, if this version cannot read it.
+    #[must_use]
+    pub fn find_unreadable(&self, name: &str) -> Option<&Unreadable> {
+        self.unreadable.iter().find(|entry| entry.is_of(name))
     }
 }
 

@@ -1,14 +1,33 @@
 //! An entry of the list that is not read.
 
+use std::fmt;
+
+use crate::subject::{escape_name, percent_decode};
+
 /// An entry of the list of policies that this version cannot read, such as one of a later version.
+///
+/// It displays as a sentence, with the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    pub(super) name: String,
-    pub(super) reason: String,
+    /// The name as it stands in keys.
+    field: String,
+    name: String,
+    reason: String,
 }
 
 impl Unreadable {
-    /// Returns the name of the policy, as it stands in keys.
+    pub(super) fn new(field: String, reason: String) -> Self {
+        // Of a name that is too long for keys, only its short form is known.
+        let name = percent_decode(&field).unwrap_or_else(|| field.clone());
+        Self { field, name, reason }
+    }
+
+    /// Whether a policy of that name has this entry.
+    pub(super) fn is_of(&self, name: &str) -> bool {
+        self.field == *escape_name(name)
+    }
+
+    /// Returns the name of the policy. A name that is too long for keys is shortened as in keys.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -18,5 +37,28 @@ impl Unreadable {
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, reason, .. } = self;
+        write!(f, "policy `{name}` is listed by another version: {reason}; use the `tallygate` of that version")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_of_the_policy_whose_name_it_has_in_keys() {
+        let entry = |name: &str| Unreadable::new((*escape_name(name)).to_owned(), String::new());
+        let long = "crate::module::function".repeat(20);
+        for name in ["sms.send", "a::b", "50 %", "短信", &long] {
+            assert!(entry(name).is_of(name) && !entry(name).is_of("a"), "{name}");
+        }
+        assert_eq!(["a::b", "50 %", "短信"].map(|name| entry(name).name), ["a::b", "50 %", "短信"]);
+        assert!(entry(&long).name().starts_with("crate%3A%3A") && entry(&long).name().len() < long.len());
     }
 }

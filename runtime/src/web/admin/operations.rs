@@ -78,9 +78,8 @@ pub(super) async fn run(
 }
 
 fn find<'r>(limiter: &Limiter, registered: &'r Registered, name: &str) -> Result<&'r RegisteredPolicy, AdminError> {
-    if let Some(other) = registered.unreadable().iter().find(|other| other.name() == name) {
-        let reason = other.reason();
-        return Err(AdminError::refused(format!("the policy `{name}` is listed by another version: {reason}")));
+    if let Some(other) = registered.find_unreadable(name) {
+        return Err(AdminError::refused(other.to_string()));
     }
     registered.find(name).ok_or_else(|| {
         let meant = remedy(name, registered.policies().iter().map(RegisteredPolicy::name));

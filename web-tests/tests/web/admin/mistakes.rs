@@ -156,3 +156,19 @@ async fn what_a_policy_does_not_have_is_refused() {
         assert_eq!(peeked["rules"][0]["remaining"], 8);
     }
 }
+
+#[tokio::test]
+async fn a_policy_that_another_version_lists_is_found_by_its_name() {
+    for service in [Service::in_axum_and_redis().await, Service::in_actix_and_redis().await] {
+        service.server.as_ref().unwrap().ask::<()>("HSET tallygate:!policies crate%3A%3Af 9");
+        for rest in ["", "/subject?phone=138", "/override"] {
+            let (status, detail) = service.mistake(Method::GET, &format!("/policies/crate::f{rest}"), "").await;
+            assert!(
+                status == 422 && detail.starts_with("policy `crate::f` is listed by another version: "),
+                "{detail}"
+            );
+            assert!(detail.ends_with("; use the `tallygate` of that version"), "{detail}");
+        }
+        assert_eq!(service.get("/policies").await["unreadable"][0]["name"], "crate::f");
+    }
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 use tallygate::admin::__shared as shared;
-use tallygate::{Error, Override, OverrideBuilder, Rule, RuleId, Subject};
+use tallygate::{Error, Override, OverrideBuilder, Rule, RuleId};
 
 use crate::confirmation::Confirmation;
 use crate::connection::Connection;
@@ -108,13 +108,20 @@ impl OverrideCommand {
 
     async fn clear(&self, fleet: &Fleet<'_>, policy: &str) -> Result<Output, Failure> {
         let shown = self.shown(policy);
+        let (label, subject) = (self.on.as_deref(), self.subject.as_deref());
+        let target = shared::override_as_listed(&fleet.limiter, policy, label, subject)?;
+        let old = target.clone().get().await;
+        // A subject that fits no key is a mistake unless it has an override all the same.
+        if matches!(old, Ok(None)) {
+            self.target(fleet, policy).map(drop)?;
+        }
         // One that cannot be read, and one of too many, is not known. Clearing is what mends that.
-        let target = self.target(fleet, policy)?;
-        let old = target.clone().get().await.ok().flatten();
+        let old = old.ok().flatten();
         let known = old.as_ref().map(|old| format!(" `{old}`")).unwrap_or_default();
         self.confirmation.ask(&format!("Clear the override{known} of {shown}?"))?;
         if !target.clone().clear().await.map_err(unanswered)? {
-            check_spelling(fleet, policy, self.on.as_deref()).await?;
+            self.target(fleet, policy).map(drop)?;
+            check_spelling(fleet, policy, label).await?;
             return Ok(Output::done(format!("nothing overrides {shown}"), json!({ "cleared": null })));
         }
         let unread = || shared::json::unread_override(&target);
@@ -132,23 +139,17 @@ impl OverrideCommand {
         self.holds.map(|time| format!(" for {}", duration::shown(time))).unwrap_or_default()
     }
 
-    /// Which override it is about.
+    /// Which override it is about, by the policy as it is listed.
     fn target<'a>(&self, fleet: &'a Fleet<'_>, policy: &str) -> Result<OverrideBuilder<'a>, Failure> {
-        let mut target = match fleet.registered().find(policy) {
-            Some(described) => described.override_rules(&fleet.limiter),
-            None => fleet.limiter.override_policy(policy),
+        let (label, subject) = (self.on.as_deref(), self.subject.as_deref());
+        let Some(described) = fleet.registered().find(policy) else {
+            return Ok(shared::override_as_listed(&fleet.limiter, policy, label, subject)?);
         };
-        if let Some(label) = &self.on {
-            target = target.on(label);
-        }
-        if let Some(subject) = &self.subject {
-            let subject = match fleet.registered().find(policy) {
-                Some(described) => subject::whole(described, self.on.as_deref(), subject)?,
-                None => Subject::from_rendered(subject)?,
-            };
-            target = target.subject(&subject);
-        }
-        Ok(target)
+        let target = label.into_iter().fold(described.override_rules(&fleet.limiter), OverrideBuilder::on);
+        Ok(match subject {
+            Some(text) => target.subject(&subject::whole(described, label, text)?),
+            None => target,
+        })
     }
 
     fn with_rules<'a>(&self, target: OverrideBuilder<'a>, rules: &str) -> Result<OverrideBuilder<'a>, Failure> {

@@ -74,6 +74,30 @@ async fn what_cannot_be_read_is_cleared() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_override_is_cleared_as_it_is_listed_whatever_has_become_of_its_policy_label_or_key() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let old = Subject::of("mail").and("zoe");
+    let of = |policy: &str| fleet.override_policy(policy).text("9 per 1h").allow_unknown();
+    for (stored, words) in [
+        (of("gone"), "gone"),
+        (of("gone").subject(&old), "gone --subject mail:zoe"),
+        (of("gone").on("host").subject(&old), "gone --on host --subject mail:zoe"),
+        (of("sms.send").on("host"), "sms.send --on host"),
+        (of("sms.send").on("host").subject(&old), "sms.send --on host --subject mail:zoe"),
+        (of("sms.send").subject(&old), "sms.send --subject mail:zoe"),
+    ] {
+        stored.set().await.unwrap();
+        let listed = console.run("override --list --json").expect(0).json()["overrides"][0].take();
+        let clear = format!("override {words} --clear --yes --json");
+        assert_eq!(console.run(&clear).expect(0).json()["cleared"], listed, "{words}");
+        assert_eq!(console.run("override --list").expect(0).out, "no override is in force\n");
+        console.run(&clear).expect(2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn of_too_many_overrides_some_can_be_cleared() {
     let seeded = Seeded::start().await;
     let console = seeded.console();

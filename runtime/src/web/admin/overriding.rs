@@ -7,11 +7,9 @@ use super::error::{AdminError, made};
 use super::operated::Operated;
 use super::query::Query;
 use super::resource::Method;
-use crate::admin::__shared::json as documents;
-use crate::admin::__shared::remedy;
+use crate::admin::__shared::{json as documents, override_as_listed, remedy};
 use crate::admin::RegisteredPolicy;
 use crate::limiter::{Override, OverrideBuilder};
-use crate::subject::Subject;
 
 /// A request about the override for a policy, or for a subject.
 pub(super) struct OverrideRequest<'a> {
@@ -86,13 +84,13 @@ impl<'a> OverrideRequest<'a> {
             Ok(builder) => return Ok((builder, None)),
             Err(mistake) => mistake,
         };
-        let builder = label.into_iter().fold(operated.limiter.override_policy(policy), OverrideBuilder::on);
-        if query.is_empty() {
-            return Ok((builder, Some(mistake)));
+        let subject = query.whole_alone(label);
+        if subject.is_none() && !query.is_empty() {
+            return Err(mistake);
         }
-        match query.whole_alone(label).map(Subject::from_rendered) {
-            Some(Ok(subject)) => Ok((builder.subject(&subject), Some(mistake))),
-            _ => Err(mistake),
+        match override_as_listed(&operated.limiter, policy, label, subject) {
+            Ok(builder) => Ok((builder, Some(mistake))),
+            Err(_) => Err(mistake),
         }
     }
 }

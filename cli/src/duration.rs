@@ -3,7 +3,15 @@
 use std::time::Duration;
 
 pub(crate) use tallygate::admin::__shared::json::ms;
-pub(crate) use tallygate::admin::__shared::read_duration as parse;
+use tallygate_rules::{duration_meant, parse_duration};
+
+/// Reads the duration of an option, which the answer to a mistake names.
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|mistake| match duration_meant(text) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("it {mistake}"),
+    })
+}
 
 /// Returns a time to wait in at most two units, rounded up: `41s`, `1h 5m`.
 pub(crate) fn shown(duration: Duration) -> String {
@@ -31,9 +39,10 @@ mod tests {
 
     #[test]
     fn a_duration_that_cannot_be_read_says_how_to_write_one() {
-        let mistake = "the duration has the unknown unit `x`; write a whole number and one of `ms`, `s`, `m`, `h`, `d`, like \"60s\"";
+        let mistake =
+            "it has the unknown unit `x`; write a whole number and one of `ms`, `s`, `m`, `h`, `d`, like \"60s\"";
         assert_eq!(parse("2x"), Err(mistake.to_owned()));
-        assert_eq!(parse("2 hours"), Err("the duration `2 hours` cannot be read; did you mean `2h`?".to_owned()));
+        assert_eq!(parse("2 hours"), Err("did you mean `2h`?".to_owned()));
         assert_eq!(parse("2h"), Ok(Duration::from_secs(7_200)));
     }
 }

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use tallygate::admin::__shared::OpenPolicy;
-use tallygate_rules::{MAX_PER, format_duration};
+use tallygate::admin::__shared::{OpenPolicy, check_ban_duration};
 
 use crate::commands::bans;
 use crate::confirmation::Confirmation;
@@ -55,18 +54,10 @@ impl BanCommand {
         let fleet = Fleet::connect(connection).await?;
         let Target { policy, who } = &self.target;
         let listed = fleet.find(policy)?;
-        let Some(ban) = listed.policy.ban() else {
-            return Err(Failure::usage(format!("the policy `{policy}` has no ban, so nobody can be banned under it")));
-        };
+        let own = listed.ban_duration()?;
         let subjects = who.subjects(&fleet, &listed)?;
-        let (time, subject) = (self.duration.unwrap_or(ban.duration()), subjects.main().to_string());
-        if time.is_zero() {
-            return Err(Failure::usage("a ban of no time ends the one that there is; write `tallygate unban`"));
-        }
-        if time > MAX_PER {
-            let longest = format_duration(MAX_PER);
-            return Err(Failure::usage(format!("a ban lasts {longest} at most; write `--for {longest}` or less")));
-        }
+        let (time, subject) = (self.duration.unwrap_or(own), subjects.main().to_string());
+        check_ban_duration(time, "--for", "tallygate unban").map_err(Failure::usage)?;
         let (shown, somebody) = (duration::shown(time), subject::name(&subject));
         self.confirmation.ask(&format!("Ban {somebody} under {policy} for {shown}?"))?;
         let banned = subjects.check(&fleet.limiter, &listed.policy).ban(time).await;

@@ -78,9 +78,7 @@ impl BansCommand {
 /// Returns the policy of that name, under which subjects can be banned.
 pub(super) fn find_with_ban<'a>(fleet: &'a Fleet<'_>, policy: &str) -> Result<OpenPolicy<'a>, Failure> {
     let listed = fleet.find(policy)?;
-    if listed.policy.ban().is_none() {
-        return Err(Failure::usage(format!("the policy `{policy}` has no ban, so nobody is banned under it")));
-    }
+    listed.ban_duration()?;
     Ok(listed)
 }
 

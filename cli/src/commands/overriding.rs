@@ -153,15 +153,12 @@ impl OverrideCommand {
     }
 
     fn with_rules<'a>(&self, target: OverrideBuilder<'a>, rules: &str) -> Result<OverrideBuilder<'a>, Failure> {
-        let target = match &self.rule {
-            None => target.text(rules),
-            Some(id) => {
-                let rule: Rule = rules.parse().map_err(|mistake| Failure::usage(format!("{mistake}")))?;
-                let id = id.parse().map_or_else(|_| RuleId::Name(id.clone()), RuleId::Position);
-                target.rule(id, rule)
-            }
+        let Some(id) = &self.rule else {
+            return shared::rules_for(target, rules, self.holds, "--for").map_err(Failure::usage);
         };
-        Ok(self.holds.into_iter().fold(target, OverrideBuilder::expires_in))
+        let rule: Rule = rules.parse().map_err(|mistake| Failure::usage(format!("{mistake}")))?;
+        let id = id.parse().map_or_else(|_| RuleId::Name(id.clone()), RuleId::Position);
+        Ok(self.holds.into_iter().fold(target.rule(id, rule), OverrideBuilder::expires_in))
     }
 
     /// The rules of the policy that no longer decide: ` (1 per 1m, 10 per 1d as daily)`.

@@ -80,7 +80,7 @@ async fn what_makes_no_sense_is_refused() {
     let seeded = Seeded::start().await;
     let console = seeded.console();
     for (words, part) in [
-        ("bans sms.send", "the policy `sms.send` has no ban, so nobody is banned under it"),
+        ("bans sms.send", "policy `sms.send` has no ban, so nobody can be banned under it; add `ban(…)` to the policy"),
         ("bans logn", "did you mean `login`?"),
         ("bans login alice", "unexpected argument"),
         ("unban login alice --all", "cannot be used with"),

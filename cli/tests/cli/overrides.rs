@@ -139,6 +139,11 @@ async fn mistakes_are_shown_before_the_question() {
         (&["sms.send", "1 per 1h", "--rule", "dayly"], "did you mean `daily`?"),
         (&["sms.send", "1 per 1h", "--on", "network"], "network"),
         (&["sms.send", "1 per 1h", "--for", "5000d"], "3660 days at most"),
+        (&["sms.send", "1 per 1h", "--for", "0s"], "must hold for longer than zero, like `for 2h`"),
+        (
+            &["sms.send", "1 per 1h for 1h", "--for", "2h"],
+            "the rules and `--for` both give how long they hold; leave one of them out",
+        ),
         (
             &["sms.send", "1 per 1h", "--subject", "not a subject"],
             "its key is `sms:{phone}`; write it like `sms:PHONE`",

@@ -1,13 +1,13 @@
 //! What the command line and the routes of a service have in common: they show and change the same, in the same JSON.
 
-mod duration;
+mod bans;
 pub mod json;
 mod open;
 mod overrides;
 mod peeked;
 
-pub use self::duration::read_duration;
+pub use self::bans::check_ban_duration;
 pub use self::open::{OpenPolicy, VaryingRules};
-pub use self::overrides::override_as_listed;
+pub use self::overrides::{override_as_listed, rules_for};
 pub use self::peeked::Peeked;
 pub use super::spelling::remedy;

@@ -257,9 +257,7 @@ impl OverrideBuilder<'_> {
 /// Returns how long an override holds in whole microseconds, rounded up.
 fn holds_us(time: Duration) -> Result<u64, &'static str> {
     if time.is_zero() {
-        return Err(
-            "an override holds for longer than zero, like `expires_in(Duration::from_secs(7_200))` or `for 2h`",
-        );
+        return Err("an override must hold for longer than zero, like `for 2h`");
     }
     if time > MAX_PER {
         return Err("an override with an end holds for 3660 days at most; without one it holds until it is cleared");

@@ -3,34 +3,26 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use tallygate_rules::{MAX_PER, format_duration};
+use tallygate_rules::read_duration;
 
 use super::error::AdminError;
-use crate::admin::__shared::{read_duration, remedy};
+use crate::admin::__shared::{check_ban_duration, remedy};
 
 /// Reads for how long to ban; `None` is the duration of the policy's ban.
 pub(super) fn ban(body: &[u8]) -> Result<Option<Duration>, AdminError> {
     let members = members(body, ["duration"], r#"{"duration":"10m"}"#)?;
-    let Some(text) = text(&members, "duration", "10m")? else { return Ok(None) };
-    let duration = read_duration(text).map_err(AdminError::refused)?;
-    if duration.is_zero() {
-        return Err(AdminError::refused("a ban of no time ends the one that there is; use `DELETE`"));
-    }
-    if duration > MAX_PER {
-        let longest = format_duration(MAX_PER);
-        return Err(AdminError::refused(format!("a ban lasts {longest} at most; give a shorter `duration`")));
-    }
+    let Some(duration) = duration(&members, "duration", "10m")? else { return Ok(None) };
+    check_ban_duration(duration, "duration", "DELETE").map_err(AdminError::refused)?;
     Ok(Some(duration))
 }
 
-/// Reads the rules of an override, and how long they hold, in one text.
-pub(super) fn rules(body: &[u8]) -> Result<String, AdminError> {
+/// Reads the rules of an override, and how long they hold, if a member of its own gives it.
+pub(super) fn rules(body: &[u8]) -> Result<(String, Option<Duration>), AdminError> {
     const LIKE: &str = r#"{"rules":"100 per 1h","for":"2h"}"#;
     let members = members(body, ["rules", "for"], LIKE)?;
     let rules = text(&members, "rules", "100 per 1h")?;
     let rules = rules.ok_or_else(|| AdminError::refused(format!("`rules` is missing; write it like `{LIKE}`")))?;
-    let time = text(&members, "for", "2h")?;
-    Ok(time.map_or_else(|| rules.to_owned(), |time| format!("{rules} for {time}")))
+    Ok((rules.to_owned(), duration(&members, "for", "2h")?))
 }
 
 /// Reads an object with some of these members. An empty body has none.
@@ -48,6 +40,11 @@ fn members<const N: usize>(body: &[u8], known: [&str; N], like: &str) -> Result<
         },
         _ => Err(AdminError::malformed(format!("the body is no object; write it like `{like}`"))),
     }
+}
+
+fn duration(members: &Map<String, Value>, name: &str, like: &str) -> Result<Option<Duration>, AdminError> {
+    let read = text(members, name, like)?.map(|text| read_duration(name, text));
+    read.transpose().map_err(AdminError::refused)
 }
 
 fn text<'m>(members: &'m Map<String, Value>, name: &str, like: &str) -> Result<Option<&'m str>, AdminError> {

@@ -131,7 +131,7 @@ impl PolicyRequest<'_> {
     }
 
     async fn ban(&self, body: &[u8]) -> Result<Value, AdminError> {
-        let own = self.duration_of_ban()?;
+        let own = self.listed.ban_duration()?;
         let duration = body::ban(body)?.unwrap_or(own);
         let subjects = self.main()?;
         let banned = subjects.check(&self.operated.limiter, &self.listed.policy).ban(duration).await;
@@ -141,7 +141,7 @@ impl PolicyRequest<'_> {
     }
 
     async fn unban(&self) -> Result<Value, AdminError> {
-        self.duration_of_ban()?;
+        self.listed.ban_duration()?;
         let subjects = self.main()?;
         let unbanned = subjects.check(&self.operated.limiter, &self.listed.policy).unban().await;
         self.changed(unbanned, "a ban of a subject was ended, if there was one")?;
@@ -149,7 +149,7 @@ impl PolicyRequest<'_> {
     }
 
     async fn bans(&self) -> Result<Value, AdminError> {
-        self.duration_of_ban()?;
+        self.listed.ban_duration()?;
         let from = self.query.only("from")?;
         if self.operated.limiter.redis().is_none() {
             return Err(AdminError::not_implemented(
@@ -176,13 +176,6 @@ impl PolicyRequest<'_> {
 
     fn main(&self) -> Result<Subjects, AdminError> {
         self.query.only_subject(self.operated, self.listed.described, None)
-    }
-
-    /// Returns how long the policy bans.
-    fn duration_of_ban(&self) -> Result<Duration, AdminError> {
-        let ban = self.listed.policy.ban();
-        let none = || format!("the policy `{}` has no ban, so nobody can be banned under it", self.name());
-        ban.map(|ban| ban.duration()).ok_or_else(|| AdminError::refused(none()))
     }
 
     /// Reports a change to the log, unless it failed. Those of overrides are reported wherever they come from.

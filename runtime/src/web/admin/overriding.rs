@@ -7,7 +7,7 @@ use super::error::{AdminError, made};
 use super::operated::Operated;
 use super::query::Query;
 use super::resource::Method;
-use crate::admin::__shared::{json as documents, override_as_listed, remedy};
+use crate::admin::__shared::{json as documents, override_as_listed, remedy, rules_for};
 use crate::admin::RegisteredPolicy;
 use crate::limiter::{Override, OverrideBuilder};
 
@@ -30,7 +30,8 @@ impl<'a> OverrideRequest<'a> {
             }
             Method::Put => {
                 let builder = self.listed()?;
-                let new = builder.clone().text(&body::rules(body)?);
+                let (rules, holds) = body::rules(body)?;
+                let new = rules_for(builder.clone(), &rules, holds, "for").map_err(AdminError::refused)?;
                 new.check()?;
                 let old = builder.clone().get().await?;
                 made(new.clone().set().await)?;

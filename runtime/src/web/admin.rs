@@ -63,8 +63,9 @@ use crate::observe::opaque_debug;
 /// # Subjects
 ///
 /// The query has the values that the keys of the policy show, by their names: `?phone=13800000000` for `sms:{phone}`,
-/// `?user=zoe&@ip=192.0.2.1` for `{user}` beside `{@ip}`. They pass the filters of the keys. An override without values is for
-/// the whole policy. `?subject=sms:13800000000` is a whole subject, as lists show it, unless a key shows a value of that name;
+/// `?user=zoe&@ip=192.0.2.1` for `{user}` beside `{@ip}`. They pass the filters of the keys. `?phone=` is the empty
+/// value, which a call may have; a name without `=` is refused. An override without values is for the whole policy.
+/// `?subject=sms:13800000000` is a whole subject, as lists show it, unless a key shows a value of that name;
 /// `?subject:network=…` is another subject, by its label. As in forms, `+` is a space, and `%2B` a plus.
 ///
 /// Alternatives have the name of all, and the value says which one it is: `?@user|@ip=user:zoe` for `{@user|@ip}`.
@@ -86,8 +87,7 @@ use crate::observe::opaque_debug;
 /// page before; one override is the member `override`. In memory, `shadow` is `null`, as only the calls know it. The `rules`
 /// of an override that was changed are `null` if they could not be read. No answer is to be stored by caches.
 ///
-/// A mistake is answered by problem details with the remedy in
-/// `detail`:
+/// A mistake is answered by problem details with the remedy in `detail`:
 ///
 /// | status | reason |
 /// | --- | --- |

@@ -22,7 +22,10 @@ impl Query {
     pub(super) fn read(query: Option<&str>) -> Result<Self, AdminError> {
         let mut read: Vec<(String, String)> = Vec::new();
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let Some((name, value)) = pair.split_once('=') else {
+                let name = decoded(pair)?;
+                return Err(AdminError::refused(format!("`{name}` has no value; write `{name}=…`")));
+            };
             let (name, value) = (decoded(name)?, decoded(value)?);
             if read.iter().any(|(known, _)| *known == name) {
                 return Err(AdminError::refused(format!("`{name}` is given twice; give it once")));

@@ -47,11 +47,7 @@ impl Resource {
                 Self::Override { policy: decoded(name)?, label: Some(decoded(label)?) }
             }
             ["overrides"] => Self::Overrides,
-            _ => {
-                return Err(AdminError::not_found(
-                    "there is no such path; `GET policies` lists the policies, and a `/` within a name is written `%2F`",
-                ));
-            }
+            _ => return Err(no_such_path()),
         })
     }
 
@@ -78,8 +74,18 @@ impl Resource {
 }
 
 fn decoded(segment: &str) -> Result<String, AdminError> {
+    // Neither a policy nor a label has an empty name.
+    if segment.is_empty() {
+        return Err(no_such_path());
+    }
     let decoded = percent_decode_str(segment).decode_utf8();
     decoded.map(Into::into).map_err(|_| AdminError::malformed("the path is not percent-encoded UTF-8"))
+}
+
+fn no_such_path() -> AdminError {
+    AdminError::not_found(
+        "there is no such path; `GET policies` lists the policies, and a `/` within a name is written `%2F`",
+    )
 }
 
 #[cfg(test)]
@@ -98,11 +104,11 @@ mod tests {
 
     #[test]
     fn other_paths_are_nothing() {
-        for path in
-            ["", "/", "/policies/", "/policies/p/", "/policies/a/b/ban", "/policy", "/overrides/p", "/policies/%FF/ban"]
-        {
-            let found = Resource::read(path).ok().filter(|found| *found != Resource::Policy(String::new()));
-            assert_eq!(found, None, "{path}");
+        for path in ["", "/", "/policies/", "/policies/p/", "/policies//ban", "/policies/p/override/"] {
+            assert_eq!(Resource::read(path).ok(), None, "{path}");
+        }
+        for path in ["/policies/a/b/ban", "/policy", "/overrides/p", "/policies/%FF/ban"] {
+            assert_eq!(Resource::read(path).ok(), None, "{path}");
         }
     }
 }

@@ -33,7 +33,22 @@ async fn a_ban_without_a_duration_lasts_as_the_policy_says() {
         for body in ["", "{}", r#"{"duration":null}"#] {
             let banned = service.done(Method::PUT, &path_of(&policy, "/ban?phone=138"), body).await;
             assert_eq!(banned["duration_ms"], json!(7_200_000));
+            let peeked = service.get(&path_of(&policy, "/subject?phone=138")).await;
+            let wait = peeked["denied"]["retry_after_ms"].as_u64().unwrap();
+            assert!((7_000_000..=7_200_000).contains(&wait), "{body}: {wait}");
+            service.done(Method::DELETE, &path_of(&policy, "/ban?phone=138"), "").await;
         }
+    }
+}
+
+#[tokio::test]
+async fn an_empty_value_is_a_value_like_any_other() {
+    let policy = codes("admin.empty");
+    for service in Service::all().await {
+        service.calls(&policy, "139", 1).await;
+        let banned = service.done(Method::PUT, &path_of(&policy, "/ban?phone="), "").await;
+        assert_eq!(banned["banned"], "sms:");
+        assert!(!service.call(&policy, "").await && service.call(&policy, "139").await);
     }
 }
 

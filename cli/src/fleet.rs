@@ -70,14 +70,17 @@ impl<'c> Fleet<'c> {
         if self.registered.policies().is_empty() {
             return Failure::usage(self.nothing_listed());
         }
-        Failure::usage(format!("no process has used a policy `{name}` within a week{}", remedy(name, known)))
+        Failure::usage(format!("no process has used a policy `{name}` within a week{}", remedy("policy", name, known)))
     }
 
     /// Why a policy has no subject of that label.
     pub(crate) fn unknown_label(described: &RegisteredPolicy, label: &str) -> Failure {
         let known: Vec<_> = described.subjects().map(|subject| subject.label()).collect();
         let name = described.name();
-        Failure::usage(format!("the policy `{name}` has no rule on a subject `{label}`{}", remedy(label, known)))
+        Failure::usage(format!(
+            "the policy `{name}` has no rule on a subject `{label}`{}",
+            remedy("label", label, known)
+        ))
     }
 
     /// Says that the list is empty, and why that may be.

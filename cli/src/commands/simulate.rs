@@ -132,7 +132,7 @@ impl SimulateCommand {
             Failure::usage(if known.contains(&&**name) {
                 format!("{file} has no rules of the policy `{name}`")
             } else {
-                format!("{file} has no policy `{name}`{}", shared::remedy(name, known))
+                format!("{file} has no policy `{name}`{}", shared::remedy("policy", name, known))
             })
         })?;
         let Some(ahead) = self.prefetch else { return Ok(policy) };

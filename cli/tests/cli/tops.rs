@@ -96,7 +96,7 @@ async fn what_makes_no_sense_is_refused() {
             "top sms.send --rule dayly",
             "has no rule `dayly`; its rules have the positions 0 to 2; did you mean `daily`?",
         ),
-        ("top sms.send --rule 3", "has no rule `3`; its rules have the positions 0 to 2; there are `daily`"),
+        ("top sms.send --rule 3", "has no rule `3`; its rules have the positions 0 to 2; the only name is `daily`"),
         ("top login --rule 1", "has no rule `1`; its rules have the positions 0"),
         ("top --rule daily", "<POLICY>"),
         ("top --on network", "<POLICY>"),

@@ -2,17 +2,18 @@
 
 use tallygate_rules::nearest;
 
-/// Returns `; did you mean …?` where one of the known names is similar, or the known names where there are few.
+/// Returns `; did you mean …?` where one of the known names is similar, or the known names where there are few. They are names
+/// of a `kind` of things, like `policy`.
 #[must_use]
-pub fn remedy<'a>(name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
+pub fn remedy<'a>(kind: &str, name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
     const FEW: usize = 8;
     if let Some(meant) = nearest(name, known.clone()) {
         return format!("; did you mean `{meant}`?");
     }
     let known: Vec<_> = known.into_iter().collect();
-    match known.len() {
-        0 => String::new(),
-        1..=FEW => format!("; there are `{}`", known.join("`, `")),
+    match &known[..] {
+        [only] => format!("; the only {kind} is `{only}`"),
+        [_, ..] if known.len() <= FEW => format!("; there are `{}`", known.join("`, `")),
         _ => String::new(),
     }
 }
@@ -23,8 +24,10 @@ mod tests {
 
     #[test]
     fn a_similar_name_or_a_few_names_are_suggested() {
-        assert_eq!(remedy("sms.snd", ["sms.send", "login"]), "; did you mean `sms.send`?");
-        assert_eq!(remedy("export", ["sms.send", "login"]), "; there are `sms.send`, `login`");
-        assert_eq!(remedy("export", []), "");
+        let meant = |name: &str, known: &[&'static str]| remedy("policy", name, known.iter().copied());
+        assert_eq!(meant("sms.snd", &["sms.send", "login"]), "; did you mean `sms.send`?");
+        assert_eq!(meant("export", &["sms.send", "login"]), "; there are `sms.send`, `login`");
+        assert_eq!(meant("export", &["login"]), "; the only policy is `login`");
+        assert_eq!(meant("export", &[]), "");
     }
 }

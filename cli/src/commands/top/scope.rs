@@ -129,7 +129,7 @@ fn unknown_rule(described: &RegisteredPolicy, rule: &str) -> Failure {
         rules => format!("0 to {}", rules.saturating_sub(1)),
     };
     let name = described.name();
-    let remedy = shared::remedy(rule, names);
+    let remedy = shared::remedy("name", rule, names);
     Failure::usage(format!(
         "the policy `{name}` has no rule `{rule}`; its rules have the positions {positions}{remedy}"
     ))

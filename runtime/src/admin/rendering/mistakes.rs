@@ -22,9 +22,8 @@ impl Rendering<'_> {
         }
         let not_asked = self.left_out.iter().find(|label| self.whole(label.as_deref()).is_some());
         not_asked.map_or(Ok(()), |label| {
-            let subject =
-                label.as_ref().map_or_else(|| "main subject".to_owned(), |label| format!("subject `{label}`"));
-            Err(self.refuse(&format!("the {subject} is not the one that this is about; leave it out")))
+            let subject = in_words(label.as_deref());
+            Err(self.refuse(&format!("this request does not use {subject}; leave it out")))
         })
     }
 
@@ -82,12 +81,20 @@ impl Rendering<'_> {
 
     /// Returns the error for a name that is no value of the subjects to make.
     pub(super) fn unknown<'n>(&self, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> Error {
-        let all = self.policy.placeholders().unwrap_or_default();
-        if all.iter().any(|placeholder| placeholder.name() == name) {
-            let mistake = format!("`{name}` is a value of a subject that is not made of values here; leave it out");
-            return self.refuse(&mistake);
-        }
-        self.refuse(&format!("no key shows `{name}`{}", remedy(name, known)))
+        self.refuse(&match self.owner(name) {
+            Some(owner) => format!("`{name}` belongs to {owner}; leave it out"),
+            None => format!("no key shows `{name}`{}", remedy("value", name, known)),
+        })
+    }
+
+    /// Returns the first subject whose key shows that value, and why it is not made of values.
+    fn owner(&self, name: &str) -> Option<String> {
+        let main = self.policy.has_main_subject().then(|| (None, self.policy.key()));
+        let others = self.policy.subjects().map(|subject| (Some(subject.label()), subject.key()));
+        let shows = |key: &str| self.template(None, Some(key)).is_ok_and(|key| key.names().any(|known| known == name));
+        let (label, _) = main.into_iter().chain(others).find(|(_, key)| key.is_some_and(shows))?;
+        let why = if self.whole(label).is_some() { "is given as a whole" } else { "this request does not use" };
+        Some(format!("{}, which {why}", in_words(label)))
     }
 
     /// Returns the error for missing values.
@@ -120,4 +127,9 @@ impl Rendering<'_> {
     pub(super) fn refuse(&self, mistake: &str) -> Error {
         Error::new(format!("policy `{}`: {mistake}", self.policy.name()))
     }
+}
+
+/// The subject of that label, or the main one.
+fn in_words(label: Option<&str>) -> String {
+    label.map_or_else(|| "the main subject".to_owned(), |label| format!("the subject `{label}`"))
 }

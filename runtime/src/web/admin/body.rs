@@ -35,7 +35,7 @@ fn members<const N: usize>(body: &[u8], known: [&str; N], like: &str) -> Result<
         .map_err(|error| AdminError::malformed(format!("the body is no JSON: {error}; write it like `{like}`")))?
     {
         Value::Object(members) => match members.keys().find(|name| !known.contains(&name.as_str())) {
-            Some(name) => Err(AdminError::refused(format!("`{name}` is unknown{}", remedy(name, known)))),
+            Some(name) => Err(AdminError::refused(format!("`{name}` is unknown{}", remedy("member", name, known)))),
             None => Ok(members),
         },
         _ => Err(AdminError::malformed(format!("the body is no object; write it like `{like}`"))),

@@ -82,7 +82,7 @@ fn find<'r>(limiter: &Limiter, registered: &'r Registered, name: &str) -> Result
         return Err(AdminError::refused(other.to_string()));
     }
     registered.find(name).ok_or_else(|| {
-        let meant = remedy(name, registered.policies().iter().map(RegisteredPolicy::name));
+        let meant = remedy("policy", name, registered.policies().iter().map(RegisteredPolicy::name));
         AdminError::not_found(match limiter.redis() {
             Some(_) => format!("no process has used a policy `{name}` within a week{meant}"),
             None => format!("this process knows no policy `{name}`{meant}"),

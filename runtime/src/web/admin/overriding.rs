@@ -66,7 +66,7 @@ impl<'a> OverrideRequest<'a> {
         let builder = label.into_iter().fold(described.override_rules(&operated.limiter), OverrideBuilder::on);
         let labels: Vec<_> = described.subjects().map(|subject| subject.label()).collect();
         if let Some(label) = label.filter(|label| !labels.contains(label)) {
-            let meant = remedy(label, labels);
+            let meant = remedy("label", label, labels);
             return Err(AdminError::not_found(format!("policy `{policy}` has no rule on a subject `{label}`{meant}")));
         }
         if query.is_empty() {

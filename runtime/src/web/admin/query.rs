@@ -42,7 +42,9 @@ impl Query {
     /// Returns the value of the only parameter that there may be.
     pub(super) fn only(&self, name: &str) -> Result<Option<&str>, AdminError> {
         match self.0.iter().find(|(known, _)| known != name) {
-            Some((other, _)) => Err(AdminError::refused(format!("`{other}` is unknown{}", remedy(other, [name])))),
+            Some((other, _)) => {
+                Err(AdminError::refused(format!("`{other}` is unknown{}", remedy("parameter", other, [name]))))
+            }
             None => Ok(self.0.first().map(|(_, value)| value.as_str())),
         }
     }

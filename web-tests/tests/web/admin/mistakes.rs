@@ -5,31 +5,37 @@ use tallygate::{Policy, Rule};
 
 use super::{HOUR, Service, codes, path_of};
 
-const NOT_ASKED: &str = "the subject `network` is not the one that this is about; leave it out";
+const NOT_USED: &str = "this request does not use the subject `network`; leave it out";
+const OF_OTHER: &str = "`@ip` belongs to the subject `network`, which this request does not use; leave it out";
+const WHOLE: &str = "`phone` belongs to the main subject, which is given as a whole; leave it out";
 const TWICE: &str = "the subject `network` is given twice; give it once";
 
 /// Which parameters a query may have.
-const QUERIES: [(Method, &str, u16, &str); 22] = [
+const QUERIES: [(Method, &str, u16, &str); 26] = [
     (Method::GET, "/subject", 422, "a value is missing for `phone`, `@ip`"),
     (Method::GET, "/subject?phon=138", 422, "no key shows `phon`; did you mean `phone`?"),
     (Method::GET, "/subject?user=zoe", 422, "no key shows `user`; there are `phone`, `@ip`"),
     (Method::GET, "/subject?phone=138&phone=139", 422, "`phone` is given twice; give it once"),
+    (Method::GET, "/subject?phone=138&@ip", 422, "`@ip` has no value; write `@ip=…`"),
+    (Method::PUT, "/ban?phone", 422, "`phone` has no value; write `phone=…`"),
+    (Method::GET, "/bans?from", 422, "`from` has no value; write `from=…`"),
+    (Method::GET, "/subject?subject=sms:138&phone=138", 422, WHOLE),
     (Method::GET, "/subject?phone=%FF", 400, "the query is not percent-encoded UTF-8"),
     (Method::GET, "/subject?subject=mail:138", 422, "its key is `sms:{phone}`; write it like `sms:PHONE`"),
     (Method::GET, "/subject?phone=138&subject:net=1", 422, "no rule on a subject `net`"),
     (Method::GET, "/subject?@ip=2001:db8::7", 422, "an IPv6 address is counted by its network"),
     (Method::DELETE, "/subject", 422, "a value is missing for `phone`"),
-    (Method::DELETE, "/subject?phone=138&@ip=192.0.2.1", 422, "`@ip` is a value of a subject that is not made"),
+    (Method::DELETE, "/subject?phone=138&@ip=192.0.2.1", 422, OF_OTHER),
     (Method::DELETE, "/subjects?phone=138", 422, "a value is missing for `@ip`"),
     (Method::PUT, "/ban", 422, "a value is missing for `phone`"),
-    (Method::DELETE, "/subject?phone=138&subject:network=192.0.2.1", 422, NOT_ASKED),
-    (Method::PUT, "/ban?phone=138&subject:network=192.0.2.1", 422, NOT_ASKED),
-    (Method::DELETE, "/ban?phone=138&subject:network=192.0.2.1", 422, NOT_ASKED),
-    (Method::PUT, "/override?phone=138&subject:network=192.0.2.1", 422, NOT_ASKED),
+    (Method::DELETE, "/subject?phone=138&subject:network=192.0.2.1", 422, NOT_USED),
+    (Method::PUT, "/ban?phone=138&subject:network=192.0.2.1", 422, NOT_USED),
+    (Method::DELETE, "/ban?phone=138&subject:network=192.0.2.1", 422, NOT_USED),
+    (Method::PUT, "/override?phone=138&subject:network=192.0.2.1", 422, NOT_USED),
     (Method::PUT, "/override/network?subject=192.0.2.1&subject:network=192.0.2.2", 422, TWICE),
     (Method::DELETE, "/override/network?subject=192.0.2.1&subject:network=192.0.2.2", 422, TWICE),
     (Method::PUT, "/override?phon=138", 422, "no key shows `phon`; did you mean `phone`?"),
-    (Method::GET, "/bans?phone=138", 422, "`phone` is unknown; there are `from`"),
+    (Method::GET, "/bans?phone=138", 422, "`phone` is unknown; the only parameter is `from`"),
     (Method::GET, "?phone=138", 422, "`phone` is unknown; this path takes no parameters"),
     (Method::GET, "/override/netwrk", 404, "no rule on a subject `netwrk`; did you mean `network`?"),
 ];
@@ -48,20 +54,25 @@ async fn a_mistaken_query_says_which_values_there_are() {
     }
 }
 
-const BODIES: [(&str, &str, u16, &str); 17] = [
+const HELD_TWICE: &str = "the rules and `for` both give how long they hold; leave one of them out";
+
+const BODIES: [(&str, &str, u16, &str); 20] = [
     ("/ban?phone=138", "duration", 400, "the body is no JSON: expected value at line 1 column 1"),
     ("/ban?phone=138", r#""10m""#, 400, r#"write it like `{"duration":"10m"}`"#),
     ("/ban?phone=138", r#"{"duraton":"10m"}"#, 422, "`duraton` is unknown; did you mean `duration`?"),
     ("/ban?phone=138", r#"{"duration":600}"#, 422, "`duration` must be a text, like \"10m\""),
-    ("/ban?phone=138", r#"{"duration":"10 minutes"}"#, 422, "did you mean `10m`?"),
-    ("/ban?phone=138", r#"{"duration":"0s"}"#, 422, "use `DELETE`"),
-    ("/ban?phone=138", r#"{"duration":"4000d"}"#, 422, "a ban lasts 3660d at most"),
+    ("/ban?phone=138", r#"{"duration":"10 minutes"}"#, 422, "`duration` has the unknown unit `minutes`; did you mean"),
+    ("/ban?phone=138", r#"{"duration":"0s"}"#, 422, "`duration` must be longer than zero; to end a ban, use `DELETE`"),
+    ("/ban?phone=138", r#"{"for":"10m"}"#, 422, "`for` is unknown; the only member is `duration`"),
+    ("/ban?phone=138", r#"{"duration":"4000d"}"#, 422, "`duration` must be 3660d at most"),
     ("/override", "", 422, "`rules` is missing"),
     ("/override", "9 per 1h", 400, "the body is no JSON"),
     ("/override", r#"{"rules":"9 per hour"}"#, 422, "did you mean `9 per 1h`?"),
     ("/override", r#"{"rules":"dayly = 9 per 1d"}"#, 422, "no rule with the name `dayly`; its names are `hourly`"),
-    ("/override", r#"{"rules":"9 per 1h","for":"2 hours"}"#, 422, "did you mean `9 per 1h for 2h`?"),
-    ("/override", r#"{"rules":"9 per 1h for 1h","for":"2h"}"#, 422, "after the window, `for` is unknown"),
+    ("/override", r#"{"rules":"9 per 1h","for":"2 hours"}"#, 422, "`for` has the unknown unit `hours`; did you mean"),
+    ("/override", r#"{"rules":"9 per 1h","for":""}"#, 422, "`for` is empty"),
+    ("/override", r#"{"rules":"9 per 1h","for":"0s"}"#, 422, "must hold for longer than zero, like `for 2h`"),
+    ("/override", r#"{"rules":"9 per 1h for 1h","for":"2h"}"#, 422, HELD_TWICE),
     ("/override", r#"{"rules":"9 per 1h","for":"4000d"}"#, 422, "3660 days at most"),
     ("/override", r#"{"rule":"9 per 1h"}"#, 422, "`rule` is unknown; did you mean `rules`?"),
     (
@@ -105,8 +116,16 @@ async fn an_unknown_policy_or_path_is_not_found_and_a_similar_name_is_said() {
             let is_meant = detail.contains("`admin.fuond`") && detail.ends_with("; did you mean `admin.found`?");
             assert!(status == 404 && is_meant, "{status} {detail}");
         }
-        for path in ["", "/", "/policy", "/policies/admin.found/", "/policies/admin.found/subject/138", "/overrides/x"]
-        {
+        for path in [
+            "",
+            "/",
+            "/policy",
+            "/policies/",
+            "/policies//ban",
+            "/policies/admin.found/",
+            "/policies/admin.found/subject/138",
+            "/overrides/x",
+        ] {
             let (status, detail) = service.mistake(Method::GET, path, "").await;
             assert!(status == 404 && detail.contains("there is no such path"), "{path}: {status} {detail}");
         }
@@ -143,7 +162,7 @@ async fn what_a_policy_does_not_have_is_refused() {
         assert!(check.await.unwrap().is_allowed());
         service.listed(&plain).await;
         for (method, rest, text) in [
-            (Method::PUT, "/ban", "has no ban, so nobody can be banned under it"),
+            (Method::PUT, "/ban", "has no ban, so nobody can be banned under it; add `ban(…)` to the policy"),
             (Method::DELETE, "/ban", "has no ban"),
             (Method::GET, "/bans", "has no ban"),
             (Method::DELETE, "/subject", "counts no main subject"),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::part::{Demand, MOST_UNITS, Part, Taken};
 use crate::call::{Call, CallOptions, OwnedCall, TallyId};
 use crate::clock::Clock;
+use crate::decision::Report;
 use crate::policy::{Ahead, Policy};
 use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -97,7 +98,8 @@ impl Ledger {
             self.missed_cost.fetch_add(cost, Ordering::Relaxed);
             self.missed_calls.fetch_add(1, Ordering::Relaxed);
         }
-        let taken = taken.map(|(part, _)| part.taken(now_us, report_is_optional.then(|| self.left(now_us))));
+        let report = || if report_is_optional { self.report(now_us) } else { Report::default() };
+        let taken = taken.map(|(part, _)| part.taken(now_us, report()));
         let is_due = self.is_refill_due(now_us) && self.begin_refill(now_us);
         let units = if is_due { self.units_to_ask(now_us) } else { None };
         (taken, units.map(|units| self.refill(call, units)))
@@ -113,6 +115,11 @@ impl Ledger {
     /// How much of what was taken is left.
     pub(super) fn left(&self, now_us: u64) -> u64 {
         self.parts.iter().map(|part| part.left_at(now_us)).sum()
+    }
+
+    /// Where the rules stand. To Redis, all parts are used when it answers for the last one; what is left of them is not.
+    fn report(&self, now_us: u64) -> Report {
+        self.parts.last().map(|last| last.report(self.left(now_us))).unwrap_or_default()
     }
 
     pub(super) fn parts(&self) -> &[Arc<Part>] {

@@ -79,10 +79,14 @@ impl Part {
         let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, back);
     }
 
-    /// What a call has taken then; with a report, if it is known how much is left in all parts.
-    pub(super) fn taken(&self, now_us: u64, left: Option<u64>) -> Taken {
-        let report = left.map(|left| self.report.with_more(|_| left)).unwrap_or_default();
+    /// What a call has taken then, with a report if it was asked for.
+    pub(super) fn taken(&self, now_us: u64, report: Report) -> Taken {
         Taken { at: self.at.clone(), ends_us: self.ends_us, now_us, report }
+    }
+
+    /// Where the rules stood when it was taken, with so much that is left of it and of those before it.
+    pub(super) fn report(&self, left: u64) -> Report {
+        self.report.with_more(|_| left)
     }
 
     /// Whether that was taken of this part.

@@ -9,6 +9,8 @@ use axum::{Json, Router};
 use tallygate::testing::ManualClock;
 use tallygate::web::{Draft, Items, Layer, Legacy};
 use tallygate::{Limiter, Rejection, RuleStatus, rate_limit};
+use tallygate_harness::server::{Server as Redis, connected, patient};
+use tallygate_harness::until::until_found;
 use tallygate_web_tests::server::serve;
 use tallygate_web_tests::{Client, Http, LimitItem, PolicyItem};
 use tokio::task::JoinSet;
@@ -71,6 +73,34 @@ async fn fields_agree_with_the_store_by_both_versions_of_http() {
         );
         assert_eq!(answer.problem().violated_policies, [minute.name]);
     }
+}
+
+#[rate_limit(name = "busy", rule(count = 1000, per = "60s"), prefetch = "1s", limiter = limiter)]
+async fn busy(State(limiter): State<Limiter>) -> Result<&'static str, Rejection> {
+    let _ = limiter;
+    Ok("done")
+}
+
+#[tokio::test]
+async fn fields_of_calls_that_are_taken_ahead_promise_no_more_than_there_is() {
+    let redis = Redis::start();
+    let limiter = connected(&patient(), &redis.url()).await;
+    let router = Router::new().route("/busy", get(busy)).layer(Layer::new().on_success(true)).with_state(limiter);
+    let client = Client::new(serve(router).await);
+    let calls = 200;
+    for used in 1..=calls {
+        let answer = client.get("/busy").await;
+        let [item] = answer.limits().try_into().unwrap();
+        assert!(item.name == "busy.1m" && item.r <= 1_000 - used, "{item:?} after {used}");
+    }
+    let asked = redis.calls("evalsha");
+    assert!(asked < 100, "{asked} of {calls} calls asked Redis");
+    let mut used = calls;
+    until_found("the process knows what is left", async || {
+        used += 1;
+        client.get("/busy").await.limits()[0].r == 1_000 - used
+    })
+    .await;
 }
 
 #[rate_limit(

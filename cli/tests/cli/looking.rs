@@ -1,5 +1,7 @@
 //! What only looks: policies, and where somebody stands.
 
+use std::time::Duration;
+
 use tallygate::{Limiter, Policy, Rule, Subject};
 use tallygate_harness::server::{connected, patient};
 
@@ -48,6 +50,26 @@ async fn a_peek_tells_what_the_next_call_gets() {
     assert_eq!((&json["denied"]["kind"], &json["denied"]["rule"]), (&"limited".into(), &0.into()));
     assert!((1..=60_000).contains(&json["denied"]["retry_after_ms"].as_u64().unwrap()), "{json}");
     assert_eq!(json["rules"][1]["remaining"], 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_processes_took_ahead_counts_as_used_and_the_command_line_says_so() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let rule = Rule::sliding_window(1_000, MINUTE);
+    let policy = Policy::builder("tenant").key("{tenant}").rule(rule).prefetch(Duration::from_secs(1)).build().unwrap();
+    assert!(fleet.check(&policy, &Subject::of("acme")).await.unwrap().is_allowed());
+    listed(&fleet, 3).await;
+    let printed = console.run("policies").expect(0);
+    let line = steady("tenant {tenant} 1000 per 1m · takes 1s ahead override: none");
+    assert!(steady(&printed.out).contains(&line), "{printed:?}");
+    assert_eq!(console.run("policies --json").expect(0).json()["policies"][2]["prefetch_ms"], 1_000);
+    let printed = console.run("peek tenant acme").expect(0);
+    let lines: Vec<_> = printed.out.lines().collect();
+    assert_eq!(lines[..2], ["admitted", "what processes took ahead, for at most 1s, counts as used"]);
+    assert!(lines[2].starts_with("0   1000 per 1m   999 left   resets in "), "{printed:?}");
+    assert_eq!(console.run("peek tenant acme --json").expect(0).json()["prefetch_ms"], 1_000);
 }
 
 #[tokio::test(flavor = "multi_thread")]

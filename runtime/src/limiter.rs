@@ -201,6 +201,12 @@ impl Limiter {
         &self.core.secret
     }
 
+    /// Where its tallies are, and what their keys begin with.
+    #[cfg(feature = "admin")]
+    pub(crate) fn tally_store(&self) -> (&Store, &str) {
+        (&self.core.store, &self.core.prefix)
+    }
+
     /// The server of its tallies, and what their keys begin with; `None` in memory.
     #[cfg(feature = "admin")]
     pub(crate) fn redis(&self) -> Option<(&Redis, &str)> {

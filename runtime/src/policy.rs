@@ -29,6 +29,8 @@ pub use self::builder::PolicyBuilder;
 pub(crate) use self::description::Description;
 pub(crate) use self::layout::LAYOUT_BYTES;
 pub(crate) use self::registration::{NO_REGISTRY, Registration};
+#[cfg(feature = "admin")]
+pub(crate) use self::rule_group::names;
 pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, Window};
 use self::shared::Shared;
 pub(crate) use self::templates::Templates;

@@ -9,6 +9,10 @@ mod no_redis;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 mod redis_types;
+#[cfg(feature = "admin")]
+mod scan;
+#[cfg(feature = "admin")]
+mod scan_step;
 mod standby;
 
 use std::time::Duration;
@@ -23,11 +27,11 @@ use self::no_redis as redis;
 #[cfg(feature = "tls")]
 pub use self::redis::Tls;
 #[cfg(feature = "admin")]
-pub(crate) use self::redis::{
-    Access, CommandPurpose, Permission, Sample, Scan, ScriptState, ServerFacts, ServerInfo, Times,
-};
+pub(crate) use self::redis::{Access, CommandPurpose, Permission, Sample, ScriptState, ServerFacts, ServerInfo, Times};
 pub(crate) use self::redis::{Redis, have_clocks_differed, random_fraction};
 pub(crate) use self::redis_types::{MOST_POLICIES, Progress, RegistrationResult, Setup, StoredText};
+#[cfg(feature = "admin")]
+pub(crate) use self::scan::Scan;
 pub(crate) use self::standby::Standby;
 use crate::call::{Call, TallyId};
 use crate::error::BackendError;
@@ -66,6 +70,15 @@ impl Store {
             }
             Self::Redis(redis) => redis.reset(call).await,
         }
+    }
+
+    /// Starts a walk over the tallies of the rule groups whose segments have these names before the layout.
+    #[cfg(feature = "admin")]
+    pub(crate) async fn scan(&self, prefix: &str, names: &[String]) -> Result<Scan<'_>, BackendError> {
+        Ok(match self {
+            Self::Memory(memory) => Scan::Memory(memory, memory.scan(names)),
+            Self::Redis(redis) => Scan::Redis(redis, redis.scan(prefix, names).await?),
+        })
     }
 
     /// Bans the main subject of such a call for that long, or ends its ban.

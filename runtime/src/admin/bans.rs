@@ -6,7 +6,7 @@ use futures_util::future::try_join_all;
 
 use super::tallies::{Tallies, TallyPage};
 use crate::decision::{DecidedBy, Decision, RejectionKind};
-use crate::error::{BackendError, Error};
+use crate::error::BackendError;
 use crate::limiter::Limiter;
 use crate::observe::opaque_debug;
 use crate::policy::Policy;
@@ -22,7 +22,7 @@ pub struct Bans<'a> {
     policies: Vec<&'a Policy>,
     /// `None` if no policy has a ban.
     tallies: Option<Tallies<'a>>,
-    /// What a step has found, until the server was asked for its bans.
+    /// What a step has found, until each of its subjects was looked at.
     page: Option<TallyPage>,
 }
 
@@ -45,15 +45,10 @@ pub struct BannedSubject {
 impl Limiter {
     /// Finds the subjects that are banned now under these policies. Policies without a ban have none.
     ///
-    /// One [scan](Self::tallies) of the server finds the subjects of all these policies, and a peek at each shows whether its
-    /// next call is denied by a ban. Nothing is changed. A ban does not show while an override with a count of 0 admits
-    /// nobody.
+    /// One [scan](Self::tallies) finds the subjects of all these policies, and a peek at each shows whether its next call is
+    /// denied by a ban. Nothing is changed. A ban does not show while an override with a count of 0 admits nobody.
     ///
     /// [`Check::unban`](crate::Check::unban) ends a ban.
-    ///
-    /// # Errors
-    ///
-    /// The tallies are in memory.
     ///
     /// # Examples
     ///
@@ -61,7 +56,7 @@ impl Limiter {
     /// use tallygate::{Limiter, Policy};
     ///
     /// # async fn unban(limiter: &Limiter, policy: &Policy) -> Result<(), tallygate::Error> {
-    /// let mut bans = limiter.bans([policy])?;
+    /// let mut bans = limiter.bans([policy]);
     /// while let Some(page) = bans.next_page().await? {
     ///     for banned in page.bans() {
     ///         limiter.check(policy, banned.subject()).unban().await?;
@@ -70,17 +65,14 @@ impl Limiter {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn bans<'a>(&'a self, policies: impl IntoIterator<Item = &'a Policy>) -> Result<Bans<'a>, Error> {
-        self.redis().ok_or_else(super::registered::in_memory)?;
-        let policies: Vec<_> = policies.into_iter().filter(|policy| policy.ban().is_some()).collect();
-        let mut tallies = None;
-        for policy in &policies {
-            tallies = Some(match tallies.take() {
-                None => self.tallies(policy, None)?,
-                Some(tallies) => Tallies::and(tallies, policy, None)?,
-            });
-        }
-        Ok(Bans { limiter: self, policies, tallies, page: None })
+    pub fn bans<'a>(&'a self, policies: impl IntoIterator<Item = &'a Policy>) -> Bans<'a> {
+        let banning = |policy: &'a Policy| {
+            let group = policy.groups().iter().find(|group| group.ban.is_some())?;
+            Some((policy, group.names().to_owned()))
+        };
+        let (policies, names): (Vec<_>, Vec<_>) = policies.into_iter().filter_map(banning).unzip();
+        let tallies = (!names.is_empty()).then(|| Tallies::new(self, names));
+        Bans { limiter: self, policies, tallies, page: None }
     }
 }
 

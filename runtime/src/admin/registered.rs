@@ -50,7 +50,7 @@ impl Limiter {
 }
 
 /// Returns the error for a limiter in memory: a tool cannot see its tallies.
-pub(super) fn in_memory() -> BackendError {
+fn in_memory() -> BackendError {
     BackendError::new(
         "the tallies of this limiter are in memory, which only their own process sees; connect to a server",
     )

@@ -4,26 +4,25 @@ use std::collections::HashSet;
 use std::hash::BuildHasher;
 use std::time::Duration;
 
-use super::registered::in_memory;
 use crate::error::{BackendError, Error};
 use crate::limiter::Limiter;
 use crate::observe::opaque_debug;
-use crate::policy::Policy;
-use crate::store::{Redis, Scan};
+use crate::policy::{Policy, RuleGroup};
+use crate::store::{Scan, Store};
 use crate::subject::Subject;
 use crate::system::{RandomState, TokioInstant, sleep_until};
 
-/// The least pause after a step, in which the server serves others.
+/// The least pause after a step, in which others are served.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The subjects that have a tally of some policies, found step by step: see [`Limiter::tallies`].
 pub struct Tallies<'a> {
-    redis: &'a Redis,
+    store: &'a Store,
     prefix: &'a str,
     /// The part of the keys before the layout: the policy, and the label if there is one.
     names: Vec<String>,
-    scan: Option<Scan>,
-    /// Where the scan begins, unless at the start: on which server, at which cursor.
+    scan: Option<Scan<'a>>,
+    /// Where the scan begins, unless at the start: at which shard or server, at which cursor.
     #[cfg(feature = "web")]
     from: Option<(usize, u64)>,
     /// The hashes of the returned subjects. Among a billion subjects, two may share a hash.
@@ -51,12 +50,15 @@ impl Limiter {
     /// missing. A tally stays for some time after its last hit has stopped counting, so a subject may have nothing left
     /// that counts.
     ///
+    /// In memory, a step locks one small part of the tallies after the other, and leaves out subjects that have nothing left
+    /// that counts.
+    ///
     /// Tallies of every layout are found, also those of [overrides](Limiter::override_policy) with other windows, and
     /// those of earlier rules of the policy.
     ///
     /// # Errors
     ///
-    /// The policy has no rule on a subject with that label, or the tallies are in memory.
+    /// The policy has no rule on a subject with that label.
     ///
     /// # Examples
     ///
@@ -75,29 +77,33 @@ impl Limiter {
     /// # }
     /// ```
     pub fn tallies<'a>(&'a self, policy: &Policy, label: Option<&str>) -> Result<Tallies<'a>, Error> {
-        let (redis, prefix) = self.redis().ok_or_else(in_memory)?;
-        Ok(Tallies {
-            redis,
+        Ok(Tallies::new(self, vec![group_of(policy, label)?.names().to_owned()]))
+    }
+}
+
+fn group_of<'p>(policy: &'p Policy, label: Option<&str>) -> Result<&'p RuleGroup, Error> {
+    policy.groups().iter().find(|group| group.label.as_deref() == label).ok_or_else(|| {
+        let subject = label.map_or_else(|| "the main subject".to_owned(), |label| format!("a subject `{label}`"));
+        Error::new(format!("policy `{}` has no rule on {subject}", policy.name()))
+    })
+}
+
+impl<'a> Tallies<'a> {
+    /// Finds the subjects of the rule groups with these names.
+    pub(super) fn new(limiter: &'a Limiter, names: Vec<String>) -> Self {
+        let (store, prefix) = limiter.tally_store();
+        Tallies {
+            store,
             prefix,
-            names: vec![names(policy, label)?],
+            names,
             scan: None,
             #[cfg(feature = "web")]
             from: None,
             seen: HashSet::default(),
             hasher: RandomState::default(),
             next: TokioInstant::now(),
-        })
+        }
     }
-}
-
-/// The part of a policy's keys before the layout.
-fn names(policy: &Policy, label: Option<&str>) -> Result<String, Error> {
-    let group = policy.groups().iter().find(|group| group.label.as_deref() == label);
-    let group = group.ok_or_else(|| {
-        let subject = label.map_or_else(|| "the main subject".to_owned(), |label| format!("a subject `{label}`"));
-        Error::new(format!("policy `{}` has no rule on {subject}", policy.name()))
-    })?;
-    Ok(group.segment.split_once('/').map_or(&*group.segment, |(names, _layout)| names).to_owned())
 }
 
 impl Tallies<'_> {
@@ -107,7 +113,7 @@ impl Tallies<'_> {
     ///
     /// The policy has no rule on a subject with that label.
     pub fn and(mut self, policy: &Policy, label: Option<&str>) -> Result<Self, Error> {
-        self.names.push(names(policy, label)?);
+        self.names.push(group_of(policy, label)?.names().to_owned());
         self.scan = None;
         Ok(self)
     }
@@ -128,13 +134,12 @@ impl Tallies<'_> {
 
     #[cfg(feature = "web")]
     pub(super) fn place(&self) -> Option<String> {
-        self.scan.as_ref()?.upcoming().map(|(server, cursor)| format!("{server}-{cursor}"))
+        self.scan.as_ref()?.upcoming().map(|(part, cursor)| format!("{part}-{cursor}"))
     }
 
     #[cfg(feature = "web")]
     pub(super) fn go_on_from(&mut self, place: &str) -> bool {
-        let place =
-            place.split_once('-').and_then(|(server, cursor)| Some((server.parse().ok()?, cursor.parse().ok()?)));
+        let place = place.split_once('-').and_then(|(part, cursor)| Some((part.parse().ok()?, cursor.parse().ok()?)));
         self.from = place;
         place.is_some()
     }
@@ -143,7 +148,7 @@ impl Tallies<'_> {
         let scan = match &mut self.scan {
             Some(scan) => scan,
             none => {
-                let scan = none.insert(self.redis.scan(self.prefix, &self.names).await?);
+                let scan = none.insert(self.store.scan(self.prefix, &self.names).await?);
                 #[cfg(feature = "web")]
                 if let Some(from) = self.from {
                     scan.go_to(from);
@@ -151,7 +156,7 @@ impl Tallies<'_> {
                 scan
             }
         };
-        let Some(step) = self.redis.step(scan).await? else { return Ok(None) };
+        let Some(step) = scan.step().await? else { return Ok(None) };
         let new = step.subjects.iter().filter(|found| self.seen.insert(self.hasher.hash_one(found)));
         let (places, subjects) = new.filter_map(|(place, text)| Some((*place, Subject::from_escaped(text)?))).unzip();
         Ok(Some(TallyPage { places, subjects, progress: step.progress }))

@@ -137,6 +137,12 @@ impl RuleGroup {
         Some((self.rules.first()?, self.lease_us?))
     }
 
+    /// Returns what its segment has before the layout: the policy, and the label if there is one.
+    #[cfg(feature = "admin")]
+    pub(crate) fn names(&self) -> &str {
+        names(&self.segment)
+    }
+
     /// Returns the same group as Redis decides it where calls are taken ahead for so long: with other rules, and a tally of its
     /// own.
     pub(crate) fn ahead(&self, name: &str, ahead: Duration) -> Self {
@@ -168,6 +174,12 @@ impl RuleGroup {
             ..self.clone()
         }
     }
+}
+
+/// Returns what a segment has before the layout.
+#[cfg(feature = "admin")]
+pub(crate) fn names(segment: &str) -> &str {
+    segment.split_once('/').map_or(segment, |(names, _layout)| names)
 }
 
 /// Keeps the subjects of one policy apart, whatever their values.

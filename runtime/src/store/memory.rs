@@ -5,6 +5,8 @@ mod counters;
 mod leases;
 mod log;
 mod outcome_builder;
+#[cfg(feature = "admin")]
+mod scan;
 mod shard;
 mod tally;
 #[cfg(test)]
@@ -12,6 +14,8 @@ mod tally;
 mod threads;
 
 use self::outcome_builder::OutcomeBuilder;
+#[cfg(feature = "admin")]
+pub(crate) use self::scan::ShardScan;
 use self::shard::Shard;
 use self::tally::Tally;
 use crate::call::{Call, TallyId};

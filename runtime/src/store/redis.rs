@@ -28,7 +28,7 @@ pub use self::connection::tls::Tls;
 use self::deployment::Deployment;
 #[cfg(feature = "admin")]
 pub(crate) use self::inspection::{
-    Access, CommandPurpose, Permission, Sample, Scan, ScriptState, ServerFacts, ServerInfo, Times,
+    Access, CommandPurpose, KeyScan, Permission, Sample, ScriptState, ServerFacts, ServerInfo, Times,
 };
 use self::node::Step;
 use self::stored::overrides_key;

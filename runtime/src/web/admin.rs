@@ -95,7 +95,6 @@ use crate::observe::opaque_debug;
 /// | 404, 405 | there is no such path, policy or label, or the path has other methods (`Allow`) |
 /// | 413 | the body is longer than 16 KiB |
 /// | 422 | a value is missing, unknown or given twice, or the limiter refuses what is asked |
-/// | 501 | the bans of a limiter in memory cannot be listed |
 /// | 503 | a [`Problem`](super::Problem): Redis does not answer, or refuses; `detail` says why, as its reader is an operator |
 ///
 /// # In Redis and in memory

@@ -19,6 +19,12 @@ use tallygate_harness::until::until_found;
 const HOUR: Duration = Duration::from_secs(3_600);
 const KEY: &str = "tallygate:!policies";
 
+/// Returns a limiter of each store, and the server of the second.
+async fn each_store() -> ([Limiter; 2], Server) {
+    let server = Server::start();
+    ([Limiter::in_memory(), server.limiter().await], server)
+}
+
 /// Returns a limiter that lists its policies.
 async fn listing_limiter(server: &Server) -> Limiter {
     connected(&patient().registry(true), &server.url()).await

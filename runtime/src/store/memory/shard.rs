@@ -8,6 +8,8 @@ use super::tally::Tally;
 use crate::call::TallyId;
 use crate::error::BackendError;
 use crate::observe::TallyGauge;
+#[cfg(feature = "admin")]
+use crate::policy;
 use crate::sweeper::Sweeper;
 
 /// How many buckets of the table a new tally sweeps for expired ones: more than it adds, so that these never pile up.
@@ -70,6 +72,14 @@ impl Shard {
         self.tallies.find_mut(hash, |entry| entry.is(hash, id)).map(|entry| &mut entry.tally)
     }
 
+    /// Returns the subjects of the tallies in which something counts, if these are of a rule group whose segments have one of
+    /// these names before the layout: each behind the place of the name.
+    #[cfg(feature = "admin")]
+    pub(super) fn subjects(&self, names: &[String], now_us: u64) -> impl Iterator<Item = (usize, String)> {
+        let counting = self.tallies.iter().filter(move |entry| !entry.tally.is_expired(now_us));
+        counting.filter_map(|entry| Some((entry.place_among(names)?, entry.subject.text()?.to_owned())))
+    }
+
     /// Removes the tally of that identity and hash.
     pub(super) fn remove(&mut self, hash: u64, id: TallyId<'_>) {
         if let Ok(found) = self.tallies.find_entry(hash, |entry| entry.is(hash, id)) {
@@ -126,6 +136,12 @@ impl StoredTally {
         Self { hash, segment, subject: StoredSubject::new(subject), tally: Tally::new(group) }
     }
 
+    #[cfg(feature = "admin")]
+    fn place_among(&self, names: &[String]) -> Option<usize> {
+        let own = policy::names(&self.segment);
+        names.iter().position(|names| names == own)
+    }
+
     #[inline]
     fn is(&self, hash: u64, id: TallyId<'_>) -> bool {
         self.hash == hash && id.has_segment(&self.segment) && self.subject.is(id.subject)
@@ -156,11 +172,20 @@ impl StoredSubject {
 
     #[inline]
     pub(super) fn is(&self, text: &str) -> bool {
-        let stored = match self {
+        are_equal(self.bytes(), text.as_bytes())
+    }
+
+    #[cfg(feature = "admin")]
+    fn text(&self) -> Option<&str> {
+        str::from_utf8(self.bytes()).ok()
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        match self {
             Self::Short { length, bytes } => bytes.get(..usize::from(*length)).unwrap_or_default(),
             Self::Long(bytes) => bytes,
-        };
-        are_equal(stored, text.as_bytes())
+        }
     }
 }
 

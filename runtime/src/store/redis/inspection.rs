@@ -11,7 +11,7 @@ use ::redis::{Cmd, RedisResult, Value, cmd, from_redis_value};
 use futures_util::future::join_all;
 use tallygate_lua as lua;
 
-pub(crate) use self::keys::{Sample, Scan};
+pub(crate) use self::keys::{KeyScan, Sample};
 pub(crate) use self::permissions::{Access, CommandPurpose, Permission};
 use super::{Deployment, Redis};
 use crate::error::BackendError;

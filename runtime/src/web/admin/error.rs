@@ -43,10 +43,6 @@ impl AdminError {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
 
-    pub(super) fn not_implemented(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::NOT_IMPLEMENTED, detail)
-    }
-
     pub(in crate::web) fn too_long() -> Self {
         let detail = format!("the body is longer than {} KiB; send less", MOST_BYTES / 1_024);
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, detail)

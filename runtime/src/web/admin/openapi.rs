@@ -13,12 +13,11 @@ use crate::web::problem::{PROBLEM_JSON, Problem};
 const UNAVAILABLE: &str = "LimitUnavailable";
 
 /// The responses to requests that are not carried out.
-const FAILURES: [(u16, &str, &str, &str); 6] = [
+const FAILURES: [(u16, &str, &str, &str); 5] = [
     (400, "LimitRequestMalformed", "The path, the query or the body cannot be read.", schemas::MISTAKE),
     (404, "LimitNotFound", "There is no such policy, or it has no such label.", schemas::MISTAKE),
     (413, "LimitRequestTooLong", "The body is longer than 16 KiB.", schemas::MISTAKE),
     (422, "LimitRequestRefused", "A value is missing, unknown or given twice, or cannot be used.", schemas::MISTAKE),
-    (501, "LimitBansNotListed", "The bans of a limiter in memory are not listed.", schemas::MISTAKE),
     (503, "LimitsUnavailable", "Redis does not answer, or refuses.", UNAVAILABLE),
 ];
 
@@ -170,7 +169,6 @@ impl Operation {
         let may_be = |status: u16| match status {
             404 => self.takes != Takes::Nothing,
             413 => self.method == "put",
-            501 => self.takes == Takes::Page,
             _ => true,
         };
         let failures = FAILURES.iter().filter(|(status, ..)| may_be(*status)).map(|(status, name, ..)| {

@@ -151,12 +151,7 @@ impl PolicyRequest<'_> {
     async fn bans(&self) -> Result<Value, AdminError> {
         self.listed.ban_duration()?;
         let from = self.query.only("from")?;
-        if self.operated.limiter.redis().is_none() {
-            return Err(AdminError::not_implemented(
-                "the bans of a limiter in memory are not listed; a peek at a subject shows its ban",
-            ));
-        }
-        let mut steps = self.operated.limiter.bans(slice::from_ref(&self.listed.policy))?;
+        let mut steps = self.operated.limiter.bans(slice::from_ref(&self.listed.policy));
         if let Some(from) = from
             && !steps.go_on_from(from)
         {

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use tallygate::{BackendErrorKind, Ban, Limiter, OnOutage, Policy, Rule, Subject};
+use tallygate_harness::clocked::new_clock;
 use tallygate_harness::cluster::Cluster;
 use tallygate_harness::server::{Server, connected, patient};
 
-use super::{HOUR, hourly};
+use super::{HOUR, each_store, hourly};
 
 /// A policy whose subjects are banned for an hour after two denials.
 fn banning(name: &'static str) -> Policy {
@@ -21,7 +22,7 @@ async fn call(limiter: &Limiter, policy: &Policy, user: u32) {
 
 /// Who is banned, each behind the policy.
 async fn banned(limiter: &Limiter, policies: &[&Policy]) -> Vec<String> {
-    let mut bans = limiter.bans(policies.iter().copied()).unwrap();
+    let mut bans = limiter.bans(policies.iter().copied());
     let mut found = Vec::new();
     while let Some(page) = bans.next_page().await.unwrap() {
         assert!(page.bans().len() <= page.subjects());
@@ -64,8 +65,10 @@ async fn check_found(limiter: &Limiter) {
 
 #[tokio::test]
 async fn who_is_banned_is_found_under_the_policies_that_are_asked_for() {
-    let server = Server::start();
-    check_found(&server.limiter().await).await;
+    let (limiters, _server) = each_store().await;
+    for limiter in limiters {
+        check_found(&limiter).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -76,17 +79,18 @@ async fn who_is_banned_is_found_on_every_node_of_a_cluster() {
 
 #[tokio::test]
 async fn a_ban_is_found_in_the_tally_of_an_override() {
-    let server = Server::start();
-    let limiter = server.limiter().await;
-    let policy = banning("a");
-    limiter.override_policy("a").rules([Rule::sliding_window(1, 2 * HOUR)]).set().await.unwrap();
-    for _ in 0..3 {
-        call(&limiter, &policy, 1).await;
+    let (limiters, _server) = each_store().await;
+    for limiter in limiters {
+        let policy = banning("a");
+        limiter.override_policy("a").rules([Rule::sliding_window(1, 2 * HOUR)]).set().await.unwrap();
+        for _ in 0..3 {
+            call(&limiter, &policy, 1).await;
+        }
+        assert_eq!(banned(&limiter, &[&policy]).await.len(), 1);
+        // Its own rules have counted no denial.
+        assert!(limiter.override_policy("a").clear().await.unwrap());
+        assert!(banned(&limiter, &[&policy]).await.is_empty());
     }
-    assert_eq!(banned(&limiter, &[&policy]).await.len(), 1);
-    // Its own rules have counted no denial.
-    assert!(limiter.override_policy("a").clear().await.unwrap());
-    assert!(banned(&limiter, &[&policy]).await.is_empty());
 }
 
 #[tokio::test]
@@ -99,7 +103,7 @@ async fn an_outage_is_an_error_also_where_calls_are_admitted_meanwhile() {
     for _ in 0..3 {
         call(&patient, &policy, 1).await;
     }
-    let mut bans = limiter.bans([&policy]).unwrap();
+    let mut bans = limiter.bans([&policy]);
     server.pause();
     assert_eq!(bans.next_page().await.unwrap_err().kind(), BackendErrorKind::Away);
     server.resume();
@@ -115,8 +119,21 @@ async fn an_outage_is_an_error_also_where_calls_are_admitted_meanwhile() {
 }
 
 #[tokio::test]
-async fn in_memory_nobody_else_sees_the_bans() {
-    let limiter = Limiter::builder().build_in_memory().unwrap();
-    let refused = limiter.bans([&banning("a")]).unwrap_err().to_string();
-    assert!(refused.contains("in memory"), "{refused}");
+async fn a_ban_that_is_over_is_not_found() {
+    let policy = banning("a");
+    let clock = new_clock();
+    let server = Server::start();
+    let builder = || patient().clock(&clock);
+    for limiter in [builder().build_in_memory().unwrap(), connected(&builder(), &server.url()).await] {
+        for (user, duration) in [(1, HOUR / 2), (2, HOUR)] {
+            limiter.check(&policy, &Subject::of("user").and(user)).ban(duration).await.unwrap();
+        }
+        clock.advance(HOUR / 2);
+        let mut bans = limiter.bans([&policy]);
+        let mut found = Vec::new();
+        while let Some(page) = bans.next_page().await.unwrap() {
+            found.extend(page.bans().iter().map(|banned| (banned.subject().to_string(), banned.retry_after())));
+        }
+        assert_eq!(found, [("user:2".to_owned(), Some(HOUR / 2))]);
+    }
 }

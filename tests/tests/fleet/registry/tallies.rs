@@ -6,7 +6,7 @@ use tallygate::{Limiter, Policy, Rule, RuleStatus, Subject};
 use tallygate_harness::server::{Server, connected};
 use tallygate_harness::slow_log::{note_all, runs_of};
 
-use super::{HOUR, call, hourly, hourly_builder};
+use super::{HOUR, call, each_store, hourly, hourly_builder};
 
 async fn found(limiter: &Limiter, policy: &Policy, label: Option<&str>) -> Vec<String> {
     let mut tallies = limiter.tallies(policy, label).unwrap();
@@ -20,61 +20,65 @@ async fn found(limiter: &Limiter, policy: &Policy, label: Option<&str>) -> Vec<S
 
 #[tokio::test]
 async fn the_subjects_of_one_policy_and_one_label_are_found_and_no_others() {
-    let server = Server::start();
-    let limiter = server.limiter().await;
-    let policy = hourly_builder("a*c", 5).rule_on("network", Rule::fixed_window(20, HOUR)).build().unwrap();
-    for value in ["1", "*", "é"] {
-        let (user, network) = (Subject::of("user").and(value), Subject::of("n"));
-        assert!(limiter.check(&policy, &user).subject("network", &network).await.unwrap().is_allowed());
+    let (limiters, _server) = each_store().await;
+    for limiter in limiters {
+        let policy = hourly_builder("a*c", 5).rule_on("network", Rule::fixed_window(20, HOUR)).build().unwrap();
+        for value in ["1", "*", "é"] {
+            let (user, network) = (Subject::of("user").and(value), Subject::of("n"));
+            assert!(limiter.check(&policy, &user).subject("network", &network).await.unwrap().is_allowed());
+        }
+        for name in ["abc", "a*", "a*cd"] {
+            call(&limiter, &hourly(name, 5)).await;
+        }
+        assert_eq!(found(&limiter, &policy, None).await, ["user:%2A", "user:%C3%A9", "user:1"]);
+        assert_eq!(found(&limiter, &policy, Some("network")).await, ["n"]);
+        assert!(found(&limiter, &hourly("none", 5), None).await.is_empty());
+        let refused = limiter.tallies(&policy, Some("netwrk")).unwrap_err().to_string();
+        assert_eq!(refused, "policy `a*c` has no rule on a subject `netwrk`");
     }
-    for name in ["abc", "a*", "a*cd"] {
-        call(&limiter, &hourly(name, 5)).await;
-    }
-    assert_eq!(found(&limiter, &policy, None).await, ["user:%2A", "user:%C3%A9", "user:1"]);
-    assert_eq!(found(&limiter, &policy, Some("network")).await, ["n"]);
-    assert!(found(&limiter, &hourly("none", 5), None).await.is_empty());
-    let refused = limiter.tallies(&policy, Some("netwrk")).unwrap_err().to_string();
-    assert_eq!(refused, "policy `a*c` has no rule on a subject `netwrk`");
 }
 
 #[tokio::test]
 async fn who_is_counted_by_an_override_of_another_window_is_found_too() {
-    let server = Server::start();
-    let limiter = server.limiter().await;
-    let policy = hourly_builder("p", 5).rule_on("network", Rule::fixed_window(20, HOUR)).build().unwrap();
-    let network = Subject::of("n");
-    let check = |user| limiter.check(&policy, user).subject("network", &network);
-    let [before, after] = ["before", "after"].map(Subject::of);
-    assert!(check(&before).await.unwrap().is_allowed());
-    let rules = [Rule::sliding_window(3, 2 * HOUR), Rule::sliding_window(9, 3 * HOUR)];
-    limiter.override_policy("p").rules(rules).set().await.unwrap();
-    for user in [&before, &after] {
-        assert!(check(user).await.unwrap().is_allowed());
+    let (limiters, _server) = each_store().await;
+    for limiter in limiters {
+        let policy = hourly_builder("p", 5).rule_on("network", Rule::fixed_window(20, HOUR)).build().unwrap();
+        let network = Subject::of("n");
+        let check = |user| limiter.check(&policy, user).subject("network", &network);
+        let [before, after] = ["before", "after"].map(Subject::of);
+        assert!(check(&before).await.unwrap().is_allowed());
+        let rules = [Rule::sliding_window(3, 2 * HOUR), Rule::sliding_window(9, 3 * HOUR)];
+        limiter.override_policy("p").rules(rules).set().await.unwrap();
+        for user in [&before, &after] {
+            assert!(check(user).await.unwrap().is_allowed());
+        }
+        assert_eq!(found(&limiter, &policy, None).await, ["after", "before"]);
+        assert_eq!(found(&limiter, &policy, Some("network")).await, ["n"]);
+        // The rule that is one more comes last.
+        assert_eq!(check(&after).labels().unwrap(), [None, Some("network".to_owned()), None]);
+        let report = check(&after).peek().report().await.unwrap();
+        assert_eq!(report.report().iter().map(RuleStatus::limit).collect::<Vec<_>>(), [3, 20, 9]);
     }
-    assert_eq!(found(&limiter, &policy, None).await, ["after", "before"]);
-    assert_eq!(found(&limiter, &policy, Some("network")).await, ["n"]);
-    // The rule that is one more comes last.
-    assert_eq!(check(&after).labels().unwrap(), [None, Some("network".to_owned()), None]);
-    let report = check(&after).peek().report().await.unwrap();
-    assert_eq!(report.report().iter().map(RuleStatus::limit).collect::<Vec<_>>(), [3, 20, 9]);
 }
 
 #[tokio::test]
 async fn subjects_with_concurrent_calls_are_found() {
-    let server = Server::start();
-    let limiter = server.limiter().await;
-    let only = Policy::builder("export").rule(Rule::concurrency(1, HOUR)).rule_on("host", Rule::concurrency(2, HOUR));
-    let only = only.build().unwrap();
-    let (user, host) = (Subject::of("user").and(1), Subject::of("h"));
-    let permit = limiter.check(&only, &user).subject("host", &host).await.unwrap().into_result().unwrap();
-    assert_eq!(found(&limiter, &only, None).await, ["user:1"]);
-    assert_eq!(found(&limiter, &only, Some("host")).await, ["h"]);
-    drop(permit);
-    // Beside other rules, the tally of these names the subject.
-    let beside = hourly_builder("beside", 5).rule(Rule::concurrency(1, HOUR)).build().unwrap();
-    let permit = limiter.check(&beside, &user).await.unwrap().into_result().unwrap();
-    assert_eq!(found(&limiter, &beside, None).await, ["user:1"]);
-    drop(permit);
+    let (limiters, _server) = each_store().await;
+    for limiter in limiters {
+        let only =
+            Policy::builder("export").rule(Rule::concurrency(1, HOUR)).rule_on("host", Rule::concurrency(2, HOUR));
+        let only = only.build().unwrap();
+        let (user, host) = (Subject::of("user").and(1), Subject::of("h"));
+        let permit = limiter.check(&only, &user).subject("host", &host).await.unwrap().into_result().unwrap();
+        assert_eq!(found(&limiter, &only, None).await, ["user:1"]);
+        assert_eq!(found(&limiter, &only, Some("host")).await, ["h"]);
+        drop(permit);
+        // Beside other rules, the tally of these names the subject.
+        let beside = hourly_builder("beside", 5).rule(Rule::concurrency(1, HOUR)).build().unwrap();
+        let permit = limiter.check(&beside, &user).await.unwrap().into_result().unwrap();
+        assert_eq!(found(&limiter, &beside, None).await, ["user:1"]);
+        drop(permit);
+    }
 }
 
 #[tokio::test]
@@ -135,4 +139,59 @@ async fn a_server_that_goes_away_in_the_middle_is_an_error_and_the_walk_goes_on_
         }
     }
     assert_eq!(subjects, 2_000);
+}
+
+#[tokio::test]
+async fn in_memory_many_subjects_are_found_in_steps_that_look_at_few_of_them() {
+    const SUBJECTS: usize = 20_000;
+    let limiter = Limiter::in_memory();
+    let (policy, other) = (hourly("many", 5), hourly("other", 5));
+    for number in 0..SUBJECTS {
+        let user = Subject::of("user").and(number);
+        assert!(limiter.check(&policy, &user).await.unwrap().is_allowed());
+        assert!(limiter.check(&other, &user).await.unwrap().is_allowed());
+    }
+    let mut tallies = limiter.tallies(&policy, None).unwrap();
+    let (mut subjects, mut steps, mut progress) = (BTreeSet::new(), 0, 0.0);
+    while let Some(page) = tallies.next_page().await.unwrap() {
+        steps += 1;
+        assert!(page.subjects().len() <= 1_000, "{} in a step", page.subjects().len());
+        assert!(page.progress() > progress);
+        progress = page.progress();
+        for subject in page.subjects() {
+            assert!(subjects.insert(subject.to_string()), "{subject} again");
+        }
+    }
+    assert_eq!(subjects.len(), SUBJECTS);
+    assert!((100..=512).contains(&steps) && progress >= 1.0, "{steps} steps, {progress}");
+}
+
+#[tokio::test]
+async fn in_memory_who_stays_is_found_whatever_comes_meanwhile() {
+    let limiter = Limiter::in_memory();
+    let policy = hourly("many", 5);
+    let call = async |numbers: std::ops::Range<usize>| {
+        for number in numbers {
+            assert!(limiter.check(&policy, &Subject::of(number)).await.unwrap().is_allowed());
+        }
+    };
+    call(0..2_000).await;
+    let mut tallies = limiter.tallies(&policy, None).unwrap();
+    let (mut found, mut next) = (BTreeSet::new(), 2_000);
+    while let Some(page) = tallies.next_page().await.unwrap() {
+        found.extend(page.subjects().iter().map(ToString::to_string));
+        call(next..next + 2_000).await;
+        next += 2_000;
+    }
+    assert!((0..2_000).all(|number| found.contains(&number.to_string())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_memory_a_subject_with_nothing_left_that_counts_is_not_found() {
+    let limiter = Limiter::in_memory();
+    let policy = hourly("p", 5);
+    assert!(limiter.check(&policy, &Subject::of("before")).await.unwrap().is_allowed());
+    tokio::time::advance(HOUR).await;
+    assert!(limiter.check(&policy, &Subject::of("after")).await.unwrap().is_allowed());
+    assert_eq!(found(&limiter, &policy, None).await, ["after"]);
 }

@@ -69,7 +69,7 @@ async fn pages(service: &Service, path: &str) -> (Vec<Value>, usize) {
 #[tokio::test]
 async fn who_is_banned_is_listed_page_by_page() {
     let policy = codes("admin.bans");
-    for service in [Service::in_axum_and_redis().await, Service::in_actix_and_redis().await] {
+    for service in Service::all().await {
         service.calls(&policy, "138", 2).await;
         let path = path_of(&policy, "/bans");
         assert_eq!(pages(&service, &path).await, (Vec::new(), 1));

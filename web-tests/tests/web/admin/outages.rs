@@ -1,4 +1,4 @@
-//! What the routes answer where the tallies cannot be asked, or not for that.
+//! What the routes answer where the tallies cannot be asked.
 
 use reqwest::Method;
 use tallygate::OnOutage;
@@ -31,12 +31,4 @@ async fn while_redis_is_away_everything_is_unavailable_whatever_calls_do_meanwhi
             assert!(problem.problem_type.ends_with("#temporary-reduced-capacity"));
         }
     }
-}
-
-#[tokio::test]
-async fn the_bans_of_a_limiter_in_memory_are_not_listed() {
-    let policy = codes("admin.unlisted");
-    let service = Service::in_axum(tallygate::Limiter::in_memory(), None).await;
-    let (status, detail) = service.mistake(Method::GET, &path_of(&policy, "/bans"), "").await;
-    assert!(status == 501 && detail.contains("a peek at a subject shows its ban"), "{status} {detail}");
 }

@@ -12,13 +12,14 @@ use crate::store::redis::script::run::NodeRole;
 use crate::store::redis::server::Server;
 use crate::store::redis::stored::is_reserved;
 use crate::store::redis::{Deployment, Redis, until};
+use crate::store::scan_step::ScanStep;
 use crate::system::Instant;
 
 /// How many places of the server's table a step looks at: it takes the server some tenths of a millisecond at most.
 const COUNT: u32 = 250;
 
 /// A walk over the tallies of some rule groups, whatever their layout.
-pub(crate) struct Scan {
+pub(crate) struct KeyScan {
     /// The primaries of a cluster; empty for a single server.
     members: Vec<Arc<ClusterNode>>,
     /// The member that is being walked over.
@@ -38,27 +39,19 @@ struct Place {
     places: u64,
 }
 
-/// What a step has found.
-pub(crate) struct ScanStep {
-    /// The place of the rule group among those that are walked over, and the subject, as it stands in keys.
-    pub(crate) subjects: Vec<(usize, String)>,
-    /// About how much of the walk is done, from 0 to 1.
-    pub(crate) progress: f64,
-}
-
 impl Redis {
     /// Starts a walk over the tallies of the rule groups whose segments have these names before the layout.
-    pub(crate) async fn scan(&self, prefix: &str, names: &[String]) -> Result<Scan, BackendError> {
+    pub(crate) async fn scan(&self, prefix: &str, names: &[String]) -> Result<KeyScan, BackendError> {
         let members = match self.deployment() {
             Deployment::Server(_) => Vec::new(),
             Deployment::Cluster(cluster) => cluster.primaries(self.until()?).await?,
         };
         let starts = names.iter().map(|names| format!("{prefix}:{names}/")).collect();
-        Ok(Scan { members, at: 0, place: None, starts, is_done: false })
+        Ok(KeyScan { members, at: 0, place: None, starts, is_done: false })
     }
 
     /// Makes one step; `None` at the end.
-    pub(crate) async fn step(&self, scan: &mut Scan) -> Result<Option<ScanStep>, BackendError> {
+    pub(crate) async fn step(&self, scan: &mut KeyScan) -> Result<Option<ScanStep>, BackendError> {
         if scan.is_done {
             return Ok(None);
         }
@@ -77,7 +70,7 @@ impl Redis {
         Ok(Some(ScanStep { subjects, progress: scan.progress() }))
     }
 
-    async fn ask_scanned<T: FromRedisValue>(&self, scan: &Scan, command: &Cmd) -> Result<T, BackendError> {
+    async fn ask_scanned<T: FromRedisValue>(&self, scan: &KeyScan, command: &Cmd) -> Result<T, BackendError> {
         let until: Instant = until(self.setup.deadline)?;
         match (self.deployment(), scan.members.get(scan.at)) {
             (_, Some(member)) => member.node.server().query(command, until, NodeRole::Owner).await,
@@ -87,7 +80,7 @@ impl Redis {
     }
 }
 
-impl Scan {
+impl KeyScan {
     /// The pattern of all keys that it looks for, and of few others: a server knows no pattern for one of several texts.
     fn pattern(&self) -> String {
         let common = self.starts.iter().map(String::as_str).reduce(common_start).unwrap_or_default();
@@ -248,7 +241,7 @@ mod tests {
     #[test]
     fn several_groups_are_found_by_what_their_keys_have_in_common() {
         let starts = ["t:sms.send/", "t:sms.send=0a1b2c3d/", "t:sms.*/"].map(str::to_owned).to_vec();
-        let scan = Scan { members: Vec::new(), at: 0, place: None, starts, is_done: false };
+        let scan = KeyScan { members: Vec::new(), at: 0, place: None, starts, is_done: false };
         assert_eq!(scan.pattern(), "t:sms.*");
         assert_eq!(scan.subject("t:sms.send=0a1b2c3d/w1d:192.0.2.1"), Some((1, "192.0.2.1".to_owned())));
         assert_eq!(scan.subject("t:sms.sent/w1d:192.0.2.1"), None);

@@ -1,0 +1,40 @@
+//! A walk over tallies, in steps that keep nobody waiting for long.
+
+use super::memory::{Memory, ShardScan};
+use super::redis::{KeyScan, Redis};
+use super::scan_step::ScanStep;
+use crate::error::BackendError;
+
+/// A walk over the tallies of some rule groups, whatever their layout.
+pub(crate) enum Scan<'a> {
+    Memory(&'a Memory, ShardScan),
+    Redis(&'a Redis, KeyScan),
+}
+
+impl Scan<'_> {
+    /// Makes one step; `None` at the end.
+    pub(crate) async fn step(&mut self) -> Result<Option<ScanStep>, BackendError> {
+        match self {
+            Self::Memory(memory, scan) => Ok(memory.step(scan)),
+            Self::Redis(redis, scan) => redis.step(scan).await,
+        }
+    }
+
+    /// Returns which shard or server comes next, and the cursor there; `None` at the end.
+    #[cfg(feature = "web")]
+    pub(crate) fn upcoming(&self) -> Option<(usize, u64)> {
+        match self {
+            Self::Memory(_, scan) => scan.upcoming(),
+            Self::Redis(_, scan) => scan.upcoming(),
+        }
+    }
+
+    /// Goes on with that shard or server, at that cursor.
+    #[cfg(feature = "web")]
+    pub(crate) fn go_to(&mut self, place: (usize, u64)) {
+        match self {
+            Self::Memory(_, scan) => scan.go_to(place),
+            Self::Redis(_, scan) => scan.go_to(place),
+        }
+    }
+}

@@ -138,7 +138,8 @@ pub struct AdminRoutes {
 }
 
 impl AdminRoutes {
-    /// Returns the routes for this limiter. Mount them behind the authorization of the service: they have none.
+    /// Returns the routes for this limiter, which has to be the one that decides the calls: they look where it counts, with its
+    /// prefix and secret. Mount them behind the authorization of the service: they have none.
     pub fn new(limiter: &Limiter) -> Self {
         Self { operated: Operated { limiter: limiter.clone(), has_no_secret: false } }
     }

@@ -107,8 +107,11 @@ impl Bans<'_> {
 
     /// Goes on where another one has stopped, and returns whether the text says where that is.
     #[cfg(feature = "web")]
-    pub(crate) fn go_on_from(&mut self, place: &str) -> bool {
-        self.tallies.as_mut().is_some_and(|tallies| tallies.go_on_from(place))
+    pub(crate) async fn go_on_from(&mut self, place: &str) -> Result<bool, BackendError> {
+        match &mut self.tallies {
+            Some(tallies) => tallies.go_on_from(place).await,
+            None => Ok(false),
+        }
     }
 
     /// Returns the ban of a subject, if it is banned.

@@ -22,9 +22,6 @@ pub struct Tallies<'a> {
     /// The part of the keys before the layout: the policy, and the label if there is one.
     names: Vec<String>,
     scan: Option<Scan<'a>>,
-    /// Where the scan begins, unless at the start: at which shard or server, at which cursor.
-    #[cfg(feature = "web")]
-    from: Option<(usize, u64)>,
     /// The hashes of the returned subjects. Among a billion subjects, two may share a hash.
     seen: HashSet<u64, RandomState>,
     hasher: RandomState,
@@ -97,8 +94,6 @@ impl<'a> Tallies<'a> {
             prefix,
             names,
             scan: None,
-            #[cfg(feature = "web")]
-            from: None,
             seen: HashSet::default(),
             hasher: RandomState::default(),
             next: TokioInstant::now(),
@@ -138,23 +133,17 @@ impl Tallies<'_> {
     }
 
     #[cfg(feature = "web")]
-    pub(super) fn go_on_from(&mut self, place: &str) -> bool {
+    pub(super) async fn go_on_from(&mut self, place: &str) -> Result<bool, BackendError> {
         let place = place.split_once('-').and_then(|(part, cursor)| Some((part.parse().ok()?, cursor.parse().ok()?)));
-        self.from = place;
-        place.is_some()
+        let Some(place) = place else { return Ok(false) };
+        let scan = self.scan.insert(self.store.scan(self.prefix, &self.names).await?);
+        Ok(scan.go_to(place))
     }
 
     async fn step(&mut self) -> Result<Option<TallyPage>, BackendError> {
         let scan = match &mut self.scan {
             Some(scan) => scan,
-            none => {
-                let scan = none.insert(self.store.scan(self.prefix, &self.names).await?);
-                #[cfg(feature = "web")]
-                if let Some(from) = self.from {
-                    scan.go_to(from);
-                }
-                scan
-            }
+            none => none.insert(self.store.scan(self.prefix, &self.names).await?),
         };
         let Some(step) = scan.step().await? else { return Ok(None) };
         let new = step.subjects.iter().filter(|found| self.seen.insert(self.hasher.hash_one(found)));

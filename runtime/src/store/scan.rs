@@ -29,9 +29,9 @@ impl Scan<'_> {
         }
     }
 
-    /// Goes on with that shard or server, at that cursor.
+    /// Goes on with that shard or server, at that cursor; returns whether there is such a one.
     #[cfg(feature = "web")]
-    pub(crate) fn go_to(&mut self, place: (usize, u64)) {
+    pub(crate) fn go_to(&mut self, place: (usize, u64)) -> bool {
         match self {
             Self::Memory(_, scan) => scan.go_to(place),
             Self::Redis(_, scan) => scan.go_to(place),

@@ -47,10 +47,11 @@ impl ShardScan {
         (!self.shards.is_empty()).then_some((self.shards.start, 0))
     }
 
-    /// Goes on with that shard.
+    /// Goes on with that shard; returns whether there is such a one.
     #[cfg(feature = "web")]
-    pub(crate) fn go_to(&mut self, (shard, _): (usize, u64)) {
+    pub(crate) fn go_to(&mut self, (shard, _): (usize, u64)) -> bool {
         self.shards.start = shard;
+        !self.shards.is_empty()
     }
 
     #[allow(clippy::cast_precision_loss, reason = "there are some hundred shards at most")]

@@ -153,7 +153,7 @@ impl PolicyRequest<'_> {
         let from = self.query.only("from")?;
         let mut steps = self.operated.limiter.bans(slice::from_ref(&self.listed.policy));
         if let Some(from) = from
-            && !steps.go_on_from(from)
+            && !steps.go_on_from(from).await?
         {
             return Err(AdminError::refused("`from` is the `next` of no page; leave it out to begin"));
         }

@@ -11,7 +11,7 @@ const WHOLE: &str = "`phone` belongs to the main subject, which is given as a wh
 const TWICE: &str = "the subject `network` is given twice; give it once";
 
 /// Which parameters a query may have.
-const QUERIES: [(Method, &str, u16, &str); 26] = [
+const QUERIES: [(Method, &str, u16, &str); 28] = [
     (Method::GET, "/subject", 422, "a value is missing for `phone`, `@ip`"),
     (Method::GET, "/subject?phon=138", 422, "no key shows `phon`; did you mean `phone`?"),
     (Method::GET, "/subject?user=zoe", 422, "no key shows `user`; there are `phone`, `@ip`"),
@@ -36,6 +36,8 @@ const QUERIES: [(Method, &str, u16, &str); 26] = [
     (Method::DELETE, "/override/network?subject=192.0.2.1&subject:network=192.0.2.2", 422, TWICE),
     (Method::PUT, "/override?phon=138", 422, "no key shows `phon`; did you mean `phone`?"),
     (Method::GET, "/bans?phone=138", 422, "`phone` is unknown; the only parameter is `from`"),
+    (Method::GET, "/bans?from=later", 422, "`from` is the `next` of no page; leave it out to begin"),
+    (Method::GET, "/bans?from=999-3", 422, "`from` is the `next` of no page; leave it out to begin"),
     (Method::GET, "?phone=138", 422, "`phone` is unknown; this path takes no parameters"),
     (Method::GET, "/override/netwrk", 404, "no rule on a subject `netwrk`; did you mean `network`?"),
 ];

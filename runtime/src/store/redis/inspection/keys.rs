@@ -99,12 +99,12 @@ impl KeyScan {
         cursor.filter(|_| !self.is_done).map(|cursor| (self.at, cursor))
     }
 
-    /// Goes on with that server, at that cursor.
+    /// Goes on with that server, at that cursor; returns whether there is such a one.
     #[cfg(feature = "web")]
-    pub(crate) fn go_to(&mut self, (at, cursor): (usize, u64)) {
+    pub(crate) fn go_to(&mut self, (at, cursor): (usize, u64)) -> bool {
         self.at = at;
-        self.is_done = at >= self.members.len().max(1);
         self.place = (cursor != 0).then(|| Place { cursor: cursor.to_string(), looked_at: 0, places: 1 });
+        at < self.members.len().max(1)
     }
 
     fn go_on(&mut self, place: &Place, cursor: String) {

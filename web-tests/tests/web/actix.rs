@@ -16,7 +16,7 @@ use actix_web::{App, HttpResponse, HttpServer, Responder, get};
 use reqwest::Method;
 use tallygate::context::Context;
 use tallygate::web::{self, ClientIp, Layer, Limit};
-use tallygate::{Limiter, Policy, Rejection, Rule, rate_limit};
+use tallygate::{BackendError, Limiter, Policy, Rejection, Rule, Subject, rate_limit};
 use tallygate_web_tests::{Client, Http};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -72,6 +72,14 @@ async fn once(limiter: Data<Limiter>) -> Result<String, Rejection> {
     Ok(Context::current().unwrap().get("ip").unwrap().to_owned())
 }
 
+/// Asks a server that is not there.
+#[get("/by-hand")]
+async fn by_hand() -> Result<&'static str, BackendError> {
+    let away = Limiter::builder().connect_lazy("redis://127.0.0.1:1/").unwrap();
+    let decision = away.check(&policy(1), &Subject::everyone()).await?;
+    Ok(if decision.is_allowed() { "sent" } else { "denied" })
+}
+
 #[get("/whoami")]
 async fn whoami(client: ClientIp) -> String {
     client.address().to_string()
@@ -84,7 +92,7 @@ async fn item() -> &'static str {
 
 fn routes(config: &mut ServiceConfig) {
     config.service(captcha).service(response).service(any_error).service(opaque).service(duplicate).service(once);
-    config.service(whoami).service(item);
+    config.service(by_hand).service(whoami).service(item);
 }
 
 async fn serve(layer: Option<Layer>, limit: Option<Limit>) -> SocketAddr {
@@ -141,6 +149,13 @@ async fn fields_are_those_of_the_decision_by_both_versions_of_http() {
         assert_eq!((answer.status, answer.limits()[0].t), (429, answer.retry_after()));
         assert_eq!(answer.problem().violated_policies, ["captcha.1m"]);
     }
+}
+
+#[tokio::test]
+async fn an_error_of_the_backend_is_a_response() {
+    let answer = Client::new(serve(None, None).await).get("/by-hand").await;
+    assert_eq!((answer.status, answer.problem().kind.as_str()), (503, "unavailable"));
+    assert_eq!(answer.problem().detail, "the rate limit cannot be checked right now; try again later");
 }
 
 #[tokio::test]

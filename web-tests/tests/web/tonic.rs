@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tallygate::context::Context;
 use tallygate::web::{self, ClientIp, Layer, Limit};
-use tallygate::{Limiter, Policy, Rule, rate_limit};
+use tallygate::{Limiter, Policy, Rule, Subject, rate_limit};
 use tallygate_web_tests::LimitItem;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -40,12 +40,21 @@ async fn once(limiter: Limiter) -> Result<Response<String>, Status> {
     Ok(Response::new(Context::current().unwrap().get("ip").unwrap().to_owned()))
 }
 
+/// Asks a server that is not there.
+async fn by_hand() -> Result<Response<String>, Status> {
+    let policy = Policy::builder("by hand").rule(Rule::sliding_window(1, MINUTE)).build().unwrap();
+    let away = Limiter::builder().connect_lazy("redis://127.0.0.1:1/").unwrap();
+    let decision = away.check(&policy, &Subject::everyone()).await?;
+    Ok(Response::new(if decision.is_allowed() { "sent" } else { "denied" }.to_owned()))
+}
+
 async fn answer(limiter: Limiter, method: String, request: Request<String>) -> Result<Response<String>, Status> {
     let client = request.extensions().get::<ClientIp>().copied();
     match method.as_str() {
         "Send" => send(limiter, request.into_inner()).await,
         "Draw" => draw(limiter, request.into_inner()).await,
         "Once" => once(limiter).await,
+        "ByHand" => by_hand().await,
         _ => Ok(Response::new(client.map_or("nobody".to_owned(), |client| client.address().to_string()))),
     }
 }
@@ -101,6 +110,13 @@ async fn a_rejection_is_a_status_with_the_time_to_retry() {
     assert_eq!(status.get_details_quota_failure().unwrap().violations[0].subject, "captcha.1m");
     assert_eq!(remaining(status.metadata()), ("captcha.1m".into(), 0));
     assert!(call(server, "Send", "139", &[]).await.is_ok());
+}
+
+#[tokio::test]
+async fn an_error_of_the_backend_is_a_status() {
+    let status = call(serve(None, None).await, "ByHand", "138", &[]).await.unwrap_err();
+    assert_eq!(status.code(), Code::Unavailable);
+    assert_eq!(status.message(), "the rate limit cannot be checked right now; try again later");
 }
 
 #[tokio::test]

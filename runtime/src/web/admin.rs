@@ -103,7 +103,7 @@ use crate::observe::opaque_debug;
 /// changes hold for all of them. `/bans` needs the permissions `+scan +dbsize` there. In memory, they know those of
 /// [`Limiter::policies`], as a file changes them, and changes hold for this process.
 ///
-/// The log has a line for each change, with its policy and without its subject.
+/// The log has a line for each change that is answered, with its policy and without its subject.
 ///
 /// # Examples
 ///

@@ -123,6 +123,9 @@ impl Cluster {
     pub fn remove_last(&mut self) {
         let gone = self.others.pop().expect("a node was added");
         let id = self.id(&gone).to_owned();
+        // A node that forgets the owner of a slot that has moved, and has not heard of that, takes the cluster for down.
+        let is_known_bare = |node: &Server| lines(node).iter().all(|line| line.id != id || line.slots.is_empty());
+        wait_until("all nodes know that it has no slots", || self.nodes().all(is_known_bare));
         self.nodes().for_each(|node| node.ask::<()>(&format!("CLUSTER FORGET {id}")));
     }
 

@@ -110,7 +110,8 @@ impl Cluster {
 
     /// Adds a master without slots.
     pub fn add(&mut self) -> &Server {
-        let new = Server::start_node(&[]);
+        // Without any slot it would become a replica, which at first takes the cluster for down.
+        let new = Server::start_node(&["--cluster-allow-replica-migration", "no"]);
         self.ids.insert(new.port(), new.ask("CLUSTER MYID"));
         self.meet(&new);
         self.others.push(new);

@@ -116,7 +116,7 @@ fn a_replica_of_a_cluster_answers_the_same() {
     let role =
         Role::Replica { host: "127.0.0.1".to_owned(), port: cluster.masters()[index].port(), is_connected: true };
     twin.world.set_role(role);
-    // Which replicas are told depends on how far they are.
+    // `CLUSTER SLOTS` lists a replica only once it has caught up, which takes each server its own time.
     let tried: Vec<_> = tried().into_iter().filter(|command| command != "CLUSTER SLOTS").collect();
     twin.agree(&tried.iter().map(String::as_str).collect::<Vec<_>>());
     twin.agree(&["READONLY", &format!("GET {KEY}"), &format!("SET {KEY} 1"), &format!("GET {ELSEWHERE}")]);

@@ -108,8 +108,13 @@ mod tests {
 
     use super::*;
 
+    fn built(name: impl Into<Cow<'static, str>>) -> Policy {
+        Policy::builder(name).rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap()
+    }
+
+    /// A policy that the process does not know: other tests, which list all policies, never hold it.
     fn policy(name: impl Into<Cow<'static, str>>, count: u64) -> Policy {
-        Policy::builder(name).rule(Rule::sliding_window(count, Duration::from_secs(60))).build().unwrap()
+        built(name).with_counts([count])
     }
 
     fn counts(policies: &[Policy]) -> Vec<u64> {
@@ -158,7 +163,7 @@ mod tests {
 
     #[test]
     fn variants_with_other_counts_are_not_registered() {
-        let policy = policy("policy::registry::variants", 1);
+        let policy = built("policy::registry::variants");
         let _variant = policy.with_counts([7]);
         assert!(find("policy::registry::variants").unwrap().is(&policy));
     }

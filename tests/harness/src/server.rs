@@ -4,6 +4,8 @@ use std::fs;
 use std::net::TcpListener;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use redis::{Connection, FromRedisValue, RedisResult, Value};
@@ -176,11 +178,14 @@ pub fn free_port() -> u16 {
     free_port_in(PORTS)
 }
 
+/// Takes each port once, so that nobody answers for a server that a test has killed.
 fn free_port_in(ports: Range<u16>) -> u16 {
+    static NEXT: LazyLock<AtomicU16> = LazyLock::new(|| AtomicU16::new(fastrand::u16(0..BUS)));
     let is_free = |port| TcpListener::bind(("127.0.0.1", port)).is_ok();
     let has_bus = ports == NODE_PORTS;
     loop {
-        let port = fastrand::u16(ports.clone());
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let port = ports.start + next % (ports.end - ports.start);
         if is_free(port) && (!has_bus || is_free(port + BUS)) {
             return port;
         }

@@ -19,7 +19,6 @@ fn a_policy_that_only_a_limit_holds_is_known() {
         assert_eq!(Limiter::in_memory().apply(&file).unwrap().unknown(), []);
     }
     drop(limit);
-    assert!(Limiter::policy("web::limit::only").is_none());
 }
 
 #[test]

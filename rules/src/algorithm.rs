@@ -117,7 +117,8 @@ impl TokenBucket {
     }
 
     /// Returns the same bucket with another time without an admitted call after which it is unused again. Without it, it
-    /// is the time in which the bucket fills from empty.
+    /// is the time in which the bucket fills from empty. Where counts differ from call to call, it is that of the call which
+    /// asks, but a store may forget the bucket by the count of the last admitted call.
     #[must_use]
     pub const fn with_reset_after(self, idle: Duration) -> Self {
         Self { reset_after: Some(idle), ..self }

@@ -54,7 +54,7 @@ pub(crate) fn versions(random: &mut Rng, shortest: Duration, subjects: usize, ru
         }
         let ban = random.bool().then(|| Ban::new(random.u64(1..6), per(random, scale), per(random, scale)));
         let Ok(first) = policy(&rules, ban) else { continue };
-        let others: Vec<_> = (0..random.usize(0..3)).map(|_| recounted(&first, random)).collect();
+        let others: Vec<_> = (0..random.usize(0..3)).map(|_| recounted(&first, random, shortest)).collect();
         let all: Vec<_> = [first].into_iter().chain(others).collect();
         if all.iter().all(|policy| remember(policy.rules(), shortest)) {
             let subjects: Vec<_> = rules.into_iter().map(|(subject, _)| subject).collect();
@@ -76,7 +76,7 @@ pub(crate) fn alone(random: &mut Rng, shortest: Duration) -> Policy {
 
 /// Returns rules that may override those of a policy: its own with other counts, or others.
 pub(crate) fn overriding(random: &mut Rng, shortest: Duration, version: &Version) -> Vec<Rule> {
-    let own = recounted(&version.policy, random);
+    let own = recounted(&version.policy, random, shortest);
     let of_main = own.rules().iter().zip(&version.subjects).filter(|(_, subject)| **subject == 0);
     let own: Vec<_> = of_main.map(|(rule, _)| rule.clone()).collect();
     let mut candidates = (0..).map(|tries| {
@@ -116,11 +116,17 @@ fn remember(rules: &[Rule], shortest: Duration) -> bool {
     rules.iter().all(|rule| lifetime(rule, START_US) >= shortest && (shortest.is_zero() || is_light(rule)))
 }
 
-fn recounted(policy: &Policy, random: &mut Rng) -> Policy {
+fn recounted(policy: &Policy, random: &mut Rng, shortest: Duration) -> Policy {
     let recount = |rule: &Rule| match (rule.role(), random.u8(0..12)) {
         (_, 0) => 0,
         (Role::Duplicate, _) => 1,
-        _ => random.u64(1..=rule.count().saturating_mul(2)),
+        _ => {
+            let count = random.u64(1..=rule.count().saturating_mul(2));
+            // A bucket may remember for another time then. In memory nobody can tell whether a tally is still there that
+            // the last call has let expire, and another one would not.
+            let remembers_alike = lifetime(&rule.clone().with_count(count), START_US) == lifetime(rule, START_US);
+            if remembers_alike || !shortest.is_zero() { count } else { rule.count() }
+        }
     };
     policy.with_counts(policy.rules().iter().map(recount).collect::<Vec<_>>())
 }

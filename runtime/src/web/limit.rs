@@ -4,6 +4,7 @@ pub(super) mod effects;
 pub(super) mod gate;
 mod labels;
 mod service;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -12,9 +13,10 @@ use std::sync::{Arc, Once};
 use http::{Response, StatusCode};
 use tallygate_rules::Rule;
 
-use self::effects::{Effects, Limited};
-use self::gate::{Exemptions, Gate, Guard};
+use self::effects::Effects;
+use self::gate::Exemptions;
 pub use self::service::{LimitBody, LimitService};
+use self::settings::{Counts, Settings};
 use super::layer::Layer;
 use super::parts::Parts;
 use crate::context::ContextKey;
@@ -92,38 +94,6 @@ pub fn limit(policy: &Policy, key: &str) -> Result<Limit, Error> {
 #[must_use = "a limit does nothing until it is added to a router"]
 pub struct Limit {
     settings: Arc<Settings>,
-}
-
-#[derive(Clone)]
-struct Settings {
-    policy: Policy,
-    key: ContextKey,
-    /// Other subjects of the policy, by their labels.
-    subjects: Vec<(String, ContextKey)>,
-    /// Whether it was reported that a subject lacks a key.
-    lack_of_keys: Arc<Once>,
-    /// `None` means the installed limiter.
-    limiter: Option<Limiter>,
-    exemptions: Exemptions,
-    shadow: bool,
-    /// `None` is a cost of 1.
-    cost: Option<Arc<FindCost>>,
-    /// `None` are the counts of the policy.
-    counts: Option<Counts>,
-    effects: Effects,
-    /// Makes the context of requests that have none.
-    layer: Layer,
-}
-
-type FindCost = dyn Fn(&Parts<'_>) -> u64 + Send + Sync;
-type FindCounts = dyn Fn(&Parts<'_>) -> Vec<u64> + Send + Sync;
-
-/// The counts of each request.
-#[derive(Clone)]
-struct Counts {
-    find: Arc<FindCounts>,
-    /// Those of the rules beyond.
-    own: Arc<[u64]>,
 }
 
 impl Limit {
@@ -278,40 +248,6 @@ fn with_template(policy: &Policy, label: Option<String>, key: &str) -> Policy {
     let mut templates = policy.templates().clone();
     templates.set(label.map(Into::into), key.to_owned().into());
     policy.with_templates(templates)
-}
-
-impl Counts {
-    fn of(&self, parts: &Parts<'_>) -> Vec<u64> {
-        let mut counts = (self.find)(parts);
-        counts.extend(self.own.iter().skip(counts.len()));
-        counts
-    }
-}
-
-impl Gate for Settings {
-    fn limited(&self, parts: &Parts<'_>) -> Limited {
-        let Self { policy, key, subjects, limiter, exemptions, shadow, effects, .. } = self;
-        labels::report_lack_of_keys(&self.lack_of_keys, policy, subjects);
-        if exemptions.apply(parts) {
-            return Limited::default();
-        }
-        let counted = self.counts.as_ref().map(|counts| policy.with_counts(counts.of(parts)));
-        let guard = Guard {
-            policy: counted.as_ref().unwrap_or(policy),
-            key,
-            subjects,
-            limiter: limiter.as_ref(),
-            // The client may choose the request, but no free one.
-            cost: self.cost.as_ref().map_or(1, |cost| cost(parts).max(1)),
-            is_shadow: *shadow,
-            effects: effects.clone(),
-        };
-        guard.limited(parts)
-    }
-
-    fn layer(&self) -> &Layer {
-        &self.layer
-    }
 }
 
 opaque_debug!(Limit, limit => { policy: limit.settings.policy.name() });

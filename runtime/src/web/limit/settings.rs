@@ -1,0 +1,79 @@
+//! What a limit was told, and how it decides about a request by that.
+
+use std::sync::{Arc, Once};
+
+use super::effects::{Effects, Limited};
+use super::gate::{Exemptions, Gate, Guard};
+use super::labels;
+use crate::context::ContextKey;
+use crate::limiter::Limiter;
+use crate::policy::Policy;
+use crate::web::layer::Layer;
+use crate::web::parts::Parts;
+
+/// The settings of a [`Limit`](super::Limit).
+#[derive(Clone)]
+pub(super) struct Settings {
+    pub(super) policy: Policy,
+    pub(super) key: ContextKey,
+    /// Other subjects of the policy, by their labels.
+    pub(super) subjects: Vec<(String, ContextKey)>,
+    /// Whether it was reported that a subject lacks a key.
+    pub(super) lack_of_keys: Arc<Once>,
+    /// `None` means the installed limiter.
+    pub(super) limiter: Option<Limiter>,
+    pub(super) exemptions: Exemptions,
+    pub(super) shadow: bool,
+    /// `None` is a cost of 1.
+    pub(super) cost: Option<Arc<FindCost>>,
+    /// `None` are the counts of the policy.
+    pub(super) counts: Option<Counts>,
+    pub(super) effects: Effects,
+    /// Makes the context of requests that have none.
+    pub(super) layer: Layer,
+}
+
+type FindCost = dyn Fn(&Parts<'_>) -> u64 + Send + Sync;
+type FindCounts = dyn Fn(&Parts<'_>) -> Vec<u64> + Send + Sync;
+
+/// The counts of each request.
+#[derive(Clone)]
+pub(super) struct Counts {
+    pub(super) find: Arc<FindCounts>,
+    /// Those of the rules beyond.
+    pub(super) own: Arc<[u64]>,
+}
+
+impl Counts {
+    fn of(&self, parts: &Parts<'_>) -> Vec<u64> {
+        let mut counts = (self.find)(parts);
+        counts.extend(self.own.iter().skip(counts.len()));
+        counts
+    }
+}
+
+impl Gate for Settings {
+    fn limited(&self, parts: &Parts<'_>) -> Limited {
+        let Self { policy, key, subjects, limiter, exemptions, shadow, effects, .. } = self;
+        labels::report_lack_of_keys(&self.lack_of_keys, policy, subjects);
+        if exemptions.apply(parts) {
+            return Limited::default();
+        }
+        let counted = self.counts.as_ref().map(|counts| policy.with_counts(counts.of(parts)));
+        let guard = Guard {
+            policy: counted.as_ref().unwrap_or(policy),
+            key,
+            subjects,
+            limiter: limiter.as_ref(),
+            // The client may choose the request, but no free one.
+            cost: self.cost.as_ref().map_or(1, |cost| cost(parts).max(1)),
+            is_shadow: *shadow,
+            effects: effects.clone(),
+        };
+        guard.limited(parts)
+    }
+
+    fn layer(&self) -> &Layer {
+        &self.layer
+    }
+}

@@ -4,6 +4,7 @@ use serde_json::Value;
 use tallygate::Subject;
 use tallygate_harness::cluster::Cluster;
 use tallygate_harness::server::{Server, connected, patient};
+use tallygate_harness::until::until;
 
 use crate::console::Console;
 use crate::seeded::{CALLER, Seeded, folder, sms};
@@ -25,14 +26,16 @@ async fn a_server_without_persistence_has_a_warning_and_no_problem() {
     let json = console.run("doctor --json").expect(0).json();
     assert_eq!(json["level"], "warning");
     assert_eq!(json["servers"].as_array().map(Vec::len), Some(1));
-    for topic in ["version", "eviction", "memory", "clock", "latency", "permissions", "script", "keys"] {
+    for topic in ["version", "eviction", "memory", "clock", "permissions", "script", "keys"] {
         assert_eq!(findings(&json, topic).first().map(|(level, _)| level.as_str()), Some("ok"), "{topic}: {json}");
     }
+    // A busy machine takes its time.
+    assert!(findings(&json, "latency").iter().any(|(level, _)| ["ok", "warning"].contains(&level.as_str())), "{json}");
     assert!(findings(&json, "persistence")[0].1.contains("appendonly yes"), "{json}");
     assert_eq!(findings(&json, "script")[0].1, "the server has it");
     console.run("doctor --strict").expect(1);
     seeded.server.ask::<()>("CONFIG SET appendonly yes");
-    console.run("doctor --strict").expect(0);
+    until("nothing is left to warn of", || console.run("doctor --strict").code == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -67,8 +67,10 @@ async fn every_example_of_the_page_prints_what_stands_there() {
     let address = format!("127.0.0.1:{}", seeded.server.port());
     let mut number = 0;
     for (command, shown) in blocks("console").flat_map(commands) {
-        let printed = console.shell(&format!("{command} 2>&1"));
-        let out = printed.out.replace(&address, "127.0.0.1:6379");
+        let run = || console.shell(&format!("{command} 2>&1")).out.replace(&address, "127.0.0.1:6379");
+        // Only on a busy machine. Such a command changes nothing.
+        let is_slow = |out: &String| out.contains("warning   latency");
+        let out = (0..10).map(|_| run()).find(|out| !is_slow(out)).unwrap_or_else(run);
         assert!(is_as_shown(&shown, &out), "$ {command}\n{out}\n--- instead of\n{shown}");
         number += 1;
     }

@@ -14,8 +14,8 @@ const PATIENCE_MS: u64 = 60_000;
 /// Runs the program on a terminal of its own.
 fn on_terminal(console: &Console<'_>, words: &str) -> PtySession {
     let mut command = Command::new(PROGRAM);
-    command.args(words.split_whitespace()).env("TALLYGATE_URL", console.url).env("TERM", "xterm");
-    command.current_dir(console.folder);
+    command.args(words.split_whitespace()).env("TALLYGATE_URL", console.url).env("TALLYGATE_TIMEOUT", "30s");
+    command.env("TERM", "xterm").current_dir(console.folder);
     spawn_command(command, Some(PATIENCE_MS)).expect("there is a terminal")
 }
 
@@ -30,7 +30,7 @@ fn expect_code(terminal: &mut PtySession, code: i32) {
 async fn a_watch_is_drawn_again_until_a_key_is_pressed() {
     let seeded = Seeded::start().await;
     let console = seeded.console();
-    let mut terminal = on_terminal(&console, "peek sms.send 139 --watch --every 50ms");
+    let mut terminal = on_terminal(&console, "peek sms.send 139 --watch --every 50ms --timeout 5s");
     terminal.exp_string("admitted").expect("it is shown");
     terminal.exp_string("q quits").expect("it says how to end it");
     let fleet = limiter(console.url, "tallygate").await;

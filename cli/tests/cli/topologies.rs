@@ -15,9 +15,10 @@ fn run_all(console: &Console<'_>, prefix: &str) {
     assert!(run("top sms.send", 0).out.contains(&format!("sms:{CALLER}   100 %")));
     run(&format!("reset sms.send {CALLER} --yes"), 0);
     run(&format!("peek sms.send {CALLER}"), 0);
-    run("ban login alice --yes", 0);
+    // Shown in minutes, so that the same is shown some seconds later.
+    run("ban login alice --for 3h --yes", 0);
     run("peek login alice", 1);
-    assert!(run("bans", 0).out.starts_with("login alice   banned for 1h\n"));
+    assert!(run("bans", 0).out.starts_with("login alice   banned for 3h\n"));
     run("unban login alice --yes", 0);
     let words = ["override", "login", "0 per 1h", "--yes", "--prefix", prefix];
     console.run_words(&words).expect(0);

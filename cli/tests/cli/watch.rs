@@ -25,7 +25,8 @@ impl Screen {
     fn open(console: &Console<'_>, words: &str) -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("stty rows {ROWS} cols {COLUMNS} && exec {PROGRAM} {words}")]);
-        command.env("TALLYGATE_URL", console.url).env("TERM", "xterm").current_dir(console.folder);
+        command.env("TALLYGATE_URL", console.url).env("TALLYGATE_TIMEOUT", "30s").env("TERM", "xterm");
+        command.current_dir(console.folder);
         let terminal = spawn_command(command, Some(60_000)).expect("there is a terminal");
         Self { terminal, shown: Parser::new(ROWS, COLUMNS, 0) }
     }
@@ -64,7 +65,7 @@ fn has_line(text: &str, parts: &[&str]) -> bool {
 async fn the_fleet_is_on_one_screen_and_an_outage_is_shown_while_it_lasts_and_after_it() {
     let seeded = Seeded::start().await;
     let console = seeded.console();
-    let mut screen = Screen::open(&console, "watch --every 50ms --timeout 500ms");
+    let mut screen = Screen::open(&console, "watch --every 50ms --timeout 5s");
     screen.until(&["sms.send", "1 per 1m · 5 per 1h · 10 per 1d as daily"]).await;
     screen.until(&["busiest of 2 subjects"]).await;
     screen.until(&["sms.send", &format!("sms:{CALLER}"), "100 %", "1 of 1 per 1m", "denied for"]).await;

@@ -23,16 +23,26 @@ pub(crate) struct Service {
 impl Service {
     /// Starts an example with these variables.
     pub(crate) fn start(example: &CargoRun, variables: &[(&str, &str)]) -> Self {
+        // On a busy machine, Redis may take longer to answer than the example waits.
+        (0..5)
+            .find_map(|_| Self::start_once(example, variables))
+            .expect("it says where it listens, once in five starts")
+    }
+
+    /// The same, unless it ends before it listens.
+    fn start_once(example: &CargoRun, variables: &[(&str, &str)]) -> Option<Self> {
         let mut child = command(example, variables).stdout(Stdio::piped()).spawn().expect("the example starts");
         let mut lines = BufReader::new(child.stdout.take().expect("stdout is piped")).lines();
+        let mut service = Self { child, url: String::new(), metrics: None, client: Client::new() };
         let mut address = |told: &str| {
-            let line = lines.next().expect("the example prints").expect("the example prints text");
-            line.strip_prefix(told).unwrap_or_else(|| panic!("{told}…: {line}")).to_owned()
+            let line = lines.next()?.expect("the example prints text");
+            Some(line.strip_prefix(told).unwrap_or_else(|| panic!("{told}…: {line}")).to_owned())
         };
-        let url = address("listening on ");
-        let has_metrics = variables.iter().any(|(name, _)| *name == METRICS);
-        let metrics = has_metrics.then(|| address("metrics on "));
-        Self { child, url, metrics, client: Client::new() }
+        service.url = address("listening on ")?;
+        if variables.iter().any(|(name, _)| *name == METRICS) {
+            service.metrics = Some(address("metrics on ")?);
+        }
+        Some(service)
     }
 
     pub(crate) fn get(&self, path: &str) -> RequestBuilder {

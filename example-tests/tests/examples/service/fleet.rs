@@ -13,7 +13,7 @@ use super::{SERVICE, code, report, start};
 use crate::process::{Service, fail_to_start};
 
 /// How many requests go to each of two services at once.
-const EACH: usize = 32;
+const EACH: usize = 16;
 
 /// Sends the same request to all services at once, and returns how many were admitted; all others were limited.
 async fn admitted<F>(services: [&Arc<Service>; 2], request: impl Fn(Arc<Service>) -> F) -> usize

@@ -118,7 +118,7 @@ async fn closes(server: &mut Server, limiter: &Limiter) -> Result<u8, Rejection>
 #[tokio::test]
 async fn an_outage_leaves_the_call_counted_and_its_result_as_it_is() {
     let mut server = Server::start();
-    let limiter = connected(&Limiter::builder().deadline(Duration::from_millis(500)), &server.url()).await;
+    let limiter = connected(&Limiter::builder().deadline(Duration::from_secs(5)), &server.url()).await;
     assert_eq!(closes(&mut server, &limiter).await.unwrap(), 1);
     assert_eq!(closes(&mut server, &limiter).await.unwrap_err().kind(), RejectionKind::Unavailable);
 }

@@ -7,7 +7,7 @@ use tallygate_harness::server::{Server, connected, free_port, patient};
 use tallygate_harness::until::until_found;
 use tokio::runtime;
 
-use super::busy::{AHEAD, Busy, COUNT, SECOND, tenant, window};
+use super::busy::{AHEAD, Busy, COUNT, PER, SECOND, policy, tenant};
 
 /// Ends what the process can reach, for good.
 fn go_away(busy: &Busy) {
@@ -16,7 +16,7 @@ fn go_away(busy: &Busy) {
 }
 
 async fn in_an_outage(on_outage: OnOutage) -> Busy {
-    let rule = Rule::sliding_window(COUNT, SECOND);
+    let rule = Rule::sliding_window(COUNT, PER);
     let policy = Policy::builder("tenant").rule(rule).prefetch(AHEAD).on_outage(on_outage).build().unwrap();
     let busy = Busy::with(policy).await;
     go_away(&busy);
@@ -38,7 +38,7 @@ async fn in_an_outage_that_is_decided_locally_this_process_counts_by_itself() {
     let busy = in_an_outage(OnOutage::Local).await;
     let by = async || busy.check(&tenant()).await.unwrap().decided_by();
     until_found("the standby decides", async || by().await == DecidedBy::Standby).await;
-    busy.clock.advance(2 * SECOND);
+    busy.clock.advance(2 * PER);
     let mut admitted = 0;
     while busy.check(&tenant()).await.unwrap().is_allowed() {
         admitted += 1;
@@ -51,7 +51,7 @@ async fn in_an_outage_that_allows_every_call_is_admitted_and_counts_nowhere() {
     let busy = in_an_outage(OnOutage::Allow).await;
     let by = async || busy.check(&tenant()).await.unwrap().decided_by();
     until_found("nobody decides", async || by().await == DecidedBy::Nobody).await;
-    busy.clock.advance(2 * SECOND);
+    busy.clock.advance(2 * PER);
     assert_eq!(busy.remaining().await, COUNT);
 }
 
@@ -92,7 +92,7 @@ async fn after_lost_state_what_was_taken_comes_on_top_of_one_more_count() {
 fn a_runtime_that_ends_keeps_no_other_from_taking_calls_ahead() {
     let server = Server::start();
     let limiter = patient().connect_lazy(&server.url()).unwrap();
-    let policy = window();
+    let policy = policy(Rule::sliding_window(COUNT, SECOND));
     let scripts = || server.calls("evalsha");
     let is_ahead = async || {
         let asked = scripts();

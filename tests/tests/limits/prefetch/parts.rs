@@ -9,7 +9,7 @@ use tallygate_harness::clocked::new_clock;
 use tallygate_harness::until::until_found;
 use tokio::task::{JoinSet, yield_now};
 
-use super::busy::{AHEAD, Busy, COUNT, MILLISECOND, NOT_QUITE, SECOND, USED_FOR, policy, tenant};
+use super::busy::{AHEAD, Busy, COUNT, MILLISECOND, NOT_QUITE, PER, SECOND, USED_FOR, policy, tenant};
 
 #[tokio::test]
 async fn what_is_taken_ahead_ends_before_its_time_and_its_rest_is_given_back() {
@@ -66,9 +66,9 @@ async fn a_reset_ends_what_was_taken_ahead_at_once() {
 #[tokio::test]
 async fn an_override_that_is_known_ends_what_was_taken_ahead_at_once() {
     let busy = Busy::start().await;
-    busy.limiter.override_policy("tenant").rules([Rule::sliding_window(0, SECOND)]).set().await.unwrap();
+    busy.limiter.override_policy("tenant").rules([Rule::sliding_window(0, PER)]).set().await.unwrap();
     assert!(!busy.check(&tenant()).await.unwrap().is_allowed(), "the limit is closed");
-    busy.limiter.override_policy("tenant").rules([Rule::sliding_window(COUNT / 2, SECOND)]).set().await.unwrap();
+    busy.limiter.override_policy("tenant").rules([Rule::sliding_window(COUNT / 2, PER)]).set().await.unwrap();
     assert!(!busy.is_decided_ahead().await, "other rules, another ledger");
     busy.take_ahead().await;
     busy.limiter.override_policy("tenant").clear().await.unwrap();
@@ -89,7 +89,7 @@ async fn a_file_can_have_each_call_ask_redis_and_keeps_the_tallies() {
 #[tokio::test]
 async fn an_override_of_another_process_is_noticed_while_calls_are_decided_ahead() {
     let busy = Busy::start().await;
-    busy.other.override_policy("tenant").rules([Rule::sliding_window(0, SECOND)]).set().await.unwrap();
+    busy.other.override_policy("tenant").rules([Rule::sliding_window(0, PER)]).set().await.unwrap();
     until_found("the limit is closed", async || {
         busy.clock.advance(MILLISECOND);
         !busy.check(&tenant()).await.unwrap().is_allowed()
@@ -106,7 +106,7 @@ async fn a_denial_waits_no_shorter_than_what_all_processes_have_taken() {
         panic!("it is full")
     };
     let waits = denial.retry_after().unwrap();
-    assert_eq!(waits, SECOND + AHEAD, "the first part is out of the wider window then");
+    assert_eq!(waits, PER + AHEAD, "the first part is out of the wider window then");
     // Another process may give back earlier what it has not used.
     busy.clock.advance(AHEAD);
     until_found("what is left is given back", async || busy.remaining().await > 0).await;
@@ -115,12 +115,7 @@ async fn a_denial_waits_no_shorter_than_what_all_processes_have_taken() {
 #[tokio::test]
 async fn a_part_is_no_decision_of_a_caller() {
     let busy = Busy::with(
-        Policy::builder("tenant")
-            .rule(Rule::sliding_window(COUNT, SECOND))
-            .warn_at(0.1)
-            .prefetch(AHEAD)
-            .build()
-            .unwrap(),
+        Policy::builder("tenant").rule(Rule::sliding_window(COUNT, PER)).warn_at(0.1).prefetch(AHEAD).build().unwrap(),
     )
     .await;
     let used = busy.used.load(Ordering::Relaxed);
@@ -137,14 +132,14 @@ async fn a_part_is_no_decision_of_a_caller() {
 }
 
 fn banning() -> Policy {
-    let rule = Rule::sliding_window(COUNT, SECOND);
-    Policy::builder("tenant").rule(rule).ban(Ban::new(1, SECOND, 60 * SECOND)).prefetch(AHEAD).build().unwrap()
+    let rule = Rule::sliding_window(COUNT, PER);
+    Policy::builder("tenant").rule(rule).ban(Ban::new(1, PER, PER)).prefetch(AHEAD).build().unwrap()
 }
 
 #[tokio::test]
 async fn a_ban_by_hand_ends_what_was_taken_ahead_at_once() {
     let busy = Busy::with(banning()).await;
-    busy.check(&tenant()).ban(60 * SECOND).await.unwrap();
+    busy.check(&tenant()).ban(PER).await.unwrap();
     let Decision::Denied(denial) = busy.check(&tenant()).await.unwrap() else { panic!("it is banned") };
     assert!(denial.rule().is_none());
 }
@@ -160,14 +155,14 @@ async fn a_part_that_is_denied_counts_towards_no_ban() {
         assert!(busy.is_decided_ahead().await);
     }
     until_found("a part is asked for", async || busy.server.calls("evalsha") > asked).await;
-    busy.clock.advance(2 * SECOND);
+    busy.clock.advance(2 * PER);
     assert!(busy.other.check(&busy.policy, &tenant()).await.unwrap().is_allowed());
 }
 
 #[tokio::test]
 async fn a_reply_that_comes_late_is_given_back_and_nothing_is_taken_for_a_while() {
     let busy = Busy::start().await;
-    busy.clock.advance(2 * SECOND);
+    busy.clock.advance(2 * PER);
     busy.used.store(0, Ordering::Relaxed);
     busy.proxy.hold_replies();
     // Many callers at once, as none is answered.
@@ -209,7 +204,7 @@ async fn a_peek_and_a_report_count_what_was_taken_as_used_and_add_the_own_part()
 
 #[tokio::test]
 async fn a_warning_comes_with_the_call_that_comes_near_the_limit() {
-    let rule = Rule::sliding_window(100, SECOND);
+    let rule = Rule::sliding_window(100, PER);
     let policy = Policy::builder("tenant").rule(rule).prefetch(AHEAD).warn_at(0.8).build().unwrap();
     let busy = Busy::with(policy).await;
     let mut warned = Vec::new();

@@ -25,14 +25,14 @@ rules = ["10 per 1m"]
 cost = 4
 refund_if = "failure"
 
-[policy.planned]
+[policy."effects.planned"]
 match = { path = "/planned" }
 key = "all"
 rules = ["1 per 1m", "9 per 1h"]
 plan = "{@header_x_plan}"
 plans = { paid = 3, none = 0 }
 
-[policy.api]
+[policy."effects.api"]
 match = { path = "/*" }
 key = "{@ip}"
 rules = ["1 per 1m"]
@@ -88,8 +88,8 @@ async fn a_request_has_the_count_of_its_plan() {
 fn operators_see_n_where_each_request_has_the_count_of_its_plan() {
     let _limiter = limiter();
     let rules = |name: &str| Limiter::policy(name).unwrap().rules().iter().map(Rule::to_string).collect::<Vec<_>>();
-    assert_eq!(rules("planned"), ["n per 1m", "9 per 1h"]);
-    assert_eq!(rules("api"), ["1 per 1m"]);
+    assert_eq!(rules("effects.planned"), ["n per 1m", "9 per 1h"]);
+    assert_eq!(rules("effects.api"), ["1 per 1m"]);
 }
 
 #[tokio::test]

@@ -82,11 +82,12 @@ async fn a_server_that_is_away_while_policies_are_listed_fails_no_call_that_it_d
     let limiter = connected(&patient().registry(true).deadline(Duration::from_millis(250)), &server.url()).await;
     let policies = ["one", "two", "three"].map(|name| hourly(name, 1_000_000));
     for policy in &policies {
-        let decides = async || limiter.check(policy, &tallygate::Subject::of("s")).await.is_ok();
-        until_found("calls are decided", decides).await;
+        let subject = tallygate::Subject::of("s");
+        let is_allowed = async || limiter.check(policy, &subject).await.is_ok_and(|decision| decision.is_allowed());
+        until_found("calls are decided", is_allowed).await;
         server.kill();
         server.restart();
-        until_found("calls are decided again", decides).await;
+        until_found("calls are decided again", is_allowed).await;
     }
     // The server has lost what was listed before. Not all processes list it again in the same moment.
     tokio::time::pause();

@@ -133,7 +133,8 @@ async fn a_part_is_no_decision_of_a_caller() {
 
 fn banning() -> Policy {
     let rule = Rule::sliding_window(COUNT, PER);
-    Policy::builder("tenant").rule(rule).ban(Ban::new(1, PER, PER)).prefetch(AHEAD).build().unwrap()
+    // A ban lasts longer than any test lets pass.
+    Policy::builder("tenant").rule(rule).ban(Ban::new(1, PER, 60 * PER)).prefetch(AHEAD).build().unwrap()
 }
 
 #[tokio::test]

@@ -74,14 +74,20 @@ pub(crate) fn alone(random: &mut Rng, shortest: Duration) -> Policy {
     }
 }
 
-/// Returns rules that may override those of a policy: its own with other counts, or others.
+/// Returns rules that may override those of a policy: its own with other counts, or others. Now and then one is closed.
 pub(crate) fn overriding(random: &mut Rng, shortest: Duration, version: &Version) -> Vec<Rule> {
     let own = recounted(&version.policy, random, shortest);
     let of_main = own.rules().iter().zip(&version.subjects).filter(|(_, subject)| **subject == 0);
     let own: Vec<_> = of_main.map(|(rule, _)| rule.clone()).collect();
     let mut candidates = (0..).map(|tries| {
         let scale = scale(random, shortest);
-        if tries == 0 && random.bool() { own.clone() } else { rules(random, scale) }
+        let mut rules = if tries == 0 && random.bool() { own.clone() } else { rules(random, scale) };
+        if random.u8(0..4) == 0
+            && let Some(rule) = random.choice(&mut rules)
+        {
+            *rule = rule.clone().with_count(0);
+        }
+        rules
     });
     candidates.find(|rules| remember(rules, shortest) && is_sound(rules)).unwrap()
 }

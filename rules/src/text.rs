@@ -87,9 +87,9 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.role(), self.algorithm()) {
             (Role::Duplicate, _) if self.count() == 1 => f.write_str("prevent_duplicate")?,
-            (Role::Duplicate, _) => write!(f, "prevent_duplicate {}", Count(self))?,
-            (_, Algorithm::SlidingCounter { .. }) => write!(f, "about {}", Count(self))?,
-            _ => write!(f, "{}", Count(self))?,
+            (Role::Duplicate, _) => write!(f, "prevent_duplicate {}", CountText(self))?,
+            (_, Algorithm::SlidingCounter { .. }) => write!(f, "about {}", CountText(self))?,
+            _ => write!(f, "{}", CountText(self))?,
         }
         f.write_str(if self.lease().is_some() { " concurrent lease " } else { " per " })?;
         match self.algorithm() {
@@ -112,9 +112,9 @@ impl fmt::Display for Rule {
     }
 }
 
-struct Count<'a>(&'a Rule);
+struct CountText<'a>(&'a Rule);
 
-impl fmt::Display for Count<'_> {
+impl fmt::Display for CountText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_varying() { f.write_str("n") } else { write!(f, "{}", self.0.count()) }
     }

@@ -17,10 +17,10 @@ use crate::system::{TokioInstant, sleep_until, unix};
 
 /// A clock that shows microseconds since 1970.
 #[derive(Clone, Debug)]
-pub(crate) struct Clock(Source);
+pub(crate) struct Clock(ClockSource);
 
 #[derive(Clone, Debug)]
-enum Source {
+enum ClockSource {
     /// Never goes back. A test that pauses tokio's time can advance it.
     Tokio { started: TokioInstant, started_us: u64 },
     #[cfg(any(feature = "testing", feature = "simulation"))]
@@ -30,17 +30,20 @@ enum Source {
 impl Clock {
     pub(crate) fn tokio() -> Self {
         // No earlier than the longest window, so that no window reaches before time zero.
-        Self(Source::Tokio { started: TokioInstant::now(), started_us: micros::from_duration(unix().max(MAX_PER)) })
+        Self(ClockSource::Tokio {
+            started: TokioInstant::now(),
+            started_us: micros::from_duration(unix().max(MAX_PER)),
+        })
     }
 
     /// Returns tokio's clock, ahead of the right time by so many microseconds.
     #[cfg(feature = "testing")]
     pub(crate) fn tokio_ahead_by(us: i64) -> Self {
         match Self::tokio().0 {
-            Source::Tokio { started, started_us } => {
-                Self(Source::Tokio { started, started_us: started_us.saturating_add_signed(us) })
+            ClockSource::Tokio { started, started_us } => {
+                Self(ClockSource::Tokio { started, started_us: started_us.saturating_add_signed(us) })
             }
-            manual @ Source::Manual(_) => Self(manual),
+            manual @ ClockSource::Manual(_) => Self(manual),
         }
     }
 
@@ -48,34 +51,34 @@ impl Clock {
     #[inline]
     pub(crate) fn now_us(&self) -> u64 {
         match &self.0 {
-            Source::Tokio { started, started_us } => {
+            ClockSource::Tokio { started, started_us } => {
                 started_us + micros::from_duration(TokioInstant::now().saturating_duration_since(*started))
             }
             #[cfg(any(feature = "testing", feature = "simulation"))]
-            Source::Manual(clock) => clock.now_us(),
+            ClockSource::Manual(clock) => clock.now_us(),
         }
     }
 
     /// Returns the time by which Redis decides instead of its own, if this clock is moved by hand.
     pub(crate) fn manual_us(&self) -> Option<u64> {
         match &self.0 {
-            Source::Tokio { .. } => None,
+            ClockSource::Tokio { .. } => None,
             #[cfg(any(feature = "testing", feature = "simulation"))]
-            Source::Manual(clock) => Some(clock.now_us()),
+            ClockSource::Manual(clock) => Some(clock.now_us()),
         }
     }
 
     /// Sleeps until the clock shows that time.
     pub(crate) async fn sleep_until(&self, us: u64) {
         match &self.0 {
-            Source::Tokio { started, started_us } => {
+            ClockSource::Tokio { started, started_us } => {
                 match started.checked_add(Duration::from_micros(us.saturating_sub(*started_us))) {
                     Some(time) => sleep_until(time).await,
                     None => pending().await,
                 }
             }
             #[cfg(any(feature = "testing", feature = "simulation"))]
-            Source::Manual(clock) => clock.sleep_until(us).await,
+            ClockSource::Manual(clock) => clock.sleep_until(us).await,
         }
     }
 
@@ -94,7 +97,7 @@ impl Clock {
 #[cfg(any(feature = "testing", feature = "simulation"))]
 impl From<&ManualClock> for Clock {
     fn from(clock: &ManualClock) -> Self {
-        Self(Source::Manual(clock.clone()))
+        Self(ClockSource::Manual(clock.clone()))
     }
 }
 

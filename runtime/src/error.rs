@@ -39,10 +39,10 @@ pub use self::setting::Setting;
 #[derive(Clone)]
 pub struct Error {
     // Shared, so that a result is no larger for the error that it rarely is.
-    inner: Arc<Inner>,
+    inner: Arc<ErrorInner>,
 }
 
-struct Inner {
+struct ErrorInner {
     kind: ErrorKind,
     text: String,
     named: Option<NamedSetting>,
@@ -76,7 +76,7 @@ pub enum ErrorKind {
     Backend,
 }
 
-impl Inner {
+impl ErrorInner {
     fn new(kind: ErrorKind, text: impl Into<String>) -> Self {
         Self { kind, text: text.into(), named: None, rule_errors: Vec::new(), source: None }
     }
@@ -90,7 +90,7 @@ impl Inner {
 impl Error {
     /// A setting that cannot be used.
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Inner::new(ErrorKind::Setting, text).into()
+        ErrorInner::new(ErrorKind::Setting, text).into()
     }
 
     /// A setting that cannot be used, and what the text says of it before and after its name.
@@ -101,20 +101,20 @@ impl Error {
         after: &'static str,
     ) -> Self {
         let named = Some(NamedSetting { setting, before: before.into(), after });
-        Inner { named, ..Inner::new(ErrorKind::Setting, text) }.into()
+        ErrorInner { named, ..ErrorInner::new(ErrorKind::Setting, text) }.into()
     }
 
     /// A second limiter to install.
     pub(crate) fn already_installed() -> Self {
         let text = "a limiter is installed already; call `install` once, at start-up";
-        Inner::new(ErrorKind::AlreadyInstalled, text).into()
+        ErrorInner::new(ErrorKind::AlreadyInstalled, text).into()
     }
 
     /// A file of policies that cannot be used.
     #[cfg(feature = "config")]
     pub(crate) fn of_file(path: &std::path::Path, source: impl StdError + Send + Sync + 'static) -> Self {
         let text = format!("the file `{}` cannot be used: {source}", path.display());
-        Inner { text, ..Inner::caused_by(ErrorKind::Config, source) }.into()
+        ErrorInner { text, ..ErrorInner::caused_by(ErrorKind::Config, source) }.into()
     }
 
     /// All the mistakes of one policy: those in its texts, and those in its rules.
@@ -128,14 +128,14 @@ impl Error {
         }));
         let name = if is_blank(policy) { String::new() } else { format!(" `{policy}`") };
         let text = format!("policy{name}: {}", texts.join("; "));
-        Inner { rule_errors: mistakes.to_vec(), ..Inner::new(ErrorKind::Policy, text) }.into()
+        ErrorInner { rule_errors: mistakes.to_vec(), ..ErrorInner::new(ErrorKind::Policy, text) }.into()
     }
 
     /// A backend that the URL leads to, and that cannot be used.
     pub(crate) fn of_url(error: BackendError) -> Self {
         let before = |(before, setting)| NamedSetting { setting, before: format!("`url`: {before}"), after: "" };
         let (text, named) = (format!("`url`: {error}"), error.setting().map(before));
-        Inner { text, named, ..Inner::caused_by(ErrorKind::Backend, error) }.into()
+        ErrorInner { text, named, ..ErrorInner::caused_by(ErrorKind::Backend, error) }.into()
     }
 
     /// Returns what the error is about.
@@ -171,8 +171,8 @@ impl Error {
     }
 }
 
-impl From<Inner> for Error {
-    fn from(inner: Inner) -> Self {
+impl From<ErrorInner> for Error {
+    fn from(inner: ErrorInner) -> Self {
         Self { inner: Arc::new(inner) }
     }
 }
@@ -209,20 +209,20 @@ impl StdError for Error {
 #[cfg(feature = "cron")]
 impl From<ScheduleError> for Error {
     fn from(error: ScheduleError) -> Self {
-        Inner::caused_by(ErrorKind::Schedule, error).into()
+        ErrorInner::caused_by(ErrorKind::Schedule, error).into()
     }
 }
 
 #[cfg(feature = "config")]
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
-        Inner::caused_by(ErrorKind::Config, error).into()
+        ErrorInner::caused_by(ErrorKind::Config, error).into()
     }
 }
 
 impl From<BackendError> for Error {
     fn from(error: BackendError) -> Self {
-        Inner::caused_by(ErrorKind::Backend, error).into()
+        ErrorInner::caused_by(ErrorKind::Backend, error).into()
     }
 }
 

@@ -60,10 +60,10 @@ use crate::observe::metrics::PolicyMetrics;
 /// ```
 #[derive(Clone)]
 pub struct Policy {
-    inner: Shared<Inner>,
+    inner: Shared<PolicyInner>,
 }
 
-struct Inner {
+struct PolicyInner {
     name: Cow<'static, str>,
     rules: Box<[Rule]>,
     ban: Option<Ban>,
@@ -210,7 +210,7 @@ impl Policy {
     /// Returns a policy of rules that were checked already, each with the label of its subject. It is not made known to the
     /// process.
     pub(crate) fn of_checked(name: String, rules: Vec<(Option<String>, Rule)>, settings: PolicySettings) -> Self {
-        let inner = Inner::new(name.into(), rules, None, settings, Box::default());
+        let inner = PolicyInner::new(name.into(), rules, None, settings, Box::default());
         Self { inner: Shared::counted(inner) }
     }
 
@@ -227,7 +227,7 @@ impl Policy {
     }
 }
 
-impl Inner {
+impl PolicyInner {
     fn new(
         name: Cow<'static, str>,
         rules: Vec<(Option<String>, Rule)>,

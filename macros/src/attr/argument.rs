@@ -15,10 +15,10 @@ pub(crate) struct Argument {
     pub(super) name: Ident,
     /// The text of the name: reading it from the identifier asks the compiler each time.
     text: String,
-    value: Value,
+    value: ArgumentValue,
 }
 
-enum Value {
+enum ArgumentValue {
     Flag,
     Single(Expr),
     List(Span, ParsedList),
@@ -138,9 +138,9 @@ impl Argument {
                 let values: TokenStream = content.parse()?;
                 // Without values, the list says how it is written.
                 let values = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(values).unwrap_or_default();
-                Value::Positional(parens.span.close(), values.into_iter().map(ungrouped).collect())
+                ArgumentValue::Positional(parens.span.close(), values.into_iter().map(ungrouped).collect())
             } else {
-                Value::List(parens.span.close(), ParsedList::read(&content, &text, diagnostics))
+                ArgumentValue::List(parens.span.close(), ParsedList::read(&content, &text, diagnostics))
             }
         } else if lacks_equals(input) {
             let in_parentheses = example_of(&text).map(|example| format!("write `{name}` like `{example}`"));
@@ -151,9 +151,9 @@ impl Argument {
         {
             return Err(input.error(format_args!("the arguments of `{name}` stand in parentheses, like `{example}`")));
         } else if input.parse::<Option<Token![=]>>()?.is_some() {
-            Value::Single(read_value(&name, input)?)
+            ArgumentValue::Single(read_value(&name, input)?)
         } else {
-            Value::Flag
+            ArgumentValue::Flag
         };
         Ok(Self { name, text, value })
     }
@@ -165,24 +165,24 @@ impl Argument {
     pub(crate) fn span(&self) -> SpanRange {
         let name = SpanRange::from(self.name.span());
         match &self.value {
-            Value::Flag => name,
-            Value::Single(value) => name.join(SpanRange::of_tokens(value)),
-            Value::List(close, _) | Value::Positional(close, _) => name.join(*close),
+            ArgumentValue::Flag => name,
+            ArgumentValue::Single(value) => name.join(SpanRange::of_tokens(value)),
+            ArgumentValue::List(close, _) | ArgumentValue::Positional(close, _) => name.join(*close),
         }
     }
 
     /// Returns the value of `name = value`.
     pub(crate) fn single_value(&self) -> Option<&Expr> {
         match &self.value {
-            Value::Single(value) => Some(value),
-            Value::Flag | Value::List(..) | Value::Positional(..) => None,
+            ArgumentValue::Single(value) => Some(value),
+            ArgumentValue::Flag | ArgumentValue::List(..) | ArgumentValue::Positional(..) => None,
         }
     }
 
     /// Reads `name`.
     pub(super) fn flag(self) -> syn::Result<SpanRange> {
         match self.value {
-            Value::Flag => Ok(self.span()),
+            ArgumentValue::Flag => Ok(self.span()),
             _ => {
                 Err(error(self.span(), format_args!("`{name}` takes no value; write just `{name}`", name = self.name)))
             }
@@ -193,9 +193,9 @@ impl Argument {
     pub(super) fn flag_or_list(self, example: &str) -> syn::Result<ParsedList> {
         let name = &self.name;
         match self.value {
-            Value::Flag => Ok(ParsedList::default()),
-            Value::List(_, arguments) => Ok(arguments),
-            Value::Single(_) | Value::Positional(..) => {
+            ArgumentValue::Flag => Ok(ParsedList::default()),
+            ArgumentValue::List(_, arguments) => Ok(arguments),
+            ArgumentValue::Single(_) | ArgumentValue::Positional(..) => {
                 let message = format!("`{name}` takes no value; write just `{name}`, or `{example}`");
                 Err(error(self.span(), message))
             }
@@ -205,7 +205,7 @@ impl Argument {
     /// Reads `name = expression`.
     pub(super) fn expression(self, example: &str) -> syn::Result<Expr> {
         match self.value {
-            Value::Single(value) => Ok(value),
+            ArgumentValue::Single(value) => Ok(value),
             _ => Err(error(self.span(), format_args!("`{}` needs a value, like `{example}`", self.name))),
         }
     }
@@ -242,7 +242,7 @@ impl Argument {
     /// Returns the values of `name(value, value)`; none for any other form.
     pub(crate) fn positional(self) -> Vec<Expr> {
         match self.value {
-            Value::Positional(_, values) => values,
+            ArgumentValue::Positional(_, values) => values,
             _ => Vec::new(),
         }
     }
@@ -254,7 +254,7 @@ impl Argument {
         let without = if self.single_value().is_some() { " and without `=`" } else { "" };
         let message = format!("`{}` needs its arguments in parentheses{without}, like `{example}`", self.name);
         match self.value {
-            Value::List(_, arguments) => Ok(arguments),
+            ArgumentValue::List(_, arguments) => Ok(arguments),
             _ => Err(error(self.span(), message)),
         }
     }

@@ -23,11 +23,11 @@ pub struct ParseRuleError {
 pub(super) struct TextFault {
     what: String,
     remedy: Option<String>,
-    source: Option<Source>,
+    source: Option<ParseSource>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Source {
+enum ParseSource {
     Duration(DurationError),
     #[cfg(feature = "cron")]
     Schedule(ScheduleError),
@@ -57,13 +57,13 @@ impl TextFault {
     pub(super) fn duration(text: &str, error: DurationError) -> Self {
         let what = format!("the duration `{text}` {}", error.fault());
         let remedy = "write a whole number and one of `ms`, `s`, `m`, `h`, `d`, like `60s`".to_owned();
-        Self { what, remedy: Some(remedy), source: Some(Source::Duration(error)) }
+        Self { what, remedy: Some(remedy), source: Some(ParseSource::Duration(error)) }
     }
 
     /// The text of the error has a remedy.
     #[cfg(feature = "cron")]
     pub(super) fn schedule(error: ScheduleError) -> Self {
-        Self { what: error.to_string(), remedy: None, source: Some(Source::Schedule(error)) }
+        Self { what: error.to_string(), remedy: None, source: Some(ParseSource::Schedule(error)) }
     }
 }
 
@@ -85,9 +85,9 @@ impl fmt::Display for ParseRuleError {
 impl Error for ParseRuleError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self.fault.source.as_ref()? {
-            Source::Duration(error) => Some(error),
+            ParseSource::Duration(error) => Some(error),
             #[cfg(feature = "cron")]
-            Source::Schedule(error) => Some(error),
+            ParseSource::Schedule(error) => Some(error),
         }
     }
 }

@@ -32,10 +32,10 @@ pub(super) fn parse(tokens: &[Token]) -> Result<Rule, TextFault> {
 
 fn duplicate(words: &mut Words<'_>) -> Result<Rule, TextFault> {
     let count = match words.peek_word() {
-        None | Some("per" | "as") => Count::Fixed(1),
+        None | Some("per" | "as") => ParsedCount::Fixed(1),
         Some(_) => count(words)?,
     };
-    if let Count::Fixed(count @ 2..) = count {
+    if let ParsedCount::Fixed(count @ 2..) = count {
         let what = format!("`prevent_duplicate` admits one call and not {count}");
         return Err(TextFault::new(what, format!("remove the `{count}`")));
     }
@@ -55,7 +55,7 @@ fn limit(words: &mut Words<'_>) -> Result<Rule, TextFault> {
     }
     expect_per(words)?;
     let fixed = words.take("fixed");
-    let window = Window::read(words)?;
+    let window = ParsedWindow::read(words)?;
     let options = Options::read(words)?;
     let algorithms = [about.then_some("about"), fixed.then_some("fixed"), window.algorithm(), options.bucket_word()];
     let mut algorithms = algorithms.into_iter().flatten();
@@ -66,17 +66,17 @@ fn limit(words: &mut Words<'_>) -> Result<Rule, TextFault> {
     }
     let rule = match window {
         #[cfg(feature = "cron")]
-        Window::Schedule(schedule) => Rule::cron(0, schedule),
-        Window::Per(per) if about => Rule::sliding_counter(0, per),
-        Window::Per(per) if fixed => Rule::fixed_window(0, per),
-        Window::Per(per) if options.bucket_word().is_some() => Rule::from_bucket(0, options.bucket(per)?),
-        Window::Per(per) => Rule::sliding_window(0, per),
+        ParsedWindow::Schedule(schedule) => Rule::cron(0, schedule),
+        ParsedWindow::Per(per) if about => Rule::sliding_counter(0, per),
+        ParsedWindow::Per(per) if fixed => Rule::fixed_window(0, per),
+        ParsedWindow::Per(per) if options.bucket_word().is_some() => Rule::from_bucket(0, options.bucket(per)?),
+        ParsedWindow::Per(per) => Rule::sliding_window(0, per),
     };
     Ok(options.name(count.apply(rule)))
 }
 
 /// Reads what follows `concurrent`.
-fn concurrency(count: Count, about: bool, words: &mut Words<'_>) -> Result<Rule, TextFault> {
+fn concurrency(count: ParsedCount, about: bool, words: &mut Words<'_>) -> Result<Rule, TextFault> {
     if about {
         return Err(TextFault::new("`about` and `concurrent` are different algorithms", "keep one of them"));
     }
@@ -92,12 +92,12 @@ fn concurrency(count: Count, about: bool, words: &mut Words<'_>) -> Result<Rule,
 }
 
 /// The count of a rule.
-enum Count {
+enum ParsedCount {
     Fixed(u64),
     Varying,
 }
 
-impl Count {
+impl ParsedCount {
     fn apply(self, rule: Rule) -> Rule {
         match self {
             Self::Fixed(count) => rule.with_count(count),
@@ -106,15 +106,15 @@ impl Count {
     }
 }
 
-fn count(words: &mut Words<'_>) -> Result<Count, TextFault> {
+fn count(words: &mut Words<'_>) -> Result<ParsedCount, TextFault> {
     let remedy = "write a whole number, like `100 per 1h`, or `n` for a count that each call gives";
     let Some(token) = words.next() else { return Err(TextFault::new("the count is missing", remedy)) };
     match token.word() {
         Some("per") => Err(TextFault::new("the count is missing", remedy)),
-        Some("n") => Ok(Count::Varying),
+        Some("n") => Ok(ParsedCount::Varying),
         Some(text) if is_number(text) => text
             .parse()
-            .map(Count::Fixed)
+            .map(ParsedCount::Fixed)
             .map_err(|_| TextFault::new(format!("the count `{text}` is too great"), "write a smaller one")),
         _ => Err(TextFault::new(format!("the count `{}` is not a whole number", token.text()), remedy)),
     }
@@ -132,13 +132,13 @@ fn expect_per(words: &mut Words<'_>) -> Result<(), TextFault> {
 }
 
 /// What stands after `per`.
-enum Window {
+enum ParsedWindow {
     Per(Duration),
     #[cfg(feature = "cron")]
     Schedule(Schedule),
 }
 
-impl Window {
+impl ParsedWindow {
     fn read(words: &mut Words<'_>) -> Result<Self, TextFault> {
         match words.peek() {
             Some(token) if token.is_schedule() => {

@@ -18,9 +18,9 @@ pub type Admitted = Result<Option<Permit>, Rejection>;
 /// It is all that the future of an annotated function holds of the call. It is a type of its own, and of this crate: the
 /// state of an `async fn` would be worked out again by the compiler for every annotated function.
 #[must_use = "a function may only run once the call is admitted"]
-pub struct Admission(State);
+pub struct Admission(AdmissionState);
 
-enum State {
+enum AdmissionState {
     /// Nothing once it was taken.
     Known(Option<Admitted>),
     // Boxed, so that the future of an annotated function does not carry the state of a network call.
@@ -36,7 +36,7 @@ impl Admission {
 
     #[inline]
     pub(super) fn known(admitted: Admitted) -> Self {
-        Self(State::Known(Some(admitted)))
+        Self(AdmissionState::Known(Some(admitted)))
     }
 
     /// Decides the call, at least as far as this process can.
@@ -51,7 +51,7 @@ impl Admission {
     #[cold]
     fn waiting(check: Check<'_>, observation: Observation) -> Self {
         let check = check.into_owned();
-        Self(State::Waiting(Box::pin(async move {
+        Self(AdmissionState::Waiting(Box::pin(async move {
             let decided = check.decide_later(observation).await;
             check.admitted(decided)
         })))
@@ -70,11 +70,11 @@ impl Future for Admission {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Admitted> {
         match &mut self.0 {
             // Polled again after it was ready, which is the caller's mistake: it never is again.
-            State::Known(admitted) => admitted.take().map_or(Poll::Pending, Poll::Ready),
-            State::Waiting(waiting) => {
+            AdmissionState::Known(admitted) => admitted.take().map_or(Poll::Pending, Poll::Ready),
+            AdmissionState::Waiting(waiting) => {
                 let polled = waiting.as_mut().poll(context);
                 if polled.is_ready() {
-                    self.0 = State::Known(None);
+                    self.0 = AdmissionState::Known(None);
                 }
                 polled
             }

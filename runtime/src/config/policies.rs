@@ -20,11 +20,11 @@ use crate::policy::Policy;
 #[derive(Clone)]
 #[must_use = "nothing is in force until `limiter.apply(&policies)`"]
 pub struct Policies {
-    inner: Arc<Inner>,
+    inner: Arc<PoliciesInner>,
 }
 
 #[derive(Default)]
-struct Inner {
+struct PoliciesInner {
     names: Vec<String>,
     changes: Vec<Arc<PolicyChange>>,
     /// In the order of the file.
@@ -112,10 +112,10 @@ impl Policies {
 opaque_debug!(Policies, policies => { names: policies.inner.names });
 
 /// Reads a file.
-fn read(text: &str) -> Result<Inner, ConfigError> {
+fn read(text: &str) -> Result<PoliciesInner, ConfigError> {
     let (root, syntax) = DeTable::parse_recoverable(text);
     let mut lines = Lines::new(text);
-    let mut inner = Inner::default();
+    let mut inner = PoliciesInner::default();
     for mistake in &syntax {
         let place = lines.place(&mistake.span().unwrap_or_default());
         lines.report(place, mistake.message());
@@ -127,7 +127,7 @@ fn read(text: &str) -> Result<Inner, ConfigError> {
     lines.finish(inner)
 }
 
-fn read_policies(root: &DeTable<'_>, inner: &mut Inner, lines: &mut Lines<'_>) {
+fn read_policies(root: &DeTable<'_>, inner: &mut PoliciesInner, lines: &mut Lines<'_>) {
     let mut root = Table::new(root, Place { line: 1, column: 1 }, lines);
     if let Some(policies) = root.take("policy") {
         let message = "`policy` must be a table of policies, like `[policy.\"sms.send\"]`";

@@ -20,11 +20,11 @@ use crate::observe::opaque_debug;
 /// Cloning is cheap: clones share their values.
 #[derive(Clone, Default)]
 pub struct Context {
-    inner: Arc<Inner>,
+    inner: Arc<ContextInner>,
 }
 
 #[derive(Clone, Default)]
-struct Inner {
+struct ContextInner {
     values: Vec<(Cow<'static, str>, Box<str>)>,
     /// The context around this one.
     outer: Option<Context>,
@@ -97,7 +97,7 @@ impl Context {
     /// Returns the value of that name, of this context or of one around it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
-        let Inner { values, outer, .. } = &*self.inner;
+        let ContextInner { values, outer, .. } = &*self.inner;
         let own = values.iter().find(|(known, _)| known == name).map(|(_, value)| &**value);
         own.or_else(|| outer.as_ref()?.get(name))
     }

@@ -13,20 +13,20 @@ use super::setting::Setting;
 /// neither subjects nor passwords. Clones share text and source.
 #[derive(Clone)]
 pub struct BackendError {
-    inner: Arc<Inner>,
+    inner: Arc<BackendErrorInner>,
     /// Whether the call was not sent, or was sent back: nothing was executed.
     is_refusal: bool,
 }
 
-struct Inner {
+struct BackendErrorInner {
     kind: BackendErrorKind,
     text: Cow<'static, str>,
     /// The setting whose name ends the text, and where the name begins.
     setting: Option<(Setting, usize)>,
-    source: Option<Source>,
+    source: Option<SharedSource>,
 }
 
-type Source = Arc<dyn StdError + Send + Sync>;
+type SharedSource = Arc<dyn StdError + Send + Sync>;
 
 /// Whether a backend cannot decide for the moment, or never will as things are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,15 +70,18 @@ impl BackendError {
         Self::of(kind, text, Some(Arc::new(source)))
     }
 
-    fn of(kind: BackendErrorKind, text: impl Into<Cow<'static, str>>, source: Option<Source>) -> Self {
-        Self { inner: Arc::new(Inner { kind, text: text.into(), setting: None, source }), is_refusal: false }
+    fn of(kind: BackendErrorKind, text: impl Into<Cow<'static, str>>, source: Option<SharedSource>) -> Self {
+        Self {
+            inner: Arc::new(BackendErrorInner { kind, text: text.into(), setting: None, source }),
+            is_refusal: false,
+        }
     }
 
     /// The same error, whose text the name of a setting ends.
     #[cfg(feature = "tls")]
     pub(crate) fn naming(self, setting: Setting, name: &str) -> Self {
         let (kind, before) = (self.kind(), &self.inner.text);
-        let inner = Inner {
+        let inner = BackendErrorInner {
             kind,
             text: format!("{before}{name}").into(),
             setting: Some((setting, before.len())),

@@ -32,11 +32,11 @@ const RENEWAL_US: u64 = 50_000;
 pub(crate) struct DenialCache {
     longest_us: u64,
     seed: RandomState,
-    shards: Box<[Mutex<Shard>]>,
+    shards: Box<[Mutex<DenialShard>]>,
 }
 
 #[derive(Default)]
-struct Shard {
+struct DenialShard {
     denials: HashTable<CachedDenial>,
     sweeper: Sweeper,
     /// When something was last reset or refunded.
@@ -133,7 +133,7 @@ impl DenialCache {
         }
     }
 
-    fn remove(&self, id: TallyId<'_>) -> MutexGuard<'_, Shard> {
+    fn remove(&self, id: TallyId<'_>) -> MutexGuard<'_, DenialShard> {
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(hash);
         if let Ok(found) = shard.denials.find_entry(hash, |cached| cached.matches(id)) {
@@ -150,7 +150,7 @@ impl DenialCache {
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
-    fn lock(&self, hash: u64) -> MutexGuard<'_, Shard> {
+    fn lock(&self, hash: u64) -> MutexGuard<'_, DenialShard> {
         let shard = (hash >> 40) as usize & (SHARDS - 1);
         lock(&self.shards[shard])
     }
@@ -172,7 +172,7 @@ impl CachedDenial {
     }
 }
 
-impl Shard {
+impl DenialShard {
     fn insert(&mut self, id: TallyId<'_>, cached: CachedDenial, now_us: u64) {
         if cached.due_us <= now_us {
             return;

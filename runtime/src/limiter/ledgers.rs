@@ -40,14 +40,14 @@ const LONGEST_PAUSE_US: u64 = 1_000_000;
 #[derive(Default)]
 pub(crate) struct Ledgers {
     seed: RandomState,
-    shards: [RwLock<Shard>; SHARDS],
+    shards: [RwLock<LedgerShard>; SHARDS],
     refills: AtomicUsize,
     /// When calls look for overrides again.
     looks_us: AtomicU64,
 }
 
 #[derive(Default)]
-struct Shard {
+struct LedgerShard {
     ledgers: HashTable<Ledger>,
     sweeper: Sweeper,
     /// The number of the ledger that was added last: each has another one.
@@ -123,12 +123,12 @@ impl Ledgers {
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
-    fn shard(&self, hash: u64) -> &RwLock<Shard> {
+    fn shard(&self, hash: u64) -> &RwLock<LedgerShard> {
         &self.shards[(hash >> 40) as usize & (SHARDS - 1)]
     }
 }
 
-impl Shard {
+impl LedgerShard {
     fn find(&self, hash: u64, id: TallyId<'_>) -> Option<&Ledger> {
         self.ledgers.find(hash, |ledger| ledger.matches(id))
     }
@@ -165,11 +165,11 @@ impl Drop for RefillUnderWay<'_> {
     }
 }
 
-fn read(shard: &RwLock<Shard>) -> impl Deref<Target = Shard> + '_ {
+fn read(shard: &RwLock<LedgerShard>) -> impl Deref<Target = LedgerShard> + '_ {
     shard.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn write(shard: &RwLock<Shard>) -> impl DerefMut<Target = Shard> + '_ {
+fn write(shard: &RwLock<LedgerShard>) -> impl DerefMut<Target = LedgerShard> + '_ {
     shard.write().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tallygate_rules::{Ban, EffectiveRule, OnOutage, Rule};
 
-use crate::policy::{Inner, Policy, PolicySettings, Templates};
+use crate::policy::{Policy, PolicyInner, PolicySettings, Templates};
 
 /// Builds a [`Policy`].
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl Policy {
     /// # Ok::<(), tallygate::Error>(())
     /// ```
     pub fn to_builder(&self) -> PolicyBuilder {
-        let Inner { name, ban, settings, .. } = &*self.inner;
+        let PolicyInner { name, ban, settings, .. } = &*self.inner;
         let rules = self.effective_rules().into_iter().map(|EffectiveRule { label, rule, .. }| (label, rule));
         PolicyBuilder {
             name: name.clone(),

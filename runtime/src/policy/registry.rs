@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use tallygate_rules::did_you_mean;
 
 use super::shared::WeakShared;
-use super::{Inner, Policy};
+use super::{Policy, PolicyInner};
 use crate::lock::lock;
 use crate::system::per_process;
 
@@ -57,7 +57,7 @@ pub(crate) fn unknown(name: &str, known: &[Policy], hint: &str) -> String {
 
 /// Policies by name. It keeps none of them alive.
 struct Registry {
-    policies: BTreeMap<Cow<'static, str>, Vec<WeakShared<Inner>>>,
+    policies: BTreeMap<Cow<'static, str>, Vec<WeakShared<PolicyInner>>>,
     entries: usize,
     /// The number of entries at which those of policies that are gone are removed.
     purge_at: usize,
@@ -96,7 +96,7 @@ impl Registry {
     }
 }
 
-fn upgrade(policy: &WeakShared<Inner>) -> Option<Policy> {
+fn upgrade(policy: &WeakShared<PolicyInner>) -> Option<Policy> {
     policy.upgrade().map(|inner| Policy { inner })
 }
 

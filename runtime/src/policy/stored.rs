@@ -8,7 +8,7 @@ use tallygate_rules::{MIN_PREFETCH_COUNT, Rule};
 use super::ahead::Ahead;
 use super::rule_group::RuleGroup;
 use super::shared::Shared;
-use super::{Inner, Policy, Stored};
+use super::{Policy, PolicyInner, Stored};
 use crate::lock::lock;
 
 impl Policy {
@@ -32,24 +32,24 @@ impl Policy {
     #[cold]
     fn as_stored(&self, ahead: Duration) -> Stored {
         let groups: Box<[RuleGroup]> = self.groups().iter().map(|group| group.ahead(self.name(), ahead)).collect();
-        let Inner { name, rules, ban, settings, replaced, .. } = &*self.inner;
+        let PolicyInner { name, rules, ban, settings, replaced, .. } = &*self.inner;
         let is_taken = |group: &RuleGroup| group.rules.iter().all(|rule| is_taken_ahead(rule, ahead));
         let may_take = !self.inner.settings.takes_nothing_ahead;
         let taken = self.groups().iter().map(|group| may_take && is_taken(group));
         let taken = taken.collect();
-        let inner = Inner::from_parts(name.clone(), rules.clone(), *ban, groups, *settings, replaced.clone());
+        let inner = PolicyInner::from_parts(name.clone(), rules.clone(), *ban, groups, *settings, replaced.clone());
         let policy = Self { inner: self.inner.share_alike(inner) };
         Stored { policy, ahead: Ahead::new(ahead), taken, rests: Mutex::default() }
     }
 
     /// The same policy for calls on some of its groups alone. All rules keep their positions.
     fn of_groups(&self, is_asked: &[bool]) -> Self {
-        let Inner { name, rules, ban, settings, replaced, .. } = &*self.inner;
+        let PolicyInner { name, rules, ban, settings, replaced, .. } = &*self.inner;
         let asked = self.groups().iter().zip(is_asked).filter(|(_, is_asked)| **is_asked);
         let groups: Box<[RuleGroup]> = asked.map(|(group, _)| group.clone()).collect();
         // A ban is the main subject's.
         let ban = ban.filter(|_| groups.first().is_some_and(|group| group.ban.is_some()));
-        let inner = Inner::from_parts(name.clone(), rules.clone(), ban, groups, *settings, replaced.clone());
+        let inner = PolicyInner::from_parts(name.clone(), rules.clone(), ban, groups, *settings, replaced.clone());
         Self { inner: Shared::counted(inner) }
     }
 }

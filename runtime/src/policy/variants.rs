@@ -13,7 +13,7 @@ use super::rule_group::RuleGroup;
 use super::shared::Shared;
 #[cfg(feature = "web")]
 use super::templates::Templates;
-use super::{Inner, Policy};
+use super::{Policy, PolicyInner};
 
 impl Policy {
     /// Returns the same policy with other counts: the first for its first rule, and so on; rules beyond keep theirs.
@@ -80,14 +80,14 @@ impl Policy {
             prefetch: own.prefetch,
             takes_nothing_ahead: own.takes_nothing_ahead || given.takes_nothing_ahead,
         };
-        self.variant(Inner { settings, ..self.with_rules(self.rules().into()) })
+        self.variant(PolicyInner { settings, ..self.with_rules(self.rules().into()) })
     }
 
     /// Returns the same policy, of which this is how its subjects are written. It is known to this process like one that was
     /// built, as it may be all that is left of that.
     #[cfg(feature = "web")]
     pub(crate) fn with_templates(&self, templates: Templates) -> Self {
-        Self::known(Inner { templates, ..self.with_rules(self.rules().into()) })
+        Self::known(PolicyInner { templates, ..self.with_rules(self.rules().into()) })
     }
 
     /// Returns the same policy, of which each call gives the counts of the rules at some places, by
@@ -97,11 +97,11 @@ impl Policy {
     pub(crate) fn with_varying_counts(&self, varies: impl Fn(usize) -> bool) -> Self {
         let varying = |(at, rule): (usize, &Rule)| if varies(at) { rule.clone().varying() } else { rule.clone() };
         let rules = self.rules().iter().enumerate().map(varying).collect();
-        Self::known(Inner { templates: self.templates().clone(), ..self.with_rules(rules) })
+        Self::known(PolicyInner { templates: self.templates().clone(), ..self.with_rules(rules) })
     }
 
     #[cfg(feature = "web")]
-    fn known(inner: Inner) -> Self {
+    fn known(inner: PolicyInner) -> Self {
         let policy = Self { inner: Shared::counted(inner) };
         registry::register(&policy);
         policy
@@ -113,8 +113,8 @@ impl Policy {
         let rules = replacement.apply(&self.effective_rules(), label)?;
         let (rules, replaced): (Vec<_>, Vec<_>) =
             rules.into_iter().map(|EffectiveRule { label, rule, position }| ((label, rule), position)).unzip();
-        let Inner { name, ban, settings, .. } = &*self.inner;
-        let inner = Inner::new(name.clone(), rules, *ban, *settings, replaced.into());
+        let PolicyInner { name, ban, settings, .. } = &*self.inner;
+        let inner = PolicyInner::new(name.clone(), rules, *ban, *settings, replaced.into());
         Some(self.variant(inner))
     }
 
@@ -135,17 +135,17 @@ impl Policy {
         if self.inner.replaced.is_empty() { Some(position) } else { self.inner.replaced.get(position).copied()? }
     }
 
-    fn variant(&self, inner: Inner) -> Self {
-        Self { inner: Shared::counted(Inner { origin: Some(self.origin().clone()), ..inner }) }
+    fn variant(&self, inner: PolicyInner) -> Self {
+        Self { inner: Shared::counted(PolicyInner { origin: Some(self.origin().clone()), ..inner }) }
     }
 
     /// Returns the same policy with rules that differ only in their numbers.
-    fn with_rules(&self, rules: Box<[Rule]>) -> Inner {
+    fn with_rules(&self, rules: Box<[Rule]>) -> PolicyInner {
         let regroup =
             |group: &RuleGroup| group.with_rules(group.positions.iter().map(|&at| rules[at].clone()).collect());
         let groups = self.groups().iter().map(regroup).collect();
-        let Inner { name, ban, settings, replaced, .. } = &*self.inner;
-        Inner::from_parts(name.clone(), rules, *ban, groups, *settings, replaced.clone())
+        let PolicyInner { name, ban, settings, replaced, .. } = &*self.inner;
+        PolicyInner::from_parts(name.clone(), rules, *ban, groups, *settings, replaced.clone())
     }
 }
 

@@ -16,7 +16,7 @@ use crate::store::Outcome;
 /// The future of a [`Check`].
 #[must_use = "futures do nothing unless awaited"]
 pub struct Deciding<'a> {
-    state: State<'a>,
+    state: DecidingState<'a>,
     /// Set rather than the state where a call is decided at once: to replace the check would cost as much as to drop it.
     is_done: bool,
 }
@@ -27,7 +27,7 @@ const ADMITTED: Poll<Result<Decision, BackendError>> =
     Poll::Ready(Ok(Decision::Allowed(Permit::plain(DecidedBy::Backend))));
 
 #[allow(clippy::large_enum_variant, reason = "it is decided where it lies; boxing it would cost every call more")]
-enum State<'a> {
+enum DecidingState<'a> {
     Start(Check<'a>),
     // Boxed, so that the future of an annotated function does not carry the state of a network call.
     Waiting(Pin<Box<dyn Future<Output = Result<Decision, BackendError>> + Send + 'a>>),
@@ -40,7 +40,7 @@ impl<'a> IntoFuture for Check<'a> {
 
     #[inline]
     fn into_future(self) -> Deciding<'a> {
-        Deciding { state: State::Start(self), is_done: false }
+        Deciding { state: DecidingState::Start(self), is_done: false }
     }
 }
 
@@ -49,7 +49,7 @@ impl Future for Deciding<'_> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<Decision, BackendError>> {
-        if let State::Start(check) = &self.state
+        if let DecidingState::Start(check) = &self.state
             && !self.is_done
             && let Some(outcome) = check.outcome_at_once()
         {
@@ -70,7 +70,7 @@ impl Deciding<'_> {
             // Polled again after it was ready, which is the caller's mistake: it never is again.
             return Poll::Pending;
         }
-        if let State::Start(check) = &self.state {
+        if let DecidingState::Start(check) = &self.state {
             match check.decide_observed() {
                 ControlFlow::Break(decided) => {
                     self.is_done = true;
@@ -79,7 +79,7 @@ impl Deciding<'_> {
                 ControlFlow::Continue(observation) => self.start_waiting(observation),
             }
         }
-        let State::Waiting(waiting) = &mut self.state else { return Poll::Pending };
+        let DecidingState::Waiting(waiting) = &mut self.state else { return Poll::Pending };
         let polled = waiting.as_mut().poll(context);
         self.is_done = polled.is_ready();
         polled
@@ -87,8 +87,8 @@ impl Deciding<'_> {
 
     /// Goes on with a call that could not be decided at once.
     fn start_waiting(&mut self, observation: Observation) {
-        if let State::Start(check) = mem::replace(&mut self.state, State::Done) {
-            self.state = State::Waiting(Box::pin(async move { check.decide_later(observation).await }));
+        if let DecidingState::Start(check) = mem::replace(&mut self.state, DecidingState::Done) {
+            self.state = DecidingState::Waiting(Box::pin(async move { check.decide_later(observation).await }));
         }
     }
 }

@@ -11,7 +11,7 @@ use super::PolicyBuilder;
 use crate::error::Error;
 use crate::policy::shared::Shared;
 use crate::policy::templates::mistakes_in_texts;
-use crate::policy::{Inner, Policy, registry};
+use crate::policy::{Policy, PolicyInner, registry};
 
 impl PolicyBuilder {
     /// Validates the policy, and makes it known to [`Limiter::policy`](crate::Limiter::policy).
@@ -55,7 +55,7 @@ impl PolicyBuilder {
 
     fn build_known(
         self,
-        share: fn(Inner) -> Shared<Inner>,
+        share: fn(PolicyInner) -> Shared<PolicyInner>,
         texts: Vec<String>,
         prefetch: Vec<RuleError>,
     ) -> Result<Policy, Error> {
@@ -66,7 +66,7 @@ impl PolicyBuilder {
 
     fn build_as(
         self,
-        share: fn(Inner) -> Shared<Inner>,
+        share: fn(PolicyInner) -> Shared<PolicyInner>,
         texts: Vec<String>,
         prefetch: Vec<RuleError>,
     ) -> Result<Policy, Error> {
@@ -81,8 +81,8 @@ impl PolicyBuilder {
         if is_blank(&self.name) || !texts.is_empty() || !mistakes.is_empty() {
             return Err(Error::policy(&self.name, texts, &mistakes));
         }
-        let inner = Inner::new(self.name, self.rules, self.ban, self.settings, Box::default());
-        Ok(Policy { inner: share(Inner { templates: self.templates, ..inner }) })
+        let inner = PolicyInner::new(self.name, self.rules, self.ban, self.settings, Box::default());
+        Ok(Policy { inner: share(PolicyInner { templates: self.templates, ..inner }) })
     }
 }
 

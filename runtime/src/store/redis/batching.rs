@@ -39,7 +39,7 @@ pub(crate) struct Batcher {
 struct Alone<'a>(&'a Batcher);
 
 /// A turn that is running. When its task is dropped, as at the end of its runtime, the turn ends.
-struct Turn {
+struct RunningTurn {
     batcher: Arc<Batcher>,
     id: TurnId,
 }
@@ -89,7 +89,7 @@ impl Batcher {
         let waiting = Waiting::new(request, caller);
         let place = lock(&self.queue).push(waiting, runtime.id(), now);
         if let Some(id) = place.turn {
-            runtime.spawn(Turn { batcher: Arc::clone(self), id }.take());
+            runtime.spawn(RunningTurn { batcher: Arc::clone(self), id }.take());
         }
         Ok(if place.is_watched { Arrival::Watched(answered) } else { Arrival::Unwatched(answered) })
     }
@@ -101,7 +101,7 @@ impl Drop for Alone<'_> {
     }
 }
 
-impl Turn {
+impl RunningTurn {
     /// Makes calls until the queue is empty.
     async fn take(self) {
         while let Some(Taken { batches, late }) = self.next() {
@@ -125,7 +125,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for RunningTurn {
     fn drop(&mut self) {
         let unanswered = lock(&self.batcher.queue).end(self.id);
         drop(unanswered);

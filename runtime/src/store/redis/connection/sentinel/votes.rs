@@ -17,7 +17,7 @@ const LATE: Duration = Duration::from_secs(4);
 /// What the sentinels answer to the watchers, which hold it weakly.
 pub(super) struct SentinelAnswers {
     votes: Mutex<Votes>,
-    state: watch::Sender<State>,
+    state: watch::Sender<Followed>,
     term: Arc<Term>,
     /// The longest time without any answer.
     longest: Duration,
@@ -34,7 +34,7 @@ pub(super) struct Term {
 
 /// Which primary to follow.
 #[derive(Clone)]
-enum State {
+enum Followed {
     /// No sentinel has answered yet.
     Waiting,
     Primary(Host, u64),
@@ -47,7 +47,7 @@ impl SentinelAnswers {
     pub(super) fn new(sentinels: usize, patience: Duration, term: &Arc<Term>) -> Self {
         Self {
             votes: Mutex::new(Votes::new(sentinels)),
-            state: watch::Sender::new(State::Waiting),
+            state: watch::Sender::new(Followed::Waiting),
             term: Arc::clone(term),
             longest: patience + LATE,
             latest: Mutex::new(Instant::now()),
@@ -62,11 +62,11 @@ impl SentinelAnswers {
     /// Returns the primary and its term, once a sentinel has named it.
     pub(super) async fn primary(&self) -> Result<(Host, u64), BackendError> {
         let mut state = self.state.subscribe();
-        let known = state.wait_for(|state| !matches!(state, State::Waiting)).await.map(|state| state.clone());
+        let known = state.wait_for(|state| !matches!(state, Followed::Waiting)).await.map(|state| state.clone());
         match known {
-            Ok(State::Primary(host, term)) => Ok((host, term)),
-            Ok(State::Unknown(error)) => Err(error),
-            Ok(State::Waiting) | Err(_) => Err(BackendError::away("redis: the runtime was shut down")),
+            Ok(Followed::Primary(host, term)) => Ok((host, term)),
+            Ok(Followed::Unknown(error)) => Err(error),
+            Ok(Followed::Waiting) | Err(_) => Err(BackendError::away("redis: the runtime was shut down")),
         }
     }
 
@@ -76,9 +76,9 @@ impl SentinelAnswers {
         match lock(&self.votes).record(sentinel, answer) {
             Verdict::Follow(host) => {
                 let term = self.term.of(&host);
-                self.state.send_replace(State::Primary(host, term));
+                self.state.send_replace(Followed::Primary(host, term));
             }
-            Verdict::Unknown(error) => _ = self.state.send_replace(State::Unknown(error)),
+            Verdict::Unknown(error) => _ = self.state.send_replace(Followed::Unknown(error)),
             Verdict::Same => {}
         }
     }

@@ -5,6 +5,7 @@
 //! time, tasks, chance and connections of its own.
 
 pub(crate) mod budget;
+pub(crate) mod home;
 #[cfg(not(tallygate_world))]
 mod real;
 #[cfg(tallygate_world)]

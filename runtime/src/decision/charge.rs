@@ -10,6 +10,7 @@ use crate::error::BackendError;
 #[cfg(feature = "web")]
 use crate::subject::SubjectKey;
 use crate::system::Handle;
+use crate::system::home::Runtimes;
 
 /// What an admitted call was counted as.
 pub(crate) struct Charge {
@@ -73,8 +74,8 @@ pub(crate) trait Refunder: Send + Sync {
     /// The same for callers that can await nothing.
     fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError>;
 
-    /// Whether this process has the counts, so that a recount blocks nobody.
-    fn is_local(&self) -> bool;
+    /// What runs a recount for which nobody waits; `None` if this process has the counts, so that a recount blocks nobody.
+    fn runtimes(&self) -> Option<&Arc<Runtimes>>;
 }
 
 /// What it takes to refund a permit.
@@ -98,10 +99,8 @@ impl RefundTicket {
         recount: Recount,
         report: impl FnOnce(Result<bool, BackendError>) + Send + 'static,
     ) {
-        match Handle::try_current() {
-            Ok(runtime) if !self.refunder.is_local() => {
-                runtime.spawn(async move { report(self.recount(recount).await) });
-            }
+        match (self.refunder.runtimes().map(Arc::clone), Handle::try_current()) {
+            (Some(runtimes), Ok(_)) => runtimes.spawn(async move { report(self.recount(recount).await) }),
             _ => report(self.blocking_recount(recount)),
         }
     }

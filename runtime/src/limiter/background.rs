@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::watch;
 
-use crate::system::Handle;
-
 /// A task in the background, of which there is one at a time.
 pub(super) struct BackgroundTask(Arc<TaskState>);
 
@@ -45,12 +43,5 @@ impl Drop for RunningTask {
     fn drop(&mut self) {
         self.0.is_running.store(false, Ordering::Release);
         self.0.ended.send_replace(());
-    }
-}
-
-/// Runs a task. Without a runtime it is dropped, and a later call begins the next one.
-pub(super) fn spawn(task: impl Future<Output = ()> + Send + 'static) {
-    if let Ok(runtime) = Handle::try_current() {
-        runtime.spawn(task);
     }
 }

@@ -12,7 +12,6 @@ use super::lease_waiters::LeaseWaiters;
 use super::ledgers::Ledgers;
 use super::outage::Outage;
 use super::overrides::Overrides;
-use super::own_thread::OwnThread;
 use super::registrations::Registrations;
 use super::wait_queue::WaitQueues;
 use crate::call::Call;
@@ -25,6 +24,7 @@ use crate::observe::{ObservedRule, log};
 use crate::policy::Policy;
 use crate::store::{Outcome, Redis, Store};
 use crate::subject::filters::Secret;
+use crate::system::home::Runtimes;
 
 /// What an application does when a subject comes near a limit.
 pub(super) type OnWarning = Arc<dyn Fn(&Warning<'_>) + Send + Sync>;
@@ -51,8 +51,7 @@ pub(crate) struct Core {
     pub(super) registrations: Registrations,
     #[cfg(feature = "config")]
     pub(super) file_watch: BackgroundTask,
-    /// What decides calls for plain functions.
-    pub(super) own_thread: OwnThread,
+    pub(super) runtimes: Arc<Runtimes>,
 }
 
 impl Core {
@@ -154,10 +153,10 @@ impl Refunder for Core {
         }
         let (core, patience) = (Arc::clone(&self), self.patience(&charge.call.policy));
         let recounted = async move { core.recount(&charge, recount).await };
-        self.own_thread.run(recounted, patience).unwrap_or_else(Err)
+        self.run_on_thread(recounted, patience).unwrap_or_else(Err)
     }
 
-    fn is_local(&self) -> bool {
-        self.redis().is_none()
+    fn runtimes(&self) -> Option<&Arc<Runtimes>> {
+        self.redis().map(|_| &self.runtimes)
     }
 }

@@ -72,7 +72,7 @@ impl Limiter {
         let (latest, watch) = watch::channel(Ok(applied));
         let readings = Readings { known: contents, changing: None };
         let file = WatchedFile { path, readings, core: Arc::downgrade(&self.core), latest };
-        runtime.spawn(file.watch(task));
+        runtime.spawn(Watching(Some((file, task))).run());
         Ok(FileWatch { latest: watch })
     }
 
@@ -121,9 +121,31 @@ struct Readings {
     changing: Option<Contents>,
 }
 
+/// Goes on on the thread of the limiter if its runtime ends before the limiter.
+struct Watching(Option<(WatchedFile, RunningTask)>);
+
+impl Watching {
+    async fn run(mut self) {
+        if let Some((file, _)) = &mut self.0 {
+            file.watch().await;
+        }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        if let Some(watched) = self.0.take()
+            && let Some(core) = watched.0.core.upgrade()
+            && let Ok(thread) = core.runtimes.thread()
+        {
+            thread.spawn(Self(Some(watched)).run());
+        }
+    }
+}
+
 impl WatchedFile {
     /// Watches until the limiter is gone.
-    async fn watch(mut self, _task: RunningTask) {
+    async fn watch(&mut self) {
         loop {
             sleep(PAUSE).await;
             let path = self.path.clone();

@@ -6,33 +6,28 @@
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use once_cell::sync::OnceCell;
 use tracing::Instrument as _;
-use tracing::instrument::WithSubscriber as _;
 
+use super::core::Core;
 use crate::context;
 use crate::error::BackendError;
 use crate::system::{OwnRuntime, is_own_thread};
 
-/// The thread of a limiter, which starts with the first call that needs it.
-#[derive(Default)]
-pub(super) struct OwnThread(OnceCell<OwnRuntime>);
-
-impl OwnThread {
-    /// Runs a future there, and waits for its output, at most that long. It has the context and the span of the caller.
+impl Core {
+    /// Runs a future on the thread of the limiter, and waits for its output, at most that long. It has the context and the span of the caller.
     ///
     /// # Errors
     ///
     /// There is no output in time, or no thread to run it.
-    pub(super) fn run<T: Send + 'static>(
+    pub(super) fn run_on_thread<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
         patience: Option<Duration>,
     ) -> Result<T, BackendError> {
-        let runtime = self.runtime()?;
+        let runtime = self.thread()?;
         let (sender, output) = mpsc::sync_channel(1);
         let task = async move { drop(sender.send(future.await)) };
-        let task = runtime.spawn(context::carry(task).in_current_span().with_current_subscriber());
+        let task = runtime.spawn(context::carry(task).in_current_span());
         let output = match patience {
             Some(patience) => output.recv_timeout(patience),
             None => output.recv().map_err(RecvTimeoutError::from),
@@ -48,13 +43,13 @@ impl OwnThread {
         })
     }
 
-    fn runtime(&self) -> Result<&OwnRuntime, BackendError> {
+    fn thread(&self) -> Result<&OwnRuntime, BackendError> {
         if is_own_thread() {
             let message = "a plain function cannot be decided on the thread of a limiter; within `on_warning`, send it to \
                            another thread";
             return Err(BackendError::misuse(message));
         }
         let failed = |error| BackendError::new(format!("the limiter could not start a thread: {error}"));
-        self.0.get_or_try_init(OwnRuntime::start).map_err(failed)
+        self.runtimes.thread().map_err(failed)
     }
 }

@@ -38,15 +38,16 @@ use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
 use crate::store::answer::{Answer, Readiness};
 use crate::store::redis_types::{Setup, StoredText};
-use crate::system::{self, Instant, is_own_thread};
+use crate::system::home::{Driver, Side};
+use crate::system::{self, Instant};
 
 /// Tallies in Redis.
 #[derive(Debug)]
 pub(crate) struct Redis {
     destination: Box<Destination>,
     deployment: Deployment,
-    /// What the thread of the limiter asks, by connections that it drives.
-    deployment_of_own_thread: OnceCell<Deployment>,
+    /// What is asked by connections that the thread of the limiter drives.
+    deployment_of_thread: OnceCell<Deployment>,
     setup: Setup,
     /// Whether a call was decided.
     has_decided: AtomicBool,
@@ -79,21 +80,26 @@ impl Redis {
         Self {
             destination: Box::new(destination),
             deployment,
-            deployment_of_own_thread: OnceCell::new(),
+            deployment_of_thread: OnceCell::new(),
             setup,
             has_decided: AtomicBool::new(false),
         }
     }
 
-    /// The servers, as this thread asks them.
+    /// The servers, as they are asked here.
     fn deployment(&self) -> &Deployment {
-        let new = || Deployment::new((*self.destination).clone(), &self.setup);
-        if is_own_thread() { self.deployment_of_own_thread.get_or_init(new) } else { &self.deployment }
+        match self.setup.driver.runtimes.side() {
+            Side::Home => &self.deployment,
+            Side::Thread => self.deployment_of_thread.get_or_init(|| {
+                let driver = Driver { side: Side::Thread, ..self.setup.driver.clone() };
+                Deployment::new((*self.destination).clone(), &Setup { driver, ..self.setup.clone() })
+            }),
+        }
     }
 
     /// How often a connection was made to the server that has a key; 0 if that is not known.
     fn connections(&self, key: &str) -> u64 {
-        let deployments = [Some(&self.deployment), self.deployment_of_own_thread.get()];
+        let deployments = [Some(&self.deployment), self.deployment_of_thread.get()];
         deployments.into_iter().flatten().map(|deployment| deployment.connections(key)).sum()
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::clock::Clock;
+use crate::system::home::Driver;
 
 /// What all servers of a limiter have in common.
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub(crate) struct Setup {
     pub(crate) clock: Clock,
     /// Whether the user may not write, and so a probe does not either.
     pub(crate) looks_only: bool,
+    /// What drives the connections.
+    pub(crate) driver: Driver,
 }
 
 /// The most policies in the list of a prefix.

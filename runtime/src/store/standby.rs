@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::decision::{Charge, DecidedBy, Decision, Recount, Refunded, Refunder, Wait};
 use crate::error::BackendError;
 use crate::policy::Policy;
+use crate::system::home::Runtimes;
 
 /// How exactly the time of the last decision is known.
 const RESOLUTION_US: u64 = 1_000;
@@ -124,8 +125,8 @@ impl Refunder for Standby {
         Ok(self.memory.get().is_some_and(|memory| memory.recount(&charge, recount)))
     }
 
-    fn is_local(&self) -> bool {
-        true
+    fn runtimes(&self) -> Option<&Arc<Runtimes>> {
+        None
     }
 }
 

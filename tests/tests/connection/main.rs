@@ -9,6 +9,7 @@ mod misunderstood;
 mod passwords;
 mod permissions;
 mod remedies;
+mod runtimes;
 mod setup;
 mod tls;
 mod topology;

@@ -16,11 +16,11 @@ use crate::limiter::lease_waiters::LeaseWaiters;
 use crate::limiter::ledgers::Ledgers;
 use crate::limiter::outage::Outage;
 use crate::limiter::overrides::Overrides;
-use crate::limiter::own_thread::OwnThread;
 use crate::limiter::registrations::Registrations;
 use crate::limiter::wait_queue::WaitQueues;
 use crate::store::{Memory, Redis, Setup, Store};
 use crate::subject::filters::Secret;
+use crate::system::home::Driver;
 
 impl Limiter {
     /// Returns a limiter whose tallies are in this process, and nowhere else.
@@ -30,7 +30,7 @@ impl Limiter {
     pub fn in_memory() -> Self {
         let builder = Self::builder();
         let memory = builder.memory();
-        builder.build(memory)
+        builder.build(memory, Driver::home())
     }
 
     /// Starts a limiter with settings of your own.
@@ -82,7 +82,7 @@ impl LimiterBuilder {
     pub fn build_in_memory(self) -> Result<Limiter, Error> {
         self.check()?;
         let memory = self.memory();
-        Ok(self.build(memory))
+        Ok(self.build(memory, Driver::home()))
     }
 
     /// Connects to the server of a URL and returns a limiter that keeps its tallies there: see [`Limiter::connect`].
@@ -107,8 +107,9 @@ impl LimiterBuilder {
     /// A setting or a URL that cannot be used.
     pub fn connect_lazy(self, url: &str) -> Result<Limiter, Error> {
         self.check()?;
-        let store = self.store(url)?;
-        Ok(self.build(store))
+        let driver = Driver::home();
+        let store = self.store(url, &driver)?;
+        Ok(self.build(store, driver))
     }
 
     /// Returns a limiter that keeps its tallies on the server of that client, of version 1 of the crate `redis`. It connects
@@ -137,12 +138,13 @@ impl LimiterBuilder {
         if self.tls.is_some() {
             return Err(Error::new("`tls` is set, but the client has settings of its own; leave `tls` out"));
         }
-        let store = Store::Redis(Redis::of_client(client, self.setup())?);
-        Ok(self.build(store))
+        let driver = Driver::home();
+        let store = Store::Redis(Redis::of_client(client, self.setup(&driver))?);
+        Ok(self.build(store, driver))
     }
 
     /// Builds a limiter of settings that were checked.
-    fn build(self, store: Store) -> Limiter {
+    fn build(self, store: Store, driver: Driver) -> Limiter {
         let Self { prefix, secret, clock, max_subjects, on_warning, denied_subjects, .. } = self;
         let Self { on_outage, processes, registry, denial_cache, .. } = self;
         // Never 0, as that was checked.
@@ -166,15 +168,15 @@ impl LimiterBuilder {
             registrations: Registrations::new(registry),
             #[cfg(feature = "config")]
             file_watch: BackgroundTask::default(),
-            own_thread: OwnThread::default(),
+            runtimes: driver.runtimes,
         })
     }
 
-    fn store(&self, url: &str) -> Result<Store, Error> {
+    fn store(&self, url: &str, driver: &Driver) -> Result<Store, Error> {
         match url.split_once("://") {
             Some(("memory", "")) => Ok(self.memory()),
             Some(("memory", _)) => Err(Error::new("`url` has something behind `memory://`; write just that")),
-            _ => Ok(Store::Redis(self.redis(url)?)),
+            _ => Ok(Store::Redis(self.redis(url, driver)?)),
         }
     }
 
@@ -182,20 +184,21 @@ impl LimiterBuilder {
         Store::Memory(Memory::new(self.clock.clone(), self.max_subjects))
     }
 
-    fn redis(&self, url: &str) -> Result<Redis, Error> {
+    fn redis(&self, url: &str, driver: &Driver) -> Result<Redis, Error> {
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.tls {
-            return Redis::open_with_tls(url, tls, self.setup());
+            return Redis::open_with_tls(url, tls, self.setup(driver));
         }
-        Redis::open(url, self.setup())
+        Redis::open(url, self.setup(driver))
     }
 
-    fn setup(&self) -> Setup {
+    fn setup(&self, driver: &Driver) -> Setup {
         Setup {
             prefix: self.prefix.clone(),
             deadline: self.deadline,
             clock: self.clock.clone(),
             looks_only: self.looks_only,
+            driver: driver.clone(),
         }
     }
 }

@@ -11,7 +11,6 @@ use tallygate_rules::Role;
 use super::attempt::Attempt;
 use crate::call::{Call, CallOptions, LeaseName};
 use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Report, RuleStatus, Wait};
-use crate::limiter::background;
 use crate::limiter::core::Core;
 use crate::limiter::leases::LeasedAnswer;
 use crate::limiter::ledgers::{Part, Taken};
@@ -171,7 +170,7 @@ impl<'a> TakenOfSome<'a> {
         let charge = Charge::new(self.call, self.admitted_at(&answer.at));
         self.taken.clear();
         let core = Arc::clone(self.core);
-        background::spawn(async move {
+        self.core.runtimes.spawn(async move {
             let Some(redis) = core.redis() else { return };
             // What gets lost counts until it is out of its window.
             let _ = redis.refund(charge.counted(None), 0, &charge.admitted).await;

@@ -62,7 +62,7 @@ impl Check<'_> {
         let core = &self.limiter().core;
         let patience = core.patience(self.policy()).filter(|_| self.options.wait.is_none());
         let check = self.clone().into_owned();
-        let decided = core.own_thread.run(async move { check.decide().await }, patience);
+        let decided = core.run_on_thread(async move { check.decide().await }, patience);
         decided.unwrap_or_else(|error| self.decide_without_thread(error))
     }
 

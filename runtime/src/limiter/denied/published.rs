@@ -8,7 +8,6 @@ use std::time::Duration;
 use super::sketch::{SketchedSubject, SubjectId};
 use super::{DeniedSubject, DeniedSubjects};
 use crate::error::BackendError;
-use crate::limiter::background;
 use crate::limiter::core::Core;
 use crate::observe::log;
 use crate::store::{Redis, Store};
@@ -78,7 +77,7 @@ impl Core {
         let (Some(denied), Store::Redis(_)) = (&self.denied_subjects, &self.store) else { return };
         let Some(task) = denied.publication.begin() else { return };
         let core = Arc::downgrade(self);
-        background::spawn(async move {
+        self.runtimes.spawn(async move {
             sleep(DELAY).await;
             // From now on, a denial begins the next one.
             drop(task);

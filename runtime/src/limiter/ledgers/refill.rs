@@ -9,7 +9,6 @@ use super::part::{Part, Taken};
 use super::{Ledgers, RefillUnderWay};
 use crate::call::{Call, CallOptions};
 use crate::decision::{AdmittedAt, Report, RuleStatus, Wait};
-use crate::limiter::background;
 use crate::limiter::core::Core;
 use crate::micros;
 use crate::observe::PrefetchUse;
@@ -35,7 +34,7 @@ impl Core {
         }
         let (taken, refill) = self.ledgers.take(call, ahead, &self.clock);
         if let Some(refill) = refill {
-            background::spawn(ask(Arc::clone(self), refill));
+            self.runtimes.spawn(ask(Arc::clone(self), refill));
         }
         taken
     }

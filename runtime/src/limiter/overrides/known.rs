@@ -15,7 +15,7 @@ use crate::policy::Policy;
 use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{RwLock, RwLockReadGuard};
-use crate::system::is_own_thread;
+use crate::system::home::Side;
 
 /// The most overrides of one limiter, those for single subjects included.
 pub(super) const MOST_OVERRIDES: usize = 10_000;
@@ -31,8 +31,8 @@ pub(crate) struct Overrides {
     next_expiry_us: AtomicU64,
     known: RwLock<KnownOverrides>,
     timer: RefreshTimer,
-    /// For plain functions: a refresh elsewhere may stand still while one blocks its thread.
-    timer_of_own_thread: RefreshTimer,
+    /// For what the thread of the limiter drives: a refresh elsewhere may stand still, or end with its runtime.
+    timer_of_thread: RefreshTimer,
     pub(super) read_order: ReadOrder,
 }
 
@@ -56,16 +56,19 @@ impl Default for Overrides {
             next_expiry_us: AtomicU64::new(NEVER_US),
             known: RwLock::default(),
             timer: RefreshTimer::default(),
-            timer_of_own_thread: RefreshTimer::default(),
+            timer_of_thread: RefreshTimer::default(),
             read_order: ReadOrder::default(),
         }
     }
 }
 
 impl Overrides {
-    /// When they are read by this thread.
-    pub(super) fn timer(&self) -> &RefreshTimer {
-        if is_own_thread() { &self.timer_of_own_thread } else { &self.timer }
+    /// When they are read on that side.
+    pub(super) fn timer(&self, side: Side) -> &RefreshTimer {
+        match side {
+            Side::Home => &self.timer,
+            Side::Thread => &self.timer_of_thread,
+        }
     }
 
     /// Whether there are any.

@@ -12,10 +12,11 @@ use super::refresh::Reading;
 use super::target::OverrideTarget;
 use super::text;
 use crate::error::{BackendError, Error};
-use crate::limiter::background::{self, RunningTask};
+use crate::limiter::background::RunningTask;
 use crate::limiter::core::Core;
 use crate::observe::log;
 use crate::store::{Redis, Store, StoredText};
+use crate::system::home::Side;
 
 /// The most expired overrides that one change removes, and the most bytes of their texts: the server does nothing else
 /// meanwhile.
@@ -154,12 +155,13 @@ impl Core {
     /// Starts a refresh of the overrides if it is due. Returns what changes when it ends, if the known ones are too old
     /// to be used.
     pub(in crate::limiter) fn refresh_overrides(self: &Arc<Self>) -> Option<watch::Receiver<()>> {
-        let timer = self.overrides.timer();
+        let side = self.runtimes.side();
+        let timer = self.overrides.timer(side);
         if !timer.is_due() {
             return None;
         }
         if let Some(task) = timer.begin() {
-            background::spawn(refresh(Arc::clone(self), task));
+            self.runtimes.spawn(refresh(Arc::clone(self), side, task));
         }
         timer.awaited()
     }
@@ -233,10 +235,10 @@ fn is_expired(stored: &StoredText, now_us: u64) -> bool {
 }
 
 /// Refreshes in a task of its own, so that a caller that is dropped does not end what others wait for.
-async fn refresh(core: Arc<Core>, task: RunningTask) {
+async fn refresh(core: Arc<Core>, side: Side, task: RunningTask) {
     if let Store::Redis(redis) = &core.store {
         let outcome = core.adopt_overrides(redis).await;
-        core.overrides.timer().finish(&outcome);
+        core.overrides.timer(side).finish(&outcome);
     }
     drop(task);
     core.go_on_registering();

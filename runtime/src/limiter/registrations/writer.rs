@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::limiter::background::{self, RunningTask};
+use crate::limiter::background::RunningTask;
 use crate::limiter::core::Core;
 use crate::lock::lock;
 use crate::policy::Policy;
@@ -34,7 +34,7 @@ impl Core {
         let is_due = lock(&self.registrations.queue).is_due(TokioInstant::now());
         if is_due && let Some(task) = self.registrations.task.begin() {
             let core = Arc::clone(self);
-            background::spawn(async move {
+            self.runtimes.spawn(async move {
                 if let Store::Redis(redis) = &core.store {
                     core.write_registrations(redis, task).await;
                 }

@@ -5,7 +5,7 @@
 //! answers the callers, and goes on until the queue is empty. Nothing is sent for a caller that gave up in the queue.
 //!
 //! Most callers in the queue need no timer, because a turn answers them in time. A caller has a timer of its own if its
-//! deadline is earlier than those before it, or if the turns are on another runtime, which may stand still. No caller
+//! deadline is earlier than those before it, or if the turns are on the thread of the limiter, which may be held up. No caller
 //! waits for one that sends by itself, as nobody may poll that future any more.
 
 pub(super) mod batch;
@@ -26,6 +26,7 @@ use crate::store::redis::script::run::NodeRole;
 use crate::store::redis::script::unknown_shape;
 use crate::store::redis::script::wire::Reply;
 use crate::store::redis::server::Server;
+use crate::system::home::Side;
 use crate::system::{Instant, spawn};
 
 /// Gathers requests into calls.
@@ -81,17 +82,21 @@ impl Batcher {
 
     /// Lets a caller send its request by itself, or queues it and begins a turn if another one is allowed.
     fn enter(self: &Arc<Self>, request: Call<'_>, now: Instant, until: Instant) -> Result<Arrival<'_>, BackendError> {
-        let runtime = in_runtime()?;
+        in_runtime()?;
         if lock(&self.queue).begin_alone() {
             return Ok(Arrival::Alone(Alone(self)));
         }
         let (caller, answered) = Caller::new(until);
         let waiting = Waiting::new(request, caller);
-        let place = lock(&self.queue).push(waiting, runtime.id(), now);
+        let (place, driver) = (lock(&self.queue).push(waiting, now), &self.server.driver);
         if let Some(id) = place.turn {
-            runtime.spawn(RunningTurn { batcher: Arc::clone(self), id }.take());
+            driver.spawn(RunningTurn { batcher: Arc::clone(self), id }.take());
         }
-        Ok(if place.is_watched { Arrival::Watched(answered) } else { Arrival::Unwatched(answered) })
+        Ok(if place.is_watched && driver.side == Side::Home {
+            Arrival::Watched(answered)
+        } else {
+            Arrival::Unwatched(answered)
+        })
     }
 }
 
@@ -161,6 +166,7 @@ mod tests {
     use crate::store::redis::connection::greeting::Mode;
     use crate::store::redis_types::Setup;
     use crate::subject::Subject;
+    use crate::system::home::Driver;
 
     const SHORT: Duration = Duration::from_millis(20);
     const LONG: Duration = Duration::from_secs(60);
@@ -178,7 +184,13 @@ mod tests {
             let Ok(Destination::Server(address)) = Destination::parse(&url) else {
                 panic!("it is the url of a server")
             };
-            let setup = Setup { prefix: "test".to_owned(), deadline: LONG, clock: Clock::tokio(), looks_only: false };
+            let setup = Setup {
+                prefix: "test".to_owned(),
+                deadline: LONG,
+                clock: Clock::tokio(),
+                looks_only: false,
+                driver: Driver::home(),
+            };
             let server = Server::new(ServerLocation::Fixed(address.into()), Mode::Standalone, &setup);
             Self { batcher: Batcher::new(Arc::new(server)), _silent: silent }
         }

@@ -27,6 +27,7 @@ use crate::store::redis::node::{ClusterNode, Step};
 use crate::store::redis::stored::{overrides_key, ping_key_in};
 use crate::store::redis_types::Setup;
 use crate::system::Instant;
+use crate::system::home::Driver;
 
 /// The most keys that are tried to find one in a slot of a node: many times the number of slots.
 const MOST_KEYS: u32 = 200_000;
@@ -43,6 +44,10 @@ impl Cluster {
     pub(super) fn new(seeds: Vec<Host>, address: Address, setup: Setup) -> Arc<Self> {
         let home = Slot::of(&overrides_key(&setup.prefix));
         Arc::new(Self { topology: Topology::new(seeds, address, setup.clone()), setup, home })
+    }
+
+    fn driver(&self) -> &Driver {
+        &self.setup.driver
     }
 
     /// Finds the nodes, and finds out whether one of them answers and may write.

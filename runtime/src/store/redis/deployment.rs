@@ -25,7 +25,8 @@ impl Deployment {
         match destination {
             Destination::Server(address) => server(ServerLocation::Fixed(address.into())),
             Destination::Primary { name, sentinels, address } => {
-                let sentinels = Sentinels::new(sentinels, address, name, longest_attempt(setup.deadline));
+                let sentinels =
+                    Sentinels::new(sentinels, address, name, longest_attempt(setup.deadline), setup.driver.clone());
                 server(ServerLocation::BySentinels(Arc::new(sentinels)))
             }
             Destination::Cluster { seeds, address } => Self::Cluster(Cluster::new(seeds, address, setup.clone())),

@@ -17,6 +17,7 @@ use crate::store::redis::script::{Form, ScriptQuestion, Scripts};
 use crate::store::redis::stored::ping_key;
 use crate::store::redis_types::Setup;
 use crate::system::Instant;
+use crate::system::home::Driver;
 
 impl Setup {
     /// Asks about a key that does not exist. To remove it is refused by a replica, and by a server that may not write; nothing
@@ -32,6 +33,7 @@ impl Setup {
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) connector: Connector,
+    pub(super) driver: Driver,
     /// See [`Setup::probe`].
     probe: Cmd,
     pub(super) scripts: Scripts,
@@ -46,11 +48,12 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(location: ServerLocation, mode: Mode, setup: &Setup) -> Self {
-        let Setup { prefix, deadline, clock, .. } = setup.clone();
+        let Setup { prefix, deadline, clock, driver, .. } = setup.clone();
         let probe = setup.probe(&ping_key(&prefix));
         let target = ConnectTarget { location, mode, probe: probe.clone(), longest: longest_attempt(deadline) };
         Self {
-            connector: Connector::new(target, deadline),
+            connector: Connector::new(target, deadline, driver.clone()),
+            driver,
             probe,
             scripts: Scripts::new(&clock),
             prefix,

@@ -7,6 +7,7 @@ use std::{io, thread};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tracing::instrument::WithSubscriber as _;
 
 thread_local! {
     static IS_OWN: Cell<bool> = const { Cell::new(false) };
@@ -38,7 +39,8 @@ impl OwnRuntime {
         Ok(Self { runtime: handle, _dropped: sender })
     }
 
+    /// Runs a task, which logs as its caller does.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
-        self.runtime.spawn(task)
+        self.runtime.spawn(task.with_current_subscriber())
     }
 }

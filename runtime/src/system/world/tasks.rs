@@ -26,7 +26,6 @@ impl Handle {
         task
     }
 
-    #[cfg(feature = "redis")]
     pub(crate) fn id(&self) -> Id {
         self.0.id()
     }

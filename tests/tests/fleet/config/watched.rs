@@ -7,6 +7,7 @@ use std::path::Path;
 use tallygate::{ErrorKind, FileWatch, Limiter, Policy};
 use tallygate_harness::log::Log;
 use tempfile::TempDir;
+use tokio::runtime::Builder;
 
 use super::{file, hourly, room};
 
@@ -129,4 +130,17 @@ async fn in_memory_a_limiter_watches_one_file() {
 fn in_memory_a_file_is_watched_in_a_runtime() {
     let error = Limiter::in_memory().watch_file("limits.toml").unwrap_err().to_string();
     assert_eq!(error, "`watch_file` needs a runtime of tokio; call it in an `async fn`");
+}
+
+#[test]
+fn in_memory_a_file_is_watched_on_when_the_runtime_has_ended_in_which_that_began() {
+    let (folder, policy) = start("watched.on", 2);
+    let limiter = Limiter::in_memory();
+    let runtime = || Builder::new_current_thread().enable_all().build().unwrap();
+    let mut watch = runtime().block_on(async { watch(&limiter, folder.path()) });
+    allow(folder.path(), "watched.on", 5);
+    runtime().block_on(async {
+        watch.changed().await.unwrap().unwrap();
+        assert_eq!(room(&limiter, &policy).await, 5);
+    });
 }

@@ -3,8 +3,6 @@
 use std::collections::VecDeque;
 use std::mem;
 
-use tokio::runtime::Id;
-
 use super::batch::{Batch, Caller};
 use crate::call::{Call, OwnedCall};
 use crate::store::redis::connection::real_time::TICK;
@@ -24,8 +22,8 @@ pub(crate) struct Queue {
     turns: Vec<Turn>,
     /// How many turns have begun.
     begun: u64,
-    /// `None` while nobody waits.
-    watch: Option<Watch>,
+    /// The latest deadline of all requests that are sent or wait; `None` while nobody waits.
+    latest: Option<Instant>,
 }
 
 /// A request that waits for the next call.
@@ -65,15 +63,6 @@ struct Turn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TurnId(u64);
 
-/// Which callers the turns answer in time.
-#[derive(Debug)]
-struct Watch {
-    /// The runtime of all turns, if they have the same.
-    runtime: Option<Id>,
-    /// The latest deadline of all requests that are sent or wait.
-    until: Instant,
-}
-
 /// What becomes of a request in the queue.
 #[derive(Debug)]
 pub(crate) struct Queued {
@@ -95,14 +84,17 @@ impl Queue {
         self.has_lone_caller = false;
     }
 
-    /// Adds a request of a caller on that runtime.
-    pub(crate) fn push(&mut self, waiting: Waiting, runtime: Id, now: Instant) -> Queued {
+    /// Adds a request.
+    pub(crate) fn push(&mut self, waiting: Waiting, now: Instant) -> Queued {
         let until = waiting.caller.until;
         self.turns.retain(|turn| turn.until >= now);
         if self.turns.is_empty() && self.waiting.is_empty() {
-            self.watch = None;
+            self.latest = None;
         }
-        let is_watched = self.watch.get_or_insert(Watch { runtime: Some(runtime), until }).covers(runtime, until);
+        // The turns answer a caller in time if no request before it has a later deadline.
+        let latest = self.latest.map_or(until, |latest| latest.max(until));
+        let is_watched = latest.saturating_duration_since(until) <= TICK;
+        self.latest = Some(latest);
         self.waiting.push_back(waiting);
         Queued { turn: self.begin(until), is_watched }
     }
@@ -205,19 +197,6 @@ impl ScriptId {
             Self::Windows(_) => Work::of_plain(request),
             Self::General => Work::of(request),
         }
-    }
-}
-
-impl Watch {
-    /// Adds a caller. Returns whether the turns answer it in time: they have its runtime, and no request before it has
-    /// a later deadline.
-    fn covers(&mut self, runtime: Id, until: Instant) -> bool {
-        if self.runtime != Some(runtime) {
-            self.runtime = None;
-        }
-        let is_patient = self.until.saturating_duration_since(until) <= TICK;
-        self.until = self.until.max(until);
-        is_patient && self.runtime.is_some()
     }
 }
 

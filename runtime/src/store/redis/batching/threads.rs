@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use shuttle::thread::{self, JoinHandle};
 use tallygate_rules::Rule;
-use tokio::runtime::{Builder, Id};
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::{Answered, Caller, Queue, Taken, TurnId, Waiting};
@@ -18,7 +17,7 @@ use crate::system::Instant;
 
 /// Makes a call as the batcher does; returns how its answer comes and the turn that it begins, unless the caller calls by
 /// itself.
-fn call(queue: &Arc<Mutex<Queue>>, policy: &Policy, runtime: Id) -> Option<(Answered, Option<JoinHandle<()>>)> {
+fn call(queue: &Arc<Mutex<Queue>>, policy: &Policy) -> Option<(Answered, Option<JoinHandle<()>>)> {
     if lock(queue).begin_alone() {
         thread::yield_now();
         lock(queue).end_alone();
@@ -27,7 +26,7 @@ fn call(queue: &Arc<Mutex<Queue>>, policy: &Policy, runtime: Id) -> Option<(Answ
     let now = Instant::now();
     let (caller, answered) = Caller::new(now + Duration::from_secs(60));
     let waiting = Waiting::new(Call::new(policy, &[Subject::everyone().key()], CallOptions::PLAIN), caller);
-    let turn = lock(queue).push(waiting, runtime, now).turn;
+    let turn = lock(queue).push(waiting, now).turn;
     let queue = Arc::clone(queue);
     Some((answered, turn.map(|turn| thread::spawn(move || take(&queue, turn)))))
 }
@@ -48,13 +47,11 @@ fn next(queue: &Mutex<Queue>, turn: TurnId) -> Option<Taken> {
 #[test]
 fn nobody_is_left_waiting_when_all_turns_have_ended() {
     let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
-    let runtime = Builder::new_current_thread().build().unwrap();
-    let id = runtime.handle().id();
     explore(move || {
         let queue = Arc::<Mutex<Queue>>::default();
         let threads = [(); 4].map(|()| {
             let (queue, policy) = (Arc::clone(&queue), policy.clone());
-            thread::spawn(move || [call(&queue, &policy, id), call(&queue, &policy, id)])
+            thread::spawn(move || [call(&queue, &policy), call(&queue, &policy)])
         });
         let called = threads.map(|thread| thread.join().unwrap());
         let (answered, turns): (Vec<_>, Vec<_>) = called.into_iter().flatten().flatten().unzip();

@@ -19,7 +19,7 @@ use crate::store::answer::{Answer, Outcome};
 use crate::store::redis::cluster::Cluster;
 use crate::store::redis::connection::connect::late;
 use crate::store::redis::connection::real_time;
-use crate::system::{Instant, sleep, spawn};
+use crate::system::{Instant, sleep};
 
 /// How long after a failure a lease is given back again.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -70,7 +70,7 @@ impl Cluster {
         let request = Call { caller: None, ..request };
         let count = CountedCall { cluster: Arc::clone(self), request: OwnedCall::new(request), until, patience };
         let (answer, answered) = oneshot::channel();
-        spawn(async move {
+        self.driver().spawn(async move {
             match peek.outcome {
                 Outcome::Admitted => count.charge(peeked, answer).await,
                 _ => count.finish(Undo { charged: Vec::new(), counts_denial: true }, Ok(peek), answer).await,

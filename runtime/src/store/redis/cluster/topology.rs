@@ -20,7 +20,7 @@ use crate::store::redis::connection::greeting::Mode;
 use crate::store::redis::node::{ClusterNode, Node};
 use crate::store::redis::server::Server;
 use crate::store::redis_types::Setup;
-use crate::system::{Instant, shuffle, spawn};
+use crate::system::{Instant, shuffle};
 
 /// How long a node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -165,7 +165,7 @@ impl Topology {
         drop(refresh);
         let (candidates, patience) = (self.candidates(reason), self.patience());
         let topology = Arc::clone(self);
-        spawn(async move {
+        self.setup.driver.spawn(async move {
             let asked = first_answer(candidates, patience).await.and_then(|ranges| topology.adopt(&ranges));
             if let Err(error) = &asked {
                 tracing::warn!(%error, "no node of the redis cluster says which slots the nodes serve; asking again");
@@ -223,6 +223,7 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::store::redis::connection::address::Destination;
+    use crate::system::home::Driver;
 
     fn host(port: u16) -> Host {
         Host { name: "127.0.0.1".to_owned(), port }
@@ -238,6 +239,7 @@ mod tests {
             deadline: Duration::from_secs(1),
             clock: Clock::tokio(),
             looks_only: false,
+            driver: Driver::home(),
         };
         let node = Value::Array(vec![Value::BulkString(b"127.0.0.1".to_vec()), Value::Int(1)]);
         let all = Value::Array(vec![Value::Array(vec![Value::Int(0), Value::Int(16_383), node])]);

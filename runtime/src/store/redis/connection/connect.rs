@@ -20,6 +20,7 @@ use super::real_time;
 use super::reconnecting::{Loss, Reconnector};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::opaque_debug;
+use crate::system::home::Driver;
 use crate::system::{Handle, Instant};
 
 /// The least time without an answer after which a connection counts as lost, however short the deadline is.
@@ -32,9 +33,9 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    /// Connects to nothing yet. Callers wait for an answer as long as the deadline.
-    pub(crate) fn new(target: ConnectTarget, deadline: Duration) -> Self {
-        Self { reconnector: Reconnector::new(target), deadline }
+    /// Connects to nothing yet. Callers wait for an answer as long as the deadline. The connection is driven there.
+    pub(crate) fn new(target: ConnectTarget, deadline: Duration, driver: Driver) -> Self {
+        Self { reconnector: Reconnector::new(target, driver), deadline }
     }
 
     /// Connects, if there is no connection, and waits for it as long as an attempt may take.

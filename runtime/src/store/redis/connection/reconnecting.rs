@@ -14,7 +14,8 @@ use super::link::Link;
 use super::real_time;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::lock::lock;
-use crate::system::{Handle, Instant};
+use crate::system::Instant;
+use crate::system::home::Driver;
 
 /// The kinds of outages, by the numbers that stand for them.
 const KINDS: [BackendErrorKind; 3] = [BackendErrorKind::Away, BackendErrorKind::Wrong, BackendErrorKind::Unknown];
@@ -28,6 +29,7 @@ pub(crate) struct Reconnector {
 
 struct Shared {
     target: ConnectTarget,
+    driver: Driver,
     budget: Arc<AttemptBudget>,
     breaker: Mutex<Breaker>,
     /// The kind of the outage that the breaker knows of, for calls to look at without a lock.
@@ -61,10 +63,10 @@ enum Start {
 
 impl Reconnector {
     /// Connects to nothing yet.
-    pub(crate) fn new(target: ConnectTarget) -> Self {
+    pub(crate) fn new(target: ConnectTarget, driver: Driver) -> Self {
         let budget = AttemptBudget::shared(&target.location.to_string());
         let (breaker, outage, term) = (Mutex::default(), AtomicU8::new(NO_OUTAGE), AtomicU64::new(SEEKING));
-        let shared = Shared { target, budget, breaker, outage, term, connections: AtomicU64::new(0) };
+        let shared = Shared { target, driver, budget, breaker, outage, term, connections: AtomicU64::new(0) };
         Self { shared: Arc::new(shared) }
     }
 
@@ -143,13 +145,13 @@ impl Reconnector {
         }
     }
 
-    /// Begins a repair on this runtime.
+    /// Begins a repair.
     fn begin(&self, breaker: &mut Breaker, start: Start) {
-        let Ok(runtime) = Handle::try_current() else { return };
         let number = breaker.next_repair();
         let (reporter, reports) = watch::channel(());
         self.shared.term.store(SEEKING, Ordering::Relaxed);
-        let task = runtime.spawn(repair(Arc::downgrade(&self.shared), number, start, reporter));
+        let repair = repair(Arc::downgrade(&self.shared), number, start, reporter);
+        let Some(task) = self.shared.driver.spawn(repair) else { return };
         breaker.begin(number, self.shared.target.ends(), reports, task.abort_handle());
         breaker.expect_connection();
     }

@@ -16,7 +16,7 @@ use super::address::{Address, ShortList};
 use super::fault::asked_in_vain;
 use crate::error::BackendError;
 use crate::lock::lock;
-use crate::system::spawn;
+use crate::system::home::Driver;
 
 /// The sentinels of a primary.
 pub(crate) struct Sentinels {
@@ -27,13 +27,20 @@ pub(crate) struct Sentinels {
     name: String,
     /// The longest that a sentinel may take to answer.
     patience: Duration,
+    driver: Driver,
     term: Arc<Term>,
     answers: Mutex<Option<Arc<SentinelAnswers>>>,
 }
 
 impl Sentinels {
-    pub(crate) fn new(addresses: Vec<Address>, primary: Address, name: String, patience: Duration) -> Self {
-        Self { addresses, primary, name, patience, term: Arc::default(), answers: Mutex::default() }
+    pub(crate) fn new(
+        addresses: Vec<Address>,
+        primary: Address,
+        name: String,
+        patience: Duration,
+        driver: Driver,
+    ) -> Self {
+        Self { addresses, primary, name, patience, driver, term: Arc::default(), answers: Mutex::default() }
     }
 
     /// Changes when another primary is to be followed.
@@ -52,7 +59,7 @@ impl Sentinels {
         Ok((address, term))
     }
 
-    /// Returns what the sentinels answer. Their watchers begin on this runtime, unless they are at work already.
+    /// Returns what the sentinels answer. Their watchers begin, unless they are at work already.
     fn answers(&self) -> Arc<SentinelAnswers> {
         let mut current = lock(&self.answers);
         if let Some(answers) = current.as_ref().filter(|answers| answers.are_current()) {
@@ -61,7 +68,7 @@ impl Sentinels {
         let answers = Arc::new(SentinelAnswers::new(self.addresses.len(), self.patience, &self.term));
         for (index, address) in self.addresses.iter().enumerate() {
             let watcher = Watcher::new(index, address, &self.name, self.patience, Arc::downgrade(&answers));
-            spawn(watcher.watch());
+            self.driver.spawn(watcher.watch());
         }
         current.insert(answers).clone()
     }

@@ -1,7 +1,6 @@
 use std::time::Duration;
 
 use tallygate_rules::Rule;
-use tokio::runtime::Handle;
 use tokio::sync::oneshot::Receiver;
 
 use super::*;
@@ -38,7 +37,7 @@ impl Trial {
         let (caller, answered) = Caller::new(self.now + patience);
         let subject = [Subject::everyone().key()];
         let request = Call::new(policy, &subject, CallOptions::PLAIN);
-        let place = self.queue.push(Waiting::new(request, caller), Handle::current().id(), self.now);
+        let place = self.queue.push(Waiting::new(request, caller), self.now);
         (place, answered)
     }
 
@@ -148,20 +147,6 @@ async fn the_turns_answer_all_but_the_less_patient_in_time() {
     assert!(trial.push_light(3 * SECOND + TICK).0.is_watched);
     // A runtime's timers tell no such times apart.
     assert!(trial.push_light(3 * SECOND).0.is_watched);
-}
-
-#[test]
-fn the_turns_of_one_runtime_answer_nobody_on_another() {
-    let mut trial = Trial::new();
-    let runtimes = [(); 2].map(|()| tokio::runtime::Builder::new_current_thread().build().unwrap());
-    runtimes[0].block_on(async {
-        let (place, _) = trial.push_light(SECOND);
-        assert!(place.is_watched);
-        assert!(trial.push_light(SECOND).0.is_watched);
-    });
-    runtimes[1].block_on(async { assert!(!trial.push_light(2 * SECOND).0.is_watched) });
-    // From here on, no one knows where the next turn runs.
-    runtimes[0].block_on(async { assert!(!trial.push_light(3 * SECOND).0.is_watched) });
 }
 
 #[tokio::test]

@@ -1,0 +1,127 @@
+//! The runtimes that drive what a limiter does in the background.
+//!
+//! A task ends with the runtime that drives it, and stands still with it. So a limiter has two runtimes: its home, which is
+//! the first that asks, and that of a thread of its own. Only calls of the home use what the home drives. Plain functions
+//! and calls of all other runtimes, like those of tests, use what the thread drives, which lasts as long as the limiter.
+
+use std::fmt;
+use std::io;
+use std::mem;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+
+use once_cell::sync::OnceCell;
+use tokio::runtime::Id;
+
+use super::{Handle, OwnRuntime, is_own_thread};
+
+/// The runtimes of a limiter.
+#[derive(Default)]
+pub(crate) struct Runtimes {
+    home: OnceCell<Id>,
+    /// Starts when it is needed.
+    thread: OnceCell<OwnRuntime>,
+}
+
+/// One of the runtimes of a limiter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Home,
+    Thread,
+}
+
+impl Runtimes {
+    /// Which of them drives what is begun here. The first runtime that asks becomes the home.
+    #[inline]
+    pub(crate) fn side(&self) -> Side {
+        match Handle::try_current() {
+            Ok(current) if !is_own_thread() && *self.home.get_or_init(|| current.id()) == current.id() => Side::Home,
+            _ => Side::Thread,
+        }
+    }
+
+    /// Returns the runtime of the thread.
+    ///
+    /// # Errors
+    ///
+    /// The thread cannot be started.
+    pub(crate) fn thread(&self) -> io::Result<&OwnRuntime> {
+        self.thread.get_or_try_init(OwnRuntime::start)
+    }
+
+    /// Runs a task in the background. If its runtime ends before the task has begun, the thread runs it.
+    pub(crate) fn spawn(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
+        match (self.side(), Handle::try_current()) {
+            (Side::Home, Ok(home)) => {
+                _ = home.spawn(HomeTask { task: Box::pin(task), has_begun: false, runtimes: Arc::downgrade(self) });
+            }
+            _ => self.spawn_on_thread(task),
+        }
+    }
+
+    /// Runs a task that has to outlast all other runtimes. Without a thread it is dropped.
+    pub(crate) fn spawn_on_thread(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Ok(thread) = self.thread() {
+            thread.spawn(task);
+        }
+    }
+}
+
+impl fmt::Debug for Runtimes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtimes").finish_non_exhaustive()
+    }
+}
+
+/// Drives a connection, and all that belongs to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Driver {
+    pub(crate) side: Side,
+    pub(crate) runtimes: Arc<Runtimes>,
+}
+
+impl Driver {
+    /// The first runtime that asks.
+    pub(crate) fn home() -> Self {
+        Self { side: Side::Home, runtimes: Arc::default() }
+    }
+}
+
+#[cfg(feature = "redis")]
+impl Driver {
+    /// Runs a task there; `None` without a runtime.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Option<tokio::task::JoinHandle<()>> {
+        match (self.side, self.runtimes.thread()) {
+            (Side::Thread, Ok(thread)) => Some(thread.spawn(task)),
+            _ => Some(Handle::try_current().ok()?.spawn(task)),
+        }
+    }
+}
+
+/// A task of the home.
+struct HomeTask {
+    task: Pin<Box<dyn Future<Output = ()> + Send>>,
+    has_begun: bool,
+    runtimes: Weak<Runtimes>,
+}
+
+impl Future for HomeTask {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.has_begun = true;
+        self.task.as_mut().poll(context)
+    }
+}
+
+impl Drop for HomeTask {
+    fn drop(&mut self) {
+        if !self.has_begun
+            && let Some(runtimes) = self.runtimes.upgrade()
+        {
+            let task = mem::replace(&mut self.task, Box::pin(async {}));
+            runtimes.spawn_on_thread(task);
+        }
+    }
+}

@@ -45,6 +45,9 @@
 //! | `refund_if` | the requests that do not count: `"success"`, whose response has a status below 400, or `"failure"`; with `match` only |
 //! | `reject` | the response to requests that are rejected: `{ status = 403, body = "not now", content_type = "text/plain" }`; with `match` only |
 //!
+//! `[end]` as the last line says that the file is whole, also if it has no policies:
+//! [`Limiter::watch_file`](crate::Limiter::watch_file) then refuses it as soon as that line is missing.
+//!
 //! Rules replace all rules on their subject, those against duplicates included; rules on subjects that the file does not
 //! name stay in force, and so do the ban and the messages of a function. The checks are those of the attribute, in the same
 //! words. All mistakes are reported at once, with line and column, and nothing of a mistaken file is applied.

@@ -74,3 +74,15 @@ gauge! {
     /// The overrides of one limiter.
     OverrideGauge, OVERRIDES
 }
+/// Begins the metrics of a file that is watched at zero, so that an alert sees its first change.
+#[cfg(feature = "config")]
+pub(crate) fn file_watched() {
+    #[cfg(feature = "metrics")]
+    metrics::begin_metrics_of_files();
+}
+
+#[cfg(feature = "config")]
+gauge! {
+    /// Whether the file that a limiter watches is not in force as it is now.
+    UnappliedFileGauge, UNAPPLIED_FILES
+}

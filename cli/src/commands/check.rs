@@ -97,7 +97,7 @@ impl<'f> Checked<'f> {
 /// Reads a file, and finds what is wrong in it.
 fn read(file: &Path) -> Result<Result<Policies, ConfigError>, Failure> {
     let text = text(file).map_err(|error| Failure::unreadable(&file.display().to_string(), &error))?;
-    Ok(Policies::from_toml(&text))
+    Ok(Policies::from_toml(&text).and_then(|policies| policies.require_not_empty().map(|()| policies)))
 }
 
 /// Reads a file that has no mistakes.

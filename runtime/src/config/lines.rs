@@ -39,6 +39,14 @@ impl<'t> Lines<'t> {
         Place { line: line.max(1), column: 1 + before.chars().count() }
     }
 
+    /// Whether that place is in the line of this header, and only comments are behind it.
+    pub(super) fn is_last_header(&self, header: &str, place: Place) -> bool {
+        let mut lines = self.text.lines().skip(place.line.saturating_sub(1)).map(str::trim);
+        let is_comment = |line: &str| line.is_empty() || line.starts_with('#');
+        let rest = lines.next().and_then(|line| line.strip_prefix(header)).map(str::trim_start);
+        rest.is_some_and(is_comment) && lines.all(is_comment)
+    }
+
     pub(super) fn report(&mut self, place: Place, message: impl Into<String>) {
         self.mistakes.push(Mistake::new(place, message));
     }

@@ -1,5 +1,6 @@
 //! The policies of a file.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use toml::de::DeTable;
@@ -10,7 +11,7 @@ use super::policy_table::{self, FilePolicy};
 #[cfg(feature = "web")]
 use super::request_limit::RequestLimit;
 use super::table::{Table, entries};
-use crate::error::{ConfigError, Place};
+use crate::error::{ConfigError, Mistake, Place};
 use crate::observe::opaque_debug;
 use crate::policy::Policy;
 
@@ -26,6 +27,8 @@ pub struct Policies {
 #[derive(Default)]
 struct PoliciesInner {
     names: Vec<String>,
+    /// Whether the file says that it is whole.
+    has_end: bool,
     changes: Vec<Arc<PolicyChange>>,
     /// In the order of the file.
     #[cfg(feature = "web")]
@@ -63,6 +66,33 @@ impl Policies {
         read(text).map(|inner| Self { inner: Arc::new(inner) })
     }
 
+    /// Refuses a file without policies, unless it has `[end]`: a file that was emptied, or cut, has none either.
+    ///
+    /// [`Limiter::watch_file`](crate::Limiter::watch_file) does so. Do it with texts that come from elsewhere, before they are
+    /// applied.
+    ///
+    /// # Errors
+    ///
+    /// There are no policies, and there is no `[end]`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::config::Policies;
+    ///
+    /// assert!(Policies::from_toml("# soon\n")?.require_not_empty().is_err());
+    /// assert!(Policies::from_toml("# none\n[end]\n")?.require_not_empty().is_ok());
+    /// # Ok::<(), tallygate::config::ConfigError>(())
+    /// ```
+    pub fn require_not_empty(&self) -> Result<(), ConfigError> {
+        if self.has_end() || !self.inner.names.is_empty() {
+            return Ok(());
+        }
+        let message = "there are no policies; write one, like `[policy.\"sms.send\"]`, or `[end]` as the last line if there shall \
+                       be none";
+        Err(ConfigError::new(vec![Mistake::new(START, message)]))
+    }
+
     /// Returns the names of the policies, in the order of the file.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.inner.names.iter().map(String::as_str)
@@ -97,6 +127,17 @@ impl Policies {
         of_program?.policy()
     }
 
+    /// Whether the file says by `[end]` that it is whole.
+    pub(crate) fn has_end(&self) -> bool {
+        self.inner.has_end
+    }
+
+    /// The names that others do not have.
+    pub(crate) fn names_not_in(&self, others: &Self) -> impl Iterator<Item = &str> {
+        let others: HashSet<_> = others.names().collect();
+        self.names().filter(move |name| !others.contains(name))
+    }
+
     /// What the file changes of policies of the program.
     pub(crate) fn changes(&self) -> &[Arc<PolicyChange>] {
         &self.inner.changes
@@ -110,6 +151,11 @@ impl Policies {
 }
 
 opaque_debug!(Policies, policies => { names: policies.inner.names });
+
+const START: Place = Place { line: 1, column: 1 };
+
+/// What the last line of a file may be, to say that it is whole.
+const END: &str = "[end]";
 
 /// Reads a file.
 fn read(text: &str) -> Result<PoliciesInner, ConfigError> {
@@ -128,7 +174,7 @@ fn read(text: &str) -> Result<PoliciesInner, ConfigError> {
 }
 
 fn read_policies(root: &DeTable<'_>, inner: &mut PoliciesInner, lines: &mut Lines<'_>) {
-    let mut root = Table::new(root, Place { line: 1, column: 1 }, lines);
+    let mut root = Table::new(root, START, lines);
     if let Some(policies) = root.take("policy") {
         let message = "`policy` must be a table of policies, like `[policy.\"sms.send\"]`";
         let table = lines.ok_or_report(policies.value.place, policies.value.value.as_table().ok_or(message));
@@ -140,6 +186,12 @@ fn read_policies(root: &DeTable<'_>, inner: &mut PoliciesInner, lines: &mut Line
                 Some(FilePolicy::Requests(limit)) => inner.requests.push(limit),
                 None => {}
             }
+        }
+    }
+    if let Some(end) = root.take("end") {
+        inner.has_end = true;
+        if !lines.is_last_header(END, end.name.place) {
+            lines.report(end.name.place, "`[end]` must be the last line, and have nothing in it");
         }
     }
     root.finish(lines);

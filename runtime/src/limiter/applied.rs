@@ -16,7 +16,7 @@ pub struct Applied {
 
 impl Limiter {
     /// Puts the policies of a file in force for all calls that this limiter decides, in place of those that were applied
-    /// before. A policy that the file no longer has returns to the rules of the program.
+    /// before. A policy that the file no longer has returns to the rules of the program, and the log has a warning with its name.
     ///
     /// It may be called at start-up, and again whenever the file has changed. It holds for this limiter and its clones, in
     /// this process; each process reads its own file. [Overrides](Self::override_policy), such as those in Redis, go first.
@@ -65,7 +65,12 @@ impl Limiter {
         if !mistakes.is_empty() {
             return Err(ConfigError::new(mistakes));
         }
+        let before = self.core.overrides.applied();
         self.core.overrides.apply(policies);
+        let lost: Vec<_> = before.iter().flat_map(|before| before.names_not_in(policies)).collect();
+        if !lost.is_empty() {
+            log::policies_lost(&lost);
+        }
         self.core.registrations.renew();
         let applied = Applied { policies: policies.clone() };
         log::policies_applied(policies.names().count(), applied.unknown().len());

@@ -1,27 +1,33 @@
 //! A file of policies that is applied again whenever it changes.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+mod contents;
+mod loss;
+mod readings;
+
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
+use self::contents::Contents;
+use self::loss::{Loss, Version};
+use self::readings::{Reading, Readings};
 use super::Limiter;
 use super::applied::Applied;
 use super::background::RunningTask;
 use super::core::Core;
 use crate::config::Policies;
 use crate::error::Error;
-use crate::observe::{log, opaque_debug};
+use crate::observe::{UnappliedFileGauge, file_watched, log, opaque_debug};
 use crate::system::{Handle, beside_tasks, sleep};
 
 /// The time between two readings.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest file that is read.
-const MOST_BYTES: u64 = 4 << 20;
+/// The readings in a row that confirm a version of the file which has lost something, a second apart.
+const READINGS_OF_LOSS: u32 = 10;
 
 /// What a file made of a limiter when it changed last.
 type Latest = Result<Applied, Error>;
@@ -37,13 +43,19 @@ impl Limiter {
     ///
     /// The file is read every second. A change counts when two readings in a row are equal, so that a file that is being
     /// written is not applied. Only the contents matter: links may be swapped, as where a cluster mounts its configuration, and
-    /// the file may be replaced. If it cannot be read or is mistaken, the limits in force stay so, and the log has an error.
+    /// the file may be replaced. If it cannot be read, is mistaken or was emptied, the limits in force stay so, the log has an
+    /// error, and the metric `tallygate_unapplied_files` shows it.
+    ///
+    /// A file that was cut may still be sound, with fewer policies. So a version that lacks a policy of the one in force, or is
+    /// only its beginning, is applied once it has been so for 10 seconds, and until then reported as an error. With `[end]` as its
+    /// last line, a file says that it is whole: then it is applied at once, may be empty, and is refused once that line is missing.
+    ///
     /// It is watched as long as the limiter or a clone of it lives, and the runtime in which this is called.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, is longer than 4 MiB, or is refused as by [`Policies::from_toml`] and [`Limiter::apply`]. Or the
-    /// limiter watches a file already, or there is no runtime of tokio.
+    /// The file cannot be read, is longer than 4 MiB, is no regular file, or is refused as by [`Policies::from_toml`],
+    /// [`Policies::require_not_empty`] and [`Limiter::apply`]. Or the limiter watches a file already, or there is no runtime of tokio.
     ///
     /// # Examples
     ///
@@ -52,7 +64,7 @@ impl Limiter {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use tallygate::Limiter;
     /// # let path = std::env::temp_dir().join(format!("tallygate-watch-{}.toml", std::process::id()));
-    /// # std::fs::write(&path, "")?;
+    /// # std::fs::write(&path, "[end]")?;
     ///
     /// let watch = Limiter::installed().watch_file(&path)?;
     /// watch.latest()?.require_known()?;
@@ -67,19 +79,22 @@ impl Limiter {
         let task = self.core.file_watch.begin().ok_or_else(|| {
             Error::new("`watch_file`: this limiter watches a file already; write all policies into one file")
         })?;
-        let contents = read(&path);
-        let applied = self.apply_contents(&path, &contents)?;
+        let contents = contents::read(&path);
+        let in_force = version(&path, &contents)?;
+        let applied = self.apply(&in_force.policies).map_err(|mistakes| Error::of_file(&path, mistakes))?;
+        file_watched();
         let (latest, watch) = watch::channel(Ok(applied));
-        let readings = Readings { known: contents, changing: None };
-        let file = WatchedFile { path, readings, core: Arc::downgrade(&self.core), latest };
+        let file = WatchedFile {
+            path,
+            readings: Readings::new(contents),
+            in_force,
+            is_held: false,
+            core: Arc::downgrade(&self.core),
+            latest,
+            gauge: UnappliedFileGauge::default(),
+        };
         runtime.spawn(Watching(Some((file, task))).run());
         Ok(FileWatch { latest: watch })
-    }
-
-    fn apply_contents(&self, path: &Path, contents: &Contents) -> Latest {
-        let text = contents.as_ref().map_err(|(kind, text)| Error::of_file(path, io::Error::new(*kind, &**text)))?;
-        let applied = Policies::from_toml(text).and_then(|policies| self.apply(&policies));
-        applied.map_err(|mistakes| Error::of_file(path, mistakes))
     }
 }
 
@@ -88,7 +103,8 @@ impl FileWatch {
     ///
     /// # Errors
     ///
-    /// The file, as it is now, cannot be read or is mistaken. The limits of its last good version are in force.
+    /// The file, as it is now, cannot be read, is mistaken, or may have been cut. The limits of its last good version are in
+    /// force.
     pub fn latest(&self) -> Result<Applied, Error> {
         self.latest.borrow().clone()
     }
@@ -103,22 +119,16 @@ impl FileWatch {
 
 opaque_debug!(FileWatch);
 
-/// The text of a file, or why it cannot be read.
-type Contents = Result<String, (io::ErrorKind, String)>;
-
 struct WatchedFile {
     path: PathBuf,
     readings: Readings,
+    /// What was applied last.
+    in_force: Version,
+    /// Whether the version that is known waits to be applied, as it has lost something.
+    is_held: bool,
     core: Weak<Core>,
     latest: watch::Sender<Latest>,
-}
-
-/// What the latest readings of a file had.
-struct Readings {
-    /// What was applied or refused last.
-    known: Contents,
-    /// What the last reading had in its place.
-    changing: Option<Contents>,
+    gauge: UnappliedFileGauge,
 }
 
 /// Goes on on the thread of the limiter if its runtime ends before the limiter.
@@ -149,56 +159,51 @@ impl WatchedFile {
         loop {
             sleep(PAUSE).await;
             let path = self.path.clone();
-            let Some(contents) = beside_tasks(move || read(&path)).await else { return };
+            let Some(contents) = beside_tasks(move || contents::read(&path)).await else { return };
             let Some(core) = self.core.upgrade() else { return };
-            if self.readings.change_to(contents) {
-                let latest = Limiter { core }.apply_contents(&self.path, &self.readings.known);
-                latest.as_ref().err().into_iter().for_each(log::file_not_applied);
-                self.latest.send_modify(|known| *known = latest);
+            let limiter = Limiter { core };
+            match self.readings.note(contents) {
+                Reading::Changed => self.take(&limiter, false),
+                Reading::Known(times) if self.is_held && times >= READINGS_OF_LOSS => self.take(&limiter, true),
+                Reading::Known(_) | Reading::Changing => {}
             }
         }
     }
-}
 
-impl Readings {
-    /// Notes a reading. Returns whether the contents have changed: two readings in a row differ from what is known, and not
-    /// from each other.
-    fn change_to(&mut self, contents: Contents) -> bool {
-        let earlier = self.changing.take();
-        if contents == self.known {
-            return false;
+    /// Applies the version that is known, unless it is mistaken, or has lost something and is not confirmed.
+    fn take(&mut self, limiter: &Limiter, is_confirmed: bool) {
+        let latest = self.apply(limiter, is_confirmed);
+        latest.as_ref().err().into_iter().for_each(log::file_not_applied);
+        self.gauge.set(usize::from(latest.is_err()));
+        self.latest.send_modify(|known| *known = latest);
+    }
+
+    fn apply(&mut self, limiter: &Limiter, is_confirmed: bool) -> Latest {
+        self.is_held = false;
+        let version = version(&self.path, &self.readings.known)?;
+        if let Some(loss) = self.in_force.loss_of(&version).filter(|_| !is_confirmed) {
+            self.is_held = loss != Loss::End;
+            return Err(Error::of_file(&self.path, Error::new(mistake(&loss))));
         }
-        let has_changed = earlier.as_ref() == Some(&contents);
-        if has_changed {
-            self.known = contents;
-        } else {
-            self.changing = Some(contents);
-        }
-        has_changed
+        let applied = limiter.apply(&version.policies).map_err(|mistakes| Error::of_file(&self.path, mistakes))?;
+        self.in_force = version;
+        Ok(applied)
     }
 }
 
-fn read(path: &Path) -> Contents {
-    let text = || {
-        let mut text = String::new();
-        let length = File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
-        let is_too_long = || io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than 4 MiB");
-        if length as u64 > MOST_BYTES { Err(is_too_long()) } else { Ok(text) }
-    };
-    text().map_err(|error: io::Error| (error.kind(), error.to_string()))
+fn version(path: &Path, contents: &Contents) -> Result<Version, Error> {
+    let text = contents.clone().map_err(|(kind, text)| Error::of_file(path, io::Error::new(kind, text)))?;
+    let policies = Policies::from_toml(&text).and_then(|policies| policies.require_not_empty().map(|()| policies));
+    Ok(Version { policies: policies.map_err(|mistakes| Error::of_file(path, mistakes))?, text })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_change_counts_when_two_readings_in_a_row_are_equal() {
-        let mut readings = Readings { known: Ok("old".to_owned()), changing: None };
-        let mut read = |text: &str| readings.change_to(Ok(text.to_owned()));
-        assert!(!read("old") && !read("n") && !read("new") && read("new") && !read("new"));
-        assert!(!read("other") && !read("new") && !read("other") && read("other"));
-        let missing = || Err((io::ErrorKind::NotFound, "gone".to_owned()));
-        assert!(!readings.change_to(missing()) && readings.change_to(missing()) && !readings.change_to(missing()));
+/// What is wrong with a version that has lost something.
+fn mistake(loss: &Loss) -> String {
+    match loss {
+        Loss::End => "it was cut, as its last line `[end]` is missing; write it again".to_owned(),
+        Loss::Parts(parts) => format!(
+            "it no longer has {parts}; if it was not cut, it is applied once it has been so for {READINGS_OF_LOSS} seconds, or at \
+             once with `[end]` as its last line"
+        ),
     }
 }

@@ -8,6 +8,8 @@ use std::sync::Mutex;
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, debug, error, info, warn};
 
+#[cfg(all(feature = "config", feature = "metrics"))]
+use super::metrics::count_lost_policies;
 #[cfg(feature = "metrics")]
 use super::metrics::count_warning;
 use super::rule::ObservedRule;
@@ -154,6 +156,14 @@ pub(crate) fn policies_applied(policies: usize, unknown: usize) {
 #[cfg(feature = "config")]
 pub(crate) fn file_not_applied(error: &crate::error::Error) {
     error!(target: TARGET, %error, "a file that is watched is not applied; the limits in force stay so");
+}
+
+/// Reports the policies that a file no longer has.
+#[cfg(feature = "config")]
+pub(crate) fn policies_lost(names: &[&str]) {
+    warn!(target: TARGET, policies = %names.join(", "), "policies are no longer in the file; their limits end, or are those of the program");
+    #[cfg(feature = "metrics")]
+    count_lost_policies(names.len());
 }
 
 /// Reports that a policy of a file does not fit that of the program.

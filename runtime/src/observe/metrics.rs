@@ -5,7 +5,8 @@ use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
 use metrics::{
-    Key, Label, Level, Metadata, Unit, describe_counter, describe_gauge, describe_histogram, gauge, with_recorder,
+    Key, Label, Level, Metadata, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+    with_recorder,
 };
 
 use tallygate_rules::Rule;
@@ -18,6 +19,8 @@ const SECONDS: &str = "tallygate_decision_seconds";
 const CACHED_DENIALS: &str = "tallygate_cached_denials_total";
 const CONCURRENT_CALLS: &str = "tallygate_concurrent_calls";
 const WARNINGS: &str = "tallygate_warnings_total";
+#[cfg(feature = "config")]
+const LOST_POLICIES: &str = "tallygate_lost_policies_total";
 
 static METADATA: Metadata<'static> = Metadata::new("tallygate", Level::INFO, Some(module_path!()));
 
@@ -26,6 +29,10 @@ pub(super) static TALLIES: Total = Total::new("tallygate_tallies");
 
 /// All overrides that this process knows of, over all limiters.
 pub(super) static OVERRIDES: Total = Total::new("tallygate_overrides");
+
+/// All files that are watched and not in force as they are now, over all limiters.
+#[cfg(feature = "config")]
+pub(super) static UNAPPLIED_FILES: Total = Total::new("tallygate_unapplied_files");
 
 /// A number of things in this process.
 pub(super) struct Total {
@@ -146,6 +153,20 @@ pub(super) fn count_warning(policy: &str, rule: ObservedRule<'_>) {
     count(&Key::from_parts(WARNINGS, labels));
 }
 
+/// Shows the metrics of files before there is anything to count.
+#[cfg(feature = "config")]
+pub(super) fn begin_metrics_of_files() {
+    count_lost_policies(0);
+    gauge!(UNAPPLIED_FILES.name).increment(0.0);
+}
+
+/// Counts policies that a file no longer has.
+#[cfg(feature = "config")]
+pub(super) fn count_lost_policies(number: usize) {
+    describe();
+    counter!(LOST_POLICIES).increment(number as u64);
+}
+
 fn count(key: &Key) {
     with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(1);
 }
@@ -193,5 +214,14 @@ fn describe() {
         describe_counter!(WARNINGS, Unit::Count, "Subjects that came near a limit, by policy and rule.");
         describe_gauge!(TALLIES.name, Unit::Count, "Tallies in the memory of this process.");
         describe_gauge!(OVERRIDES.name, Unit::Count, "Overrides of rules that this process knows of.");
+        #[cfg(feature = "config")]
+        {
+            describe_counter!(LOST_POLICIES, Unit::Count, "Policies that left the file of limits.");
+            describe_gauge!(
+                UNAPPLIED_FILES.name,
+                Unit::Count,
+                "Files of limits that are not in force as they are now."
+            );
+        }
     });
 }

@@ -35,6 +35,28 @@ async fn overrides_are_counted_while_they_are_in_force() {
     assert_eq!(overrides(), Some(0.0));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_watched_file_is_counted_while_it_is_not_in_force_and_so_are_policies_that_leave_it() {
+    let recorder = DebuggingRecorder::new();
+    let snapshots = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("limits.toml");
+    let sound = "[policy.gauged]\nrules = ['2 per 1h']\n";
+    std::fs::write(&path, format!("{sound}[policy.other]\nrules = ['2 per 1h']")).unwrap();
+    let limiter = Limiter::in_memory();
+    let mut watch = limiter.watch_file(&path).unwrap();
+    std::fs::write(&path, "").unwrap();
+    watch.changed().await.unwrap().unwrap_err();
+    assert_eq!(gauge(&snapshots, "tallygate_unapplied_files"), Some((String::new(), 1.0)));
+    std::fs::write(&path, format!("{sound}[end]")).unwrap();
+    watch.changed().await.unwrap().unwrap();
+    let metrics = snapshots.snapshot().into_vec();
+    let value = |name: &str| metrics.iter().find(|(key, ..)| key.key().name() == name).map(|(.., value)| value);
+    assert_eq!(value("tallygate_unapplied_files"), Some(&DebugValue::Gauge(0.0.into())));
+    assert_eq!(value("tallygate_lost_policies_total"), Some(&DebugValue::Counter(1)));
+}
+
 #[tokio::test]
 async fn a_concurrent_call_is_counted_until_its_permit_is_dropped() {
     let server = Server::start();

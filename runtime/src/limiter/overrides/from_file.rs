@@ -13,7 +13,6 @@ use crate::system::RandomState;
 /// The policies of a file, as they change those of the program.
 pub(super) struct FromFile {
     /// As they were read.
-    #[cfg(feature = "web")]
     pub(super) policies: Policies,
     changes: HashMap<String, (Arc<PolicyChange>, ChangedPolicies), RandomState>,
 }
@@ -22,11 +21,7 @@ impl FromFile {
     pub(super) fn new(policies: &Policies) -> Self {
         let change =
             |change: &Arc<PolicyChange>| (change.name.clone(), (Arc::clone(change), ChangedPolicies::default()));
-        Self {
-            #[cfg(feature = "web")]
-            policies: policies.clone(),
-            changes: policies.changes().iter().map(change).collect(),
-        }
+        Self { policies: policies.clone(), changes: policies.changes().iter().map(change).collect() }
     }
 
     /// Whether it changes any policy of the program.

@@ -130,7 +130,7 @@ impl Overrides {
     }
 
     /// The policies of a file that were applied last.
-    #[cfg(all(feature = "config", feature = "web"))]
+    #[cfg(feature = "config")]
     pub(in crate::limiter) fn applied(&self) -> Option<Policies> {
         self.read().from_file.as_ref().map(|from_file| from_file.policies.clone())
     }

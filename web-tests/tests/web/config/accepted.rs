@@ -4,8 +4,11 @@ use tallygate::Limiter;
 use tallygate::config::Policies;
 
 /// Every form in which something can be written.
-pub(super) const ACCEPTED: [&str; 29] = [
+pub(super) const ACCEPTED: [&str; 32] = [
     "",
+    "# none\n[end] # here\n\n# and nothing more",
+    "\u{feff}[policy.a]\r\nrules = ['1 per 60s']\r\n[end]\r\n",
+    "[policy.a]\nrules = ['1 per 60s']\n[end]",
     "[policy.a]\nrules = ['1 per 60s']",
     "[policy.'sms.send']\nkey = 'sms:{phone}'\nrules = ['1 per 60s', { count = 10, per = '1d', name = 'daily' }]",
     "policy.a.rules = ['about 100000 per 1h', '100 per fixed 1d as daily', 'prevent_duplicate per 5s']",

@@ -5,6 +5,17 @@ use super::{Refused, refused};
 
 pub(super) const REFUSED: &[Refused] = &[
     refused(
+        Accepts,
+        "[‸end]\n[policy.a]\nrules = ['1 per 1m']",
+        &["`[end]` must be the last line, and have nothing in it"],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nrules = ['1 per 1m']\n[‸end]\nwhole = true",
+        &["`[end]` must be the last line, and have nothing in it"],
+    ),
+    refused(Refuses, "‸end = true", &["`[end]` must be the last line, and have nothing in it"]),
+    refused(
         Refuses,
         "policy.a.rules = [‸'10 per day']",
         &[

@@ -1,0 +1,73 @@
+//! What the latest readings of a file had.
+
+use super::contents::Contents;
+
+/// What the latest readings of a file had.
+pub(super) struct Readings {
+    /// What was applied, held back or refused last.
+    pub(super) known: Contents,
+    /// The readings since then, if all of them had the same.
+    unchanged: u32,
+    /// What the last reading had in its place.
+    changing: Option<Contents>,
+}
+
+/// What a reading is beside those before.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// It has what is known, for so many readings in a row.
+    Known(u32),
+    /// It differs from the reading before: the file may be in the middle of a change.
+    Changing,
+    /// The file has changed: two readings in a row differ from what is known, and not from each other.
+    Changed,
+}
+
+impl Readings {
+    pub(super) fn new(known: Contents) -> Self {
+        Self { known, unchanged: 0, changing: None }
+    }
+
+    /// Notes a reading.
+    pub(super) fn note(&mut self, contents: Contents) -> Reading {
+        let earlier = self.changing.take();
+        if contents == self.known {
+            self.unchanged = self.unchanged.saturating_add(1);
+            return Reading::Known(self.unchanged);
+        }
+        self.unchanged = 0;
+        if earlier.as_ref() == Some(&contents) {
+            self.known = contents;
+            Reading::Changed
+        } else {
+            self.changing = Some(contents);
+            Reading::Changing
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_change_counts_when_two_readings_in_a_row_are_equal() {
+        let mut readings = Readings::new(Ok("old".to_owned()));
+        let mut read = |text: &str| readings.note(Ok(text.to_owned())) == Reading::Changed;
+        assert!(!read("old") && !read("n") && !read("new") && read("new") && !read("new"));
+        assert!(!read("other") && !read("new") && !read("other") && read("other"));
+        let missing = || Err((io::ErrorKind::NotFound, "gone".to_owned()));
+        let mut miss = || readings.note(missing());
+        assert_eq!([miss(), miss(), miss()], [Reading::Changing, Reading::Changed, Reading::Known(1)]);
+    }
+
+    #[test]
+    fn readings_are_counted_from_the_last_that_differed() {
+        let mut readings = Readings::new(Ok("old".to_owned()));
+        let mut read = |text: &str| readings.note(Ok(text.to_owned()));
+        assert_eq!([read("old"), read("old"), read("new")], [Reading::Known(1), Reading::Known(2), Reading::Changing]);
+        assert_eq!([read("old"), read("old")], [Reading::Known(1), Reading::Known(2)]);
+    }
+}

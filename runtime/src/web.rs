@@ -7,6 +7,7 @@ mod admin;
 #[cfg(feature = "axum")]
 mod axum;
 mod client_ip;
+mod field_text;
 mod fields;
 mod held;
 mod layer;

@@ -47,12 +47,22 @@ impl ContextKey {
     }
 }
 
+/// Stands for a field that a request does not have. No client can send this byte, so it is the value of no field.
+const ABSENT: &str = "\0";
+
 /// Returns the value of the context that is shown: the first of alternatives that is there, and not empty.
 fn read(value: &FilteredValue) -> Result<(&FilteredValue, String), BackendError> {
     let is_shown = |text: &String| !value.has_alternatives() || !text.is_empty();
     let read = |value: &FilteredValue| scope::read(value.context_name()?, str::to_owned).filter(is_shown);
     let found = value.alternatives().iter().find_map(|shown| Some((shown, read(shown)?)));
-    found.ok_or_else(|| missing(value.name.trim_start_matches('@')))
+    // A client may leave any field out.
+    let absent = || value.alternatives().last().filter(|last| is_field(last)).map(|last| (last, ABSENT.to_owned()));
+    found.or_else(absent).ok_or_else(|| missing(value.name.trim_start_matches('@')))
+}
+
+/// Whether it is a field of the request: `{@header_x_api_key}`.
+fn is_field(value: &FilteredValue) -> bool {
+    value.context_name().is_some_and(|name| name.starts_with("header_"))
 }
 
 fn check_value(value: &FilteredValue) -> Result<(), String> {

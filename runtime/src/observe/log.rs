@@ -84,6 +84,16 @@ pub(crate) fn layer_inside_limit() {
     );
 }
 
+/// Reports, once, a request from a proxy whose client is not known, so that it is not exempt.
+#[cfg(feature = "web")]
+pub(crate) fn fallback_not_exempt() {
+    warn!(
+        target: TARGET,
+        "a request is not exempt by `exempt_addresses`, as its address is that of a proxy and its client is not known; exempt \
+         checks of a proxy itself by `exempt_paths`, and let `web::Layer` outside of the limit read the field that the proxy writes"
+    );
+}
+
 /// Reports a limit that cannot decide any request. In shadow, nothing else would show this mistake in the program.
 #[cfg(feature = "web")]
 pub(crate) fn limit_lacks_key(policy: &str, label: &str) {

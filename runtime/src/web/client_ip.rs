@@ -43,6 +43,7 @@ const DEFAULT_IPV6_PREFIX: u8 = 64;
 pub struct ClientIp {
     address: IpAddr,
     ipv6_prefix: u8,
+    is_fallback: bool,
 }
 
 impl ClientIp {
@@ -51,12 +52,24 @@ impl ClientIp {
     pub fn address(self) -> IpAddr {
         self.address
     }
+
+    /// Returns whether the client's own address is not known, so that this is the address of a proxy in its place.
+    ///
+    /// All clients of that proxy have this address. They are counted together, and nobody should be trusted because of it.
+    #[must_use]
+    pub fn is_fallback(self) -> bool {
+        self.is_fallback
+    }
+
+    pub(super) fn as_fallback(self) -> Self {
+        Self { is_fallback: true, ..self }
+    }
 }
 
 /// The client at that address, whose IPv6 network is its /64.
 impl From<IpAddr> for ClientIp {
     fn from(address: IpAddr) -> Self {
-        Self { address: address::without_ipv6_wrapping(address), ipv6_prefix: DEFAULT_IPV6_PREFIX }
+        Self { address: address::without_ipv6_wrapping(address), ipv6_prefix: DEFAULT_IPV6_PREFIX, is_fallback: false }
     }
 }
 

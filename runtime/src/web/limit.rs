@@ -35,8 +35,10 @@ use crate::request_pattern::{PathPattern, check_method};
 ///
 /// The values come from the [`Layer`] around this one. The key can also show the `method` of the request, its `path`,
 /// which inside axum's `nest` lacks the prefix, the `route` that it matches, and any header: `{@header_x_api_key}` is
-/// `X-Api-Key`. A route or a header that a request does not have is empty. A client can send any header, so show only one that a
-/// trusted proxy sets, or beside a value that the client cannot choose.
+/// `X-Api-Key`, as [`header_text`](Parts::header_text) returns it, and `{@header_host}` is the [host](Parts::host) in any version of
+/// HTTP. A route that a request does not have is empty. A header that it does not have is another subject than an empty one, or
+/// gives way to an alternative: `{@header_x_api_key|@ip}`. A client can send any header, so show only one that a trusted proxy sets,
+/// or beside a value that the client cannot choose.
 /// Without a layer around it, the client is the address of the socket, unless a [context](crate::context::scope) around
 /// it has an `ip`, and the response has the fields of [`Layer::new`].
 ///
@@ -158,6 +160,9 @@ impl Limit {
 
     /// Exempts requests of clients in these networks, like `10.0.0.0/8` or `192.0.2.7`. If the `ip` comes from a
     /// context of the application and not from a layer, no client is exempt.
+    ///
+    /// The address of a proxy in place of its client, a [fallback](super::ClientIp::is_fallback), exempts nobody, so checks that a
+    /// proxy makes itself are exempt only by their [paths](Self::exempt_paths).
     ///
     /// # Errors
     ///

@@ -74,7 +74,8 @@ struct Settings {
 }
 
 impl Limits {
-    /// Exempts requests of clients in these networks, like `10.0.0.0/8` or `192.0.2.7`.
+    /// Exempts requests of clients in these networks, like `10.0.0.0/8` or `192.0.2.7`: see
+    /// [`Limit::exempt_addresses`](super::Limit::exempt_addresses).
     ///
     /// # Errors
     ///

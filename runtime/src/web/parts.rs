@@ -5,7 +5,21 @@ use std::net::{IpAddr, SocketAddr};
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Uri};
 
 use super::client_ip::{ClientIp, ClientIpSource};
+use super::field_text::{field_text, host_text};
 use crate::observe::opaque_debug;
+
+/// The fields of requests that came through a proxy.
+const PROXY_FIELDS: [&str; 9] = [
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+    "x-client-ip",
+    "cf-connecting-ip",
+    "true-client-ip",
+];
 
 /// A request without its body. The functions that find [values](super::Layer::value) for a context read it.
 pub struct Parts<'a> {
@@ -46,6 +60,9 @@ impl<'a> Parts<'a> {
     pub(super) fn with_client(self, source: &ClientIpSource) -> Self {
         let lines = source.field().map(|name| self.lines(name)).unwrap_or_default();
         let client_ip = source.resolve(self.peer(), lines);
+        // A proxy that nobody was told of is no client.
+        let is_proxied = source.field().is_none() && PROXY_FIELDS.iter().any(|name| !self.lines(name).is_empty());
+        let client_ip = if is_proxied { client_ip.map(ClientIp::as_fallback) } else { client_ip };
         Self { client_ip, ..self }
     }
 
@@ -106,15 +123,47 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Returns the first line of a field, if it is visible ASCII.
+    /// Returns the first line of a field, if it is visible ASCII. For the field `Host`, it is the host as the client wrote it, in
+    /// HTTP/2, too, where the URL of the request has it.
     ///
-    /// A client can send any field. Identify it only by a field that a trusted proxy sets, or by a value that is verified.
+    /// A client can send any field. Identify it only by a field that a trusted proxy sets, or by a value that is verified. To tell
+    /// clients apart by the whole of a field, use [`header_text`](Self::header_text).
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
+        if let Some(authority) = self.authority().filter(|_| name.eq_ignore_ascii_case("host")) {
+            return Some(authority);
+        }
         match &self.head {
             Head::Http { headers, .. } => headers.get(name)?.to_str().ok(),
             #[cfg(feature = "actix")]
             Head::Actix(request) => request.headers().get(name)?.to_str().ok(),
+        }
+    }
+
+    /// Returns the whole of a field, whatever its bytes are, as `{@header_…}` shows it. Different values have different texts.
+    ///
+    /// Several lines are one text, with `, ` between them, or `; ` between those of `Cookie`, as HTTP/2 may split fields. Bytes that
+    /// are not UTF-8 are written as a NUL and two hexadecimal digits. For the field `Host`, it is the [host](Self::host).
+    #[must_use]
+    pub fn header_text(&self, name: &str) -> Option<String> {
+        if name.eq_ignore_ascii_case("host") { self.host() } else { field_text(name, &self.lines(name)) }
+    }
+
+    /// Returns the host that the client asks for, like `shop.example`, in any version of HTTP: in lower case, without the port and
+    /// a dot at the end.
+    #[must_use]
+    pub fn host(&self) -> Option<String> {
+        // Where the URL has a host, it is the one that holds (RFC 9112, section 3.2.2; RFC 9113, section 8.3.1).
+        let written = self.authority().map(str::to_owned);
+        written.or_else(|| field_text("host", &self.lines("host"))).map(|written| host_text(&written))
+    }
+
+    /// The host in the URL of the request.
+    fn authority(&self) -> Option<&str> {
+        match &self.head {
+            Head::Http { uri, .. } => uri.authority().map(http::uri::Authority::as_str),
+            #[cfg(feature = "actix")]
+            Head::Actix(request) => request.uri().authority().map(actix_web::http::uri::Authority::as_str),
         }
     }
 

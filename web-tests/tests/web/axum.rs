@@ -2,6 +2,7 @@
 
 mod clients;
 mod fields;
+mod header_values;
 mod limits;
 mod own_context;
 mod requests;

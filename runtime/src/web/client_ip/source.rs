@@ -46,8 +46,8 @@ impl ClientIp {
     ///
     /// The entries of the field are read from the end, where the proxy that connects to this server added its own. The
     /// client is the first address that is not in these networks. If an entry is not an address, the client is the last
-    /// trusted address before it. A request from outside these networks comes from the address of its socket, whatever
-    /// its fields say.
+    /// trusted address before it. Such an address of a proxy is only a [fallback](ClientIp::is_fallback), which exempts nobody. A
+    /// request from outside these networks comes from the address of its socket, whatever its fields say.
     ///
     /// List only networks of proxies: a client in one of them could choose its address.
     ///
@@ -159,11 +159,11 @@ impl ClientIpSource {
         let peer = peer.map(address::without_ipv6_wrapping);
         let found = if self.trusts_peer(peer) {
             let lines: Vec<_> = lines.into_iter().collect();
-            self.address_from_field(peer, &lines)
+            self.client_from_field(peer, &lines)
         } else {
-            peer
+            peer.map(ClientIp::from)
         };
-        found.map(|address| ClientIp { ipv6_prefix: self.ipv6_prefix, ..ClientIp::from(address) })
+        found.map(|client| ClientIp { ipv6_prefix: self.ipv6_prefix, ..client })
     }
 
     fn trusts_peer(&self, peer: Option<IpAddr>) -> bool {
@@ -174,34 +174,35 @@ impl ClientIpSource {
         }
     }
 
-    fn address_from_field(&self, peer: Option<IpAddr>, lines: &[&[u8]]) -> Option<IpAddr> {
+    fn client_from_field(&self, peer: Option<IpAddr>, lines: &[&[u8]]) -> Option<ClientIp> {
         match &self.field {
             Field::XForwardedFor => self.walk(peer, address::x_forwarded_for(lines)),
             Field::Forwarded => self.walk(peer, address::forwarded(lines)),
-            Field::Single(_) => match lines {
-                [line] => address::parse(line).or(peer),
-                _ => peer,
-            },
+            Field::Single(_) => {
+                let written = if let [line] = lines { address::parse(line) } else { None };
+                let fallback = || peer.map(|peer| ClientIp::from(peer).as_fallback());
+                written.map(ClientIp::from).or_else(fallback)
+            }
         }
     }
 
     /// Walks from the socket towards the client, as long as trusted proxies wrote the entries.
-    fn walk(&self, peer: Option<IpAddr>, entries: impl Iterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
+    fn walk(&self, peer: Option<IpAddr>, entries: impl Iterator<Item = Option<IpAddr>>) -> Option<ClientIp> {
         let mut last = peer;
         for (hop, entry) in (1..).zip(entries) {
             // A proxy writes an address, so everything before this entry may be forged.
             let Some(address) = entry else { break };
             last = Some(address);
-            let goes_on = match &self.trust {
+            let is_proxy = match &self.trust {
                 Trust::Nobody => false,
                 Trust::Networks(networks) => contains(networks, address),
                 Trust::Hops(proxies) => hop < proxies.get(),
             };
-            if !goes_on {
-                break;
+            if !is_proxy {
+                return Some(ClientIp::from(address));
             }
         }
-        last
+        last.map(|proxy| ClientIp::from(proxy).as_fallback())
     }
 }
 

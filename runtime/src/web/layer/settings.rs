@@ -101,9 +101,11 @@ impl Settings {
         let around = Context::current();
         report_order(around.as_ref());
         let parts = request.parts().with_client(&self.client_ip);
-        // An application may know more than the address of the socket, which is all that a limit knows.
-        let is_known = maker == Maker::Limit && around.is_some_and(|around| around.get("ip").is_some());
-        let client_ip = parts.client_ip().filter(|_| !is_known);
+        // An application may know more than the address of the socket, which is all that a limit knows. An outer layer may know
+        // the client where this one knows only a proxy.
+        let is_known = around.is_some_and(|around| around.get("ip").is_some());
+        let gives_way = |client: &ClientIp| is_known && (maker == Maker::Limit || client.is_fallback());
+        let client_ip = parts.client_ip().filter(|client| !gives_way(client));
         let mut context = self.context.clone().made_by(maker);
         if let Some(client_ip) = client_ip {
             context = context.with("ip", client_ip);

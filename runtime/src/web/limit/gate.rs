@@ -1,6 +1,6 @@
 //! What a service asks before each request: whether it is limited, and by which check.
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use ipnet::IpNet;
 
@@ -8,8 +8,10 @@ use super::effects::{Effects, Limited};
 use crate::call::CallOptions;
 use crate::context::{self, Context, ContextKey};
 use crate::limiter::{Check, Limiter};
+use crate::observe::log;
 use crate::policy::Policy;
 use crate::request_pattern::{PathPattern, method_includes};
+use crate::web::client_ip::ClientIp;
 use crate::web::layer::Layer;
 use crate::web::parts::Parts;
 
@@ -66,7 +68,7 @@ impl Guard<'_> {
     }
 }
 
-/// Returns the value of that name which any request has. A route or a header that a request does not have is empty.
+/// Returns the value of that name which any request has. A route that a request does not have is empty.
 pub(in crate::web) fn request_value(name: &str, parts: &Parts<'_>) -> Option<String> {
     match name {
         "method" => Some(parts.method().to_owned()),
@@ -74,7 +76,7 @@ pub(in crate::web) fn request_value(name: &str, parts: &Parts<'_>) -> Option<Str
         "route" => Some(parts.route().unwrap_or_default()),
         _ => {
             let field = name.strip_prefix("header_")?.replace('_', "-");
-            Some(parts.header(&field).unwrap_or_default().to_owned())
+            parts.header_text(&field)
         }
     }
 }
@@ -113,7 +115,12 @@ impl Exemptions {
     }
 
     fn exempts_client(&self, parts: &Parts<'_>) -> bool {
-        let is_exempt = |address| self.networks.iter().any(|network| network.contains(&address));
-        parts.client_ip().is_some_and(|client| is_exempt(client.address()))
+        let is_exempt = |client: ClientIp| self.networks.iter().any(|network| network.contains(&client.address()));
+        let exempt = parts.client_ip().filter(|client| is_exempt(*client));
+        if exempt.is_some_and(ClientIp::is_fallback) {
+            static REPORTED: Once = Once::new();
+            REPORTED.call_once(log::fallback_not_exempt);
+        }
+        exempt.is_some_and(|client| !client.is_fallback())
     }
 }

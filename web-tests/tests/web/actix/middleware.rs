@@ -8,7 +8,7 @@ use reqwest::Method;
 use tallygate::context::{self, Context};
 use tallygate::web::{self, ClientIp, Layer, Limit};
 use tallygate::{Limiter, Subject};
-use tallygate_web_tests::{Client, LimitItem};
+use tallygate_web_tests::{Client, Http, LimitItem};
 
 use super::{limit, policy, routes, run, serve};
 
@@ -41,11 +41,32 @@ async fn requests_are_limited_or_left_alone_as_in_axum() {
         ("an exempt client", exempt(OTHER), OTHER, Method::GET, true),
         ("another client", exempt(OTHER), "203.0.113.9", Method::GET, false),
         ("the address of the proxy", exempt("127.0.0.0/8"), OTHER, Method::GET, false),
+        ("the address of the proxy in place of its client", exempt("127.0.0.0/8"), "unknown", Method::GET, false),
         ("an exempt request", if_other(), OTHER, Method::GET, true),
         ("another request", if_other(), "203.0.113.9", Method::GET, false),
         ("a limit in shadow", one().shadow(), OTHER, Method::GET, true),
     ] {
         assert_eq!(admits_second(limit, client_ip, method).await, expected, "{case}");
+    }
+}
+
+#[tokio::test]
+async fn a_host_has_one_tally_by_both_versions_of_http_and_a_field_that_is_missing_one_of_its_own() {
+    for (first, other) in [(Http::One, Http::Two), (Http::Two, Http::One)] {
+        let server = serve(None, Some(limit(1, "{@header_host}"))).await;
+        let by = async |http| Client::by(http, server).get("/items/1").await.status;
+        assert_eq!([by(first).await, by(other).await], [200, 429]);
+
+        let client = Client::by(first, serve(None, Some(limit(1, "{@header_x_api_key}"))).await);
+        for (fields, status) in [
+            (&[][..], 200),
+            (&[("x-api-key", "")], 200),
+            (&[("x-api-key", "é")], 200),
+            (&[], 429),
+            (&[("x-api-key", "è")], 200),
+        ] {
+            assert_eq!(client.get_with("/items/1", fields).await.status, status, "{fields:?}");
+        }
     }
 }
 

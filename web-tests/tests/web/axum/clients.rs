@@ -167,6 +167,12 @@ async fn an_inner_layer_adds_values_and_keeps_those_of_the_outer_one() {
     let get = async |path| client.get_with(path, &[("x-user", "a"), ("x-forwarded-for", "203.0.113.9")]).await.body;
     assert_eq!(get("/").await, "203.0.113.9 a", "those of the inner one go first");
     assert_eq!(get("/tenant").await, "shop");
+
+    // One that does not know of the proxy leaves the client that the outer one has found.
+    let client =
+        Client::new(serve(router().layer(layer()).layer(Layer::new().client_ip(behind_local_proxies()))).await);
+    let get = async |path| client.get_with(path, &[("x-user", "a"), ("x-forwarded-for", "203.0.113.9")]).await.body;
+    assert_eq!([get("/").await, get("/whoami").await], ["203.0.113.9 a", "203.0.113.9"]);
 }
 
 async fn tenant() -> String {

@@ -110,7 +110,7 @@ async fn rules_beyond_the_counts_of_a_request_keep_theirs_and_operators_see_none
 }
 
 #[tokio::test]
-async fn a_key_shows_headers_and_one_that_is_not_there_is_empty() {
+async fn a_key_shows_headers_and_one_that_is_not_there_has_a_tally_of_its_own() {
     let client = client(limit(1, "{@header_x_api_key}/{@method}")).await;
     let get = async |fields: &[(&str, &str)]| client.get_with("/", fields).await.status;
     assert_eq!([get(&[("x-api-key", "a")]).await, get(&[("X-Api-Key", "a")]).await], [200, 429]);

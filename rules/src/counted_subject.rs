@@ -72,7 +72,10 @@ fn alternative_determines(value: &FilteredValue, other: &FilteredValue) -> bool 
     let is_steady = !value.name.contains(['(', '*']);
     // `Debug` and `Display` may show different things.
     let is_debug = |value: &FilteredValue| value.filters.contains(&Filter::Debug);
-    let is_filtered = other.filters.starts_with(&value.filters) && is_debug(value) == is_debug(other);
+    let mut filters = value.filters.iter().zip(&other.filters);
+    let is_filtered = value.filters.len() <= other.filters.len()
+        && filters.all(|(filter, other)| filter.determines(*other))
+        && is_debug(value) == is_debug(other);
     is_steady && is_filtered
 }
 
@@ -94,6 +97,8 @@ mod tests {
             ("{a}:{b}", "of {b}, {a}"),
             ("{user.id}", "u:{ user.id }"),
             ("{@ip}", "{@ip:subnet}"),
+            ("{@ip:subnet}", "{@ip:subnet(24, 56)}"),
+            ("{ip:subnet(24)}", "{ip:subnet(16):hash}"),
             ("{mail:trim}", "{mail:trim:lower:hash}"),
             ("{a:debug}", "{a:debug:hash}"),
             ("{@user|@ip}", "{@user:lower|@ip}"),
@@ -114,6 +119,9 @@ mod tests {
             ("{@user|@ip}", "{@ip|@user}"),
             ("{@user|@ip}", "{@user}"),
             ("{a:lower}", "{a:trim}"),
+            ("{ip:subnet(24)}", "{ip:subnet}"),
+            ("{ip:subnet(24, 56)}", "{ip:subnet(16)}"),
+            ("{ip:subnet}", "{ip}"),
             ("{a}", "{a:debug}"),
             ("{a:debug}", "{a}"),
             ("{user.plan()}:{a}", "{user.plan()}"),

@@ -1,5 +1,7 @@
 //! Filters: what becomes of a value before it is put into a text.
 
+use std::fmt;
+
 use crate::suggestion::nearest;
 
 /// A change to a value before it is put in.
@@ -14,7 +16,21 @@ pub enum Filter {
     /// A digest in place of it.
     Hash,
     /// The network of an address.
-    Subnet,
+    Subnet(SubnetBits),
+}
+
+/// How many bits of an address are its network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubnetBits {
+    /// Of IPv4: 32 for the whole address.
+    pub ipv4: u8,
+    /// Of IPv6: 128 for the whole address.
+    pub ipv6: u8,
+}
+
+impl SubnetBits {
+    /// Those without an argument: a whole IPv4 address, and the /64 of IPv6, which usually belongs to one customer.
+    pub const DEFAULT: Self = Self { ipv4: 32, ipv6: 64 };
 }
 
 const FILTERS: [(&str, Filter); 5] = [
@@ -22,27 +38,36 @@ const FILTERS: [(&str, Filter); 5] = [
     ("lower", Filter::Lower),
     ("trim", Filter::Trim),
     ("hash", Filter::Hash),
-    ("subnet", Filter::Subnet),
+    ("subnet", Filter::Subnet(SubnetBits::DEFAULT)),
 ];
 
 impl Filter {
-    pub(crate) fn parse(name: &str, placeholder: &str) -> Result<Self, String> {
-        let known = FILTERS.map(|(known, _)| known);
+    pub(crate) fn parse(text: &str, placeholder: &str) -> Result<Self, String> {
+        let (name, arguments) = match text.split_once('(') {
+            Some((name, arguments)) => (name.trim_end(), Some(arguments)),
+            None => (text, None),
+        };
         let found = FILTERS.iter().find(|(known, _)| *known == name).map(|&(_, filter)| filter);
-        found.ok_or_else(|| {
-            let remedy = match nearest(name, known) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!("the filters are `{}`", known.join("`, `")),
-            };
-            match name {
-                "" => format!("`{{{placeholder}}}` has no filter after its `:`; {remedy}"),
-                _ => format!("`{{{placeholder}}}` has the unknown filter `{name}`; {remedy}"),
+        match (found.ok_or_else(|| unknown(name, placeholder))?, arguments) {
+            (filter, None) => Ok(filter),
+            (Self::Subnet(_), Some(arguments)) => {
+                let bits = SubnetBits::parse(arguments).map_err(|mistake| format!("`{{{placeholder}}}`: {mistake}"))?;
+                Ok(Self::Subnet(bits))
             }
-        })
+            (_, Some(_)) => {
+                Err(format!("`{{{placeholder}}}`: the filter `{name}` takes no argument; write just `{name}`"))
+            }
+        }
     }
 
     fn name(self) -> &'static str {
-        FILTERS.iter().find(|(_, filter)| *filter == self).map_or("", |(name, _)| name)
+        match self {
+            Self::Debug => "debug",
+            Self::Lower => "lower",
+            Self::Trim => "trim",
+            Self::Hash => "hash",
+            Self::Subnet(_) => "subnet",
+        }
     }
 
     /// Returns when it is applied: the value becomes text, which is cleaned, then reduced to its network, then hashed.
@@ -50,9 +75,69 @@ impl Filter {
         match self {
             Self::Debug => 0,
             Self::Lower | Self::Trim => 1,
-            Self::Subnet => 2,
+            Self::Subnet(_) => 2,
             Self::Hash => 3,
         }
+    }
+
+    /// Whether values of which this filter makes the same text have the same text by the other filter, too.
+    pub(crate) fn determines(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Subnet(own), Self::Subnet(other)) => own.ipv4 >= other.ipv4 && own.ipv6 >= other.ipv6,
+            _ => self == other,
+        }
+    }
+}
+
+/// As it is written behind a `:`.
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            Self::Subnet(bits) if *bits == SubnetBits::DEFAULT => Ok(()),
+            Self::Subnet(SubnetBits { ipv4, ipv6 }) if *ipv6 == SubnetBits::DEFAULT.ipv6 => write!(f, "({ipv4})"),
+            Self::Subnet(SubnetBits { ipv4, ipv6 }) => write!(f, "({ipv4}, {ipv6})"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl SubnetBits {
+    /// Reads what stands behind `subnet(`.
+    fn parse(arguments: &str) -> Result<Self, String> {
+        let numbers = arguments.trim_end().strip_suffix(')').map(|numbers| numbers.split(',').collect::<Vec<_>>());
+        let (ipv4, ipv6) = match numbers.as_deref() {
+            Some([ipv4]) => (number(ipv4), Some(Self::DEFAULT.ipv6.into())),
+            Some([ipv4, ipv6]) => (number(ipv4), number(ipv6)),
+            _ => (None, None),
+        };
+        let (ipv4, ipv6) = ipv4.zip(ipv6).ok_or(
+            "`subnet` takes the bits of IPv4 networks and those of IPv6 networks, like `subnet(24)` or `subnet(24, 56)`",
+        )?;
+        let within = |bits, most: u8| u8::try_from(bits).ok().filter(|bits| (1..=most).contains(bits));
+        Ok(Self {
+            ipv4: within(ipv4, 32).ok_or("`subnet` takes from 1 to 32 bits of IPv4 addresses, like `subnet(24)`")?,
+            ipv6: within(ipv6, 128)
+                .ok_or("`subnet` takes from 1 to 128 bits of IPv6 addresses, like `subnet(24, 56)`")?,
+        })
+    }
+}
+
+/// Reads a number of digits alone.
+fn number(text: &str) -> Option<u64> {
+    let digits = text.trim();
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+}
+
+fn unknown(name: &str, placeholder: &str) -> String {
+    let known = FILTERS.map(|(known, _)| known);
+    let remedy = match nearest(name, known) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("the filters are `{}`", known.join("`, `")),
+    };
+    match name {
+        "" => format!("`{{{placeholder}}}` has no filter after its `:`; {remedy}"),
+        _ => format!("`{{{placeholder}}}` has the unknown filter `{name}`; {remedy}"),
     }
 }
 
@@ -62,7 +147,7 @@ pub(crate) fn check_order(placeholder: &str, filters: &[Filter]) -> Result<(), S
     let mut mistake = None;
     for &filter in filters {
         let name = filter.name();
-        if ordered.contains(&filter) {
+        if ordered.iter().any(|earlier| earlier.name() == name) {
             mistake.get_or_insert_with(|| format!("has the filter `{name}` twice"));
             continue;
         }
@@ -74,6 +159,6 @@ pub(crate) fn check_order(placeholder: &str, filters: &[Filter]) -> Result<(), S
     let Some(mistake) = mistake else { return Ok(()) };
     ordered.sort_by_key(|filter| filter.stage());
     let value = placeholder.split(':').next().unwrap_or_default().trim();
-    let names: Vec<_> = ordered.into_iter().map(Filter::name).collect();
+    let names: Vec<_> = ordered.iter().map(Filter::to_string).collect();
     Err(format!("`{{{placeholder}}}` {mistake}; write `{{{value}:{}}}`", names.join(":")))
 }

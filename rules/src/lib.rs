@@ -37,7 +37,7 @@ pub use self::counted_subject::CountedSubject;
 pub use self::cron::{CronField, Schedule, ScheduleError};
 pub use self::duration::{DurationError, format_duration, parse_duration};
 pub use self::error::{Field, RuleError};
-pub use self::filter::Filter;
+pub use self::filter::{Filter, SubnetBits};
 pub use self::fixed_text::TemplateUse;
 pub use self::limits::{
     MAX_CONCURRENCY, MAX_COUNTER_COUNT, MAX_DEADLINE, MAX_DENIALS, MAX_EXACT, MAX_LEASE, MAX_LOG_ENTRIES, MAX_PER,

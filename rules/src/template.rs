@@ -235,6 +235,7 @@ pub fn must_be_separated(first: &str, second: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::SubnetBits;
 
     #[test]
     fn a_template_is_split_at_its_braces() {
@@ -256,9 +257,39 @@ mod tests {
             ("a:", "`{a:}` has no filter after its `:`; the filters are `debug`, `lower`, `trim`, `hash`, `subnet`"),
             ("a:trim:trim", "`{a:trim:trim}` has the filter `trim` twice; write `{a:trim}`"),
             ("a:hash:lower", "`{a:hash:lower}` applies `lower` to the result of `hash`; write `{a:lower:hash}`"),
+            ("a:subnet(24):subnet", "`{a:subnet(24):subnet}` has the filter `subnet` twice; write `{a:subnet(24)}`"),
+            ("a:lower(1)", "`{a:lower(1)}`: the filter `lower` takes no argument; write just `lower`"),
+            ("a:subnets(24)", "`{a:subnets(24)}` has the unknown filter `subnets`; did you mean `subnet`?"),
         ];
         for (placeholder, mistake) in mistakes {
             assert_eq!(FilteredValue::parse(placeholder), Err(mistake.to_owned()));
+        }
+    }
+
+    #[test]
+    fn networks_have_the_bits_that_are_asked_for() {
+        let filters = |text: &str| FilteredValue::parse(text).map(|value| value.filters);
+        for (text, ipv4, ipv6) in [
+            ("a:subnet", 32, 64),
+            ("a:subnet(24)", 24, 64),
+            ("a:subnet( 24 , 56 )", 24, 56),
+            ("a : subnet (1,1)", 1, 1),
+            ("a:subnet(32,128)", 32, 128),
+        ] {
+            assert_eq!(filters(text), Ok(vec![Filter::Subnet(SubnetBits { ipv4, ipv6 })]), "{text}");
+        }
+        for (arguments, mistake) in [
+            ("(33)", "`subnet` takes from 1 to 32 bits of IPv4 addresses, like `subnet(24)`"),
+            ("(0)", "`subnet` takes from 1 to 32 bits of IPv4 addresses, like `subnet(24)`"),
+            ("(280)", "`subnet` takes from 1 to 32 bits of IPv4 addresses, like `subnet(24)`"),
+            ("(24, 129)", "`subnet` takes from 1 to 128 bits of IPv6 addresses, like `subnet(24, 56)`"),
+            ("(24, 0)", "`subnet` takes from 1 to 128 bits of IPv6 addresses, like `subnet(24, 56)`"),
+        ] {
+            assert_eq!(filters(&format!("a:subnet{arguments}")), Err(format!("`{{a:subnet{arguments}}}`: {mistake}")));
+        }
+        for arguments in ["(", "()", "(24", "(24) 56", "(24, 56, 8)", "(24,)", "(+24)", "(a)", "(-1)", "(/24)"] {
+            let mistake = filters(&format!("a:subnet{arguments}")).unwrap_err();
+            assert!(mistake.ends_with("like `subnet(24)` or `subnet(24, 56)`"), "{mistake}");
         }
     }
 

@@ -38,7 +38,8 @@ fn value_in_words(piece: &Piece<'_>) -> Option<String> {
     let Piece::Braced(inner) = piece else { return None };
     let Ok(value) = FilteredValue::parse(inner) else { return Some(in_words(inner, false)) };
     let alternatives = value.alternatives().iter();
-    let words = alternatives.map(|value| in_words(&value.name, value.filters.contains(&Filter::Subnet)));
+    let is_network = |value: &FilteredValue| value.filters.iter().any(|filter| matches!(filter, Filter::Subnet(_)));
+    let words = alternatives.map(|value| in_words(&value.name, is_network(value)));
     Some(words.collect::<Vec<_>>().join(" or "))
 }
 
@@ -98,6 +99,7 @@ mod tests {
         for (key, words) in [
             ("{@ip}", "client address"),
             ("{@ip:subnet}", "client network"),
+            ("{@ip:subnet(24, 56)}", "client network"),
             ("{@user:lower}", "user"),
             ("{@user|@ip:subnet}", "user or client network"),
             ("sms:{code.phone:trim}", "phone"),

@@ -127,6 +127,7 @@
 
 #[doc(hidden)]
 pub mod __private;
+mod address;
 #[cfg(feature = "admin")]
 pub mod admin;
 mod call;

@@ -175,6 +175,7 @@ impl Limiter {
     /// | `sms:{phone}` | `.text("sms:").value(phone)` |
     /// | `{@user\|@ip}` | `.text("user:").context("user")`, or `.text("ip:").context("ip")` |
     /// | `{ip:subnet}/{path}` | `.value(ip).subnet().text("/").value(path)` |
+    /// | `{ip:subnet(24, 56)}` | `.value(ip).subnet_bits(24, 56)` |
     /// | `mail:{email:trim:lower:hash}` | `.text("mail:").value(email).trim().lower().hash()` |
     ///
     /// The filter `hash` needs the secret of the limiter, so the limiter has to be the function's. Where values are only

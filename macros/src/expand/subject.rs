@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
-use tallygate_rules::Filter;
+use tallygate_rules::{Filter, SubnetBits};
 
 use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, borrowed, hygienic, quote_hygienic};
@@ -70,7 +70,7 @@ impl Expansion<'_> {
             Filter::Lower => quote_hygienic!(lower(#value)),
             Filter::Trim => quote_hygienic!(trim(#value)),
             Filter::Hash => quote_hygienic!(hash(#value, #limiter)),
-            Filter::Subnet => quote_hygienic!(subnet(#value)),
+            Filter::Subnet(SubnetBits { ipv4, ipv6 }) => quote_hygienic!(subnet(#value, #ipv4, #ipv6)),
         };
         quote_spanned!(hygienic(span.last)=> #private::#call)
     }

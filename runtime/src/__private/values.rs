@@ -4,6 +4,8 @@ use std::fmt::{self, Debug, Display};
 use std::panic::Location;
 use std::slice;
 
+use tallygate_rules::SubnetBits;
+
 use crate::context;
 use crate::error::BackendError;
 use crate::limiter::Limiter;
@@ -220,7 +222,7 @@ pub fn hash(value: &(impl Value + ?Sized), limiter: &Limiter) -> String {
     limiter.secret().digest(&filters::text_of(value))
 }
 
-/// Returns the network of an address.
-pub fn subnet(value: &(impl Value + ?Sized)) -> String {
-    filters::subnet(&filters::text_of(value))
+/// Returns the network of an address, which has so many of its bits.
+pub fn subnet(value: &(impl Value + ?Sized), ipv4: u8, ipv6: u8) -> String {
+    filters::subnet(&filters::text_of(value), SubnetBits { ipv4, ipv6 })
 }

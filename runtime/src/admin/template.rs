@@ -1,9 +1,8 @@
 //! The template of a key, as it stands in the list of policies, the values that it shows, and the subjects made of them.
 
-use std::net::Ipv6Addr;
-
 use tallygate_rules::{Filter, FilteredValue, Template, TemplatePart, is_plain};
 
+use crate::address::Network;
 use crate::error::Error;
 use crate::limiter::{Check, Limiter};
 use crate::policy::Policy;
@@ -191,19 +190,11 @@ pub(super) fn placeholders<'t>(templates: impl IntoIterator<Item = &'t KeyTempla
 /// network.
 ///
 /// A different text for the same client would silently be another subject.
-pub(super) fn may_be_client_address(address: &str) -> bool {
-    // IPv4 addresses with a port or within IPv6 have a colon, too.
-    !address.contains(':') || network(address).is_some_and(|written| written == address)
-}
-
-/// Returns the network that such a text means, as the programs write it.
-fn network(text: &str) -> Option<String> {
-    let (address, bits) = text.split_once('/')?;
-    let (address, bits): (Ipv6Addr, u32) = (address.parse().ok()?, bits.parse().ok()?);
-    // A network of 128 bits is written as an address. It is not known here whether the programs count those.
-    let host_bits = 128_u32.checked_sub(bits).filter(|&host_bits| host_bits > 0)?;
-    let network = address.to_bits().checked_shr(host_bits)?.checked_shl(host_bits)?;
-    Some(format!("{}/{bits}", Ipv6Addr::from_bits(network)))
+pub(super) fn may_be_client_address(text: &str) -> bool {
+    match Network::parse(text) {
+        Some(network) => network.is_of_client() && network.to_string() == text,
+        None => !text.contains(':'),
+    }
 }
 
 #[cfg(test)]
@@ -237,9 +228,19 @@ mod tests {
         for address in ["192.0.2.1", "2001:db8:1:2::/64", "8000::/1", "anything else"] {
             assert!(may_be_client_address(address), "{address}");
         }
-        for address in
-            ["2001:db8::7", "::ffff:192.0.2.1", "2001:db8::7/64", "2001:DB8::/64", "2001:db8::/+64", "::/0", "::1/128"]
-        {
+        for address in [
+            " 192.0.2.1",
+            "192.0.2.1:80",
+            "192.0.2.0/24",
+            "64:ff9b::c000:201",
+            "2001:db8::7",
+            "::ffff:192.0.2.1",
+            "2001:db8::7/64",
+            "2001:DB8::/64",
+            "2001:db8::/+64",
+            "::/0",
+            "::1/128",
+        ] {
             assert!(!may_be_client_address(address), "{address}");
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use tallygate_rules::SubnetBits;
 #[cfg(any(feature = "admin", feature = "web"))]
 use tallygate_rules::{Filter, FilteredValue, Template, TemplatePart};
 
@@ -101,9 +102,24 @@ impl<'a> SubjectValue<'a> {
         self.filter(|value, secret| secret.digest(value))
     }
 
-    /// Replaces an address by its network: IPv4 as it is, and the /64 of IPv6.
+    /// Replaces an address by its network: IPv4 as it is, and the /64 of IPv6. Other text stays as it is.
     pub fn subnet(self) -> Self {
-        self.filter(|value, _| filters::subnet(value))
+        self.subnet_bits(SubnetBits::DEFAULT.ipv4, SubnetBits::DEFAULT.ipv6)
+    }
+
+    /// Replaces an address by its network of these bits, like `{ip:subnet(24, 56)}`. With 32 bits or more of IPv4, and 128 or
+    /// more of IPv6, it is the whole address.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::{Limiter, Subject};
+    ///
+    /// let limiter = Limiter::in_memory();
+    /// assert_eq!(limiter.subject().value("192.0.2.7").subnet_bits(24, 56).build(), Subject::of("192.0.2.0/24"));
+    /// ```
+    pub fn subnet_bits(self, ipv4: u8, ipv6: u8) -> Self {
+        self.filter(|value, _| filters::subnet(value, SubnetBits { ipv4, ipv6 }))
     }
 
     /// Adds text of the template: see [`SubjectBuilder::text`].
@@ -131,7 +147,7 @@ impl<'a> SubjectValue<'a> {
             Filter::Lower => self.lower(),
             Filter::Trim => self.trim(),
             Filter::Hash => self.hash(),
-            Filter::Subnet => self.subnet(),
+            Filter::Subnet(SubnetBits { ipv4, ipv6 }) => self.subnet_bits(ipv4, ipv6),
         }
     }
 

@@ -1,25 +1,49 @@
 //! The filters of placeholders, and the secret that one of them needs.
 
 use std::fmt::{Display, Write as _};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use blake2::digest::consts::{U16, U32};
 use blake2::digest::{KeyInit, Mac};
 use blake2::{Blake2s, Blake2sMac, Digest};
+use tallygate_rules::SubnetBits;
 
+use crate::address::Network;
 use crate::observe::opaque_debug;
-
-/// The bits of an IPv6 address that identify its network, which usually belongs to one customer.
-const NETWORK_BITS: u32 = 64;
 
 /// The key of digests.
 #[derive(Clone)]
 pub(crate) struct Secret([u8; 32]);
 
+/// What some editors write at the start of a file.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// What the digest of a secret is shown of, so that tools can tell if they have the same one.
+const FINGERPRINTED: &str = "tallygate: fingerprint of the secret";
+
+/// Few enough that thousands of wrong guesses of a secret have the same ones.
+const FINGERPRINT_DIGITS: usize = 4;
+
+/// Returns a secret without what editors and shells add to it: white space around it, and a mark at its start.
+///
+/// Programs and tools read the same file in different ways, and have to get the same secret.
+pub(crate) fn bare_secret(secret: &[u8]) -> &[u8] {
+    secret.strip_prefix(BYTE_ORDER_MARK).unwrap_or(secret).trim_ascii()
+}
+
 impl Secret {
     /// Makes a key of a secret of any length.
     pub(crate) fn new(secret: &[u8]) -> Self {
-        Self(Blake2s::<U32>::digest(secret).into())
+        Self(Blake2s::<U32>::digest(bare_secret(secret)).into())
+    }
+
+    /// Returns what tells this secret from most others, and does not help to find it; `none` without a secret.
+    pub(crate) fn fingerprint(&self) -> String {
+        if self.0 == Self::public().0 {
+            return "none".to_owned();
+        }
+        let mut digest = self.digest(FINGERPRINTED);
+        digest.truncate(FINGERPRINT_DIGITS);
+        digest
     }
 
     /// The key of limiters without a secret. It is public.
@@ -64,23 +88,9 @@ pub(crate) fn trim(value: &str) -> String {
     value.trim().to_owned()
 }
 
-/// Returns the network of an address: IPv4 as it is, even if it is mapped to IPv6, and the /64 of IPv6.
-///
-/// The port and the scope are ignored. Other text stays as it is.
-pub(crate) fn subnet(value: &str) -> String {
-    match address(value).map(|address| address.to_canonical()) {
-        Some(IpAddr::V4(address)) => address.to_string(),
-        Some(IpAddr::V6(address)) => {
-            let network = Ipv6Addr::from_bits(address.to_bits() >> NETWORK_BITS << NETWORK_BITS);
-            format!("{network}/{NETWORK_BITS}")
-        }
-        None => value.to_owned(),
-    }
-}
-
-fn address(value: &str) -> Option<IpAddr> {
-    let socket = || value.parse().map(|socket: SocketAddr| socket.ip());
-    value.parse().or_else(|_| socket()).ok()
+/// Returns the network of an address, or of a network that is no wider. Other text stays as it is.
+pub(crate) fn subnet(value: &str, bits: SubnetBits) -> String {
+    Network::parse(value).map_or_else(|| value.to_owned(), |network| network.widened(bits).to_string())
 }
 
 #[cfg(test)]
@@ -90,25 +100,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_its_network() {
-        for (address, network) in [
-            ("192.0.2.1", "192.0.2.1"),
-            ("192.0.2.1:443", "192.0.2.1"),
-            ("::ffff:192.0.2.1", "192.0.2.1"),
-            ("[::ffff:192.0.2.1]:443", "192.0.2.1"),
-            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-            ("[2001:db8:1:2:3:4:5:6]:443", "2001:db8:1:2::/64"),
-            ("[fe80::1%7]:443", "fe80::/64"),
-            ("::1", "::/64"),
-        ] {
-            assert_eq!(subnet(address), network, "{address}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_address_stays_as_it_is() {
-        for text in ["", "localhost:80", "192.0.2.256", "2001:db8::/32"] {
-            assert_eq!(subnet(text), text);
+    fn an_address_is_its_network_and_other_text_stays_as_it_is() {
+        let default = |text| subnet(text, SubnetBits::DEFAULT);
+        assert_eq!(default("[::ffff:192.0.2.1]:443"), "192.0.2.1");
+        assert_eq!(default("[2001:db8:1:2:3:4:5:6]:443"), "2001:db8:1:2::/64");
+        assert_eq!(subnet("192.0.2.1", SubnetBits { ipv4: 24, ipv6: 56 }), "192.0.2.0/24");
+        for text in ["", " ", "localhost:80", "192.0.2.256"] {
+            assert_eq!(default(text), text);
         }
     }
 
@@ -131,6 +129,36 @@ mod tests {
         assert_ne!(one.digest("138"), one.digest("139"));
         assert_ne!(one.digest("138"), other.digest("138"));
         assert_eq!(one.digest("").len(), 32);
+    }
+
+    #[test]
+    fn a_secret_is_the_same_however_its_file_ends() {
+        let secret = Secret::new("sécret of two words".as_bytes());
+        for (before, after) in [
+            ("", ""),
+            ("", "\n"),
+            ("", "\r\n"),
+            ("", "\n\n"),
+            ("", " \t"),
+            (" ", "\n"),
+            ("\u{feff}", "\r\n"),
+            ("\u{feff}\n", ""),
+        ] {
+            let written = format!("{before}sécret of two words{after}");
+            assert_eq!(Secret::new(written.as_bytes()).digest("138"), secret.digest("138"), "{written:?}");
+        }
+        let other = |secret: &[u8]| Secret::new(secret).digest("138");
+        assert_ne!(other("sécret  of two words".as_bytes()), secret.digest("138"));
+        assert_ne!(other(b"\xff\xfe"), other(b"\xff\xfd"), "it need not be text");
+        assert_ne!(other(b"a\0"), other(b"a"));
+    }
+
+    #[test]
+    fn a_fingerprint_tells_secrets_apart_and_is_shared_by_many() {
+        let fingerprint = |secret: &str| Secret::new(secret.as_bytes()).fingerprint();
+        assert_eq!((fingerprint("one\n"), Secret::public().fingerprint()), (fingerprint("one"), "none".to_owned()));
+        assert_ne!(fingerprint("one"), fingerprint("other"));
+        assert_eq!(fingerprint("one").len(), 4);
     }
 
     #[test]

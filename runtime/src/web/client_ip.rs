@@ -1,23 +1,23 @@
 //! The address of the client that a request comes from.
 
-mod address;
+mod entries;
 mod source;
 #[cfg(test)]
 mod vectors;
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 #[cfg(any(feature = "axum", feature = "actix"))]
 use std::sync::Once;
 
+use tallygate_rules::SubnetBits;
+
 pub use self::source::ClientIpSource;
 pub(super) use self::source::networks;
+use crate::address::{Network, without_ipv6_wrapping};
 #[cfg(any(feature = "axum", feature = "actix"))]
 use crate::observe::log;
 use crate::observe::opaque_debug;
-
-/// The bits of an IPv6 address that identify the network of one customer, unless another number is set.
-const DEFAULT_IPV6_PREFIX: u8 = 64;
 
 /// The address of the client that a request comes from, as keys show it by `{@ip}`.
 ///
@@ -69,20 +69,14 @@ impl ClientIp {
 /// The client at that address, whose IPv6 network is its /64.
 impl From<IpAddr> for ClientIp {
     fn from(address: IpAddr) -> Self {
-        Self { address: address::without_ipv6_wrapping(address), ipv6_prefix: DEFAULT_IPV6_PREFIX, is_fallback: false }
+        Self { address: without_ipv6_wrapping(address), ipv6_prefix: SubnetBits::DEFAULT.ipv6, is_fallback: false }
     }
 }
 
 impl fmt::Display for ClientIp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.address {
-            IpAddr::V6(address) if self.ipv6_prefix < 128 => {
-                let host_bits = 128 - u32::from(self.ipv6_prefix);
-                let network = u128::MAX.checked_shl(host_bits).unwrap_or_default() & address.to_bits();
-                write!(f, "{}/{}", Ipv6Addr::from_bits(network), self.ipv6_prefix)
-            }
-            address => address.fmt(f),
-        }
+        let bits = SubnetBits { ipv6: self.ipv6_prefix, ..SubnetBits::DEFAULT };
+        Network::from(self.address).widened(bits).fmt(f)
     }
 }
 

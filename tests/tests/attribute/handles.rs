@@ -64,6 +64,9 @@ templates! {
     white_space: "mail:{value:trim}", |subject, value| subject.text("mail:").value(value).trim().build();
     a_digest: "sms:{value:hash}", |subject, value| subject.text("sms:").value(value).hash().build();
     a_network: "ip:{value:subnet}", |subject, value| subject.text("ip:").value(value).subnet().build();
+    a_wider_network: "ip:{value:subnet(24, 56)}", |subject, value| {
+        subject.text("ip:").value(value).subnet_bits(24, 56).build()
+    };
     several_filters: "mail:{value:trim:lower:hash}", |subject, value| {
         subject.text("mail:").value(value).trim().lower().hash().build()
     };

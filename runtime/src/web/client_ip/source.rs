@@ -4,8 +4,10 @@ use std::net::IpAddr;
 use std::num::NonZeroUsize;
 
 use ipnet::IpNet;
+use tallygate_rules::SubnetBits;
 
-use super::{ClientIp, DEFAULT_IPV6_PREFIX, address};
+use super::{ClientIp, entries};
+use crate::address;
 use crate::error::Error;
 
 /// How the address of a client is found: see [`ClientIp::socket`], [`ClientIp::behind`] and [`ClientIp::hops`].
@@ -97,7 +99,7 @@ impl ClientIp {
 
 impl ClientIpSource {
     fn trusting(trust: Trust) -> Self {
-        Self { trust, field: Field::XForwardedFor, ipv6_prefix: DEFAULT_IPV6_PREFIX }
+        Self { trust, field: Field::XForwardedFor, ipv6_prefix: SubnetBits::DEFAULT.ipv6 }
     }
 
     /// Takes the address from the field `Forwarded` of RFC 7239.
@@ -118,7 +120,7 @@ impl ClientIpSource {
     ///
     /// The name is not the name of a field.
     pub fn header(self, name: &str) -> Result<Self, Error> {
-        if name.is_empty() || !name.bytes().all(address::is_token) {
+        if name.is_empty() || !name.bytes().all(entries::is_token) {
             return Err(Error::new(format!(
                 "`header` must be the name of a field, like `header(\"cf-connecting-ip\")`, and `{}` is none",
                 name.escape_default()
@@ -176,8 +178,8 @@ impl ClientIpSource {
 
     fn client_from_field(&self, peer: Option<IpAddr>, lines: &[&[u8]]) -> Option<ClientIp> {
         match &self.field {
-            Field::XForwardedFor => self.walk(peer, address::x_forwarded_for(lines)),
-            Field::Forwarded => self.walk(peer, address::forwarded(lines)),
+            Field::XForwardedFor => self.walk(peer, entries::x_forwarded_for(lines)),
+            Field::Forwarded => self.walk(peer, entries::forwarded(lines)),
             Field::Single(_) => {
                 let written = if let [line] = lines { address::parse(line) } else { None };
                 let fallback = || peer.map(|peer| ClientIp::from(peer).as_fallback());

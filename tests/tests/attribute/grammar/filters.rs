@@ -42,6 +42,26 @@ async fn the_addresses_of_one_network_are_one_subject() {
     visit(ip("2001:db8:0:1::1"), &limiter).await.unwrap();
 }
 
+#[rate_limit(key = "{address:subnet(24, 56)}", rule(count = 1, per = "1h"), limiter = limiter)]
+async fn visit_of_many(address: &str, limiter: &Limiter) -> Result<(), Rejection> {
+    let _ = (address, limiter);
+    Ok(())
+}
+
+#[tokio::test]
+async fn networks_may_be_as_wide_as_the_key_says() {
+    let limiter = Limiter::in_memory();
+    visit_of_many("192.0.2.1", &limiter).await.unwrap();
+    visit_of_many("192.0.3.1", &limiter).await.unwrap();
+    visit_of_many("2001:db8:0:100::1", &limiter).await.unwrap();
+    visit_of_many("2001:db8:0:200::1", &limiter).await.unwrap();
+    for same in
+        ["192.0.2.200", "64:ff9b::192.0.2.9", " [::ffff:192.0.3.9]:80", "2001:db8:0:1ff::1", "[2001:db8:0:2ff::1%1]:80"]
+    {
+        denial(visit_of_many(same, &limiter).await);
+    }
+}
+
 /// A value that is only `Display`.
 struct Phone(&'static str);
 
@@ -75,7 +95,7 @@ async fn shown(phone: &str, limiter: &Limiter) -> Result<(), Rejection> {
 async fn a_digest_depends_on_the_secret() {
     let limiter = |secret: &str| Limiter::builder().secret(secret).build_in_memory().unwrap();
     let mut digests = Vec::new();
-    for limiter in [limiter("one"), limiter("other"), limiter("one"), Limiter::in_memory()] {
+    for limiter in [limiter("one"), limiter("other"), limiter("one\r\n"), Limiter::in_memory()] {
         shown("138", &limiter).await.unwrap();
         digests.push(denial(shown("138", &limiter).await).to_string());
     }
@@ -99,8 +119,10 @@ async fn the_installed_limiter_has_a_secret_too() {
 
 #[test]
 fn an_empty_secret_is_refused() {
-    let error = Limiter::builder().secret("").build_in_memory().unwrap_err();
-    assert!(error.to_string().starts_with("`secret` must not be empty"), "{error}");
+    for secret in ["", "\n", " \r\n", "\u{feff}"] {
+        let error = Limiter::builder().secret(secret).build_in_memory().unwrap_err();
+        assert!(error.to_string().starts_with("`secret` must not be empty"), "{error}");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub(super) const ACCEPTED: [&str; 32] = [
     "policy.a.rules = [{ count = 0x10, per = '1h', algorithm = 'sliding_counter' }]",
     "policy.a.rules = [{ count = 5, per = '1s', algorithm = 'token_bucket', capacity = 9, initial = 3, reset_after = '1h' }]",
     "policy.a.rules = [{ count = 5, cron = '0 0 6 * * *', tz = 'Asia/Shanghai' }, { count = 1, cron = '@hourly' }]",
-    "policy.a.rules = ['1 per 60s', { count = 9, per = '60s', key = '{ip:subnet}' }]",
+    "policy.a.rules = ['1 per 60s', { count = 9, per = '60s', key = '{ip:subnet(24, 56)}' }]",
     "policy.a.rules = ['10 concurrent lease 30s as exports', { limit = 3, lease = '1m', key = '{user}' }, '9 per 1m']",
     "policy.a.rules = [{ limit = 100_000, lease = '1h', name = 'exports' }, 'prevent_duplicate']",
     "[policy.a]\nmatch = { path = '/exports' }\nkey = '{@user}'\nrules = [{ limit = 1, lease = '30s' }, { limit = 50, lease = '30s', key = 'all' }]",

@@ -1,0 +1,222 @@
+//! Addresses of clients in texts, and their networks: the one reading for sockets, fields of proxies, keys and tools.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use tallygate_rules::SubnetBits;
+
+/// The longest text that can be an address: IPv6 in brackets with a zone and a port.
+const LONGEST: usize = 80;
+
+/// The first 96 bits of the well-known prefix of NAT64, `64:ff9b::/96`.
+const NAT64: u128 = 0x0064_ff9b << 64;
+
+/// The bits before an IPv4 address within IPv6.
+const IPV6_WRAPPING: u8 = 96;
+
+/// Reads an address, with or without a port: `192.0.2.1`, `192.0.2.1:443`, `2001:db8::1`, `[2001:db8::1%eth0]:_hidden`. Blanks
+/// around it, its zone and its port are left out.
+pub(crate) fn parse(text: &[u8]) -> Option<IpAddr> {
+    let text = text.trim_ascii();
+    let text = str::from_utf8(text).ok().filter(|text| text.len() <= LONGEST)?;
+    let address = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (inner, port) = rest.split_once(']')?;
+            let is_port = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
+            IpAddr::V6(ipv6(inner).filter(|_| is_port)?)
+        }
+        None => match text.split_once(':') {
+            Some((ipv4, port)) if is_port(port) => IpAddr::V4(ipv4.parse().ok()?),
+            Some(_) => IpAddr::V6(ipv6(text)?),
+            None => IpAddr::V4(text.parse().ok()?),
+        },
+    };
+    Some(without_ipv6_wrapping(address))
+}
+
+/// Returns the IPv4 address for which an IPv6 address stands, mapped or by the well-known prefix of NAT64, or the address itself.
+///
+/// Of other prefixes of NAT64, only their network knows where the IPv4 address is. The addresses of 6to4 and Teredo are those of
+/// networks like any other.
+pub(crate) fn without_ipv6_wrapping(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) if address.to_bits() >> 32 == NAT64 => {
+            let [.., a, b, c, d] = address.octets();
+            IpAddr::from([a, b, c, d])
+        }
+        canonical => canonical,
+    }
+}
+
+/// Reads an address without its zone.
+fn ipv6(text: &str) -> Option<Ipv6Addr> {
+    let address = match text.split_once('%') {
+        Some((address, zone)) if !zone.is_empty() && zone.bytes().all(|byte| byte.is_ascii_graphic()) => address,
+        Some(_) => return None,
+        None => text,
+    };
+    address.parse().ok()
+}
+
+/// Returns whether this is the number of a port, or a name that hides it (RFC 7239, section 6).
+fn is_port(text: &str) -> bool {
+    match text.strip_prefix('_') {
+        Some(hidden) => {
+            !hidden.is_empty() && hidden.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+        }
+        None => is_number(text) && text.parse::<u16>().is_ok(),
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A network of addresses. One address is a network, too.
+///
+/// It displays as the text that is counted: `192.0.2.1`, `192.0.2.0/24`, `2001:db8:1:2::/64`.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Network {
+    address: IpAddr,
+    bits: u8,
+}
+
+impl Network {
+    /// Reads an address or a network, like `192.0.2.0/24`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let Some((address, bits)) = text.trim_ascii().split_once('/') else {
+            return parse(text.as_bytes()).map(Self::from);
+        };
+        let written: IpAddr = address.parse().ok()?;
+        let bits: u8 = is_number(bits).then(|| bits.parse().ok()).flatten()?;
+        let address = without_ipv6_wrapping(written);
+        let network = match bits.checked_sub(IPV6_WRAPPING) {
+            Some(bits) if address != written => Self { address, bits },
+            _ => Self { address: written, bits },
+        };
+        (network.bits <= most_bits(network.address)).then_some(network)
+    }
+
+    /// Returns the network of at most these bits that contains this one.
+    pub(crate) fn widened(self, bits: SubnetBits) -> Self {
+        let most = if self.address.is_ipv4() { bits.ipv4 } else { bits.ipv6 };
+        Self { bits: self.bits.min(most), ..self }
+    }
+
+    /// Returns whether this is how the address of a client is counted: IPv4 alone, and IPv6 by its network.
+    #[cfg(feature = "admin")]
+    pub(crate) fn is_of_client(self) -> bool {
+        match self.address {
+            IpAddr::V4(_) => self.bits == most_bits(self.address),
+            IpAddr::V6(_) => (1..most_bits(self.address)).contains(&self.bits),
+        }
+    }
+}
+
+impl From<IpAddr> for Network {
+    fn from(address: IpAddr) -> Self {
+        let address = without_ipv6_wrapping(address);
+        Self { address, bits: most_bits(address) }
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let most = most_bits(self.address);
+        if self.bits >= most {
+            return self.address.fmt(f);
+        }
+        let others = u32::from(most - self.bits);
+        let first = match self.address {
+            IpAddr::V4(address) => {
+                IpAddr::V4(Ipv4Addr::from_bits(u32::MAX.checked_shl(others).unwrap_or_default() & address.to_bits()))
+            }
+            IpAddr::V6(address) => {
+                IpAddr::V6(Ipv6Addr::from_bits(u128::MAX.checked_shl(others).unwrap_or_default() & address.to_bits()))
+            }
+        };
+        write!(f, "{first}/{}", self.bits)
+    }
+}
+
+fn most_bits(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(text: &str, ipv4: u8, ipv6: u8) -> Option<String> {
+        Network::parse(text).map(|network| network.widened(SubnetBits { ipv4, ipv6 }).to_string())
+    }
+
+    #[test]
+    fn an_address_has_one_network_however_it_is_written() {
+        for text in [
+            "192.0.2.1",
+            " 192.0.2.1\t",
+            "192.0.2.1:443",
+            "192.0.2.1:_hidden",
+            "::ffff:192.0.2.1",
+            "::ffff:c000:201",
+            "[::ffff:192.0.2.1]:443",
+            "64:ff9b::192.0.2.1",
+            "64:FF9B:0::C000:0201",
+            "[64:ff9b::c000:201%eth0]:443",
+            "192.0.2.1/32",
+            "::ffff:192.0.2.1/128",
+        ] {
+            assert_eq!(network(text, 32, 64).as_deref(), Some("192.0.2.1"), "{text}");
+            assert_eq!(network(text, 24, 56).as_deref(), Some("192.0.2.0/24"), "{text}");
+        }
+        for text in [
+            "2001:db8:1:2:3:4:5:6",
+            "2001:DB8:1:2::",
+            "[2001:db8:1:2::]",
+            "[2001:db8:1:2::7]:443",
+            " [2001:db8:1:2::7%25eth0]:443 ",
+            "2001:db8:1:2::7%eth0",
+            "2001:db8:1:2::7/64",
+            "2001:db8:1:2::/127",
+        ] {
+            assert_eq!(network(text, 24, 64).as_deref(), Some("2001:db8:1:2::/64"), "{text}");
+            assert_eq!(network(text, 24, 48).as_deref(), Some("2001:db8:1::/48"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_network_is_only_widened() {
+        assert_eq!(network("2001:db8:1::/48", 32, 64).as_deref(), Some("2001:db8:1::/48"));
+        assert_eq!(network("192.0.0.0/16", 24, 64).as_deref(), Some("192.0.0.0/16"));
+        assert_eq!(network("192.0.2.200", 25, 64).as_deref(), Some("192.0.2.128/25"));
+        assert_eq!(network("255.255.255.255", 1, 64).as_deref(), Some("128.0.0.0/1"));
+        assert_eq!(network("255.255.255.255", 0, 0).as_deref(), Some("0.0.0.0/0"));
+        assert_eq!(network("ffff::", 0, 0).as_deref(), Some("::/0"));
+        assert_eq!(network("::1", 200, 200).as_deref(), Some("::1"));
+        assert_eq!(network("::ffff:10.0.0.0/104", 32, 64).as_deref(), Some("10.0.0.0/8"));
+        assert_eq!(network("64:ff9b::/64", 32, 64).as_deref(), Some("64:ff9b::/64"));
+    }
+
+    #[test]
+    fn addresses_of_tunnels_and_local_translators_are_those_of_their_networks() {
+        for (address, expected) in [
+            ("2002:c000:201::1", "2002:c000:201::/64"),
+            ("2001:0:c000:201::1", "2001:0:c000:201::/64"),
+            ("64:ff9b:1::c000:201", "64:ff9b:1::/64"),
+            ("::192.0.2.1", "::/64"),
+            ("fe80::1%eth0", "fe80::/64"),
+        ] {
+            assert_eq!(network(address, 32, 64).as_deref(), Some(expected), "{address}");
+        }
+    }
+
+    #[test]
+    fn other_text_is_no_network() {
+        for text in
+            ["", "localhost:80", "192.0.2.256", "192.0.2.0/33", "2001:db8::/129", "2001:db8::/+64", "::/", "/64"]
+        {
+            assert_eq!(network(text, 32, 64), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+use tallygate::{Rejection, rate_limit};
+
+#[rate_limit(key = "{address:subnet(24, 0)}", rule(count = 10, per = "60s"))]
+async fn send_code(address: &str) -> Result<(), Rejection> {
+    let _ = address;
+    Ok(())
+}
+
+fn main() {}

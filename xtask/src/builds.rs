@@ -1,38 +1,43 @@
 //! The library as its users build it: with some of its features, with an older Rust, with older dependencies.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fs, thread};
 
-use crate::install::{self, CARGO_HACK};
+use crate::feature_sets;
 use crate::package::LIBRARY;
 use crate::step::{self, Outcome};
-
-/// How many features are combined: with more of them, a feature that breaks a build breaks it beside one other already.
-/// All together are built by the tests.
-const COMBINED: usize = 2;
 
 /// The oldest Rust that the manifest states.
 const RUST_VERSION: &str = env!("CARGO_PKG_RUST_VERSION");
 
-/// Lints the runtime with each combination of its features, without its tests, which need other crates. One combination keeps
-/// one core busy, so two of them are linted beside each other, in folders of their own.
+/// Lints the runtime with sets of its features, without its tests, which need other crates. One set keeps one core busy, so two
+/// of them are linted beside each other, in folders of their own.
 pub(crate) fn features() -> Outcome {
-    let [mut first, mut second] = [half_of_features(1)?, half_of_features(2)?];
-    second.env("CARGO_TARGET_DIR", step::target().join("features"));
-    let title = "each combination of features";
-    step::run_beside(&format!("{title}: the other half"), second, || {
-        step::run(&format!("{title}: one half"), &mut first)
+    let manifest = step::read("runtime/Cargo.toml")?;
+    let sets = feature_sets::sets(&feature_sets::features(&manifest))?;
+    step::timed(&format!("{} sets of features", sets.len()), || {
+        let next = AtomicUsize::new(0);
+        let lint = |folder: PathBuf| -> Outcome {
+            let next = || sets.get(next.fetch_add(1, Ordering::Relaxed));
+            std::iter::from_fn(next).try_for_each(|set| lint_with(set, &folder))
+        };
+        thread::scope(|scope| {
+            let beside = scope.spawn(|| lint(step::target().join("features")));
+            let own = lint(step::target());
+            let beside = beside.join().map_err(|_| "the lints of features panicked".to_owned())?;
+            own.and(beside)
+        })
     })
 }
 
-fn half_of_features(half: usize) -> Result<Command, String> {
+fn lint_with(features: &str, folder: &Path) -> Outcome {
+    let mut clippy = step::cargo("clippy --quiet -p tallygate --no-default-features --features");
     // What is async for the sake of Redis stays so without it.
-    let hack = format!(
-        "hack clippy -p tallygate --keep-going --feature-powerset --depth {COMBINED} --exclude-features default \
-         --partition {half}/2 -- -D warnings -A clippy::unused_async -A clippy::unused_self"
-    );
-    install::tool(CARGO_HACK, &hack)
+    let lints = ["-D", "warnings", "-A", "clippy::unused_async", "-A", "clippy::unused_self"];
+    clippy.arg(features).arg("--target-dir").arg(folder).arg("--").args(lints);
+    step::output(&mut clippy).map(drop)
 }
 
 /// Builds with the oldest Rust, which is installed where rustup can fetch it.

@@ -8,7 +8,6 @@ use std::process::Command;
 use crate::step::{self, find};
 
 pub(crate) const CARGO_DENY: &str = "cargo-deny@0.20.2";
-pub(crate) const CARGO_HACK: &str = "cargo-hack@0.6.46";
 pub(crate) const CARGO_SEMVER_CHECKS: &str = "cargo-semver-checks@0.51.0";
 
 /// A file in a wheel. `xtask/wheels` has the version of the wheel and its hash, under the name that its folder gets.

@@ -8,6 +8,7 @@ mod ci;
 mod code_block;
 mod dependencies;
 mod deploy;
+mod feature_sets;
 mod install;
 mod layers;
 mod package;

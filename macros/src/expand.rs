@@ -29,6 +29,18 @@ pub(crate) fn expand(model: &Model, function: &Function) -> TokenStream {
     quote::quote!(#limited #companion #openapi)
 }
 
+/// Returns the variants of a function, each with the same attribute and the condition under which it is compiled.
+pub(crate) fn expand_variants(
+    attribute: &TokenStream,
+    runtime: Option<&Path>,
+    variants: [(TokenStream, TokenStream); 2],
+) -> TokenStream {
+    let runtime = context::runtime_path(runtime);
+    let variants = variants
+        .map(|(condition, function)| quote::quote!(#[cfg(#condition)] #[#runtime::rate_limit(#attribute)] #function));
+    variants.into_iter().collect()
+}
+
 /// Returns the companion of a function whose attribute is mistaken, so that its callers have no errors besides.
 pub(crate) fn expand_stub(check_fn: &Ident, runtime: Option<&Path>, function: &Function) -> TokenStream {
     companion::stub(check_fn, runtime, function)

@@ -8,7 +8,7 @@ const UNITS: [(&str, u64); 6] =
     [("d", 86_400_000_000), ("h", 3_600_000_000), ("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1)];
 
 /// The reason why a text is not a duration.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DurationError {
     /// The text is empty, or white space.
@@ -44,6 +44,8 @@ impl fmt::Display for DurationError {
 }
 
 impl std::error::Error for DurationError {}
+
+crate::__debug_by_display!(DurationError);
 
 /// Reads a duration: a whole number followed by `us`, `ms`, `s`, `m`, `h` or `d` (days of 24 hours).
 ///

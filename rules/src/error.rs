@@ -62,7 +62,7 @@ impl Field {
 }
 
 /// A mistake in the rules of a policy: what is wrong, where, and the remedy.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RuleError {
     position: Option<usize>,
     field: Field,
@@ -105,6 +105,21 @@ impl fmt::Display for RuleError {
 }
 
 impl std::error::Error for RuleError {}
+
+/// Implements `Debug` by `Display`: a program whose `main` returns an error prints it by `Debug`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __debug_by_display {
+    ($($error:ty),+) => {
+        $(impl ::std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                ::std::fmt::Display::fmt(self, f)
+            }
+        })+
+    };
+}
+
+__debug_by_display!(RuleError);
 
 #[cfg(test)]
 mod tests {

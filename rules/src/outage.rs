@@ -72,7 +72,7 @@ impl FromStr for OnOutage {
 }
 
 /// A text that is no [`OnOutage`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct OnOutageError {
     text: String,
 }
@@ -91,6 +91,8 @@ impl fmt::Display for OnOutageError {
 }
 
 impl std::error::Error for OnOutageError {}
+
+crate::__debug_by_display!(OnOutageError);
 
 #[cfg(test)]
 mod tests {

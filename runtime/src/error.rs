@@ -192,11 +192,7 @@ impl fmt::Display for Error {
     }
 }
 
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Error").field("kind", &self.kind()).field("text", &self.inner.text).finish()
-    }
-}
+tallygate_rules::__debug_by_display!(Error);
 
 impl StdError for Error {
     /// Returns the first of the [`RuleError`]s, the `ScheduleError`, the `ConfigError` or the [`BackendError`].
@@ -269,9 +265,9 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_as_small_as_a_pointer_and_prints_on_one_line() {
+    fn an_error_is_as_small_as_a_pointer_and_main_prints_its_text() {
         assert_eq!(size_of::<Option<Error>>(), size_of::<usize>());
         let error = Error::new("`prefix` must not be empty");
-        assert_eq!(format!("{error:?}"), "Error { kind: Setting, text: \"`prefix` must not be empty\" }");
+        assert_eq!(format!("{error:?}"), "`prefix` must not be empty");
     }
 }

@@ -59,7 +59,12 @@ impl AsyncBlock {
                 let inner = Self::argument(group)?;
                 Some(Self { path: [vec![at], inner.path].concat(), start, ..inner })
             }
-            _ => None,
+            // What a macro takes as `$future:expr`.
+            Delimiter::None => {
+                let inner = Self::argument(group)?;
+                Some(Self { path: [vec![at], inner.path].concat(), start: at, ..inner })
+            }
+            Delimiter::Bracket => None,
         }
     }
 

@@ -46,6 +46,11 @@ impl Body {
         Self { block, kind }
     }
 
+    /// Returns the body as it is written.
+    pub(super) fn block(&self) -> &Group {
+        &self.block
+    }
+
     pub(super) fn is_plain(&self) -> bool {
         matches!(self.kind, Kind::Plain)
     }

@@ -1,16 +1,17 @@
 //! A function with a body.
 
-use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt as _;
-use syn::{Attribute, Expr, ExprLit, ItemFn, Lit, Local, Meta, Signature, Visibility};
+use syn::visit_mut::{VisitMut, visit_type_mut};
+use syn::{Attribute, Expr, ExprLit, FnArg, ItemFn, Lit, Local, Meta, MetaList, Signature, Type, Visibility};
 
 use crate::diagnostic::{SpanRange, error};
 use crate::shape::bindings::{self, Binding};
 use crate::shape::body::Body;
 use crate::shape::insertion::Additions;
 use crate::shape::return_type;
-use crate::shape::tokens::{is_group, is_punct, with_contents};
+use crate::shape::tokens::{is_group, is_punct, trees_of, ungrouped, with_contents};
 
 /// The body stays tokens: it need not parse, and its errors keep their places.
 pub(crate) struct Function {
@@ -26,16 +27,18 @@ pub(crate) struct Function {
 
 impl Function {
     pub(crate) fn parse(item: &TokenStream) -> syn::Result<Self> {
-        let mut trees: Vec<_> = item.clone().into_iter().collect();
-        let Some(TokenTree::Group(body)) = trees.pop_if(|last| is_group(last, Delimiter::Brace)) else {
+        let mut trees = trees_of(&ungrouped(item.clone()));
+        let Some(body) = trees.last().and_then(body_of) else {
             let span = SpanRange::of_tokens(item);
             return Err(error(span, "`#[rate_limit]` needs a function with a body; put it on an `async fn` or a `fn`"));
         };
+        trees.pop();
         let head: TokenStream = trees.drain(count_attributes(&trees)..).collect();
         let outer: TokenStream = trees.into_iter().collect();
-        let function: ItemFn = syn::parse2(quote!(#outer #head {})).map_err(|_| {
+        let mut function: ItemFn = syn::parse2(quote!(#outer #head {})).map_err(|_| {
             error(SpanRange::of_tokens(item), "`#[rate_limit]` limits functions; put it on an `async fn` or a `fn`")
         })?;
+        Ungrouped.visit_signature_mut(&mut function.sig);
         let body = Body::find(body, &function.sig);
         let ItemFn { attrs: attributes, vis: visibility, sig: signature, .. } = function;
         Ok(Self { outer, head, attributes, visibility, signature, body })
@@ -162,6 +165,27 @@ impl Function {
         return_type::is_response_in_result(&self.signature.output, self.body.is_future())
     }
 
+    /// Returns the function with its first argument under a `#[cfg]`, and the function without it, each behind the condition
+    /// under which it is compiled. The compiler removes such arguments only after it has expanded the attribute.
+    pub(crate) fn variants(&self) -> Option<[(TokenStream, TokenStream); 2]> {
+        let arguments = &self.signature.inputs;
+        let (position, condition) =
+            arguments.iter().enumerate().find_map(|(position, argument)| Some((position, condition_of(argument)?)))?;
+        let [with, without] = [true, false].map(|has_it| {
+            let mut signature = self.signature.clone();
+            let argument = |(at, mut argument): (usize, FnArg)| {
+                if at == position {
+                    remove_condition(&mut argument);
+                }
+                (at != position || has_it).then_some(argument)
+            };
+            signature.inputs = arguments.iter().cloned().enumerate().filter_map(argument).collect();
+            let (outer, visibility, body) = (&self.outer, &self.visibility, self.body.block());
+            quote!(#outer #visibility #signature #body)
+        });
+        Some([(condition.clone(), with), (quote!(not(#condition)), without)])
+    }
+
     /// Returns the function with the additions of an expansion.
     pub(crate) fn with_additions(&self, additions: &Additions) -> TokenStream {
         let Self { outer, head, .. } = self;
@@ -169,6 +193,52 @@ impl Function {
         let attributes = &additions.attributes;
         quote!(#outer #attributes #head #body)
     }
+}
+
+/// Returns the braces of a body, also of one that is the `$body:block` of a macro.
+fn body_of(last: &TokenTree) -> Option<Group> {
+    match trees_of(&ungrouped(last.clone().into())).pop() {
+        Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => Some(body),
+        _ => None,
+    }
+}
+
+/// Removes the invisible groups around types: those that a macro takes as `$type:ty`.
+struct Ungrouped;
+
+impl VisitMut for Ungrouped {
+    fn visit_type_mut(&mut self, found: &mut Type) {
+        while let Type::Group(group) = found {
+            *found = (*group.elem).clone();
+        }
+        visit_type_mut(self, found);
+    }
+}
+
+/// Returns the condition of the first `#[cfg]` of an argument.
+fn condition_of(argument: &FnArg) -> Option<TokenStream> {
+    attributes_of(argument).iter().find_map(condition).map(|list| list.tokens.clone())
+}
+
+fn remove_condition(argument: &mut FnArg) {
+    let attributes = match argument {
+        FnArg::Receiver(receiver) => &mut receiver.attrs,
+        FnArg::Typed(typed) => &mut typed.attrs,
+    };
+    if let Some(position) = attributes.iter().position(|attribute| condition(attribute).is_some()) {
+        attributes.remove(position);
+    }
+}
+
+fn attributes_of(argument: &FnArg) -> &[Attribute] {
+    match argument {
+        FnArg::Receiver(receiver) => &receiver.attrs,
+        FnArg::Typed(typed) => &typed.attrs,
+    }
+}
+
+fn condition(attribute: &Attribute) -> Option<&MetaList> {
+    attribute.meta.require_list().ok().filter(|list| list.path.is_ident("cfg"))
 }
 
 /// Counts the tokens of the attributes that an item starts with.

@@ -18,6 +18,14 @@ pub(super) fn is_word(tree: &TokenTree, word: &str) -> bool {
     matches!(tree, TokenTree::Ident(ident) if ident == word)
 }
 
+/// Returns tokens without the invisible groups around all of them, which stand around what a macro takes: `$body:block`.
+pub(super) fn ungrouped(tokens: TokenStream) -> TokenStream {
+    match &trees_of(&tokens)[..] {
+        [TokenTree::Group(group)] if group.delimiter() == Delimiter::None => ungrouped(group.stream()),
+        _ => tokens,
+    }
+}
+
 /// Returns the same group with other contents.
 pub(super) fn with_contents(group: &Group, contents: TokenStream) -> Group {
     let mut edited = Group::new(group.delimiter(), contents);

@@ -112,7 +112,7 @@ fn diagnostics(case: &Case) -> String {
 
 fn reports(case: &Case, annotated: Annotated) -> Vec<String> {
     let Annotated { arguments, item, attribute } = annotated;
-    let errors = try_limit(arguments, &item).err();
+    let errors = try_limit(&arguments, &item).err();
     errors.into_iter().flatten().map(|error| report(case, &error, attribute.clone())).collect()
 }
 

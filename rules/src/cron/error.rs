@@ -5,7 +5,7 @@ use std::fmt;
 use crate::cron::field::CronField;
 
 /// The reason why a text is not a [`Schedule`](crate::Schedule).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ScheduleError {
     /// The expression does not have six fields.
@@ -121,3 +121,5 @@ fn write_fields(f: &mut fmt::Formatter<'_>, expression: &str, found: usize) -> f
 }
 
 impl std::error::Error for ScheduleError {}
+
+crate::__debug_by_display!(ScheduleError);

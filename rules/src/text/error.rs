@@ -11,7 +11,7 @@ use crate::duration::DurationError;
 ///
 /// Its text quotes the mistaken one, and says what is wrong and what to write. [`source`](Error::source) is the mistake in
 /// a duration or in a schedule, if it is one.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ParseRuleError {
     text: String,
     fault: TextFault,
@@ -81,6 +81,8 @@ impl fmt::Display for ParseRuleError {
         }
     }
 }
+
+crate::__debug_by_display!(ParseRuleError);
 
 impl Error for ParseRuleError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {

@@ -62,8 +62,8 @@ impl Policies {
     ///     ]
     /// );
     /// ```
-    pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
-        read(text).map(|inner| Self { inner: Arc::new(inner) })
+    pub fn from_toml(text: impl AsRef<str>) -> Result<Self, ConfigError> {
+        read(text.as_ref()).map(|inner| Self { inner: Arc::new(inner) })
     }
 
     /// Refuses a file without policies, unless it has `[end]`: a file that was emptied, or cut, has none either.

@@ -142,11 +142,7 @@ impl fmt::Display for BackendError {
     }
 }
 
-impl fmt::Debug for BackendError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("BackendError").field(&self.inner.text).finish()
-    }
-}
+tallygate_rules::__debug_by_display!(BackendError);
 
 impl StdError for BackendError {
     /// Returns the error of the client library, of the system or of the policy that led to this one, if there is one.

@@ -14,7 +14,7 @@ pub(crate) struct Place {
 /// A mistake in a file of policies: where it is, what is wrong, and the remedy.
 ///
 /// It is written as `line 3, column 10: …`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Mistake {
     place: Place,
     message: String,
@@ -52,10 +52,12 @@ impl fmt::Display for Mistake {
 
 impl StdError for Mistake {}
 
+tallygate_rules::__debug_by_display!(Mistake, ConfigError);
+
 /// A file of policies that is refused: all its mistakes, in the order of their places.
 ///
 /// It is written as one line for each mistake.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ConfigError {
     mistakes: Vec<Mistake>,
 }

@@ -87,7 +87,6 @@ pub(super) fn decide_all(
 /// A mistake in a trace: where it is, and the remedy.
 ///
 /// The text names no subject.
-#[derive(Debug)]
 pub struct TraceError {
     kind: TraceErrorKind,
     place: TracePlace,
@@ -160,6 +159,8 @@ impl fmt::Display for TraceError {
         f.write_str(&self.text)
     }
 }
+
+tallygate_rules::__debug_by_display!(TraceError);
 
 impl StdError for TraceError {
     /// Returns the error of the reader or of the policy that caused this one, if any.

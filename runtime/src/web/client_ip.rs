@@ -84,7 +84,7 @@ opaque_debug!(ClientIp);
 
 /// The client of a request is not known: there is no [`Layer`](super::Layer) around its handler, or the layer found no
 /// address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct MissingClientIp;
 
 #[cfg(any(feature = "axum", feature = "actix"))]
@@ -106,3 +106,5 @@ impl fmt::Display for MissingClientIp {
 }
 
 impl std::error::Error for MissingClientIp {}
+
+tallygate_rules::__debug_by_display!(MissingClientIp);

@@ -218,6 +218,64 @@ macro_rules! made {
 
 made!(made_by_a_macro, number: u8, "{number}");
 
+macro_rules! around_a_block {
+    ($(#[$attribute:meta])* $visibility:vis $name:ident, $runs:ident, $result:ty, $body:block) => {
+        $(#[$attribute])*
+        #[rate_limit(rule(count = 1, per = "1h"))]
+        $visibility async fn $name($runs: &Runs) -> $result $body
+    };
+}
+
+around_a_block!(
+    /// A function whose body is one fragment of a macro.
+    body_of_a_macro,
+    runs,
+    Result<u8, Failure>,
+    {
+        runs.add();
+        Ok(1)
+    }
+);
+
+macro_rules! around_a_future {
+    ($name:ident, $runs:ident, $result:ty, $future:expr) => {
+        #[rate_limit(rule(count = 1, per = "1h"))]
+        fn $name($runs: &Runs) -> $result {
+            $future
+        }
+    };
+}
+
+around_a_future!(future_of_a_macro, runs, impl Future<Output = Result<u8, Failure>>, async move {
+    runs.add();
+    Ok(1)
+});
+
+macro_rules! around_an_item {
+    ($item:item) => {
+        #[rate_limit(rule(count = 1, per = "1h"))]
+        $item
+    };
+}
+
+around_an_item! {
+    async fn item_of_a_macro(runs: &Runs) -> Result<u8, Failure> {
+        runs.add();
+        Ok(1)
+    }
+}
+
+#[rate_limit(key = "{*}", check_fn = check_conditional, rule(count = 1, per = "1h"))]
+async fn conditional(
+    #[cfg(test)] present: u8,
+    #[cfg(not(test))] absent: NoSuchType,
+    #[cfg(any())]
+    #[cfg(test)]
+    absent_too: NoSuchType,
+) -> Result<u8, Rejection> {
+    Ok(present)
+}
+
 shapes! {
     a_free_function => free;
     a_function_of_restricted_visibility => visible::restricted;
@@ -238,10 +296,21 @@ shapes! {
     a_function_of_a_type_of_ones_own => async |runs: &Runs| own_type(runs).await.0;
     a_function_with_a_loop_at_its_end => diverging_paths;
     a_function_made_by_a_macro => async |runs: &Runs| made_by_a_macro(runs, 1).await;
+    a_function_whose_body_is_a_block_of_a_macro => body_of_a_macro;
+    a_function_whose_future_is_an_expression_of_a_macro => future_of_a_macro;
+    a_function_that_is_an_item_of_a_macro => item_of_a_macro;
 }
 
 #[tokio::test]
 #[allow(deprecated)]
 async fn a_function_with_other_attributes() {
     assert_runs_once(attributed).await;
+}
+
+#[tokio::test]
+async fn a_function_of_conditional_arguments_is_limited_by_those_that_are_compiled() {
+    assert_eq!(conditional(1).await.unwrap(), 1);
+    assert_limited(conditional(1).await);
+    assert!(!check_conditional(1).peek().await.unwrap().is_allowed());
+    assert_eq!(conditional(2).await.unwrap(), 2);
 }

@@ -57,7 +57,7 @@ impl Limiter {
     ///
     /// The URL cannot be read ([`ErrorKind::Setting`](crate::ErrorKind::Setting)), or the server cannot be reached or
     /// refuses the password ([`ErrorKind::Backend`](crate::ErrorKind::Backend)).
-    pub async fn connect(url: &str) -> Result<Self, Error> {
+    pub async fn connect(url: impl AsRef<str>) -> Result<Self, Error> {
         Self::builder().connect(url).await
     }
 }
@@ -90,7 +90,7 @@ impl LimiterBuilder {
     /// # Errors
     ///
     /// A setting or a URL that cannot be used, or a server that cannot be reached or refuses the password.
-    pub async fn connect(self, url: &str) -> Result<Limiter, Error> {
+    pub async fn connect(self, url: impl AsRef<str>) -> Result<Limiter, Error> {
         let limiter = self.connect_lazy(url)?;
         if let Some(redis) = limiter.core.redis() {
             redis.reach().await?;
@@ -105,10 +105,10 @@ impl LimiterBuilder {
     /// # Errors
     ///
     /// A setting or a URL that cannot be used.
-    pub fn connect_lazy(self, url: &str) -> Result<Limiter, Error> {
+    pub fn connect_lazy(self, url: impl AsRef<str>) -> Result<Limiter, Error> {
         self.check()?;
         let driver = Driver::home();
-        let store = self.store(url, &driver)?;
+        let store = self.store(url.as_ref(), &driver)?;
         Ok(self.build(store, driver))
     }
 

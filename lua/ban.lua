@@ -24,8 +24,9 @@ local since, ends, slot, slots
 slots = struct.pack('>${BAN}', since, ends, slot) .. slots
 
 local bytes = call('STRLEN', name)
-if bytes > 0 and (bytes < cell_bytes + #slots or (bytes - cell_bytes - #slots) % ${ENTRY_BYTES} > 0) then
-  return redis.error_reply('TALLYGATE the key of a tally holds something that is no tally')
+local entries = (bytes - cell_bytes - #slots) / ${ENTRY_BYTES}
+if bytes > 0 and (entries < 0 or entries % 1 > 0 or entries > ${LONGEST_LOG}) then
+  return redis.error_reply('TALLYGATE the key of a tally holds something that is no tally: reset its subject')
 elseif bytes > 0 then
   call('SETRANGE', name, cell_bytes, slots)
   if call('PTTL', name) < ttl then call('PEXPIRE', name, ttl) end

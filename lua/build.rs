@@ -15,7 +15,7 @@ use std::{env, fs, process};
 use self::contract::{
     ADMITTED, ASK_AGAIN, BAN_BYTES, BANNED, CELL_BYTES, CLEAN_UP_ENTRIES, CONCURRENCY, COUNTER_COUNT, CRON, DENIAL,
     DUPLICATE, END_BYTES, ENTRY_BYTES, FIXED_WINDOW, INTEGER_BYTES, LEASE_NAME_BYTES, LEASES_FORGOTTEN, LOG_ENTRIES,
-    LONG_SLACK, LONGEST_LEASE, NEVER, PART, PEEK, PLAIN_ADMITTED, PLAIN_ASK_AGAIN, PLAIN_UNREADABLE,
+    LONG_SLACK, LONGEST_LEASE, LONGEST_LOG, NEVER, PART, PEEK, PLAIN_ADMITTED, PLAIN_ASK_AGAIN, PLAIN_UNREADABLE,
     POLICIES_LOOKED_AT, PROTOCOL, REFUND_DISTANCE, REPORT, SLIDING_COUNTER, SLIDING_WINDOW, STANDSTILL, TOKEN_BUCKET,
     TRIAL, UNREADABLE,
 };
@@ -61,7 +61,7 @@ fn write_scripts(from: &Path, to: &Path) -> Result<(), String> {
 }
 
 /// The contract in the words of the scripts. `INTEGER`, `SIGNED`, `CELL` and `BAN` are formats of `struct.pack`.
-fn constants() -> [(&'static str, String); 49] {
+fn constants() -> [(&'static str, String); 52] {
     let letter = |kind: u8| char::from(kind).to_string();
     let integers = |bytes: usize| format!("I{INTEGER_BYTES}").repeat(bytes / INTEGER_BYTES);
     [
@@ -106,6 +106,10 @@ fn constants() -> [(&'static str, String); 49] {
         ("DROP_BYTES", DROP_BYTES.to_string()),
         ("COUNTER_COUNT", COUNTER_COUNT.to_string()),
         ("LOG_ENTRIES", LOG_ENTRIES.to_string()),
+        ("LONGEST_LOG", LONGEST_LOG.to_string()),
+        ("LONGEST_LOG_BYTES", (LONGEST_LOG * ENTRY_BYTES).to_string()),
+        // The first step may look at the end of the log instead of its middle.
+        ("SEARCH_STEPS", (LONGEST_LOG.ilog2() + 2).to_string()),
         ("STANDSTILL", STANDSTILL.to_string()),
         ("BLOCK_ENTRIES", BLOCK_ENTRIES.to_string()),
         ("CLEAN_UP_ENTRIES", CLEAN_UP_ENTRIES.to_string()),

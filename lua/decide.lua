@@ -41,8 +41,10 @@ local answers = not alone and {}
 local arg = 2
 local key = 0
 
-while ARGV[arg] do
+-- Each request is decided at most twice.
+for _ = 1, 2 * #ARGV do
   local request = ARGV[arg]
+  if not request then break end
   arg = arg + 1
   --- @include parts/request.lua
   local begun = now

@@ -3,7 +3,9 @@
   KEYS[1]  the sorted set of one policy and hour: subjects by their denials
   ARGV     for how many milliseconds it is kept, and how many subjects it has at most; then, for each subject, its denials
            and the subject
-  Returns  how many subjects were removed as there were more: those with the fewest denials ]]
+  Returns  how many subjects were removed as there were more: those with the fewest denials
+
+  A call removes a limited number, and more than it adds. ]]
 
 local call = redis.call
 local set = KEYS[1]
@@ -12,4 +14,4 @@ local most = tonumber(ARGV[2])
 
 for at = 3, #ARGV, 2 do call('ZINCRBY', set, ARGV[at], ARGV[at + 1]) end
 call('PEXPIRE', set, kept_ms)
-return call('ZREMRANGEBYRANK', set, 0, -1 - most)
+return call('ZREMRANGEBYRANK', set, -most - 1024 - #ARGV, -1 - most)

@@ -8,22 +8,29 @@
   Version  ${PROTOCOL}
 
   Renewing a lease that has ended takes it again, even beyond the limit: its call is still running. Giving back a lease
-  that is not there does nothing. ]]
+  that is not there does nothing. A key that holds something else is an error, and leaves the other leases changed. ]]
 
 --- @include parts/protocol.lua
 
-local call = redis.call
+local call, read = redis.call, redis.pcall
 local id = ARGV[2]
 --- @include parts/clock.lua
 
+local failure
 for i = 1, #KEYS do
   local name, span, ttl = KEYS[i], ARGV[2 * i + 1] + 0, ARGV[2 * i + 2] + 0
+  local answer
   if span == 0 then
-    call('ZREM', name, id)
+    answer = read('ZREM', name, id)
   else
-    call('ZADD', name, now + span, id)
+    answer = read('ZADD', name, now + span, id)
+  end
+  if type(answer) == 'table' then
+    failure = answer
+  elseif span > 0 then
     --- @include parts/lease_ttl.lua
   end
 end
+if failure then return failure end
 
 return struct.pack('>${SIGNED}', now)

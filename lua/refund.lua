@@ -35,7 +35,7 @@ for subject = 1, subjects do
   local bytes = call('STRLEN', name)
   local entries = (bytes - head_bytes) / ${ENTRY_BYTES}
   -- A value that is no tally has nothing to give back.
-  if entries < 0 or entries % 1 > 0 then entries, bytes = 0, 0 end
+  if entries < 0 or entries % 1 > 0 or entries > ${LONGEST_LOG} then entries, bytes = 0, 0 end
   local head = cells > 0 and bytes > 0 and call('GETRANGE', name, 0, cell_bytes - 1) or ''
   local changed, renewed = false, false
 
@@ -46,6 +46,7 @@ for subject = 1, subjects do
     kind, count, span, at = unpack('>c1${INTEGER}${INTEGER}', request, at)
     if kind ~= '${SLIDING_WINDOW}' and kind ~= '${DUPLICATE}' then
       --- @include parts/cell.lua
+      if fault == ${UNREADABLE} then fault, entries, bytes = nil, 0, 0 end
       local old_amount, old_before = amount, before
       -- A cell that is later than now counts as forgotten: see parts/forget_future.lua.
       local is_past = stamp <= now

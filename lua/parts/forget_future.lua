@@ -1,7 +1,7 @@
 -- Forgets what is later than now: it was written before the clock was set back, and would block calls for too long. One
 -- script call forgets whole tallies, at least one. After a long tally, or where the budget is spent, the caller asks again.
 -- Reads: call, unpack, now, name, ttl, cell_bytes, head_bytes, head, tail, entries, surplus, base, pieces, budget
--- Sets: value, entries, pieces, budget, fault
+-- Sets: value, pieces, budget, fault
 if budget <= ${DROP_BYTES} then
   fault = ${ASK_AGAIN}
 else
@@ -10,7 +10,6 @@ else
     local past = unpack('>${INTEGER}', head, cell) <= now
     kept[#kept + 1] = past and string.sub(head, cell, cell + ${CELL_BYTES} - 1) or string.rep('\0', ${CELL_BYTES})
   end
-  entries = entries or call('STRLEN', name) / ${ENTRY_BYTES}
   local horizon, beside = now, -1
   --- @include parts/search.lua
   local copied = first * ${ENTRY_BYTES} + ${DROP_BYTES}

@@ -1,17 +1,16 @@
 -- Finds the newest entry that leaves too little room for a call: from it on, the log weighs more than `beside`. `hit` is its
--- time, or 0 where there is no such entry. If all calls weigh the same, one read finds it.
--- Reads: call, unpack, never, name, head_bytes, tail, entries, weighed, surplus, base, total, beside,
+-- time, or 0 where there is no such entry. If all calls weigh the same, one read finds it. In no log, it is later than the
+-- last one.
+-- Reads: call, unpack, never, name, head_bytes, tail, entries, last, weighed, surplus, base, total, beside,
 -- Reads: pieces
--- Sets: hit, pieces
+-- Sets: hit, pieces, fault
 hit = 0
 if not weighed then
   local back = (beside + 1) * ${ENTRY_BYTES}
   if back <= #tail then
     hit = unpack('>${INTEGER}', tail, #tail - back + 1)
-  elseif not entries or back < entries * ${ENTRY_BYTES} then
-    local bytes = call('GETRANGE', name, -back, ${INTEGER_BYTES} - 1 - back)
-    -- The range is cut short where it begins before the string.
-    if #bytes == ${INTEGER_BYTES} then hit = unpack('>${INTEGER}', bytes) end
+  elseif back < entries * ${ENTRY_BYTES} then
+    hit = unpack('>${INTEGER}', call('GETRANGE', name, -back, ${INTEGER_BYTES} - 1 - back))
   end
 elseif total > beside then
   local each = (1 + surplus - unpack('>I4', tail, #tail - ${ENTRY_BYTES} - 3)) % 2 ^ 32
@@ -34,3 +33,4 @@ elseif total > beside then
     hit = time
   end
 end
+if hit > last then fault = ${UNREADABLE} end

@@ -32,7 +32,6 @@ else
   if head_bytes > 0 then call('SETRANGE', name, 0, head) end
   local bytes = 0
   if shares then
-    entries = entries or call('STRLEN', name) / ${ENTRY_BYTES}
     call('SETRANGE', name, head_bytes + (entries - 1) * ${ENTRY_BYTES}, entry)
   else
     bytes = call('APPEND', name, entry)

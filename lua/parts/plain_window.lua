@@ -1,7 +1,7 @@
 -- A window of a log whose calls all weigh 1: the time of one entry shows how long to wait. In a long log, that entry may lie
 -- before what was read. Where no entry lies `absent` bytes before the end, none lies further back.
 -- Reads: call, unpack, now, name, policy, behind, back_RULE, span_RULE, ranges, value, size, absent, code, wait, RULE
--- Sets: ranges, absent, code, wait
+-- Sets: ranges, absent, code, wait, last
 if size > back_RULE then
   local due = unpack('>${INTEGER}', value, size - back_RULE) + span_RULE - now
   --- @include parts/due.lua

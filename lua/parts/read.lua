@@ -4,14 +4,17 @@
 --              with the time of a denial
 --   the log    the calls that the sliding windows admitted: see parts/weights.lua
 -- `head` is the cells and the ban, `tail` the end of the log: whole entries, of which the first may be there for its
--- surplus alone. `entries` is the number of all of them (nil where it is unknown), `last` the time of the last one,
+-- surplus alone. `entries` is the number of all of them, `last` the time of the last one,
 -- `latest` the latest time of all. Every time is below 2^53; text that is read as a time is not, as each of its characters is
 -- at least a space. A time that is a little later than now becomes the time of this decision. What is much later is
--- forgotten before anything is decided, and then the tally is read again.
+-- forgotten before anything is decided, and then the tally is read again, once.
+--
+-- What is no tally is refused: it is of another length, or begins otherwise, or has a time or a number beyond its range. Of a
+-- long log, only the entries that matter are looked at.
 -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
 -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, base, total, pieces, budget, fault
 local latest
-repeat
+for round = 1, 2 do
   head, tail, entries, last, latest, pieces = '', '', 0, 0, 0, nil
   value = value or read('GETRANGE', name, from, '-1')
   if not alone and value.err or #value > 0 and #value < head_bytes then
@@ -24,18 +27,17 @@ repeat
       tail = value
     end
     entries = #tail / ${ENTRY_BYTES}
-  elseif head_bytes > 0 then
-    head = call('GETRANGE', name, 0, head_bytes - 1)
+  else
+    if head_bytes > 0 then head = call('GETRANGE', name, 0, head_bytes - 1) end
     tail = string.sub(value, head_bytes + 1)
     entries = (call('STRLEN', name) - head_bytes) / ${ENTRY_BYTES}
-  else
-    tail = value
-    entries = nil
   end
-  if #tail % ${ENTRY_BYTES} > 0 then
+  if entries % 1 > 0 or entries > ${LONGEST_LOG} then
     fault = ${UNREADABLE}
   elseif #tail > 0 then
     last = unpack('>${INTEGER}', tail, #tail - ${ENTRY_BYTES} + 1)
+    local first = #tail == entries * ${ENTRY_BYTES} and unpack('>${INTEGER}', tail) or 0
+    if first > 0 or last == 0 and entries > 1 then fault = ${UNREADABLE} end
   end
   --- @include parts/weights.lua
   latest = last
@@ -46,10 +48,13 @@ repeat
   if latest >= 2 ^ 53 then fault = ${UNREADABLE} end
   if fault then
     -- Nothing of the tally is used.
-  elseif latest > now + ${STANDSTILL} then
+  elseif latest > now + ${STANDSTILL} and round == 1 then
     --- @include parts/forget_future.lua
+  elseif latest > now + ${STANDSTILL} then
+    fault = ${UNREADABLE}
   elseif latest > now then
     now = latest
   end
   if fault then head, tail, entries, last, latest, weighed = '', '', 0, 0, 0, false end
-until latest <= now
+  if latest <= now then break end
+end

@@ -1,7 +1,7 @@
 -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
 -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
 -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
--- searches of several windows begin alike.
+-- searches of several windows begin alike. The longest log is halved in ${SEARCH_STEPS} steps.
 -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
 -- Sets: first, time, weight, pieces
 local first, time, weight = entries, nil, nil
@@ -9,7 +9,8 @@ do
   local low, before = 0, base
   local block, begin = tail, entries - #tail / ${ENTRY_BYTES}
   local middle = begin > 0 and begin or math.floor(first / 2)
-  while first - low > 1 do
+  for _ = 1, ${SEARCH_STEPS} do
+    if first - low <= 1 then break end
     if middle < begin and first - low <= ${BLOCK_ENTRIES} then
       begin = low
       local from = head_bytes + low * ${ENTRY_BYTES}

@@ -1,7 +1,8 @@
 -- A sliding counter: the weight of this slot, and the share of the slot before that the window still covers.
 -- a * b / c is calculated as a * floor(b / c) + floor(a * (b % c) / c): then no product is beyond 2^53.
--- Reads: never, now, cost, report, count, span, stamp, amount, before
--- Sets: stamp, amount, before, room, remaining, reset, reset_charged
+-- Reads: never, now, cost, report, count, span, stamp, amount, before, fault
+-- Sets: stamp, amount, before, room, remaining, reset, reset_charged, fault
+if amount > ${COUNTER_COUNT} or before > ${COUNTER_COUNT} then amount, before, fault = 0, 0, fault or ${UNREADABLE} end
 local slot = span
 local start = now - now % slot
 if stamp == start - slot then
@@ -23,12 +24,11 @@ elseif free < before then
 end
 if report then
   local faded = math.ceil(before * (left / slot))
-  -- The quotient may be off by a little: step to the least weight that is enough.
+  -- The quotient may be off by one: step to the least weight that is enough.
   local whole, part = math.floor(slot / before), slot % before
-  while faded < before and left > faded * whole + math.floor(faded * part / before) do
+  if faded < before and left > faded * whole + math.floor(faded * part / before) then
     faded = faded + 1
-  end
-  while faded > 0 and left <= (faded - 1) * whole + math.floor((faded - 1) * part / before) do
+  elseif faded > 0 and left <= (faded - 1) * whole + math.floor((faded - 1) * part / before) then
     faded = faded - 1
   end
   remaining = count - amount - faded

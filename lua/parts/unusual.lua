@@ -25,7 +25,7 @@ for rule = 0, (is_decided or fault) and -1 or ${RULES} - 1 do
   end
 end
 if fault then
-  code = fault == ${ASK_AGAIN} and ${PLAIN_ASK_AGAIN} or ${PLAIN_UNREADABLE}
+  code, wait = fault == ${ASK_AGAIN} and ${PLAIN_ASK_AGAIN} or ${PLAIN_UNREADABLE}, 0
 elseif code == ${PLAIN_ADMITTED} then
   --- @include parts/log.lua
 end

@@ -6,14 +6,13 @@
 -- `weighed` says whether that bit is set for the last entry. `surplus` is the surplus of the last entry, `base` that of the
 -- first, and `total` the weight of all calls; they are only set where a call may weigh other than 1.
 -- Reads: call, unpack, name, head_bytes, tail, entries, last
--- Sets: entries, last, weighed, surplus, base, total, fault
+-- Sets: last, weighed, surplus, base, total, fault
 weighed = last >= 2 ^ 55
 surplus, base, total = 0, 0, nil
 if weighed then
   local mark, rest
   mark, rest, surplus = unpack('>${ENTRY}', tail, #tail - ${ENTRY_BYTES} + 1)
   last = mark % 128 * 2 ^ 48 + rest
-  entries = entries or call('STRLEN', name) / ${ENTRY_BYTES}
   local first = tail
   if #tail < entries * ${ENTRY_BYTES} then
     first = call('GETRANGE', name, head_bytes, head_bytes + ${ENTRY_BYTES} - 1)
@@ -22,5 +21,5 @@ if weighed then
   nothing, base = unpack('>${INTEGER}I4', first)
   total = (entries - 1 + surplus - base) % 2 ^ 32
   -- Text may have the bit set, but never begins like a log.
-  if nothing > 0 or entries % 1 > 0 then fault = ${UNREADABLE} end
+  if nothing > 0 then fault = ${UNREADABLE} end
 end

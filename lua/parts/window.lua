@@ -2,7 +2,7 @@
 -- as old as the window. Only the last entry decides duplicates.
 -- Reads: call, unpack, never, now, cost, report, name, head_bytes, tail, entries, last, weighed, surplus, base, total, kind,
 -- Reads: count, span, pieces
--- Sets: room, remaining, reset, reset_charged, entries, pieces
+-- Sets: room, remaining, reset, reset_charged, pieces, fault
 local beside = count - (kind == '${DUPLICATE}' and 1 or cost)
 if beside < 0 then
   room = never
@@ -14,9 +14,9 @@ else
   room = hit + span - now
 end
 if report then
-  entries = entries or call('STRLEN', name) / ${ENTRY_BYTES}
   local horizon, beside = now - span, -1
   --- @include parts/search.lua
+  if time and time > last or not weighed and weight ~= entries - first then fault = ${UNREADABLE} end
   remaining = count - weight
   reset = weight > 0 and last + span - now or 0
   reset_charged = span

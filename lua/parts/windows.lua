@@ -30,19 +30,25 @@ if code == ${PLAIN_ADMITTED} then
       --- @include parts/ttl.lua
     end
     if last < slot and last <= now - reach then
-      call('SET', name, string.rep('\0', ${ENTRY_BYTES}) .. entry, 'PX', ttl)
+      --- @include parts/begin_log.lua
     else
       local bytes = call('APPEND', name, entry)
-      if last < slot then call('PEXPIRE', name, ttl) end
-      if bytes > most and bytes / ${ENTRY_BYTES} % ${CLEAN_UP_ENTRIES} == 0 then
-        --- @include parts/ttl.lua
-        local head, head_bytes, tail, surplus, base, pieces = '', 0, value, 0, 0, nil
-        local entries = bytes / ${ENTRY_BYTES} - 1
-        --- @include parts/clean_up.lua
+      if bytes % ${ENTRY_BYTES} > 0 or bytes > ${LONGEST_LOG_BYTES} then
+        --- @include parts/take_back.lua
+      else
+        if last < slot then call('PEXPIRE', name, ttl) end
+        if bytes > most and bytes / ${ENTRY_BYTES} % ${CLEAN_UP_ENTRIES} == 0 then
+          --- @include parts/ttl.lua
+          local head, head_bytes, tail, surplus, base, pieces = '', 0, value, 0, 0, nil
+          local entries = bytes / ${ENTRY_BYTES} - 1
+          --- @include parts/clean_up.lua
+        end
       end
     end
   else
     --- @include parts/ttl.lua
     --- @include parts/unusual.lua
   end
+elseif last == ${UNKNOWN} then
+  code, wait = ${PLAIN_UNREADABLE}, 0
 end

@@ -80,6 +80,10 @@ pub const ENTRY_BYTES: usize = INTEGER_BYTES + 4;
 /// In a log with so many entries that still count, calls that are close to each other share an entry.
 pub const LOG_ENTRIES: usize = 65_536;
 
+/// No log has more entries: what is longer is no tally. Twice as many as [`LOG_ENTRIES`] may count, and those that do not count
+/// any more are dropped long before.
+pub const LONGEST_LOG: usize = 8 * LOG_ENTRIES;
+
 /// The most entries of a log behind which a call is refunded.
 pub const REFUND_DISTANCE: usize = 1_024;
 

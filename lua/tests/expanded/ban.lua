@@ -42,8 +42,9 @@ slots = string.rep('\0', denials * 7)
 slots = struct.pack('>I7I7I7', since, ends, slot) .. slots
 
 local bytes = call('STRLEN', name)
-if bytes > 0 and (bytes < cell_bytes + #slots or (bytes - cell_bytes - #slots) % 11 > 0) then
-  return redis.error_reply('TALLYGATE the key of a tally holds something that is no tally')
+local entries = (bytes - cell_bytes - #slots) / 11
+if bytes > 0 and (entries < 0 or entries % 1 > 0 or entries > 524288) then
+  return redis.error_reply('TALLYGATE the key of a tally holds something that is no tally: reset its subject')
 elseif bytes > 0 then
   call('SETRANGE', name, cell_bytes, slots)
   if call('PTTL', name) < ttl then call('PEXPIRE', name, ttl) end

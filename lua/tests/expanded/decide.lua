@@ -52,8 +52,10 @@ local answers = not alone and {}
 local arg = 2
 local key = 0
 
-while ARGV[arg] do
+-- Each request is decided at most twice.
+for _ = 1, 2 * #ARGV do
   local request = ARGV[arg]
+  if not request then break end
   arg = arg + 1
   -- parts/request.lua
   -- The head of a packed request; the fields of its first subject begin at `at`.
@@ -175,14 +177,17 @@ while ARGV[arg] do
       --              with the time of a denial
       --   the log    the calls that the sliding windows admitted: see parts/weights.lua
       -- `head` is the cells and the ban, `tail` the end of the log: whole entries, of which the first may be there for its
-      -- surplus alone. `entries` is the number of all of them (nil where it is unknown), `last` the time of the last one,
+      -- surplus alone. `entries` is the number of all of them, `last` the time of the last one,
       -- `latest` the latest time of all. Every time is below 2^53; text that is read as a time is not, as each of its characters is
       -- at least a space. A time that is a little later than now becomes the time of this decision. What is much later is
-      -- forgotten before anything is decided, and then the tally is read again.
+      -- forgotten before anything is decided, and then the tally is read again, once.
+      --
+      -- What is no tally is refused: it is of another length, or begins otherwise, or has a time or a number beyond its range. Of a
+      -- long log, only the entries that matter are looked at.
       -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
       -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, base, total, pieces, budget, fault
       local latest
-      repeat
+      for round = 1, 2 do
         head, tail, entries, last, latest, pieces = '', '', 0, 0, 0, nil
         value = value or read('GETRANGE', name, from, '-1')
         if not alone and value.err or #value > 0 and #value < head_bytes then
@@ -195,18 +200,17 @@ while ARGV[arg] do
             tail = value
           end
           entries = #tail / 11
-        elseif head_bytes > 0 then
-          head = call('GETRANGE', name, 0, head_bytes - 1)
+        else
+          if head_bytes > 0 then head = call('GETRANGE', name, 0, head_bytes - 1) end
           tail = string.sub(value, head_bytes + 1)
           entries = (call('STRLEN', name) - head_bytes) / 11
-        else
-          tail = value
-          entries = nil
         end
-        if #tail % 11 > 0 then
+        if entries % 1 > 0 or entries > 524288 then
           fault = -3
         elseif #tail > 0 then
           last = unpack('>I7', tail, #tail - 11 + 1)
+          local first = #tail == entries * 11 and unpack('>I7', tail) or 0
+          if first > 0 or last == 0 and entries > 1 then fault = -3 end
         end
         -- parts/weights.lua
         -- What the calls in a log weigh. Each entry has two fields:
@@ -217,14 +221,13 @@ while ARGV[arg] do
         -- `weighed` says whether that bit is set for the last entry. `surplus` is the surplus of the last entry, `base` that of the
         -- first, and `total` the weight of all calls; they are only set where a call may weigh other than 1.
         -- Reads: call, unpack, name, head_bytes, tail, entries, last
-        -- Sets: entries, last, weighed, surplus, base, total, fault
+        -- Sets: last, weighed, surplus, base, total, fault
         weighed = last >= 2 ^ 55
         surplus, base, total = 0, 0, nil
         if weighed then
           local mark, rest
           mark, rest, surplus = unpack('>BI6I4', tail, #tail - 11 + 1)
           last = mark % 128 * 2 ^ 48 + rest
-          entries = entries or call('STRLEN', name) / 11
           local first = tail
           if #tail < entries * 11 then
             first = call('GETRANGE', name, head_bytes, head_bytes + 11 - 1)
@@ -233,7 +236,7 @@ while ARGV[arg] do
           nothing, base = unpack('>I7I4', first)
           total = (entries - 1 + surplus - base) % 2 ^ 32
           -- Text may have the bit set, but never begins like a log.
-          if nothing > 0 or entries % 1 > 0 then fault = -3 end
+          if nothing > 0 then fault = -3 end
         end
         latest = last
         for cell = 1, #head > 0 and cell_bytes or 0, 21 do
@@ -243,12 +246,12 @@ while ARGV[arg] do
         if latest >= 2 ^ 53 then fault = -3 end
         if fault then
           -- Nothing of the tally is used.
-        elseif latest > now + 128000 then
+        elseif latest > now + 128000 and round == 1 then
           -- parts/forget_future.lua
           -- Forgets what is later than now: it was written before the clock was set back, and would block calls for too long. One
           -- script call forgets whole tallies, at least one. After a long tally, or where the budget is spent, the caller asks again.
           -- Reads: call, unpack, now, name, ttl, cell_bytes, head_bytes, head, tail, entries, surplus, base, pieces, budget
-          -- Sets: value, entries, pieces, budget, fault
+          -- Sets: value, pieces, budget, fault
           if budget <= 32768 then
             fault = -2
           else
@@ -257,13 +260,12 @@ while ARGV[arg] do
               local past = unpack('>I7', head, cell) <= now
               kept[#kept + 1] = past and string.sub(head, cell, cell + 21 - 1) or string.rep('\0', 21)
             end
-            entries = entries or call('STRLEN', name) / 11
             local horizon, beside = now, -1
             -- parts/search.lua
             -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
             -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
             -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-            -- searches of several windows begin alike.
+            -- searches of several windows begin alike. The longest log is halved in 21 steps.
             -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
             -- Sets: first, time, weight, pieces
             local first, time, weight = entries, nil, nil
@@ -271,7 +273,8 @@ while ARGV[arg] do
               local low, before = 0, base
               local block, begin = tail, entries - #tail / 11
               local middle = begin > 0 and begin or math.floor(first / 2)
-              while first - low > 1 do
+              for _ = 1, 21 do
+                if first - low <= 1 then break end
                 if middle < begin and first - low <= 64 then
                   begin = low
                   local from = head_bytes + low * 11
@@ -311,18 +314,22 @@ while ARGV[arg] do
               if budget < 811008 / 2 then fault = -2 end
             end
           end
+        elseif latest > now + 128000 then
+          fault = -3
         elseif latest > now then
           now = latest
         end
         if fault then head, tail, entries, last, latest, weighed = '', '', 0, 0, 0, false end
-      until latest <= now
+        if latest <= now then break end
+      end
       -- parts/ban_check.lua
       -- How long the subject is banned. Where it is not, `ban` has what parts/ban_count.lua needs to count a denial.
       -- Reads: unpack, now, name, head, cell_bytes, denials, within, duration, ttl, banned
-      -- Sets: banned, ban
+      -- Sets: banned, ban, fault
       if denials > 0 then
-        local since, ends = 0, 0
-        if #head > 0 then since, ends = unpack('>I7I7', head, cell_bytes + 1) end
+        local since, ends, slot = 0, 0, 0
+        if #head > 0 then since, ends, slot = unpack('>I7I7I7', head, cell_bytes + 1) end
+        if slot >= denials or since >= 2 ^ 53 or ends >= 2 ^ 53 then ends, fault = 0, -3 end
         if since < ends and since <= now + 128000 and now < ends then
           banned = math.max(banned, ends - now)
         else
@@ -344,7 +351,7 @@ while ARGV[arg] do
           -- as old as the window. Only the last entry decides duplicates.
           -- Reads: call, unpack, never, now, cost, report, name, head_bytes, tail, entries, last, weighed, surplus, base, total, kind,
           -- Reads: count, span, pieces
-          -- Sets: room, remaining, reset, reset_charged, entries, pieces
+          -- Sets: room, remaining, reset, reset_charged, pieces, fault
           local beside = count - (kind == 'd' and 1 or cost)
           if beside < 0 then
             room = never
@@ -353,19 +360,18 @@ while ARGV[arg] do
             if kind ~= 'd' then
               -- parts/in_the_way.lua
               -- Finds the newest entry that leaves too little room for a call: from it on, the log weighs more than `beside`. `hit` is its
-              -- time, or 0 where there is no such entry. If all calls weigh the same, one read finds it.
-              -- Reads: call, unpack, never, name, head_bytes, tail, entries, weighed, surplus, base, total, beside,
+              -- time, or 0 where there is no such entry. If all calls weigh the same, one read finds it. In no log, it is later than the
+              -- last one.
+              -- Reads: call, unpack, never, name, head_bytes, tail, entries, last, weighed, surplus, base, total, beside,
               -- Reads: pieces
-              -- Sets: hit, pieces
+              -- Sets: hit, pieces, fault
               hit = 0
               if not weighed then
                 local back = (beside + 1) * 11
                 if back <= #tail then
                   hit = unpack('>I7', tail, #tail - back + 1)
-                elseif not entries or back < entries * 11 then
-                  local bytes = call('GETRANGE', name, -back, 7 - 1 - back)
-                  -- The range is cut short where it begins before the string.
-                  if #bytes == 7 then hit = unpack('>I7', bytes) end
+                elseif back < entries * 11 then
+                  hit = unpack('>I7', call('GETRANGE', name, -back, 7 - 1 - back))
                 end
               elseif total > beside then
                 local each = (1 + surplus - unpack('>I4', tail, #tail - 11 - 3)) % 2 ^ 32
@@ -388,7 +394,7 @@ while ARGV[arg] do
                   -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
                   -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
                   -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-                  -- searches of several windows begin alike.
+                  -- searches of several windows begin alike. The longest log is halved in 21 steps.
                   -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
                   -- Sets: first, time, weight, pieces
                   local first, time, weight = entries, nil, nil
@@ -396,7 +402,8 @@ while ARGV[arg] do
                     local low, before = 0, base
                     local block, begin = tail, entries - #tail / 11
                     local middle = begin > 0 and begin or math.floor(first / 2)
-                    while first - low > 1 do
+                    for _ = 1, 21 do
+                      if first - low <= 1 then break end
                       if middle < begin and first - low <= 64 then
                         begin = low
                         local from = head_bytes + low * 11
@@ -426,17 +433,17 @@ while ARGV[arg] do
                   hit = time
                 end
               end
+              if hit > last then fault = -3 end
             end
             room = hit + span - now
           end
           if report then
-            entries = entries or call('STRLEN', name) / 11
             local horizon, beside = now - span, -1
             -- parts/search.lua
             -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
             -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
             -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-            -- searches of several windows begin alike.
+            -- searches of several windows begin alike. The longest log is halved in 21 steps.
             -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
             -- Sets: first, time, weight, pieces
             local first, time, weight = entries, nil, nil
@@ -444,7 +451,8 @@ while ARGV[arg] do
               local low, before = 0, base
               local block, begin = tail, entries - #tail / 11
               local middle = begin > 0 and begin or math.floor(first / 2)
-              while first - low > 1 do
+              for _ = 1, 21 do
+                if first - low <= 1 then break end
                 if middle < begin and first - low <= 64 then
                   begin = low
                   local from = head_bytes + low * 11
@@ -471,6 +479,7 @@ while ARGV[arg] do
               end
               weight = (entries - first + surplus - before) % 2 ^ 32
             end
+            if time and time > last or not weighed and weight ~= entries - first then fault = -3 end
             remaining = count - weight
             reset = weight > 0 and last + span - now or 0
             reset_charged = span
@@ -482,11 +491,15 @@ while ARGV[arg] do
           --   fixed window     when it opened, its weight, 0
           --   cron             the last hit, the weight since the last tick, 0
           --   token bucket     the last hit, the level after it in tokens * span, since when hits count in that level
-          -- Reads: unpack, head, cell
-          -- Sets: stamp, amount, before, cell
+          -- Reads: unpack, head, cell, fault
+          -- Sets: stamp, amount, before, cell, fault
           local stamp, amount, before = 0, 0, 0
           if #head > 0 then stamp, amount, before = unpack('>I7I7I7', head, cell) end
           cell = cell + 21
+          if amount >= 2 ^ 53 or before >= 2 ^ 53 then
+            amount, before = 0, 0
+            fault = fault or -3
+          end
           if kind == 'f' then
             -- parts/fixed_window.lua
             -- A fixed window, which opens with the first hit after the one before is over.
@@ -530,8 +543,9 @@ while ARGV[arg] do
             -- parts/sliding_counter.lua
             -- A sliding counter: the weight of this slot, and the share of the slot before that the window still covers.
             -- a * b / c is calculated as a * floor(b / c) + floor(a * (b % c) / c): then no product is beyond 2^53.
-            -- Reads: never, now, cost, report, count, span, stamp, amount, before
-            -- Sets: stamp, amount, before, room, remaining, reset, reset_charged
+            -- Reads: never, now, cost, report, count, span, stamp, amount, before, fault
+            -- Sets: stamp, amount, before, room, remaining, reset, reset_charged, fault
+            if amount > 67108864 or before > 67108864 then amount, before, fault = 0, 0, fault or -3 end
             local slot = span
             local start = now - now % slot
             if stamp == start - slot then
@@ -553,12 +567,11 @@ while ARGV[arg] do
             end
             if report then
               local faded = math.ceil(before * (left / slot))
-              -- The quotient may be off by a little: step to the least weight that is enough.
+              -- The quotient may be off by one: step to the least weight that is enough.
               local whole, part = math.floor(slot / before), slot % before
-              while faded < before and left > faded * whole + math.floor(faded * part / before) do
+              if faded < before and left > faded * whole + math.floor(faded * part / before) then
                 faded = faded + 1
-              end
-              while faded > 0 and left <= (faded - 1) * whole + math.floor((faded - 1) * part / before) do
+              elseif faded > 0 and left <= (faded - 1) * whole + math.floor((faded - 1) * part / before) then
                 faded = faded - 1
               end
               remaining = count - amount - faded
@@ -728,19 +741,16 @@ while ARGV[arg] do
               -- the last call was refunded and weighs nothing any more; or the log is dense, which means that it holds as many counted
               -- entries as it may, and both calls are close to each other.
               -- Reads: call, unpack, now, name, head_bytes, tail, entries, last, weighed, surplus, reach
-              -- Sets: entries, shares
+              -- Sets: shares
               local grain = math.ceil(reach / 65536)
               shares = last == now
               if not shares and weighed then
                 shares = (1 + surplus - unpack('>I4', tail, #tail - 11 - 3)) % 2 ^ 32 == 0
               end
-              if not shares and last >= now - now % grain then
-                entries = entries or call('STRLEN', name) / 11
-                if entries > 65536 then
-                  local from = head_bytes + (entries - 65536) * 11
-                  local mark, rest = unpack('>BI6', call('GETRANGE', name, from, from + 7 - 1))
-                  shares = mark % 128 * 2 ^ 48 + rest > now - reach
-                end
+              if not shares and last >= now - now % grain and entries > 65536 then
+                local from = head_bytes + (entries - 65536) * 11
+                local mark, rest = unpack('>BI6', call('GETRANGE', name, from, from + 7 - 1))
+                shares = mark % 128 * 2 ^ 48 + rest > now - reach
               end
             end
 
@@ -772,7 +782,7 @@ while ARGV[arg] do
                   -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
                   -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
                   -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-                  -- searches of several windows begin alike.
+                  -- searches of several windows begin alike. The longest log is halved in 21 steps.
                   -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
                   -- Sets: first, time, weight, pieces
                   local first, time, weight = entries, nil, nil
@@ -780,7 +790,8 @@ while ARGV[arg] do
                     local low, before = 0, base
                     local block, begin = tail, entries - #tail / 11
                     local middle = begin > 0 and begin or math.floor(first / 2)
-                    while first - low > 1 do
+                    for _ = 1, 21 do
+                      if first - low <= 1 then break end
                       if middle < begin and first - low <= 64 then
                         begin = low
                         local from = head_bytes + low * 11
@@ -821,7 +832,6 @@ while ARGV[arg] do
               if head_bytes > 0 then call('SETRANGE', name, 0, head) end
               local bytes = 0
               if shares then
-                entries = entries or call('STRLEN', name) / 11
                 call('SETRANGE', name, head_bytes + (entries - 1) * 11, entry)
               else
                 bytes = call('APPEND', name, entry)
@@ -843,7 +853,7 @@ while ARGV[arg] do
                   -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
                   -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
                   -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-                  -- searches of several windows begin alike.
+                  -- searches of several windows begin alike. The longest log is halved in 21 steps.
                   -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
                   -- Sets: first, time, weight, pieces
                   local first, time, weight = entries, nil, nil
@@ -851,7 +861,8 @@ while ARGV[arg] do
                     local low, before = 0, base
                     local block, begin = tail, entries - #tail / 11
                     local middle = begin > 0 and begin or math.floor(first / 2)
-                    while first - low > 1 do
+                    for _ = 1, 21 do
+                      if first - low <= 1 then break end
                       if middle < begin and first - low <= 64 then
                         begin = low
                         local from = head_bytes + low * 11

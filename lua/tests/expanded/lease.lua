@@ -8,7 +8,7 @@
   Version  6
 
   Renewing a lease that has ended takes it again, even beyond the limit: its call is still running. Giving back a lease
-  that is not there does nothing. ]]
+  that is not there does nothing. A key that holds something else is an error, and leaves the other leases changed. ]]
 
 -- parts/protocol.lua
 -- Refuses a caller of another version.
@@ -18,7 +18,7 @@ if ARGV[1] ~= '6' then
   return redis.error_reply('TALLYGATE this script speaks protocol 6, not ' .. tostring(ARGV[1]))
 end
 
-local call = redis.call
+local call, read = redis.call, redis.pcall
 local id = ARGV[2]
 -- parts/clock.lua
 -- The server's time.
@@ -27,12 +27,18 @@ local id = ARGV[2]
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 
+local failure
 for i = 1, #KEYS do
   local name, span, ttl = KEYS[i], ARGV[2 * i + 1] + 0, ARGV[2 * i + 2] + 0
+  local answer
   if span == 0 then
-    call('ZREM', name, id)
+    answer = read('ZREM', name, id)
   else
-    call('ZADD', name, now + span, id)
+    answer = read('ZADD', name, now + span, id)
+  end
+  if type(answer) == 'table' then
+    failure = answer
+  elseif span > 0 then
     -- parts/lease_ttl.lua
     -- Keeps the leases of a subject as long as the longest of them lasts. The TTL is twice the length of a lease, so most calls
     -- need not renew it.
@@ -41,5 +47,6 @@ for i = 1, #KEYS do
     if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
   end
 end
+if failure then return failure end
 
 return struct.pack('>i7', now)

@@ -82,7 +82,7 @@ for subject = 1, subjects do
   local bytes = call('STRLEN', name)
   local entries = (bytes - head_bytes) / 11
   -- A value that is no tally has nothing to give back.
-  if entries < 0 or entries % 1 > 0 then entries, bytes = 0, 0 end
+  if entries < 0 or entries % 1 > 0 or entries > 524288 then entries, bytes = 0, 0 end
   local head = cells > 0 and bytes > 0 and call('GETRANGE', name, 0, cell_bytes - 1) or ''
   local changed, renewed = false, false
 
@@ -98,11 +98,16 @@ for subject = 1, subjects do
       --   fixed window     when it opened, its weight, 0
       --   cron             the last hit, the weight since the last tick, 0
       --   token bucket     the last hit, the level after it in tokens * span, since when hits count in that level
-      -- Reads: unpack, head, cell
-      -- Sets: stamp, amount, before, cell
+      -- Reads: unpack, head, cell, fault
+      -- Sets: stamp, amount, before, cell, fault
       local stamp, amount, before = 0, 0, 0
       if #head > 0 then stamp, amount, before = unpack('>I7I7I7', head, cell) end
       cell = cell + 21
+      if amount >= 2 ^ 53 or before >= 2 ^ 53 then
+        amount, before = 0, 0
+        fault = fault or -3
+      end
+      if fault == -3 then fault, entries, bytes = nil, 0, 0 end
       local old_amount, old_before = amount, before
       -- A cell that is later than now counts as forgotten: see parts/forget_future.lua.
       local is_past = stamp <= now
@@ -190,7 +195,7 @@ for subject = 1, subjects do
     -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
     -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
     -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-    -- searches of several windows begin alike.
+    -- searches of several windows begin alike. The longest log is halved in 21 steps.
     -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
     -- Sets: first, time, weight, pieces
     local first, time, weight = entries, nil, nil
@@ -198,7 +203,8 @@ for subject = 1, subjects do
       local low, before = 0, base
       local block, begin = tail, entries - #tail / 11
       local middle = begin > 0 and begin or math.floor(first / 2)
-      while first - low > 1 do
+      for _ = 1, 21 do
+        if first - low <= 1 then break end
         if middle < begin and first - low <= 64 then
           begin = low
           local from = head_bytes + low * 11

@@ -43,16 +43,18 @@ if last <= now then
   -- A window of a log whose calls all weigh 1: the time of one entry shows how long to wait. In a long log, that entry may lie
   -- before what was read. Where no entry lies `absent` bytes before the end, none lies further back.
   -- Reads: call, unpack, now, name, policy, behind, back_0, span_0, ranges, value, size, absent, code, wait, 0
-  -- Sets: ranges, absent, code, wait
+  -- Sets: ranges, absent, code, wait, last
   if size > back_0 then
     local due = unpack('>I7', value, size - back_0) + span_0 - now
     -- parts/due.lua
-    -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
-    -- Reads: policy, due, code, wait, 0
-    -- Sets: code, wait
+    -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. In no
+    -- log, an entry is later than the last one, which is not later than now.
+    -- Reads: policy, due, span_0, code, wait, 0
+    -- Sets: code, wait, last
     if due > wait then
       wait = due
       if code == 255 or code >= string.byte(policy, -1) then code = 0 end
+      if due > span_0 then last = 72057594037927936 end
     end
   elseif size == 374 and (not absent or back_0 < absent) then
     ranges = ranges or { unpack('>sssss', policy, behind + 15) }
@@ -61,12 +63,14 @@ if last <= now then
     if #bytes == 7 then
       local due = unpack('>I7', bytes) + span_0 - now
       -- parts/due.lua
-      -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
-      -- Reads: policy, due, code, wait, 0
-      -- Sets: code, wait
+      -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. In no
+      -- log, an entry is later than the last one, which is not later than now.
+      -- Reads: policy, due, span_0, code, wait, 0
+      -- Sets: code, wait, last
       if due > wait then
         wait = due
         if code == 255 or code >= string.byte(policy, -1) then code = 0 end
+        if due > span_0 then last = 72057594037927936 end
       end
     else
       absent = back_0
@@ -76,16 +80,18 @@ if last <= now then
   -- A window of a log whose calls all weigh 1: the time of one entry shows how long to wait. In a long log, that entry may lie
   -- before what was read. Where no entry lies `absent` bytes before the end, none lies further back.
   -- Reads: call, unpack, now, name, policy, behind, back_1, span_1, ranges, value, size, absent, code, wait, 1
-  -- Sets: ranges, absent, code, wait
+  -- Sets: ranges, absent, code, wait, last
   if size > back_1 then
     local due = unpack('>I7', value, size - back_1) + span_1 - now
     -- parts/due.lua
-    -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
-    -- Reads: policy, due, code, wait, 1
-    -- Sets: code, wait
+    -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. In no
+    -- log, an entry is later than the last one, which is not later than now.
+    -- Reads: policy, due, span_1, code, wait, 1
+    -- Sets: code, wait, last
     if due > wait then
       wait = due
       if code == 255 or code >= string.byte(policy, -1) then code = 1 end
+      if due > span_1 then last = 72057594037927936 end
     end
   elseif size == 374 and (not absent or back_1 < absent) then
     ranges = ranges or { unpack('>sssss', policy, behind + 15) }
@@ -94,12 +100,14 @@ if last <= now then
     if #bytes == 7 then
       local due = unpack('>I7', bytes) + span_1 - now
       -- parts/due.lua
-      -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
-      -- Reads: policy, due, code, wait, 1
-      -- Sets: code, wait
+      -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. In no
+      -- log, an entry is later than the last one, which is not later than now.
+      -- Reads: policy, due, span_1, code, wait, 1
+      -- Sets: code, wait, last
       if due > wait then
         wait = due
         if code == 255 or code >= string.byte(policy, -1) then code = 1 end
+        if due > span_1 then last = 72057594037927936 end
       end
     else
       absent = back_1
@@ -129,72 +137,99 @@ if code == 255 then
       ttl = ttl or unpack('>s', policy, behind + 15)
     end
     if last < slot and last <= now - reach then
-      call('SET', name, string.rep('\0', 11) .. entry, 'PX', ttl)
+      -- parts/begin_log.lua
+      -- Begins a log anew in which nothing counts any more, or a first one. What is no log stays as it is.
+      -- Reads: call, unpack, name, value, size, last, entry, ttl
+      -- Sets: code
+      local is_log = last > 0 or size <= 11
+      if size == 374 then
+        local bytes = call('STRLEN', name)
+        is_log = is_log and bytes % 11 == 0 and bytes <= 5767168
+      elseif size > 0 then
+        is_log = is_log and unpack('>I7', value) == 0
+      end
+      if is_log then
+        call('SET', name, string.rep('\0', 11) .. entry, 'PX', ttl)
+      else
+        code = 254
+      end
     else
       local bytes = call('APPEND', name, entry)
-      if last < slot then call('PEXPIRE', name, ttl) end
-      if bytes > most and bytes / 11 % 32 == 0 then
-        -- parts/ttl.lua
-        -- The TTL of a tally, once a call needs it.
-        -- Reads: unpack, policy, behind, ttl
-        -- Sets: ttl
-        ttl = ttl or unpack('>s', policy, behind + 15)
-        local head, head_bytes, tail, surplus, base, pieces = '', 0, value, 0, 0, nil
-        local entries = bytes / 11 - 1
-        -- parts/clean_up.lua
-        -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
-        -- policy is rolled out, the other version may allow more calls. The last dropped entry stays as the first one, for its
-        -- surplus. One script call drops what its budget allows. It may exceed the budget for a log of which it drops most.
-        -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
-        -- Sets: entries, budget, pieces
-        if budget > 32768 then
-          local horizon, beside = now - reach, -1
-          -- parts/search.lua
-          -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
-          -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
-          -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-          -- searches of several windows begin alike.
-          -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
-          -- Sets: first, time, weight, pieces
-          local first, time, weight = entries, nil, nil
-          do
-            local low, before = 0, base
-            local block, begin = tail, entries - #tail / 11
-            local middle = begin > 0 and begin or math.floor(first / 2)
-            while first - low > 1 do
-              if middle < begin and first - low <= 64 then
-                begin = low
-                local from = head_bytes + low * 11
-                block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
-              end
-              local piece, at = block, (middle - begin) * 11
-              if middle < begin then
-                pieces = pieces or {}
-                piece, at = pieces[middle], 0
-                if not piece then
-                  local from = head_bytes + middle * 11
-                  piece = call('GETRANGE', name, from, from + 11 - 1)
-                  pieces[middle] = piece
+      if bytes % 11 > 0 or bytes > 5767168 then
+        -- parts/take_back.lua
+        -- Takes an entry back that was added to what is no log. What is longer than any log keeps it, as a copy would take long.
+        -- Reads: call, name, bytes
+        -- Sets: code
+        code = 254
+        if bytes <= 5767168 then
+          call('SET', name, call('GETRANGE', name, 0, -1 - 11), 'KEEPTTL')
+        end
+      else
+        if last < slot then call('PEXPIRE', name, ttl) end
+        if bytes > most and bytes / 11 % 32 == 0 then
+          -- parts/ttl.lua
+          -- The TTL of a tally, once a call needs it.
+          -- Reads: unpack, policy, behind, ttl
+          -- Sets: ttl
+          ttl = ttl or unpack('>s', policy, behind + 15)
+          local head, head_bytes, tail, surplus, base, pieces = '', 0, value, 0, 0, nil
+          local entries = bytes / 11 - 1
+          -- parts/clean_up.lua
+          -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
+          -- policy is rolled out, the other version may allow more calls. The last dropped entry stays as the first one, for its
+          -- surplus. One script call drops what its budget allows. It may exceed the budget for a log of which it drops most.
+          -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
+          -- Sets: entries, budget, pieces
+          if budget > 32768 then
+            local horizon, beside = now - reach, -1
+            -- parts/search.lua
+            -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
+            -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
+            -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
+            -- searches of several windows begin alike. The longest log is halved in 21 steps.
+            -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
+            -- Sets: first, time, weight, pieces
+            local first, time, weight = entries, nil, nil
+            do
+              local low, before = 0, base
+              local block, begin = tail, entries - #tail / 11
+              local middle = begin > 0 and begin or math.floor(first / 2)
+              for _ = 1, 21 do
+                if first - low <= 1 then break end
+                if middle < begin and first - low <= 64 then
+                  begin = low
+                  local from = head_bytes + low * 11
+                  block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
                 end
+                local piece, at = block, (middle - begin) * 11
+                if middle < begin then
+                  pieces = pieces or {}
+                  piece, at = pieces[middle], 0
+                  if not piece then
+                    local from = head_bytes + middle * 11
+                    piece = call('GETRANGE', name, from, from + 11 - 1)
+                    pieces[middle] = piece
+                  end
+                end
+                local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                local hit = mark % 128 * 2 ^ 48 + rest
+                if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
+                  first, time = middle, hit
+                else
+                  low, before = middle, sum
+                end
+                middle = math.floor((low + first) / 2)
               end
-              local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
-              local hit = mark % 128 * 2 ^ 48 + rest
-              if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
-                first, time = middle, hit
-              else
-                low, before = middle, sum
-              end
-              middle = math.floor((low + first) / 2)
+              weight = (entries - first + surplus - before) % 2 ^ 32
             end
-            weight = (entries - first + surplus - before) % 2 ^ 32
-          end
-          local copied = (entries - first + 1) * 11 + 32768
-          if first > 1 and (copied <= budget or budget == 811008 and first > entries / 2) then
-            budget = budget - copied
-            -- There is room for the head in front of what is kept.
-            call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
-            call('SETRANGE', name, 0, head .. string.rep('\0', 7))
-            entries, pieces = entries - first + 1, nil
+            local copied = (entries - first + 1) * 11 + 32768
+            if first > 1 and (copied <= budget or budget == 811008 and first > entries / 2) then
+              budget = budget - copied
+              -- There is room for the head in front of what is kept.
+              call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
+              call('SETRANGE', name, 0, head .. string.rep('\0', 7))
+              entries, pieces = entries - first + 1, nil
+            end
           end
         end
       end
@@ -222,14 +257,17 @@ if code == 255 then
     --              with the time of a denial
     --   the log    the calls that the sliding windows admitted: see parts/weights.lua
     -- `head` is the cells and the ban, `tail` the end of the log: whole entries, of which the first may be there for its
-    -- surplus alone. `entries` is the number of all of them (nil where it is unknown), `last` the time of the last one,
+    -- surplus alone. `entries` is the number of all of them, `last` the time of the last one,
     -- `latest` the latest time of all. Every time is below 2^53; text that is read as a time is not, as each of its characters is
     -- at least a space. A time that is a little later than now becomes the time of this decision. What is much later is
-    -- forgotten before anything is decided, and then the tally is read again.
+    -- forgotten before anything is decided, and then the tally is read again, once.
+    --
+    -- What is no tally is refused: it is of another length, or begins otherwise, or has a time or a number beyond its range. Of a
+    -- long log, only the entries that matter are looked at.
     -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
     -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, base, total, pieces, budget, fault
     local latest
-    repeat
+    for round = 1, 2 do
       head, tail, entries, last, latest, pieces = '', '', 0, 0, 0, nil
       value = value or read('GETRANGE', name, from, '-1')
       if not alone and value.err or #value > 0 and #value < head_bytes then
@@ -242,18 +280,17 @@ if code == 255 then
           tail = value
         end
         entries = #tail / 11
-      elseif head_bytes > 0 then
-        head = call('GETRANGE', name, 0, head_bytes - 1)
+      else
+        if head_bytes > 0 then head = call('GETRANGE', name, 0, head_bytes - 1) end
         tail = string.sub(value, head_bytes + 1)
         entries = (call('STRLEN', name) - head_bytes) / 11
-      else
-        tail = value
-        entries = nil
       end
-      if #tail % 11 > 0 then
+      if entries % 1 > 0 or entries > 524288 then
         fault = -3
       elseif #tail > 0 then
         last = unpack('>I7', tail, #tail - 11 + 1)
+        local first = #tail == entries * 11 and unpack('>I7', tail) or 0
+        if first > 0 or last == 0 and entries > 1 then fault = -3 end
       end
       -- parts/weights.lua
       -- What the calls in a log weigh. Each entry has two fields:
@@ -264,14 +301,13 @@ if code == 255 then
       -- `weighed` says whether that bit is set for the last entry. `surplus` is the surplus of the last entry, `base` that of the
       -- first, and `total` the weight of all calls; they are only set where a call may weigh other than 1.
       -- Reads: call, unpack, name, head_bytes, tail, entries, last
-      -- Sets: entries, last, weighed, surplus, base, total, fault
+      -- Sets: last, weighed, surplus, base, total, fault
       weighed = last >= 2 ^ 55
       surplus, base, total = 0, 0, nil
       if weighed then
         local mark, rest
         mark, rest, surplus = unpack('>BI6I4', tail, #tail - 11 + 1)
         last = mark % 128 * 2 ^ 48 + rest
-        entries = entries or call('STRLEN', name) / 11
         local first = tail
         if #tail < entries * 11 then
           first = call('GETRANGE', name, head_bytes, head_bytes + 11 - 1)
@@ -280,7 +316,7 @@ if code == 255 then
         nothing, base = unpack('>I7I4', first)
         total = (entries - 1 + surplus - base) % 2 ^ 32
         -- Text may have the bit set, but never begins like a log.
-        if nothing > 0 or entries % 1 > 0 then fault = -3 end
+        if nothing > 0 then fault = -3 end
       end
       latest = last
       for cell = 1, #head > 0 and cell_bytes or 0, 21 do
@@ -290,12 +326,12 @@ if code == 255 then
       if latest >= 2 ^ 53 then fault = -3 end
       if fault then
         -- Nothing of the tally is used.
-      elseif latest > now + 128000 then
+      elseif latest > now + 128000 and round == 1 then
         -- parts/forget_future.lua
         -- Forgets what is later than now: it was written before the clock was set back, and would block calls for too long. One
         -- script call forgets whole tallies, at least one. After a long tally, or where the budget is spent, the caller asks again.
         -- Reads: call, unpack, now, name, ttl, cell_bytes, head_bytes, head, tail, entries, surplus, base, pieces, budget
-        -- Sets: value, entries, pieces, budget, fault
+        -- Sets: value, pieces, budget, fault
         if budget <= 32768 then
           fault = -2
         else
@@ -304,13 +340,12 @@ if code == 255 then
             local past = unpack('>I7', head, cell) <= now
             kept[#kept + 1] = past and string.sub(head, cell, cell + 21 - 1) or string.rep('\0', 21)
           end
-          entries = entries or call('STRLEN', name) / 11
           local horizon, beside = now, -1
           -- parts/search.lua
           -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
           -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
           -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-          -- searches of several windows begin alike.
+          -- searches of several windows begin alike. The longest log is halved in 21 steps.
           -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
           -- Sets: first, time, weight, pieces
           local first, time, weight = entries, nil, nil
@@ -318,7 +353,8 @@ if code == 255 then
             local low, before = 0, base
             local block, begin = tail, entries - #tail / 11
             local middle = begin > 0 and begin or math.floor(first / 2)
-            while first - low > 1 do
+            for _ = 1, 21 do
+              if first - low <= 1 then break end
               if middle < begin and first - low <= 64 then
                 begin = low
                 local from = head_bytes + low * 11
@@ -358,11 +394,14 @@ if code == 255 then
             if budget < 811008 / 2 then fault = -2 end
           end
         end
+      elseif latest > now + 128000 then
+        fault = -3
       elseif latest > now then
         now = latest
       end
       if fault then head, tail, entries, last, latest, weighed = '', '', 0, 0, 0, false end
-    until latest <= now
+      if latest <= now then break end
+    end
     if now > begun then
       -- Several requests are answered with one time, so the caller asks this request alone.
       if alone then entry = struct.pack('>I7I4', now, 0) else now, fault = begun, -2 end
@@ -373,19 +412,18 @@ if code == 255 then
       if rule >= duplicates then
         -- parts/in_the_way.lua
         -- Finds the newest entry that leaves too little room for a call: from it on, the log weighs more than `beside`. `hit` is its
-        -- time, or 0 where there is no such entry. If all calls weigh the same, one read finds it.
-        -- Reads: call, unpack, never, name, head_bytes, tail, entries, weighed, surplus, base, total, beside,
+        -- time, or 0 where there is no such entry. If all calls weigh the same, one read finds it. In no log, it is later than the
+        -- last one.
+        -- Reads: call, unpack, never, name, head_bytes, tail, entries, last, weighed, surplus, base, total, beside,
         -- Reads: pieces
-        -- Sets: hit, pieces
+        -- Sets: hit, pieces, fault
         hit = 0
         if not weighed then
           local back = (beside + 1) * 11
           if back <= #tail then
             hit = unpack('>I7', tail, #tail - back + 1)
-          elseif not entries or back < entries * 11 then
-            local bytes = call('GETRANGE', name, -back, 7 - 1 - back)
-            -- The range is cut short where it begins before the string.
-            if #bytes == 7 then hit = unpack('>I7', bytes) end
+          elseif back < entries * 11 then
+            hit = unpack('>I7', call('GETRANGE', name, -back, 7 - 1 - back))
           end
         elseif total > beside then
           local each = (1 + surplus - unpack('>I4', tail, #tail - 11 - 3)) % 2 ^ 32
@@ -408,7 +446,7 @@ if code == 255 then
             -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
             -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
             -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-            -- searches of several windows begin alike.
+            -- searches of several windows begin alike. The longest log is halved in 21 steps.
             -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
             -- Sets: first, time, weight, pieces
             local first, time, weight = entries, nil, nil
@@ -416,7 +454,8 @@ if code == 255 then
               local low, before = 0, base
               local block, begin = tail, entries - #tail / 11
               local middle = begin > 0 and begin or math.floor(first / 2)
-              while first - low > 1 do
+              for _ = 1, 21 do
+                if first - low <= 1 then break end
                 if middle < begin and first - low <= 64 then
                   begin = low
                   local from = head_bytes + low * 11
@@ -446,6 +485,7 @@ if code == 255 then
             hit = time
           end
         end
+        if hit > last then fault = -3 end
       end
       local due = hit + span - now
       if due > wait then
@@ -454,7 +494,7 @@ if code == 255 then
       end
     end
     if fault then
-      code = fault == -2 and 253 or 254
+      code, wait = fault == -2 and 253 or 254, 0
     elseif code == 255 then
       -- parts/log.lua
       -- Adds a call of this weight to the log. A log in which nothing counts any more begins anew.
@@ -471,19 +511,16 @@ if code == 255 then
         -- the last call was refunded and weighs nothing any more; or the log is dense, which means that it holds as many counted
         -- entries as it may, and both calls are close to each other.
         -- Reads: call, unpack, now, name, head_bytes, tail, entries, last, weighed, surplus, reach
-        -- Sets: entries, shares
+        -- Sets: shares
         local grain = math.ceil(reach / 65536)
         shares = last == now
         if not shares and weighed then
           shares = (1 + surplus - unpack('>I4', tail, #tail - 11 - 3)) % 2 ^ 32 == 0
         end
-        if not shares and last >= now - now % grain then
-          entries = entries or call('STRLEN', name) / 11
-          if entries > 65536 then
-            local from = head_bytes + (entries - 65536) * 11
-            local mark, rest = unpack('>BI6', call('GETRANGE', name, from, from + 7 - 1))
-            shares = mark % 128 * 2 ^ 48 + rest > now - reach
-          end
+        if not shares and last >= now - now % grain and entries > 65536 then
+          local from = head_bytes + (entries - 65536) * 11
+          local mark, rest = unpack('>BI6', call('GETRANGE', name, from, from + 7 - 1))
+          shares = mark % 128 * 2 ^ 48 + rest > now - reach
         end
       end
 
@@ -515,7 +552,7 @@ if code == 255 then
             -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
             -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
             -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-            -- searches of several windows begin alike.
+            -- searches of several windows begin alike. The longest log is halved in 21 steps.
             -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
             -- Sets: first, time, weight, pieces
             local first, time, weight = entries, nil, nil
@@ -523,7 +560,8 @@ if code == 255 then
               local low, before = 0, base
               local block, begin = tail, entries - #tail / 11
               local middle = begin > 0 and begin or math.floor(first / 2)
-              while first - low > 1 do
+              for _ = 1, 21 do
+                if first - low <= 1 then break end
                 if middle < begin and first - low <= 64 then
                   begin = low
                   local from = head_bytes + low * 11
@@ -564,7 +602,6 @@ if code == 255 then
         if head_bytes > 0 then call('SETRANGE', name, 0, head) end
         local bytes = 0
         if shares then
-          entries = entries or call('STRLEN', name) / 11
           call('SETRANGE', name, head_bytes + (entries - 1) * 11, entry)
         else
           bytes = call('APPEND', name, entry)
@@ -586,7 +623,7 @@ if code == 255 then
             -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
             -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
             -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-            -- searches of several windows begin alike.
+            -- searches of several windows begin alike. The longest log is halved in 21 steps.
             -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
             -- Sets: first, time, weight, pieces
             local first, time, weight = entries, nil, nil
@@ -594,7 +631,8 @@ if code == 255 then
               local low, before = 0, base
               local block, begin = tail, entries - #tail / 11
               local middle = begin > 0 and begin or math.floor(first / 2)
-              while first - low > 1 do
+              for _ = 1, 21 do
+                if first - low <= 1 then break end
                 if middle < begin and first - low <= 64 then
                   begin = low
                   local from = head_bytes + low * 11
@@ -634,6 +672,8 @@ if code == 255 then
       end
     end
   end
+elseif last == 72057594037927936 then
+  code, wait = 254, 0
 end
 if code == 255 then return entry end
 if wait > 0 then return struct.pack('>I7BI7', now, code, wait) end

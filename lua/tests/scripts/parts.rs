@@ -42,6 +42,21 @@ fn every_part_is_included() {
 }
 
 #[test]
+fn every_loop_has_a_bound_that_its_first_line_shows() {
+    let others = ["override.lua", "denied.lua"].map(|script| (script.to_owned(), read(script)));
+    let scripts = SCRIPTS.map(|script| (script.to_owned(), read(script)));
+    for (file, text) in parts().into_iter().chain(scripts).chain(others) {
+        let code = text.split_once("]]").map_or(&*text, |(_, code)| code);
+        let code = code.lines().map(|line| line.split_once("--").map_or(line, |(code, _)| code));
+        for line in code {
+            let mut words = line.split_whitespace();
+            let is_unbounded = line.contains(" in ") || line.contains("function") || line.contains("goto");
+            assert!(!words.any(|word| matches!(word, "while" | "repeat")) && !is_unbounded, "{file}: {line}");
+        }
+    }
+}
+
+#[test]
 fn the_header_of_a_part_names_what_it_reads_and_sets() {
     for (part, text) in parts() {
         let included = included(&text);

@@ -4,6 +4,7 @@
 
 mod bounds;
 mod faketime;
+mod forged;
 mod keys;
 mod lifetime;
 mod protocol;

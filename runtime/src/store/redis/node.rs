@@ -9,6 +9,7 @@ use tallygate_lua as lua;
 
 use crate::call::{Call, LeaseChange, TallyId};
 use crate::error::BackendError;
+use crate::policy::Policy;
 use crate::store::answer::Answer;
 use crate::store::redis::batching::Batcher;
 use crate::store::redis::connection::address::Host;
@@ -84,9 +85,7 @@ impl Node {
         for _ in 0..=request.subjects.len() {
             match self.server.ask(&[request], until, role).await?.pop() {
                 Some(Reply::Answer(answer)) => return Ok(answer),
-                Some(Reply::Unreadable) => {
-                    return Err(BackendError::new("redis: a tally's key holds something that is no tally"));
-                }
+                Some(Reply::Unreadable) => return Err(no_tally(request.policy)),
                 Some(Reply::AskAgain) => {}
                 None => return Err(unknown_shape()),
             }
@@ -191,6 +190,13 @@ fn lease_arguments(request: Call<'_>, change: LeaseChange) -> Vec<Vec<u8>> {
     });
     let name = lease_name(request.options.lease).to_vec();
     iter::once(name).chain(numbers.map(|number| number.to_string().into())).collect()
+}
+
+fn no_tally(policy: &Policy) -> BackendError {
+    let name = policy.name();
+    BackendError::new(format!(
+        "redis: a key of policy `{name}` holds something that is no tally; reset its subject, as by `tallygate reset`"
+    ))
 }
 
 fn clock_moved() -> BackendError {

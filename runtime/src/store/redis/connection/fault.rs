@@ -104,7 +104,11 @@ const CODES: [Row; 24] = [
     ("NOPERM", Fault::Wrong, PERMISSIONS),
     ("NOPROTO", Fault::Wrong, VERSION),
     ("DENIED", Fault::Wrong, NOTHING),
-    ("WRONGTYPE", Fault::Wrong, Remedy::Fixed("a key with the prefix of the limiter is no tally")),
+    (
+        "WRONGTYPE",
+        Fault::Wrong,
+        Remedy::Fixed("a key with the prefix of the limiter is no tally: reset its subject, or remove it"),
+    ),
     ("NOSCRIPT", Fault::Wrong, NOTHING),
     ("EXECABORT", Fault::Wrong, NOTHING),
     ("NOSUB", Fault::Wrong, NOTHING),

@@ -143,6 +143,7 @@ mod lock;
 mod micros;
 mod observe;
 mod policy;
+mod population;
 #[cfg(feature = "web")]
 mod request_pattern;
 #[cfg(feature = "simulation")]

@@ -31,7 +31,7 @@ pub(crate) use self::layout::LAYOUT_BYTES;
 pub(crate) use self::registration::{NO_REGISTRY, Registration};
 #[cfg(feature = "admin")]
 pub(crate) use self::rule_group::names;
-pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, Window};
+pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, Window, own_name};
 use self::shared::Shared;
 pub(crate) use self::templates::Templates;
 #[cfg(feature = "config")]

@@ -15,7 +15,7 @@ impl Sweeper {
         table: &mut HashTable<T>,
         buckets: usize,
         most: usize,
-        removable: impl Fn(&T) -> bool,
+        mut removable: impl FnMut(&T) -> bool,
     ) -> usize {
         let mut removed = 0;
         for _ in 0..buckets.min(table.num_buckets()) {

@@ -176,6 +176,11 @@ impl RuleGroup {
     }
 }
 
+/// Returns the name of the policy of a segment, as it stands in keys.
+pub(crate) fn own_name(segment: &str) -> &str {
+    segment.split(['=', '/']).next().unwrap_or_default()
+}
+
 /// Returns what a segment has before the layout.
 #[cfg(feature = "admin")]
 pub(crate) fn names(segment: &str) -> &str {

@@ -6,6 +6,8 @@ use futures_util::FutureExt as _;
 use tallygate::testing::ManualClock;
 use tallygate::{BackendError, Ban, Decision, Limiter, Policy, Rule, Subject};
 use tallygate_harness::clocked::{START_US, time};
+use tallygate_harness::length::cases;
+use tallygate_harness::seed::seed;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const FLOOD: usize = 1_000_000;
@@ -147,4 +149,91 @@ fn a_cap_too_small_for_the_subjects_of_one_call_lets_no_call_in_uncounted() {
         let outage = call.into_future().now_or_never().unwrap().unwrap_err();
         assert!(outage.to_string().contains("raise `max_subjects`"), "{outage}");
     }
+}
+
+fn policy_of(name: &'static str, count: u64) -> Policy {
+    Policy::builder(name).rule(Rule::sliding_window(count, HOUR)).build().unwrap()
+}
+
+#[test]
+fn a_flood_of_one_policy_leaves_room_for_new_subjects_of_another_and_forgets_none_of_its_calls() {
+    let max_subjects = 2_000;
+    let (memory, flooded, other) = (Memory::of(max_subjects), policy_of("flooded", 1), policy_of("other", 3));
+    for number in 0..10 * max_subjects {
+        // All of its subjects are being denied, so it is the flooded policy that has no room.
+        assert_eq!(memory.call(&flooded, &invented(number)).is_ok(), number < max_subjects, "{number}");
+    }
+    for round in 0..4 {
+        for number in 0..300 {
+            assert_eq!(memory.admits(&other, &Subject::of("user").and(number)), round < 3, "{number} in round {round}");
+        }
+        for number in 0..max_subjects {
+            drop(memory.call(&flooded, &invented((10 + round) * max_subjects + number)));
+        }
+    }
+    assert!(memory.subjects() <= max_subjects);
+}
+
+#[test]
+fn whichever_policy_is_flooded_and_in_whatever_order_the_other_counts_each_call() {
+    for case in 0..cases(15, 500) {
+        let seed = seed().wrapping_add(case);
+        let mut random = fastrand::Rng::with_seed(seed);
+        let max_subjects = [64, 500, 3_000][random.usize(..3)];
+        let (counts, ban) = ([random.u64(1..4), random.u64(1..4)], Ban::new(2, HOUR, HOUR));
+        let small = Policy::builder("small").rule(Rule::sliding_window(counts[0], HOUR));
+        let small = if random.bool() { small.rule(Rule::fixed_window(counts[0], 2 * HOUR)) } else { small };
+        let flooded = Policy::builder("flooded").rule(Rule::sliding_window(counts[1], HOUR));
+        let flooded = if random.bool() { flooded.ban(ban) } else { flooded };
+        let (memory, small, flooded) = (Memory::of(max_subjects), small.build().unwrap(), flooded.build().unwrap());
+        let subjects: Vec<_> = (0..max_subjects / 8).map(|number| Subject::of("user").and(number)).collect();
+        let mut made = vec![0; subjects.len()];
+        // The small policy may be there first.
+        let mut flood = if random.bool() { 0 } else { max_subjects };
+        for number in 0..flood {
+            drop(memory.call(&flooded, &invented(number)));
+        }
+        for _ in 0..4 * max_subjects {
+            if random.u8(..4) == 0 {
+                let user = random.usize(..subjects.len());
+                let is_allowed = memory.call(&small, &subjects[user]).unwrap().is_allowed();
+                assert_eq!(is_allowed, made[user] < counts[0], "user {user}, call {}, seed {seed}", made[user]);
+                made[user] += 1;
+            } else {
+                drop(memory.call(&flooded, &invented(flood - usize::from(flood > 0 && random.bool()))));
+                flood += 1;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tally_that_is_not_denied_goes_before_one_that_is_whichever_policy_needs_the_room() {
+    let max_subjects = 1_000;
+    let (memory, flooded) = (Memory::of(max_subjects), policy_of("flooded", 2));
+    let victims: Vec<_> = (0..max_subjects / 2).map(|number| Subject::of("victim").and(number)).collect();
+    for victim in &victims {
+        assert!(memory.admits(&flooded, victim) && memory.admits(&flooded, victim));
+    }
+    for number in 0..max_subjects {
+        assert!(memory.admits(&flooded, &invented(number)));
+    }
+    let other = policy_of("other", 1);
+    for number in 0..max_subjects / 4 {
+        assert!(memory.admits(&other, &invented(number)));
+    }
+    assert!(victims.iter().all(|victim| !memory.admits(&flooded, victim)));
+}
+
+#[test]
+fn a_call_that_is_running_is_never_forgotten() {
+    let max_subjects = 100;
+    let memory = Memory::of(max_subjects);
+    let running = Policy::builder("running").rule(Rule::concurrency(1, HOUR)).build().unwrap();
+    let permits: Vec<_> = (0..max_subjects).map(|number| memory.call(&running, &invented(number)).unwrap()).collect();
+    let outage = memory.call(&policy_of("other", 1), &invented(0)).unwrap_err();
+    assert!(outage.to_string().contains("raise `max_subjects`"), "{outage}");
+    assert!((0..max_subjects).all(|number| !memory.admits(&running, &invented(number))));
+    drop(permits);
+    assert!(memory.admits(&policy_of("other", 1), &invented(0)));
 }

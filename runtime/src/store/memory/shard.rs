@@ -10,12 +10,13 @@ use crate::error::BackendError;
 use crate::observe::TallyGauge;
 #[cfg(feature = "admin")]
 use crate::policy;
+use crate::population::{Inhabitant, Population};
 use crate::sweeper::Sweeper;
 
 /// How many buckets of the table a new tally sweeps for expired ones: more than it adds, so that these never pile up.
 const SWEPT: usize = 4;
 
-/// How many buckets a new tally visits for one to replace, when there are as many as there may be.
+/// How many tallies of a policy a new one visits for one to replace, when there are as many as there may be.
 const CANDIDATES: usize = 128;
 
 /// Some of the tallies.
@@ -27,6 +28,7 @@ pub(super) struct Shard {
 /// Keeps the number of tallies within its bound.
 pub(super) struct Capacity {
     sweeper: Sweeper,
+    population: Population,
     max_subjects: usize,
     gauge: TallyGauge,
 }
@@ -49,7 +51,12 @@ pub(super) struct StoredTally {
 
 impl Shard {
     pub(super) fn new(max_subjects: usize) -> Self {
-        let capacity = Capacity { sweeper: Sweeper::default(), max_subjects, gauge: TallyGauge::default() };
+        let capacity = Capacity {
+            sweeper: Sweeper::default(),
+            population: Population::default(),
+            max_subjects,
+            gauge: TallyGauge::default(),
+        };
         Self { tallies: HashTable::new(), capacity }
     }
 
@@ -83,7 +90,8 @@ impl Shard {
     /// Removes the tally of that identity and hash.
     pub(super) fn remove(&mut self, hash: u64, id: TallyId<'_>) {
         if let Ok(found) = self.tallies.find_entry(hash, |entry| entry.is(hash, id)) {
-            found.remove();
+            let (removed, _) = found.remove();
+            self.capacity.population.remove(removed.policy());
         }
         self.capacity.gauge.set(self.tallies.len());
     }
@@ -94,8 +102,8 @@ impl<'a> TallyPlace<'a> {
     ///
     /// # Errors
     ///
-    /// There are as many subjects as there may be, and those visited are all denied: removing one would end its denial,
-    /// and admitting the call uncounted would break the limit.
+    /// There are as many subjects as there may be, and those visited are all denied, of the policy of the new one: removing
+    /// one would end its denial, and admitting the call uncounted would break the limit. Or all have running calls.
     #[inline]
     pub(super) fn tally(self, now_us: u64) -> Result<&'a mut Tally, BackendError> {
         match self {
@@ -115,17 +123,50 @@ impl Capacity {
         id: TallyId<'_>,
         now_us: u64,
     ) -> Result<&'t mut Tally, BackendError> {
-        self.sweeper.sweep(tallies, SWEPT, usize::MAX, |entry| entry.tally.is_expired(now_us));
-        if tallies.len() >= self.max_subjects
-            && self.sweeper.sweep(tallies, CANDIDATES, 1, |entry| !entry.tally.is_denied(now_us)) == 0
-        {
+        let Self { sweeper, population, .. } = self;
+        sweeper.sweep(tallies, SWEPT, usize::MAX, |entry| {
+            let is_expired = entry.tally.is_expired(now_us);
+            if is_expired {
+                population.remove(entry.policy());
+            }
+            is_expired
+        });
+        let policy = Inhabitant::of(&id.group.segment);
+        if tallies.len() >= self.max_subjects && !self.make_room(tallies, policy, now_us) {
             return Err(BackendError::away(
                 "memory: too many subjects are denied, or have concurrent calls, at once; raise `max_subjects`",
             ));
         }
+        self.population.add(policy);
         self.gauge.set(tallies.len() + 1);
         let entry = tallies.insert_unique(hash, StoredTally::new(hash, id), |entry| entry.hash);
         Ok(&mut entry.into_mut().tally)
+    }
+
+    /// Removes a tally of the policy with the most of them, so that a flood of one policy's subjects leaves the others as they
+    /// are: one that is not denied, or else, for a policy with fewer tallies, any without running calls.
+    fn make_room(&mut self, tallies: &mut HashTable<StoredTally>, policy: Inhabitant, now_us: u64) -> bool {
+        let most = self.population.most(policy);
+        let mut visited = 0;
+        let mut removed = 0;
+        for _ in 0..tallies.num_buckets().div_ceil(CANDIDATES) {
+            removed += self.sweeper.sweep(tallies, CANDIDATES, 1, |entry| {
+                let is_candidate = entry.policy() == most;
+                visited += usize::from(is_candidate);
+                is_candidate && !entry.tally.is_denied(now_us)
+            });
+            if removed > 0 || visited >= CANDIDATES {
+                break;
+            }
+        }
+        if removed == 0 && most != policy {
+            let is_removable = |entry: &StoredTally| entry.policy() == most && !entry.tally.is_running();
+            removed = self.sweeper.sweep(tallies, usize::MAX, 1, is_removable);
+        }
+        if removed > 0 {
+            self.population.remove(most);
+        }
+        removed > 0
     }
 }
 
@@ -134,6 +175,10 @@ impl StoredTally {
         let TallyId { group, subject } = id;
         let segment = Arc::clone(&group.segment);
         Self { hash, segment, subject: StoredSubject::new(subject), tally: Tally::new(group) }
+    }
+
+    fn policy(&self) -> Inhabitant {
+        Inhabitant::of(&self.segment)
     }
 
     #[cfg(feature = "admin")]

@@ -32,8 +32,13 @@ impl Tally {
 
     /// Whether a call of cost 1 would be denied, by a ban or by the rules of the last call; or whether calls are running.
     pub(super) fn is_denied(&self, now_us: u64) -> bool {
-        let is_kept = |counters: &Counters| counters.is_banned(now_us) || !counters.leases.is_empty();
-        now_us < self.log.denied_until_us() || self.counters.as_deref().is_some_and(is_kept)
+        let is_banned = |counters: &Counters| counters.is_banned(now_us);
+        now_us < self.log.denied_until_us() || self.counters.as_deref().is_some_and(is_banned) || self.is_running()
+    }
+
+    /// Whether calls are running.
+    pub(super) fn is_running(&self) -> bool {
+        self.counters.as_deref().is_some_and(|counters| !counters.leases.is_empty())
     }
 
     /// Keeps it for now, although nothing in it may count.

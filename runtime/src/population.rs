@@ -1,0 +1,75 @@
+//! How many entries of a table each policy has, so that a policy with many of them makes room by its own.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+
+use foldhash::quality::FixedState;
+
+use crate::policy;
+
+/// The number of entries by policy.
+#[derive(Debug, Default)]
+pub(crate) struct Population {
+    counts: HashMap<Inhabitant, usize, FixedState>,
+}
+
+/// The policy of an entry, by a hash of its name. No caller can choose the name, so it needs no seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Inhabitant(u64);
+
+impl Inhabitant {
+    /// Returns the policy that has such a segment.
+    pub(crate) fn of(segment: &str) -> Self {
+        Self(FixedState::default().hash_one(policy::own_name(segment)))
+    }
+}
+
+impl Population {
+    pub(crate) fn add(&mut self, policy: Inhabitant) {
+        *self.counts.entry(policy).or_default() += 1;
+    }
+
+    pub(crate) fn remove(&mut self, policy: Inhabitant) {
+        if let Some(count) = self.counts.get_mut(&policy) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.counts.remove(&policy);
+            }
+        }
+    }
+
+    /// Returns the policy with the most entries: this one, unless another has more.
+    pub(crate) fn most(&self, policy: Inhabitant) -> Inhabitant {
+        let own = self.counts.get(&policy).copied().unwrap_or_default();
+        let more = self.counts.iter().filter(|&(_, &count)| count > own);
+        more.max_by_key(|&(_, &count)| count).map_or(policy, |(&other, _)| other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_policy_with_the_most_entries_is_known_whatever_came_and_went() {
+        let [a, b, c] = ["a/w1m", "b=00000001/w1m", "c/w1m"].map(Inhabitant::of);
+        let mut population = Population::default();
+        assert_eq!(population.most(a), a);
+        for policy in [a, b, b, c, c, c] {
+            population.add(policy);
+        }
+        assert_eq!([a, b, c].map(|policy| population.most(policy)), [c; 3]);
+        for policy in [c; 3] {
+            population.remove(policy);
+        }
+        assert_eq!([a, b, c].map(|policy| population.most(policy)), [b; 3]);
+        population.add(a);
+        assert_eq!([a, b].map(|policy| population.most(policy)), [a, b]);
+    }
+
+    #[test]
+    fn all_subjects_and_layouts_of_a_policy_count_together() {
+        let segments = ["p/w1m", "p=00000001/w1m", "p/01234567", "q/w1m"].map(Inhabitant::of);
+        assert!(segments[0] == segments[1] && segments[1] == segments[2] && segments[2] != segments[3]);
+    }
+}

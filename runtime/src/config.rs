@@ -45,6 +45,9 @@
 //! | `refund_if` | the requests that do not count: `"success"`, whose response has a status below 400, or `"failure"`; with `match` only |
 //! | `reject` | the response to requests that are rejected: `{ status = 403, body = "not now", content_type = "text/plain" }`; with `match` only |
 //!
+//! Before the policies, `values = ["user", "plan"]` lists the values that the program finds in requests, beside `ip` and the other
+//! values of each request. Then a key that shows another one is a mistake.
+//!
 //! `[end]` as the last line says that the file is whole, also if it has no policies:
 //! [`Limiter::watch_file`](crate::Limiter::watch_file) then refuses it as soon as that line is missing.
 //!
@@ -69,6 +72,7 @@ mod request_effects;
 mod request_limit;
 mod rules;
 mod table;
+mod values;
 
 pub(crate) use self::change::PolicyChange;
 pub use self::policies::Policies;

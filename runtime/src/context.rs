@@ -37,14 +37,21 @@
 //!
 //! # A value that is missing
 //!
-//! A call whose key shows a value that its context lacks, or that is made without a context, is rejected as
-//! [`Unavailable`](crate::RejectionKind::Unavailable). The source of the rejection names the value and the remedy, and
-//! so does the log, once for each limited function. This is a [mistake in the
-//! program](crate::BackendErrorKind::Misuse), so a web server answers with the status 500. A message shows nothing in
-//! place of a missing value, and the log has a warning, once.
+//! A call whose key shows a value that its context lacks is never admitted. If the layer around it looks for that value, or the
+//! program has [declared](declare) it, this call lacks what others have, such as a user: it is rejected as
+//! [`Unidentified`](crate::RejectionKind::Unidentified), and a web server answers with the status 401. An alternative in the key,
+//! `{@user|@ip}`, limits such calls by something else.
+//!
+//! If no call can have the value, or the call is made without a context, this is a [mistake in the
+//! program](crate::BackendErrorKind::Misuse): the call is rejected as [`Unavailable`](crate::RejectionKind::Unavailable), and a web
+//! server answers with the status 500. The source of the rejection names the value and the remedy, and so does the log, once for
+//! each limited function.
+//!
+//! A message shows nothing in place of a missing value, and the log has a warning, once.
 
 #[cfg(feature = "web")]
 mod decisions;
+mod declared;
 mod placeholder;
 mod scope;
 #[cfg(feature = "web")]
@@ -57,6 +64,11 @@ mod values;
 pub use self::decisions::Decisions;
 #[cfg(feature = "web")]
 pub(crate) use self::decisions::LimitStatus;
+pub use self::declared::declare;
+#[cfg(feature = "web")]
+pub(crate) use self::declared::{found_by_layer, layer_made};
+#[cfg(all(feature = "config", feature = "web"))]
+pub(crate) use self::declared::{has_layers, is_of_requests, is_unknown, known_value_meant, value_meant};
 pub(crate) use self::placeholder::{push, push_filtered, push_tagged, refuse_missing, show};
 pub use self::scope::{carry, scope};
 #[cfg(feature = "web")]

@@ -19,7 +19,9 @@ use crate::output::Output;
 ///
 /// All mistakes of all files are printed, in the words in which the program would report them, as file:line:column. With a
 /// `--url`, the files are also compared with the policies that processes have used within a week: a name that none of them has
-/// is a mistake, as is another `key`. Without it, such mistakes are found when the program applies the file.
+/// is a mistake, as is another `key`. Without it, such mistakes are found when the program applies the file. Values of requests
+/// that a `key` shows, like `{@user}`, are compared with those that the file lists (`values = ["user"]`); without that list, each is
+/// a warning.
 #[allow(clippy::doc_markdown, reason = "it is the text of the help")]
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -40,6 +42,8 @@ struct Checked<'f> {
     file: &'f Path,
     policies: Vec<String>,
     mistakes: Vec<Mistake>,
+    /// What only the program knows.
+    warnings: Vec<Mistake>,
     /// How many policies it was compared with.
     listed: Option<usize>,
 }
@@ -65,23 +69,25 @@ impl CheckCommand {
 
 impl<'f> Checked<'f> {
     fn new(file: &'f Path, read: Result<Policies, ConfigError>, listed: Option<&Registered>) -> Self {
-        let (policies, mistakes) = match read {
+        let (policies, mistakes, warnings) = match read {
             Ok(policies) => {
                 let mistakes = listed.map(|listed| listed.mistakes_in(&policies)).unwrap_or_default();
-                (policies.names().map(str::to_owned).collect(), mistakes)
+                (policies.names().map(str::to_owned).collect(), mistakes, policies.unlisted_values())
             }
-            Err(error) => (Vec::new(), error.mistakes().to_vec()),
+            Err(error) => (Vec::new(), error.mistakes().to_vec(), Vec::new()),
         };
-        Self { file, policies, mistakes, listed: listed.map(|listed| listed.policies().len()) }
+        Self { file, policies, mistakes, warnings, listed: listed.map(|listed| listed.policies().len()) }
     }
 
     fn text(&self) -> String {
+        let mut text = lines(self.file, &self.mistakes, "");
+        text += &lines(self.file, &self.warnings, "warning: ");
         if !self.mistakes.is_empty() {
-            return lines(self.file, &self.mistakes);
+            return text;
         }
         let policies = counted(self.policies.len() as u64, "policy");
         let beside = self.listed.map(|listed| format!(" beside {} in use", counted(listed as u64, "policy")));
-        format!("{}: {policies}, no mistakes{}\n", self.file.display(), beside.unwrap_or_default())
+        text + &format!("{}: {policies}, no mistakes{}\n", self.file.display(), beside.unwrap_or_default())
     }
 
     fn json(&self) -> Value {
@@ -90,6 +96,7 @@ impl<'f> Checked<'f> {
             "file": self.file.display().to_string(),
             "policies": self.policies,
             "mistakes": self.mistakes.iter().map(mistake).collect::<Vec<_>>(),
+            "warnings": self.warnings.iter().map(mistake).collect::<Vec<_>>(),
         })
     }
 }
@@ -103,7 +110,7 @@ fn read(file: &Path) -> Result<Result<Policies, ConfigError>, Failure> {
 /// Reads a file that has no mistakes.
 pub(crate) fn read_sound(file: &Path) -> Result<Policies, Failure> {
     read(file)?.map_err(|error| {
-        Failure::usage(format!("mistakes in the limits\n{}", lines(file, error.mistakes()).trim_end()))
+        Failure::usage(format!("mistakes in the limits\n{}", lines(file, error.mistakes(), "").trim_end()))
     })
 }
 
@@ -117,9 +124,9 @@ fn text(file: &Path) -> io::Result<String> {
 }
 
 /// Returns a line for each mistake, in the form in which editors find the place.
-fn lines(file: &Path, mistakes: &[Mistake]) -> String {
+fn lines(file: &Path, mistakes: &[Mistake], level: &str) -> String {
     let line = |mistake: &Mistake| {
-        format!("{}:{}:{}: {}\n", file.display(), mistake.line(), mistake.column(), mistake.message())
+        format!("{}:{}:{}: {level}{}\n", file.display(), mistake.line(), mistake.column(), mistake.message())
     };
     mistakes.iter().map(line).collect()
 }

@@ -29,6 +29,14 @@ fn limits_of_requests_are_known_and_stdin_is_a_file() {
     let console = Console { url: "", folder: folder.path() };
     let requests = "[policy.login]\nmatch = { path = '/login' }\nkey = '{@ip}'\nrules = ['5 per 1m']\n";
     assert_eq!(console.run_with("check -", requests).expect(0).out, "-: 1 policy, no mistakes\n");
+    let unlisted = console.run_with("check -", &requests.replace("@ip", "@usr")).expect(0).out;
+    assert!(
+        unlisted.starts_with("-:3:7: warning: whether requests have `{@usr}`, only the program knows; "),
+        "{unlisted}"
+    );
+    let listed = format!("values = ['user']\n{}", requests.replace("@ip", "@usr"));
+    let mistake = console.run_with("check -", &listed).expect(1).out;
+    assert_eq!(mistake, "-:4:7: `{@usr}` is no value that `values` lists; did you mean `user`?\n");
     let empty = console.run_with("check -", "# nothing\n").expect(1).out;
     assert!(empty.starts_with("-:1:1: there are no policies; "), "{empty}");
     assert_eq!(console.run_with("check -", "[end]\n").expect(0).out, "-: 0 policies, no mistakes\n");

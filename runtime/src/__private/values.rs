@@ -7,7 +7,6 @@ use std::slice;
 use tallygate_rules::SubnetBits;
 
 use crate::context;
-use crate::error::BackendError;
 use crate::limiter::Limiter;
 use crate::subject::{Subject, filters};
 
@@ -63,7 +62,7 @@ pub fn subject(texts: Texts, values: impl Values) -> Subject {
 
 #[cold]
 fn locate_mistake(subject: &mut Subject, attribute: &Location<'_>) {
-    subject.map_mistake(|mistake| BackendError::misuse(format!("{mistake}; the limit is at {attribute}")));
+    subject.map_mistake(|mistake| mistake.with_text(format!("{mistake}; the limit is at {attribute}")));
 }
 
 impl Renderer<'_> {

@@ -6,9 +6,9 @@ use crate::error::{ConfigError, Mistake, Place};
 
 /// A value, and its place.
 #[derive(Clone, Debug)]
-pub(super) struct At<T> {
-    pub(super) value: T,
-    pub(super) place: Place,
+pub(crate) struct At<T> {
+    pub(crate) value: T,
+    pub(crate) place: Place,
 }
 
 impl At<&str> {

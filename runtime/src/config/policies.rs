@@ -11,6 +11,7 @@ use super::policy_table::{self, FilePolicy};
 #[cfg(feature = "web")]
 use super::request_limit::RequestLimit;
 use super::table::{Table, entries};
+use super::values;
 use crate::error::{ConfigError, Mistake, Place};
 use crate::observe::opaque_debug;
 use crate::policy::Policy;
@@ -33,6 +34,8 @@ struct PoliciesInner {
     /// In the order of the file.
     #[cfg(feature = "web")]
     requests: Vec<RequestLimit>,
+    /// The values that the program finds in requests, if the file lists them.
+    values: Option<Vec<String>>,
 }
 
 impl Policies {
@@ -138,6 +141,38 @@ impl Policies {
         self.names().filter(move |name| !others.contains(name))
     }
 
+    /// Returns the mistakes of keys that may show values which no request has: one for each value that the file does not list.
+    ///
+    /// A request always has its `ip`, its `method`, its `path`, its `route` and its header fields. Which other values the program
+    /// finds, only the program knows, and [`Limiter::apply`](crate::Limiter::apply) refuses others once it runs. A file that lists
+    /// them, like `values = ["user"]`, has no such mistakes: there, [`from_toml`](Self::from_toml) refuses others.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::config::Policies;
+    ///
+    /// let policy = "[policy.search]\nmatch = { path = '/search' }\nkey = '{@usr}'\nrules = ['60 per 1m']";
+    /// assert_eq!(Policies::from_toml(policy)?.unlisted_values()[0].line(), 3);
+    /// let error = Policies::from_toml(&format!("values = ['user']\n{policy}")).unwrap_err();
+    /// assert!(error.to_string().ends_with("`{@usr}` is no value that `values` lists; did you mean `user`?"));
+    /// # Ok::<(), tallygate::config::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn unlisted_values(&self) -> Vec<Mistake> {
+        #[cfg(feature = "web")]
+        if self.inner.values.is_none() {
+            return values::unlisted(&self.inner.requests).collect();
+        }
+        Vec::new()
+    }
+
+    /// Returns the mistakes of keys that show a value which no layer of this process finds, unless those in force show it.
+    #[cfg(feature = "web")]
+    pub(crate) fn unknown_values(&self, in_force: Option<&Self>) -> Vec<Mistake> {
+        values::unknown(&self.inner.requests, in_force.map_or(&[], |in_force| &in_force.inner.requests)).collect()
+    }
+
     /// What the file changes of policies of the program.
     pub(crate) fn changes(&self) -> &[Arc<PolicyChange>] {
         &self.inner.changes
@@ -175,6 +210,7 @@ fn read(text: &str) -> Result<PoliciesInner, ConfigError> {
 
 fn read_policies(root: &DeTable<'_>, inner: &mut PoliciesInner, lines: &mut Lines<'_>) {
     let mut root = Table::new(root, START, lines);
+    inner.values = values::take(&mut root, lines);
     if let Some(policies) = root.take("policy") {
         let message = "`policy` must be a table of policies, like `[policy.\"sms.send\"]`";
         let table = lines.ok_or_report(policies.value.place, policies.value.value.as_table().ok_or(message));
@@ -195,6 +231,10 @@ fn read_policies(root: &DeTable<'_>, inner: &mut PoliciesInner, lines: &mut Line
         }
     }
     root.finish(lines);
+    #[cfg(feature = "web")]
+    if let Some(listed) = &inner.values {
+        values::check(&inner.requests, listed, lines);
+    }
     #[cfg(feature = "web")]
     check_reached(&inner.requests, lines);
 }

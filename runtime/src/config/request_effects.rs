@@ -26,7 +26,7 @@ pub(crate) struct RequestEffects {
     pub(crate) refund_if: Option<RefundedStatus>,
     pub(crate) reject: Option<OwnResponse>,
     /// The name of the value of the context that is the name of a plan.
-    plan: Option<String>,
+    plan: Option<At<String>>,
     plans: Plans,
     /// The rule whose count a plan sets.
     planned: Option<PlannedRule>,
@@ -77,6 +77,11 @@ impl RequestEffects {
         }
     }
 
+    /// Returns the value of the context that names the plan.
+    pub(super) fn plan_value(&self) -> Option<At<String>> {
+        self.plan.clone()
+    }
+
     /// Returns the policy as tools may know it: where a plan sets a count, each request gives it.
     pub(super) fn plan(&mut self, policy: Policy) -> Policy {
         let first =
@@ -90,7 +95,7 @@ impl RequestEffects {
     /// the one that stands in the rules. `None` if no plan sets a count.
     pub(crate) fn planned(&self, policy: &Policy, value: impl FnOnce(&str) -> Option<String>) -> Option<Policy> {
         let planned = self.planned.as_ref()?;
-        let plan = value(self.plan.as_deref()?);
+        let plan = value(&self.plan.as_ref()?.value);
         let count = plan.and_then(|plan| self.plans.count(&plan)).unwrap_or(planned.count);
         let counts = policy.rules().iter().enumerate();
         Some(policy.with_counts(counts.map(|(at, rule)| if at == planned.position { count } else { rule.count() })))
@@ -102,7 +107,7 @@ fn is_planned(rule: &Rule) -> bool {
     rule.role() == Role::Limit
 }
 
-fn plans(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>) -> (Option<String>, Plans) {
+fn plans(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>) -> (Option<At<String>>, Plans) {
     let plan = table.text("plan", PLAN, lines);
     let plans = Plans::take(table, lines);
     match (&plan, plans.place) {
@@ -118,7 +123,8 @@ fn plans(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>)
         let is_known = ContextKey::parse(plan.value).is_ok();
         let name = name.filter(|name| is_known && !name.contains([':', '{', '|']));
         let message = || format!("`plan` must be one value of the context, like `{PLAN}`");
-        lines.ok_or_report(plan.place, name.map(str::to_owned).ok_or_else(message))
+        let name = lines.ok_or_report(plan.place, name.map(str::to_owned).ok_or_else(message))?;
+        Some(At { value: name, place: plan.place })
     };
     (plan.and_then(name), plans)
 }

@@ -28,6 +28,8 @@ pub(crate) struct RequestLimit {
     pub(crate) subjects: Vec<(String, ContextKey)>,
     pub(crate) is_shadow: bool,
     pub(crate) effects: RequestEffects,
+    /// The values of the context that its keys and its plan show, and where they stand.
+    pub(crate) shown: Vec<At<String>>,
     pub(super) requests: Requests,
 }
 
@@ -91,7 +93,7 @@ pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lin
         lines.report(name.place, missing_argument("key", KEY));
     }
     table.finish_policy(name.value, lines);
-    let main = key.as_ref().map(|key| key.value);
+    let (main, main_place) = (key.as_ref().map(|key| key.value), key.as_ref().map_or(name.place, |key| key.place));
     let template = key.as_ref().and_then(|key| template(key.value, key.place, lines));
     let subjects = rules.as_ref().map(|rules| subjects(rules, main, lines)).unwrap_or_default();
     if let Some(rules) = &rules {
@@ -102,6 +104,7 @@ pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lin
     let (Some(requests), Some(rules), Some(key), true) = (requests, rules, template, lines.mistakes() == before) else {
         return None;
     };
+    let shown = shown(&key, main_place, &subjects, &rules).chain(effects.plan_value()).collect();
     let builder = rules.value.into_iter().fold(Policy::builder(name.value.to_owned()), |builder, rule| {
         builder.rule_of(rule.label(main).map(str::to_owned), rule.rule)
     });
@@ -114,7 +117,23 @@ pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lin
     let builder = settings.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at);
     let policy = prefetch.into_iter().fold(builder, |builder, ahead| builder.prefetch(ahead.value)).build();
     let policy = effects.plan(lines.ok_or_report(name.place, policy)?);
-    Some(RequestLimit { policy, key, subjects, is_shadow, effects, requests })
+    Some(RequestLimit { policy, key, subjects, is_shadow, effects, shown, requests })
+}
+
+/// Returns the values of the context that the keys show, each at the place of its key.
+fn shown<'k>(
+    key: &'k ContextKey,
+    place: Place,
+    subjects: &'k [(String, ContextKey)],
+    rules: &'k RuleList,
+) -> impl Iterator<Item = At<String>> + 'k {
+    let place_of = move |label: &str| {
+        let written = rules.value.iter().filter_map(|rule| rule.key.as_ref()).find(|key| key.value == label);
+        written.map_or(place, |key| key.place)
+    };
+    let others = subjects.iter().map(move |(label, key)| (key, place_of(label)));
+    let keys = std::iter::once((key, place)).chain(others);
+    keys.flat_map(|(key, place)| key.names().map(move |name| At { value: name.to_owned(), place }))
 }
 
 fn check_prefetch(

@@ -1,5 +1,6 @@
 //! Values of the context in subjects and messages.
 
+use super::declared::is_declared;
 use super::scope;
 use super::values::Context;
 use crate::error::BackendError;
@@ -80,7 +81,14 @@ pub(crate) fn show(message: &mut String, name: &str, filter: impl FnOnce(&str) -
 /// Returns the error for a missing value. The call that needs it reports it to the log.
 #[cold]
 pub(super) fn missing(name: &str) -> BackendError {
-    BackendError::misuse(match (Context::current(), name) {
+    let context = Context::current();
+    if context.as_ref().is_some_and(|context| others_have(context, name)) {
+        return BackendError::unidentified(format!(
+            "this call lacks `{{@{name}}}`, which others have; to limit such calls by something else, write an alternative in \
+             the `key`, like `{{@{name}|@ip}}`"
+        ));
+    }
+    BackendError::misuse(match (context, name) {
         (None, _) => format!(
             "`{{@{name}}}` needs a context, and the call has none; add `web::Layer` to the router, or run the call in \
              `context::scope`, and a task that it spawns in `context::carry`"
@@ -88,11 +96,21 @@ pub(super) fn missing(name: &str) -> BackendError {
         (Some(_), "ip") => "`{@ip}` needs the client's address, which the server does not know; in axum, serve with \
                             `into_make_service_with_connect_info::<SocketAddr>()`; behind a proxy, use `ClientIp::behind`"
             .to_owned(),
-        (Some(_), _) => format!(
-            "`{{@{name}}}` is a value that the context does not have; add it with `web::Layer::value`, or with \
-             `Context::with`"
-        ),
+        (Some(context), _) => {
+            let meant = context.value_meant(name);
+            let add = "; add it with `web::Layer::value`, or with `Context::with` and `context::declare`";
+            let remedy = if meant.is_empty() { add } else { &meant };
+            format!("`{{@{name}}}` is a value that the context does not have{remedy}")
+        }
     })
+}
+
+/// Whether other calls have a value of that name, or of one of these alternatives. The address of the client is missing only
+/// where the server does not know it.
+fn others_have(context: &Context, name: &str) -> bool {
+    let mut names = name.split('|').map(|name| name.trim_start_matches('@').split(':').next().unwrap_or_default());
+    let is_had = |name: &str| context.is_looked_for(name) || is_declared(name);
+    !names.clone().any(|name| name == "ip") && names.any(is_had)
 }
 
 /// Reports to the log, once for each value, why a message does not show it.

@@ -4,10 +4,11 @@
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt::Display;
-#[cfg(feature = "web")]
 use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
+
+use tallygate_rules::did_you_mean;
 
 #[cfg(feature = "web")]
 use super::decisions::Decisions;
@@ -28,6 +29,9 @@ struct ContextInner {
     values: Vec<(Cow<'static, str>, Box<str>)>,
     /// The context around this one.
     outer: Option<Context>,
+    /// The values that its layer looks for in each request.
+    #[cfg(feature = "web")]
+    looked_for: Arc<[Cow<'static, str>]>,
     #[cfg(feature = "web")]
     collection: Option<Collection>,
     #[cfg(feature = "web")]
@@ -102,6 +106,32 @@ impl Context {
         own.or_else(|| outer.as_ref()?.get(name))
     }
 
+    /// Whether a layer around this call looks for a value of that name in each request.
+    #[cfg(feature = "web")]
+    pub(super) fn is_looked_for(&self, name: &str) -> bool {
+        self.with_outer().any(|context| context.inner.looked_for.iter().any(|known| known == name))
+    }
+
+    #[cfg(not(feature = "web"))]
+    #[allow(clippy::unused_self, reason = "there are no layers")]
+    pub(super) fn is_looked_for(&self, _: &str) -> bool {
+        false
+    }
+
+    /// Returns the end of a message about a value that this context does not have: which one was probably meant.
+    pub(super) fn value_meant(&self, name: &str) -> String {
+        let contexts: Vec<_> = self.with_outer().collect();
+        let own = contexts.iter().flat_map(|context| context.inner.values.iter().map(|(name, _)| &**name));
+        #[cfg(feature = "web")]
+        let own = own.chain(contexts.iter().flat_map(|context| context.inner.looked_for.iter().map(|name| &**name)));
+        did_you_mean(name, own)
+    }
+
+    /// This context, and those around it.
+    fn with_outer(&self) -> impl Iterator<Item = &Self> {
+        iter::successors(Some(self), |context| context.inner.outer.as_ref())
+    }
+
     #[cfg(feature = "testing")]
     pub(crate) fn with_test_limiter(mut self, limiter: &'static (dyn Any + Send + Sync)) -> Self {
         Arc::make_mut(&mut self.inner).test_limiter = Some(limiter);
@@ -169,9 +199,19 @@ impl Context {
 
     /// Returns the text for a rejection of this context, or of one around it.
     pub(super) fn message_of(&self, rejection: &Rejection) -> Option<String> {
-        let contexts = iter::successors(Some(self), |context| context.inner.outer.as_ref());
-        let mut messages = contexts.filter_map(|context| context.inner.messages.as_deref());
+        let mut messages = self.with_outer().filter_map(|context| context.inner.messages.as_deref());
         messages.find_map(|messages| messages(rejection, self))
+    }
+
+    /// The names of its own values.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Cow<'static, str>> {
+        self.inner.values.iter().map(|(name, _)| name)
+    }
+
+    /// Says which values its layer looks for in each request.
+    pub(crate) fn looking_for(mut self, names: &Arc<[Cow<'static, str>]>) -> Self {
+        Arc::make_mut(&mut self.inner).looked_for = Arc::clone(names);
+        self
     }
 
     /// Marks the context as made for a request.
@@ -192,8 +232,7 @@ impl Context {
 
     /// Returns what collects the decisions in this context: its own collection, and those of the contexts around it.
     pub(super) fn collections(&self) -> impl Iterator<Item = &Collection> {
-        let contexts = iter::successors(Some(self), |context| context.inner.outer.as_ref());
-        contexts.filter_map(|context| context.inner.collection.as_ref())
+        self.with_outer().filter_map(|context| context.inner.collection.as_ref())
     }
 }
 

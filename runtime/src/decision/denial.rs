@@ -208,10 +208,12 @@ pub enum RejectionKind {
     Banned,
     /// The backend did not decide within the deadline, or answered with an error.
     Unavailable,
+    /// The call lacks a value of its context that its limit counts by and that other calls have, such as the user of a request.
+    Unidentified,
 }
 
 impl RejectionKind {
-    /// Returns the kind in one word: `limited`, `duplicate`, `concurrency`, `banned` or `unavailable`.
+    /// Returns the kind in one word: `limited`, `duplicate`, `concurrency`, `banned`, `unavailable` or `unidentified`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -220,6 +222,7 @@ impl RejectionKind {
             Self::Concurrency => "concurrency",
             Self::Banned => "banned",
             Self::Unavailable => "unavailable",
+            Self::Unidentified => "unidentified",
         }
     }
 }

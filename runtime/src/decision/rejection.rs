@@ -78,11 +78,14 @@ impl Rejection {
     pub fn kind(&self) -> RejectionKind {
         match &self.reason {
             Reason::Denied(denial) => denial.kind(),
+            Reason::Unavailable(_, error) if error.kind() == BackendErrorKind::Unidentified => {
+                RejectionKind::Unidentified
+            }
             Reason::Unavailable(..) => RejectionKind::Unavailable,
         }
     }
 
-    /// Returns the denial, unless the backend was unavailable.
+    /// Returns the denial, unless the call was not decided.
     #[must_use]
     pub fn denial(&self) -> Option<&Denial> {
         match &self.reason {
@@ -162,6 +165,9 @@ impl fmt::Display for Rejection {
             (None, Reason::Denied(denial)) => denial.fmt(f),
             (None, Reason::Unavailable(..)) if self.is_misuse() => {
                 f.write_str("the rate limit cannot be checked because of a mistake in the service")
+            }
+            (None, Reason::Unavailable(..)) if self.kind() == RejectionKind::Unidentified => {
+                f.write_str("the request lacks what its rate limit counts by, such as who has signed in")
             }
             (None, Reason::Unavailable(..)) => {
                 f.write_str("the rate limit cannot be checked right now; try again later")

@@ -41,6 +41,9 @@ pub enum BackendErrorKind {
     /// The program is mistaken: the call lacks a value of its context or one of its subjects, its policy is refused, or it is
     /// made where it cannot be. Every such call fails until the code is changed.
     Misuse,
+    /// The call lacks a value of its context that the program finds for other calls, such as the user of a request, so nobody
+    /// can say whom it counts for. The backend was not asked, and nothing is out of order: it is the caller's to change.
+    Unidentified,
     /// The backend answered with an error that this version does not know: it may be away, or the set-up mistaken.
     Unknown,
 }
@@ -54,6 +57,11 @@ impl BackendError {
     /// A call that the program cannot make.
     pub(crate) fn misuse(text: impl Into<Cow<'static, str>>) -> Self {
         Self::of(BackendErrorKind::Misuse, text, None)
+    }
+
+    /// A call that lacks what others have.
+    pub(crate) fn unidentified(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::of(BackendErrorKind::Unidentified, text, None)
     }
 
     /// A backend that cannot decide now.
@@ -88,6 +96,11 @@ impl BackendError {
             source: self.inner.source.clone(),
         };
         Self { inner: Arc::new(inner), ..self }
+    }
+
+    /// The same kind of error, with a text that says more.
+    pub(crate) fn with_text(&self, text: impl Into<Cow<'static, str>>) -> Self {
+        Self::of(self.kind(), text, None)
     }
 
     /// The same error of a call that was not executed.

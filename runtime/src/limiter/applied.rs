@@ -1,9 +1,13 @@
 //! Policies from a file, as a limiter applies them.
 
 use std::sync::Arc;
+#[cfg(feature = "web")]
+use std::sync::atomic::Ordering;
 
 use super::Limiter;
 use crate::config::{Policies, PolicyChange};
+#[cfg(feature = "web")]
+use crate::context;
 use crate::error::{ConfigError, Mistake};
 use crate::observe::log;
 use crate::policy::registry;
@@ -32,7 +36,9 @@ impl Limiter {
     /// # Errors
     ///
     /// The file does not fit a policy that this process knows: it says another `key`, or rules on a subject that the policy
-    /// does not have. Then nothing is applied, and what was in force stays so.
+    /// does not have. Or, while `web::limits` limits a router by the file, a key shows a value of requests that the file in force
+    /// does not show, that no `web::Layer` of this process finds, and that is not [declared](crate::context::declare). Then nothing is
+    /// applied, and what was in force stays so.
     ///
     /// # Examples
     ///
@@ -61,7 +67,8 @@ impl Limiter {
             let policy = registry::find(&change.name)?;
             change.apply(&policy).err()
         });
-        let mistakes: Vec<_> = of_known.flatten().collect();
+        let mut mistakes: Vec<_> = of_known.flatten().collect();
+        mistakes.extend(self.unknown_values(policies));
         if !mistakes.is_empty() {
             return Err(ConfigError::new(mistakes));
         }
@@ -73,7 +80,7 @@ impl Limiter {
         }
         self.core.registrations.renew();
         let applied = Applied { policies: policies.clone() };
-        log::policies_applied(policies.names().count(), applied.unknown().len());
+        log::policies_applied(policies.names().count(), applied.unknown_policies().len());
         Ok(applied)
     }
 
@@ -118,6 +125,26 @@ impl Limiter {
         self.core.overrides.plan_count(policy, plan)
     }
 
+    /// Returns the mistakes of keys that show what no layer of this program finds in requests, once its layers are there. What the
+    /// file in force shows may come from contexts of the program.
+    #[cfg(feature = "web")]
+    fn unknown_values(&self, policies: &Policies) -> Vec<Mistake> {
+        let is_known = self.core.limits_requests.load(Ordering::Relaxed) && context::has_layers();
+        if is_known { policies.unknown_values(self.applied().as_ref()) } else { Vec::new() }
+    }
+
+    #[cfg(not(feature = "web"))]
+    #[allow(clippy::unused_self, reason = "there are no requests")]
+    fn unknown_values(&self, _: &Policies) -> Vec<Mistake> {
+        Vec::new()
+    }
+
+    /// Notes that the file limits a router.
+    #[cfg(feature = "web")]
+    pub(crate) fn limits_requests(&self) {
+        self.core.limits_requests.store(true, Ordering::Relaxed);
+    }
+
     /// The policies that were applied last.
     #[cfg(feature = "web")]
     pub(crate) fn applied(&self) -> Option<Policies> {
@@ -126,11 +153,23 @@ impl Limiter {
 }
 
 impl Applied {
-    /// Returns the names that this process does not know at this moment, with their places and what was probably meant.
+    /// Returns the names that this process does not know at this moment, with their places and what was probably meant: names
+    /// of policies, and of values that keys of requests show.
     ///
-    /// Known are all annotated functions that are linked into the program, and the policies that were built and are in use.
+    /// Known are all annotated functions that are linked into the program, and the policies that were built and are in use. Known
+    /// values are those that a `web::Layer` of this process finds, and those that are [declared](crate::context::declare). Before the
+    /// process has made a layer, they are not looked at.
     #[must_use]
     pub fn unknown(&self) -> Vec<Mistake> {
+        let mut mistakes = self.unknown_policies();
+        #[cfg(feature = "web")]
+        if context::has_layers() {
+            mistakes.extend(self.policies.unknown_values(None));
+        }
+        mistakes
+    }
+
+    fn unknown_policies(&self) -> Vec<Mistake> {
         let changes = self.policies.changes().iter();
         let unknown: Vec<_> = changes.filter(|change| registry::find(&change.name).is_none()).collect();
         if unknown.is_empty() {
@@ -144,7 +183,7 @@ impl Applied {
     }
 
     /// Refuses names that this process does not know at this moment, such as misspelt ones: for start-up, once the policies
-    /// that are built by hand are there.
+    /// that are built by hand are there, and the routers with their layers.
     ///
     /// The policies stay applied.
     ///

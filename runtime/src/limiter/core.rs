@@ -1,6 +1,8 @@
 //! What the clones of a limiter share.
 
 use std::sync::Arc;
+#[cfg(all(feature = "config", feature = "web"))]
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
@@ -51,6 +53,9 @@ pub(crate) struct Core {
     pub(super) registrations: Registrations,
     #[cfg(feature = "config")]
     pub(super) file_watch: BackgroundTask,
+    /// Whether a router is limited by the file.
+    #[cfg(all(feature = "config", feature = "web"))]
+    pub(super) limits_requests: AtomicBool,
     pub(super) runtimes: Arc<Runtimes>,
 }
 

@@ -104,7 +104,7 @@ impl Registrations {
         match error.kind() {
             // The outage is reported elsewhere.
             BackendErrorKind::Away => {}
-            BackendErrorKind::Wrong | BackendErrorKind::Misuse => {
+            BackendErrorKind::Wrong | BackendErrorKind::Misuse | BackendErrorKind::Unidentified => {
                 // From now on, nothing is registered.
                 self.term.store(NO_REGISTRY, Ordering::Relaxed);
                 queue.renew(TokioInstant::now());

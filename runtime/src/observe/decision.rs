@@ -8,7 +8,7 @@ use super::log;
 use super::metrics::{Labels, PolicyMetrics};
 use super::opaque_debug;
 use super::rule::ObservedRule;
-use crate::error::BackendError;
+use crate::error::{BackendError, BackendErrorKind};
 #[cfg(feature = "metrics")]
 use crate::system::Instant;
 
@@ -176,7 +176,7 @@ impl Observation {
                 log::denied_in_shadow(observed.policy, kind, position(rule), decided_by);
             }
             DecisionOutcome::Denied { kind, rule } => log::denied(observed.policy, kind, position(rule), decided_by),
-            DecisionOutcome::Undecided(error) => log::undecided(observed.policy, error),
+            DecisionOutcome::Undecided(error) => log::undecided(observed.policy, label_of(error), error),
         });
     }
 
@@ -187,12 +187,20 @@ impl Observation {
             DecisionOutcome::Allowed => ("allowed", None),
             DecisionOutcome::Denied { rule, .. } if self.purpose == Purpose::Shadow => ("shadow", rule),
             DecisionOutcome::Denied { kind, rule } => (kind, rule),
-            DecisionOutcome::Undecided(_) => ("unavailable", None),
+            DecisionOutcome::Undecided(error) => (label_of(error), None),
         }
     }
 }
 
 opaque_debug!(Observation { purpose });
+
+/// The outcome of a call that was not decided, in one word. What a caller lacks is no outage.
+fn label_of(error: &BackendError) -> &'static str {
+    match error.kind() {
+        BackendErrorKind::Unidentified => "unidentified",
+        _ => "unavailable",
+    }
+}
 
 #[cfg(feature = "tracing-spans")]
 fn decide_span(policy: &str) -> tracing::Span {

@@ -44,8 +44,17 @@ pub(crate) fn is_heard() -> bool {
 }
 
 /// Reports a decision that the backend did not make.
-pub(crate) fn undecided(policy: &str, error: &BackendError) {
-    debug!(target: TARGET, policy, kind = %"unavailable", %error, "no decision");
+pub(crate) fn undecided(policy: &str, kind: &str, error: &BackendError) {
+    debug!(target: TARGET, policy, %kind, %error, "no decision");
+}
+
+/// Reports, once for each policy and error, that some calls lack what others have. The callers choose how often this happens, so
+/// it is no alarm.
+pub(crate) fn unidentified(policy: &str, error: &BackendError) {
+    static REPORTED: Reported = Reported::new();
+    if REPORTED.is_first(&format!("{policy}: {error}")) {
+        info!(target: TARGET, policy, %error, "calls are rejected as unidentified");
+    }
 }
 
 /// Reports a call that is decided without Redis.

@@ -49,6 +49,7 @@ pub(crate) struct PolicyMetrics {
     cached_denials: OnceLock<Key>,
     pub(super) prefetch: PrefetchMetrics,
     unavailable: OnceLock<Key>,
+    unidentified: OnceLock<Key>,
     by_backend: DecisionKeys,
     /// Nothing before the first outage in which this process decides.
     by_standby: OnceLock<Box<DecisionKeys>>,
@@ -105,6 +106,7 @@ impl PolicyMetrics {
         match labels.decided_by {
             "backend" => self.by_backend.get(labels),
             "standby" => self.by_standby.get_or_init(|| Box::new(DecisionKeys::new(self.rules))).get(labels),
+            _ if labels.outcome == "unidentified" => Some(&self.unidentified),
             _ => (labels.outcome == "unavailable").then_some(&self.unavailable),
         }
     }

@@ -192,15 +192,19 @@ impl LineSplitter {
     ///
     /// # Errors
     ///
-    /// The line ends within a quoted field.
+    /// The line ends within a quoted field, or a carriage return within the line ends the call.
     fn split(&mut self, line: &str) -> Result<Vec<&str>, LineMistake> {
         self.reader.reset();
         // A field without its quotes is no longer, and each but the last ends with a comma.
         self.text.resize(line.len(), 0);
         self.ends.resize(line.len() + 1, 0);
-        let (result, _, _, fields) = self.reader.read_record(line.as_bytes(), &mut self.text, &mut self.ends);
+        let (result, read, _, fields) = self.reader.read_record(line.as_bytes(), &mut self.text, &mut self.ends);
         if result != ReadRecordResult::Record {
             return Err("a quote is open at its end; close it, as each call is one line".into());
+        }
+        // The reader takes a carriage return alone for the end of a call, and more calls may be behind it.
+        if line.get(read..).is_some_and(|rest| !rest.trim().is_empty()) {
+            return Err("a carriage return is within it; end each line with a newline, as each call is one line".into());
         }
         let mut start = 0;
         let field = |&end| {
@@ -222,6 +226,20 @@ mod tests {
         assert_eq!(splitter.split("1, a b ,\"c,\"\"d\"\"\",é,\r\n").unwrap(), ["1", "a b", "c,\"d\"", "é", ""]);
         assert_eq!(splitter.split("7\n").unwrap(), ["7"]);
         assert_eq!(splitter.split(",\n").unwrap(), ["", ""]);
+    }
+
+    #[test]
+    fn no_call_behind_a_carriage_return_is_dropped_without_a_word() {
+        let text = "\u{feff}time,subject\r\n1,a\r2,b\n3,\"c\rd\"\r\n4,\0e\r\r\n\r\n5\n6,f,g\n7,h";
+        let calls = CsvTrace::new(text.as_bytes()).unwrap();
+        let found: Vec<_> = calls.map(|call| call.map(|_| ()).map_err(|error| error.to_string())).collect();
+        let return_within = "a carriage return is within it; end each line with a newline, as each call is one line";
+        let fields = |found| format!("fields: {found} found, 2 named in the header; give each column a field");
+        let bad = |line, mistake: &str| Err(format!("line {line}: {mistake}"));
+        let expected = [bad(2, return_within), Ok(()), Ok(()), bad(6, &fields(1)), bad(7, &fields(3)), Ok(())];
+        assert_eq!(found, expected);
+        let header = CsvTrace::new(&b"time,subject\r1,a\r2,b\r"[..]).unwrap_err().to_string();
+        assert_eq!(header, format!("line 1: {return_within}"));
     }
 
     #[test]

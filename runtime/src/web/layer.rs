@@ -12,7 +12,7 @@ use self::settings::Settings;
 use super::client_ip::ClientIpSource;
 use super::fields::{Draft, Items, Legacy};
 use super::parts::Parts;
-use crate::context::Context;
+use crate::context::{self, Context};
 use crate::decision::Rejection;
 use crate::observe::opaque_debug;
 
@@ -50,6 +50,7 @@ impl Layer {
     /// Returns a layer that takes the client's address from the socket, and writes the fields of [`Draft::V11`] into
     /// responses to requests in which a call was denied.
     pub fn new() -> Self {
+        context::layer_made();
         Self::default()
     }
 

@@ -86,7 +86,7 @@ pub fn limit(policy: &Policy, key: &str) -> Result<Limit, Error> {
         cost: None,
         counts: None,
         effects: Effects::default(),
-        layer: Layer::new(),
+        layer: Layer::default(),
     };
     Ok(Limit { settings: Arc::new(settings) })
 }

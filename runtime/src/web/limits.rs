@@ -54,7 +54,8 @@ pub fn limits(limiter: &Limiter) -> Result<Limits, Error> {
             "`web::limits`: this limiter has applied no policies of a file; call `limiter.apply(&policies)?` before",
         ));
     }
-    let settings = Settings { limiter: limiter.clone(), exemptions: Exemptions::default(), layer: Layer::new() };
+    let settings = Settings { limiter: limiter.clone(), exemptions: Exemptions::default(), layer: Layer::default() };
+    limiter.limits_requests();
     Ok(Limits { settings: Arc::new(settings) })
 }
 

@@ -36,6 +36,7 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 /// | [`Duplicate`](RejectionKind::Duplicate) | 409 | `about:blank` |
 /// | [`Unavailable`](RejectionKind::Unavailable) | 503 | `https://iana.org/assignments/http-problem-types#temporary-reduced-capacity` |
 /// | the same, by a [mistake in the program](crate::BackendErrorKind::Misuse) | 500 | `about:blank` |
+/// | [`Unidentified`](RejectionKind::Unidentified) | 401 | `about:blank` |
 ///
 /// The types are those of draft-ietf-httpapi-ratelimit-headers-11.
 ///
@@ -133,6 +134,7 @@ impl Problem {
                 "Request cannot be satisfied due to temporary server capacity constraints",
             ),
             RejectionKind::Duplicate => ("about:blank", "Conflict"),
+            RejectionKind::Unidentified => ("about:blank", "Unauthorized"),
         }
     }
 }
@@ -199,6 +201,7 @@ pub(super) fn status_of(rejection: &Rejection) -> StatusCode {
         RejectionKind::Unavailable if rejection.is_misuse() => StatusCode::INTERNAL_SERVER_ERROR,
         RejectionKind::Duplicate => StatusCode::CONFLICT,
         RejectionKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        RejectionKind::Unidentified => StatusCode::UNAUTHORIZED,
         RejectionKind::Limited | RejectionKind::Concurrency | RejectionKind::Banned => StatusCode::TOO_MANY_REQUESTS,
     }
 }

@@ -14,6 +14,7 @@ use crate::error::BackendError;
 /// | `Limited`, `Concurrency`, `Banned` | `RESOURCE_EXHAUSTED` | `RetryInfo`, unless waiting does not help; `QuotaFailure`, whose subject is the limit |
 /// | `Duplicate` | `ALREADY_EXISTS` | the same |
 /// | `Unavailable` | `UNAVAILABLE`; by a [mistake in the program](crate::BackendErrorKind::Misuse) `INTERNAL` | none |
+/// | `Unidentified` | `UNAUTHENTICATED` | none |
 impl From<Rejection> for Status {
     fn from(rejection: Rejection) -> Self {
         let problem = Problem::from(&rejection);
@@ -41,5 +42,6 @@ fn code(rejection: &Rejection) -> Code {
         RejectionKind::Duplicate => Code::AlreadyExists,
         RejectionKind::Unavailable if rejection.is_misuse() => Code::Internal,
         RejectionKind::Unavailable => Code::Unavailable,
+        RejectionKind::Unidentified => Code::Unauthenticated,
     }
 }

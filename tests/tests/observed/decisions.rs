@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
+use tallygate::context::{self, Context};
 use tallygate::{Decision, Limiter, Policy, Rejection, Rule, Subject, rate_limit};
 use tallygate_harness::log::Log;
 use tallygate_harness::server::{Server, connected, free_port, patient};
@@ -295,4 +296,32 @@ async fn a_subject_is_seen_nowhere() {
     seen.extend(snapshots.snapshot().into_vec().into_iter().map(|(key, ..)| format!("{key:?}")));
     let told: Vec<_> = seen.iter().filter(|text| text.contains(CANARY)).collect();
     assert!(told.is_empty(), "{told:#?}");
+}
+
+#[tokio::test]
+async fn a_call_that_lacks_what_others_have_is_counted_apart_from_outages() {
+    let recorder = DebuggingRecorder::new();
+    let snapshots = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let (log, _listening) = Log::listen();
+    let (limiter, policy) = (Limiter::in_memory(), policy(1));
+    context::declare(["observed_user"]);
+    for name in ["observed_user", "observed_usr"] {
+        let call = async { limiter.check(&policy, &limiter.subject().context(name).build()).await };
+        context::scope(Context::new(), call).await.unwrap_err();
+    }
+    let outcome =
+        |key: &metrics::Key| key.labels().find(|label| label.key() == "outcome").map(|label| label.value().to_owned());
+    let outcomes: BTreeSet<_> =
+        snapshots.snapshot().into_vec().iter().filter_map(|(key, ..)| outcome(key.key())).collect();
+    assert_eq!(outcomes, ["unavailable", "unidentified"].map(str::to_owned).into());
+    assert_eq!(
+        lines_with(
+            &log,
+            &["ERROR", "policy=\"observed\"", "`{@observed_usr}` is a value that the context does not have"]
+        ),
+        1
+    );
+    assert_eq!(lines_with(&log, &["INFO", "policy=\"observed\"", "this call lacks `{@observed_user}`"]), 1);
+    assert_eq!(lines_with(&log, &["ERROR"]), 1);
 }

@@ -7,3 +7,4 @@ mod refused;
 mod requests;
 mod schema;
 mod syntax;
+mod values;

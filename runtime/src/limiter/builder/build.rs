@@ -1,6 +1,8 @@
 //! From settings to a limiter: in memory, or on a server.
 
 use std::num::NonZeroU64;
+#[cfg(all(feature = "config", feature = "web"))]
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
@@ -168,6 +170,8 @@ impl LimiterBuilder {
             registrations: Registrations::new(registry),
             #[cfg(feature = "config")]
             file_watch: BackgroundTask::default(),
+            #[cfg(all(feature = "config", feature = "web"))]
+            limits_requests: AtomicBool::new(false),
             runtimes: driver.runtimes,
         })
     }

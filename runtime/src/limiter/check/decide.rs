@@ -234,6 +234,9 @@ impl Check<'_> {
         match decided {
             Ok(Decision::Denied(denial)) if is_call => self.count_denied(denial),
             Err(error) if error.kind() == BackendErrorKind::Misuse => log::misuse(self.policy().name(), error),
+            Err(error) if error.kind() == BackendErrorKind::Unidentified => {
+                log::unidentified(self.policy().name(), error);
+            }
             _ => {}
         }
         #[cfg(feature = "web")]

@@ -21,6 +21,8 @@ pub(in crate::web) struct Settings {
     /// The messages that were set apart from the context, which they replace.
     messages: Option<Arc<Messages>>,
     values: Vec<(Cow<'static, str>, Arc<FindValue>)>,
+    /// Their names, which the contexts share.
+    names: Arc<[Cow<'static, str>]>,
     pub(super) fields: Fields,
     pub(super) on_success: bool,
 }
@@ -72,6 +74,7 @@ impl Default for Settings {
             context: Context::new(),
             messages: None,
             values: Vec::new(),
+            names: Arc::default(),
             fields: Fields::from(Draft::V11),
             on_success: false,
         }
@@ -80,11 +83,14 @@ impl Default for Settings {
 
 impl Settings {
     pub(super) fn add_value(&mut self, name: Cow<'static, str>, find: Arc<FindValue>) {
+        context::found_by_layer(name.clone());
         self.values.retain(|(known, _)| *known != name);
         self.values.push((name, find));
+        self.names = self.values.iter().map(|(name, _)| name.clone()).collect();
     }
 
     pub(super) fn set_context(&mut self, context: Context) {
+        context.names().for_each(|name| context::found_by_layer(name.clone()));
         self.context = match &self.messages {
             Some(messages) => context.with_messages(Arc::clone(messages)),
             None => context,
@@ -106,7 +112,7 @@ impl Settings {
         let is_known = around.is_some_and(|around| around.get("ip").is_some());
         let gives_way = |client: &ClientIp| is_known && (maker == Maker::Limit || client.is_fallback());
         let client_ip = parts.client_ip().filter(|client| !gives_way(client));
-        let mut context = self.context.clone().made_by(maker);
+        let mut context = self.context.clone().made_by(maker).looking_for(&self.names);
         if let Some(client_ip) = client_ip {
             context = context.with("ip", client_ip);
         }

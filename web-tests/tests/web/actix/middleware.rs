@@ -171,5 +171,5 @@ async fn a_key_shows_what_a_middleware_around_has_stored_in_the_request() {
     for (user, status) in [("alice", 200), ("bob", 200), ("alice", 429)] {
         assert_eq!(client.get_with("/items/1", &[("x-user", user)]).await.status, status, "{user}");
     }
-    assert_eq!(client.get("/items/1").await.status, 500, "nobody is signed in");
+    assert_eq!(client.get("/items/1").await.status, 401, "nobody is signed in");
 }

@@ -114,12 +114,22 @@ async fn several_lines_of_a_field_are_one_list() {
 
 #[tokio::test]
 async fn a_value_that_is_missing_rejects_the_call_and_names_no_secret() {
-    let client = Client::new(serve(router().layer(layer())).await);
-    let answer = client.get("/").await;
+    let client = Client::new(serve(router().layer(Layer::new())).await);
+    let answer = client.get_with("/", &[("x-user", "a")]).await;
     assert_eq!((answer.status, answer.retry_after()), (500, None));
     let problem = answer.problem();
     assert_eq!((problem.kind.as_str(), problem.violated_policies.len()), ("unavailable", 0));
     assert_eq!(problem.detail, "the rate limit cannot be checked because of a mistake in the service");
+}
+
+#[tokio::test]
+async fn a_value_that_one_request_lacks_is_the_business_of_that_request() {
+    let client = Client::new(serve(router().layer(layer())).await);
+    let answer = client.get("/").await;
+    assert_eq!((answer.status, answer.retry_after()), (401, None));
+    let problem = answer.problem();
+    assert_eq!((problem.kind.as_str(), problem.violated_policies.len()), ("unidentified", 0));
+    assert_eq!(problem.detail, "the request lacks what its rate limit counts by, such as who has signed in");
     assert_eq!(client.get_with("/", &[("x-user", "a")]).await.status, 200);
 }
 

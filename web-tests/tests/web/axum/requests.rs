@@ -170,5 +170,5 @@ async fn a_key_shows_what_a_layer_around_has_stored_in_the_request() {
     for (user, status) in [("alice", 200), ("bob", 200), ("alice", 429)] {
         assert_eq!(client.get_with("/", &[("x-user", user)]).await.status, status, "{user}");
     }
-    assert_eq!(client.get("/").await.status, 500, "nobody is signed in");
+    assert_eq!(client.get("/").await.status, 401, "nobody is signed in");
 }

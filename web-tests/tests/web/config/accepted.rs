@@ -4,11 +4,13 @@ use tallygate::Limiter;
 use tallygate::config::Policies;
 
 /// Every form in which something can be written.
-pub(super) const ACCEPTED: [&str; 32] = [
+pub(super) const ACCEPTED: [&str; 34] = [
     "",
     "# none\n[end] # here\n\n# and nothing more",
     "\u{feff}[policy.a]\r\nrules = ['1 per 60s']\r\n[end]\r\n",
     "[policy.a]\nrules = ['1 per 60s']\n[end]",
+    "values = []\n[policy.a]\nmatch = { path = '/' }\nkey = '{@ip} {@method} {@path} {@route} {@header_x}'\nrules = ['1 per 1m']",
+    "values = ['user', 'plan']\n[policy.a]\nmatch = { path = '/' }\nkey = '{@user}'\nrules = ['1 per 1m']\nplan = '{@plan}'\nplans.a = 1",
     "[policy.a]\nrules = ['1 per 60s']",
     "[policy.'sms.send']\nkey = 'sms:{phone}'\nrules = ['1 per 60s', { count = 10, per = '1d', name = 'daily' }]",
     "policy.a.rules = ['about 100000 per 1h', '100 per fixed 1d as daily', 'prevent_duplicate per 5s']",

@@ -5,6 +5,24 @@ use super::{Refused, refused};
 
 pub(super) const REFUSED: &[Refused] = &[
     refused(
+        Accepts,
+        "values = ['user']\n[policy.a]\nmatch = { path = '/' }\nkey = ‸'{@usr}'\nrules = ['1 per 1m']",
+        &["`{@usr}` is no value that `values` lists; did you mean `user`?"],
+    ),
+    refused(
+        Accepts,
+        "values = []\n[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['9 per 1m', { count = 1, per = '1m', key = ‸'{@tenant|@ip}' }]",
+        &["`{@tenant}` is no value that `values` lists; add it there, if the program finds it in requests"],
+    ),
+    refused(
+        Refuses,
+        "values = [‸'@user', ‸7]",
+        &[
+            "`values` lists names of letters, digits and `_`, like `values = [\"user\", \"plan\"]`",
+            "`values` lists names of letters, digits and `_`, like `values = [\"user\", \"plan\"]`",
+        ],
+    ),
+    refused(
         Refuses,
         "[policy.‸a]\nmatch = { path = '/' }\nrules = ['10 per 60s']",
         &["`key` is missing; add it, like `key = \"{@ip}\"`"],

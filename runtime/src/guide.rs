@@ -53,6 +53,10 @@ pub mod callers {}
 pub mod prefetch {}
 
 #[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../guide/recipes.md")]
+pub mod recipes {}
+
+#[doc = include_str!("guide/links.md")]
 #[doc = include_str!("../guide/production.md")]
 pub mod production {}
 
@@ -77,7 +81,7 @@ mod tests {
     const LINKS: &str = include_str!("guide/links.md");
     const PICTURE: &str = include_str!("guide/picture.md");
 
-    const PAGES: [(&str, &str); 16] = [
+    const PAGES: [(&str, &str); 17] = [
         ("readme", include_str!("../guide/README.md")),
         ("attribute", include_str!("../guide/attribute.md")),
         ("algorithms", include_str!("../guide/algorithms.md")),
@@ -89,6 +93,7 @@ mod tests {
         ("keys", include_str!("../guide/keys.md")),
         ("callers", include_str!("../guide/callers.md")),
         ("prefetch", include_str!("../guide/prefetch.md")),
+        ("recipes", include_str!("../guide/recipes.md")),
         ("production", include_str!("../guide/production.md")),
         ("outages", include_str!("../guide/outages.md")),
         ("observability", include_str!("../guide/observability.md")),

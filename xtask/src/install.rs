@@ -26,13 +26,23 @@ pub(crate) const FAKETIME: WheelFile = ("libfaketime-3.0.1", "libfaketime/vendor
 const PIP: &str = "install --quiet --no-deps --no-compile --only-binary :all: \
                    --platform manylinux_2_28_x86_64 --implementation cp --python-version 3.11 --abi cp311";
 
-/// Finds a program, which is installed from a package of Debian where it is missing, as root or by `sudo`.
+/// Allows the use of `sudo`, set to `1`.
+const SUDO_VARIABLE: &str = "TALLYGATE_XTASK_SUDO";
+
+/// Finds a program, which is installed from a package of Debian where it is missing: as root, or by `sudo` where the user has
+/// allowed it.
 pub(crate) fn program(name: &str, package: &str) -> Result<PathBuf, String> {
     let install = || {
         let (Some(apt), true) = (find("apt-get"), Path::new("/etc/debian_version").exists()) else {
             return Err("this system has no packages of Debian; remedy: install it, and try again".to_owned());
         };
         let is_root = step::output(Command::new("id").arg("-u"))?.trim() == "0";
+        let may_use_sudo = std::env::var(SUDO_VARIABLE).is_ok_and(|value| value == "1");
+        if !is_root && !may_use_sudo {
+            return Err(format!(
+                "remedy: `sudo apt-get install {package}`, or set {SUDO_VARIABLE}=1 to let this program do it"
+            ));
+        }
         let words = if is_root { &["env"][..] } else { &["sudo", "env"] };
         for task in [&["update"][..], &["install", "--yes", "--no-install-recommends", package]] {
             let mut command = Command::new(words[0]);

@@ -131,11 +131,12 @@ struct Credentials {
     password: String,
 }
 
-/// Logs a user in. Only failures count: a right password is refunded. Who keeps guessing is banned.
+/// Logs a user in. Only failures count: a right password is refunded. Who keeps guessing is banned from the account, by the
+/// network: a ban of the user would let anybody lock out anybody.
 #[utoipa::path(post, path = "/login", responses((status = 200, body = str), (status = 401), LoginLimits))]
 #[rate_limit(
     name = "login",
-    key = "{credentials.user:trim:lower}",
+    key = "{credentials.user:trim:lower} {@ip:subnet}",
     rule(count = 5, per = "10m", message = "{@count} wrong passwords in {@per} are enough; try again in {@retry_after}"),
     rule(count = 50, per = "10m", key = "{@ip}"),
     ban(denials = 10, within = "10m", duration = "1h", message = "too many wrong passwords; try again in {@retry_after}"),

@@ -239,11 +239,13 @@ fn read_policies(root: &DeTable<'_>, inner: &mut PoliciesInner, lines: &mut Line
     check_reached(&inner.requests, lines);
 }
 
-/// Reports policies that limit no request, as an earlier policy limits all of them.
+/// Reports policies that limit no request, as an earlier policy limits all of them. One in shadow keeps no other from limiting,
+/// and is kept by none.
 #[cfg(feature = "web")]
 fn check_reached(limits: &[RequestLimit], lines: &mut Lines<'_>) {
-    for (position, limit) in limits.iter().enumerate() {
-        let earlier = limits.iter().take(position).find(|earlier| earlier.requests.cover(&limit.requests));
+    let enforced: Vec<_> = limits.iter().filter(|limit| !limit.is_shadow).collect();
+    for (position, limit) in enforced.iter().enumerate() {
+        let earlier = enforced.iter().take(position).find(|earlier| earlier.requests.cover(&limit.requests));
         if let Some(earlier) = earlier {
             let message = format!(
                 "the policy `{}` limits all these requests, as it stands first; write this one before it, or remove it",

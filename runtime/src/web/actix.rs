@@ -72,7 +72,7 @@ impl<T: Responder<Body: 'static>> Responder for Answered<T> {
 /// Its body has the same pieces and size.
 impl HoldPermit for HttpResponse {
     fn hold_permit(self, permit: Permit) -> Self {
-        self.map_body(|_, body| BoxBody::new(Held::new(body, Some(permit))))
+        self.map_body(|_, body| BoxBody::new(Held::new(body, vec![permit])))
     }
 }
 
@@ -81,7 +81,7 @@ impl<T: Responder<Body: 'static>> Responder for Holding<T> {
     type Body = Held<T::Body>;
 
     fn respond_to(self, request: &HttpRequest) -> HttpResponse<Self::Body> {
-        self.response.respond_to(request).map_body(|_, body| Held::new(body, self.permit))
+        self.response.respond_to(request).map_body(|_, body| Held::new(body, self.permit.into_iter().collect()))
     }
 }
 

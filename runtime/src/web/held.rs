@@ -11,19 +11,19 @@ use pin_project_lite::pin_project;
 use crate::decision::Permit;
 
 pin_project! {
-    /// The body of a response that holds the permit of its call. Where concurrent calls are counted, the call is running
+    /// The body of a response that holds the permits of its call. Where concurrent calls are counted, the call is running
     /// until the body ends or fails, or is dropped, as it is when its client has gone.
     #[derive(Debug)]
     pub struct Held<B> {
         #[pin]
         body: B,
-        permit: Option<Permit>,
+        permits: Vec<Permit>,
     }
 }
 
 impl<B> Held<B> {
-    pub(super) fn new(body: B, permit: Option<Permit>) -> Self {
-        Self { body, permit }
+    pub(super) fn new(body: B, permits: Vec<Permit>) -> Self {
+        Self { body, permits }
     }
 
     /// Polls the body, and ends the call with it: a server may keep a body that has ended.
@@ -34,7 +34,7 @@ impl<B> Held<B> {
         let this = self.project();
         let polled = poll(this.body);
         if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
-            *this.permit = None;
+            this.permits.clear();
         }
         polled
     }

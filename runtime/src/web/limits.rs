@@ -1,5 +1,6 @@
 //! Limits of requests that are set by a file.
 
+use std::mem;
 use std::sync::Arc;
 
 use super::layer::Layer;
@@ -7,17 +8,17 @@ use super::limit::LimitService;
 use super::limit::effects::{Effects, Limited, RefundIf, Reject};
 use super::limit::gate::{Exemptions, Gate, Guard, request_value};
 use super::parts::Parts;
-use crate::config::{Policies, RefundedStatus, RequestLimit};
+use crate::config::{RefundedStatus, RequestLimit};
 use crate::context::Context;
 use crate::error::Error;
-use crate::limiter::Limiter;
+use crate::limiter::{Check, Limiter};
 use crate::observe::opaque_debug;
 
 /// Limits requests by those policies with `match` in the file that this limiter has [applied](Limiter::apply). It is a
 /// layer of `tower`, and a middleware of actix-web.
 ///
-/// Each request is limited only by the first policy of the file that matches its path and its method. A request that
-/// matches none is not limited. The path is the one that the limited router sees. `OPTIONS` requests are matched only
+/// Each request is limited only by the first policy of the file that matches its path and its method. Every policy in shadow
+/// that matches decides it, too, wherever it stands, and denies nothing. A request that matches none is not limited. The path is the one that the limited router sees. `OPTIONS` requests are matched only
 /// by policies whose `methods` list them, and `GET` includes `HEAD`. Everything else is as in [`limit`](super::limit).
 ///
 /// When the limiter applies another file, that file limits the next request.
@@ -99,12 +100,25 @@ impl Limits {
 
 impl Gate for Settings {
     fn limited(&self, parts: &Parts<'_>) -> Limited {
-        let policies = self.limiter.applied();
-        let limits = policies.iter().flat_map(Policies::requests);
-        let first = { limits }.find(|limit| limit.is_for(parts.method(), parts.path()));
-        let Some(limit) = first.filter(|limit| !limit.exempts(parts.path()) && !self.exemptions.exempt(parts)) else {
+        let Some(policies) = self.limiter.applied().filter(|_| !self.exemptions.exempt(parts)) else {
             return Limited::default();
         };
+        // One in shadow is tried out beside the one that is enforced, whichever stands first.
+        let mut is_enforced = false;
+        let matching = policies.requests().iter().filter(|limit| limit.is_for(parts.method(), parts.path()));
+        let deciding = matching.filter(|limit| limit.is_shadow || !mem::replace(&mut is_enforced, true));
+        let left = deciding.filter(|limit| !limit.exempts(parts.path()));
+        Limited(left.map(|limit| self.decided(limit, parts)).collect())
+    }
+
+    fn layer(&self) -> &Layer {
+        &self.layer
+    }
+}
+
+impl Settings {
+    /// Returns the request as a policy decides it.
+    fn decided(&self, limit: &RequestLimit, parts: &Parts<'_>) -> (Check<'static>, Effects) {
         let planned = limit.effects.planned(&limit.policy, |name| {
             let known = Context::current().and_then(|context| context.get(name).map(str::to_owned));
             known.or_else(|| request_value(name, parts))
@@ -118,11 +132,7 @@ impl Gate for Settings {
             is_shadow: limit.is_shadow,
             effects: effects(limit),
         };
-        guard.limited(parts)
-    }
-
-    fn layer(&self) -> &Layer {
-        &self.layer
+        guard.decided(parts)
     }
 }
 

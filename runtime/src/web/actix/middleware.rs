@@ -136,20 +136,18 @@ where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
 {
     let parts = Parts::of_actix(&request).with_known_client();
-    let mut limited = gate.limited(&parts);
-    let permit = match limited.admit().await {
-        Ok(permit) => permit,
-        Err(rejection) => {
-            let own = limited.effects.rejected(&rejection, &parts);
-            let response = own.map_or_else(|| response(&rejection), own_response);
-            return Ok(request.into_response(response).map_into_right_body());
-        }
-    };
+    let (admitted, rejection) = gate.limited(&parts).admit().await;
+    if let Some((rejection, effects)) = rejection {
+        let own = effects.rejected(&rejection, &parts);
+        let response = own.map_or_else(|| response(&rejection), own_response);
+        admitted.refunded(response.status().as_u16()).await;
+        return Ok(request.into_response(response).map_into_right_body());
+    }
     let answered = inner.call(request).await;
     let status = match &answered {
         Ok(response) => response.status(),
         Err(error) => error.as_response_error().status_code(),
     };
-    let permit = limited.effects.refunded(permit, status.as_u16()).await;
-    Ok(answered?.map_body(|_, body| EitherBody::left(Held::new(body, permit))))
+    let permits = admitted.refunded(status.as_u16()).await;
+    Ok(answered?.map_body(|_, body| EitherBody::left(Held::new(body, permits))))
 }

@@ -23,21 +23,38 @@ pub(in crate::web) struct Effects {
     pub(in crate::web) refund_if: Option<Arc<RefundIf>>,
 }
 
-/// A request as a limit sees it.
+/// A request as a limit sees it: by each policy that decides it, of which one at most is enforced. It is not limited if there
+/// is none.
 #[derive(Default)]
-pub(in crate::web) struct Limited {
-    /// `None` if the request is not limited.
-    pub(in crate::web) check: Option<Check<'static>>,
-    pub(in crate::web) effects: Effects,
-}
+pub(in crate::web) struct Limited(pub(in crate::web) Vec<(Check<'static>, Effects)>);
+
+/// What admitted a request.
+#[derive(Default)]
+pub(in crate::web) struct AdmittedRequest(Vec<(Permit, Effects)>);
 
 impl Limited {
-    /// Awaits the decision, if the request is limited. The permit is to be held until the response was sent.
-    pub(in crate::web) async fn admit(&mut self) -> Result<Option<Permit>, Rejection> {
-        match self.check.take() {
-            Some(check) => check.admit().await,
-            None => Ok(None),
+    /// Awaits all decisions. Returns what admitted the request, and why the policy that is enforced rejects it if it does.
+    pub(in crate::web) async fn admit(self) -> (AdmittedRequest, Option<(Rejection, Effects)>) {
+        let (mut admitted, mut rejected) = (AdmittedRequest::default(), None);
+        for (check, effects) in self.0 {
+            match check.admit().await {
+                Ok(permit) => admitted.0.extend(permit.map(|permit| (permit, effects))),
+                Err(rejection) => rejected = Some((rejection, effects)),
+            }
         }
+        (admitted, rejected)
+    }
+}
+
+impl AdmittedRequest {
+    /// Refunds a request where it does not count, as its response has that status. Returns what is to be held until the response
+    /// was sent.
+    pub(in crate::web) async fn refunded(self, status: u16) -> Vec<Permit> {
+        let mut held = Vec::with_capacity(self.0.len());
+        for (permit, effects) in self.0 {
+            held.push(effects.refunded(permit, status).await);
+        }
+        held
     }
 }
 
@@ -48,16 +65,15 @@ impl Effects {
     }
 
     /// Refunds a request that does not count, as its response has that status. Returns what keeps it running.
-    pub(in crate::web) async fn refunded(self, permit: Option<Permit>, status: u16) -> Option<Permit> {
-        let permit = permit?;
+    async fn refunded(self, permit: Permit, status: u16) -> Permit {
         let status = StatusCode::from_u16(status).ok();
         let is_refunded = self.refund_if.zip(status).is_some_and(|(refund_if, status)| refund_if(status));
         let policy = permit.policy().filter(|_| is_refunded).cloned();
-        let Some(policy) = policy else { return Some(permit) };
+        let Some(policy) = policy else { return permit };
         let (counted, running) = permit.split();
         if let Err(error) = counted.refund().await {
             log::not_refunded(policy.name(), &error);
         }
-        Some(running)
+        running
     }
 }

@@ -38,9 +38,9 @@ pub(in crate::web) struct Guard<'a> {
 }
 
 impl Guard<'_> {
-    /// Returns the request as it is limited in the current context.
-    pub(in crate::web) fn limited(self, parts: &Parts<'_>) -> Limited {
-        Limited { check: Some(self.check(parts)), effects: self.effects }
+    /// Returns the request as this policy decides it in the current context.
+    pub(in crate::web) fn decided(self, parts: &Parts<'_>) -> (Check<'static>, Effects) {
+        (self.check(parts), self.effects)
     }
 
     fn check(&self, parts: &Parts<'_>) -> Check<'static> {

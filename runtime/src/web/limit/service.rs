@@ -73,14 +73,16 @@ impl<S> LimitService<S> {
     where
         S: Service<Request<Q>, Response = Response<B>>,
     {
-        let mut limited = self.gate.limited(&Parts::of_http(&request).with_known_client());
-        let permit = match limited.admit().await {
-            Ok(permit) => permit,
-            Err(rejection) => return Ok(rejected(&rejection, &limited.effects, &request).map(Either::Right)),
-        };
+        let limited = self.gate.limited(&Parts::of_http(&request).with_known_client());
+        let (admitted, rejection) = limited.admit().await;
+        if let Some((rejection, effects)) = rejection {
+            let response = rejected(&rejection, &effects, &request);
+            admitted.refunded(response.status().as_u16()).await;
+            return Ok(response.map(Either::Right));
+        }
         let response = self.inner.call(request).await?;
-        let permit = limited.effects.refunded(permit, response.status().as_u16()).await;
-        Ok(response.map(|body| Either::Left(Held::new(body, permit))))
+        let permits = admitted.refunded(response.status().as_u16()).await;
+        Ok(response.map(|body| Either::Left(Held::new(body, permits))))
     }
 }
 

@@ -70,7 +70,7 @@ impl Gate for Settings {
             is_shadow: *shadow,
             effects: effects.clone(),
         };
-        guard.limited(parts)
+        Limited(vec![guard.decided(parts)])
     }
 
     fn layer(&self) -> &Layer {

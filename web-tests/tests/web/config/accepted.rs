@@ -38,6 +38,8 @@ pub(super) const ACCEPTED: [&str; 34] = [
     "[policy.a]\nmatch = { path = '/*' }\nkey = '{@header_x_api_key}'\nrules = ['9 per 60s']\ncost = 5\nrefund_if = 'failure'\nexempt_paths = '/health'",
     "[policy.a]\nmatch = { path = ['/a/*', '/b'] }\nkey = '{@ip}'\nrules = ['9 per 60s']\nexempt_paths = ['/a/*', '/a/health']\nrefund_if = 'success'\nreject = { status = 403, body = 'not now', content_type = 'text/plain' }",
     "[policy.a]\nmatch = { path = '/a' }\nkey = '{@ip}'\nrules = ['1 per 60s']\n[policy.b]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['9 per 60s']",
+    "[policy.a]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['1 per 60s']\nshadow = true\n[policy.b]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['9 per 60s']",
+    "[policy.a]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['1 per 60s']\n[policy.b]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['9 per 60s']\nshadow = true",
     "[policy.a]\nmatch = { path = '/*', methods = ['GET'] }\nkey = '{@ip}'\nrules = ['1 per 60s']\n[policy.b]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['9 per 60s']",
 ];
 

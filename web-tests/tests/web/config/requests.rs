@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use reqwest::Method;
 use tallygate::config::Policies;
-use tallygate::{Limiter, web};
+use tallygate::{Limiter, Subject, web};
 use tallygate_harness::until::until_found;
 use tallygate_web_tests::server::serve;
 use tallygate_web_tests::{Client, LimitItem};
@@ -66,6 +66,50 @@ async fn the_first_policy_that_matches_a_request_limits_it_and_no_other() {
         assert_eq!(status(&client, Method::POST, "/login/7").await, 200, "another path");
         assert_eq!(status(&client, Method::POST, "/trial").await, 200, "in shadow");
     }
+}
+
+/// What is left of the counts of these policies for the client of the tests.
+async fn remaining<const N: usize>(limiter: &Limiter, policies: &Policies, names: [&str; N]) -> Vec<u64> {
+    let mut left = Vec::new();
+    for name in names {
+        let decision = limiter.peek(&policies.policy(name).unwrap(), &Subject::of("127.0.0.1")).await.unwrap();
+        left.push(decision.report()[0].remaining());
+    }
+    left
+}
+
+#[tokio::test]
+async fn policies_in_shadow_are_decided_beside_the_one_that_is_enforced_wherever_they_stand() {
+    const NAMES: [&str; 3] = ["tried.first", "tried.enforced", "tried.last"];
+    let table = |name: &str, count: u32, shadow: &str| {
+        format!("[policy.'{name}']\nmatch = {{ path = '/*' }}\nkey = '{{@ip}}'\nrules = ['{count} per 1m']\n{shadow}\n")
+    };
+    let first = table("tried.first", 1, "shadow = true");
+    let enforced = table("tried.enforced", 2, "");
+    let last = table("tried.last", 9, "shadow = true\nrefund_if = 'failure'");
+    for file in [[&first, &enforced, &last], [&enforced, &first, &last], [&last, &first, &enforced]] {
+        let policies = Policies::from_toml(&file.map(String::as_str).concat()).unwrap();
+        let limiter = Limiter::in_memory();
+        limiter.apply(&policies).unwrap();
+        let client = client(&limiter).await;
+        for (expected, left) in [(200, [0, 1, 8]), (200, [0, 0, 7]), (429, [0, 0, 7])] {
+            let response = client.get("/").await;
+            assert_eq!(response.status, expected, "{file:?}");
+            assert_eq!(remaining(&limiter, &policies, NAMES).await, left, "{file:?}");
+            let named: Vec<_> = response.limits().into_iter().map(|item| item.name).collect();
+            assert!(named.iter().all(|name| name.starts_with("tried.enforced.")), "{named:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_path_that_a_policy_in_shadow_exempts_is_limited_by_the_one_that_is_enforced() {
+    let limiter = limiter(
+        "[policy.tries]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['9 per 1m']\nshadow = true\nexempt_paths = ['/a']\n\
+         [policy.holds]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['1 per 1m']",
+    );
+    let client = client(&limiter).await;
+    assert_eq!([status(&client, Method::GET, "/a").await, status(&client, Method::GET, "/a").await], [200, 429]);
 }
 
 #[tokio::test]

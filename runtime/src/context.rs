@@ -29,8 +29,9 @@
 //! # Where a context applies
 //!
 //! It holds in the future that [`scope`] returns, and in everything that this future awaits. It does not hold in a task
-//! that it spawns, unless the future of the task is [carried](carry), nor in a stream that is polled after the future
-//! has ended, such as the body of a response. A placeholder is rendered when the future of the call is first polled. So
+//! that it spawns, unless the future of the task is [carried](carry), nor on another thread, as in `spawn_blocking`, unless
+//! the function is [carried](carry_fn), nor in a stream that is polled after the future has ended, such as the body of a
+//! response. [`scope_fn`] calls a function in a context. A placeholder is rendered when the future of the call is first polled. So
 //! a call that is made in a context and awaited by another task has the values of that task.
 //!
 //! Scopes can be nested: an inner context adds its values to those around it, and takes precedence.
@@ -70,7 +71,7 @@ pub(crate) use self::declared::{found_by_layer, layer_made};
 #[cfg(all(feature = "config", feature = "web"))]
 pub(crate) use self::declared::{has_layers, is_of_requests, is_unknown, known_value_meant, value_meant};
 pub(crate) use self::placeholder::{push, push_filtered, push_tagged, refuse_missing, show};
-pub use self::scope::{carry, scope};
+pub use self::scope::{carry, carry_fn, scope, scope_fn};
 #[cfg(feature = "web")]
 pub(crate) use self::scope::{collects_reports, enter, is_within_request, message_of, record_decision, record_recount};
 #[cfg(feature = "web")]

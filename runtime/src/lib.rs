@@ -141,6 +141,8 @@ mod error;
 pub mod guide;
 mod limiter;
 mod lock;
+#[cfg(any(feature = "tonic", all(feature = "config", feature = "web")))]
+mod media_type;
 mod micros;
 mod observe;
 mod policy;

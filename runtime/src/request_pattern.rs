@@ -1,19 +1,31 @@
 //! The paths and the methods of requests, as settings name them.
 
+mod path;
+
 use tallygate_rules::nearest;
+
+pub(crate) use self::path::{Reading, RequestPath};
+use self::path::{as_seen, resolved, without_end};
 
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
 
 /// One path, like `/login`, or all paths with a common start, like `/api/*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PathPattern {
-    Whole(String),
+    Whole(PatternText),
     /// The common start, with the slash at its end.
-    Start(String),
+    Start(PatternText),
+}
+
+/// The text of a pattern, to be compared with each reading of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PatternText {
+    seen: String,
+    resolved: String,
 }
 
 impl PathPattern {
-    /// Reads a pattern.
+    /// Reads a pattern. Where a path may be percent-encoded, the pattern may be, too.
     ///
     /// # Errors
     ///
@@ -21,17 +33,25 @@ impl PathPattern {
     pub(crate) fn parse(path: &str) -> Result<Self, String> {
         check_path(path)?;
         Ok(match path.strip_suffix('*') {
-            Some(start) => Self::Start(start.to_owned()),
-            None => Self::Whole(path.to_owned()),
+            Some(start) => Self::Start(PatternText::new(start)),
+            None => Self::Whole(PatternText::new(path)),
         })
     }
 
-    /// Returns whether the pattern matches a path.
-    pub(crate) fn contains(&self, path: &str) -> bool {
-        match self {
-            Self::Whole(whole) => path == whole,
-            Self::Start(start) => path.starts_with(start),
+    /// Returns whether the pattern matches a path that is read like this.
+    pub(crate) fn contains(&self, reading: Reading<'_>) -> bool {
+        match (self, reading) {
+            (Self::Whole(whole), Reading::Seen(path)) => path == whole.seen,
+            (Self::Whole(whole), Reading::Other(path)) => without_end(path) == without_end(&whole.resolved),
+            (Self::Start(start), Reading::Seen(path)) => path.starts_with(&start.seen),
+            (Self::Start(start), Reading::Other(path)) => path.starts_with(&start.resolved),
         }
+    }
+
+    /// Returns whether the pattern matches all paths.
+    #[cfg(feature = "config")]
+    pub(crate) fn contains_all(&self) -> bool {
+        matches!(self, Self::Start(start) if start.seen == "/")
     }
 
     /// Returns whether the pattern matches every path that the other matches.
@@ -40,8 +60,16 @@ impl PathPattern {
         match (self, other) {
             (Self::Whole(own), Self::Whole(other)) => own == other,
             (Self::Whole(_), Self::Start(_)) => false,
-            (Self::Start(start), Self::Whole(other) | Self::Start(other)) => other.starts_with(start),
+            (Self::Start(start), Self::Whole(other) | Self::Start(other)) => {
+                other.seen.starts_with(&start.seen) && other.resolved.starts_with(&start.resolved)
+            }
         }
+    }
+}
+
+impl PatternText {
+    fn new(text: &str) -> Self {
+        Self { seen: as_seen(text), resolved: resolved(text) }
     }
 }
 
@@ -60,9 +88,38 @@ fn check_path(path: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns whether a path is among these patterns, however it is read.
+pub(crate) fn surely_contain(patterns: &[PathPattern], path: &RequestPath<'_>) -> bool {
+    path.readings().all(|reading| patterns.iter().any(|pattern| pattern.contains(reading)))
+}
+
+/// The method of a request.
+#[derive(Clone, Copy)]
+pub(crate) struct RequestMethod<'m> {
+    pub(crate) name: &'m str,
+    /// Whether it is a question of a browser that is left out unless the method is listed.
+    pub(crate) is_left_out: bool,
+}
+
+impl RequestMethod<'_> {
+    /// Returns whether a limit on these methods limits the request; `None` is all methods.
+    pub(crate) fn is_limited(self, methods: Option<&[String]>) -> bool {
+        match methods {
+            Some(methods) => methods.iter().any(|limited| method_includes(limited, self.name)),
+            None => !self.is_left_out,
+        }
+    }
+}
+
 /// Returns whether a limit on `limited` also limits `method`. `GET` includes `HEAD`, as routers answer both by one handler.
+/// A handler of any method also answers `post`, so case makes no difference.
 pub(crate) fn method_includes(limited: &str, method: &str) -> bool {
-    limited == method || limited == "GET" && method == "HEAD"
+    limited.eq_ignore_ascii_case(method) || limited == "GET" && method.eq_ignore_ascii_case("HEAD")
+}
+
+/// Returns the method as keys show it. A client can invent methods, which must not have a tally each.
+pub(crate) fn shown_method(method: &str) -> &'static str {
+    METHODS.into_iter().find(|known| method_includes(known, method)).unwrap_or("other")
 }
 
 /// Checks that this is the name of a method. Extensions define other methods, whose names are in capitals, too.
@@ -91,11 +148,75 @@ mod tests {
         PathPattern::parse(path).unwrap()
     }
 
+    fn may_match(pattern: &str, path: &str) -> bool {
+        let pattern = self::pattern(pattern);
+        RequestPath::read(path, path).readings().any(|reading| pattern.contains(reading))
+    }
+
+    fn surely_matches(pattern: &str, path: &str) -> bool {
+        surely_contain(&[self::pattern(pattern)], &RequestPath::read(path, path))
+    }
+
     #[test]
     fn a_star_behind_a_slash_stands_for_all_paths_that_begin_alike() {
-        assert!(pattern("/api/*").contains("/api/") && pattern("/api/*").contains("/api/users/7"));
-        assert!(!pattern("/api/*").contains("/api") && !pattern("/api/*").contains("/apis/7"));
-        assert!(pattern("/*").contains("/"));
+        for path in ["/api/", "/api/users/7"] {
+            assert!(may_match("/api/*", path) && surely_matches("/api/*", path), "{path}");
+        }
+        assert!(!may_match("/api/*", "/api") && !may_match("/api/*", "/apis/7"));
+        for path in ["/", "", "*", "//", "/../..", "example.com:443"] {
+            assert!(may_match("/*", path) && surely_matches("/*", path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_may_match_each_path_by_which_some_server_finds_the_same() {
+        let login = [
+            "/login",
+            "/%6Cogin",
+            "/%6cogin",
+            "//login",
+            "/login/",
+            "/login//",
+            "/./login",
+            "/a/../login",
+            "/a/%2e%2E/login",
+            "/a/..;x/login",
+            "/%2Flogin",
+            "/login%2f",
+            "\\login",
+            "/a\\..\\login",
+            "/a/%5C../../login",
+        ];
+        for path in login {
+            assert!(may_match("/login", path), "{path}");
+            assert_eq!(surely_matches("/login", path), path == "/login", "{path}");
+        }
+        for path in ["/Login", "/%256Cogin", "/login;x", "/login%00", "/login/7", "/logi%C0%AF", "/login%"] {
+            assert!(!may_match("/login", path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_leaves_a_folder_and_one_that_enters_it_may_be_in_it() {
+        for path in
+            ["/assets/../api", "/api/../assets/a", "/assets/..%2Fapi", "/assets/%2e%2e/api", "/api/..%5Cassets/a"]
+        {
+            assert!(may_match("/assets/*", path) && !surely_matches("/assets/*", path), "{path}");
+        }
+        assert!(surely_matches("/assets/*", "/assets/a%20b%C3%A9.css"));
+        assert!(surely_matches("/assets/*", "/assets/%61.css"));
+        assert!(!surely_matches("/assets/*", "/%61ssets/a.css"));
+    }
+
+    #[test]
+    fn a_pattern_may_be_written_as_a_client_sends_it_or_as_people_read_it() {
+        for pattern in ["/café au lait", "/caf%c3%A9%20au%20lait"] {
+            assert!(surely_matches(pattern, "/caf%C3%a9%20au%20lait"), "{pattern}");
+        }
+        assert!(
+            surely_matches("/docs/", "/docs/") && may_match("/docs/", "/docs") && !surely_matches("/docs/", "/docs")
+        );
+        assert!(surely_matches("/100%25", "/100%25") && surely_matches("/100%", "/100%25"));
     }
 
     #[test]
@@ -107,6 +228,14 @@ mod tests {
         for path in ["/api*", "/*/users", "/users/{id}", "/login?next=/", "/login#top", "/api/**"] {
             assert!(mistake(path).starts_with(&format!("the path `{path}` is not a path; write one like")), "{path}");
         }
+    }
+
+    #[test]
+    fn methods_that_reach_one_handler_are_shown_as_one() {
+        for (method, shown) in [("GET", "GET"), ("HEAD", "GET"), ("pOst", "POST"), ("FOO", "other"), ("", "other")] {
+            assert_eq!(shown_method(method), shown);
+        }
+        assert!(method_includes("POST", "post") && method_includes("GET", "head") && !method_includes("HEAD", "GET"));
     }
 
     #[cfg(feature = "config")]

@@ -10,10 +10,12 @@
 
 mod answer;
 mod client;
+mod raw;
 pub mod server;
 
 pub use self::answer::{Answer, LimitItem, PolicyItem, Problem};
 pub use self::client::{Client, Http};
+pub use self::raw::ask;
 
 /// Every snippet of the README is compiled and run. They stand here, as some are about web servers.
 #[cfg(doctest)]

@@ -9,6 +9,7 @@ use super::plans::Plans;
 use super::rules::{RuleList, known_rules};
 use super::table::Table;
 use crate::context::ContextKey;
+use crate::media_type::MediaType;
 use crate::policy::Policy;
 use crate::request_pattern::PathPattern;
 
@@ -152,11 +153,8 @@ fn exempt_paths(table: &mut Table<'_>, paths: Option<&[PathPattern]>, lines: &mu
 
 /// Why it is a mistake to exempt these paths from a policy for those paths, which are any if there is none.
 fn mistake_in_exemption(exempt: &PathPattern, paths: &[PathPattern]) -> Option<&'static str> {
-    let covers_all = if paths.is_empty() {
-        *exempt == PathPattern::Start("/".to_owned())
-    } else {
-        paths.iter().all(|path| exempt.covers(path))
-    };
+    let covers_all =
+        if paths.is_empty() { exempt.contains_all() } else { paths.iter().all(|path| exempt.covers(path)) };
     if covers_all {
         return Some("this exempts all requests of the policy; exempt fewer paths, or remove the policy");
     }
@@ -199,7 +197,7 @@ fn reject(mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<OwnResponse> {
     let status = status.and_then(|status| lines.read(status, status_of_error));
     let content_type = content_type.map(|text| {
         lines.read(text, |text| {
-            let value = HeaderValue::from_str(text).ok().filter(|_| text.contains('/'));
+            let value = HeaderValue::from_str(text).ok().filter(|_| MediaType::parse(text).is_some());
             value.ok_or("`content_type` must be a media type, like `content_type = \"text/html\"`")
         })
     });

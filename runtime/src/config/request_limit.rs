@@ -14,7 +14,9 @@ use super::table::Table;
 use crate::context::ContextKey;
 use crate::error::Place;
 use crate::policy::{Policy, PolicyBuilder};
-use crate::request_pattern::{PathPattern, check_method, method_includes};
+use crate::request_pattern::{
+    PathPattern, Reading, RequestMethod, RequestPath, check_method, method_includes, surely_contain,
+};
 
 const MATCH: &str = r#"match = { path = "/login", methods = ["POST"] }"#;
 const KEY: &str = r#"key = "{@ip}""#;
@@ -38,25 +40,22 @@ pub(crate) struct RequestLimit {
 pub(super) struct Requests {
     /// Of any path, if there is none.
     pub(super) paths: Vec<PathPattern>,
-    /// `None` is all but `OPTIONS`.
+    /// `None` is all of them.
     pub(super) methods: Option<Vec<String>>,
     pub(super) place: Place,
 }
 
 impl RequestLimit {
-    /// Whether it limits requests of that method and path.
-    pub(crate) fn is_for(&self, method: &str, path: &str) -> bool {
+    /// Whether it limits requests of that method, and of a path that is read like this.
+    pub(crate) fn is_for(&self, method: RequestMethod<'_>, path: Reading<'_>) -> bool {
         let Requests { paths, methods, .. } = &self.requests;
-        let is_of_methods = match methods {
-            Some(methods) => methods.iter().any(|limited| method_includes(limited, method)),
-            None => method != "OPTIONS",
-        };
-        is_of_methods && (paths.is_empty() || paths.iter().any(|pattern| pattern.contains(path)))
+        let is_of_paths = || paths.is_empty() || paths.iter().any(|pattern| pattern.contains(path));
+        method.is_limited(methods.as_deref()) && is_of_paths()
     }
 
     /// Whether it leaves requests of that path alone.
-    pub(crate) fn exempts(&self, path: &str) -> bool {
-        self.effects.exempt_paths.iter().any(|pattern| pattern.contains(path))
+    pub(crate) fn exempts(&self, path: &RequestPath<'_>) -> bool {
+        surely_contain(&self.effects.exempt_paths, path)
     }
 }
 
@@ -65,6 +64,7 @@ impl Requests {
     pub(super) fn cover(&self, others: &Self) -> bool {
         let cover_methods = match (&self.methods, &others.methods) {
             (None, None) => true,
+            // One that lists `OPTIONS` also limits preflights.
             (None, Some(others)) => others.iter().all(|method| method != "OPTIONS"),
             (Some(_), None) => false,
             (Some(own), Some(others)) => {

@@ -36,6 +36,28 @@ pub async fn scope<F: Future>(context: Context, future: F) -> F::Output {
     CURRENT.scope(Some(context), future).await
 }
 
+/// Calls a function in a context, on this thread. Its values are added to those of the context around it.
+///
+/// # Examples
+///
+/// ```
+/// use tallygate::context::{self, Context};
+/// use tallygate::{Rejection, rate_limit};
+///
+/// #[rate_limit(key = "{@ip}", rule(count = 1, per = "60s"))]
+/// fn report() -> Result<(), Rejection> {
+///     Ok(())
+/// }
+///
+/// let client = Context::new().with("ip", "192.0.2.1");
+/// assert!(context::scope_fn(client.clone(), report).is_ok());
+/// assert!(context::scope_fn(client, report).is_err());
+/// ```
+pub fn scope_fn<T>(context: Context, call: impl FnOnce() -> T) -> T {
+    let context = context.within(Context::current());
+    CURRENT.sync_scope(Some(context), call)
+}
+
 /// Calls a function in a context. The first time, the context is placed inside the current one.
 #[cfg(feature = "web")]
 pub(crate) fn enter<T>(context: &mut Context, call: impl FnOnce() -> T) -> T {
@@ -70,6 +92,34 @@ pub(crate) fn enter<T>(context: &mut Context, call: impl FnOnce() -> T) -> T {
 /// ```
 pub fn carry<F: Future>(future: F) -> impl Future<Output = F::Output> + use<F> {
     CURRENT.scope(Context::current(), future)
+}
+
+/// Takes the current context along with a function, to another thread: for `tokio::task::spawn_blocking`,
+/// `std::thread::spawn`, `rayon::spawn` and other pools.
+///
+/// A function that runs many times, as of an iterator of rayon, takes a clone of [`Context::current`] into [`scope_fn`].
+///
+/// # Examples
+///
+/// ```
+/// use tallygate::context::{self, Context};
+/// use tokio::task::spawn_blocking;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// fn report() -> bool {
+///     Context::current().is_some()
+/// }
+///
+/// let request = async { (spawn_blocking(report).await, spawn_blocking(context::carry_fn(report)).await) };
+/// let (forgets, knows) = context::scope(Context::test(), request).await;
+/// assert!(!forgets? && knows?);
+/// # Ok(())
+/// # }
+/// ```
+pub fn carry_fn<T>(call: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    let context = Context::current();
+    move || CURRENT.sync_scope(context, call)
 }
 
 impl Context {

@@ -132,6 +132,18 @@ impl<'a> Check<'a> {
         Check { inputs: self.inputs.into_owned(), options: self.options }
     }
 
+    #[cfg(feature = "web")]
+    pub(crate) fn policy_name(&self) -> &str {
+        self.policy().name()
+    }
+
+    /// Returns whether both count the same subjects of the same policy.
+    #[cfg(feature = "web")]
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        let subjects = (self.inputs.subjects(), other.inputs.subjects());
+        self.policy_name() == other.policy_name() && matches!(subjects, (Ok(own), Ok(others)) if own == others)
+    }
+
     /// Adds another subject of the call, by the label that [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave
     /// it.
     ///

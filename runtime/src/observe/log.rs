@@ -103,6 +103,16 @@ pub(crate) fn fallback_not_exempt() {
     );
 }
 
+/// Reports a limit that stands around a request twice. Each request is counted once, but the program says something else.
+#[cfg(feature = "web")]
+pub(crate) fn limited_twice(policy: &str) {
+    error!(
+        target: TARGET,
+        policy,
+        "the same `web::limit` or `web::limits` stands around a request twice, so the inner one does nothing; remove one of them"
+    );
+}
+
 /// Reports a limit that cannot decide any request. In shadow, nothing else would show this mistake in the program.
 #[cfg(feature = "web")]
 pub(crate) fn limit_lacks_key(policy: &str, label: &str) {

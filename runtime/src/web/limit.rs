@@ -1,5 +1,6 @@
 //! Limits around a whole router.
 
+pub(super) mod counted;
 pub(super) mod effects;
 pub(super) mod gate;
 mod labels;
@@ -36,7 +37,7 @@ use crate::request_pattern::{PathPattern, check_method};
 /// The values come from the [`Layer`] around this one. The key can also show the `method` of the request, its `path`,
 /// which inside axum's `nest` lacks the prefix, the `route` that it matches, and any header: `{@header_x_api_key}` is
 /// `X-Api-Key`, as [`header_text`](Parts::header_text) returns it, and `{@header_host}` is the [host](Parts::host) in any version of
-/// HTTP. A route that a request does not have is empty. A header that it does not have is another subject than an empty one, or
+/// HTTP. The `method` is a standard one or `other`, and `HEAD` is `GET`. All requests without a route share the value `none`. A header that it does not have is another subject than an empty one, or
 /// gives way to an alternative: `{@header_x_api_key|@ip}`. A client can send any header, so show only one that a trusted proxy sets,
 /// or beside a value that the client cannot choose.
 /// Without a layer around it, the client is the address of the socket, unless a [context](crate::context::scope) around
@@ -45,8 +46,12 @@ use crate::request_pattern::{PathPattern, check_method};
 /// A layer *inside* the limit comes too late: behind a proxy, all clients would share one limit. The log reports it as
 /// an error, once. In axum and actix-web, add the limit first and the layer after it; in tonic, the other way round.
 ///
-/// `OPTIONS` requests are not limited [by default](Limit::with_options_requests): browsers send them before others. Put
-/// a layer for CORS outside this one, so that browsers can read the responses.
+/// A limit that stands around a request twice, with the same subjects, counts it once, and the log reports an error, once: as
+/// where the clones of one are layers of a router and of one that is nested in it.
+///
+/// CORS preflights are not limited [by default](Limit::with_options_requests): browsers send them before other requests. They
+/// are `OPTIONS` requests with the fields `Origin` and `Access-Control-Request-Method`. Put a layer for CORS outside this one,
+/// so that browsers can read the responses.
 ///
 /// # Errors
 ///
@@ -123,7 +128,8 @@ impl Limit {
         }))
     }
 
-    /// Limits only requests of these methods, like `["POST", "PUT"]`. `GET` includes `HEAD`, as it does in routers.
+    /// Limits only requests of these methods, like `["POST", "PUT"]`. `GET` includes `HEAD`, as it does in routers, and `POST`
+    /// includes `post`, which handlers of any method answer.
     ///
     /// # Errors
     ///
@@ -141,12 +147,15 @@ impl Limit {
         Ok(self.set(|settings| settings.exemptions.methods = Some(methods)))
     }
 
-    /// Limits `OPTIONS` requests, too.
+    /// Limits all `OPTIONS` requests, also those that are CORS preflights. Use it where a layer for CORS stands outside of the
+    /// limit and answers preflights itself: any other request that looks like one then counts.
     pub fn with_options_requests(self) -> Self {
-        self.set(|settings| settings.exemptions.limits_options = true)
+        self.set(|settings| settings.exemptions.limits_preflights = true)
     }
 
     /// Exempts requests of these paths, like `/health`. A path that ends in `/*` matches all paths with the same start.
+    /// A path that another server may read otherwise is exempt only if each reading is: `/assets/../api` is limited beside
+    /// `/assets/*`.
     ///
     /// # Errors
     ///

@@ -1,5 +1,6 @@
 //! Limits of requests that are set by a file.
 
+use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
@@ -18,8 +19,9 @@ use crate::observe::opaque_debug;
 /// layer of `tower`, and a middleware of actix-web.
 ///
 /// Each request is limited only by the first policy of the file that matches its path and its method. Every policy in shadow
-/// that matches decides it, too, wherever it stands, and denies nothing. A request that matches none is not limited. The path is the one that the limited router sees. `OPTIONS` requests are matched only
-/// by policies whose `methods` list them, and `GET` includes `HEAD`. Everything else is as in [`limit`](super::limit).
+/// that matches decides it, too, wherever it stands, and denies nothing. A request that matches none is not limited. A path
+/// that servers read in several ways is limited by the first policy of each reading. CORS preflights are matched only by
+/// policies whose `methods` list `OPTIONS`, and `GET` includes `HEAD`. Everything else is as in [`limit`](super::limit).
 ///
 /// When the limiter applies another file, that file limits the next request.
 ///
@@ -92,6 +94,12 @@ impl Limits {
         self.set(|settings| settings.exemptions.conditions.push(Arc::new(exempts)))
     }
 
+    /// Limits CORS preflights like other `OPTIONS` requests: see
+    /// [`Limit::with_options_requests`](super::Limit::with_options_requests).
+    pub fn with_options_requests(self) -> Self {
+        self.set(|settings| settings.exemptions.limits_preflights = true)
+    }
+
     fn set(mut self, set: impl FnOnce(&mut Settings)) -> Self {
         set(Arc::make_mut(&mut self.settings));
         self
@@ -103,11 +111,8 @@ impl Gate for Settings {
         let Some(policies) = self.limiter.applied().filter(|_| !self.exemptions.exempt(parts)) else {
             return Limited::default();
         };
-        // One in shadow is tried out beside the one that is enforced, whichever stands first.
-        let mut is_enforced = false;
-        let matching = policies.requests().iter().filter(|limit| limit.is_for(parts.method(), parts.path()));
-        let deciding = matching.filter(|limit| limit.is_shadow || !mem::replace(&mut is_enforced, true));
-        let left = deciding.filter(|limit| !limit.exempts(parts.path()));
+        let deciding = self.deciding(policies.requests(), parts);
+        let left = deciding.into_iter().filter(|limit| !limit.exempts(parts.request_path()));
         Limited(left.map(|limit| self.decided(limit, parts)).collect())
     }
 
@@ -117,6 +122,20 @@ impl Gate for Settings {
 }
 
 impl Settings {
+    /// Returns the policies that decide a request, each once. Which handler a path reaches depends on who reads it, so each
+    /// reading has a policy that is enforced: mostly, that is one.
+    fn deciding<'l>(&self, limits: &'l [RequestLimit], parts: &Parts<'_>) -> Vec<&'l RequestLimit> {
+        let method = parts.request_method(self.exemptions.limits_preflights);
+        let mut deciding = BTreeMap::new();
+        for path in parts.request_path().readings() {
+            // One in shadow is tried out beside the one that is enforced, whichever stands first.
+            let mut is_enforced = false;
+            let matching = limits.iter().enumerate().filter(|(_, limit)| limit.is_for(method, path));
+            deciding.extend(matching.filter(|(_, limit)| limit.is_shadow || !mem::replace(&mut is_enforced, true)));
+        }
+        deciding.into_values().collect()
+    }
+
     /// Returns the request as a policy decides it.
     fn decided(&self, limit: &RequestLimit, parts: &Parts<'_>) -> (Check<'static>, Effects) {
         let planned = limit.effects.planned(&limit.policy, |name| {

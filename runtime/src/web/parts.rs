@@ -7,6 +7,9 @@ use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Uri};
 use super::client_ip::{ClientIp, ClientIpSource};
 use super::field_text::{field_text, host_text};
 use crate::observe::opaque_debug;
+#[cfg(feature = "actix")]
+use crate::request_pattern::Reading;
+use crate::request_pattern::{RequestMethod, RequestPath};
 
 /// The fields of requests that came through a proxy.
 const PROXY_FIELDS: [&str; 9] = [
@@ -24,6 +27,7 @@ const PROXY_FIELDS: [&str; 9] = [
 /// A request without its body. The functions that find [values](super::Layer::value) for a context read it.
 pub struct Parts<'a> {
     head: Head<'a>,
+    path: RequestPath<'a>,
     client_ip: Option<ClientIp>,
 }
 
@@ -42,12 +46,14 @@ impl<'a> Parts<'a> {
     pub(super) fn of_http<B>(request: &'a Request<B>) -> Self {
         let (method, uri) = (request.method(), request.uri());
         let (headers, extensions) = (request.headers(), request.extensions());
-        Self { head: Head::Http { method, uri, headers, extensions }, client_ip: None }
+        let path = RequestPath::read(uri.path(), uri.path());
+        Self { head: Head::Http { method, uri, headers, extensions }, path, client_ip: None }
     }
 
     #[cfg(feature = "actix")]
     pub(super) fn of_actix(request: &'a actix_web::dev::ServiceRequest) -> Self {
-        Self { head: Head::Actix(request), client_ip: None }
+        let path = RequestPath::read(request.uri().path(), request.match_info().as_str());
+        Self { head: Head::Actix(request), path, client_ip: None }
     }
 
     /// Takes the client that a layer has already found.
@@ -72,7 +78,7 @@ impl<'a> Parts<'a> {
         self.client_ip
     }
 
-    /// Returns the method, like `GET`.
+    /// Returns the method as it was sent, like `GET`.
     #[must_use]
     pub fn method(&self) -> &str {
         match &self.head {
@@ -82,15 +88,33 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Returns the path, like `/users/7`, as the router around the layer sees it: in axum as the client sent it, without the
-    /// prefix inside `nest`; in actix-web decoded, so that `/%75sers/7` is `/users/7` too.
+    /// Returns the path, like `/users/7`, as keys show it: percent-decoded once, with its dots resolved, and without slashes
+    /// that are repeated or at its end. So `//%75sers/./7/` is `/users/7`, too. A percent sign and what is not UTF-8 stay
+    /// encoded. Inside axum's `nest`, the path has no prefix.
     #[must_use]
     pub fn path(&self) -> &str {
+        self.path.key()
+    }
+
+    /// Returns the path in all its readings.
+    pub(super) fn request_path(&self) -> &RequestPath<'a> {
+        &self.path
+    }
+
+    /// Returns the method. A CORS preflight is left out of limits, unless they take it in or list its method.
+    pub(super) fn request_method(&self, takes_preflight: bool) -> RequestMethod<'_> {
+        let name = self.method();
+        let is_preflight = || {
+            name == "OPTIONS" && ["origin", "access-control-request-method"].iter().all(|field| self.has_field(field))
+        };
+        RequestMethod { name, is_left_out: !takes_preflight && is_preflight() }
+    }
+
+    fn has_field(&self, name: &str) -> bool {
         match &self.head {
-            Head::Http { uri, .. } => uri.path(),
-            // `ServiceRequest::path` is not decoded: with another spelling, a client could bypass a limit on the path.
+            Head::Http { headers, .. } => headers.contains_key(name),
             #[cfg(feature = "actix")]
-            Head::Actix(request) => request.match_info().as_str(),
+            Head::Actix(request) => request.headers().contains_key(name),
         }
     }
 
@@ -116,10 +140,13 @@ impl<'a> Parts<'a> {
             #[cfg(not(feature = "axum"))]
             Head::Http { .. } => None,
             #[cfg(feature = "actix")]
-            Head::Actix(request) if request.path() == self.path() => request.match_pattern(),
-            // `match_pattern` may look up the path as it was sent, and the router looks up the decoded one.
-            #[cfg(feature = "actix")]
-            Head::Actix(request) => request.resource_map().match_pattern(self.path()),
+            Head::Actix(request) => {
+                let seen = request.match_info().as_str();
+                // `match_pattern` may look up the path as it was sent, and the router looks up the decoded one.
+                let found = if request.path() == seen { request.match_pattern() } else { pattern_of(request, seen) };
+                // `NormalizePath` may still change the path.
+                found.or_else(|| self.path.readings().find_map(|reading| pattern_read(request, reading)))
+            }
         }
     }
 
@@ -197,6 +224,19 @@ impl<'a> Parts<'a> {
         };
         peer.map(|peer| peer.ip())
     }
+}
+
+/// Returns the pattern of the resource that has a path, if the slash at its end makes no difference.
+#[cfg(feature = "actix")]
+fn pattern_read(request: &actix_web::dev::ServiceRequest, reading: Reading<'_>) -> Option<String> {
+    let Reading::Other(path) = reading else { return None };
+    let file = path.trim_end_matches('/');
+    pattern_of(request, file).or_else(|| pattern_of(request, &format!("{file}/")))
+}
+
+#[cfg(feature = "actix")]
+fn pattern_of(request: &actix_web::dev::ServiceRequest, path: &str) -> Option<String> {
+    request.resource_map().match_pattern(path)
 }
 
 /// Returns the address of the socket, which servers store in the extensions of a request.

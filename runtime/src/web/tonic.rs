@@ -1,11 +1,18 @@
 //! Rejections as the statuses of gRPC.
 
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Response};
+use http_body_util::Full;
+use tonic::metadata::{Binary, MetadataValue};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
 
+use super::parts::Parts;
 use super::problem::Problem;
 use crate::decision::{Rejection, RejectionKind};
 use crate::error::BackendError;
+use crate::media_type::MediaType;
 
 /// The status of a call that was rejected, whose message is the text of the rejection.
 ///
@@ -44,4 +51,49 @@ fn code(rejection: &Rejection) -> Code {
         RejectionKind::Unavailable => Code::Unavailable,
         RejectionKind::Unidentified => Code::Unauthenticated,
     }
+}
+
+/// Returns the response to a rejected request of gRPC or gRPC-Web, as its client reads it. `None` if the request is of neither.
+pub(super) fn response(rejection: &Rejection, parts: &Parts<'_>) -> Option<Response<Full<Bytes>>> {
+    let sent = parts.header("content-type").and_then(MediaType::parse)?;
+    let status = || Status::from(rejection.clone());
+    if sent.is_application("grpc") {
+        return Some(status().into_http());
+    }
+    let is_web = |own: &MediaType| own.is_application("grpc-web") || own.is_application("grpc-web-text");
+    let sent = Some(sent).filter(is_web)?;
+    // A client may send bytes and want text.
+    let listed = parts.header("accept").into_iter().flat_map(|list| list.split(','));
+    let accepted = listed.filter_map(MediaType::parse).find(is_web);
+    Some(web_response(status(), &accepted.unwrap_or(sent)))
+}
+
+/// Returns a response of gRPC-Web. Its trailers are in the body, as scripts of other origins cannot read fields.
+fn web_response(status: Status, media_type: &MediaType) -> Response<Full<Bytes>> {
+    let (mut head, ()) = status.into_http::<()>().into_parts();
+    head.headers.remove(CONTENT_TYPE);
+    let frame = trailers(&head.headers);
+    let body = if media_type.is_application("grpc-web-text") { base64(&frame) } else { frame };
+    let mut response = Response::new(Full::from(body));
+    if let Ok(value) = HeaderValue::from_str(media_type.as_str()) {
+        response.headers_mut().insert(CONTENT_TYPE, value);
+    }
+    response
+}
+
+/// Returns a frame of trailers: a flag, the length, and lines as in HTTP/1.
+fn trailers(fields: &HeaderMap) -> Vec<u8> {
+    const TRAILERS: u8 = 0x80;
+    let lines =
+        fields.iter().flat_map(|(name, value)| [name.as_str().as_bytes(), b":", value.as_bytes(), b"\r\n"].concat());
+    let lines: Vec<u8> = lines.collect();
+    let length = u32::try_from(lines.len()).unwrap_or(u32::MAX).to_be_bytes();
+    [&[TRAILERS], &length[..], &lines].concat()
+}
+
+fn base64(bytes: &[u8]) -> Vec<u8> {
+    let mut text = MetadataValue::<Binary>::from_bytes(bytes).as_encoded_bytes().to_vec();
+    // Metadata has no padding.
+    text.resize(text.len().next_multiple_of(4), b'=');
+    text
 }

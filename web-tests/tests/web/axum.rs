@@ -5,5 +5,6 @@ mod fields;
 mod header_values;
 mod limits;
 mod own_context;
+mod paths;
 mod requests;
 mod responses;

@@ -8,5 +8,6 @@ mod axum;
 mod config;
 mod openapi;
 mod opentelemetry;
+mod spellings;
 mod streams;
 mod tonic;

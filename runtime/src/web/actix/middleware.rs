@@ -13,10 +13,10 @@ use actix_web::{Error, HttpMessage as _};
 
 use super::{own_response, response};
 use crate::context::{self, Maker};
-use crate::web::client_ip::ClientIp;
 use crate::web::held::Held;
 use crate::web::layer::settings::{WebRequest, WebResponse, web_response};
 use crate::web::layer::{Layer, LayerService};
+use crate::web::limit::counted::Counted;
 use crate::web::limit::gate::Gate;
 use crate::web::limit::{Limit, LimitService};
 #[cfg(feature = "config")]
@@ -72,8 +72,8 @@ impl WebRequest for ServiceRequest {
         Parts::of_actix(self)
     }
 
-    fn insert_client(&mut self, client_ip: ClientIp) {
-        self.extensions_mut().insert(client_ip);
+    fn insert<T: Clone + Send + Sync + 'static>(&mut self, value: T) {
+        self.extensions_mut().insert(value);
     }
 }
 
@@ -122,27 +122,29 @@ where
         let gate = Arc::clone(&self.gate);
         Box::pin(async move {
             let layer = &gate.layer().settings;
-            layer.answer_limited(request, |request| answer(&*inner, &*gate, request)).await
+            layer.answer_limited(request, |request| answer(&*inner, &gate, request)).await
         })
     }
 }
 
 async fn answer<S, B>(
     inner: &S,
-    gate: &dyn Gate,
-    request: ServiceRequest,
+    gate: &Arc<dyn Gate>,
+    mut request: ServiceRequest,
 ) -> Result<ServiceResponse<EitherBody<Held<B>>>, Error>
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
 {
     let parts = Parts::of_actix(&request).with_known_client();
-    let (admitted, rejection) = gate.limited(&parts).admit().await;
+    let (limited, counted) = Counted::count(gate, gate.limited(&parts), &parts);
+    let (admitted, rejection) = limited.admit().await;
     if let Some((rejection, effects)) = rejection {
         let own = effects.rejected(&rejection, &parts);
         let response = own.map_or_else(|| response(&rejection), own_response);
         admitted.refunded(response.status().as_u16()).await;
         return Ok(request.into_response(response).map_into_right_body());
     }
+    request.insert(counted);
     let answered = inner.call(request).await;
     let status = match &answered {
         Ok(response) => response.status(),

@@ -13,7 +13,6 @@ use super::Layer;
 use super::settings::{Settings, WebRequest, WebResponse, web_response};
 use crate::context::{self, Context, Decisions, Maker};
 use crate::observe::opaque_debug;
-use crate::web::client_ip::ClientIp;
 use crate::web::parts::Parts;
 
 /// The service of a [`Layer`].
@@ -84,8 +83,8 @@ impl<B> WebRequest for Request<B> {
         Parts::of_http(self)
     }
 
-    fn insert_client(&mut self, client_ip: ClientIp) {
-        self.extensions_mut().insert(client_ip);
+    fn insert<T: Clone + Send + Sync + 'static>(&mut self, value: T) {
+        self.extensions_mut().insert(value);
     }
 }
 

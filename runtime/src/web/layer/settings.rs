@@ -33,7 +33,7 @@ pub(super) type FindValue = dyn Fn(&Parts<'_>) -> Option<String> + Send + Sync;
 /// A request of any framework.
 pub(in crate::web) trait WebRequest {
     fn parts(&self) -> Parts<'_>;
-    fn insert_client(&mut self, client_ip: ClientIp);
+    fn insert<T: Clone + Send + Sync + 'static>(&mut self, value: T);
 }
 
 /// The status and the fields of a response of any framework.
@@ -122,7 +122,7 @@ impl Settings {
             }
         }
         if let Some(client_ip) = client_ip {
-            request.insert_client(client_ip);
+            request.insert(client_ip);
         }
         let decisions = Decisions::new();
         let collect = if self.on_success { Context::collect } else { Context::collect_denials };

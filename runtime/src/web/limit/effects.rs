@@ -23,8 +23,7 @@ pub(in crate::web) struct Effects {
     pub(in crate::web) refund_if: Option<Arc<RefundIf>>,
 }
 
-/// A request as a limit sees it: by each policy that decides it, of which one at most is enforced. It is not limited if there
-/// is none.
+/// A request as a limit sees it: by each policy that decides it. It is not limited if there is none.
 #[derive(Default)]
 pub(in crate::web) struct Limited(pub(in crate::web) Vec<(Check<'static>, Effects)>);
 
@@ -33,13 +32,14 @@ pub(in crate::web) struct Limited(pub(in crate::web) Vec<(Check<'static>, Effect
 pub(in crate::web) struct AdmittedRequest(Vec<(Permit, Effects)>);
 
 impl Limited {
-    /// Awaits all decisions. Returns what admitted the request, and why the policy that is enforced rejects it if it does.
+    /// Awaits all decisions. Returns what admitted the request, and why the first policy rejects it that does.
     pub(in crate::web) async fn admit(self) -> (AdmittedRequest, Option<(Rejection, Effects)>) {
         let (mut admitted, mut rejected) = (AdmittedRequest::default(), None);
         for (check, effects) in self.0 {
             match check.admit().await {
                 Ok(permit) => admitted.0.extend(permit.map(|permit| (permit, effects))),
-                Err(rejection) => rejected = Some((rejection, effects)),
+                Err(rejection) if rejected.is_none() => rejected = Some((rejection, effects)),
+                Err(_) => {}
             }
         }
         (admitted, rejected)

@@ -10,7 +10,7 @@ use crate::context::{self, Context, ContextKey};
 use crate::limiter::{Check, Limiter};
 use crate::observe::log;
 use crate::policy::Policy;
-use crate::request_pattern::{PathPattern, method_includes};
+use crate::request_pattern::{PathPattern, shown_method, surely_contain};
 use crate::web::client_ip::ClientIp;
 use crate::web::layer::Layer;
 use crate::web::parts::Parts;
@@ -68,12 +68,15 @@ impl Guard<'_> {
     }
 }
 
-/// Returns the value of that name which any request has. A route that a request does not have is empty.
+/// The route in keys of all requests that have none. No route is like it, as each begins with a slash.
+const NO_ROUTE: &str = "none";
+
+/// Returns the value of that name which any request has.
 pub(in crate::web) fn request_value(name: &str, parts: &Parts<'_>) -> Option<String> {
     match name {
-        "method" => Some(parts.method().to_owned()),
+        "method" => Some(shown_method(parts.method()).to_owned()),
         "path" => Some(parts.path().to_owned()),
-        "route" => Some(parts.route().unwrap_or_default()),
+        "route" => Some(parts.route().unwrap_or_else(|| NO_ROUTE.to_owned())),
         _ => {
             let field = name.strip_prefix("header_")?.replace('_', "-");
             parts.header_text(&field)
@@ -84,9 +87,9 @@ pub(in crate::web) fn request_value(name: &str, parts: &Parts<'_>) -> Option<Str
 /// The requests that a limit leaves alone.
 #[derive(Clone, Default)]
 pub(in crate::web) struct Exemptions {
-    /// The only methods that are limited; `None` is all but `OPTIONS`.
+    /// The only methods that are limited; `None` is all of them.
     pub(super) methods: Option<Vec<String>>,
-    pub(super) limits_options: bool,
+    pub(in crate::web) limits_preflights: bool,
     pub(super) paths: Vec<PathPattern>,
     pub(in crate::web) networks: Vec<IpNet>,
     pub(in crate::web) conditions: Vec<Arc<Condition>>,
@@ -97,21 +100,15 @@ pub(in crate::web) type Condition = dyn Fn(&Parts<'_>) -> bool + Send + Sync;
 impl Exemptions {
     /// Returns whether a request is left alone.
     pub(super) fn apply(&self, parts: &Parts<'_>) -> bool {
-        !self.limits_method(parts.method()) || self.exempt(parts)
+        let method = parts.request_method(self.limits_preflights);
+        !method.is_limited(self.methods.as_deref()) || self.exempt(parts)
     }
 
     /// The same, whatever its method is.
     pub(in crate::web) fn exempt(&self, parts: &Parts<'_>) -> bool {
-        self.paths.iter().any(|path| path.contains(parts.path()))
+        surely_contain(&self.paths, parts.request_path())
             || self.exempts_client(parts)
             || self.conditions.iter().any(|condition| condition(parts))
-    }
-
-    fn limits_method(&self, method: &str) -> bool {
-        match &self.methods {
-            Some(methods) => methods.iter().any(|limited| method_includes(limited, method)),
-            None => self.limits_options || method != "OPTIONS",
-        }
     }
 
     fn exempts_client(&self, parts: &Parts<'_>) -> bool {

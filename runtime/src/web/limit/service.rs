@@ -13,11 +13,13 @@ use http_body_util::{Either, Full};
 use tower_service::Service;
 
 use super::Limit;
-use super::effects::Effects;
+use super::counted::Counted;
+use super::effects::{Effects, Limited};
 use super::gate::Gate;
 use crate::decision::Rejection;
 use crate::observe::opaque_debug;
 use crate::web::held::Held;
+use crate::web::layer::settings::WebRequest as _;
 use crate::web::parts::Parts;
 use crate::web::problem::Problem;
 
@@ -69,17 +71,22 @@ where
 opaque_debug!([S] LimitService<S>);
 
 impl<S> LimitService<S> {
-    async fn answer<Q, B>(mut self, request: Request<Q>) -> Result<Response<LimitBody<B>>, S::Error>
+    fn limited(&self, parts: &Parts<'_>) -> (Limited, Counted) {
+        Counted::count(&self.gate, self.gate.limited(parts), parts)
+    }
+
+    async fn answer<Q, B>(mut self, mut request: Request<Q>) -> Result<Response<LimitBody<B>>, S::Error>
     where
         S: Service<Request<Q>, Response = Response<B>>,
     {
-        let limited = self.gate.limited(&Parts::of_http(&request).with_known_client());
+        let (limited, counted) = self.limited(&Parts::of_http(&request).with_known_client());
         let (admitted, rejection) = limited.admit().await;
         if let Some((rejection, effects)) = rejection {
             let response = rejected(&rejection, &effects, &request);
             admitted.refunded(response.status().as_u16()).await;
             return Ok(response.map(Either::Right));
         }
+        request.insert(counted);
         let response = self.inner.call(request).await?;
         let permits = admitted.refunded(response.status().as_u16()).await;
         Ok(response.map(|body| Either::Left(Held::new(body, permits))))
@@ -93,8 +100,8 @@ fn rejected<Q>(rejection: &Rejection, effects: &Effects, request: &Request<Q>) -
         return own.map(Full::from);
     }
     #[cfg(feature = "tonic")]
-    if parts.header("content-type").is_some_and(|media_type| media_type.starts_with("application/grpc")) {
-        return tonic::Status::from(rejection.clone()).into_http();
+    if let Some(response) = crate::web::tonic::response(rejection, &parts) {
+        return response;
     }
     Problem::from(rejection).response()
 }

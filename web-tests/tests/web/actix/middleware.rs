@@ -15,11 +15,15 @@ use super::{limit, policy, routes, run, serve};
 const OTHER: &str = "203.0.113.10";
 const ORIGIN: &str = "https://shop.example";
 
+/// The fields of a preflight.
+const AHEAD: [(&str, &str); 2] = [("origin", ORIGIN), ("access-control-request-method", "GET")];
+
 /// Returns whether the second request of a client is admitted, behind a proxy.
-async fn admits_second(limit: Limit, client_ip: &str, method: Method) -> bool {
+async fn admits_second(limit: Limit, client_ip: &str, method: Method, fields: &[(&str, &str)]) -> bool {
     let layer = Layer::new().client_ip(ClientIp::behind(["127.0.0.1"]).unwrap());
     let client = Client::new(serve(Some(layer), Some(limit)).await);
-    let send = async || client.send(method.clone(), "/items/1", &[("x-forwarded-for", client_ip)]).await.status;
+    let fields = [&[("x-forwarded-for", client_ip)], fields].concat();
+    let send = async || client.send(method.clone(), "/items/1", &fields).await.status;
     assert_ne!(send().await, 429, "the first one");
     send().await != 429
 }
@@ -32,9 +36,9 @@ async fn requests_are_limited_or_left_alone_as_in_axum() {
     let if_other = || one().exempt_if(|parts| parts.header("x-forwarded-for") == Some(OTHER));
     for (case, limit, client_ip, method, expected) in [
         ("a plain limit", one(), OTHER, Method::GET, false),
-        ("browsers ask ahead", one(), OTHER, Method::OPTIONS, true),
-        ("`with_options_requests`", one().with_options_requests(), OTHER, Method::OPTIONS, false),
+        ("a method that is no standard one", one(), OTHER, Method::from_bytes(b"FOO").unwrap(), false),
         ("a method of the list", of(&["POST", "OPTIONS"]), OTHER, Method::OPTIONS, false),
+        ("a method of the list in small letters", of(&["POST"]), OTHER, Method::from_bytes(b"post").unwrap(), false),
         ("no method of the list", of(&["POST", "OPTIONS"]), OTHER, Method::GET, true),
         ("`GET` includes `HEAD`", of(&["GET"]), OTHER, Method::HEAD, false),
         ("`HEAD` does not include `GET`", of(&["HEAD"]), OTHER, Method::GET, true),
@@ -46,8 +50,19 @@ async fn requests_are_limited_or_left_alone_as_in_axum() {
         ("another request", if_other(), "203.0.113.9", Method::GET, false),
         ("a limit in shadow", one().shadow(), OTHER, Method::GET, true),
     ] {
-        assert_eq!(admits_second(limit, client_ip, method).await, expected, "{case}");
+        assert_eq!(admits_second(limit, client_ip, method, &[]).await, expected, "{case}");
     }
+    for (case, limit, fields, expected) in [
+        ("browsers ask ahead", one(), &AHEAD[..], true),
+        ("no origin", one(), &AHEAD[1..], false),
+        ("no method that is asked for", one(), &AHEAD[..1], false),
+        ("`OPTIONS` alone", one(), &[], false),
+        ("`with_options_requests`", one().with_options_requests(), &AHEAD, false),
+        ("`OPTIONS` is listed", of(&["POST", "OPTIONS"]), &AHEAD, false),
+    ] {
+        assert_eq!(admits_second(limit, OTHER, Method::OPTIONS, fields).await, expected, "{case}");
+    }
+    assert!(!admits_second(one(), OTHER, Method::POST, &AHEAD).await, "only `OPTIONS` asks ahead");
 }
 
 #[tokio::test]
@@ -100,11 +115,10 @@ async fn serve_within_cors(limit: Limit) -> Client {
 #[tokio::test]
 async fn browsers_can_ask_ahead_and_read_denials_if_cors_is_outside() {
     let client = serve_within_cors(limit(1, "{@ip}")).await;
-    let ahead = [("origin", ORIGIN), ("access-control-request-method", "GET")];
-    let asks_ahead = async || client.send(Method::OPTIONS, "/items/1", &ahead).await.status;
+    let asks_ahead = async || client.send(Method::OPTIONS, "/items/1", &AHEAD).await.status;
     assert_eq!([asks_ahead().await, asks_ahead().await], [200, 200]);
     for status in [200, 429] {
-        let answer = client.get_with("/items/1", &ahead[..1]).await;
+        let answer = client.get_with("/items/1", &AHEAD[..1]).await;
         assert_eq!((answer.status, answer.header("access-control-allow-origin")), (status, Some(ORIGIN)));
         let exposed = answer.header("access-control-expose-headers").unwrap();
         assert!(exposed.contains("retry-after") && exposed.contains("ratelimit"), "{exposed}");

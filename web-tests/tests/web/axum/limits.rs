@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use bytes::Bytes;
 use futures_util::stream;
 use reqwest::Method;
@@ -168,13 +168,30 @@ async fn browsers_can_ask_ahead_and_read_denials_if_cors_is_outside() {
         assert_eq!(answer.header("access-control-expose-headers"), Some("retry-after,ratelimit"));
     }
     assert_eq!(client_one.send(Method::OPTIONS, "/items", &origin).await.status, 200, "a preflight is not limited");
+}
 
-    // Without CORS, and asked to limit them.
-    let client_two = client(router().layer(limit(&policy(1), "{@ip}"))).await;
-    let options = [(Method::OPTIONS, "/items"), (Method::OPTIONS, "/items")];
-    assert_eq!(statuses(&client_two, &options).await, [405, 405]);
-    let client_three = client(router().layer(limit(&policy(1), "{@ip}").with_options_requests())).await;
-    assert_eq!(statuses(&client_three, &options).await, [405, 429]);
+#[tokio::test]
+async fn of_the_requests_with_options_only_preflights_are_left_alone() {
+    let limits = |limit: Limit| async { client(Router::new().fallback(any(|| async { "done" })).layer(limit)).await };
+    let ahead = [("origin", "https://shop.example"), ("access-control-request-method", "GET")];
+    let one = || limit(&policy(1), "{@ip}");
+    for (limit, fields, expected) in [
+        (one(), &ahead[..], 200),
+        (one(), &ahead[..1], 429),
+        (one(), &ahead[1..], 429),
+        (one(), &[], 429),
+        (one().with_options_requests(), &ahead, 429),
+        (one().methods(["OPTIONS"]).unwrap(), &ahead, 429),
+        (one().methods(["GET"]).unwrap(), &[], 200),
+    ] {
+        let client = limits(limit).await;
+        assert_eq!(client.send(Method::OPTIONS, "/", fields).await.status, 200);
+        assert_eq!(client.send(Method::OPTIONS, "/", fields).await.status, expected, "{fields:?}");
+    }
+    let client = limits(one()).await;
+    let small = Method::from_bytes(b"options").unwrap();
+    assert_eq!(client.send(small.clone(), "/", &ahead).await.status, 200, "no browser sends it");
+    assert_eq!(client.send(small, "/", &ahead).await.status, 429);
 }
 
 #[tokio::test]

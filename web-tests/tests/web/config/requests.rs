@@ -121,11 +121,31 @@ async fn a_pattern_matches_all_paths_that_begin_like_it() {
         (Method::POST, "/api/a", 200),
         (Method::GET, "/api/b/c", 200),
         (Method::OPTIONS, "/api/a", 200),
-        (Method::OPTIONS, "/api/a", 200),
+        (Method::OPTIONS, "/api/a", 429),
         (Method::GET, "/api", 200),
         (Method::GET, "/api", 200),
     ] {
         assert_eq!(status(&client, method.clone(), path).await, expected, "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn preflights_are_left_alone_unless_the_program_or_the_file_says_otherwise() {
+    let file = |methods: &str| {
+        format!("policy.ahead = {{ match = {{ path = '/*'{methods} }}, key = '{{@ip}}', rules = ['1 per 1m'] }}")
+    };
+    let ahead = [("origin", "https://shop.example"), ("access-control-request-method", "GET")];
+    let limits = |methods: &str| web::limits(&limiter(&file(methods))).unwrap();
+    for (limits, fields, expected) in [
+        (limits(""), &ahead[..], 200),
+        (limits(""), &[], 429),
+        (limits(", methods = ['OPTIONS']"), &ahead, 429),
+        (limits("").with_options_requests(), &ahead, 429),
+    ] {
+        let client = Client::new(serve(router().layer(limits)).await);
+        for expected in [200, expected] {
+            assert_eq!(client.send(Method::OPTIONS, "/", fields).await.status, expected, "{fields:?}");
+        }
     }
 }
 

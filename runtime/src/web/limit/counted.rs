@@ -1,0 +1,51 @@
+//! What limits around a request have decided, so that a limit that stands around it twice counts it once.
+
+use std::sync::{Arc, Once};
+
+use super::effects::Limited;
+use super::gate::Gate;
+use crate::limiter::Check;
+use crate::observe::log;
+use crate::web::parts::Parts;
+
+/// What limits around a request have decided. It goes along with the request.
+#[derive(Clone, Default)]
+pub(in crate::web) struct Counted(Arc<Vec<CountedCheck>>);
+
+#[derive(Clone)]
+struct CountedCheck {
+    /// The address of its settings, which the clones of a limit share.
+    gate: usize,
+    path: String,
+    check: Check<'static>,
+}
+
+impl Counted {
+    /// Leaves out what the same limit has decided before about this request. Returns the rest, and what to store in the request.
+    pub(in crate::web) fn count(gate: &Arc<dyn Gate>, limited: Limited, parts: &Parts<'_>) -> (Limited, Self) {
+        let Self(before) = parts.extension(Self::clone).unwrap_or_default();
+        let gate = Arc::as_ptr(gate).addr();
+        let is_counted = |check: &Check<'static>| {
+            before
+                .iter()
+                .any(|before| before.gate == gate && before.is_about(parts.path()) && before.check.is_alike(check))
+        };
+        let (twice, left): (Vec<_>, Vec<_>) = limited.0.into_iter().partition(|(check, _)| is_counted(check));
+        if let Some((check, _)) = twice.first() {
+            static REPORTED: Once = Once::new();
+            REPORTED.call_once(|| log::limited_twice(check.policy_name()));
+        }
+        let path = parts.path();
+        let counted = left.iter().map(|(check, _)| CountedCheck { gate, path: path.to_owned(), check: check.clone() });
+        let all = before.iter().cloned().chain(counted).collect();
+        (Limited(left), Self(Arc::new(all)))
+    }
+}
+
+impl CountedCheck {
+    /// Whether a request with this path is the one that was counted: a nested router sees the end of its path. Others may have
+    /// come with it, as the parts of a batch.
+    fn is_about(&self, path: &str) -> bool {
+        path == "/" || self.path.ends_with(path)
+    }
+}

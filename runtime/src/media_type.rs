@@ -2,6 +2,7 @@
 
 /// A media type without its parameters, in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "tonic"), allow(dead_code, reason = "files only check media types"))]
 pub(crate) struct MediaType(String);
 
 impl MediaType {

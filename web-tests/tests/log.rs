@@ -41,6 +41,22 @@ async fn a_layer_inside_of_a_limit_is_reported_and_one_outside_is_not() {
 }
 
 #[tokio::test]
+async fn a_limit_around_a_request_twice_is_reported_once() {
+    let (log, _guard) = Log::listen();
+    let policy = Policy::builder("api").rule(Rule::sliding_window(9, MINUTE)).build().unwrap();
+    let limit = web::limit(&policy, "{@ip}").unwrap().limiter(&Limiter::in_memory());
+    let router = Router::new().route("/", get(|| async { "well" })).layer(limit.clone());
+    let once = Client::new(serve(router.clone()).await);
+    assert_eq!(once.get("/").await.status, 200);
+    assert_eq!(lines(&log, "ERROR", "stands around a request twice"), 0);
+    let twice = Client::new(serve(router.layer(limit)).await);
+    for _ in 0..2 {
+        assert_eq!(twice.get("/").await.status, 200);
+    }
+    assert_eq!(lines(&log, "ERROR", "stands around a request twice"), 1);
+}
+
+#[tokio::test]
 async fn a_subject_without_a_key_is_reported_once_also_in_shadow() {
     let rules = Policy::builder("api").rule(Rule::sliding_window(1, MINUTE));
     let policy = rules.rule_on("network", Rule::sliding_window(2, MINUTE)).build().unwrap();

@@ -52,6 +52,30 @@ async fn a_task_has_the_context_that_was_carried_into_it_and_no_other() {
 }
 
 #[tokio::test]
+async fn a_thread_has_the_context_that_was_carried_into_it_and_no_other() {
+    let ip = || shown("ip");
+    let call = async {
+        let blocking = tokio::task::spawn_blocking(carry_fn(ip)).await.unwrap();
+        let thread = std::thread::spawn(carry_fn(ip)).join().unwrap();
+        let bare = std::thread::spawn(ip).join().unwrap();
+        (blocking, thread, bare)
+    };
+    let known = Some("192.0.2.1".to_owned());
+    let called = scope(Context::new().with("ip", "192.0.2.1"), call).await;
+    assert_eq!(called, (known.clone(), known, None));
+    assert!(carry_fn(Context::current)().is_none());
+}
+
+#[test]
+fn a_function_has_a_context_without_any_runtime() {
+    let both = || (shown("ip"), shown("user"));
+    let inner = || scope_fn(Context::new().with("user", "zoe"), both);
+    let (ip, user) = scope_fn(Context::new().with("ip", "192.0.2.1").with("user", "nobody"), inner);
+    assert_eq!((ip.as_deref(), user.as_deref()), (Some("192.0.2.1"), Some("zoe")));
+    assert!(Context::current().is_none());
+}
+
+#[tokio::test]
 async fn values_of_the_context_make_the_subject_that_is_written_out() {
     let limiter = Limiter::in_memory();
     let context = Context::new().with("ip", "2001:db8::7").with("user", "Zoë:X");

@@ -111,13 +111,14 @@ fn status(rejection: &Rejection) -> StatusCode {
     StatusCode::from_u16(status_of(rejection).as_u16()).unwrap_or(StatusCode::TOO_MANY_REQUESTS)
 }
 
-/// The client that [`Layer`](super::Layer) found. Without one, the response has the status 500.
+/// The client that [`Layer`](super::Layer) found, or else the one of the [context](crate::context). Without one, the response has
+/// the status 500.
 impl FromRequest for ClientIp {
     type Error = MissingClientIp;
     type Future = Ready<Result<Self, MissingClientIp>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(request.extensions().get().copied().ok_or(MissingClientIp))
+        ready(request.extensions().get().copied().or_else(Self::current).ok_or(MissingClientIp))
     }
 }
 

@@ -69,12 +69,13 @@ impl<T: IntoResponse> IntoResponse for Holding<T> {
     }
 }
 
-/// The client that [`Layer`](super::Layer) found. Without one, the response has the status 500.
+/// The client that [`Layer`](super::Layer) found, or else the one of the [context](crate::context). Without one, the response has
+/// the status 500.
 impl<S: Sync> FromRequestParts<S> for ClientIp {
     type Rejection = MissingClientIp;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, MissingClientIp> {
-        parts.extensions.get().copied().ok_or(MissingClientIp)
+        parts.extensions.get().copied().or_else(Self::current).ok_or(MissingClientIp)
     }
 }
 
@@ -82,7 +83,7 @@ impl<S: Sync> OptionalFromRequestParts<S> for ClientIp {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Option<Self>, Self::Rejection> {
-        Ok(parts.extensions.get().copied())
+        Ok(parts.extensions.get().copied().or_else(Self::current))
     }
 }
 

@@ -14,7 +14,8 @@ use tallygate_rules::SubnetBits;
 
 pub use self::source::ClientIpSource;
 pub(super) use self::source::networks;
-use crate::address::{Network, without_ipv6_wrapping};
+use crate::address::{Network, parse, without_ipv6_wrapping};
+use crate::context::Context;
 #[cfg(any(feature = "axum", feature = "actix"))]
 use crate::observe::log;
 use crate::observe::opaque_debug;
@@ -63,6 +64,16 @@ impl ClientIp {
 
     pub(super) fn as_fallback(self) -> Self {
         Self { is_fallback: true, ..self }
+    }
+
+    /// Returns the client whose address a context has, as that of a test or of an application.
+    pub(super) fn of(context: &Context) -> Option<Self> {
+        parse(context.get("ip")?.as_bytes()).map(Self::from)
+    }
+
+    /// Returns the client of the current context.
+    pub(super) fn current() -> Option<Self> {
+        Self::of(&Context::current()?)
     }
 }
 

@@ -37,9 +37,10 @@ use crate::request_pattern::{PathPattern, check_method};
 /// The values come from the [`Layer`] around this one. The key can also show the `method` of the request, its `path`,
 /// which inside axum's `nest` lacks the prefix, the `route` that it matches, and any header: `{@header_x_api_key}` is
 /// `X-Api-Key`, as [`header_text`](Parts::header_text) returns it, and `{@header_host}` is the [host](Parts::host) in any version of
-/// HTTP. The `method` is a standard one or `other`, and `HEAD` is `GET`. All requests without a route share the value `none`. A header that it does not have is another subject than an empty one, or
-/// gives way to an alternative: `{@header_x_api_key|@ip}`. A client can send any header, so show only one that a trusted proxy sets,
-/// or beside a value that the client cannot choose.
+/// HTTP. The `method` is a standard one or `other`, and `HEAD` is `GET`. All requests without a route share the value `none`. A
+/// header that a request does not have is another subject than an empty one, or gives way to an alternative:
+/// `{@header_x_api_key|@ip}`. A client can send any header, so show only one that a trusted proxy sets, or beside a value that the
+/// client cannot choose.
 /// Without a layer around it, the client is the address of the socket, unless a [context](crate::context::scope) around
 /// it has an `ip`, and the response has the fields of [`Layer::new`].
 ///

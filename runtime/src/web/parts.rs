@@ -56,10 +56,20 @@ impl<'a> Parts<'a> {
         Self { head: Head::Actix(request), path, client_ip: None }
     }
 
-    /// Takes the client that a layer has already found.
+    /// Takes the client that a layer has already found, or else the one of the context.
     pub(super) fn with_known_client(self) -> Self {
-        let client_ip = self.extension(|client: &ClientIp| *client);
-        Self { client_ip, ..self }
+        let client_ip = self.found_client();
+        Self { client_ip, ..self }.or_client(ClientIp::current)
+    }
+
+    /// Takes that client if none was found.
+    pub(super) fn or_client(self, other: impl FnOnce() -> Option<ClientIp>) -> Self {
+        Self { client_ip: self.client_ip.or_else(other), ..self }
+    }
+
+    /// Returns the client that a layer has already found.
+    pub(super) fn found_client(&self) -> Option<ClientIp> {
+        self.extension(|client: &ClientIp| *client)
     }
 
     /// Finds the client.
@@ -72,7 +82,7 @@ impl<'a> Parts<'a> {
         Self { client_ip, ..self }
     }
 
-    /// Returns the client that the layer found.
+    /// Returns the client that the layer found, or else the one whose `ip` the [context](crate::context) has.
     #[must_use]
     pub fn client_ip(&self) -> Option<ClientIp> {
         self.client_ip

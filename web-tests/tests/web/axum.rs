@@ -8,3 +8,5 @@ mod own_context;
 mod paths;
 mod requests;
 mod responses;
+mod test_context;
+mod twice;

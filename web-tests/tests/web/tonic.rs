@@ -1,5 +1,6 @@
 //! Limits in tonic, called over sockets by a client.
 
+mod grpc_web;
 mod text;
 
 use std::net::SocketAddr;

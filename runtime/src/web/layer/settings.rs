@@ -109,9 +109,10 @@ impl Settings {
         let parts = request.parts().with_client(&self.client_ip);
         // An application may know more than the address of the socket, which is all that a limit knows. An outer layer may know
         // the client where this one knows only a proxy.
-        let is_known = around.is_some_and(|around| around.get("ip").is_some());
+        let is_known = around.as_ref().is_some_and(|around| around.get("ip").is_some());
         let gives_way = |client: &ClientIp| is_known && (maker == Maker::Limit || client.is_fallback());
         let client_ip = parts.client_ip().filter(|client| !gives_way(client));
+        let parts = parts.or_client(|| ClientIp::of(&self.context).or_else(|| ClientIp::of(around.as_ref()?)));
         let mut context = self.context.clone().made_by(maker).looking_for(&self.names);
         if let Some(client_ip) = client_ip {
             context = context.with("ip", client_ip);

@@ -113,7 +113,7 @@ impl Exemptions {
 
     fn exempts_client(&self, parts: &Parts<'_>) -> bool {
         let is_exempt = |client: ClientIp| self.networks.iter().any(|network| network.contains(&client.address()));
-        let exempt = parts.client_ip().filter(|client| is_exempt(*client));
+        let exempt = parts.found_client().filter(|client| is_exempt(*client));
         if exempt.is_some_and(ClientIp::is_fallback) {
             static REPORTED: Once = Once::new();
             REPORTED.call_once(log::fallback_not_exempt);

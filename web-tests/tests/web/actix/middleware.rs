@@ -86,6 +86,18 @@ async fn a_host_has_one_tally_by_both_versions_of_http_and_a_field_that_is_missi
 }
 
 #[tokio::test]
+async fn the_clones_of_a_limit_count_a_request_once() {
+    let limit = limit(1, "{@ip}");
+    let server = run(move || {
+        let server = HttpServer::new(move || App::new().configure(routes).wrap(limit.clone()).wrap(limit.clone()));
+        let server = server.workers(1).disable_signals().bind("127.0.0.1:0").unwrap();
+        (server.addrs()[0], server.run())
+    });
+    let client = Client::new(server.await);
+    assert_eq!([client.get("/items/1").await.status, client.get("/items/1").await.status], [200, 429]);
+}
+
+#[tokio::test]
 async fn a_limit_in_shadow_counts_and_writes_no_fields() {
     let (limiter, policy) = (Limiter::in_memory(), policy(1));
     let limit = web::limit(&policy, "{@ip}").unwrap().limiter(&limiter).shadow();

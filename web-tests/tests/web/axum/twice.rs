@@ -1,0 +1,82 @@
+//! A limit that stands around a request twice counts it once.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::routing::{get, post};
+use tallygate::config::Policies;
+use tallygate::web::{self, Limit};
+use tallygate::{Limiter, Policy, Rule};
+use tallygate_web_tests::Client;
+use tallygate_web_tests::server::serve;
+use tower::ServiceExt as _;
+
+fn limit(key: &str) -> Limit {
+    let policy = Policy::builder("api").rule(Rule::sliding_window(2, Duration::from_secs(60))).build().unwrap();
+    web::limit(&policy, key).unwrap().limiter(&Limiter::in_memory())
+}
+
+fn router() -> Router {
+    Router::new().route("/items", get(|| async { "items" }))
+}
+
+/// The statuses of three requests.
+async fn statuses(router: Router, path: &str) -> Vec<u16> {
+    let client = Client::new(serve(router).await);
+    let mut statuses = Vec::new();
+    for _ in 0..3 {
+        statuses.push(client.get(path).await.status);
+    }
+    statuses
+}
+
+#[tokio::test]
+async fn the_clones_of_a_limit_count_a_request_once() {
+    let limit = limit("{@ip}");
+    assert_eq!(statuses(router().layer(limit.clone()).layer(limit.clone()), "/items").await, [200, 200, 429]);
+    let limit = self::limit("{@ip}");
+    let nested = Router::new().nest("/api", router().layer(limit.clone())).layer(limit);
+    assert_eq!(statuses(nested, "/api/items").await, [200, 200, 429]);
+}
+
+#[tokio::test]
+async fn the_policies_of_a_file_count_a_request_once() {
+    let limiter = Limiter::in_memory();
+    let file = "policy.api = { match = { path = '/*' }, key = '{@ip}', rules = ['2 per 1m'] }";
+    limiter.apply(&Policies::from_toml(file).unwrap()).unwrap();
+    let limits = web::limits(&limiter).unwrap();
+    assert_eq!(statuses(router().layer(limits.clone()).layer(limits), "/items").await, [200, 200, 429]);
+}
+
+#[tokio::test]
+async fn two_limits_count_a_request_twice_and_so_does_one_with_two_subjects() {
+    let policy = Policy::builder("api").rule(Rule::sliding_window(2, Duration::from_secs(60))).build().unwrap();
+    let limiter = Limiter::in_memory();
+    let own = || web::limit(&policy, "{@ip}").unwrap().limiter(&limiter);
+    assert_eq!(statuses(router().layer(own()).layer(own()), "/items").await, [200, 429, 429]);
+    // A nested router sees another path.
+    let limit = limit("{@path}");
+    let nested = Router::new().nest("/api", router().layer(limit.clone())).layer(limit);
+    assert_eq!(statuses(nested, "/api/items").await, [200, 200, 429]);
+}
+
+#[tokio::test]
+async fn the_parts_of_a_batch_count_by_themselves() {
+    let limit = limit("{@ip}");
+    let items = router().layer(limit.clone());
+    let batch = post(async move |request: Request| {
+        let (mut head, _) = request.into_parts();
+        head.uri = "/items".parse().unwrap();
+        head.method = axum::http::Method::GET;
+        let mut denied = 0;
+        for _ in 0..3 {
+            let part = Request::from_parts(head.clone(), axum::body::Body::empty());
+            denied += usize::from(items.clone().oneshot(part).await.unwrap().status() == 429);
+        }
+        denied.to_string()
+    });
+    let client = Client::new(serve(Router::new().route("/batch", batch).layer(limit)).await);
+    let answer = client.send(reqwest::Method::POST, "/batch", &[]).await;
+    assert_eq!((answer.status, answer.body.as_str()), (200, "2"));
+}

@@ -100,6 +100,12 @@ impl<'a> Call<'a> {
         Some(Self { subjects: self.subjects.get(..1)?, scope: Scope::Denial, options, ..self })
     }
 
+    /// Its leases, to give them back: those of each of its subjects.
+    pub(crate) fn returned_leases(self, prefix: &str) -> Vec<ReturnedLeases> {
+        let names: Vec<_> = self.options.lease.into_iter().collect();
+        self.keys(prefix).map(|key| ReturnedLeases { key, names: names.clone() }).collect()
+    }
+
     /// Whether nobody awaits the answer any more.
     pub(crate) fn is_abandoned(self) -> bool {
         self.caller.is_some_and(|caller| caller.strong_count() == 0)
@@ -229,7 +235,7 @@ impl CallOptions {
 }
 
 /// What the leases of one call are called. No two calls of any process have the same name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LeaseName(NonZeroU64);
 
 per_process! {
@@ -250,11 +256,11 @@ impl LeaseName {
     }
 }
 
-/// What becomes of the leases of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LeaseChange {
-    Renewed,
-    GivenBack,
+/// Leases of one subject that are given back.
+#[derive(Clone, Debug)]
+pub(crate) struct ReturnedLeases {
+    pub(crate) key: TallyKey,
+    pub(crate) names: Vec<LeaseName>,
 }
 
 #[cfg(test)]

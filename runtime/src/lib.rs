@@ -177,8 +177,8 @@ pub use self::error::{BackendError, BackendErrorKind, Error, ErrorKind, Setting}
 #[cfg(feature = "config")]
 pub use self::limiter::{Applied, FileWatch};
 pub use self::limiter::{
-    Check, DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX, Deciding, DeniedSubject,
-    Limiter, LimiterBuilder, Override, OverrideBuilder,
+    Check, DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_MAX_WAITING, DEFAULT_PREFIX, Deciding,
+    DeniedSubject, Limiter, LimiterBuilder, Override, OverrideBuilder,
 };
 pub use self::policy::{Policy, PolicyBuilder};
 pub use self::store::Readiness;

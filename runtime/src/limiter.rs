@@ -10,13 +10,16 @@ mod denial_cache;
 mod denied;
 #[cfg(feature = "config")]
 mod file_watch;
-mod lease_waiters;
+mod lease_returns;
 mod leases;
 mod ledgers;
 mod outage;
 mod overrides;
 mod own_thread;
 mod registrations;
+mod sleepers;
+mod standby_refunder;
+mod wait_prospect;
 mod wait_queue;
 
 use std::fmt;
@@ -58,6 +61,9 @@ pub const DEFAULT_DENIAL_CACHE: Duration = Duration::from_secs(1);
 
 /// The most subjects whose tallies are kept in this process at once, when no other number is set: a million.
 pub const DEFAULT_MAX_SUBJECTS: usize = 1_000_000;
+
+/// The most callers that wait for admission in this process at once, when no other number is set: a hundred thousand.
+pub const DEFAULT_MAX_WAITING: usize = 100_000;
 
 per_process! {
     static INSTALLED: OnceCell<Limiter> = OnceCell::new();

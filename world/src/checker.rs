@@ -13,6 +13,7 @@ mod prefetch;
 mod standby;
 mod tallies;
 mod violation;
+mod waits;
 
 pub use self::violation::Violation;
 use crate::history::{Entry, Event};
@@ -34,6 +35,7 @@ pub fn check(scenario: &Scenario, history: &[Entry], attempts: &[Attempt]) -> Re
     standby::check(scenario, history)?;
     denials::check(scenario, history)?;
     closed::check(scenario, history)?;
+    waits::check(scenario, history)?;
     handover::check(scenario, history)?;
     attempts::check(scenario, history, attempts)?;
     endings(history)

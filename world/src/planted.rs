@@ -27,11 +27,6 @@ pub const ALL: &[Planted] = &[
         old: "taken = math.min(taken, own)",
         new: "taken = taken + 1",
     },
-    Planted {
-        name: "a lease that frees another one",
-        old: "call('ZREM', name, id)",
-        new: "call('ZREMRANGEBYRANK', name, 0, 0)",
-    },
     Planted { name: "a concurrent call too many", old: "elseif held >= count then", new: "elseif held > count then" },
     Planted { name: "a denial that is charged", old: "if code == -1 and charging then", new: "if charging then" },
     Planted {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tallygate_rules::OnOutage;
 
 use super::core::OnWarning;
-use super::{DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_PREFIX};
+use super::{DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_MAX_WAITING, DEFAULT_PREFIX};
 use crate::clock::Clock;
 #[cfg(feature = "testing")]
 use crate::clock::manual::ManualClock;
@@ -45,6 +45,7 @@ pub struct LimiterBuilder {
     secret: Option<Vec<u8>>,
     deadline: Duration,
     max_subjects: usize,
+    max_waiting: usize,
     denial_cache: Duration,
     on_outage: OnOutage,
     processes: u64,
@@ -65,6 +66,7 @@ impl Default for LimiterBuilder {
             secret: None,
             deadline: DEFAULT_DEADLINE,
             max_subjects: DEFAULT_MAX_SUBJECTS,
+            max_waiting: DEFAULT_MAX_WAITING,
             denial_cache: DEFAULT_DENIAL_CACHE,
             on_outage: OnOutage::Deny,
             processes: 1,
@@ -119,6 +121,32 @@ impl LimiterBuilder {
     /// process keeps [while Redis is away](Self::on_outage) do.
     pub fn max_subjects(mut self, subjects: usize) -> Self {
         self.max_subjects = subjects;
+        self
+    }
+
+    /// Sets the greatest number of callers that [wait](crate::Check::wait) for admission in this process at once, those of all
+    /// policies together: 100,000 by default; with 0, no call waits.
+    ///
+    /// Beyond that number, a call that may wait asks once, as one that may not: its denial is returned at once, with the exact
+    /// [`retry_after`](crate::Denial::retry_after). The metric `tallygate_waits_refused_total` counts these.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let limiter = Limiter::builder().max_waiting(0).build_in_memory()?;
+    /// let policy = Policy::builder("export").rule(Rule::sliding_window(1, Duration::from_secs(60))).build()?;
+    /// assert!(limiter.acquire(&policy, &Subject::everyone()).await?.is_allowed());
+    /// assert!(!limiter.acquire(&policy, &Subject::everyone()).await?.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn max_waiting(mut self, callers: usize) -> Self {
+        self.max_waiting = callers;
         self
     }
 

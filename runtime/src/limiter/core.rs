@@ -10,11 +10,12 @@ use std::time::Duration;
 use super::background::BackgroundTask;
 use super::denial_cache::DenialCache;
 use super::denied::DeniedSubjects;
-use super::lease_waiters::LeaseWaiters;
+use super::lease_returns::LimiterId;
 use super::ledgers::Ledgers;
 use super::outage::Outage;
 use super::overrides::Overrides;
 use super::registrations::Registrations;
+use super::sleepers::Sleepers;
 use super::wait_queue::WaitQueues;
 use crate::call::Call;
 use crate::clock::Clock;
@@ -24,7 +25,7 @@ use crate::decision::{Charge, Recount, Refunded, Refunder, Report, RuleStatus, W
 use crate::error::BackendError;
 use crate::observe::{ObservedRule, log};
 use crate::policy::Policy;
-use crate::store::{Outcome, Redis, Store};
+use crate::store::{Memory, Outcome, Redis, Store};
 use crate::subject::filters::Secret;
 use crate::system::home::Runtimes;
 
@@ -33,11 +34,12 @@ pub(super) type OnWarning = Arc<dyn Fn(&Warning<'_>) + Send + Sync>;
 
 /// What the clones of a limiter share.
 pub(crate) struct Core {
+    pub(super) id: LimiterId,
     pub(super) prefix: String,
     pub(super) secret: Secret,
     pub(super) store: Store,
     pub(super) wait_queues: WaitQueues,
-    pub(super) lease_waiters: LeaseWaiters,
+    pub(super) sleepers: Sleepers,
     pub(super) overrides: Overrides,
     pub(super) clock: Clock,
     pub(super) on_warning: Option<OnWarning>,
@@ -112,6 +114,25 @@ impl Core {
         }
     }
 
+    /// Lets the next such call ask the store, as the caller doubts a cached denial.
+    pub(super) fn forget_denials(&self, call: Call<'_>) {
+        if let Some(cache) = &self.denial_cache {
+            cache.forget(call);
+        }
+    }
+
+    /// Wakes the callers of this process that wait for these tallies: there may be room.
+    pub(super) fn wake(&self, call: Call<'_>) {
+        self.sleepers.wake(call.keys(&self.prefix));
+    }
+
+    /// Wakes those that wait for what a recount has given back.
+    pub(super) fn wake_by(&self, charge: &Charge, recount: Recount) {
+        if recount.used < charge.call.options.cost {
+            self.wake(charge.counted(recount.part));
+        }
+    }
+
     /// Tells the application, the log and the metrics of each rule near whose limit an admitted call has brought its subject.
     #[inline]
     pub(super) fn warn(&self, call: Call<'_>, report: &Report) {
@@ -134,16 +155,25 @@ impl Core {
     }
 }
 
+impl Core {
+    fn recount_in_memory(&self, memory: &Memory, charge: &Charge, recount: Recount) -> bool {
+        let is_recounted = memory.recount(charge, recount);
+        self.wake_by(charge, recount);
+        is_recounted
+    }
+}
+
 impl Refunder for Core {
     fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a> {
         Box::pin(async move {
             let redis = match &self.store {
-                Store::Memory(memory) => return Ok(memory.recount(charge, recount)),
+                Store::Memory(memory) => return Ok(self.recount_in_memory(memory, charge, recount)),
                 Store::Redis(redis) => redis,
             };
             let refunded = redis.refund(charge.counted(recount.part), recount.used, &charge.admitted).await;
             // Cached denials are of whole calls.
             self.invalidate_denials(charge.counted(None));
+            self.wake_by(charge, recount);
             #[cfg(feature = "web")]
             if let Ok(true) = refunded {
                 context::record_recount(charge, recount);
@@ -154,7 +184,7 @@ impl Refunder for Core {
 
     fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError> {
         if let Store::Memory(memory) = &self.store {
-            return Ok(memory.recount(&charge, recount));
+            return Ok(self.recount_in_memory(memory, &charge, recount));
         }
         let (core, patience) = (Arc::clone(&self), self.patience(&charge.call.policy));
         let recounted = async move { core.recount(&charge, recount).await };

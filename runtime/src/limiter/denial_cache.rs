@@ -133,6 +133,13 @@ impl DenialCache {
         }
     }
 
+    /// Removes the denials of such a call, so that the next one asks the store.
+    pub(crate) fn forget(&self, call: Call<'_>) {
+        if let Some(id) = call.tally_ids().next() {
+            drop(self.remove(id));
+        }
+    }
+
     fn remove(&self, id: TallyId<'_>) -> MutexGuard<'_, DenialShard> {
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(hash);

@@ -2,24 +2,27 @@
 //!
 //! A call that takes leases in Redis has a task of its own.
 //! The task decides the call, so that its answer is heard although the caller has gone: leases that nobody holds are given
-//! back at once. While the permit is there, it renews the leases after half of their length, and then gives them back. A
-//! process that dies takes its tasks along: then the leases end by themselves.
+//! back at once. While the permit is there, it renews the leases after half of their length, and then gives them back. A permit
+//! that is dropped outside of the task's runtime is given back by the thread of the limiter, as that runtime may stand still or
+//! be gone. A process that dies takes its tasks along: then the leases end by themselves.
 
 use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
+use tokio::runtime::Id;
 use tokio::sync::oneshot;
 
 use super::core::Core;
-use crate::call::{Call, LeaseChange, OwnedCall};
+use super::lease_returns::ReturnUnderWay;
+use crate::call::{Call, OwnedCall, ReturnedLeases};
 use crate::decision::{DecidedBy, Lease};
 use crate::error::BackendError;
 use crate::micros;
 use crate::observe::log;
-use crate::policy::Policy;
 use crate::store::{Answer, Outcome, Redis, Store};
 use crate::system::Handle;
 
@@ -52,10 +55,21 @@ struct LeaseTask {
     since_us: u64,
 }
 
-/// Leases that a task keeps. Dropping it lets the task give them back.
+/// Leases that a task keeps. Dropping it gives them back.
 struct LeasesInRedis {
-    _dropped: oneshot::Sender<()>,
-    policy: Policy,
+    core: Arc<Core>,
+    leases: OwnedCall,
+    /// The runtime of the task.
+    home: Id,
+    dropped: Option<oneshot::Sender<Option<LeaseReturn>>>,
+}
+
+/// Leases that are to be given back. If that is left undone, as its runtime ends, the thread of the limiter does it.
+struct LeaseReturn {
+    core: Arc<Core>,
+    leases: OwnedCall,
+    /// Nothing once it is done, or left to the thread of the limiter.
+    under_way: Option<ReturnUnderWay>,
 }
 
 impl Core {
@@ -68,7 +82,7 @@ impl Core {
 
     /// Wakes the callers of this process that wait for one of these leases.
     fn notify_waiters(&self, leases: Call<'_>) {
-        self.lease_waiters.notify(leases.tally_ids().map(|id| id.key(&self.prefix)));
+        self.sleepers.wake_one(leases.keys(&self.prefix));
     }
 
     /// Decides a call in Redis, and keeps the leases that it takes.
@@ -76,7 +90,7 @@ impl Core {
     /// If this future is dropped, nothing is sent for the call any more, and what was sent is given back.
     pub(super) async fn ask_redis(self: &Arc<Self>, redis: &Redis, call: Call<'_>) -> LeasedAnswer {
         let (Some(_), Ok(runtime)) = (call.leases(), Handle::try_current()) else {
-            return Ok((redis.decide(call).await?, None));
+            return Ok((self.decide_behind_returns(redis, call).await?, None));
         };
         let caller = Arc::new(());
         let call = OwnedCall::new(Call { caller: Some(&Arc::downgrade(&caller)), ..call });
@@ -90,6 +104,57 @@ impl Core {
         let answered = answered.await.unwrap_or_else(|_| Err(BackendError::away("redis: the runtime was shut down")));
         drop(caller);
         answered
+    }
+
+    /// Decides a call. Leases of its subjects that are on their way back are given back before.
+    async fn decide_behind_returns(&self, redis: &Redis, call: Call<'_>) -> Result<Answer, BackendError> {
+        let carried = self.id.carry(call, &self.prefix);
+        if carried.is_empty() {
+            return redis.decide(call).await;
+        }
+        // Boxed, as it is rare: no other call carries its state.
+        Box::pin(self.decide_behind(redis, call, &carried)).await
+    }
+
+    async fn decide_behind(
+        &self,
+        redis: &Redis,
+        call: Call<'_>,
+        carried: &[ReturnedLeases],
+    ) -> Result<Answer, BackendError> {
+        let (mut given_back, mut decided) = (pin!(redis.give_back(call.policy, carried)), pin!(redis.decide(call)));
+        let mut returned = None;
+        // The first step of each puts it on the connection, in this order.
+        let answer = poll_fn(|context| {
+            if returned.is_none()
+                && let Poll::Ready(outcome) = given_back.as_mut().poll(context)
+            {
+                returned = Some(outcome);
+            }
+            decided.as_mut().poll(context)
+        })
+        .await;
+        if !matches!(returned, Some(Ok(()))) {
+            self.id.lose(carried);
+        }
+        answer
+    }
+
+    /// Gives leases back, and tries again until they end by themselves.
+    async fn give_back_leases(&self, redis: &Redis, leases: Call<'_>, ends_us: u64) {
+        let clock = &self.clock;
+        let returned = leases.returned_leases(&self.prefix);
+        let mut pause = FIRST_PAUSE;
+        while let Err(error) = redis.give_back(leases.policy, &returned).await {
+            let next_us = clock.now_us().saturating_add(micros::from_duration(pause));
+            if next_us >= ends_us {
+                log::lease_not_given_back(leases.policy.name(), &error);
+                break;
+            }
+            clock.sleep_until(next_us).await;
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+        self.notify_waiters(leases);
     }
 }
 
@@ -111,19 +176,21 @@ impl LeaseTask {
     async fn run(self, answer: oneshot::Sender<LeasedAnswer>) {
         let (Some(redis), Some(leases)) = (self.core.redis(), self.call.as_call().leases()) else { return };
         // Boxed, so that the task does not carry it while the call is running.
-        match Box::pin(redis.decide(self.call.as_call())).await {
+        match Box::pin(self.core.decide_behind_returns(redis, self.call.as_call())).await {
             Ok(admitted) if admitted.outcome == Outcome::Admitted => {
-                let (lease, dropped) = LeasesInRedis::new(&self.call.policy);
+                let Ok(runtime) = Handle::try_current() else { return };
+                let (lease, dropped) = LeasesInRedis::new(&self.core, leases, runtime.id());
                 // What a caller that has gone does not receive is dropped.
                 drop(answer.send(Ok((admitted, Some(Box::new(lease))))));
                 self.keep(redis, leases, dropped).await;
             }
             Ok(denied) => drop(answer.send(Ok((denied, None)))),
             Err(error) => {
-                let may_be_executed = !error.is_refusal();
-                drop(answer.send(Err(error)));
                 // Without a place, the leases end by themselves.
-                if may_be_executed && let Some(_place) = LatePlace::take(&self.core) {
+                let place = if error.is_refusal() { None } else { LatePlace::take(&self.core) };
+                let under_way = place.as_ref().and_then(|_| ReturnUnderWay::begin(leases, &self.core.prefix));
+                drop(answer.send(Err(error)));
+                if under_way.is_some() {
                     self.give_back_late(redis, leases).await;
                 }
             }
@@ -134,51 +201,41 @@ impl LeaseTask {
     async fn give_back_late(&self, redis: &Redis, leases: Call<'_>) {
         let over_us = self.since_us.saturating_add(self.patience_us(redis));
         self.core.clock.sleep_until(over_us).await;
-        self.give_back(redis, leases, over_us.saturating_add(longest_us(leases))).await;
+        self.core.give_back_leases(redis, leases, over_us.saturating_add(longest_us(leases))).await;
     }
 
     /// Renews leases until the permit is dropped, and then gives them back.
-    async fn keep(&self, redis: &Redis, leases: Call<'_>, mut dropped: oneshot::Receiver<()>) {
+    async fn keep(&self, redis: &Redis, leases: Call<'_>, mut dropped: oneshot::Receiver<Option<LeaseReturn>>) {
         let clock = &self.core.clock;
         let (shortest_us, longest_us) = (shortest_us(leases), longest_us(leases));
         let mut renew_us = self.since_us.saturating_add(shortest_us / 2);
         let mut ends_us = clock.now_us().saturating_add(longest_us);
-        // Until then, a renewal may be executed that was not answered.
+        // Until then, a renewal may be executed: one that was not answered, or one beside which the lease was given back.
         let mut open_until_us = 0;
-        while clock.timeout_at(renew_us, &mut dropped).await.is_none() {
+        let returned = loop {
+            if let Some(returned) = clock.timeout_at(renew_us, &mut dropped).await {
+                break returned.ok().flatten();
+            }
             let now_us = clock.now_us();
             let again_us = now_us.saturating_add(shortest_us / ATTEMPTS);
-            let renewed = redis.change_leases(leases, LeaseChange::Renewed);
+            let renewed = redis.renew_leases(leases);
             let renewed = clock.timeout_at(again_us, renewed).await.unwrap_or_else(|| Err(silent()));
             renew_us = if renewed.is_ok() { now_us.saturating_add(shortest_us / 2) } else { again_us };
             // What has failed may have been executed all the same.
             ends_us = clock.now_us().saturating_add(longest_us);
+            open_until_us = now_us;
             if let Err(error) = renewed {
                 open_until_us = clock.now_us().saturating_add(self.patience_us(redis));
                 log::lease_not_renewed(leases.policy.name(), &error);
             }
+        };
+        if let Some(returned) = returned {
+            returned.run(ends_us).await;
         }
-        self.give_back(redis, leases, ends_us).await;
-        if clock.now_us() < open_until_us {
+        if open_until_us > 0 {
             clock.sleep_until(open_until_us).await;
-            self.give_back(redis, leases, ends_us).await;
+            self.core.give_back_leases(redis, leases, ends_us).await;
         }
-    }
-
-    /// Gives leases back, and tries again until they end by themselves.
-    async fn give_back(&self, redis: &Redis, leases: Call<'_>, ends_us: u64) {
-        let clock = &self.core.clock;
-        let mut pause = FIRST_PAUSE;
-        while let Err(error) = redis.change_leases(leases, LeaseChange::GivenBack).await {
-            let next_us = clock.now_us().saturating_add(micros::from_duration(pause));
-            if next_us >= ends_us {
-                log::lease_not_given_back(leases.policy.name(), &error);
-                break;
-            }
-            clock.sleep_until(next_us).await;
-            pause = (2 * pause).min(LONGEST_PAUSE);
-        }
-        self.core.notify_waiters(leases);
     }
 
     /// How long a call may be executed after it was asked: in a cluster, what was charged is taken back within as long again.
@@ -188,17 +245,57 @@ impl LeaseTask {
 }
 
 impl LeasesInRedis {
-    /// The leases that a call has taken, and what tells the task that they were dropped.
-    fn new(policy: &Policy) -> (Self, oneshot::Receiver<()>) {
+    /// The leases that a call has taken, and what tells the task on that runtime that they were dropped.
+    fn new(core: &Arc<Core>, leases: Call<'_>, home: Id) -> (Self, oneshot::Receiver<Option<LeaseReturn>>) {
         let (sender, dropped) = oneshot::channel();
-        policy.observed().lease_taken();
-        (Self { _dropped: sender, policy: policy.clone() }, dropped)
+        leases.policy.observed().lease_taken();
+        (Self { core: Arc::clone(core), leases: OwnedCall::new(leases), home, dropped: Some(sender) }, dropped)
     }
 }
 
 impl Drop for LeasesInRedis {
     fn drop(&mut self) {
-        self.policy.observed().lease_given_back();
+        self.leases.policy.observed().lease_given_back();
+        let Some(dropped) = self.dropped.take() else { return };
+        let returned = LeaseReturn::new(&self.core, &self.leases);
+        let is_at_home = Handle::try_current().is_ok_and(|runtime| runtime.id() == self.home);
+        if is_at_home {
+            // If the task is gone, the return is dropped here.
+            drop(dropped.send(Some(returned)));
+        } else {
+            drop(dropped.send(None));
+            drop(returned);
+        }
+    }
+}
+
+impl LeaseReturn {
+    fn new(core: &Arc<Core>, leases: &OwnedCall) -> Self {
+        let under_way = ReturnUnderWay::begin(leases.as_call(), &core.prefix);
+        Self { core: Arc::clone(core), leases: leases.clone(), under_way }
+    }
+
+    async fn run(mut self, ends_us: u64) {
+        if let Some(redis) = self.core.redis() {
+            self.core.give_back_leases(redis, self.leases.as_call(), ends_us).await;
+        }
+        self.under_way = None;
+    }
+
+    async fn run_on_thread(core: Arc<Core>, leases: OwnedCall, under_way: ReturnUnderWay) {
+        let ends_us = core.clock.now_us().saturating_add(longest_us(leases.as_call()));
+        if let Some(redis) = core.redis() {
+            core.give_back_leases(redis, leases.as_call(), ends_us).await;
+        }
+        drop(under_way);
+    }
+}
+
+impl Drop for LeaseReturn {
+    fn drop(&mut self) {
+        let Some(under_way) = self.under_way.take() else { return };
+        let returned = Self::run_on_thread(Arc::clone(&self.core), self.leases.clone(), under_way);
+        self.core.runtimes.spawn_on_thread(returned);
     }
 }
 
@@ -243,6 +340,7 @@ mod tests {
     use super::*;
     use crate::call::{CallOptions, LeaseName};
     use crate::limiter::Limiter;
+    use crate::policy::Policy;
     use crate::subject::Subject;
 
     #[test]

@@ -1,7 +1,6 @@
 //! Who decides while Redis is away.
 
 use std::num::NonZeroU64;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 pub(super) struct Outage {
     /// What holds for policies that say nothing.
     default: OnOutage,
-    pub(super) standby: Arc<Standby>,
+    pub(super) standby: Standby,
     clock: Clock,
     /// When the next call looks.
     next_look_us: AtomicU64,
@@ -31,7 +30,7 @@ impl Outage {
     pub(super) fn new(on_outage: OnOutage, processes: NonZeroU64, max_subjects: usize, clock: Clock) -> Self {
         Self {
             default: on_outage,
-            standby: Arc::new(Standby::new(clock.clone(), max_subjects, processes)),
+            standby: Standby::new(clock.clone(), max_subjects, processes),
             clock,
             next_look_us: AtomicU64::new(0),
         }

@@ -4,49 +4,141 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use crate::call::CallOptions;
 use crate::clock::Clock;
 use crate::lock::lock;
 use crate::system::RandomState;
 
 /// The wait queues of this process, by the keys of all tallies that decide the calls of their callers. Where only some are the
 /// same, one call may have room while another has none. An empty queue is removed.
+pub(crate) struct WaitQueues {
+    state: Mutex<QueuesByKey>,
+    /// The most callers in all queues.
+    most: usize,
+}
+
 #[derive(Default)]
-pub(crate) struct WaitQueues(Mutex<HashMap<Arc<str>, WaitQueue, RandomState>>);
+struct QueuesByKey {
+    by_key: HashMap<Arc<str>, WaitQueue, RandomState>,
+    callers: usize,
+}
 
 #[derive(Default)]
 struct WaitQueue {
     /// Held by the first caller of the queue. The mutex is fair, so it is handed on in order.
     turn: Arc<tokio::sync::Mutex<()>>,
     callers: usize,
+    waiting: QueueUnits,
+    head: QueueHead,
+}
+
+/// How much callers need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct QueueUnits {
+    pub(super) calls: u64,
+    pub(super) cost: u64,
+}
+
+/// What is known of the first caller of a queue: nothing before it was denied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct QueueHead {
+    /// When it may go, by the clock of the limiter, unless something makes room before. 0 if that is not known.
+    pub(super) us: u64,
+    /// The position of the rule that it waits for.
+    pub(super) rule: Option<usize>,
+    pub(super) cost: u64,
+}
+
+/// Why a caller does not join a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum QueueRefusal {
+    /// As many wait as may.
+    Full,
+    /// It cannot be served in its time.
+    Hopeless,
 }
 
 impl WaitQueues {
-    /// Whether any caller waits for these tallies.
-    pub(super) fn has(&self, key: &str) -> bool {
-        lock(&self.0).contains_key(key)
+    pub(super) fn new(most: usize) -> Self {
+        Self { state: Mutex::default(), most }
     }
 
-    /// Adds a caller at the end of the queue.
-    pub(super) fn join(&self, key: Arc<str>) -> QueuePlace<'_> {
-        let mut queues = lock(&self.0);
-        let queue = queues.entry(Arc::clone(&key)).or_default();
+    /// Whether any caller waits for these tallies.
+    pub(super) fn has(&self, key: &str) -> bool {
+        lock(&self.state).by_key.contains_key(key)
+    }
+
+    /// Whether the first caller of these tallies may go only after that time, as far as is known.
+    pub(super) fn is_before_head(&self, key: &str, us: Option<u64>) -> bool {
+        let head = lock(&self.state).by_key.get(key).map_or(0, |queue| queue.head.us);
+        us.is_some_and(|us| us < head)
+    }
+
+    /// Adds a caller at the end of a queue, if it can be served: that is asked with what all in front of it and it need, and
+    /// with what is known of the first. Of an empty queue, the caller is the first, and was denied.
+    pub(super) fn join(
+        &self,
+        key: Arc<str>,
+        own: QueueUnits,
+        denied: QueueHead,
+        can_be_served: impl FnOnce(QueueUnits, QueueHead) -> bool,
+    ) -> Result<QueuePlace<'_>, QueueRefusal> {
+        let mut state = lock(&self.state);
+        if state.callers >= self.most {
+            return Err(QueueRefusal::Full);
+        }
+        let needed = state.by_key.get(&key).map_or(own, |queue| queue.waiting.plus(own));
+        let head = state.by_key.get(&key).map_or(denied, |queue| queue.head);
+        if !can_be_served(needed, head) {
+            return Err(QueueRefusal::Hopeless);
+        }
+        state.callers += 1;
+        let queue = state.by_key.entry(Arc::clone(&key)).or_default();
+        (queue.waiting, queue.head) = (needed, head);
         queue.callers += 1;
-        QueuePlace { queues: self, key, turn: Arc::clone(&queue.turn) }
+        Ok(QueuePlace { queues: self, key, own, turn: Arc::clone(&queue.turn) })
     }
 
     /// The number of callers in each queue.
     #[cfg(test)]
     pub(super) fn lengths(&self) -> Vec<usize> {
-        lock(&self.0).values().map(|queue| queue.callers).collect()
+        lock(&self.state).by_key.values().map(|queue| queue.callers).collect()
     }
 
-    fn leave(&self, key: &str) {
-        let mut queues = lock(&self.0);
-        let Some(queue) = queues.get_mut(key) else { return };
+    fn leave(&self, key: &str, own: QueueUnits) {
+        let mut state = lock(&self.state);
+        state.callers -= 1;
+        let Some(queue) = state.by_key.get_mut(key) else { return };
         queue.callers -= 1;
+        queue.waiting = queue.waiting.less(own);
         if queue.callers == 0 {
-            queues.remove(key);
+            state.by_key.remove(key);
         }
+    }
+}
+
+impl QueueRefusal {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Hopeless => "late",
+        }
+    }
+}
+
+impl QueueUnits {
+    /// What a call needs.
+    pub(super) fn of(options: CallOptions) -> Self {
+        let cost = if options.peek { 0 } else { options.cost };
+        Self { calls: cost.min(1), cost }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self { calls: self.calls.saturating_add(other.calls), cost: self.cost.saturating_add(other.cost) }
+    }
+
+    fn less(self, other: Self) -> Self {
+        Self { calls: self.calls.saturating_sub(other.calls), cost: self.cost.saturating_sub(other.cost) }
     }
 }
 
@@ -54,25 +146,53 @@ impl WaitQueues {
 pub(super) struct QueuePlace<'a> {
     queues: &'a WaitQueues,
     key: Arc<str>,
+    own: QueueUnits,
     turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// The turn of the first caller of a queue. Dropping it lets the next one go.
+pub(super) struct QueueTurn<'a> {
+    place: &'a QueuePlace<'a>,
+    _turn: tokio::sync::MutexGuard<'a, ()>,
 }
 
 impl QueuePlace<'_> {
     /// Waits until the caller is the first of its queue; `None` at the deadline.
-    pub(super) async fn turn(
-        &self,
-        clock: &Clock,
-        deadline_us: Option<u64>,
-    ) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        match deadline_us {
-            Some(deadline_us) => clock.timeout_at(deadline_us, self.turn.lock()).await,
-            None => Some(self.turn.lock().await),
+    pub(super) async fn turn(&self, clock: &Clock, deadline_us: Option<u64>) -> Option<QueueTurn<'_>> {
+        let turn = match deadline_us {
+            Some(deadline_us) => clock.timeout_at(deadline_us, self.turn.lock()).await?,
+            None => self.turn.lock().await,
+        };
+        Some(QueueTurn { place: self, _turn: turn })
+    }
+
+    fn set_head(&self, head: QueueHead) {
+        if let Some(queue) = lock(&self.queues.state).by_key.get_mut(&self.key) {
+            queue.head = head;
         }
+    }
+}
+
+impl QueueTurn<'_> {
+    /// Records when the caller may go.
+    pub(super) fn wait_until(&self, head: QueueHead) {
+        self.place.set_head(head);
+    }
+
+    /// Records that the caller asks again, as there may be room.
+    pub(super) fn ask(&self) {
+        self.place.set_head(QueueHead::default());
+    }
+}
+
+impl Drop for QueueTurn<'_> {
+    fn drop(&mut self) {
+        self.ask();
     }
 }
 
 impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
-        self.queues.leave(&self.key);
+        self.queues.leave(&self.key, self.own);
     }
 }

@@ -94,6 +94,23 @@ impl Observed<'_> {
         self.metrics.add_concurrent_calls(self.policy, 1.0);
     }
 
+    /// Reports that a caller waits for admission, until what is returned is dropped.
+    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
+    pub(crate) fn waiting(self) -> impl Sized + Send {
+        #[cfg(feature = "metrics")]
+        self.metrics.waiting(self.policy)
+    }
+
+    /// Counts a caller that is denied at once although it may wait.
+    #[cfg_attr(
+        not(feature = "metrics"),
+        allow(clippy::unused_self, unused_variables, reason = "without metrics nothing is counted")
+    )]
+    pub(crate) fn wait_refused(self, reason: &'static str) {
+        #[cfg(feature = "metrics")]
+        super::metrics::count_refused_wait(self.policy, reason);
+    }
+
     /// Reports that a concurrent call has ended.
     #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
     pub(crate) fn lease_given_back(self) {

@@ -5,7 +5,7 @@ use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
 use metrics::{
-    Key, Label, Level, Metadata, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+    Gauge, Key, Label, Level, Metadata, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
     with_recorder,
 };
 
@@ -21,6 +21,8 @@ const CONCURRENT_CALLS: &str = "tallygate_concurrent_calls";
 const WARNINGS: &str = "tallygate_warnings_total";
 #[cfg(feature = "config")]
 const LOST_POLICIES: &str = "tallygate_lost_policies_total";
+const WAITING_CALLS: &str = "tallygate_waiting_calls";
+const WAITS_REFUSED: &str = "tallygate_waits_refused_total";
 
 static METADATA: Metadata<'static> = Metadata::new("tallygate", Level::INFO, Some(module_path!()));
 
@@ -46,6 +48,7 @@ pub(crate) struct PolicyMetrics {
     rules: usize,
     seconds: OnceLock<Key>,
     concurrent_calls: OnceLock<Key>,
+    waiting_calls: OnceLock<Key>,
     cached_denials: OnceLock<Key>,
     pub(super) prefetch: PrefetchMetrics,
     unavailable: OnceLock<Key>,
@@ -101,6 +104,14 @@ impl PolicyMetrics {
         with_recorder(|recorder| recorder.register_gauge(key, &METADATA)).increment(calls);
     }
 
+    /// Adds a caller that waits for admission, until what is returned is dropped.
+    pub(super) fn waiting(&self, policy: &str) -> WaitingCall {
+        let key = self.waiting_calls.get_or_init(|| key_of_policy(WAITING_CALLS, policy));
+        let gauge = with_recorder(|recorder| recorder.register_gauge(key, &METADATA));
+        gauge.increment(1.0);
+        WaitingCall(gauge)
+    }
+
     /// The key of a decision. Those that are rare have none.
     fn decision(&self, labels: Labels<'_>) -> Option<&OnceLock<Key>> {
         match labels.decided_by {
@@ -109,6 +120,15 @@ impl PolicyMetrics {
             _ if labels.outcome == "unidentified" => Some(&self.unidentified),
             _ => (labels.outcome == "unavailable").then_some(&self.unavailable),
         }
+    }
+}
+
+/// A caller that waits for admission.
+pub(super) struct WaitingCall(Gauge);
+
+impl Drop for WaitingCall {
+    fn drop(&mut self) {
+        self.0.decrement(1.0);
     }
 }
 
@@ -146,6 +166,12 @@ impl Labels<'_> {
         let labels = [("policy", policy), ("rule", &rule), ("outcome", self.outcome), ("decided_by", self.decided_by)];
         Key::from_parts(DECISIONS, labels.map(|(name, value)| label(name, value)).to_vec())
     }
+}
+
+/// Counts a caller that is denied at once although it may wait.
+pub(super) fn count_refused_wait(policy: &str, reason: &'static str) {
+    describe();
+    count(&Key::from_parts(WAITS_REFUSED, vec![label("policy", policy), label("reason", reason)]));
 }
 
 /// Counts a subject that has come near the limit of this rule.
@@ -212,6 +238,12 @@ fn describe() {
             CONCURRENT_CALLS,
             Unit::Count,
             "Concurrent calls in this process that a concurrency limit counts."
+        );
+        describe_gauge!(WAITING_CALLS, Unit::Count, "Calls in this process that wait for admission.");
+        describe_counter!(
+            WAITS_REFUSED,
+            Unit::Count,
+            "Calls that were denied at once although they may wait, by reason."
         );
         describe_counter!(WARNINGS, Unit::Count, "Subjects that came near a limit, by policy and rule.");
         describe_gauge!(TALLIES.name, Unit::Count, "Tallies in the memory of this process.");

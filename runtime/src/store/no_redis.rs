@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::answer::{Answer, Readiness};
 use super::redis_types::{Progress, RegistrationResult, Setup, StoredText};
-use crate::call::{Call, LeaseChange, TallyId};
+use crate::call::{Call, ReturnedLeases, TallyId};
 use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
@@ -55,7 +55,8 @@ impl NoRedis {
         decide(Call<'_>) -> Answered<Answer>;
         has_decided() -> bool;
         refund(Call<'_>, u64, &AdmittedAt) -> Answered<bool>;
-        change_leases(Call<'_>, LeaseChange) -> Answered<()>;
+        renew_leases(Call<'_>) -> Answered<()>;
+        give_back(&Policy, &[ReturnedLeases]) -> Answered<()>;
         ban(TallyId<'_>, u64) -> Answered<()>;
         reset(Call<'_>) -> Answered<()>;
         deadline_of(&Policy) -> Duration;

@@ -32,7 +32,7 @@ pub(crate) use self::inspection::{
 };
 use self::node::Step;
 use self::stored::overrides_key;
-use crate::call::{Call, LeaseChange, TallyId};
+use crate::call::{Call, ReturnedLeases, TallyId};
 use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
@@ -198,9 +198,21 @@ impl Redis {
         Ok(refunded.contains(&true))
     }
 
-    /// Renews the leases of a call, or gives them back.
-    pub(crate) async fn change_leases(&self, request: Call<'_>, change: LeaseChange) -> Result<(), BackendError> {
-        self.ask_parts(request, true, |step, part| step.change_leases(part, change)).await.map(drop)
+    /// Renews the leases of a call.
+    pub(crate) async fn renew_leases(&self, request: Call<'_>) -> Result<(), BackendError> {
+        self.ask_parts(request, true, Step::renew_leases).await.map(drop)
+    }
+
+    /// Gives leases back that calls by that policy have taken. Leases that are not there change nothing.
+    pub(crate) async fn give_back(&self, policy: &Policy, leases: &[ReturnedLeases]) -> Result<(), BackendError> {
+        let until = until(self.deadline_of(policy))?;
+        match self.deployment() {
+            Deployment::Server(node) => {
+                let given_back = leases.iter().map(|leases| Step::new(node, until).give_back(leases));
+                join_all(given_back).await.into_iter().collect()
+            }
+            Deployment::Cluster(cluster) => cluster.give_back(leases, until).await,
+        }
     }
 
     /// Bans a subject for that long, or ends its ban.

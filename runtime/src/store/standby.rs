@@ -1,20 +1,18 @@
 //! Tallies in this process, which take the place of those in Redis while it is away.
 
 use std::borrow::Cow;
-use std::future::ready;
 use std::num::NonZeroU64;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::answer::{Answer, Outcome};
 use super::memory::Memory;
 use crate::call::{Call, PlainCall};
 use crate::clock::Clock;
-use crate::decision::{Charge, DecidedBy, Decision, Recount, Refunded, Refunder, Wait};
+use crate::decision::{Charge, DecidedBy, Decision, Recount, Wait};
 use crate::error::BackendError;
 use crate::policy::Policy;
-use crate::system::home::Runtimes;
 
 /// How exactly the time of the last decision is known.
 const RESOLUTION_US: u64 = 1_000;
@@ -110,23 +108,13 @@ impl Standby {
         }
     }
 
+    /// Counts a call that it admitted as what it has used; returns whether that has changed anything.
+    pub(crate) fn recount(&self, charge: &Charge, recount: Recount) -> bool {
+        self.memory.get().is_some_and(|memory| memory.recount(charge, recount))
+    }
+
     fn memory(&self) -> &Memory {
         self.memory.get_or_init(|| Memory::new(self.clock.clone(), self.max_subjects))
-    }
-}
-
-impl Refunder for Standby {
-    fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a> {
-        let refunded = self.memory.get().is_some_and(|memory| memory.recount(charge, recount));
-        Box::pin(ready(Ok(refunded)))
-    }
-
-    fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError> {
-        Ok(self.memory.get().is_some_and(|memory| memory.recount(&charge, recount)))
-    }
-
-    fn runtimes(&self) -> Option<&Arc<Runtimes>> {
-        None
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use tallygate::testing::ManualClock;
 use tallygate::{Decision, Denial, Limiter, Policy, Subject};
+use tokio::time::Instant;
 
 use crate::clocked::new_clock;
 use crate::cluster::Cluster;
@@ -17,6 +18,7 @@ pub struct Stage {
     limiter: Limiter,
     /// `None` means tokio's clock, paused.
     clock: Option<ManualClock>,
+    started: Instant,
     /// The servers, which end with the stage.
     _servers: Option<Box<dyn Any>>,
 }
@@ -25,7 +27,7 @@ impl Stage {
     /// A limiter in memory. The test's clock has to be paused.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self { limiter: Limiter::in_memory(), clock: None, _servers: None }
+        Self { limiter: Limiter::in_memory(), clock: None, started: Instant::now(), _servers: None }
     }
 
     /// A limiter in a Redis server of its own.
@@ -38,7 +40,8 @@ impl Stage {
     #[must_use]
     pub fn in_standby() -> Self {
         let clock = new_clock();
-        Self { limiter: away(|builder| builder.clock(&clock)), clock: Some(clock), _servers: None }
+        let limiter = away(|builder| builder.clock(&clock));
+        Self { limiter, clock: Some(clock), started: Instant::now(), _servers: None }
     }
 
     /// A limiter in a server that three sentinels watch.
@@ -59,7 +62,7 @@ impl Stage {
         let clock = new_clock();
         let prefix = format!("stage-{}", STAGES.fetch_add(1, Ordering::Relaxed));
         let limiter = connected(&patient().prefix(prefix).clock(&clock), url).await;
-        Self { limiter, clock: Some(clock), _servers: Some(Box::new(servers)) }
+        Self { limiter, clock: Some(clock), started: Instant::now(), _servers: Some(Box::new(servers)) }
     }
 
     /// Returns the limiter.
@@ -72,6 +75,15 @@ impl Stage {
         match &self.clock {
             None => tokio::time::advance(time).await,
             Some(clock) => clock.advance(time),
+        }
+    }
+
+    /// Returns the time that has passed since some beginning, by the clock of the limiter.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        match &self.clock {
+            None => self.started.elapsed(),
+            Some(clock) => clock.now().duration_since(UNIX_EPOCH).unwrap_or_default(),
         }
     }
 

@@ -10,4 +10,5 @@ mod leases;
 mod processes;
 mod releases;
 mod renewals;
+mod returns;
 mod workers;

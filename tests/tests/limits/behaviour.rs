@@ -66,6 +66,10 @@ tallygate_harness::every_backend!(
     a_caller_that_waits_is_woken_when_a_call_is_over,
     a_call_that_takes_no_lease_waits_for_one_to_be_over,
     a_duplicate_waits_no_longer_than_its_window_and_the_concurrent_call,
+    what_is_given_back_wakes_a_caller_that_waits,
+    room_reaches_every_caller_of_a_queue,
+    a_caller_that_cannot_be_served_in_time_hears_so_at_once,
+    a_cheap_caller_behind_a_costly_one_is_served_at_its_deadline,
 );
 
 /// Without Redis nothing can be changed by hand.
@@ -81,6 +85,9 @@ mod by_hand {
         a_reset_of_a_subject_that_no_rule_counts_is_an_error,
         a_ban_by_hand_holds_however_long_or_short_it_is,
         a_subject_can_be_banned_and_unbanned_by_hand,
+        a_reset_and_the_end_of_a_ban_wake_a_caller_that_waits,
+        other_rules_wake_a_caller_that_waits,
+        the_end_of_an_override_wakes_a_caller_that_waits,
     );
 }
 

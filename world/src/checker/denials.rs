@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tallygate::DecidedBy;
 
-use super::keys::parts;
+use super::keys::{Tally, tally};
 use super::violation::Violation;
 use crate::history::{Answer, Deed, Entry, Event, Verdict};
 use crate::workload::{Action, CallPlan, Scenario};
@@ -14,9 +14,6 @@ const CACHED: &str = "a denial is cached no longer than `denial_cache`";
 
 /// How long a call may be on its way, and the renewal of what is cached.
 const ROOM_US: u64 = 1_000_000;
-
-/// Policy and subject, by number.
-type Tally = (usize, usize);
 
 /// What is known so far.
 #[derive(Default)]
@@ -98,12 +95,4 @@ impl<'h> Denials<'h> {
         }
         Ok(())
     }
-}
-
-/// The policy and the subject of a key.
-fn tally(scenario: &Scenario, key: &str) -> Option<Tally> {
-    let (policy, subject) = parts(key)?;
-    let policy = scenario.policies.iter().position(|plan| plan.name == policy)?;
-    let digits = subject.trim_start_matches(|letter: char| !letter.is_ascii_digit());
-    Some((policy, digits.parse().ok()?))
 }

@@ -4,6 +4,17 @@ use tallygate::Rule;
 
 use crate::workload::{PolicyPlan, Scenario};
 
+/// Policy and subject, by number.
+pub(super) type Tally = (usize, usize);
+
+/// The policy and the subject of a key, by number.
+pub(super) fn tally(scenario: &Scenario, key: &str) -> Option<Tally> {
+    let (policy, subject) = parts(key)?;
+    let policy = scenario.policies.iter().position(|plan| plan.name == policy)?;
+    let digits = subject.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+    Some((policy, digits.parse().ok()?))
+}
+
 /// The rules that a tally counts.
 pub(super) fn find<'s>(scenario: &'s Scenario, key: &str) -> Option<(&'s PolicyPlan, Vec<Rule>)> {
     let (policy, subject) = parts(key)?;

@@ -73,6 +73,18 @@ const ALL: &[Planted] = &[
         new: "std::mem::forget(answer.send(Ok((admitted, Some(Box::new(lease))))))",
     },
     Planted {
+        name: "a lease that frees another one",
+        file: "runtime/src/store/redis/node.rs",
+        old: "giving_back(leases)",
+        new: "::redis::cmd(\"ZREMRANGEBYRANK\").arg(leases.key.as_str()).arg(0).arg(0).to_owned()",
+    },
+    Planted {
+        name: "a waiter that is not woken",
+        file: "runtime/src/limiter/sleepers.rs",
+        old: "most.min(self.by_number.len())",
+        new: "0",
+    },
+    Planted {
         name: "a lease that is renewed too late",
         file: "runtime/src/limiter/leases.rs",
         old: "self.since_us.saturating_add(shortest_us / 2)",

@@ -14,11 +14,12 @@ use crate::limiter::background::BackgroundTask;
 use crate::limiter::core::Core;
 use crate::limiter::denial_cache::DenialCache;
 use crate::limiter::denied::DeniedSubjects;
-use crate::limiter::lease_waiters::LeaseWaiters;
+use crate::limiter::lease_returns::LimiterId;
 use crate::limiter::ledgers::Ledgers;
 use crate::limiter::outage::Outage;
 use crate::limiter::overrides::Overrides;
 use crate::limiter::registrations::Registrations;
+use crate::limiter::sleepers::Sleepers;
 use crate::limiter::wait_queue::WaitQueues;
 use crate::store::{Memory, Redis, Setup, Store};
 use crate::subject::filters::Secret;
@@ -147,18 +148,19 @@ impl LimiterBuilder {
 
     /// Builds a limiter of settings that were checked.
     fn build(self, store: Store, driver: Driver) -> Limiter {
-        let Self { prefix, secret, clock, max_subjects, on_warning, denied_subjects, .. } = self;
+        let Self { prefix, secret, clock, max_subjects, max_waiting, on_warning, denied_subjects, .. } = self;
         let Self { on_outage, processes, registry, denial_cache, .. } = self;
         // Never 0, as that was checked.
         let processes = NonZeroU64::new(processes).unwrap_or(NonZeroU64::MIN);
         // Tallies in memory answer as fast as the cache.
         let denial_cache = if matches!(store, Store::Memory(_)) { Duration::ZERO } else { denial_cache };
         Limiter::new(Core {
+            id: LimiterId::next(),
             prefix,
             secret: secret.as_deref().map_or_else(Secret::public, Secret::new),
             store,
-            wait_queues: WaitQueues::default(),
-            lease_waiters: LeaseWaiters::default(),
+            wait_queues: WaitQueues::new(max_waiting),
+            sleepers: Sleepers::default(),
             overrides: Overrides::default(),
             outage: Outage::new(on_outage, processes, max_subjects, clock.clone()),
             clock,

@@ -57,6 +57,8 @@ impl Check<'_> {
         let reset = core.store.reset(stored).await;
         core.invalidate_denials(stored);
         core.end_ahead(stored);
+        core.wake(call);
+        core.wake(stored);
         reset
     }
 
@@ -77,6 +79,8 @@ impl Check<'_> {
             core.end_ahead(stored.part(0));
             core.store.ban(stored, duration).await?;
             core.end_ahead(stored.part(0));
+            // It may end earlier than the one before.
+            core.wake(stored.part(0));
         }
         adopted
     }

@@ -189,6 +189,7 @@ impl<'a> TakenOfSome<'a> {
     fn put_back(&mut self, index: usize) {
         if let Some(taken) = self.taken.get_mut(index).and_then(Option::take) {
             self.core.ledgers.put_back(self.call.part(index), &taken);
+            self.core.wake(self.call.part(index));
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::call::{Call, CallOptions, LeaseName};
 use crate::decision::{Charge, DecidedBy, Decision, Lease, Permit, RefundTicket, Refunder, Report, Wait};
 use crate::error::BackendError;
 use crate::limiter::core::Core;
+use crate::limiter::standby_refunder::StandbyRefunder;
 use crate::policy::Policy;
 use crate::store::{Answer, Memory, Outcome, Redis, Store};
 use crate::subject::SubjectKey;
@@ -224,7 +225,7 @@ impl<'a> Attempt<'a> {
     fn refunder(&self, decided_by: DecidedBy) -> Arc<dyn Refunder> {
         match decided_by {
             DecidedBy::Backend => Arc::clone(self.core) as _,
-            _ => Arc::clone(&self.core.outage.standby) as _,
+            _ => Arc::new(StandbyRefunder(Arc::clone(self.core))),
         }
     }
 }

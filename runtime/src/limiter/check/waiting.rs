@@ -1,22 +1,29 @@
 //! Waiting for admission.
 
+use std::future::{Future as _, poll_fn};
 use std::ops::ControlFlow;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tallygate_rules::Role;
 
 use super::Check;
 use super::attempt::Attempt;
-use crate::call::{Call, CallOptions, WaitLimit};
+use crate::call::{Call, CallOptions, TallyKey, WaitLimit};
 use crate::decision::{Decision, Denial, RejectionKind, RuleStatus};
 use crate::error::BackendError;
-use crate::limiter::lease_waiters::LeaseWaiter;
+use crate::limiter::core::Core;
+use crate::limiter::sleepers::AwaitedRoom;
+use crate::limiter::wait_prospect::WaitSpan;
+use crate::limiter::wait_queue::{QueueHead, QueuePlace, QueueRefusal, QueueTurn, QueueUnits};
 use crate::micros;
+use crate::policy::Policy;
 use crate::system::{Handle, is_own_thread};
 
-/// How often a caller that waits for a lease asks whether one was freed in another process.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Whether a wait goes on, and with what; else the decision.
+type Waiting<T> = Result<ControlFlow<Decision, T>, BackendError>;
 
 impl Check<'_> {
     /// Decides until the call is admitted, or cannot be by the deadline.
@@ -26,51 +33,116 @@ impl Check<'_> {
                 "waiting for admission needs a tokio runtime; without one, decide by `Check::blocking_decide`",
             ));
         }
-        let clock = &self.limiter().core.clock;
+        let core = &self.limiter().core;
         let deadline_us = match limit {
-            WaitLimit::Within(duration) => clock.now_us().checked_add(micros::from_duration(duration)),
+            WaitLimit::Within(duration) => core.clock.now_us().checked_add(micros::from_duration(duration)),
             WaitLimit::Unlimited => None,
         };
-        let queues = &self.limiter().core.wait_queues;
         let key = self.queue_key()?;
         let mut retry = None;
         // Callers that find no queue ask at once, beside each other.
-        if !queues.has(&key) {
+        if !core.wait_queues.has(&key) {
             match self.try_once(deadline_us).await? {
                 ControlFlow::Break(decision) => return Ok(decision),
                 ControlFlow::Continue(next) => retry = Some(next),
             }
         }
-        let place = queues.join(key);
+        let place = match self.join_queue(key, retry, deadline_us).await? {
+            ControlFlow::Break(decision) => return Ok(decision),
+            ControlFlow::Continue(place) => place,
+        };
+        let _waiting = self.policy().observed().waiting();
         // On timeout, a queued caller checks once more and returns that result.
-        let Some(_turn) = place.turn(clock, deadline_us).await else { return self.attempt().await };
-        let mut waiter = None;
+        let Some(turn) = place.turn(&core.clock, deadline_us).await else { return self.attempt().await };
+        self.wait_as_first(&turn, deadline_us).await
+    }
+
+    /// Joins the queue. A caller that cannot be served in its time, or finds no place, asks once and goes by that answer.
+    async fn join_queue(
+        &self,
+        key: Arc<str>,
+        retry: Option<Retry>,
+        deadline_us: Option<u64>,
+    ) -> Waiting<QueuePlace<'_>> {
+        let core = &self.limiter().core;
+        let (own, denied) = (QueueUnits::of(self.options), retry.map_or_else(QueueHead::default, Retry::head));
+        let attempt = Attempt::new(self)?;
+        let can_be_served = |needed, head: QueueHead| {
+            let Some(deadline_us) = deadline_us else { return true };
+            let span = core.wait_span(&attempt.policy, head, deadline_us);
+            span.has_room(&attempt.policy, needed, head)
+        };
+        let refused = match core.wait_queues.join(Arc::clone(&key), own, denied, can_be_served) {
+            Ok(place) => return Ok(ControlFlow::Continue(place)),
+            Err(refused) => refused,
+        };
+        let decision = self.attempt().await?;
+        // Where it costs less than the first caller, there may be room for it at its deadline.
+        let is_cheaper = refused == QueueRefusal::Hopeless
+            && core.wait_queues.is_before_head(&key, deadline_us)
+            && self.retry(&decision, core.clock.now_us(), deadline_us).await?.is_some();
+        if is_cheaper && let Ok(place) = core.wait_queues.join(key, own, denied, |_, _| true) {
+            return Ok(ControlFlow::Continue(place));
+        }
+        if !decision.is_allowed() {
+            self.policy().observed().wait_refused(refused.as_str());
+        }
+        Ok(ControlFlow::Break(decision))
+    }
+
+    /// Waits as the first of a queue, which asks when there may be room.
+    async fn wait_as_first(&self, turn: &QueueTurn<'_>, deadline_us: Option<u64>) -> Result<Decision, BackendError> {
+        let core = &self.limiter().core;
+        // From now on it is woken. Whether there was room before is found out at once.
+        let mut sleeper = core.sleepers.join(self.limit_keys()?);
+        let (mut retry, mut awaits_lease, mut looks) = (None, false, false);
         loop {
-            match (retry, &waiter) {
-                (None, _) => {}
-                (Some(Retry::At(time_us)), _) => {
-                    waiter = None;
-                    clock.sleep_until(time_us).await;
-                }
-                // From now on it is notified; whether a lease was freed before is found out at once.
-                (Some(Retry::WhenFreed { .. }), None) => waiter = Some(self.wait_for_leases()?),
-                (Some(Retry::WhenFreed { or_us }), Some(waiter)) => {
-                    _ = clock.timeout_at(or_us, waiter.freed()).await;
-                }
+            let mut rules_changed = pin!(core.overrides.changed());
+            // An outage ends the wait where it asks, and not where it only looks.
+            let looked = if looks { self.look(deadline_us).await.unwrap_or(retry) } else { None };
+            let next = match looked {
+                Some(next) => next,
+                None => match self.try_once(deadline_us).await? {
+                    ControlFlow::Break(decision) => return Ok(decision),
+                    ControlFlow::Continue(next) => next,
+                },
+            };
+            retry = Some(next);
+            if next.room == AwaitedRoom::Lease && !awaits_lease {
+                sleeper.add(self.lease_keys()?);
+                awaits_lease = true;
+                continue;
             }
-            match self.try_once(deadline_us).await? {
-                ControlFlow::Break(decision) => return Ok(decision),
-                ControlFlow::Continue(next) => retry = Some(next),
+            turn.wait_until(next.head());
+            let now_us = core.clock.now_us();
+            let wake_us = next.at_us.min(core.sleepers.look_us(next.room, now_us)).min(core.next_override_end_us());
+            let are_rules_changed = {
+                let mut woken = pin!(sleeper.woken());
+                let woken = poll_fn(|context| match rules_changed.as_mut().poll(context) {
+                    Poll::Ready(()) => Poll::Ready(true),
+                    Poll::Pending => woken.as_mut().poll(context).map(|()| false),
+                });
+                core.clock.timeout_at(wake_us, woken).await
+            };
+            looks = are_rules_changed.is_none() && wake_us < next.at_us;
+            if !looks {
+                turn.ask();
+            }
+            if are_rules_changed == Some(true) {
+                // Those in force may count in other tallies.
+                sleeper = core.sleepers.join(self.limit_keys()?);
+                awaits_lease = false;
             }
         }
     }
 
     /// Returns the decision, or when to try again.
-    async fn try_once(&self, deadline_us: Option<u64>) -> Result<ControlFlow<Decision, Retry>, BackendError> {
+    async fn try_once(&self, deadline_us: Option<u64>) -> Waiting<Retry> {
         // A denial that is retried while waiting does not count towards a ban.
         let trial = self.policy().ban().is_some() && !self.options.peek;
+        let asked_us = self.limiter().core.clock.now_us();
         let decision = self.with_options(CallOptions { trial, ..self.options }).attempt().await?;
-        if let Some(retry) = self.retry(&decision, deadline_us).await? {
+        if let Some(retry) = self.retry(&decision, asked_us, deadline_us).await? {
             return Ok(ControlFlow::Continue(retry));
         }
         if !trial || decision.is_allowed() {
@@ -78,21 +150,35 @@ impl Check<'_> {
         }
         // One that is not is the answer, so it is asked for once more, and counts. Meanwhile there may be room again.
         let answer = self.attempt().await?;
-        Ok(self.retry(&answer, deadline_us).await?.map_or(ControlFlow::Break(answer), ControlFlow::Continue))
+        Ok(self.retry(&answer, asked_us, deadline_us).await?.map_or(ControlFlow::Break(answer), ControlFlow::Continue))
     }
 
-    /// When a denied call is tried again, if it may be admitted by the deadline.
-    async fn retry(&self, decision: &Decision, deadline_us: Option<u64>) -> Result<Option<Retry>, BackendError> {
+    /// When a call is tried again that was asked for at that time and denied, if it may be admitted by the deadline.
+    async fn retry(
+        &self,
+        decision: &Decision,
+        asked_us: u64,
+        deadline_us: Option<u64>,
+    ) -> Result<Option<Retry>, BackendError> {
         let Decision::Denied(denial) = decision else { return Ok(None) };
         // Whether its wait is no more than the bound of a lease, such a denial does not tell.
         let is_unclear = !matches!(denial.kind(), RejectionKind::Limited | RejectionKind::Concurrency);
         let reported = if is_unclear && denial.policy().has_leases() { Some(self.reported().await?) } else { None };
         let now_us = self.limiter().core.clock.now_us();
+        let retry =
+            Retry { room: AwaitedRoom::Limit, at_us: now_us, earliest_us: now_us, rule: None, cost: self.options.cost };
         Ok(match reported.as_ref().unwrap_or(decision) {
-            Decision::Allowed(_) => Retry::at(now_us, Duration::ZERO, deadline_us),
+            Decision::Allowed(_) => retry.by(deadline_us),
             Decision::Denied(denial) => denial.retry_after().and_then(|wait| {
-                let retry = if waits_for_lease(denial) { Retry::when_freed } else { Retry::at };
-                retry(now_us, wait, deadline_us)
+                let wait_us = micros::from_duration(wait);
+                let rule = denial.rule().map(|rule| rule.position());
+                let at_us = now_us.checked_add(wait_us)?;
+                if waits_for_lease(denial) {
+                    Retry { room: AwaitedRoom::Lease, at_us, earliest_us: 0, rule, ..retry }
+                        .freed_by(now_us, deadline_us)
+                } else {
+                    Retry { at_us, earliest_us: asked_us.saturating_add(wait_us), rule, ..retry }.by(deadline_us)
+                }
             }),
         })
     }
@@ -107,11 +193,34 @@ impl Check<'_> {
         Self { options, ..self.clone() }
     }
 
-    /// Waits for the leases that this call needs. A peek takes none, but waits for them all the same.
-    fn wait_for_leases(&self) -> Result<LeaseWaiter<'_>, BackendError> {
+    /// Looks whether there is room now, which counts nothing, and returns when to try again. `None` if it is to ask: as there is
+    /// room, or as there will be none by the deadline.
+    async fn look(&self, deadline_us: Option<u64>) -> Result<Option<Retry>, BackendError> {
+        let asked_us = self.limiter().core.clock.now_us();
+        let options = CallOptions { peek: true, report: false, refundable: false, ..self.options };
+        let decision = self.with_options(options).attempt().await?;
+        let retry = self.retry(&decision, asked_us, deadline_us).await?;
+        if retry.is_none() {
+            let attempt = Attempt::new(self)?;
+            self.limiter().core.forget_denials(attempt.stored(attempt.call()));
+        }
+        Ok(retry)
+    }
+
+    /// The tallies whose limits decide this call: by its own rules, by those in force, and as the store has them.
+    fn limit_keys(&self) -> Result<Vec<TallyKey>, BackendError> {
         let (core, attempt) = (&self.limiter().core, Attempt::new(self)?);
-        let leases = attempt.call().tally_ids().skip(attempt.policy.counting_groups());
-        Ok(core.lease_waiters.join(leases.map(|id| id.key(&core.prefix)).collect()))
+        let own = Call::new(self.policy(), self.inputs.subjects()?, self.options);
+        let calls = [own, attempt.call(), attempt.stored(attempt.call())];
+        let limits = calls.iter().flat_map(|call| call.tally_ids()).filter(|id| id.group.lease_us.is_none());
+        Ok(limits.map(|id| id.key(&core.prefix)).collect())
+    }
+
+    /// The tallies of the leases that this call needs. A peek takes none, but waits for them all the same.
+    fn lease_keys(&self) -> Result<Vec<TallyKey>, BackendError> {
+        let (core, attempt) = (&self.limiter().core, Attempt::new(self)?);
+        let leases = attempt.call().tally_ids().filter(|id| id.group.lease_us.is_some());
+        Ok(leases.map(|id| id.key(&core.prefix)).collect())
     }
 
     /// What stands for the call in the wait queues: the keys of all its tallies. None of them has a line break. Behind a
@@ -122,6 +231,29 @@ impl Check<'_> {
         let keys = own.tally_ids().map(|id| id.key(prefix));
         let joined = keys.fold(String::new(), |joined, key| joined + key.as_str() + "\n");
         Ok(if is_own_thread() { joined + "blocking" } else { joined }.into())
+    }
+}
+
+impl Core {
+    /// The time in which callers can be served until that deadline, given the first of their queue. A decision by Redis at the
+    /// deadline may take as long as any.
+    fn wait_span(&self, policy: &Policy, head: QueueHead, deadline_us: u64) -> WaitSpan {
+        let now_us = self.clock.now_us();
+        let patience = self.redis().map_or(Duration::ZERO, |redis| redis.deadline_of(policy));
+        WaitSpan {
+            from_us: now_us.max(head.us),
+            until_us: deadline_us.saturating_add(micros::from_duration(patience)),
+            store_ahead: self.store.now_us().cast_signed().wrapping_sub(now_us.cast_signed()),
+        }
+    }
+
+    /// When the first override ends, by the clock of the limiter.
+    fn next_override_end_us(&self) -> u64 {
+        if !self.overrides.any_expires() {
+            return u64::MAX;
+        }
+        let left_us = self.overrides.next_expiry_us().saturating_sub(self.store.now_us());
+        self.clock.now_us().saturating_add(left_us)
     }
 }
 
@@ -138,25 +270,33 @@ fn waits_for_lease(denial: &Denial) -> bool {
 
 /// When a denied call is tried again.
 #[derive(Clone, Copy)]
-enum Retry {
-    /// At that time.
-    At(u64),
-    /// When a lease is freed, but no later than at that time: what is freed in another process, nobody tells.
-    WhenFreed { or_us: u64 },
+struct Retry {
+    /// What it waits for. When a lease is freed is not known.
+    room: AwaitedRoom,
+    at_us: u64,
+    /// No sooner than that there is room, as far as the store knows. 0 if that is not known.
+    earliest_us: u64,
+    /// The position of the rule that it waits for.
+    rule: Option<usize>,
+    cost: u64,
 }
 
 impl Retry {
-    /// After the wait, if that is by the deadline.
-    fn at(now_us: u64, wait: Duration, deadline_us: Option<u64>) -> Option<Self> {
-        let time_us = now_us.checked_add(micros::from_duration(wait))?;
-        deadline_us.is_none_or(|deadline_us| time_us <= deadline_us).then_some(Self::At(time_us))
+    /// If there may be room by the deadline.
+    fn by(self, deadline_us: Option<u64>) -> Option<Self> {
+        let latest_us = deadline_us.unwrap_or(u64::MAX);
+        (self.earliest_us <= latest_us).then_some(Self { at_us: self.at_us.min(latest_us), ..self })
     }
 
     /// When a lease is freed. The wait is no more than a bound, so only the deadline ends it.
-    fn when_freed(now_us: u64, wait: Duration, deadline_us: Option<u64>) -> Option<Self> {
-        let or_us = now_us.checked_add(micros::from_duration(wait.min(LOOK_EVERY)))?;
+    fn freed_by(self, now_us: u64, deadline_us: Option<u64>) -> Option<Self> {
         let latest_us = deadline_us.unwrap_or(u64::MAX);
-        (now_us < latest_us).then_some(Self::WhenFreed { or_us: or_us.min(latest_us) })
+        (now_us < latest_us).then_some(Self { at_us: self.at_us.min(latest_us), ..self })
+    }
+
+    /// What the others of its queue know of it.
+    fn head(self) -> QueueHead {
+        QueueHead { us: self.earliest_us, rule: self.rule, cost: self.cost }
     }
 }
 

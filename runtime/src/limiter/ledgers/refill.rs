@@ -73,6 +73,7 @@ impl Core {
             call.policy.observed().prefetched(PrefetchUse::GivenBack, left);
         }
         self.invalidate_denials(call);
+        self.wake(call);
     }
 }
 
@@ -83,6 +84,7 @@ async fn ask(core: Arc<Core>, refill: Refill) {
     let sent_us = core.clock.now_us();
     let Some((answer, units)) = answer(&core, redis, &refill, sent_us).await else { return };
     let (part, until_us) = core.add(&refill, answer, units, sent_us);
+    core.wake(call);
     core.clock.sleep_until(until_us).await;
     core.ledgers.with(call, |ledger| ledger.remove(&part));
     let left = part.end();

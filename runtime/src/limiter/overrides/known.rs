@@ -2,6 +2,9 @@
 
 use std::sync::PoisonError;
 
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
 use super::active::{ActiveOverride, OverrideTable};
 #[cfg(feature = "config")]
 use super::from_file::FromFile;
@@ -30,6 +33,8 @@ pub(crate) struct Overrides {
     /// When the first of them expires, in microseconds since 1970 by the clock of the store.
     next_expiry_us: AtomicU64,
     known: RwLock<KnownOverrides>,
+    /// Notified when other rules may be in force.
+    changes: Notify,
     timer: RefreshTimer,
     /// For what the thread of the limiter drives: a refresh elsewhere may stand still, or end with its runtime.
     timer_of_thread: RefreshTimer,
@@ -55,6 +60,7 @@ impl Default for Overrides {
             active: AtomicBool::new(false),
             next_expiry_us: AtomicU64::new(NEVER_US),
             known: RwLock::default(),
+            changes: Notify::new(),
             timer: RefreshTimer::default(),
             timer_of_thread: RefreshTimer::default(),
             read_order: ReadOrder::default(),
@@ -80,6 +86,16 @@ impl Overrides {
     /// Whether any of them expires at some time.
     pub(in crate::limiter) fn any_expires(&self) -> bool {
         self.next_expiry_us.load(Ordering::Relaxed) != NEVER_US
+    }
+
+    /// When the first of them expires, by the clock of the store.
+    pub(in crate::limiter) fn next_expiry_us(&self) -> u64 {
+        self.next_expiry_us.load(Ordering::Relaxed)
+    }
+
+    /// Waits until other rules may be in force than when this was called.
+    pub(in crate::limiter) fn changed(&self) -> Notified<'_> {
+        self.changes.notified()
     }
 
     /// Removes those that have expired at that time.
@@ -171,6 +187,7 @@ impl Overrides {
         self.active.store(known.are_any(), Ordering::Relaxed);
         let next_expiry_us = known.table.values().filter_map(|found| found.expires_us).min();
         self.next_expiry_us.store(next_expiry_us.unwrap_or(NEVER_US), Ordering::Relaxed);
+        self.changes.notify_waiters();
         changed
     }
 }

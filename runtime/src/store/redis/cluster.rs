@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use crate::call::{Call, TallyId};
+use crate::call::{Call, ReturnedLeases, TallyId};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::opaque_debug;
 use crate::store::answer::{Answer, Readiness};
@@ -137,6 +137,14 @@ impl Cluster {
     /// Decides a request on one slot.
     pub(super) async fn decide_one(&self, request: Call<'_>, until: Instant) -> Result<Answer, BackendError> {
         self.ask(self.slot_of(request), until, |step| step.decide(request)).await
+    }
+
+    /// Gives leases of several subjects back.
+    pub(super) async fn give_back(&self, leases: &[ReturnedLeases], until: Instant) -> Result<(), BackendError> {
+        let given_back = leases
+            .iter()
+            .map(|leases| self.ask(Slot::of(leases.key.as_str()), until, move |step| step.give_back(leases)));
+        join_all(given_back).await.into_iter().collect()
     }
 
     /// Returns the nodes that serve slots, as they are now.

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use ::redis::{Cmd, FromRedisValue};
 use tallygate_lua as lua;
 
-use crate::call::{Call, LeaseChange, TallyId};
+use crate::call::{Call, ReturnedLeases, TallyId};
 use crate::error::BackendError;
 use crate::policy::Policy;
 use crate::store::answer::Answer;
@@ -137,11 +137,17 @@ impl Step {
         Err(clock_moved())
     }
 
-    /// Renews the leases of a call, or gives them back.
-    pub(super) async fn change_leases(self, request: Call<'_>, change: LeaseChange) -> Result<(), BackendError> {
+    /// Renews the leases of a call.
+    pub(super) async fn renew_leases(self, request: Call<'_>) -> Result<(), BackendError> {
         let server = self.node.server();
-        let arguments = lease_arguments(request, change);
+        let arguments = renewal_arguments(request);
         server.run(&server.scripts.lease, server.keys(request), &arguments, self.until, self.role()).await.map(drop)
+    }
+
+    /// Gives leases of one subject back. A command of its own, as a script that the server does not know yet would be executed
+    /// behind what is asked next.
+    pub(super) async fn give_back(self, leases: &ReturnedLeases) -> Result<(), BackendError> {
+        self.query::<i64>(&giving_back(leases)).await.map(drop)
     }
 
     /// Bans a subject for that long, or ends its ban.
@@ -183,11 +189,9 @@ impl Step {
 
 /// The arguments about the leases of a call, after the protocol: their name, and of each how long it lasts from now on and
 /// its TTL.
-fn lease_arguments(request: Call<'_>, change: LeaseChange) -> Vec<Vec<u8>> {
-    let numbers = request.groups().iter().flat_map(|group| match change {
-        LeaseChange::Renewed => [group.lease_us.unwrap_or_default(), ttl_ms(group.longest_us)],
-        LeaseChange::GivenBack => [0, 0],
-    });
+fn renewal_arguments(request: Call<'_>) -> Vec<Vec<u8>> {
+    let numbers =
+        request.groups().iter().flat_map(|group| [group.lease_us.unwrap_or_default(), ttl_ms(group.longest_us)]);
     let name = lease_name(request.options.lease).to_vec();
     iter::once(name).chain(numbers.map(|number| number.to_string().into())).collect()
 }
@@ -197,6 +201,16 @@ fn no_tally(policy: &Policy) -> BackendError {
     BackendError::new(format!(
         "redis: a key of policy `{name}` holds something that is no tally; reset its subject, as by `tallygate reset`"
     ))
+}
+
+/// The command that gives leases of one subject back.
+fn giving_back(leases: &ReturnedLeases) -> Cmd {
+    let mut command = ::redis::cmd("ZREM");
+    command.arg(leases.key.as_str());
+    for name in &leases.names {
+        command.arg(&lease_name(Some(*name))[..]);
+    }
+    command
 }
 
 fn clock_moved() -> BackendError {

@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use tokio::sync::oneshot;
 
 use super::combine::combine;
-use crate::call::{Call, CallOptions, LeaseChange, OwnedCall};
+use crate::call::{Call, CallOptions, OwnedCall};
 use crate::error::BackendError;
 use crate::policy::Policy;
 use crate::store::answer::{Answer, Outcome};
@@ -132,9 +132,7 @@ impl CountedCall {
         let ends = Instant::now() + lease;
         loop {
             let until = Instant::now() + self.patience;
-            let slot = self.cluster.slot_of(part);
-            let given_back =
-                self.cluster.ask(slot, until, |step| step.change_leases(part, LeaseChange::GivenBack)).await;
+            let given_back = self.cluster.give_back(&part.returned_leases(&self.cluster.setup.prefix), until).await;
             if given_back.is_ok() || Instant::now() >= ends {
                 return given_back;
             }

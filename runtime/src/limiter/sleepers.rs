@@ -1,0 +1,219 @@
+//! Callers that sleep until there may be room, by the tallies that they wait for.
+//!
+//! Whatever makes room in this process wakes them: a call that ends, a refund, a reset. What other processes do, they find out
+//! by looking now and then.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::call::TallyKey;
+use crate::lock::lock;
+use crate::micros;
+use crate::system::RandomState;
+
+/// How often a caller looks whether another process has made room: at a limit, and at one on concurrent calls.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+const LOOK_FOR_LEASES_EVERY: Duration = Duration::from_millis(500);
+
+/// Where so many look, each looks less often: together no more than a thousand times a second.
+const LEAST_US_EACH: u64 = 1_000;
+
+/// Callers look at the same moments, so that they share round trips.
+const TICK_US: u64 = 100_000;
+
+/// The most callers that one event wakes. The others look by themselves.
+const MOST_WOKEN: usize = 64;
+
+/// Who sleeps, by the keys of the tallies.
+#[derive(Debug, Default)]
+pub(super) struct Sleepers {
+    state: Mutex<SleepersByKey>,
+    /// How many there are: most calls end while nobody sleeps.
+    count: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct SleepersByKey {
+    by_key: HashMap<TallyKey, SleepersOfKey, RandomState>,
+    latest: u64,
+}
+
+/// In the order in which they came.
+#[derive(Debug, Default)]
+struct SleepersOfKey {
+    by_number: BTreeMap<u64, Arc<Notify>>,
+    /// Who was woken last: the next one is behind it.
+    woken: u64,
+}
+
+/// A caller that sleeps now and then, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Sleeper<'a> {
+    all: &'a Sleepers,
+    number: u64,
+    keys: Vec<TallyKey>,
+    woken: Arc<Notify>,
+}
+
+/// What a caller waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AwaitedRoom {
+    Limit,
+    Lease,
+}
+
+impl Sleepers {
+    /// Adds a caller. From now on it is woken.
+    pub(super) fn join(&self, keys: Vec<TallyKey>) -> Sleeper<'_> {
+        let mut state = lock(&self.state);
+        state.latest += 1;
+        let mut sleeper = Sleeper { all: self, number: state.latest, keys: Vec::new(), woken: Arc::default() };
+        sleeper.add_to(&mut state, keys);
+        self.count.fetch_add(1, Ordering::SeqCst);
+        sleeper
+    }
+
+    /// Wakes those that wait for these tallies: there may be room.
+    pub(super) fn wake(&self, keys: impl Iterator<Item = TallyKey>) {
+        self.wake_some(keys, MOST_WOKEN);
+    }
+
+    /// Wakes one of those that wait for a lease of each of these subjects, in turn: one lease that is freed is for one of them.
+    pub(super) fn wake_one(&self, keys: impl Iterator<Item = TallyKey>) {
+        self.wake_some(keys, 1);
+    }
+
+    #[inline]
+    fn wake_some(&self, keys: impl Iterator<Item = TallyKey>, most: usize) {
+        if self.count.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let mut state = lock(&self.state);
+        for key in keys {
+            if let Some(sleepers) = state.by_key.get_mut(&key) {
+                sleepers.wake(most);
+            }
+        }
+    }
+
+    /// When a caller looks next.
+    pub(super) fn look_us(&self, room: AwaitedRoom, now_us: u64) -> u64 {
+        let every = match room {
+            AwaitedRoom::Limit => LOOK_EVERY,
+            AwaitedRoom::Lease => LOOK_FOR_LEASES_EVERY,
+        };
+        let each_us = LEAST_US_EACH.saturating_mul(self.count.load(Ordering::SeqCst) as u64);
+        let next_us = now_us.saturating_add(micros::from_duration(every).max(each_us));
+        next_us - next_us % TICK_US
+    }
+}
+
+impl SleepersOfKey {
+    fn wake(&mut self, most: usize) {
+        for _ in 0..most.min(self.by_number.len()) {
+            let behind = (Bound::Excluded(self.woken), Bound::Unbounded);
+            let next = self.by_number.range(behind).next().or_else(|| self.by_number.first_key_value());
+            if let Some((number, woken)) = next {
+                self.woken = *number;
+                woken.notify_one();
+            }
+        }
+    }
+}
+
+impl Sleeper<'_> {
+    /// Adds tallies that the caller waits for, too.
+    pub(super) fn add(&mut self, keys: Vec<TallyKey>) {
+        let all = self.all;
+        self.add_to(&mut lock(&all.state), keys);
+    }
+
+    fn add_to(&mut self, state: &mut SleepersByKey, keys: Vec<TallyKey>) {
+        for key in keys {
+            let sleepers = state.by_key.entry(key).or_default();
+            if sleepers.by_number.insert(self.number, Arc::clone(&self.woken)).is_none() {
+                self.keys.push(key);
+            }
+        }
+    }
+
+    /// Waits until it is woken, or returns at once if it was since the last time.
+    pub(super) async fn woken(&self) {
+        self.woken.notified().await;
+    }
+}
+
+impl Drop for Sleeper<'_> {
+    fn drop(&mut self) {
+        let mut state = lock(&self.all.state);
+        for key in &self.keys {
+            if let Some(sleepers) = state.by_key.get_mut(key) {
+                sleepers.by_number.remove(&self.number);
+                if sleepers.by_number.is_empty() {
+                    state.by_key.remove(key);
+                }
+            }
+        }
+        self.all.count.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::subject::Subject;
+
+    fn key(subject: u32) -> TallyKey {
+        TallyKey::new("test", "p", &Subject::of(subject).key())
+    }
+
+    fn is_woken(sleeper: &Sleeper<'_>) -> bool {
+        use futures_util::FutureExt as _;
+        sleeper.woken().now_or_never().is_some()
+    }
+
+    #[test]
+    fn one_lease_wakes_one_sleeper_in_turn_and_room_wakes_those_of_its_tally() {
+        let sleepers = Sleepers::default();
+        let mut all: Vec<_> = (0..4).map(|subject| sleepers.join(vec![key(subject % 2)])).collect();
+        let woken = |all: &[Sleeper<'_>]| all.iter().map(is_woken).collect::<Vec<_>>();
+        sleepers.wake_one([key(0)].into_iter());
+        assert_eq!(woken(&all), [true, false, false, false]);
+        sleepers.wake_one([key(0)].into_iter());
+        assert_eq!(woken(&all), [false, false, true, false]);
+        sleepers.wake([key(1)].into_iter());
+        assert_eq!(woken(&all), [false, true, false, true]);
+        all[3].add(vec![key(0), key(1)]);
+        drop(all.remove(0));
+        sleepers.wake([key(0), key(1)].into_iter());
+        assert_eq!(woken(&all), [true, true, true]);
+        drop(all);
+        assert!(lock(&sleepers.state).by_key.is_empty());
+        assert_eq!(sleepers.count.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
+    fn a_hundred_thousand_sleepers_of_one_tally_leave_in_no_time() {
+        let sleepers = Sleepers::default();
+        let all: Vec<_> = (0..100_000).map(|_| sleepers.join(vec![key(0)])).collect();
+        let began = std::time::Instant::now();
+        // The last ones first: each would be searched for among all.
+        all.into_iter().rev().for_each(drop);
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn sleepers_look_within_two_seconds_and_the_more_there_are_the_less_often() {
+        let sleepers = Sleepers::default();
+        let look_us = |room| sleepers.look_us(room, 10_000_000) - 10_000_000;
+        assert_eq!([AwaitedRoom::Limit, AwaitedRoom::Lease].map(look_us), [2_000_000, 500_000]);
+        let all: Vec<_> = (0..10_000).map(|subject| sleepers.join(vec![key(subject)])).collect();
+        assert_eq!([AwaitedRoom::Limit, AwaitedRoom::Lease].map(look_us), [10_000_000, 10_000_000]);
+        drop(all);
+    }
+}

@@ -6,6 +6,7 @@ use tallygate::admin::{Registered, RegisteredPolicy, Unreadable};
 
 use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::output::printable;
 
 /// The policies that the processes of a fleet have listed on their server.
 #[derive(Debug)]
@@ -56,6 +57,7 @@ impl<'c> Fleet<'c> {
         if names.is_empty() {
             String::new()
         } else {
+            let names: Vec<_> = names.iter().map(|name| printable(name).replace('\n', "\\n")).collect();
             let names = names.join(", ");
             format!("left out, as listed by another version: {names}; use the `tallygate` of that version\n")
         }

@@ -60,8 +60,19 @@ fn candidates(words: fn(&RegisteredPolicy) -> Vec<String>) -> ArgValueCandidates
 }
 
 fn offered(policies: &[RegisteredPolicy], words: fn(&RegisteredPolicy) -> Vec<String>) -> Vec<CompletionCandidate> {
-    let words: BTreeSet<_> = policies.iter().flat_map(words).collect();
+    let words: BTreeSet<_> = policies.iter().flat_map(words).filter(|word| is_left_alone(word)).collect();
     words.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// The longest word that is offered, in bytes.
+const LONGEST: usize = 256;
+
+/// Whether every shell takes a word as it stands. A shell puts what is chosen into the line, and runs what it means there:
+/// whoever may write to the server must not decide that, so other words are not offered.
+fn is_left_alone(word: &str) -> bool {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_-.:/@+={}".contains(letter);
+    let begins_well = word.starts_with(|first: char| first.is_alphanumeric() || matches!(first, '_' | '/' | '{'));
+    word.len() <= LONGEST && begins_well && word.chars().all(is_plain)
 }
 
 /// Asks the server for the policies.
@@ -97,6 +108,50 @@ fn connection(typed: &[String]) -> Option<Connection> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_words_are_offered_that_no_shell_changes() {
+        for word in ["sms.send", "a::b", "每天", "{ip}=", "{@user}", "/login", "_x-1"] {
+            assert!(is_left_alone(word), "{word}");
+        }
+        let long = "a".repeat(257);
+        for word in [
+            "a$(touch x)",
+            "a`touch x`",
+            "$HOME",
+            "a;b",
+            "a b",
+            "a|b",
+            "a&b",
+            "a>b",
+            "a*",
+            "a?",
+            "[a]",
+            "~",
+            "a~",
+            "!1",
+            "#a",
+            "-a",
+            "--url=redis://h",
+            "=ls",
+            "%1",
+            "@a",
+            "'a",
+            "\"a",
+            "a\\",
+            "{a,b}",
+            "a\nb",
+            "a\tb",
+            "a\u{1b}[2J",
+            "a\u{202e}b",
+            "(a)",
+            "",
+            "^a",
+            &long,
+        ] {
+            assert!(!is_left_alone(word), "{word}");
+        }
+    }
 
     #[test]
     fn the_words_of_the_connection_are_read_among_unfinished_ones() {

@@ -1,6 +1,7 @@
 //! What a command prints: for people, and for scripts.
 
 use serde_json::Value;
+use tallygate::admin::__shared::is_unseen;
 
 use crate::failure::Exit;
 
@@ -31,15 +32,30 @@ impl Output {
     }
 
     pub(crate) fn as_json(&self) -> String {
-        format!("{:#}\n", self.json)
+        json_text(&self.json)
     }
+}
+
+/// Returns a document as a terminal may show it, on several lines. Only texts have such characters, so each can be written by
+/// its number.
+pub(crate) fn json_text(json: &Value) -> String {
+    let mut shown = String::new();
+    for character in format!("{json:#}").chars() {
+        if is_unseen(character) && character != '\n' {
+            let mut units = [0; 2];
+            shown.extend(character.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(character);
+        }
+    }
+    shown + "\n"
 }
 
 /// Returns the text as a terminal may show it: names and subjects that others have chosen control nothing there.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
-        if character.is_control() && character != '\n' {
+        if is_unseen(character) && character != '\n' {
             shown.extend(character.escape_default());
         } else {
             shown.push(character);
@@ -55,6 +71,10 @@ mod tests {
     #[test]
     fn a_text_controls_no_terminal() {
         assert_eq!(printable("sms\u{1b}[2J\r é\n"), "sms\\u{1b}[2J\\r é\n");
+        assert_eq!(printable("a\u{9b}2J\u{202e}b"), "a\\u{9b}2J\\u{202e}b");
+        let json = json_text(&Value::from("a\u{9b}\u{1b}\u{e0041}é"));
+        assert_eq!(json, "\"a\\u009b\\u001b\\udb40\\udc41é\"\n");
+        assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), "a\u{9b}\u{1b}\u{e0041}é");
         assert_eq!(Output::done("one", Value::Null).as_text(), "one\n");
         assert_eq!(Output::done("", Value::Null).as_text(), "");
     }

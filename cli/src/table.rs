@@ -14,9 +14,10 @@ pub(crate) struct TextTable {
 }
 
 impl TextTable {
-    /// Adds a line.
+    /// Adds a line. No name that others have chosen begins another one.
     pub(crate) fn push(&mut self, cells: impl IntoIterator<Item: Into<String>>) {
-        self.rows.push(cells.into_iter().map(Into::into).collect());
+        let in_one_line = |cell: String| if cell.contains('\n') { cell.replace('\n', "\\n") } else { cell };
+        self.rows.push(cells.into_iter().map(Into::into).map(in_one_line).collect());
     }
 
     /// Returns the lines, each with a newline. Columns that are empty in all lines are left out.
@@ -108,6 +109,9 @@ mod tests {
         let mut table = TextTable::default();
         table.push(["0", "1 per 1m", "", "0 left"]);
         table.push(["10", "é", "", "3 left"]);
+        table.push(["x\ny"]);
+        assert_eq!(table.text().lines().last(), Some("x\\ny"));
+        table.rows.pop();
         table.push(["x"]);
         assert_eq!(table.text(), "0    1 per 1m   0 left\n10   é          3 left\nx\n");
     }

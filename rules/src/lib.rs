@@ -40,9 +40,9 @@ pub use self::error::{Field, RuleError};
 pub use self::filter::{Filter, SubnetBits};
 pub use self::fixed_text::TemplateUse;
 pub use self::limits::{
-    MAX_CONCURRENCY, MAX_COUNTER_COUNT, MAX_DEADLINE, MAX_DENIALS, MAX_EXACT, MAX_LEASE, MAX_LOG_ENTRIES, MAX_PER,
-    MAX_PREFETCH, MAX_REFUND_DISTANCE, MAX_RULES, MAX_SLIDING_COUNT, MAX_STANDSTILL, MIN_LEASE, MIN_PREFETCH,
-    MIN_PREFETCH_COUNT,
+    MAX_CONCURRENCY, MAX_COUNTER_COUNT, MAX_DEADLINE, MAX_DENIALS, MAX_EXACT, MAX_LEASE, MAX_LOG_ENTRIES,
+    MAX_NAME_BYTES, MAX_PER, MAX_PREFETCH, MAX_REFUND_DISTANCE, MAX_RULES, MAX_SLIDING_COUNT, MAX_STANDSTILL,
+    MIN_LEASE, MIN_PREFETCH, MIN_PREFETCH_COUNT,
 };
 pub use self::outage::{OnOutage, OnOutageError};
 pub use self::overriding::{EffectiveRule, Replacement, RuleId, validate_override};

@@ -5,6 +5,9 @@ use std::time::Duration;
 /// The most rules of one policy, and so the most subjects of one call: a server decides all of them in one step.
 pub const MAX_RULES: usize = 32;
 
+/// The longest name of a rule, in bytes: it stands in the head of responses, in logs and in metrics.
+pub const MAX_NAME_BYTES: usize = 128;
+
 /// The most denials that a ban may wait for; their times are stored.
 pub const MAX_DENIALS: u64 = 1_000;
 

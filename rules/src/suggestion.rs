@@ -139,6 +139,9 @@ pub fn unknown_argument(name: &str, known: &[&str]) -> String {
     format!("unknown argument `{name}`; {remedy}")
 }
 
+/// The longest word, in letters, that is compared with others: that takes the product of their lengths.
+const LONGEST_WORD: usize = 128;
+
 /// Returns the known word that is most similar to `word`, if one is similar enough to be what was meant.
 ///
 /// A third of the letters may differ, and one letter of a short word. Letter case is ignored.
@@ -151,7 +154,11 @@ pub fn unknown_argument(name: &str, known: &[&str]) -> String {
 /// ```
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let most = (word.chars().count() / 3).max(1);
+    let length = word.chars().count();
+    if length > LONGEST_WORD {
+        return None;
+    }
+    let most = (length / 3).max(1);
     let similar = known.into_iter().filter_map(|candidate| Some((edits_up_to(most, word, candidate)?, candidate)));
     similar.min_by_key(|&(edits, _)| edits).map(|(_, candidate)| candidate)
 }

@@ -131,6 +131,7 @@ pub mod __private;
 mod address;
 #[cfg(feature = "admin")]
 pub mod admin;
+mod bounds;
 mod call;
 mod clock;
 #[cfg(feature = "config")]

@@ -29,7 +29,7 @@ pub use self::redis::Tls;
 #[cfg(feature = "admin")]
 pub(crate) use self::redis::{Access, CommandPurpose, Permission, Sample, ScriptState, ServerFacts, ServerInfo, Times};
 pub(crate) use self::redis::{Redis, have_clocks_differed, random_fraction};
-pub(crate) use self::redis_types::{MOST_POLICIES, Progress, RegistrationResult, Setup, StoredText};
+pub(crate) use self::redis_types::{Progress, RegistrationResult, Setup, StoredText};
 #[cfg(feature = "admin")]
 pub(crate) use self::scan::Scan;
 pub(crate) use self::standby::Standby;

@@ -1,6 +1,6 @@
 //! `tallygate check`: the mistakes in files of limits.
 
-use std::fs;
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -36,6 +36,9 @@ Examples:
   tallygate check limits.toml
   tallygate check limits.toml other.toml --json
   tallygate check - < limits.toml";
+
+/// How much of a file is read: more than a file of policies may have.
+const MOST_BYTES: u64 = (4 << 20) + 4;
 
 /// What is in a file, and what is wrong in it.
 struct Checked<'f> {
@@ -115,12 +118,17 @@ pub(crate) fn read_sound(file: &Path) -> Result<Policies, Failure> {
 }
 
 fn text(file: &Path) -> io::Result<String> {
-    if file.as_os_str() != "-" {
-        return fs::read_to_string(file);
+    let mut bytes = Vec::new();
+    if file.as_os_str() == "-" {
+        io::stdin().take(MOST_BYTES).read_to_end(&mut bytes)?;
+    } else {
+        File::open(file)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
     }
-    let mut text = String::new();
-    io::stdin().read_to_string(&mut text)?;
-    Ok(text)
+    // What is too long is refused, wherever it was cut.
+    if bytes.len() as u64 == MOST_BYTES {
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// Returns a line for each mistake, in the form in which editors find the place.

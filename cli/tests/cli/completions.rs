@@ -32,7 +32,13 @@ async fn names_of_policies_labels_and_rules_are_completed_as_the_server_knows_th
     let policy = rules.rule_on("network", network).key_on("network", "{ip}").build().unwrap();
     let (alice, network) = (Subject::of("alice"), Subject::of("n"));
     assert!(fleet.check(&policy, &alice).subject("network", &network).await.unwrap().is_allowed());
-    listed(&fleet, 3).await;
+    // Whoever may write to the server names these, and a shell would run what they say.
+    for name in ["s$(touch x)", "s`touch x`", "--url=redis://elsewhere", "s\u{1b}[2J"] {
+        let policy =
+            Policy::builder(name).key("{user}").rule(Rule::sliding_window(9, HOUR).named("r;x")).build().unwrap();
+        assert!(fleet.check(&policy, &alice).await.unwrap().is_allowed());
+    }
+    listed(&fleet, 7).await;
     // A busy machine may take longer than a shell waits.
     let offers = async |words: &[&str], expected: &[&str]| {
         until_found(&format!("{words:?} are completed"), async || offered(&console, words) == expected).await;

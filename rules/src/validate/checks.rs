@@ -3,7 +3,7 @@
 use crate::counted_subject::CountedSubject;
 use crate::duration::format_duration;
 use crate::error::{Field, RuleError};
-use crate::limits::MAX_RULES;
+use crate::limits::{MAX_NAME_BYTES, MAX_RULES};
 use crate::rule::Rule;
 use crate::template::is_blank;
 use crate::validate::binding::{Costs, RuleInPolicy, check_can_bind};
@@ -33,8 +33,11 @@ pub(crate) enum BindingCheck {
 impl Checks {
     /// Checks rules, each with the subject that it counts.
     pub(crate) fn run(self, rules: &[(CountedSubject<'_>, &Rule)]) -> Result<(), Vec<RuleError>> {
-        let mut errors = Vec::new();
-        errors.extend(check_number(rules.len()));
+        let mut errors: Vec<_> = check_number(rules.len()).into_iter().collect();
+        if rules.len() > MAX_RULES {
+            // Each is compared with all others, which takes long where there are many.
+            return Err(errors);
+        }
         let mut sound: Vec<RuleInPolicy<'_>> = Vec::new();
         for (position, (subject, rule)) in rules.iter().enumerate() {
             let earlier = rules[..position].iter().map(|(_, rule)| *rule);
@@ -87,6 +90,8 @@ pub(super) fn check_name<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'a 
     let name = rule.name()?;
     let message = if is_blank(name) {
         "`name` of a rule must not be empty; leave it out, or write one, like `name = \"daily\"`".to_owned()
+    } else if name.len() > MAX_NAME_BYTES {
+        format!("`name` of a rule has {MAX_NAME_BYTES} bytes at most, and this one has {}; shorten it", name.len())
     } else if earlier.any(|other| other.name() == Some(name)) {
         format!("two rules have the name `{name}`; rename one, so that a rejection identifies its rule")
     } else {

@@ -11,3 +11,9 @@ pub use self::open::{OpenPolicy, VaryingRules};
 pub use self::overrides::{override_as_listed, rules_for};
 pub use self::peeked::Peeked;
 pub use super::spelling::remedy;
+
+/// Whether a character is not seen: a control character, or one that changes the order or the shape of others.
+#[must_use]
+pub fn is_unseen(character: char) -> bool {
+    crate::bounds::is_unseen(character)
+}

@@ -3,6 +3,7 @@
 use tallygate_rules::did_you_mean;
 
 use super::registered::{Registered, RegisteredPolicy};
+use crate::bounds::MOST_SUGGESTIONS;
 use crate::config::{Policies, PolicyChange};
 use crate::error::Mistake;
 
@@ -14,19 +15,25 @@ impl Registered {
     /// cannot read is compared with nothing.
     #[must_use]
     pub fn mistakes_in(&self, policies: &Policies) -> Vec<Mistake> {
-        policies.changes().iter().flat_map(|change| self.mistakes_of(change)).collect()
+        let mut suggestions = MOST_SUGGESTIONS;
+        policies.changes().iter().flat_map(|change| self.mistakes_of(change, &mut suggestions)).collect()
     }
 
-    fn mistakes_of(&self, change: &PolicyChange) -> Vec<Mistake> {
+    fn mistakes_of(&self, change: &PolicyChange, suggestions: &mut usize) -> Vec<Mistake> {
         match self.find(&change.name).map(RegisteredPolicy::policy) {
             Some(Ok(policy)) => change.apply(&policy).err().unwrap_or_default(),
-            None if self.find_unreadable(&change.name).is_none() => vec![self.unknown(change)],
+            None if self.find_unreadable(&change.name).is_none() => {
+                let is_compared = *suggestions > 0;
+                *suggestions = suggestions.saturating_sub(1);
+                vec![self.unknown(change, is_compared)]
+            }
             Some(Err(_)) | None => Vec::new(),
         }
     }
 
-    fn unknown(&self, change: &PolicyChange) -> Mistake {
-        let meant = did_you_mean(&change.name, self.policies().iter().map(RegisteredPolicy::name));
+    fn unknown(&self, change: &PolicyChange, is_compared: bool) -> Mistake {
+        let known = self.policies().iter().filter(|_| is_compared).map(RegisteredPolicy::name);
+        let meant = did_you_mean(&change.name, known);
         Mistake::new(change.place, format!("no process has used a policy `{}` within a week{meant}", change.name))
     }
 }

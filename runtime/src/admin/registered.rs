@@ -11,6 +11,7 @@ use tallygate_rules::{Ban, EffectiveRule, Rule, format_rules};
 
 pub use self::unreadable::Unreadable;
 use super::template::{self, KeyTemplate, Placeholder};
+use crate::bounds::DESCRIPTION_BYTES;
 use crate::error::{BackendError, Error};
 use crate::limiter::{Limiter, OverrideBuilder};
 use crate::policy::{Description, NO_REGISTRY, Policy, PolicyBuilder};
@@ -41,7 +42,7 @@ impl Limiter {
         for (field, text) in stored {
             match RegisteredPolicy::read(&text) {
                 Ok(policy) => read.policies.push(policy),
-                Err(reason) => read.unreadable.push(Unreadable::new(field, reason)),
+                Err(reason) => read.unreadable.push(Unreadable::new(&field, &reason)),
             }
         }
         read.policies.sort_by(|one, other| one.name().cmp(other.name()));
@@ -105,6 +106,9 @@ impl RegisteredPolicy {
         let (seconds, described) = text.split_once(' ').ok_or("it does not begin with a time")?;
         let seen = seconds.parse().ok().and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds)));
         let seen = seen.ok_or("it does not begin with a time")?;
+        if described.len() > DESCRIPTION_BYTES {
+            return Err(format!("it has more than {DESCRIPTION_BYTES} bytes"));
+        }
         let described = Description::read(described)?;
         let rules = described.rules.iter().map(|(_, rule)| rule.clone()).collect();
         Ok(Self { described, rules, seen, says_shadow: true })

@@ -2,15 +2,17 @@
 
 use tallygate_rules::nearest;
 
+use crate::bounds::shown_word;
+
 /// Returns `; did you mean …?` where one of the known names is similar, or the known names where there are few. They are names
 /// of a `kind` of things, like `policy`.
 #[must_use]
 pub fn remedy<'a>(kind: &str, name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
     const FEW: usize = 8;
     if let Some(meant) = nearest(name, known.clone()) {
-        return format!("; did you mean `{meant}`?");
+        return format!("; did you mean `{}`?", shown_word(meant));
     }
-    let known: Vec<_> = known.into_iter().collect();
+    let known: Vec<_> = known.into_iter().map(shown_word).collect();
     match &known[..] {
         [only] => format!("; the only {kind} is `{only}`"),
         [_, ..] if known.len() <= FEW => format!("; there are `{}`", known.join("`, `")),

@@ -15,6 +15,9 @@ use crate::system::{RandomState, TokioInstant, sleep_until};
 /// The least pause after a step, in which others are served.
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// The most subjects that a walk returns: it has to know each of them.
+const MOST_SUBJECTS: usize = 50_000_000;
+
 /// The subjects that have a tally of some policies, found step by step: see [`Limiter::tallies`].
 pub struct Tallies<'a> {
     store: &'a Store,
@@ -146,6 +149,11 @@ impl Tallies<'_> {
             none => none.insert(self.store.scan(self.prefix, &self.names).await?),
         };
         let Some(step) = scan.step().await? else { return Ok(None) };
+        if self.seen.len() > MOST_SUBJECTS {
+            return Err(BackendError::new(format!(
+                "there are more than {MOST_SUBJECTS} subjects, which are the most that are listed; look at fewer policies"
+            )));
+        }
         let new = step.subjects.iter().filter(|found| self.seen.insert(self.hasher.hash_one(found)));
         let (places, subjects) = new.filter_map(|(place, text)| Some((*place, Subject::from_escaped(text)?))).unzip();
         Ok(Some(TallyPage { places, subjects, progress: step.progress }))

@@ -1,5 +1,7 @@
 //! The template of a key, as it stands in the list of policies, the values that it shows, and the subjects made of them.
 
+use std::collections::BTreeSet;
+
 use tallygate_rules::{Filter, FilteredValue, Template, TemplatePart, is_plain};
 
 use crate::address::Network;
@@ -9,7 +11,7 @@ use crate::policy::Policy;
 use crate::subject::{Subject, SubjectBuilder};
 
 /// Stands before the digest of a subject that is shortened.
-const DIGEST_MARK: char = '!';
+const DIGEST_MARK: u8 = b'!';
 
 /// The value of the context that is the address of the client.
 pub(super) const CLIENT_ADDRESS: &str = "@ip";
@@ -135,26 +137,73 @@ pub(super) fn tagged<'s, 'v>(shown: &'s FilteredValue, text: &'v str) -> Option<
     shown.alternatives().iter().find_map(|value| Some((value, text.strip_prefix(&*value.tag())?)))
 }
 
-fn fits(parts: &[TemplatePart], rest: &str) -> bool {
-    // What follows is the digest of the whole.
-    if rest.starts_with(DIGEST_MARK) {
-        return true;
-    }
-    match parts {
-        [] => rest.is_empty(),
-        [TemplatePart::Text(text), parts @ ..] => {
-            let text = escaped(text);
-            let is_cut =
-                rest.split(DIGEST_MARK).next().is_some_and(|start| start.len() < rest.len() && text.starts_with(start));
-            is_cut || rest.strip_prefix(&*text).is_some_and(|rest| fits(parts, rest))
+/// Whether the parts may render to a subject. Of each part it is known where it may begin, so the work is bounded by the
+/// product of both lengths.
+fn fits(parts: &[TemplatePart], subject: &str) -> bool {
+    let subject = subject.as_bytes();
+    let rest = |at: &usize| subject.get(*at..).unwrap_or_default();
+    let mut starts = BTreeSet::from([0]);
+    for part in parts {
+        // What follows is the digest of the whole.
+        if starts.iter().any(|at| is_digest(rest(at))) {
+            return true;
         }
-        [TemplatePart::Value(value), parts @ ..] => {
-            let Some((_, rest)) = tagged(value, rest) else { return false };
-            let value = rest.bytes().take_while(|&byte| is_plain(byte) || byte == b'%').count();
-            // The longest first. Between two values there is a byte that neither has.
-            (0..=value).rev().any(|end| rest.get(end..).is_some_and(|rest| fits(parts, rest)))
+        starts = match part {
+            TemplatePart::Text(text) => {
+                let text = escaped(text);
+                if starts.iter().any(|at| is_cut(text.as_bytes(), rest(at))) {
+                    return true;
+                }
+                starts.iter().filter(|at| rest(at).starts_with(text.as_bytes())).map(|at| at + text.len()).collect()
+            }
+            TemplatePart::Value(value) => ends_of_values(subject, begins_of_values(value, &starts, rest)),
+        };
+    }
+    starts.contains(&subject.len()) || starts.iter().any(|at| is_digest(rest(at)))
+}
+
+/// Where a value begins: of alternatives, behind their tags.
+fn begins_of_values<'s>(
+    value: &FilteredValue,
+    starts: &BTreeSet<usize>,
+    rest: impl Fn(&usize) -> &'s [u8],
+) -> BTreeSet<usize> {
+    if !value.has_alternatives() {
+        return starts.clone();
+    }
+    let tags: Vec<_> = value.alternatives().iter().map(FilteredValue::tag).collect();
+    let behind = |at: &usize| {
+        let tag = tags.iter().find(|tag| rest(at).starts_with(tag.as_bytes()))?;
+        Some(at + tag.len())
+    };
+    starts.iter().filter_map(behind).collect()
+}
+
+/// Where values that begin at these places may end: a value goes on as long as there are bytes of one.
+fn ends_of_values(subject: &[u8], begins: BTreeSet<usize>) -> BTreeSet<usize> {
+    let mut ends = BTreeSet::new();
+    for begin in begins {
+        // Within an earlier value, all of its ends are known.
+        if ends.insert(begin) {
+            let bytes = subject.iter().skip(begin).take_while(|byte| is_of_value(**byte)).count();
+            ends.extend(begin..=begin + bytes);
         }
     }
+    ends
+}
+
+fn is_digest(rest: &[u8]) -> bool {
+    rest.first() == Some(&DIGEST_MARK)
+}
+
+/// Whether a subject was shortened within this text.
+fn is_cut(text: &[u8], rest: &[u8]) -> bool {
+    let mark = rest.iter().position(|byte| *byte == DIGEST_MARK);
+    mark.and_then(|mark| rest.get(..mark)).is_some_and(|start| text.starts_with(start))
+}
+
+fn is_of_value(byte: u8) -> bool {
+    is_plain(byte) || byte == b'%'
 }
 
 /// What may stand for the value of that name.
@@ -214,6 +263,17 @@ mod tests {
         assert!(fits("{@user|@ip}/x", "user:zoe/x") && fits("{@user|@ip}/x", "ip:192.0.2.1/x"));
         assert!(!fits("{@user|@ip}/x", "zoe/x") && !fits("{@user|@ip}/x", "user:zoe"));
         assert!(fits("all calls", "all calls") && !fits("all calls", "all") && fits("", ""));
+    }
+
+    #[test]
+    fn a_key_of_many_values_is_compared_in_few_steps() {
+        let key = (0..200).fold(String::new(), |key, number| key + &format!("{{v{number}}}"));
+        let template = KeyTemplate::read("p", &format!("{key}:x")).unwrap();
+        let subject = "a".repeat(98);
+        assert!(!template.fits(&subject) && template.fits(&format!("{subject}:x")));
+        let alternatives = "{@a|@aa}".repeat(200);
+        let template = KeyTemplate::read("p", &format!("{alternatives}x")).unwrap();
+        assert!(!template.fits(&"a:aa:".repeat(20)));
     }
 
     #[test]

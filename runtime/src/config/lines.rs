@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::bounds::MOST_MISTAKES;
 use crate::error::{ConfigError, Mistake, Place};
 
 /// A value, and its place.
@@ -22,21 +23,42 @@ pub(super) struct Lines<'t> {
     text: &'t str,
     /// Where each line starts, in bytes.
     starts: Vec<usize>,
+    /// How many characters begin before each block of bytes: a line may be as long as the text.
+    characters: Vec<usize>,
     mistakes: Vec<Mistake>,
+    /// How many mistakes were found, of which only the first are kept.
+    found: usize,
 }
+
+/// How many bytes are counted at once.
+const BLOCK: usize = 256;
 
 impl<'t> Lines<'t> {
     pub(super) fn new(text: &'t str) -> Self {
         let starts = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at + 1);
-        Self { text, starts: std::iter::once(0).chain(starts).collect(), mistakes: Vec::new() }
+        let starts = std::iter::once(0).chain(starts).collect();
+        let behind = text.as_bytes().chunks(BLOCK).scan(0, |characters, block| {
+            *characters += characters_in(block);
+            Some(*characters)
+        });
+        let characters = std::iter::once(0).chain(behind).collect();
+        Self { text, starts, characters, mistakes: Vec::new(), found: 0 }
+    }
+
+    /// How many characters begin before that byte.
+    fn characters_before(&self, at: usize) -> usize {
+        let block = at / BLOCK;
+        let rest = self.text.as_bytes().get(block * BLOCK..at).unwrap_or_default();
+        self.characters.get(block).copied().unwrap_or_default() + characters_in(rest)
     }
 
     /// Returns the place at which a range of bytes starts.
     pub(super) fn place(&self, range: &Range<usize>) -> Place {
         let line = self.starts.partition_point(|&start| start <= range.start);
         let start = line.checked_sub(1).and_then(|index| self.starts.get(index)).copied().unwrap_or(0);
-        let before = self.text.get(start..range.start).unwrap_or_default();
-        Place { line: line.max(1), column: 1 + before.chars().count() }
+        let at = if range.start <= self.text.len() { range.start } else { start };
+        let before = self.characters_before(at).saturating_sub(self.characters_before(start));
+        Place { line: line.max(1), column: 1 + before }
     }
 
     /// Whether that place is in the line of this header, and only comments are behind it.
@@ -48,7 +70,15 @@ impl<'t> Lines<'t> {
     }
 
     pub(super) fn report(&mut self, place: Place, message: impl Into<String>) {
-        self.mistakes.push(Mistake::new(place, message));
+        self.found += 1;
+        if self.mistakes.len() < MOST_MISTAKES {
+            self.mistakes.push(Mistake::new(place, message));
+        }
+    }
+
+    /// Whether further mistakes would not be reported.
+    pub(super) fn is_full(&self) -> bool {
+        self.mistakes.len() >= MOST_MISTAKES
     }
 
     /// Keeps a value, or reports why there is none.
@@ -68,7 +98,7 @@ impl<'t> Lines<'t> {
 
     /// How many mistakes were reported.
     pub(super) fn mistakes(&self) -> usize {
-        self.mistakes.len()
+        self.found
     }
 
     /// Returns the value if nothing was reported.
@@ -77,9 +107,33 @@ impl<'t> Lines<'t> {
     }
 }
 
+/// How many characters begin within these bytes.
+fn characters_in(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0b1100_0000 != 0b1000_0000).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_in_a_long_line_is_found_without_reading_the_line() {
+        let text = format!("ab\n{}", "日x".repeat(10_000));
+        let lines = Lines::new(&text);
+        for at in [3, 6, 7, 256, 258, 1_023, 20_003, text.len()] {
+            let at = text.floor_char_boundary(at);
+            let Place { line, column } = lines.place(&(at..at));
+            assert_eq!((line, column), (2, 1 + text[3..at].chars().count()), "{at}");
+        }
+        assert_eq!(lines.characters.len(), 1 + text.len().div_ceil(BLOCK));
+    }
+
+    #[test]
+    fn only_the_first_mistakes_are_kept_and_all_are_counted() {
+        let mut lines = Lines::new("");
+        (0..2 * MOST_MISTAKES).for_each(|_| lines.report(Place { line: 1, column: 1 }, "mistake"));
+        assert_eq!((lines.mistakes(), lines.mistakes.len(), lines.is_full()), (2 * MOST_MISTAKES, MOST_MISTAKES, true));
+    }
 
     #[test]
     fn a_place_is_a_line_and_a_column_in_characters_both_from_one() {

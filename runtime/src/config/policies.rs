@@ -12,6 +12,9 @@ use super::policy_table::{self, FilePolicy};
 use super::request_limit::RequestLimit;
 use super::table::{Table, entries};
 use super::values;
+#[cfg(feature = "web")]
+use crate::bounds::MOST_PATHS;
+use crate::bounds::{FILE_BYTES, MOST_POLICIES};
 use crate::error::{ConfigError, Mistake, Place};
 use crate::observe::opaque_debug;
 use crate::policy::Policy;
@@ -194,6 +197,10 @@ const END: &str = "[end]";
 
 /// Reads a file.
 fn read(text: &str) -> Result<PoliciesInner, ConfigError> {
+    if text.len() > FILE_BYTES {
+        let message = format!("the file is longer than {} MiB; write fewer policies", FILE_BYTES >> 20);
+        return Err(ConfigError::new(vec![Mistake::new(START, message)]));
+    }
     let (root, syntax) = DeTable::parse_recoverable(text);
     let mut lines = Lines::new(text);
     let mut inner = PoliciesInner::default();
@@ -214,7 +221,13 @@ fn read_policies(root: &DeTable<'_>, inner: &mut PoliciesInner, lines: &mut Line
     if let Some(policies) = root.take("policy") {
         let message = "`policy` must be a table of policies, like `[policy.\"sms.send\"]`";
         let table = lines.ok_or_report(policies.value.place, policies.value.value.as_table().ok_or(message));
-        for policy in table.map(|table| entries(table, lines)).unwrap_or_default() {
+        let table = table.map(|table| entries(table, lines)).unwrap_or_default();
+        if table.len() > MOST_POLICIES {
+            let message = format!("there are {} policies, and {MOST_POLICIES} are the most; write fewer", table.len());
+            lines.report(policies.name.place, message);
+            return;
+        }
+        for policy in table {
             inner.names.push(policy.name.value.to_owned());
             match policy_table::read(policy, lines) {
                 Some(FilePolicy::Change(change)) => inner.changes.push(Arc::new(change)),
@@ -243,6 +256,17 @@ fn read_policies(root: &DeTable<'_>, inner: &mut PoliciesInner, lines: &mut Line
 /// and is kept by none.
 #[cfg(feature = "web")]
 fn check_reached(limits: &[RequestLimit], lines: &mut Lines<'_>) {
+    let mut paths = 0;
+    let is_beyond = |limit: &&RequestLimit| {
+        paths += limit.requests.paths.len();
+        paths > MOST_PATHS
+    };
+    if let Some(limit) = limits.iter().find(is_beyond) {
+        let message =
+            format!("there are more than {MOST_PATHS} paths in the file; write fewer, like `/api/*` for many");
+        lines.report(limit.requests.place, message);
+        return;
+    }
     let enforced: Vec<_> = limits.iter().filter(|limit| !limit.is_shadow).collect();
     for (position, limit) in enforced.iter().enumerate() {
         let earlier = enforced.iter().take(position).find(|earlier| earlier.requests.cover(&limit.requests));
@@ -253,5 +277,64 @@ fn check_reached(limits: &[RequestLimit], lines: &mut Lines<'_>) {
             );
             lines.report(limit.requests.place, message);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mistakes(text: &str) -> Vec<String> {
+        Policies::from_toml(text).unwrap_err().mistakes().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_file_has_a_bounded_number_of_policies_rules_and_bytes() {
+        let policies = |number: usize| {
+            let policy = |number: usize| format!("[policy.p{number}]\nrules = ['1 per 1h']\n");
+            (0..number).map(policy).collect::<Vec<_>>().concat()
+        };
+        assert_eq!(Policies::from_toml(&policies(1_000)).unwrap().names().count(), 1_000);
+        assert_eq!(
+            mistakes(&policies(1_001)),
+            ["line 1, column 2: there are 1001 policies, and 1000 are the most; write fewer"]
+        );
+        let rules = vec!["'1 per 1h'"; 20_000].join(", ");
+        assert_eq!(
+            mistakes(&format!("[policy.p]\nrules = [{rules}]")),
+            ["line 2, column 9: a policy has at most 32 rules, but this one has 20000; split it up"]
+        );
+        let long = mistakes(&format!("#{}", "x".repeat(FILE_BYTES)));
+        assert_eq!(long, ["line 1, column 1: the file is longer than 4 MiB; write fewer policies"]);
+        let name = mistakes(&format!("[policy.{}]\nrules = ['1 per 1h']", "x".repeat(257)));
+        assert_eq!(name, ["line 1, column 9: the name of a policy has 256 bytes at most; shorten it"]);
+        let name =
+            mistakes(&format!("[policy.p]\nrules = [{{ count = 1, per = '1h', name = '{}' }}]", "x".repeat(129)));
+        assert!(name[0].contains("`name` of a rule has 128 bytes at most, and this one has 129"), "{name:?}");
+    }
+
+    #[test]
+    fn of_many_mistakes_in_one_long_line_the_first_are_reported() {
+        let entries: Vec<_> = (0..20_000).map(|number| format!("x{number} = 1")).collect();
+        let text = format!("policy.p = {{ rules = ['1 per 1h'], {} }}", entries.join(", "));
+        let mistakes = mistakes(&text);
+        assert_eq!(mistakes.len(), 1_000);
+        assert!(mistakes[0].starts_with("line 1, column 36: unknown argument `x0`"), "{}", mistakes[0]);
+    }
+
+    #[cfg(feature = "web")]
+    #[test]
+    fn a_file_has_a_bounded_number_of_paths() {
+        let policy = |number: usize, paths: usize| {
+            let paths: Vec<_> = (0..paths).map(|path| format!("'/{number}/{path}'")).collect();
+            format!(
+                "[policy.p{number}]\nmatch = {{ path = [{}] }}\nkey = '{{@ip}}'\nrules = ['1 per 1h']\n",
+                paths.join(",")
+            )
+        };
+        assert!(mistakes(&policy(0, 257))[0].contains("`path` has 257 texts, and 256 are the most"));
+        let file = |policies: usize| (0..policies).map(|number| policy(number, 256)).collect::<Vec<_>>().concat();
+        assert_eq!(Policies::from_toml(&file(16)).unwrap().names().count(), 16);
+        assert!(mistakes(&file(17))[0].contains("there are more than 4096 paths"));
     }
 }

@@ -7,6 +7,7 @@ use super::lines::{At, Lines};
 use super::plans::Plans;
 use super::rules::{self, PolicyParts, RuleList, check_key, check_rules, known_rules};
 use super::table::{Entry, Table};
+use crate::bounds::POLICY_NAME_BYTES;
 use crate::policy::PolicySettings;
 
 /// What a policy may change without its rules.
@@ -46,6 +47,9 @@ pub(super) fn read(policy: Entry<'_>, lines: &mut Lines<'_>) -> Option<FilePolic
 fn check_name(name: &At<&str>, lines: &mut Lines<'_>) {
     if is_blank(name.value) {
         lines.report(name.place, "the name of a policy must not be empty, like `[policy.\"sms.send\"]`");
+    }
+    if name.value.len() > POLICY_NAME_BYTES {
+        lines.report(name.place, format!("the name of a policy has {POLICY_NAME_BYTES} bytes at most; shorten it"));
     }
     rules::check_name(name, lines);
 }

@@ -1,8 +1,8 @@
 //! The rules of a policy of the file, each a text or a table of arguments.
 
 use tallygate_rules::{
-    ArgumentSource, Costs, CountedSubject, EMPTY_KEY, Field, MAX_LEASE, Rule, RuleError, TemplateUse, is_blank, scan,
-    validate_by_subject,
+    ArgumentSource, Costs, CountedSubject, EMPTY_KEY, Field, MAX_LEASE, MAX_RULES, Rule, RuleError, TemplateUse,
+    is_blank, scan, validate_by_subject,
 };
 use toml::de::DeValue;
 
@@ -57,6 +57,12 @@ pub(super) fn take(policy: &mut Table<'_>, lines: &mut Lines<'_>) -> Option<Rule
     let At { value: written, place } = policy.list("rules", EXAMPLE, lines)?;
     if written.is_empty() {
         lines.report(place, format!("`rules` needs at least one rule, like `{EXAMPLE}`"));
+    }
+    if written.len() > MAX_RULES {
+        let message =
+            format!("a policy has at most {MAX_RULES} rules, but this one has {}; split it up", written.len());
+        lines.report(place, message);
+        return None;
     }
     let rules = written.iter().filter_map(|rule| read(rule, lines)).collect();
     Some(At { value: rules, place })

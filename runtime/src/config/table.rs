@@ -8,6 +8,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::lines::{At, Lines};
+#[cfg(feature = "web")]
+use crate::bounds::MOST_TEXTS;
 use crate::error::Place;
 
 /// A table. Each entry is removed when it is read by its name, so the rest is unknown.
@@ -164,6 +166,11 @@ impl<'t> Table<'t> {
         if list.is_empty() {
             lines.report(written.place, format!("`{name}` must not be empty, like `{example}`"));
         }
+        if list.len() > MOST_TEXTS {
+            let message = format!("`{name}` has {} texts, and {MOST_TEXTS} are the most; write fewer", list.len());
+            lines.report(written.place, message);
+            return None;
+        }
         let texts =
             list.iter().filter_map(|text| lines.read(at(text, lines), |text| text.as_str().ok_or_else(message)));
         Some(texts.collect())
@@ -186,6 +193,9 @@ impl<'t> Table<'t> {
     /// Reports entries that are unknown or missing. Returns the places of the values that were taken.
     pub(super) fn finish(self, lines: &mut Lines<'_>) -> Vec<(&'static str, Place)> {
         for unknown in &self.entries {
+            if lines.is_full() {
+                break;
+            }
             lines.report(unknown.name.place, unknown_argument(unknown.name.value, &self.known));
         }
         // An entry that seems to be missing may be the one that is unknown.

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::setting::Setting;
+use crate::bounds::shown_message;
 
 /// The backend did not decide in time, or answered with an error.
 ///
@@ -80,7 +81,7 @@ impl BackendError {
 
     fn of(kind: BackendErrorKind, text: impl Into<Cow<'static, str>>, source: Option<SharedSource>) -> Self {
         Self {
-            inner: Arc::new(BackendErrorInner { kind, text: text.into(), setting: None, source }),
+            inner: Arc::new(BackendErrorInner { kind, text: shown_message(text.into()), setting: None, source }),
             is_refusal: false,
         }
     }

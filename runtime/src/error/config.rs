@@ -3,6 +3,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use crate::bounds::shown_message;
+
 /// A place in a text: a line and a column, both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
@@ -22,7 +24,7 @@ pub struct Mistake {
 
 impl Mistake {
     pub(crate) fn new(place: Place, message: impl Into<String>) -> Self {
-        Self { place, message: message.into() }
+        Self { place, message: shown_message(message.into().into()).into_owned() }
     }
 
     /// Returns the line, counted from 1.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Limiter;
+use crate::bounds::MOST_SUGGESTIONS;
 use crate::config::{Policies, PolicyChange};
 #[cfg(feature = "web")]
 use crate::context;
@@ -80,7 +81,7 @@ impl Limiter {
         }
         self.core.registrations.renew();
         let applied = Applied { policies: policies.clone() };
-        log::policies_applied(policies.names().count(), applied.unknown_policies().len());
+        log::policies_applied(policies.names().count(), applied.unknown_changes().count());
         Ok(applied)
     }
 
@@ -153,6 +154,10 @@ impl Limiter {
 }
 
 impl Applied {
+    fn unknown_changes(&self) -> impl Iterator<Item = &Arc<PolicyChange>> {
+        self.policies.changes().iter().filter(|change| registry::find(&change.name).is_none())
+    }
+
     /// Returns the names that this process does not know at this moment, with their places and what was probably meant: names
     /// of policies, and of values that keys of requests show.
     ///
@@ -170,16 +175,17 @@ impl Applied {
     }
 
     fn unknown_policies(&self) -> Vec<Mistake> {
-        let changes = self.policies.changes().iter();
-        let unknown: Vec<_> = changes.filter(|change| registry::find(&change.name).is_none()).collect();
+        let unknown: Vec<_> = self.unknown_changes().collect();
         if unknown.is_empty() {
             return Vec::new();
         }
         let known = registry::all();
         let hint = "a policy that is built by hand is known from then on";
-        let mistake =
-            |change: &&Arc<PolicyChange>| Mistake::new(change.place, registry::unknown(&change.name, &known, hint));
-        unknown.iter().map(mistake).collect()
+        let mistake = |(number, change): (usize, &&Arc<PolicyChange>)| {
+            let known = if number < MOST_SUGGESTIONS { &known[..] } else { &[] };
+            Mistake::new(change.place, registry::unknown(&change.name, known, hint))
+        };
+        unknown.iter().enumerate().map(mistake).collect()
     }
 
     /// Refuses names that this process does not know at this moment, such as misspelt ones: for start-up, once the policies

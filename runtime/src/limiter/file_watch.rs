@@ -160,27 +160,32 @@ impl WatchedFile {
             sleep(PAUSE).await;
             let path = self.path.clone();
             let Some(contents) = beside_tasks(move || contents::read(&path)).await else { return };
-            let Some(core) = self.core.upgrade() else { return };
-            let limiter = Limiter { core };
-            match self.readings.note(contents) {
-                Reading::Changed => self.take(&limiter, false),
-                Reading::Known(times) if self.is_held && times >= READINGS_OF_LOSS => self.take(&limiter, true),
-                Reading::Known(_) | Reading::Changing => {}
+            if self.core.strong_count() == 0 {
+                return;
             }
+            let is_confirmed = match self.readings.note(contents) {
+                Reading::Changed => false,
+                Reading::Known(times) if self.is_held && times >= READINGS_OF_LOSS => true,
+                Reading::Known(_) | Reading::Changing => continue,
+            };
+            let (path, contents) = (self.path.clone(), self.readings.known.clone());
+            let Some(version) = beside_tasks(move || version(&path, &contents)).await else { return };
+            let Some(core) = self.core.upgrade() else { return };
+            self.take(&Limiter { core }, version, is_confirmed);
         }
     }
 
     /// Applies the version that is known, unless it is mistaken, or has lost something and is not confirmed.
-    fn take(&mut self, limiter: &Limiter, is_confirmed: bool) {
-        let latest = self.apply(limiter, is_confirmed);
+    fn take(&mut self, limiter: &Limiter, version: Result<Version, Error>, is_confirmed: bool) {
+        let latest = self.apply(limiter, version, is_confirmed);
         latest.as_ref().err().into_iter().for_each(log::file_not_applied);
         self.gauge.set(usize::from(latest.is_err()));
         self.latest.send_modify(|known| *known = latest);
     }
 
-    fn apply(&mut self, limiter: &Limiter, is_confirmed: bool) -> Latest {
+    fn apply(&mut self, limiter: &Limiter, version: Result<Version, Error>, is_confirmed: bool) -> Latest {
         self.is_held = false;
-        let version = version(&self.path, &self.readings.known)?;
+        let version = version?;
         if let Some(loss) = self.in_force.loss_of(&version).filter(|_| !is_confirmed) {
             self.is_held = loss != Loss::End;
             return Err(Error::of_file(&self.path, Error::new(mistake(&loss))));

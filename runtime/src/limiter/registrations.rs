@@ -8,15 +8,13 @@ use std::sync::{Mutex, Once};
 
 use self::queue::{PolicyText, RegistrationOutcome, RegistrationQueue};
 use super::background::{BackgroundTask, RunningTask};
+use crate::bounds::{DESCRIPTION_BYTES, MOST_POLICIES};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::lock::lock;
 use crate::observe::log;
 use crate::policy::{Description, NO_REGISTRY, Policy};
-use crate::store::{MOST_POLICIES, Progress};
+use crate::store::Progress;
 use crate::system::TokioInstant;
-
-/// The longest description that is stored.
-const MOST_BYTES: usize = 4 * 1024;
 
 /// The next term of any limiter of the process.
 static TERMS: AtomicU64 = AtomicU64::new(1);
@@ -71,7 +69,7 @@ impl Registrations {
         // Locked to the end: a renewal in between would begin another term, and the policy would not be registered in it.
         let mut queue = lock(&self.queue);
         let queued = match text.len() {
-            ..=MOST_BYTES => queue.push(policy.escaped_name(), &text, TokioInstant::now()),
+            ..=DESCRIPTION_BYTES => queue.push(policy.escaped_name(), &text, TokioInstant::now()),
             _ => RegistrationOutcome::TooLong,
         };
         match queued {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 #[cfg(any(feature = "axum", feature = "actix"))]
 use std::fmt::Display;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, debug, error, info, warn};
@@ -13,14 +14,20 @@ use super::metrics::count_lost_policies;
 #[cfg(feature = "metrics")]
 use super::metrics::count_warning;
 use super::rule::ObservedRule;
+use crate::bounds::shown_word;
 use crate::error::BackendError;
 use crate::lock::lock;
+use crate::system::TokioInstant;
 
 /// The target of all events.
 pub(super) const TARGET: &str = "tallygate";
 
 /// The most texts that are reported. They come from the code of the program, so there are few.
 const MOST_TEXTS: usize = 1_000;
+
+/// The most lines of one budget in a minute.
+const MOST_LINES: u32 = 32;
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// Texts that the log reports once.
 pub(crate) struct Reported(Mutex<BTreeSet<String>>);
@@ -34,6 +41,40 @@ impl Reported {
     pub(crate) fn is_first(&self, text: &str) -> bool {
         let mut reported = lock(&self.0);
         reported.len() < MOST_TEXTS && !reported.contains(text) && reported.insert(text.to_owned())
+    }
+}
+
+/// How many lines the log gets in any minute of what others may cause as often as they like. What is more is left out, which
+/// the log says once.
+#[derive(Debug, Default)]
+pub(crate) struct LineBudget(Mutex<SpentLines>);
+
+#[derive(Debug, Default)]
+struct SpentLines {
+    since: Option<TokioInstant>,
+    lines: u32,
+}
+
+impl LineBudget {
+    /// Reports something, if a line is left for it.
+    pub(crate) fn report(&self, report: impl FnOnce()) {
+        match self.spend() {
+            0..MOST_LINES => report(),
+            MOST_LINES => lines_left_out(),
+            _ => {}
+        }
+    }
+
+    /// Spends a line, and returns how many were spent before.
+    fn spend(&self) -> u32 {
+        let now = TokioInstant::now();
+        let mut spent = lock(&self.0);
+        if spent.since.is_none_or(|since| now.saturating_duration_since(since) >= MINUTE) {
+            *spent = SpentLines { since: Some(now), lines: 0 };
+        }
+        let before = spent.lines;
+        spent.lines = before.saturating_add(1);
+        before
     }
 }
 
@@ -161,6 +202,7 @@ pub(crate) fn not_settled(policy: &str, error: &BackendError, is_first: bool) {
 
 /// Reports that an override was set or cleared, for a policy or for one of its subjects.
 pub(crate) fn overridden(policy: &str) {
+    let policy = &*shown_word(policy);
     info!(target: TARGET, policy, "rules were overridden, or an override was cleared");
 }
 
@@ -172,6 +214,7 @@ pub(crate) fn changed_by_operator(policy: &str, change: &str) {
 
 /// Reports an override that has expired.
 pub(crate) fn override_expired(policy: &str) {
+    let policy = &*shown_word(policy);
     info!(target: TARGET, policy, "an override has expired");
 }
 
@@ -201,13 +244,20 @@ pub(crate) fn policy_not_changed(policy: &str, mistake: &crate::error::Mistake) 
     error!(target: TARGET, policy, %mistake, "a policy of the file does not fit that of the program, which keeps its own rules");
 }
 
+/// Reports that there is more to say than the log is told.
+fn lines_left_out() {
+    warn!(target: TARGET, "there is more of this kind to report than the log gets in a minute; the rest is left out");
+}
+
 /// Reports an override of a rule that the policy in this process does not have.
 pub(crate) fn override_without_rule(policy: &str, rule: &str) {
+    let (policy, rule) = (&*shown_word(policy), &*shown_word(rule));
     warn!(target: TARGET, policy, rule, "an override is for a rule that the policy does not have; this part is ignored");
 }
 
 /// Reports an override that cannot be read.
 pub(crate) fn override_ignored(policy: &str, mistake: &str) {
+    let (policy, mistake) = (&*shown_word(policy), &*shown_word(mistake));
     warn!(target: TARGET, policy, mistake, "an override cannot be read and is ignored; set or clear it again");
 }
 
@@ -257,4 +307,18 @@ pub(crate) fn warned(policy: &str, rule: ObservedRule<'_>) {
     debug!(target: TARGET, policy, rule = rule.position, "near a limit");
     #[cfg(feature = "metrics")]
     count_warning(policy, rule);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_minute_has_a_bounded_number_of_lines() {
+        let budget = LineBudget::default();
+        let reported = || (0..10_000).filter(|_| budget.spend() < MOST_LINES).count();
+        assert_eq!((reported(), reported()), (32, 0));
+        tokio::time::advance(MINUTE).await;
+        assert_eq!(reported(), 32);
+    }
 }

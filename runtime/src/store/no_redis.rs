@@ -71,7 +71,7 @@ impl NoRedis {
         of(&str, u64) -> Answered<Vec<(String, u64)>>;
         overrides(&str) -> &Self;
         version() -> Answered<Option<String>>;
-        all(usize) -> Answered<Option<Vec<StoredText>>>;
+        all(usize) -> Answered<Result<Vec<StoredText>, String>>;
         at_least(usize) -> Answered<Vec<StoredText>>;
         change(
             &str,

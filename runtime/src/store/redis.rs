@@ -53,6 +53,10 @@ pub(crate) struct Redis {
     has_decided: AtomicBool,
 }
 
+/// The most steps in which a hash is read, and the longest that they take together.
+const MOST_SCAN_STEPS: usize = 1_000;
+const LONGEST_SCAN: Duration = Duration::from_secs(10);
+
 /// A random number from 0 to 1, which spreads what all processes do.
 pub(crate) fn random_fraction() -> f64 {
     system::random_fraction()
@@ -232,19 +236,42 @@ impl Redis {
     }
 
     /// Reads the fields of a hash in parts of about `at_once` fields, until there are `enough`. One may be returned twice.
-    async fn scan_hash(&self, key: &str, at_once: usize, enough: usize) -> Result<Vec<StoredText>, BackendError> {
-        let mut found = Vec::new();
+    ///
+    /// # Errors
+    ///
+    /// The server does not answer, or the hash has no end: it takes more steps or more time, or has more bytes, than any hash
+    /// that processes write.
+    async fn scan_hash(
+        &self,
+        key: &str,
+        at_once: usize,
+        enough: usize,
+        most_bytes: usize,
+    ) -> Result<Vec<StoredText>, BackendError> {
+        let (mut found, mut bytes) = (Vec::new(), 0);
         let mut cursor = 0_u64;
-        loop {
+        let until = Instant::now() + LONGEST_SCAN;
+        for _ in 0..MOST_SCAN_STEPS {
             let mut command = cmd("HSCAN");
             command.arg(key).arg(cursor).arg("COUNT").arg(at_once);
             let (next, part): (u64, Vec<_>) = self.query(key, &command).await?;
-            found.extend(part.into_iter().map(StoredText::read));
+            found.extend(part.into_iter().map(StoredText::read).inspect(|stored| bytes += stored.bytes()));
+            if bytes > most_bytes {
+                break;
+            }
             if next == 0 || found.len() >= enough {
                 return Ok(found);
             }
+            if Instant::now() > until {
+                break;
+            }
             cursor = next;
         }
+        Err(BackendError::new(format!(
+            "redis: `{key}` has no end, or is larger than what processes write: {} fields with {bytes} bytes were read; delete \
+             it, and it is written anew",
+            found.len()
+        )))
     }
 
     /// Asks the server that has a key.

@@ -19,9 +19,6 @@ pub(crate) struct Setup {
     pub(crate) driver: Driver,
 }
 
-/// The most policies in the list of a prefix.
-pub(crate) const MOST_POLICIES: usize = 1_000;
-
 /// An override or a policy as it is stored, in a field of a hash.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredText {
@@ -34,6 +31,12 @@ impl StoredText {
     pub(crate) fn read((field, text): (Vec<u8>, Vec<u8>)) -> Self {
         let readable = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Self { field: readable(field), text: readable(text) }
+    }
+
+    /// How long both are.
+    #[cfg(feature = "redis")]
+    pub(crate) fn bytes(&self) -> usize {
+        self.field.len() + self.text.len()
     }
 }
 

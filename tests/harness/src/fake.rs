@@ -1,5 +1,6 @@
 //! A server that decides nothing, for answers that no real one can be made to give.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,6 +19,7 @@ pub struct Fake {
 #[derive(Default)]
 struct Shared {
     answers: Mutex<Answers>,
+    asked: Mutex<HashMap<String, usize>>,
     accepted: AtomicUsize,
     open: AtomicUsize,
     most_open: AtomicUsize,
@@ -30,6 +32,8 @@ struct Answers {
     greeting: Option<String>,
     /// To everything else, if it answers at all, as it is sent.
     others: Option<String>,
+    /// To commands of these names, as it is sent.
+    named: HashMap<String, String>,
 }
 
 impl Drop for Fake {
@@ -62,12 +66,24 @@ impl Fake {
 
     /// Greets, and answers everything else with these bytes.
     pub fn reply_with(&self, bytes: &str) {
-        self.set(Answers { greeting: None, others: Some(bytes.to_owned()) });
+        self.set(Answers { others: Some(bytes.to_owned()), ..Answers::default() });
+    }
+
+    /// Answers commands of that name, in upper case, with these bytes.
+    pub fn reply_to(&self, command: &str, bytes: &str) {
+        let mut answers = self.shared.answers.lock().expect("no panic under the lock");
+        answers.named.insert(command.to_owned(), bytes.to_owned());
+    }
+
+    /// Returns how many commands of that name were sent.
+    #[must_use]
+    pub fn asked(&self, command: &str) -> usize {
+        self.shared.asked.lock().expect("no panic under the lock").get(command).copied().unwrap_or_default()
     }
 
     /// Answers a greeting with this error.
     pub fn greet_with(&self, error: &str) {
-        self.set(Answers { greeting: Some(error.to_owned()), others: None });
+        self.set(Answers { greeting: Some(error.to_owned()), ..Answers::default() });
     }
 
     /// Returns host and port.
@@ -116,10 +132,12 @@ async fn serve(client: TcpStream, shared: &Shared) {
     let mut client = BufReader::new(client);
     while let Some(command) = read_command(&mut client).await {
         let answers = shared.answers.lock().expect("no panic under the lock").clone();
-        let answer = match command.to_ascii_uppercase().as_str() {
+        let command = command.to_ascii_uppercase();
+        *shared.asked.lock().expect("no panic under the lock").entry(command.clone()).or_default() += 1;
+        let answer = match command.as_str() {
             "HELLO" => answers.greeting.map_or("%1\r\n+proto\r\n:3\r\n".to_owned(), |error| line(&error)),
             "CLIENT" => "+OK\r\n".to_owned(),
-            _ => answers.others.unwrap_or_default(),
+            other => answers.named.get(other).cloned().or(answers.others).unwrap_or_default(),
         };
         if client.write_all(answer.as_bytes()).await.is_err() {
             return;

@@ -13,3 +13,4 @@ mod runtimes;
 mod setup;
 mod tls;
 mod topology;
+mod unbounded;

@@ -65,10 +65,14 @@ impl Board {
     }
 
     pub(super) fn set_policies(&mut self, registered: &Registered, overrides: &[Override]) {
+        let mut of_policies: BTreeMap<&str, usize> = BTreeMap::new();
+        for one in overrides {
+            *of_policies.entry(one.policy()).or_default() += 1;
+        }
         let policies = registered.policies().iter().map(|policy| WatchedPolicy {
             name: policy.name().to_owned(),
             rules: policy.rules().iter().map(ToString::to_string).collect::<Vec<_>>().join(" · "),
-            overrides: overrides.iter().filter(|one| one.policy() == policy.name()).count(),
+            overrides: of_policies.get(policy.name()).copied().unwrap_or_default(),
         });
         self.policies = policies.collect();
     }

@@ -1,5 +1,6 @@
 //! The JSON of what operators are shown. A time in `_ms` is rounded up, and what there is not is `null`.
 
+use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
@@ -20,7 +21,14 @@ pub fn ms(duration: Duration) -> u64 {
 /// Returns the list of policies, each with those of the overrides that are its own.
 #[must_use]
 pub fn policies(registered: &Registered, overrides: &[Override]) -> Value {
-    let policies = registered.policies().iter().map(|described| policy(described, overrides));
+    let mut of_policies: HashMap<&str, Vec<&Override>> = HashMap::new();
+    for one in overrides {
+        of_policies.entry(one.policy()).or_default().push(one);
+    }
+    let policies = registered.policies().iter().map(|described| {
+        let own = of_policies.get(described.name()).map(Vec::as_slice).unwrap_or_default();
+        policy_with(described, own.iter().copied())
+    });
     let unreadable = |other: &Unreadable| json!({ "name": other.name(), "reason": other.reason() });
     json!({
         "policies": policies.collect::<Vec<_>>(),
@@ -31,6 +39,10 @@ pub fn policies(registered: &Registered, overrides: &[Override]) -> Value {
 /// Returns a policy, with those of the overrides that are its own.
 #[must_use]
 pub fn policy(policy: &RegisteredPolicy, overrides: &[Override]) -> Value {
+    policy_with(policy, overrides.iter().filter(|one| one.policy() == policy.name()))
+}
+
+fn policy_with<'o>(policy: &RegisteredPolicy, own: impl Iterator<Item = &'o Override>) -> Value {
     let rule = |(position, rule): (usize, &Rule)| {
         json!({
             "position": position,
@@ -41,7 +53,6 @@ pub fn policy(policy: &RegisteredPolicy, overrides: &[Override]) -> Value {
     };
     let subjects = policy.subjects().map(|subject| json!({ "label": subject.label(), "key": subject.key() }));
     let seen = policy.seen().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let own = overrides.iter().filter(|one| one.policy() == policy.name());
     json!({
         "name": policy.name(),
         "key": policy.key(),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::bounds::shown_word;
 use crate::subject::{escape_name, percent_decode};
 
 /// An entry of the list of policies that this version cannot read, such as one of a later version.
@@ -16,7 +17,8 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    pub(super) fn new(field: String, reason: String) -> Self {
+    pub(super) fn new(field: &str, reason: &str) -> Self {
+        let (field, reason) = (shown_word(field).into_owned(), shown_word(reason).into_owned());
         // Of a name that is too long for keys, only its short form is known.
         let name = percent_decode(&field).unwrap_or_else(|| field.clone());
         Self { field, name, reason }
@@ -53,7 +55,7 @@ mod tests {
 
     #[test]
     fn it_is_of_the_policy_whose_name_it_has_in_keys() {
-        let entry = |name: &str| Unreadable::new((*escape_name(name)).to_owned(), String::new());
+        let entry = |name: &str| Unreadable::new(&escape_name(name), "");
         let long = "crate::module::function".repeat(20);
         for name in ["sms.send", "a::b", "50 %", "短信", &long] {
             assert!(entry(name).is_of(name) && !entry(name).is_of("a"), "{name}");

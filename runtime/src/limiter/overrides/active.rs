@@ -7,7 +7,7 @@ use tallygate_rules::Replacement;
 
 use super::target::OverrideTarget;
 use super::text;
-use crate::observe::log;
+use crate::observe::log::{self, LineBudget};
 use crate::policy::Policy;
 use crate::sync::{Mutex, lock};
 use crate::system::RandomState;
@@ -96,22 +96,23 @@ impl ActiveOverride {
 
     /// Returns the policy with these rules on the subject of that label; `None` if it has none of the single rules that are
     /// replaced.
-    pub(super) fn apply(&self, policy: &Policy, label: Option<&str>) -> Option<Policy> {
+    pub(super) fn apply(&self, policy: &Policy, label: Option<&str>, lines: &LineBudget) -> Option<Policy> {
         self.changed.get(policy, label, || {
-            self.report_missing(policy, label);
+            self.report_missing(policy, label, lines);
             policy.with_replacement(label, &self.replacement)
         })
     }
 
     /// Reports once that a policy does not have a rule.
-    fn report_missing(&self, policy: &Policy, label: Option<&str>) {
+    fn report_missing(&self, policy: &Policy, label: Option<&str>, lines: &LineBudget) {
         let Replacement::Single(single) = &self.replacement else { return };
         let rules = policy.effective_rules();
         let mut missing = single.iter().filter(|(id, _)| {
             !rules.iter().any(|rule| rule.has_id(id) && (self.any_subject || rule.label.as_deref() == label))
         });
         if let Some((id, _)) = missing.next() {
-            self.changed.reported.get_or_init(|| log::override_without_rule(policy.name(), &text::selector(id)));
+            let report = || lines.report(|| log::override_without_rule(policy.name(), &text::selector(id)));
+            self.changed.reported.get_or_init(report);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The overrides that this process knows of.
 
+use std::collections::HashSet;
 use std::sync::PoisonError;
 
 use tokio::sync::Notify;
@@ -10,18 +11,18 @@ use super::active::{ActiveOverride, OverrideTable};
 use super::from_file::FromFile;
 use super::refresh::{ReadOrder, RefreshTimer};
 use super::target::{OverrideTarget, TargetKey};
+use crate::bounds::MOST_OVERRIDES;
 #[cfg(feature = "config")]
 use crate::config::Policies;
 use crate::error::Error;
+use crate::observe::log::LineBudget;
 use crate::observe::{OverrideGauge, log, opaque_debug};
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{RwLock, RwLockReadGuard};
+use crate::system::RandomState;
 use crate::system::home::Side;
-
-/// The most overrides of one limiter, those for single subjects included.
-pub(super) const MOST_OVERRIDES: usize = 10_000;
 
 /// Stands for no expiry.
 const NEVER_US: u64 = u64::MAX;
@@ -39,6 +40,9 @@ pub(crate) struct Overrides {
     /// For what the thread of the limiter drives: a refresh elsewhere may stand still, or end with its runtime.
     timer_of_thread: RefreshTimer,
     pub(super) read_order: ReadOrder,
+    /// The log: whoever may write to the server decides how many overrides change, expire or are mistaken.
+    pub(super) lines: LineBudget,
+    pub(super) hasher: RandomState,
 }
 
 #[derive(Default)]
@@ -50,8 +54,10 @@ pub(super) struct KnownOverrides {
     pub(super) from_file: Option<FromFile>,
     /// The version of what was read from Redis.
     pub(super) version: Option<String>,
-    /// Whether more are stored than can be adopted.
-    pub(super) is_too_long: bool,
+    /// Of what more is stored than can be adopted.
+    pub(super) excess: Option<String>,
+    /// The hashes of those that could not be read: they are reported once.
+    pub(super) unreadable: HashSet<u64>,
 }
 
 impl Default for Overrides {
@@ -64,6 +70,8 @@ impl Default for Overrides {
             timer: RefreshTimer::default(),
             timer_of_thread: RefreshTimer::default(),
             read_order: ReadOrder::default(),
+            lines: LineBudget::default(),
+            hasher: RandomState::default(),
         }
     }
 }
@@ -106,7 +114,7 @@ impl Overrides {
         let expired: Vec<_> =
             self.change(|known| known.table.extract_if(|_, found| found.is_expired(now_us)).collect());
         for (target, _) in expired {
-            log::override_expired(target.key().policy);
+            self.lines.report(|| log::override_expired(target.key().policy));
         }
     }
 
@@ -122,7 +130,7 @@ impl Overrides {
             // The most specific override is in force, and no other.
             let found = find(label, Some(subject)).or_else(|| find(label, None)).or(of_policy);
             let base = effective.as_ref().unwrap_or(policy);
-            effective = found.and_then(|found| found.apply(base, label)).or(effective);
+            effective = found.and_then(|found| found.apply(base, label, &self.lines)).or(effective);
         }
         effective
     }

@@ -1,16 +1,19 @@
 //! Overrides in the store of a limiter: in this process, or in Redis, where they are adopted about once a second.
 
 use std::collections::HashSet;
+use std::hash::BuildHasher as _;
 use std::mem;
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use tokio::task::yield_now;
 
 use super::active::{ActiveOverride, OverrideTable};
-use super::known::{MOST_OVERRIDES, Overrides, too_many};
+use super::known::{Overrides, too_many};
 use super::refresh::Reading;
 use super::target::OverrideTarget;
 use super::text;
+use crate::bounds::MOST_OVERRIDES;
 use crate::error::{BackendError, Error};
 use crate::limiter::background::RunningTask;
 use crate::limiter::core::Core;
@@ -26,61 +29,95 @@ const MOST_REMOVED_BYTES: usize = 64 * 1024;
 /// How many overrides a change looks at, to remove those that have expired, where there are more than can be adopted.
 const MOST_LOOKED_AT: usize = 2 * MOST_OVERRIDES;
 
-/// What is stored, and the overrides among it that are not known yet.
-type Found = Vec<(OverrideTarget, Option<ActiveOverride>)>;
+/// How many bytes of overrides are read at once, and how many an override stands for beside its own. Meanwhile, the thread does
+/// nothing else.
+const BYTES_AT_ONCE: usize = 16 * 1024;
+const LEAST_BYTES: usize = 1024;
+
+/// What is stored, as it was read.
+#[derive(Default)]
+struct Found {
+    overrides: Vec<FoundOverride>,
+    /// The hashes of those that cannot be read.
+    unreadable: HashSet<u64>,
+}
+
+/// An override that is stored.
+struct FoundOverride {
+    target: OverrideTarget,
+    text: String,
+    /// `None` if it is known already.
+    new: Option<ActiveOverride>,
+}
+
+impl FoundOverride {
+    /// Returns the override, which is the old one if its text is unchanged: that keeps its results.
+    fn active(self, old: Option<ActiveOverride>) -> Option<ActiveOverride> {
+        let unchanged = || old.filter(|old| *old.text == *self.text);
+        // What was known when this was read may have been replaced since.
+        self.new.or_else(unchanged).or_else(|| ActiveOverride::read(&self.target, &self.text).ok())
+    }
+}
 
 impl Overrides {
-    /// Adopts what is stored, unless a newer reading was adopted. Returns the policies whose overrides have changed.
-    fn adopt(
-        &self,
-        reading: &Reading,
-        version: Option<String>,
-        stored: Vec<StoredText>,
-        now_us: u64,
-    ) -> HashSet<String> {
+    /// Adopts what was found, unless a newer reading was adopted. Returns the policies whose overrides have changed.
+    fn adopt(&self, reading: &Reading, version: Option<String>, found: Found, now_us: u64) -> HashSet<String> {
+        let adopted = self.read_order.adopt(reading, || self.replace(version, found, now_us));
+        adopted.unwrap_or_default()
+    }
+
+    /// Records that more is stored than can be adopted, unless a newer reading was adopted. Returns whether that is new.
+    fn keep_known(&self, reading: &Reading, version: Option<String>, excess: String) -> bool {
         let adopted = self.read_order.adopt(reading, || {
-            let found = self.read_stored(stored);
-            self.replace(version, found, now_us)
+            self.change(|known| {
+                known.version = version;
+                known.excess.replace(excess).is_none()
+            })
         });
         adopted.unwrap_or_default()
     }
 
-    /// Records that more is stored than can be adopted, unless a newer reading was adopted.
-    fn keep_known(&self, reading: &Reading, version: Option<String>) {
-        self.read_order.adopt(reading, || {
-            self.change(|known| {
-                known.version = version;
-                known.is_too_long = true;
-            });
-        });
-    }
-
     /// Why the known overrides stay in force, if more is stored than can be adopted.
-    fn too_long(&self) -> Option<String> {
-        let is_too_long = self.read().is_too_long;
-        is_too_long.then(|| format!("there are more than {MOST_OVERRIDES} overrides; clear some"))
+    fn excess(&self) -> Option<String> {
+        self.read().excess.as_ref().map(|excess| format!("{excess}; clear some"))
     }
 
-    /// Reads what is stored. What cannot be read is left out.
-    fn read_stored(&self, stored: Vec<StoredText>) -> Found {
-        let mut found = Vec::with_capacity(stored.len());
+    /// Reads what is stored, and lets other tasks run in between. What cannot be read is left out, and reported once.
+    async fn read_stored(&self, stored: Vec<StoredText>) -> Found {
+        let mut found = Found::default();
+        let mut bytes = 0;
         for StoredText { field, text } in stored {
-            let Some(target) = OverrideTarget::from_field(&field) else {
-                // The subject may be personal.
-                let policy = field.split(':').next().unwrap_or_default();
-                log::override_ignored(policy, "its field is not of the form `policy=label:subject`");
-                continue;
-            };
-            if self.read().table.get(&target).is_some_and(|known| *known.text == *text) {
-                found.push((target, None));
+            let hash = self.hasher.hash_one((&field, &text));
+            if self.read().unreadable.contains(&hash) {
+                found.unreadable.insert(hash);
                 continue;
             }
-            match ActiveOverride::read(&target, &text) {
-                Ok(new) => found.push((target, Some(new))),
-                Err(mistake) => log::override_ignored(target.key().policy, &mistake),
+            bytes += LEAST_BYTES + field.len() + text.len();
+            if bytes >= BYTES_AT_ONCE {
+                bytes = 0;
+                yield_now().await;
+            }
+            match self.read_one(&field, text) {
+                Ok(one) => found.overrides.push(one),
+                Err((policy, mistake)) => {
+                    found.unreadable.insert(hash);
+                    self.lines.report(|| log::override_ignored(&policy, &mistake));
+                }
             }
         }
         found
+    }
+
+    /// Reads an override. The error is the policy that it may be for, and the mistake.
+    fn read_one(&self, field: &str, text: String) -> Result<FoundOverride, (String, String)> {
+        // The subject may be personal.
+        let policy = || field.split(':').next().unwrap_or_default().to_owned();
+        let target = OverrideTarget::from_field(field)
+            .ok_or_else(|| (policy(), "its field is not of the form `policy=label:subject`".to_owned()))?;
+        let is_known = self.read().table.get(&target).is_some_and(|known| *known.text == *text);
+        let read = (!is_known).then(|| ActiveOverride::read(&target, &text)).transpose();
+        let new = read.map_err(|mistake| (target.key().policy.to_owned(), mistake))?;
+        Ok(FoundOverride { target, text, new })
     }
 
     /// Replaces the known overrides by those that were found and have not expired. Returns the policies whose overrides have
@@ -90,20 +127,20 @@ impl Overrides {
             let mut before = mem::take(&mut known.table);
             let mut next = OverrideTable::default();
             let mut changed = HashSet::new();
-            for (target, new) in found {
-                let is_new = new.is_some();
-                // An unchanged override keeps its results.
-                let old = before.remove(&target);
-                let Some(found) = new.or(old).filter(|found| !found.is_expired(now_us)) else { continue };
+            for one in found.overrides {
+                let (target, is_new) = (one.target.clone(), one.new.is_some());
+                let active = one.active(before.remove(&target));
+                let Some(active) = active.filter(|active| !active.is_expired(now_us)) else { continue };
                 if is_new {
                     changed.insert(target.key().policy.to_owned());
                 }
-                next.insert(target, found);
+                next.insert(target, active);
             }
             changed.extend(before.keys().map(|target| target.key().policy.to_owned()));
             known.table = next;
             known.version = version;
-            known.is_too_long = false;
+            known.excess = None;
+            known.unreadable = found.unreadable;
             changed
         })
     }
@@ -118,7 +155,7 @@ impl Core {
     pub(in crate::limiter) async fn adopt_stored_overrides(&self) -> Result<(), BackendError> {
         if let Store::Redis(redis) = &self.store {
             self.adopt_overrides(redis).await?;
-            self.overrides.too_long().map_or(Ok(()), |reason| Err(BackendError::new(reason)))?;
+            self.overrides.excess().map_or(Ok(()), |reason| Err(BackendError::new(reason)))?;
         }
         self.remove_expired_overrides();
         Ok(())
@@ -176,8 +213,8 @@ impl Core {
         let stored = redis.overrides(&self.prefix);
         let field = target.field();
         let found = match stored.all(MOST_OVERRIDES).await? {
-            Some(all) => all,
-            None => stored.at_least(MOST_LOOKED_AT).await?,
+            Ok(all) => all,
+            Err(_) => stored.at_least(MOST_LOOKED_AT).await?,
         };
         // After the answer: in a cluster, it shows which node has the overrides, and that node's clock counts.
         redis.refresh_time().await?;
@@ -186,7 +223,7 @@ impl Core {
         let changed = stored.change(&field, text, MOST_OVERRIDES, at_once(expired)).await?;
         let was_there = changed.ok_or_else(too_many)?;
         self.adopt_overrides(redis).await?;
-        match self.overrides.too_long() {
+        match self.overrides.excess() {
             Some(reason) => {
                 Err(BackendError::new(format!("the change is stored, but no process adopts it: {reason}")).into())
             }
@@ -206,16 +243,21 @@ impl Core {
             }
             return Ok(());
         }
-        let Some(all) = stored.all(MOST_OVERRIDES).await? else {
-            log::too_many_overrides(MOST_OVERRIDES);
-            self.overrides.keep_known(&reading, version);
-            return Ok(());
+        let all = match stored.all(MOST_OVERRIDES).await? {
+            Ok(all) => all,
+            Err(excess) => {
+                if self.overrides.keep_known(&reading, version, excess) {
+                    log::too_many_overrides(MOST_OVERRIDES);
+                }
+                return Ok(());
+            }
         };
         if all.iter().any(|stored| text::expires_us(&stored.text).is_some()) {
             redis.refresh_time().await?;
         }
-        for policy in self.overrides.adopt(&reading, version, all, redis.now_us()) {
-            log::overridden(&policy);
+        let found = self.overrides.read_stored(all).await;
+        for policy in self.overrides.adopt(&reading, version, found, redis.now_us()) {
+            self.overrides.lines.report(|| log::overridden(&policy));
         }
         Ok(())
     }
@@ -225,7 +267,7 @@ impl Core {
 fn at_once(expired: Vec<StoredText>) -> impl Iterator<Item = StoredText> {
     let mut bytes = 0;
     expired.into_iter().take(MOST_REMOVED).take_while(move |stored| {
-        bytes += stored.text.len();
+        bytes += stored.field.len() + stored.text.len();
         bytes <= MOST_REMOVED_BYTES
     })
 }
@@ -258,43 +300,44 @@ mod tests {
         (known.version.clone().unwrap_or_default(), known.table.len())
     }
 
-    fn adopt<const N: usize>(
+    async fn adopt<const N: usize>(
         overrides: &Overrides,
         reading: &Reading,
         version: &str,
         texts: [(&str, &str); N],
     ) -> usize {
-        overrides.adopt(reading, Some(version.to_owned()), stored(texts), 0).len()
+        let found = overrides.read_stored(stored(texts)).await;
+        overrides.adopt(reading, Some(version.to_owned()), found, 0).len()
     }
 
-    #[test]
-    fn a_refresh_that_began_before_a_change_does_not_undo_it() {
+    #[tokio::test]
+    async fn a_refresh_that_began_before_a_change_does_not_undo_it() {
         let overrides = Overrides::default();
         let refresh = overrides.read_order.begin();
         let change = overrides.read_order.begin();
-        assert_eq!(adopt(&overrides, &change, "new", [("sms", "0 per 1h")]), 1);
-        assert_eq!(adopt(&overrides, &refresh, "old", []), 0, "no policy is changed back");
+        assert_eq!(adopt(&overrides, &change, "new", [("sms", "0 per 1h")]).await, 1);
+        assert_eq!(adopt(&overrides, &refresh, "old", []).await, 0, "no policy is changed back");
         assert_eq!(known(&overrides), ("new".to_owned(), 1));
-        overrides.keep_known(&refresh, Some("old".to_owned()));
-        assert_eq!((known(&overrides), overrides.too_long()), (("new".to_owned(), 1), None));
+        overrides.keep_known(&refresh, Some("old".to_owned()), String::new());
+        assert_eq!((known(&overrides), overrides.excess()), (("new".to_owned(), 1), None));
     }
 
-    #[test]
-    fn a_refresh_that_began_after_a_change_replaces_it() {
+    #[tokio::test]
+    async fn a_refresh_that_began_after_a_change_replaces_it() {
         let overrides = Overrides::default();
         let change = overrides.read_order.begin();
         let refresh = overrides.read_order.begin();
-        adopt(&overrides, &change, "old", [("sms", "0 per 1h")]);
-        adopt(&overrides, &refresh, "new", []);
+        adopt(&overrides, &change, "old", [("sms", "0 per 1h")]).await;
+        adopt(&overrides, &refresh, "new", []).await;
         assert_eq!(known(&overrides), ("new".to_owned(), 0));
     }
 
-    #[test]
-    fn a_reading_without_an_answer_keeps_no_other_from_being_adopted() {
+    #[tokio::test]
+    async fn a_reading_without_an_answer_keeps_no_other_from_being_adopted() {
         let overrides = Overrides::default();
         let earlier = overrides.read_order.begin();
         let _unanswered = overrides.read_order.begin();
-        adopt(&overrides, &earlier, "read", [("sms", "0 per 1h")]);
+        adopt(&overrides, &earlier, "read", [("sms", "0 per 1h")]).await;
         assert_eq!(known(&overrides), ("read".to_owned(), 1));
     }
 }

@@ -16,15 +16,13 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use tallygate_rules::{
-    ParseRuleError, Replacement, Rule, RuleId, duration_meant, format_rules, parse_duration, rule_meant,
+    MAX_RULES, ParseRuleError, Replacement, Rule, RuleId, duration_meant, format_rules, parse_duration, rule_meant,
 };
 
 pub(super) use self::selector::selector;
 use self::selector::{is_number, is_quote, read_selector, split_unquoted};
 use super::checks;
-
-/// The longest text of one override.
-const MOST_BYTES: usize = 8 * 1024;
+use crate::bounds::OVERRIDE_BYTES;
 
 /// Rules, each with the rule that it replaces; without one, they replace all rules of the subject.
 pub(super) type ReplacingRules = Vec<(Option<RuleId>, Rule)>;
@@ -49,7 +47,7 @@ pub(super) fn write(replacement: &Replacement, expires_us: Option<u64>) -> Optio
             decimals => write!(text, " until {}.{decimals}", us / 1_000_000),
         };
     }
-    (text.len() <= MOST_BYTES).then_some(text)
+    (text.len() <= OVERRIDE_BYTES).then_some(text)
 }
 
 /// Writes the rules alone.
@@ -131,10 +129,14 @@ fn read_time(text: &str) -> Result<u64, String> {
 }
 
 fn read_entries(text: &str) -> Result<ReplacingRules, String> {
-    if text.len() > MOST_BYTES {
-        return Err(format!("it has more than {MOST_BYTES} bytes"));
+    if text.len() > OVERRIDE_BYTES {
+        return Err(format!("it has more than {OVERRIDE_BYTES} bytes"));
     }
-    split_unquoted(text, &[',', '·']).into_iter().map(read_entry).collect()
+    let entries = split_unquoted(text, &[',', '·']);
+    if entries.len() > MAX_RULES {
+        return Err(format!("it has {} rules, and {MAX_RULES} are the most", entries.len()));
+    }
+    entries.into_iter().map(read_entry).collect()
 }
 
 fn read_entry(text: &str) -> Result<(Option<RuleId>, Rule), String> {

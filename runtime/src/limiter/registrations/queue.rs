@@ -5,7 +5,8 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::store::{MOST_POLICIES, Progress, RegistrationResult, random_fraction};
+use crate::bounds::MOST_POLICIES;
+use crate::store::{Progress, RegistrationResult, random_fraction};
 use crate::system::TokioInstant;
 
 /// The most policies that one call registers, and the most bytes of their descriptions: it takes the server less than a
@@ -22,6 +23,9 @@ const JITTER: Duration = Duration::from_secs(4 * 3_600);
 
 /// After a new connection, the server may have lost the list. The policies are registered again within this time.
 const RECONNECTED: Duration = Duration::from_secs(60);
+
+/// The most steps of a search for policies that nobody uses any more, whatever the server says of its end.
+const MOST_STEPS: u32 = 1_000;
 
 /// The pauses between attempts that fail.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -50,6 +54,8 @@ pub(super) struct RegistrationQueue {
     refused: Vec<PolicyText>,
     /// How far the search for policies that nobody uses any more has come.
     looking: Progress,
+    /// How many steps it has made.
+    steps: u32,
     /// How many policies the search has removed since the last refusal.
     removed: u64,
     failures: u32,
@@ -71,6 +77,7 @@ impl RegistrationQueue {
             pending: Vec::new(),
             refused: Vec::new(),
             looking: Progress::start(),
+            steps: 0,
             removed: 0,
             failures: 0,
             retry: now,
@@ -143,7 +150,8 @@ impl RegistrationQueue {
     ) -> bool {
         self.failures = 0;
         self.retry = now;
-        self.looking = registered.progress;
+        self.steps = self.steps.saturating_add(1);
+        self.looking = if self.steps < MOST_STEPS { registered.progress } else { Progress::Done };
         self.removed += registered.removed;
         if registered.refused > 0 {
             self.refused.extend(entries);

@@ -8,6 +8,7 @@ pub(super) mod slots;
 pub(super) mod survey;
 pub(super) mod topology;
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,8 +66,10 @@ impl Cluster {
     pub(super) async fn ping(&self, until: Instant) -> Result<Readiness, BackendError> {
         self.topology.learn(until).await?;
         let primaries = self.topology.primaries();
-        let asked = primaries.iter().map(|(primary, _)| async move {
-            let key = self.key_of(primary)?;
+        let keys = self.keys_of(&primaries);
+        let moved = || BackendError::away("redis: the slots of a node have moved; ask again");
+        let asked = primaries.iter().zip(keys).map(|(_, key)| async move {
+            let key = key.ok_or_else(moved)?;
             let probe = &self.setup.probe(&key);
             // A redirect is about the slot of the key that is asked for.
             self.ask(Slot::of(&key), until, |step| step.query::<i64>(probe)).await
@@ -89,13 +92,24 @@ impl Cluster {
         Readiness::of_slots(ready, SLOTS, error)
     }
 
-    /// Returns a key that never exists, in one of the slots that a node serves.
-    fn key_of(&self, primary: &Arc<ClusterNode>) -> Result<String, BackendError> {
-        let is_served =
-            |key: &String| self.topology.known_owner(Slot::of(key)).is_some_and(|owner| Arc::ptr_eq(&owner, primary));
-        let keys = (0..MOST_KEYS).map(|number| ping_key_in(&self.setup.prefix, number));
-        let moved = || BackendError::away("redis: the slots of a node have moved; ask again");
-        keys.into_iter().find(is_served).ok_or_else(moved)
+    /// Returns for each of these nodes a key that never exists, in one of the slots that it serves.
+    fn keys_of(&self, primaries: &[(Arc<ClusterNode>, u16)]) -> Vec<Option<String>> {
+        let places: HashMap<_, _> =
+            primaries.iter().enumerate().map(|(place, (primary, _))| (Arc::as_ptr(primary), place)).collect();
+        let mut keys = vec![None; primaries.len()];
+        let mut missing = keys.len();
+        for key in (0..MOST_KEYS).map(|number| ping_key_in(&self.setup.prefix, number)) {
+            if missing == 0 {
+                break;
+            }
+            let owner = self.topology.known_owner(Slot::of(&key));
+            let place = owner.and_then(|owner| places.get(&Arc::as_ptr(&owner)).copied());
+            if let Some(none @ None) = place.and_then(|place| keys.get_mut(place)) {
+                *none = Some(key);
+                missing -= 1;
+            }
+        }
+        keys
     }
 
     /// The time of the node that has the overrides, as well as this process knows it.

@@ -14,12 +14,16 @@ use tallygate_lua as lua;
 pub(crate) use self::keys::{KeyScan, Sample};
 pub(crate) use self::permissions::{Access, CommandPurpose, Permission};
 use super::{Deployment, Redis};
+use crate::bounds::shown_word;
 use crate::error::BackendError;
 use crate::micros;
 use crate::store::redis::connection::fault::is_without_scripts;
 use crate::store::redis::script::run::{NodeRole, only};
 use crate::store::redis::server::Server;
 use crate::system::{Instant, unix};
+
+/// The most fields of `INFO` that are read. A server has some 150, and some for each database and replica.
+const MOST_FIELDS: usize = 2_000;
 
 /// How often a server is asked for its time.
 const TIMES: usize = 5;
@@ -121,7 +125,7 @@ impl Server {
         command.arg("GET").arg("save");
         let answer = self.try_one(&command, deadline).await?;
         let settings = answer.ok().and_then(|answer| from_redis_value::<HashMap<String, String>>(answer).ok());
-        Ok(settings.and_then(|mut settings| settings.remove("save")))
+        Ok(settings.and_then(|mut settings| settings.remove("save")).map(|save| shown_word(&save).into_owned()))
     }
 
     /// Asks for the time several times. The fastest answer shows most exactly how far the clocks are apart.
@@ -170,8 +174,9 @@ impl Server {
 /// The fields of `INFO`.
 fn fields(info: &Value) -> HashMap<String, String> {
     let text: String = from_redis_value(info.clone()).unwrap_or_default();
-    let field = |line: &str| line.split_once(':').map(|(name, value)| (name.to_owned(), value.trim().to_owned()));
-    text.lines().filter_map(field).collect()
+    let shown = |text: &str| shown_word(text.trim()).into_owned();
+    let field = |line: &str| line.split_once(':').map(|(name, value)| (shown(name), shown(value)));
+    text.lines().filter_map(field).take(MOST_FIELDS).collect()
 }
 
 /// This machine's time in microseconds since 1970.

@@ -6,7 +6,7 @@ pub(super) mod windows;
 pub(super) mod wire;
 pub(super) mod work;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use tallygate_lua as lua;
 
@@ -30,8 +30,17 @@ pub(crate) struct Scripts {
     many: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
 }
 
+/// Those of all servers: a cluster may have many.
+static SHARED: OnceLock<Arc<Scripts>> = OnceLock::new();
+
 impl Scripts {
-    pub(crate) fn new(clock: &Clock) -> Self {
+    /// Returns the scripts that go by that clock: by the server's, unless a test sets it.
+    pub(crate) fn by(clock: &Clock) -> Arc<Self> {
+        let new = || Arc::new(Self::new(clock));
+        if clock.manual_us().is_some() { new() } else { Arc::clone(SHARED.get_or_init(new)) }
+    }
+
+    fn new(clock: &Clock) -> Self {
         let script = |text| Script::new(text, clock.clone());
         Self {
             decide: script(lua::DECIDE),

@@ -1,5 +1,6 @@
 //! The server: a connection, the scripts, and what is known of its clock.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
@@ -36,7 +37,7 @@ pub(super) struct Server {
     pub(super) driver: Driver,
     /// See [`Setup::probe`].
     probe: Cmd,
-    pub(super) scripts: Scripts,
+    pub(super) scripts: Arc<Scripts>,
     /// What all keys begin with.
     pub(super) prefix: String,
     /// Nodes of a cluster are only asked about one slot in one call of the script.
@@ -55,7 +56,7 @@ impl Server {
             connector: Connector::new(target, deadline, driver.clone()),
             driver,
             probe,
-            scripts: Scripts::new(&clock),
+            scripts: Scripts::by(&clock),
             prefix,
             mode,
             ahead_us: AtomicI64::new(0),

@@ -118,3 +118,60 @@ async fn the_script_refuses_what_there_is_no_room_for_and_changes_nothing() {
     assert_eq!(change(&["v8", "1", "a", "1 per 1h"]), -1, "the version is not counted, be it there or not");
     assert_eq!(change(&["v8", "2", "a", "1 per 1h"]), 0);
 }
+
+#[tokio::test]
+async fn mistaken_overrides_are_reported_once_and_within_bounds() {
+    let server = Server::start();
+    let limiter = server.limiter().await;
+    override_rules(&limiter, [hourly(0)]).await;
+    let (log, _listening) = Log::listen();
+    let reported = || log.lines().iter().filter(|line| line.contains("cannot be read and is ignored")).count();
+    let adopted = async |version: &str| {
+        let mut hset = redis::cmd("HSET");
+        hset.arg("tallygate:!overrides").arg("!version").arg(version);
+        hset.arg(format!("over.ride:{version}")).arg("7 per 1h").exec(&mut server.connection()).unwrap();
+        let last = Subject::of(version);
+        until(async || room(&limiter, &policy(3), &last).await > 0).await;
+    };
+    store_by_hand(&server, "few", 5, "everything");
+    adopted("few").await;
+    assert_eq!(reported(), 5);
+    adopted("again").await;
+    assert_eq!(reported(), 5, "each is reported once");
+    store_by_hand(&server, "many", 9_000, &"x".repeat(800));
+    adopted("many").await;
+    assert!(reported() < 32, "{}", reported());
+    let bytes: usize = log.lines().iter().map(String::len).sum();
+    assert!(bytes < 64 * 1024, "{bytes}");
+    assert_eq!(room(&limiter, &policy(3), &subject()).await, 0, "those that can be read are in force");
+}
+
+#[tokio::test]
+async fn overrides_that_are_too_long_together_are_not_read() {
+    let server = Server::start();
+    let limiter = server.limiter().await;
+    override_rules(&limiter, [hourly(0)]).await;
+    store_by_hand(&server, "user", 2_000, &format!("7 per 1h as \"{}\"", "x".repeat(8_000)));
+    server.ask::<()>("HSET tallygate:!overrides !version long");
+    let refused = limiter.overrides().await.unwrap_err().to_string();
+    assert!(refused.contains("the overrides are longer than 8 MiB together; clear some"), "{refused}");
+    assert_eq!(room(&limiter, &policy(3), &subject()).await, 0, "the last known ones hold");
+}
+
+#[tokio::test]
+async fn an_override_has_no_more_rules_and_no_longer_names_than_a_policy() {
+    let server = Server::start();
+    let limiter = server.limiter().await;
+    let (log, _listening) = Log::listen();
+    let many = (1..=33).map(|count| format!("{count} = 7 per 1h")).collect::<Vec<_>>().join(", ");
+    let named = format!("7 per 1h as {}", "x".repeat(129));
+    let mut hset = redis::cmd("HSET");
+    hset.arg("tallygate:!overrides").arg("over.ride:many").arg(&many).arg("over.ride:named").arg(&named);
+    hset.arg("!version").arg("x").exec(&mut server.connection()).unwrap();
+    for subject in ["many", "named"] {
+        assert_eq!(room(&limiter, &policy(3), &Subject::of(subject)).await, 3);
+    }
+    for words in ["it has 33 rules, and 32 are the most", "`name` of a rule has 128 bytes at most"] {
+        assert!(log.lines().iter().any(|line| line.contains(words)), "{words}: {:?}", log.lines());
+    }
+}

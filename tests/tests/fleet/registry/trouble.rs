@@ -7,7 +7,7 @@ use tallygate_harness::log::Log;
 use tallygate_harness::server::{Server, connected, patient};
 use tallygate_harness::until::until_found;
 
-use super::{KEY, call, hourly, listing_limiter, read, stored};
+use super::{KEY, call, hourly, listing_limiter, read, store, stored};
 
 const SAID: &str = "could not be listed";
 
@@ -101,4 +101,21 @@ async fn a_server_that_is_away_while_policies_are_listed_fails_no_call_that_it_d
         registered.is_ok_and(|registered| policies.iter().all(|policy| registered.find(policy.name()).is_some()))
     })
     .await;
+}
+
+#[tokio::test]
+async fn an_entry_that_is_longer_than_any_that_is_written_is_not_read() {
+    let server = Server::start();
+    let limiter = server.limiter().await;
+    let long = "x".repeat(5_000);
+    store(&server, "long", &format!("1 1\nname long\nrule 0 1 per 1h as {long}"));
+    store(&server, &long, "1 7\nname odd");
+    let named = "x".repeat(129);
+    store(&server, "named", &format!("1 1\nname named\nrule 0 1 per 1h as {named}"));
+    let registered = read(&limiter).await;
+    let entry = registered.find_unreadable("long").unwrap();
+    assert_eq!(entry.reason(), "it has more than 4096 bytes");
+    assert!(registered.unreadable().iter().all(|entry| entry.to_string().len() < 1_000));
+    let refused = registered.find("named").unwrap().policy().unwrap_err().to_string();
+    assert!(refused.contains("`name` of a rule has 128 bytes at most"), "{refused}");
 }

@@ -1,11 +1,17 @@
 //! The slots of a cluster: which one a key belongs to, and which node serves it.
 
+use std::collections::HashSet;
+
 use ::redis::Value;
 
 use crate::store::redis::connection::address::Host;
 
 /// How many slots a cluster has.
 pub(crate) const SLOTS: u16 = 16_384;
+
+/// The most nodes of a cluster: Redis recommends a thousand at most. A map lists a node once for each range of its slots.
+pub(crate) const MOST_NODES: usize = 2_000;
+const MOST_ENTRIES: usize = 64 * 1024;
 
 /// The polynomial of CRC-16/XMODEM.
 const POLYNOMIAL: u16 = 0x1021;
@@ -103,9 +109,22 @@ pub(crate) struct SlotRange {
 
 impl SlotRange {
     /// Reads the answer to `CLUSTER SLOTS` of the node that was reached at `asked`; `None` if it has another shape.
+    ///
+    /// A map of more ranges than there are slots, or of more nodes than any cluster has, is none.
     pub(crate) fn read_all(answer: &Value, asked: &Host) -> Option<Vec<Self>> {
         let Value::Array(ranges) = answer else { return None };
-        ranges.iter().map(|range| Self::read(range, asked)).collect()
+        if ranges.len() > usize::from(SLOTS) {
+            return None;
+        }
+        let mut hosts = HashSet::new();
+        let mut nodes = 0;
+        let read = |range| {
+            let range = Self::read(range, asked)?;
+            nodes += range.nodes.len();
+            hosts.extend(range.nodes.iter().cloned());
+            (hosts.len() <= MOST_NODES && nodes <= MOST_ENTRIES).then_some(range)
+        };
+        ranges.iter().map(read).collect()
     }
 
     fn read(range: &Value, asked: &Host) -> Option<Self> {
@@ -131,20 +150,19 @@ fn read_node(node: &Value, asked: &Host) -> Option<Host> {
         Value::SimpleString(name) => name,
         _ => return None,
     };
-    Some(asked.announced(name, u16::try_from(*port).ok()?))
+    asked.announced(name, u16::try_from(*port).ok()?)
 }
 
 impl Host {
     /// Returns the address that this node announces for a node. If it names no host, that is the host of this node.
-    fn announced(&self, name: &str, port: u16) -> Self {
-        let name = if matches!(name, "" | "?") { &self.name } else { name };
-        Self { name: name.to_owned(), port }
+    fn announced(&self, name: &str, port: u16) -> Option<Self> {
+        Self::named(if matches!(name, "" | "?") { &self.name } else { name }, port)
     }
 
     /// Reads the host and port of a redirect by this node.
     pub(crate) fn redirected(&self, text: &str) -> Option<Self> {
         let (name, port) = text.rsplit_once(':')?;
-        Some(self.announced(name, port.parse().ok()?))
+        self.announced(name, port.parse().ok()?)
     }
 }
 
@@ -218,6 +236,26 @@ mod tests {
             Value::Array(vec![range(0, 5, vec![node(bulk("a"), 70_000)])]),
         ] {
             assert!(SlotRange::read_all(&broken, &host("seed", 1)).is_none(), "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn a_map_has_as_many_nodes_and_ranges_as_a_cluster_may_have() {
+        let map = |nodes: i64| {
+            let one = |at: i64| range(at, at, vec![node(bulk(&format!("h{at}")), 1)]);
+            SlotRange::read_all(&Value::Array((0..nodes).map(one).collect()), &host("seed", 1))
+        };
+        let most = i64::try_from(MOST_NODES).unwrap();
+        assert!(map(most).is_some() && map(most + 1).is_none());
+        let ranges = |number: usize| {
+            SlotRange::read_all(&Value::Array(vec![range(0, 5, vec![node(bulk("h"), 1)]); number]), &host("seed", 1))
+        };
+        assert!(ranges(16_384).is_some() && ranges(16_385).is_none());
+        for name in ["", "a b", "a\u{1b}[2J", "{a}", &"a".repeat(254)] {
+            assert_eq!(Host::named(name, 1), None, "{name}");
+        }
+        for name in ["redis-0.redis.svc", "::1", "fe80::1%eth0", &"a".repeat(253)] {
+            assert!(Host::named(name, 1).is_some(), "{name}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ::redis::{Value, cmd};
 
-use super::slots::SlotRange;
+use super::slots::{MOST_NODES, SlotRange};
 use crate::error::BackendError;
 use crate::store::redis::connection::address::ShortList;
 use crate::store::redis::connection::connect::late;
@@ -60,6 +60,8 @@ async fn ask(member: Arc<ClusterNode>, patience: Duration) -> Result<Vec<SlotRan
             Err(BackendError::away(format!("redis: the node {host} knows of no slot")))
         }
         Some(ranges) => Ok(ranges),
-        None => Err(BackendError::new(format!("redis: the answer of {host} to `CLUSTER SLOTS` is none"))),
+        None => Err(BackendError::new(format!(
+            "redis: the answer of {host} to `CLUSTER SLOTS` is none of a cluster, which has {MOST_NODES} nodes at most"
+        ))),
     }
 }

@@ -3,16 +3,17 @@
 //! A redirect corrects one slot. To learn what else has changed, any of the nodes is asked, because a node that is away
 //! cannot say which one has taken its place.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use super::refresh::{Reason, Refresh};
-use super::slots::{SLOTS, Slot, SlotMap, SlotRange};
+use super::slots::{MOST_NODES, SLOTS, Slot, SlotMap, SlotRange};
 use super::survey::first_answer;
 use crate::error::BackendError;
 use crate::lock::lock;
+use crate::observe::log::LineBudget;
 use crate::store::redis::connection::address::{Address, Host, ShortList};
 use crate::store::redis::connection::attempt::{ServerLocation, longest_explained};
 use crate::store::redis::connection::connect::in_runtime;
@@ -21,6 +22,12 @@ use crate::store::redis::node::{ClusterNode, Node};
 use crate::store::redis::server::Server;
 use crate::store::redis_types::Setup;
 use crate::system::{Instant, shuffle};
+
+/// The most nodes that are known at once: those of the map before, and those of the map now.
+const MOST_MEMBERS: usize = 2 * MOST_NODES;
+
+/// The most nodes that are asked which slots the nodes serve, the seeds aside.
+const MOST_ASKED: usize = 32;
 
 /// How long a node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -33,6 +40,9 @@ pub(crate) struct Topology {
     setup: Setup,
     known: RwLock<Known>,
     refresh: Mutex<Option<Refresh>>,
+    /// Whether the log says that no node answers.
+    is_reported: AtomicBool,
+    lines: LineBudget,
 }
 
 struct Known {
@@ -45,7 +55,15 @@ impl Topology {
     /// Starts with the nodes that are asked first.
     pub(crate) fn new(seeds: Vec<Host>, address: Address, setup: Setup) -> Arc<Self> {
         let known = RwLock::new(Known { slots: SlotMap::new(), members: BTreeMap::new(), is_empty: true });
-        Arc::new(Self { seeds, address, setup, known, refresh: Mutex::default() })
+        Arc::new(Self {
+            seeds,
+            address,
+            setup,
+            known,
+            refresh: Mutex::default(),
+            is_reported: AtomicBool::new(false),
+            lines: LineBudget::default(),
+        })
     }
 
     /// Returns the node that serves a slot. The first caller waits for the answer of the nodes.
@@ -84,8 +102,10 @@ impl Topology {
     pub(crate) fn primaries(&self) -> Vec<(Arc<ClusterNode>, u16)> {
         let known = self.read();
         let mut primaries: Vec<(Arc<ClusterNode>, u16)> = Vec::new();
+        let mut places = HashMap::new();
         for owner in known.slots.owners() {
-            match primaries.iter_mut().find(|(primary, _)| Arc::ptr_eq(primary, owner)) {
+            let place = *places.entry(Arc::as_ptr(owner)).or_insert(primaries.len());
+            match primaries.get_mut(place) {
                 Some((_, slots)) => *slots += 1,
                 None => primaries.push((Arc::clone(owner), 1)),
             }
@@ -103,7 +123,11 @@ impl Topology {
         let server = Server::new(ServerLocation::Fixed(address.into()), Mode::Cluster, &self.setup);
         let is_importer = AtomicBool::new(false);
         let member = || Arc::new(ClusterNode { host: host.clone(), node: Node::new(server), is_importer });
-        Ok(Arc::clone(self.write().members.entry(host.clone()).or_insert_with(member)))
+        let mut known = self.write();
+        if known.members.len() >= MOST_MEMBERS && !known.members.contains_key(host) {
+            return Err(BackendError::away("redis: the nodes of the cluster name more and more other nodes"));
+        }
+        Ok(Arc::clone(known.members.entry(host.clone()).or_insert_with(member)))
     }
 
     /// Returns the node at that host, to which a slot moves.
@@ -167,18 +191,29 @@ impl Topology {
         let topology = Arc::clone(self);
         self.setup.driver.spawn(async move {
             let asked = first_answer(candidates, patience).await.and_then(|ranges| topology.adopt(&ranges));
-            if let Err(error) = &asked {
-                tracing::warn!(%error, "no node of the redis cluster says which slots the nodes serve; asking again");
-            }
+            topology.report(asked.as_ref().err());
             done.send_replace(Some(asked));
         });
         begun
+    }
+
+    /// Reports an outage once, and its end.
+    fn report(&self, error: Option<&BackendError>) {
+        const AWAY: &str = "no node of the redis cluster says which slots the nodes serve; asking again until one does";
+        const BACK: &str = "a node of the redis cluster says again which slots the nodes serve";
+        let was_reported = self.is_reported.swap(error.is_some(), Ordering::Relaxed);
+        match error {
+            Some(error) if !was_reported => self.lines.report(|| tracing::warn!(%error, "{AWAY}")),
+            None if was_reported => self.lines.report(|| tracing::info!("{BACK}")),
+            _ => {}
+        }
     }
 
     /// The nodes to ask: those that serve first, and one that is away last.
     fn candidates(&self, reason: Reason<'_>) -> Vec<Arc<ClusterNode>> {
         let mut hosts: Vec<_> = self.read().members.keys().cloned().collect();
         shuffle(&mut hosts);
+        hosts.truncate(MOST_ASKED);
         hosts.extend(self.seeds.iter().cloned());
         if let Reason::Away(away) = reason {
             hosts.sort_by_key(|host| host == away);
@@ -191,6 +226,10 @@ impl Topology {
     /// move to them.
     fn adopt(&self, ranges: &[SlotRange]) -> Result<(), BackendError> {
         let hosts: HashSet<_> = ranges.iter().flat_map(|range| &range.nodes).collect();
+        self.write().members.retain(|host, member| {
+            let was_importer = member.is_importer.swap(false, Ordering::Relaxed);
+            was_importer || hosts.contains(host)
+        });
         let mut slots = SlotMap::new();
         for range in ranges {
             if let Some(primary) = range.nodes.first() {
@@ -200,10 +239,6 @@ impl Topology {
         let mut known = self.write();
         known.slots = slots;
         known.is_empty = false;
-        known.members.retain(|host, member| {
-            let was_importer = member.is_importer.swap(false, Ordering::Relaxed);
-            was_importer || hosts.contains(host)
-        });
         Ok(())
     }
 
@@ -257,5 +292,18 @@ mod tests {
         topology.adopt(&ranges).unwrap();
         assert!(!topology.read().members.contains_key(&host(2)));
         assert!(topology.read().members.contains_key(&host(1)));
+    }
+
+    #[test]
+    fn nodes_that_others_name_are_bounded_and_a_map_of_the_cluster_makes_room() {
+        let (topology, ranges) = of_one_node();
+        let named = (1..=u16::MAX).map(|port| topology.importer(&host(port))).take_while(Result::is_ok).count();
+        assert_eq!(named, MOST_MEMBERS);
+        // Those to which slots may move are kept once more.
+        for _ in 0..2 {
+            topology.adopt(&ranges).unwrap();
+        }
+        assert_eq!(topology.read().members.len(), 1);
+        assert!(topology.importer(&host(2)).is_ok());
     }
 }

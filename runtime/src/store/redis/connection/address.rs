@@ -103,6 +103,14 @@ impl Address {
         self.client.get_connection_info().redis_settings().password().is_some()
     }
 
+    /// Returns a text of a server without the password of these connections, which some servers quote.
+    pub(crate) fn without_password(&self, text: String) -> String {
+        match self.client.get_connection_info().redis_settings().password() {
+            Some(password) => without(&text, password).unwrap_or(text),
+            None => text,
+        }
+    }
+
     /// What a url of that kind begins with.
     pub(crate) fn scheme(&self) -> &'static str {
         if self.is_encrypted() { "rediss" } else { "redis" }
@@ -164,6 +172,29 @@ fn settings(login: Option<Login>, database: u32) -> RedisConnectionInfo {
         Some(Login { user: None, password }) => settings.set_password(password),
         None => settings,
     }
+}
+
+/// Stands in place of a password.
+const REMOVED: &str = "…";
+
+/// The longest password that may be a part of other words by chance.
+const SHORT: usize = 3;
+
+/// Returns a text without a secret; `None` if it does not have it. A short one only counts where it is a word.
+fn without(text: &str, secret: &str) -> Option<String> {
+    if secret.is_empty() || !text.contains(secret) {
+        return None;
+    }
+    if secret.len() > SHORT {
+        return Some(text.replace(secret, REMOVED));
+    }
+    let words = text.split_inclusive(|character: char| !character.is_alphanumeric() && !secret.contains(character));
+    let word = |word: &str| {
+        let end = word.chars().last().filter(|last| !last.is_alphanumeric() && !secret.contains(*last));
+        let bare = word.strip_suffix(|last| Some(last) == end).unwrap_or(word);
+        if bare == secret { format!("{REMOVED}{}", end.map(String::from).unwrap_or_default()) } else { word.to_owned() }
+    };
+    Some(words.map(word).collect())
 }
 
 /// Lets the system find connections whose other end is gone. What a client of the caller's own has set stays.

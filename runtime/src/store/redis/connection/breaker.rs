@@ -7,6 +7,7 @@ use tokio::task::AbortHandle;
 
 use super::link::Link;
 use crate::error::BackendError;
+use crate::observe::log::LineBudget;
 use crate::system::{Instant, random_fraction};
 
 /// The first pause between two attempts; it doubles with each further failure up to [`LONGEST_PAUSE`].
@@ -28,6 +29,8 @@ pub(crate) struct Breaker {
     pub(crate) pause_until: Option<Instant>,
     /// Whether the log says that the server is away.
     is_reported: bool,
+    /// A server may come and go as often as it is connected to.
+    lines: LineBudget,
 }
 
 #[derive(Default)]
@@ -179,7 +182,7 @@ impl Breaker {
     pub(crate) fn open(&mut self, error: BackendError) {
         if !self.is_reported {
             self.is_reported = true;
-            tracing::warn!(%error, "redis is away; calls go by `on_outage` until it is back");
+            self.lines.report(|| tracing::warn!(%error, "redis is away; calls go by `on_outage` until it is back"));
         }
         self.phase = Phase::Away(error);
     }
@@ -190,7 +193,7 @@ impl Breaker {
         self.pause_until = None;
         if self.is_reported {
             self.is_reported = false;
-            tracing::info!("redis is back");
+            self.lines.report(|| tracing::info!("redis is back"));
         }
     }
 

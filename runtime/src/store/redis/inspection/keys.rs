@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ::redis::{Cmd, FromRedisValue, cmd, from_redis_value};
 
+use crate::bounds::{WORD_BYTES, shown_word};
 use crate::error::BackendError;
 use crate::store::redis::node::ClusterNode;
 use crate::store::redis::script::run::NodeRole;
@@ -18,6 +19,20 @@ use crate::system::Instant;
 /// How many places of the server's table a step looks at: it takes the server some tenths of a millisecond at most.
 const COUNT: u32 = 250;
 
+/// The longest that a walk takes.
+const LONGEST_WALK: Duration = Duration::from_secs(3_600);
+
+/// The most keys of a server: it says how many it has.
+const MOST_KEYS: u64 = 1 << 40;
+
+/// The most steps of a walk that begins where another one has ended, as it does not know how many keys there are.
+#[cfg(feature = "web")]
+const MOST_STEPS_FROM_WITHIN: u64 = 1 << 24;
+
+/// The most keys that a step finds, and the longest key of a tally.
+const MOST_KEYS_OF_STEP: usize = 100_000;
+const KEY_BYTES: usize = 512;
+
 /// A walk over the tallies of some rule groups, whatever their layout.
 pub(crate) struct KeyScan {
     /// The primaries of a cluster; empty for a single server.
@@ -29,6 +44,8 @@ pub(crate) struct KeyScan {
     /// What the keys of each rule group begin with, before the layout.
     starts: Vec<String>,
     is_done: bool,
+    /// When it ends at the latest.
+    until: Instant,
 }
 
 #[derive(Clone)]
@@ -37,6 +54,8 @@ struct Place {
     looked_at: u64,
     /// About how many places there are.
     places: u64,
+    /// How many more steps may be made here.
+    steps_left: u64,
 }
 
 impl Redis {
@@ -47,7 +66,7 @@ impl Redis {
             Deployment::Cluster(cluster) => cluster.primaries(self.until()?).await?,
         };
         let starts = names.iter().map(|names| format!("{prefix}:{names}/")).collect();
-        Ok(KeyScan { members, at: 0, place: None, starts, is_done: false })
+        Ok(KeyScan { members, at: 0, place: None, starts, is_done: false, until: Instant::now() + LONGEST_WALK })
     }
 
     /// Makes one step; `None` at the end.
@@ -63,9 +82,10 @@ impl Redis {
         let mut command = cmd("SCAN");
         command.arg(&place.cursor).arg("MATCH").arg(scan.pattern()).arg("COUNT").arg(COUNT);
         let (cursor, keys): (String, Vec<Vec<u8>>) = self.ask_scanned(scan, &command).await?;
-        scan.go_on(&place, cursor);
-        // A key that is no text is no tally.
-        let keys = keys.into_iter().filter_map(|key| String::from_utf8(key).ok());
+        scan.go_on(&place, cursor)?;
+        // A key that is no text, or that is longer than any of ours, is no tally.
+        let keys = keys.into_iter().take(MOST_KEYS_OF_STEP).filter(|key| key.len() <= KEY_BYTES);
+        let keys = keys.filter_map(|key| String::from_utf8(key).ok());
         let subjects = keys.filter_map(|key| scan.subject(&key)).collect();
         Ok(Some(ScanStep { subjects, progress: scan.progress() }))
     }
@@ -103,19 +123,33 @@ impl KeyScan {
     #[cfg(feature = "web")]
     pub(crate) fn go_to(&mut self, (at, cursor): (usize, u64)) -> bool {
         self.at = at;
-        self.place = (cursor != 0).then(|| Place { cursor: cursor.to_string(), looked_at: 0, places: 1 });
+        self.place = (cursor != 0).then(|| Place {
+            cursor: cursor.to_string(),
+            looked_at: 0,
+            places: 1,
+            steps_left: MOST_STEPS_FROM_WITHIN,
+        });
         at < self.members.len().max(1)
     }
 
-    fn go_on(&mut self, place: &Place, cursor: String) {
-        if cursor != "0" {
-            let looked_at = place.looked_at + u64::from(COUNT);
-            self.place = Some(Place { cursor, looked_at, places: place.places });
-            return;
+    /// Notes where the next step begins.
+    ///
+    /// # Errors
+    ///
+    /// The server names no end.
+    fn go_on(&mut self, place: &Place, cursor: String) -> Result<(), BackendError> {
+        if cursor == "0" {
+            self.place = None;
+            self.at += 1;
+            self.is_done = self.at >= self.members.len();
+            return Ok(());
         }
-        self.place = None;
-        self.at += 1;
-        self.is_done = self.at >= self.members.len();
+        let goes_on = cursor != place.cursor && cursor.parse::<u64>().is_ok();
+        let steps_left = place.steps_left.checked_sub(1).filter(|_| goes_on && Instant::now() < self.until);
+        let steps_left = steps_left.ok_or_else(no_end)?;
+        let looked_at = place.looked_at + u64::from(COUNT);
+        self.place = Some(Place { cursor, looked_at, places: place.places, steps_left });
+        Ok(())
     }
 
     #[allow(clippy::cast_precision_loss, reason = "it is an estimate")]
@@ -131,8 +165,18 @@ impl KeyScan {
 impl Place {
     /// The server's table has at least as many places as keys, and their number is a power of two.
     fn start(keys: u64) -> Self {
-        Self { cursor: "0".to_owned(), looked_at: 0, places: keys.max(1).next_power_of_two() }
+        let places = keys.clamp(1, MOST_KEYS).next_power_of_two();
+        // While the table grows or shrinks, there are two.
+        let steps_left = 8 * places / u64::from(COUNT) + 64;
+        Self { cursor: "0".to_owned(), looked_at: 0, places, steps_left }
     }
+}
+
+fn no_end() -> BackendError {
+    BackendError::new(
+        "redis: the walk over the keys has no end: it took more steps than the server has keys, more than an hour, or a step \
+         without a place to go on",
+    )
 }
 
 /// The subject of a key with that start: the text behind the layout.
@@ -184,7 +228,7 @@ pub(super) async fn sample(server: &Server, deadline: Duration) -> Result<Option
         command.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(COUNT);
         let Ok(answer) = server.try_one(&command, deadline).await? else { return Ok(None) };
         let Ok((next, keys)) = from_redis_value::<(String, Vec<Vec<u8>>)>(answer) else { return Ok(None) };
-        for key in keys {
+        for key in keys.into_iter().take(MOST_KEYS_OF_STEP) {
             found.add(&server.prefix, &key);
         }
         if next == "0" {
@@ -204,7 +248,10 @@ impl Sample {
         self.keys += 1;
         if !str::from_utf8(key).is_ok_and(|key| is_own(prefix, key)) {
             self.foreign += 1;
-            self.example.get_or_insert_with(|| String::from_utf8_lossy(key).into_owned());
+            self.example.get_or_insert_with(|| {
+                let start = key.get(..WORD_BYTES).unwrap_or(key);
+                shown_word(&String::from_utf8_lossy(start)).into_owned()
+            });
         }
     }
 }
@@ -241,7 +288,7 @@ mod tests {
     #[test]
     fn several_groups_are_found_by_what_their_keys_have_in_common() {
         let starts = ["t:sms.send/", "t:sms.send=0a1b2c3d/", "t:sms.*/"].map(str::to_owned).to_vec();
-        let scan = KeyScan { members: Vec::new(), at: 0, place: None, starts, is_done: false };
+        let scan = KeyScan { members: Vec::new(), at: 0, place: None, starts, is_done: false, until: Instant::now() };
         assert_eq!(scan.pattern(), "t:sms.*");
         assert_eq!(scan.subject("t:sms.send=0a1b2c3d/w1d:192.0.2.1"), Some((1, "192.0.2.1".to_owned())));
         assert_eq!(scan.subject("t:sms.sent/w1d:192.0.2.1"), None);

@@ -71,7 +71,7 @@ impl StoredDenials<'_> {
         let command = cmd("ZREVRANGE").arg(&key).arg(0).arg(MOST - 1).arg("WITHSCORES").to_owned();
         let found: Vec<(Vec<u8>, f64)> = self.redis.query(&key, &command).await?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ok(found.into_iter().map(|(subject, score)| (text(subject), whole(score))).collect())
+        Ok(found.into_iter().take(MOST).map(|(subject, score)| (text(subject), whole(score))).collect())
     }
 }
 

@@ -6,6 +6,7 @@ use ::redis::{Cmd, FromRedisValue, cmd};
 use tallygate_lua as lua;
 
 use super::overrides_key;
+use crate::bounds::ALL_OVERRIDES_BYTES;
 use crate::error::BackendError;
 use crate::store::redis::Redis;
 use crate::store::redis_types::StoredText;
@@ -13,6 +14,9 @@ use crate::system::random_number;
 
 /// The field of the version. No policy's name begins like it in a field, so no override is mistaken for it.
 const VERSION: &str = "!version";
+
+/// The longest version, in characters.
+const MOST_VERSION: usize = 64;
 
 /// How many overrides are read at once, if they are read in parts.
 const PART: usize = 1_000;
@@ -33,23 +37,35 @@ impl Redis {
 impl StoredOverrides<'_> {
     /// Returns the version, which changes with every change.
     pub(crate) async fn version(&self) -> Result<Option<String>, BackendError> {
-        self.query(cmd("HGET").arg(&self.key).arg(VERSION)).await
+        let version: Option<Vec<u8>> = self.query(cmd("HGET").arg(&self.key).arg(VERSION)).await?;
+        // A longer one is none that a process writes.
+        let text = |version: Vec<u8>| String::from_utf8_lossy(&version).chars().take(MOST_VERSION).collect();
+        Ok(version.map(text))
     }
 
-    /// Returns all overrides, unless there are more than `most`.
-    pub(crate) async fn all(&self, most: usize) -> Result<Option<Vec<StoredText>>, BackendError> {
+    /// Returns all overrides, or says of what there is more than is read.
+    pub(crate) async fn all(&self, most: usize) -> Result<Result<Vec<StoredText>, String>, BackendError> {
+        let too_many = || Ok(Err(format!("there are more than {most} overrides")));
         let fields: usize = self.query(cmd("HLEN").arg(&self.key)).await?;
         if fields > most + 1 {
-            return Ok(None);
+            return too_many();
         }
         let all: BTreeMap<_, _> = self.query(cmd("HGETALL").arg(&self.key)).await?;
-        Ok(Some(all.into_iter().map(StoredText::read).filter(is_override).collect()))
+        let all: Vec<_> = all.into_iter().map(StoredText::read).filter(is_override).collect();
+        let bytes: usize = all.iter().map(StoredText::bytes).sum();
+        Ok(match all.len() {
+            number if number > most => return too_many(),
+            _ if bytes > ALL_OVERRIDES_BYTES => {
+                Err(format!("the overrides are longer than {} MiB together", ALL_OVERRIDES_BYTES >> 20))
+            }
+            _ => Ok(all),
+        })
     }
 
     /// Returns at least so many overrides, if there are so many, in parts that are never too much to read. One may be
     /// returned twice.
     pub(crate) async fn at_least(&self, number: usize) -> Result<Vec<StoredText>, BackendError> {
-        let found = self.redis.scan_hash(&self.key, PART, number + 1).await?;
+        let found = self.redis.scan_hash(&self.key, PART, number + 1, 2 * ALL_OVERRIDES_BYTES).await?;
         Ok(found.into_iter().filter(is_override).collect())
     }
 

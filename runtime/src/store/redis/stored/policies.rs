@@ -4,12 +4,15 @@ use ::redis::cmd;
 use tallygate_lua as lua;
 
 use super::policies_key;
+use crate::bounds::MOST_POLICIES;
+#[cfg(feature = "admin")]
+use crate::bounds::{DESCRIPTION_BYTES, WORD_BYTES};
 use crate::error::BackendError;
 use crate::store::redis::Redis;
 use crate::store::redis::script::run::timed;
 #[cfg(feature = "admin")]
 use crate::store::redis_types::StoredText;
-use crate::store::redis_types::{MOST_POLICIES, Progress, RegistrationResult};
+use crate::store::redis_types::{Progress, RegistrationResult};
 
 /// How many seconds a policy stays in the list without being registered again: a week.
 const STAY_SECONDS: u64 = 7 * 86_400;
@@ -59,7 +62,8 @@ impl StoredPolicies<'_> {
             command.arg(us);
         }
         let (cursor, removed, refused): (String, u64, u64) = self.redis.query(&self.key, &command).await?;
-        let is_done = matches!(&*cursor, "" | "0");
+        // Whatever is no number is no cursor.
+        let is_done = cursor.parse::<u64>().unwrap_or(0) == 0;
         let progress = if is_done { Progress::Done } else { Progress::At(cursor) };
         Ok(RegistrationResult { progress, removed, refused })
     }
@@ -79,6 +83,8 @@ impl StoredPolicies<'_> {
                 self.key
             )));
         }
-        self.redis.scan_hash(&self.key, POLICIES_AT_ONCE, usize::MAX).await
+        // While the list changes, an entry may be returned twice.
+        let most_bytes = 2 * MOST_POLICIES * (DESCRIPTION_BYTES + WORD_BYTES);
+        self.redis.scan_hash(&self.key, POLICIES_AT_ONCE, usize::MAX, most_bytes).await
     }
 }

@@ -206,7 +206,18 @@ impl Login {
     }
 }
 
+/// The longest name of a host, as in DNS.
+const NAME_BYTES: usize = 253;
+
 impl Host {
+    /// Returns a host that a server names; `None` if that is no name and no address.
+    pub(crate) fn named(name: &str, port: u16) -> Option<Self> {
+        let is_name = !name.is_empty()
+            && name.len() <= NAME_BYTES
+            && name.chars().all(|letter| is_plain(letter) || letter == '%');
+        is_name.then(|| Self { name: name.to_owned(), port })
+    }
+
     fn parse(text: &str, usual_port: u16) -> Result<Self, Error> {
         let (name, port) = match text.strip_prefix('[') {
             Some(rest) => Self::split_ipv6(rest)?,
@@ -236,8 +247,12 @@ impl Host {
     }
 }
 
+/// Whether a name or an address may have that character.
+fn is_plain(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_' | ':')
+}
+
 fn check_name(name: &str) -> Result<(), Error> {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_' | ':');
     match name {
         "" => Err(mistake("names no host; write `redis://127.0.0.1:6379`")),
         "0.0.0.0" | "::" => Err(mistake("has an address to listen on; write `127.0.0.1`, or the host's own address")),

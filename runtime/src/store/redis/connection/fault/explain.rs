@@ -8,7 +8,8 @@ use ::redis::{ErrorKind, RedisError};
 use super::Fault;
 #[cfg(feature = "admin")]
 use super::NO_ENGINE;
-use super::server_message::ServerMessage;
+use super::server_message::{ServerMessage, without_quote};
+use crate::bounds::shown_word;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::store::redis::connection::address::Address;
 use crate::store::redis::connection::diagnosis::{Diagnosis, diagnose};
@@ -18,7 +19,7 @@ use crate::store::redis::connection::tls;
 /// Explains what the server there answered, or why it did not.
 pub(crate) fn answer_error(address: &Address, error: &RedisError) -> BackendError {
     let (kind, text) = explain(address, error);
-    let explained = backend_error(kind, format!("redis: {text}"), error);
+    let explained = backend_error(address, kind, format!("redis: {text}"), error);
     if Fault::of(error).is_refusal() { explained.into_refusal() } else { explained }
 }
 
@@ -94,13 +95,13 @@ fn server_error(address: &Address, error: &RedisError, advice: &str) -> BackendE
     let (kind, text) = explain(address, error);
     // Every server of the right kind can answer what it is asked first.
     let kind = if kind == BackendErrorKind::Unknown { BackendErrorKind::Wrong } else { kind };
-    backend_error(kind, format!("redis at {address}: {text}{advice}"), error)
+    backend_error(address, kind, format!("redis at {address}: {text}{advice}"), error)
 }
 
 /// An attempt that fails as long as nobody changes something.
 fn refused_attempt(address: &Address, error: &RedisError, advice: &str) -> BackendError {
     let text = format!("redis at {address}: {}{advice}", explain(address, error).1);
-    backend_error(BackendErrorKind::Wrong, text, error)
+    backend_error(address, BackendErrorKind::Wrong, text, error)
 }
 
 fn explain(address: &Address, error: &RedisError) -> (BackendErrorKind, String) {
@@ -108,26 +109,34 @@ fn explain(address: &Address, error: &RedisError) -> (BackendErrorKind, String) 
         let text = match error.kind() {
             // The client library lists what it would have expected, on several lines.
             ErrorKind::Parse => "what answers does not speak the protocol of Redis".to_owned(),
-            _ => error.to_string(),
+            _ => said(address, without_quote(&error.to_string())),
         };
         return (Fault::of(error).kind(), text);
     };
     let (fault, remedy) = message.meaning();
     let remedy = remedy.text(address);
     let semicolon = if remedy.is_empty() { "" } else { "; " };
-    (fault.kind(), format!("{message}{semicolon}{remedy}"))
+    (fault.kind(), format!("{}{semicolon}{remedy}", said(address, &message.to_string())))
 }
 
-fn backend_error(kind: BackendErrorKind, text: String, error: &RedisError) -> BackendError {
-    BackendError::with_source(kind, text, without_values(error))
+/// Returns what a server says as it may be shown: without the password, and not longer than the remedy that follows.
+fn said(address: &Address, text: &str) -> String {
+    shown_word(&address.without_password(text.to_owned())).into_owned()
 }
 
-/// Replaces an error that quotes what was sent.
-fn without_values(error: &RedisError) -> RedisError {
+fn backend_error(address: &Address, kind: BackendErrorKind, text: String, error: &RedisError) -> BackendError {
+    BackendError::with_source(kind, text, without_values(address, error))
+}
+
+/// Replaces an error that quotes what was sent, or that cannot be shown as it is.
+fn without_values(address: &Address, error: &RedisError) -> RedisError {
+    let refusal = |text: String| RedisError::from((error.kind(), "the server refuses a command", text));
     match ServerMessage::of(error) {
-        Some(message) if error.detail() != Some(message.text) => {
-            RedisError::from((error.kind(), "the server refuses a command", message.to_string()))
+        Some(message) if error.detail() != Some(message.text) => refusal(said(address, &message.to_string())),
+        _ => {
+            let whole = error.to_string();
+            let shown = said(address, without_quote(&whole));
+            if shown == whole { error.clone() } else { refusal(shown) }
         }
-        _ => error.clone(),
     }
 }

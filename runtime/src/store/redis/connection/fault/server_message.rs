@@ -24,7 +24,7 @@ impl<'a> ServerMessage<'a> {
     }
 
     fn read(code: &'a str, text: &'a str) -> Self {
-        let text = text.split_once(QUOTED).map_or(text, |(text, _)| text);
+        let text = without_quote(text);
         match wrapped(text).filter(|_| code == "ERR") {
             Some(inner) => Self::split(inner),
             None => Self { code, text: without_place(text) },
@@ -45,6 +45,11 @@ impl fmt::Display for ServerMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.code, self.text.trim_end_matches(['.', ' ']))
     }
+}
+
+/// Returns an answer without the values that were sent.
+pub(super) fn without_quote(text: &str) -> &str {
+    text.split_once(QUOTED).map_or(text, |(text, _)| text)
 }
 
 /// Returns what is inside `Error running script (call to f_…): @user_script:1: @user_script: 1: -OOM command not allowed`.

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use crate::error::{BackendError, BackendErrorKind};
 use crate::lock::lock;
+use crate::observe::log::LineBudget;
 use crate::store::redis::connection::address::Host;
 use crate::system::Instant;
 
@@ -30,6 +31,7 @@ pub(super) struct SentinelAnswers {
 pub(super) struct Term {
     number: AtomicU64,
     host: Mutex<Option<Host>>,
+    lines: LineBudget,
 }
 
 /// Which primary to follow.
@@ -94,7 +96,8 @@ impl Term {
         let mut current = lock(&self.host);
         if current.as_ref() != Some(host) {
             let Host { name, port } = host;
-            tracing::info!(host = name, port, "following the redis primary that the sentinels name");
+            self.lines
+                .report(|| tracing::info!(host = name, port, "following the redis primary that the sentinels name"));
             *current = Some(host.clone());
             self.number.fetch_add(1, Ordering::Relaxed);
         }

@@ -108,7 +108,11 @@ impl Watcher {
                 format!("redis: the sentinel at {address} watches no primary `{name}`; check the name in the url");
             return Err(BackendError::new(text));
         };
-        Ok(Host { name, port })
+        Host::named(&name, port).ok_or_else(|| {
+            let Self { name, address, .. } = self;
+            let text = format!("redis: the sentinel at {address} names no host of the primary `{name}`");
+            BackendError::new(text)
+        })
     }
 
     async fn in_time<T>(&self, asked: impl Future<Output = RedisResult<T>>) -> Result<T, BackendError> {

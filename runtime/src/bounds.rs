@@ -1,0 +1,129 @@
+//! How much is read of what others write, and how it is shown.
+//!
+//! Whoever may write to the server, or to a file, chooses how much is there and what it says. What is longer than any process
+//! writes is not read further, and no text of others controls a log or a terminal.
+
+use std::borrow::Cow;
+
+/// The most overrides of one limiter, those for single subjects included.
+pub(crate) const MOST_OVERRIDES: usize = 10_000;
+
+/// The longest text of one override.
+pub(crate) const OVERRIDE_BYTES: usize = 8 * 1024;
+
+/// The most bytes of all overrides, with what they are for.
+#[cfg(feature = "redis")]
+pub(crate) const ALL_OVERRIDES_BYTES: usize = 8 << 20;
+
+/// The most policies in the list of a prefix, and in a file.
+pub(crate) const MOST_POLICIES: usize = 1_000;
+
+/// The longest file of policies.
+#[cfg(feature = "config")]
+pub(crate) const FILE_BYTES: usize = 4 << 20;
+
+/// The most mistakes in a file that are reported.
+#[cfg(feature = "config")]
+pub(crate) const MOST_MISTAKES: usize = 1_000;
+
+/// The most names for which it is found out what they may have been meant to be: each is compared with all known ones.
+#[cfg(feature = "config")]
+pub(crate) const MOST_SUGGESTIONS: usize = 32;
+
+/// The most texts of one list in a file, and the most paths in all of it: each path is compared with all others.
+#[cfg(feature = "web")]
+pub(crate) const MOST_TEXTS: usize = 256;
+#[cfg(all(feature = "config", feature = "web"))]
+pub(crate) const MOST_PATHS: usize = 4_096;
+
+/// The longest name of a policy in a file, as it stands in the head of responses.
+#[cfg(feature = "config")]
+pub(crate) const POLICY_NAME_BYTES: usize = 256;
+
+/// The longest description of a policy.
+pub(crate) const DESCRIPTION_BYTES: usize = 4 * 1024;
+
+/// The longest text of an error.
+const MESSAGE_BYTES: usize = 2 * 1024;
+
+/// The longest name or text of others within a message.
+pub(crate) const WORD_BYTES: usize = 256;
+
+/// Returns the text of an error as it may be shown.
+pub(crate) fn shown_message(text: Cow<'static, str>) -> Cow<'static, str> {
+    match shown(&text, MESSAGE_BYTES) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(shown) => shown.into(),
+    }
+}
+
+/// Returns a name, or another text of others, as it may be shown within a message.
+pub(crate) fn shown_word(text: &str) -> Cow<'_, str> {
+    shown(text, WORD_BYTES)
+}
+
+/// Returns a text of others as a log or a terminal may show it: what is longer than so many bytes is cut, and what would not be
+/// seen, or would change how the rest is seen, is escaped.
+fn shown(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most && !text.chars().any(is_unseen) {
+        return text.into();
+    }
+    let mut shown = String::new();
+    for character in text.chars() {
+        if shown.len() >= most {
+            shown.push('…');
+            break;
+        }
+        if is_unseen(character) {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown.into()
+}
+
+/// Whether a character is not seen: a control character, or one that changes the order or the shape of others.
+pub(crate) fn is_unseen(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guide_lists_the_bounds() {
+        let page = include_str!("../guide/limitations.md");
+        for bound in [
+            format!("{},000, and 8 MiB with", MOST_OVERRIDES / 1_000),
+            format!("{} KiB, and {} rules", OVERRIDE_BYTES / 1_024, tallygate_rules::MAX_RULES),
+            format!("each with a description of {} KiB", DESCRIPTION_BYTES / 1_024),
+            format!("{} bytes, in code and in files", tallygate_rules::MAX_NAME_BYTES),
+            format!("{} KiB, and {WORD_BYTES} bytes; the password", MESSAGE_BYTES / 1_024),
+        ] {
+            assert!(page.contains(&bound), "{bound}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_is_cut_and_controls_nothing() {
+        assert_eq!(shown_word("sms.send 每天"), "sms.send 每天");
+        assert_eq!(shown_word("a\u{1b}[2J\nb\u{202e}c\u{9b}"), r"a\u{1b}[2J\nb\u{202e}c\u{9b}");
+        let long = shown_message("é".repeat(MESSAGE_BYTES).into());
+        assert!(long.len() <= MESSAGE_BYTES + '…'.len_utf8() && long.ends_with("é…"), "{}", long.len());
+        assert!(matches!(shown_message("short".into()), Cow::Borrowed("short")));
+    }
+}

@@ -6,6 +6,7 @@ use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use tallygate::{DecidedBy, Limiter, Policy, Rule, Subject};
 use tallygate_harness::server::{Server, away};
 use tallygate_harness::until::until_found;
+use tokio::time::timeout;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -96,4 +97,32 @@ async fn a_concurrent_call_is_counted_until_its_permit_is_dropped() {
         .await;
         assert_running(0.0);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_that_wait_are_counted_and_so_are_those_that_are_denied_at_once_although_they_may() {
+    let recorder = DebuggingRecorder::new();
+    let snapshots = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let limiter = Limiter::builder().max_waiting(2).build_in_memory().unwrap();
+    let policy = Policy::builder("waiting").rule(Rule::sliding_window(1, HOUR)).build().unwrap();
+    let subject = Subject::of("zoe");
+    assert!(limiter.check(&policy, &subject).await.unwrap().is_allowed());
+    let mut waiting = [(); 2].map(|()| Box::pin(limiter.acquire(&policy, &subject).into_future()));
+    assert!(timeout(Duration::ZERO, &mut waiting[0]).await.is_err());
+    assert!(!limiter.check(&policy, &subject).wait(HOUR / 2).await.unwrap().is_allowed(), "it cannot be served");
+    assert!(timeout(Duration::ZERO, &mut waiting[1]).await.is_err());
+    assert!(!limiter.acquire(&policy, &subject).await.unwrap().is_allowed(), "two wait already");
+    let refused: Vec<_> = snapshots.snapshot().into_vec();
+    let of = |name: &'static str| refused.iter().filter(move |(key, ..)| key.key().name() == name);
+    let mut reasons: Vec<_> = of("tallygate_waits_refused_total")
+        .map(|(key, .., value)| (key.key().labels().map(|label| label.value().to_owned()).collect::<Vec<_>>(), value))
+        .collect();
+    reasons.sort_by(|one, other| one.0.cmp(&other.0));
+    let expected =
+        ["full", "late"].map(|reason| (vec!["waiting".to_owned(), reason.to_owned()], &DebugValue::Counter(1)));
+    assert_eq!(reasons, expected);
+    assert_eq!(of("tallygate_waiting_calls").next().map(|(.., value)| value), Some(&DebugValue::Gauge(2.0.into())));
+    drop(waiting);
+    assert_eq!(gauge(&snapshots, "tallygate_waiting_calls").map(|(_, change)| change), Some(-2.0));
 }

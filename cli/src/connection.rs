@@ -28,7 +28,7 @@ pub(crate) struct Connection {
 
     /// The file with the secret of values that are hashed
     ///
-    /// Its text is the secret, without a newline at its end.
+    /// What is in it is the secret, as it is for the programs: white space around it is no part of it.
     #[arg(long, value_name = "FILE", env = "TALLYGATE_SECRET_FILE", global = true)]
     pub(crate) secret_file: Option<PathBuf>,
 
@@ -79,7 +79,7 @@ impl Connection {
         let builder = Limiter::builder().registry(false).looks_only().prefix(&self.prefix);
         let mut builder = builder.deadline(self.timeout).denial_cache(Duration::ZERO);
         if let Some(file) = &self.secret_file {
-            builder = builder.secret(secret(file)?);
+            builder = builder.secret(read(file, "--secret-file")?);
         }
         if let Some(tls) = self.tls()? {
             builder = builder.tls(tls);
@@ -99,15 +99,6 @@ impl Connection {
         let tls = ca.into_iter().fold(Tls::new(), Tls::ca);
         Ok(Some(own.into_iter().fold(tls, |tls, (cert, key)| tls.client_certificate(cert, key))))
     }
-}
-
-/// Reads a secret, without the newline with which editors end a file.
-fn secret(file: &Path) -> Result<Vec<u8>, Failure> {
-    let mut secret = read(file, "--secret-file")?;
-    while secret.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
-        secret.pop();
-    }
-    if secret.is_empty() { Err(Failure::usage("the file of `--secret-file` is empty")) } else { Ok(secret) }
 }
 
 fn read(file: &Path, option: &str) -> Result<Vec<u8>, Failure> {

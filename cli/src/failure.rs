@@ -105,6 +105,7 @@ fn text(error: &Error) -> String {
     let (option, remedy) = match setting {
         Setting::Prefix => ("`--prefix`", ", like `--prefix shop`"),
         Setting::Deadline => ("`--timeout`", ", like `--timeout 2s`"),
+        Setting::Secret => ("`--secret-file`", "; name the file with the secret of the programs"),
         Setting::Tls => ("a file of certificates is given, but `--url`", "; write `rediss://host:port`"),
         Setting::Ca => ("`--ca-file`", "; give a file of certificates as PEM"),
         Setting::ClientCertificate => ("`--cert-file`", "; give files as PEM"),

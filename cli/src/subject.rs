@@ -1,5 +1,7 @@
 //! Who is meant, as it is written on the command line.
 
+use std::io::{self, Write as _};
+
 use clap::Args;
 use tallygate::admin::__shared::OpenPolicy;
 use tallygate::admin::{RegisteredPolicy, Rendering, Subjects};
@@ -8,6 +10,7 @@ use tallygate::{Error, Subject};
 use crate::failure::Failure;
 use crate::fleet::Fleet;
 use crate::live;
+use crate::output::printable;
 
 /// Who is meant.
 #[derive(Args, Debug)]
@@ -124,10 +127,18 @@ fn build<'a, T>(
     listed: &OpenPolicy<'_>,
     make: impl Fn(Rendering<'a>) -> Result<T, Error>,
 ) -> Result<T, Failure> {
+    let built = make(rendering.clone());
     if fleet.connection.no_secret {
+        if built.is_err() && listed.described.has_secret() == Some(true) {
+            // Where nobody reads it, the answer is as good as it was asked for.
+            let name = printable(listed.described.name());
+            let _ = writeln!(
+                io::stderr(),
+                "the programs have a secret for the digests of {name}: without it, this is another subject"
+            );
+        }
         return Ok(make(rendering.without_secret())?);
     }
-    let built = make(rendering.clone());
     // Without the secret alone, it could be built: then that is what is missing.
     if built.is_err() && fleet.connection.secret_file.is_none() && make(rendering.without_secret()).is_ok() {
         return Err(Failure::usage(format!(

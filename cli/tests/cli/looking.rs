@@ -1,5 +1,6 @@
 //! What only looks: policies, and where somebody stands.
 
+use std::fs;
 use std::time::Duration;
 
 use tallygate::{Limiter, Policy, Rule, Subject};
@@ -103,7 +104,20 @@ async fn a_key_with_digests_needs_the_secret() {
     let printed = console.run("peek mail a@example.org --secret-file secret").expect(1);
     assert!(!printed.out.contains("a@example.org") && printed.out.starts_with("denied"), "{printed:?}");
     // Without a secret, it is another subject.
-    console.run("peek mail a@example.org --no-secret").expect(0);
+    let printed = console.run("peek mail a@example.org --no-secret").expect(0);
+    assert!(printed.errors.contains("the programs have a secret for the digests of mail"), "{printed:?}");
+    // However the file ends, and with another secret, it says so.
+    for (text, exit) in [("a secret of the programs", 1), ("\u{feff}a secret of the programs \r\n", 1), ("another", 2)]
+    {
+        fs::write(console.folder.join("own"), text).unwrap();
+        let printed = console.run("peek mail a@example.org --secret-file own").expect(exit);
+        let is_refused =
+            printed.errors.contains("`--secret-file` is not the secret of the programs; name the file with");
+        assert_eq!(is_refused, exit == 2, "{printed:?}");
+    }
+    fs::write(console.folder.join("own"), "\n").unwrap();
+    let printed = console.run("peek mail a@example.org --secret-file own").expect(2);
+    assert!(printed.errors.contains("`--secret-file` must not be empty"), "{printed:?}");
     // The whole subject needs none.
     console.run(&format!("peek mail --subject {subject}")).expect(1);
 }

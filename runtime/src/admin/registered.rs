@@ -16,6 +16,7 @@ use crate::error::{BackendError, Error};
 use crate::limiter::{Limiter, OverrideBuilder};
 use crate::policy::{Description, NO_REGISTRY, Policy, PolicyBuilder};
 use crate::subject::Subject;
+use crate::subject::filters::Secret;
 
 /// The list of policies in Redis: see [`Limiter::registered_policies`].
 #[derive(Clone, Debug)]
@@ -181,6 +182,18 @@ impl RegisteredPolicy {
     /// The same, unless it is not known.
     pub(super) fn shadow(&self) -> Option<bool> {
         self.says_shadow.then(|| self.is_shadow())
+    }
+
+    /// Returns whether the process that registered the policy last has a [secret](crate::LimiterBuilder::secret); `None` if that is
+    /// not known, as no key of the policy shows a digest.
+    #[must_use]
+    pub fn has_secret(&self) -> Option<bool> {
+        self.described.secret.as_deref().map(|fingerprint| fingerprint != Secret::public().fingerprint())
+    }
+
+    /// Whether that process may have this secret.
+    pub(super) fn may_have(&self, secret: &Secret) -> bool {
+        self.described.secret.as_ref().is_none_or(|fingerprint| *fingerprint == secret.fingerprint())
     }
 
     /// Returns the library version of the process that registered the policy last.

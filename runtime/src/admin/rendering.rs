@@ -107,7 +107,7 @@ impl Rendering<'_> {
     /// * A subject is given twice, or is not the [only](Self::only) one to make.
     /// * The key of a subject is not known, or shows a value by `Debug`, and the subject was not given as a whole.
     /// * The main subject was given as a whole, and no rule counts it.
-    /// * A key needs the secret of the processes, which the limiter does not have.
+    /// * A key needs the secret of the processes, which the limiter does not have: it has none, or the policy is listed with another.
     /// * The value of `@ip` is an IPv6 address. The processes count its network, whose length only they know.
     pub fn build(self) -> Result<Subjects, Error> {
         let (subjects, missing) = self.build_given()?;

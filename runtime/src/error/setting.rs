@@ -6,6 +6,8 @@
 pub enum Setting {
     /// The prefix of all keys.
     Prefix,
+    /// The secret of digests.
+    Secret,
     /// The longest time that a decision takes.
     Deadline,
     /// The settings of TLS beside a URL that does not ask for it.

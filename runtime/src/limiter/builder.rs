@@ -94,10 +94,15 @@ impl LimiterBuilder {
     ///
     /// With a secret, the keys in Redis, in its backups and in its log do not reveal the values, and nobody without the
     /// secret can check a guess. Without one, the digest is the same for everybody: a value that can be guessed, such as a
-    /// telephone number, can be found by trying all of them. Programs that share tallies need the same secret; another
-    /// secret starts new tallies.
+    /// telephone number, can be found by trying all of them, of which one core tries more than a million a second. Programs that
+    /// share tallies need the same secret; another secret starts new tallies.
     ///
-    /// It may be of any length. 16 random bytes or more cannot be guessed.
+    /// It may be of any length and any bytes. 16 random bytes or more, as hexadecimal digits or in Base64, cannot be guessed. White
+    /// space around it and the byte order mark of a text file are no part of it, so `secret(fs::read("secret")?)` is the secret
+    /// that the command line reads from the same file.
+    ///
+    /// With the [registry](Self::registry), a policy whose keys show digests is listed with 16 bits of a digest of the secret, so
+    /// that a tool with another secret says so. They are too few to find the secret by them.
     pub fn secret(mut self, secret: impl Into<Vec<u8>>) -> Self {
         self.secret = Some(secret.into());
         self

@@ -14,6 +14,7 @@ use crate::lock::lock;
 use crate::observe::log;
 use crate::policy::{Description, NO_REGISTRY, Policy};
 use crate::store::Progress;
+use crate::subject::filters::Secret;
 use crate::system::TokioInstant;
 
 /// The next term of any limiter of the process.
@@ -64,8 +65,8 @@ impl Registrations {
     }
 
     /// Adds a policy that is to be registered, with the rules of the policy in force.
-    fn push(&self, policy: &Policy, in_force: &Policy, is_shadow: bool) {
-        let text = Description::of(in_force, is_shadow).write();
+    fn push(&self, policy: &Policy, in_force: &Policy, is_shadow: bool, secret: &Secret) {
+        let text = Description::of(in_force, is_shadow).with_secret(secret).write();
         // Locked to the end: a renewal in between would begin another term, and the policy would not be registered in it.
         let mut queue = lock(&self.queue);
         let queued = match text.len() {

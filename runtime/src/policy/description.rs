@@ -11,6 +11,7 @@
 //! rule 1 20 per 1h
 //! ban 20 10m 1h                  denials, within, duration
 //! prefetch 100ms                 how long calls are taken ahead
+//! secret 4f1a                    the fingerprint of the secret, if a key shows a digest; `none` without a secret
 //! shadow
 //! ```
 //!
@@ -21,9 +22,10 @@ mod read;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use tallygate_rules::{Ban, EffectiveRule, Rule, format_duration};
+use tallygate_rules::{Ban, EffectiveRule, Filter, FilteredValue, Rule, Template, format_duration};
 
 use super::Policy;
+use crate::subject::filters::Secret;
 
 /// The form of the text. A text of another form is not read.
 const FORM: &str = "1";
@@ -43,6 +45,8 @@ pub(crate) struct Description {
     pub(crate) ban: Option<Ban>,
     /// How long its calls are taken ahead.
     pub(crate) prefetch: Option<Duration>,
+    /// The fingerprint of the secret of the process, if that is known.
+    pub(crate) secret: Option<String>,
     /// Whether its calls run whatever is decided.
     pub(crate) is_shadow: bool,
 }
@@ -65,8 +69,16 @@ impl Description {
             subjects,
             ban: policy.ban(),
             prefetch: policy.prefetch(),
+            secret: None,
             is_shadow,
         }
+    }
+
+    /// Adds the secret of the process, if a key shows a digest.
+    pub(crate) fn with_secret(self, secret: &Secret) -> Self {
+        let mut keys = self.key.iter().chain(self.subjects.iter().filter_map(|(_, key)| key.as_ref()));
+        let secret = keys.any(|key| shows_digest(key)).then(|| secret.fingerprint().to_owned());
+        Self { secret, ..self }
     }
 
     /// Writes the text.
@@ -93,11 +105,20 @@ impl Description {
         if let Some(ahead) = self.prefetch {
             line(&mut text, "prefetch", &format_duration(ahead));
         }
+        if let Some(secret) = &self.secret {
+            line(&mut text, "secret", secret);
+        }
         if self.is_shadow {
             line(&mut text, "shadow", "");
         }
         text
     }
+}
+
+fn shows_digest(key: &str) -> bool {
+    let template = Template::parse(key).ok();
+    let values = template.iter().flat_map(Template::values).flat_map(FilteredValue::alternatives);
+    { values }.any(|value| value.filters.contains(&Filter::Hash))
 }
 
 fn line(text: &mut String, name: &str, value: &str) {
@@ -144,8 +165,13 @@ mod tests {
             .build()
             .unwrap();
         let ahead = Policy::builder("p").rule(Rule::sliding_window(100, HOUR)).prefetch(HOUR / 7_200).build().unwrap();
+        let hashed = Policy::builder("p").rule(Rule::duplicate(HOUR)).key("{a}/{@b:hash|@c}").build().unwrap();
+        let described = Description::of(&hashed, false).with_secret(&Secret::new(b"one"));
+        assert_eq!(described.secret, Some(Secret::new(b"one").fingerprint().to_owned()));
+        assert_eq!(Description::read(&described.write()), Ok(described));
         for policy in [policy, ahead] {
-            let described = Description::of(&policy, false);
+            let described = Description::of(&policy, false).with_secret(&Secret::public());
+            assert_eq!(described.secret, None);
             assert_eq!(Description::read(&described.write()), Ok(described));
         }
     }

@@ -1,6 +1,7 @@
 //! The filters of placeholders, and the secret that one of them needs.
 
 use std::fmt::{Display, Write as _};
+use std::sync::OnceLock;
 
 use blake2::digest::consts::{U16, U32};
 use blake2::digest::{KeyInit, Mac};
@@ -12,7 +13,10 @@ use crate::observe::opaque_debug;
 
 /// The key of digests.
 #[derive(Clone)]
-pub(crate) struct Secret([u8; 32]);
+pub(crate) struct Secret {
+    key: [u8; 32],
+    fingerprint: OnceLock<String>,
+}
 
 /// What some editors write at the start of a file.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -20,8 +24,9 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// What the digest of a secret is shown of, so that tools can tell if they have the same one.
 const FINGERPRINTED: &str = "tallygate: fingerprint of the secret";
 
-/// Few enough that thousands of wrong guesses of a secret have the same ones.
-const FINGERPRINT_DIGITS: usize = 4;
+/// Whoever guesses secrets has to compute as many digests for each guess. Of the last one, 16 bits are shown, so that thousands of
+/// wrong guesses have the same ones.
+const FINGERPRINT_ROUNDS: u32 = 10_000;
 
 /// Returns a secret without what editors and shells add to it: white space around it, and a mark at its start.
 ///
@@ -33,17 +38,20 @@ pub(crate) fn bare_secret(secret: &[u8]) -> &[u8] {
 impl Secret {
     /// Makes a key of a secret of any length.
     pub(crate) fn new(secret: &[u8]) -> Self {
-        Self(Blake2s::<U32>::digest(bare_secret(secret)).into())
+        Self { key: Blake2s::<U32>::digest(bare_secret(secret)).into(), fingerprint: OnceLock::new() }
     }
 
-    /// Returns what tells this secret from most others, and does not help to find it; `none` without a secret.
-    pub(crate) fn fingerprint(&self) -> String {
-        if self.0 == Self::public().0 {
-            return "none".to_owned();
-        }
-        let mut digest = self.digest(FINGERPRINTED);
-        digest.truncate(FINGERPRINT_DIGITS);
-        digest
+    /// Returns what tells this secret from most others, and does not help to find it; `none` without a secret. It takes some
+    /// milliseconds, once.
+    pub(crate) fn fingerprint(&self) -> &str {
+        self.fingerprint.get_or_init(|| {
+            if self.key == Self::public().key {
+                return "none".to_owned();
+            }
+            let first = self.mac(FINGERPRINTED.as_bytes());
+            let [high, low, ..] = (1..FINGERPRINT_ROUNDS).fold(first, |last, _| self.mac(&last));
+            format!("{high:02x}{low:02x}")
+        })
     }
 
     /// The key of limiters without a secret. It is public.
@@ -54,18 +62,22 @@ impl Secret {
     /// Returns whether this is the public key.
     #[cfg(feature = "admin")]
     pub(crate) fn is_public(&self) -> bool {
-        self.0 == Self::public().0
+        self.key == Self::public().key
     }
 
     /// Returns 128 bits in hexadecimal. Without the secret, nobody can compute the value from them.
     pub(crate) fn digest(&self, value: &str) -> String {
-        let mut mac = <Blake2sMac<U16> as KeyInit>::new(&self.0.into());
-        mac.update(value.as_bytes());
-        mac.finalize().into_bytes().iter().fold(String::with_capacity(32), |mut hex, byte| {
+        self.mac(value.as_bytes()).iter().fold(String::with_capacity(32), |mut hex, byte| {
             // Writing to a string cannot fail.
             let _ = write!(hex, "{byte:02x}");
             hex
         })
+    }
+
+    fn mac(&self, value: &[u8]) -> [u8; 16] {
+        let mut mac = <Blake2sMac<U16> as KeyInit>::new(&self.key.into());
+        mac.update(value);
+        mac.finalize().into_bytes().into()
     }
 }
 
@@ -155,8 +167,8 @@ mod tests {
 
     #[test]
     fn a_fingerprint_tells_secrets_apart_and_is_shared_by_many() {
-        let fingerprint = |secret: &str| Secret::new(secret.as_bytes()).fingerprint();
-        assert_eq!((fingerprint("one\n"), Secret::public().fingerprint()), (fingerprint("one"), "none".to_owned()));
+        let fingerprint = |secret: &str| Secret::new(secret.as_bytes()).fingerprint().to_owned();
+        assert_eq!((fingerprint("one\n"), Secret::public().fingerprint()), (fingerprint("one"), "none"));
         assert_ne!(fingerprint("one"), fingerprint("other"));
         assert_eq!(fingerprint("one").len(), 4);
     }

@@ -57,6 +57,13 @@ impl Rendering<'_> {
                     hashed.name()
                 )))
             }
+            // Without a secret, it was said on purpose that there is none.
+            Some(hashed) if !self.limiter.secret().is_public() && !self.policy.may_have(self.limiter.secret()) => {
+                let before = format!("policy `{}`: its key has the digest of `{}`, and ", self.policy.name(), hashed.name());
+                let mistake = " is not the secret of the programs";
+                let text = format!("{before}`LimiterBuilder::secret`{mistake}; give the limiter theirs, or none if they have none");
+                Err(Error::of_setting(Setting::Secret, text, before, mistake))
+            }
             _ => Ok(()),
         }
     }

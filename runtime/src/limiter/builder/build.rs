@@ -154,10 +154,15 @@ impl LimiterBuilder {
         let processes = NonZeroU64::new(processes).unwrap_or(NonZeroU64::MIN);
         // Tallies in memory answer as fast as the cache.
         let denial_cache = if matches!(store, Store::Memory(_)) { Duration::ZERO } else { denial_cache };
+        let secret = secret.as_deref().map_or_else(Secret::public, Secret::new);
+        if registry && matches!(store, Store::Redis(_)) {
+            // It takes some time, which the first call would wait.
+            secret.fingerprint();
+        }
         Limiter::new(Core {
             id: LimiterId::next(),
             prefix,
-            secret: secret.as_deref().map_or_else(Secret::public, Secret::new),
+            secret,
             store,
             wait_queues: WaitQueues::new(max_waiting),
             sleepers: Sleepers::default(),

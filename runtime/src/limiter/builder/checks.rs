@@ -8,6 +8,7 @@ use super::LimiterBuilder;
 use crate::call::PREFIX_BYTES;
 use crate::error::{Error, Setting};
 use crate::limiter::denied::MOST_SUBJECTS;
+use crate::subject::filters::bare_secret;
 
 /// The longest that a denial can be cached.
 const LONGEST_DENIAL_CACHE: Duration = Duration::from_secs(10);
@@ -35,10 +36,12 @@ impl LimiterBuilder {
     }
 
     fn check_secret(&self) -> Result<(), Error> {
-        if self.secret.as_ref().is_some_and(Vec::is_empty) {
-            return Err(Error::new("`secret` must not be empty; leave it out, or give it random bytes"));
+        if self.secret.as_ref().is_none_or(|secret| !bare_secret(secret).is_empty()) {
+            return Ok(());
         }
-        Ok(())
+        let mistake = " must not be empty";
+        let text = format!("`secret`{mistake}; leave it out, or give it random bytes");
+        Err(Error::of_setting(Setting::Secret, text, "", mistake))
     }
 
     fn check_deadline(&self) -> Result<(), Error> {

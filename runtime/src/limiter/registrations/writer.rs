@@ -14,7 +14,7 @@ impl Core {
     #[cold]
     pub(in crate::limiter) fn register(self: &Arc<Self>, policy: &Policy, is_shadow: bool) {
         let changed = self.overrides.changed_by_file(policy);
-        self.registrations.push(policy, changed.as_ref().unwrap_or(policy), is_shadow);
+        self.registrations.push(policy, changed.as_ref().unwrap_or(policy), is_shadow, &self.secret);
         self.start_registering();
     }
 

@@ -40,6 +40,7 @@ impl Description {
                 let ahead = parse_duration(&value).map_err(|_| format!("`{value}` is no time to take calls ahead"))?;
                 self.prefetch = Some(ahead);
             }
+            "secret" => self.secret = Some(value),
             "shadow" => self.is_shadow = true,
             _ => {}
         }

@@ -96,6 +96,28 @@ async fn what_is_missing_or_misspelt_is_named() {
 }
 
 #[tokio::test]
+async fn a_tool_with_another_secret_than_the_program_says_so() {
+    let server = Server::start();
+    let (_program, tool, listed) = listed(&server).await;
+    let values = ["zoe@example.org", "acme", "192.0.2.1"];
+    assert_eq!(listed.has_secret(), Some(true));
+    let own_line_end = connected(&patient().secret("of the program\r\n"), &server.url()).await;
+    let [subjects, same] = [&tool, &own_line_end].map(|tool| listed.render(tool).values(values).build().unwrap());
+    assert_eq!(subjects, same);
+
+    let other = connected(&patient().secret("of another program"), &server.url()).await;
+    let refused = listed.render(&other).values(values).build().unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "policy `mail.send`: its key has the digest of `email`, and `LimiterBuilder::secret` is not the secret of the programs; \
+         give the limiter theirs, or none if they have none"
+    );
+    // A subject as it stands in keys needs no secret.
+    let whole = listed.render(&other).main(subjects.main().clone()).values(["acme", "192.0.2.1"]).build().unwrap();
+    assert_eq!(whole, subjects);
+}
+
+#[tokio::test]
 async fn an_address_that_the_programs_count_by_its_network_is_refused() {
     let server = Server::start();
     let (_program, tool, listed) = listed(&server).await;

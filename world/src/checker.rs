@@ -7,6 +7,7 @@ mod closed;
 mod concurrency;
 mod counted;
 mod denials;
+mod forged;
 mod handover;
 mod keys;
 mod prefetch;
@@ -26,6 +27,7 @@ use crate::workload::Scenario;
 ///
 /// The first promise that is broken.
 pub fn check(scenario: &Scenario, history: &[Entry], attempts: &[Attempt]) -> Result<(), Violation> {
+    forged::check(history)?;
     tallies::check(scenario, history)?;
     counted::check(scenario, history)?;
     prefetch::check(scenario, history)?;

@@ -79,6 +79,16 @@ pub enum Event {
         /// How.
         how: String,
     },
+    /// Something else has written to these tallies, which are none any more.
+    Forged {
+        /// Their keys.
+        keys: Vec<String>,
+    },
+    /// A script has run for longer than any may.
+    Overrun {
+        /// The number of the server.
+        server: u32,
+    },
     /// A fault began or ended.
     Fault {
         /// Which one.

@@ -21,6 +21,11 @@ impl Planted {
 
 /// All faults that are planted.
 pub const ALL: &[Planted] = &[
+    Planted {
+        name: "a script that trusts a length",
+        old: "if entries % 1 > 0 or entries > 524288 then",
+        new: "if false then",
+    },
     Planted { name: "a window that is a microsecond short", old: "span_0 - now", new: "span_0 - now - 1" },
     Planted {
         name: "a refund that gives back more than was charged",

@@ -83,6 +83,7 @@ impl Servers {
             Fault::Isolated => self.isolate(&node, plan.for_us),
             Fault::Failover(Handover::Gone) => self.crash(&node, false, plan.for_us.max(GONE_US), (0, 0)),
             Fault::Move => self.arrangement.move_slot(&node),
+            Fault::Forged(bytes) => self.forge(&node, bytes, plan.for_us),
             Fault::Failover(handover) => self.arrangement.hand_over(&node, handover),
             _ => {}
         }
@@ -114,6 +115,17 @@ impl Servers {
             let node = Rc::clone(node);
             engine::after(loading_us, move || node.change_faults(|faults| faults.is_loading = false));
         }
+    }
+
+    /// Makes the tallies of a server something else, until they are removed.
+    fn forge(self: &Rc<Self>, node: &Rc<Node>, bytes: [u8; 3], for_us: u64) {
+        self.arrangement.lose(node, &format!("something else has written to server {}", node.number()));
+        let keys = node.forge(bytes, for_us);
+        let (servers, node) = (Rc::clone(self), Rc::clone(node));
+        self.end_after(for_us, move || {
+            node.remove(&keys);
+            servers.arrangement.lose(&node, &format!("what was forged on server {} is removed", node.number()));
+        });
     }
 
     /// Lets nothing pass between a server and the others.

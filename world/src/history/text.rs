@@ -27,6 +27,8 @@ impl fmt::Display for Event {
             Self::Done { server, deed, .. } => write!(f, "    server {server}, replaced: {deed}"),
             Self::Named { server } => write!(f, "named: server {server}"),
             Self::Lost { how } => write!(f, "lost: {how}"),
+            Self::Forged { keys } => write!(f, "forged: {}", keys.join(" ")),
+            Self::Overrun { server } => write!(f, "server {server}: a script runs on"),
             Self::Fault { what } => write!(f, "fault: {what}"),
             Self::Killed { process } => write!(f, "killed process {process}"),
             Self::Quiet => write!(f, "quiet"),

@@ -9,4 +9,4 @@ mod struct_format;
 mod struct_library;
 mod values;
 
-pub(crate) use self::engine::Scripts;
+pub(crate) use self::engine::{OVERRUN, Scripts};

@@ -9,7 +9,7 @@ use crate::engine;
 use crate::fleet::Clock;
 use crate::history::{self, Event, History};
 use crate::net::{self, ConnectionId, Listener, Party};
-use crate::server::{Faults, Flavour, Server, SessionId, Write};
+use crate::server::{Faults, Flavour, OVERRUN, Server, SessionId, Write};
 
 /// The port of all servers.
 pub(super) const PORT: u16 = 6379;
@@ -218,6 +218,41 @@ impl Node {
         state.server.close(session);
     }
 
+    /// Puts bytes in front of its tallies, which then live for longer than that; returns their keys.
+    pub(super) fn forge(&self, bytes: [u8; 3], for_us: u64) -> Vec<String> {
+        let ttl_ms = (for_us / 1_000 + 1_000).to_string();
+        let mut keys = self.keys();
+        keys.retain(|key| {
+            let answer = self.ask(&[b"GET", key.as_bytes()]);
+            // Leases are no text.
+            let Some(value) = text(&answer).filter(|_| !key.contains(":!")) else { return false };
+            self.ask(&[b"SET", key.as_bytes(), &[&bytes[..], value].concat(), b"PX", ttl_ms.as_bytes()]) == b"+OK\r\n"
+        });
+        self.history.note(Event::Forged { keys: keys.clone() });
+        keys
+    }
+
+    /// Removes keys.
+    pub(super) fn remove(&self, keys: &[String]) {
+        for key in keys {
+            let _ = self.ask(&[b"DEL", key.as_bytes()]);
+        }
+    }
+
+    /// Asks as a client of its own.
+    fn ask(&self, words: &[&[u8]]) -> Vec<u8> {
+        let mut command = format!("*{}\r\n", words.len()).into_bytes();
+        for word in words {
+            command.extend([format!("${}\r\n", word.len()).as_bytes(), word, b"\r\n"].concat());
+        }
+        self.with_server(|server| {
+            let session = server.open();
+            let answer = server.feed(session, &command);
+            server.close(session);
+            answer
+        })
+    }
+
     /// The keys that it has.
     pub(super) fn keys(&self) -> Vec<String> {
         let mut state = self.state.borrow_mut();
@@ -263,6 +298,9 @@ impl Listener for Node {
         let (steady_us, server, branch) = (state.steady_us(), self.number, state.branch);
         drop(state);
         self.forward(writes);
+        if answer.windows(OVERRUN.len()).any(|words| words == OVERRUN.as_bytes()) {
+            self.history.note(Event::Overrun { server });
+        }
         for deed in history::deeds(bytes, &answer) {
             self.history.note(Event::Done { server, branch, steady_us, deed });
         }
@@ -277,6 +315,12 @@ impl Listener for Node {
             state.server.close(session);
         }
     }
+}
+
+/// The text in an answer, if it is one.
+fn text(answer: &[u8]) -> Option<&[u8]> {
+    let begin = answer.iter().position(|byte| *byte == b'\n')? + 1;
+    answer.strip_prefix(b"$").and(answer.get(begin..)?.strip_suffix(b"\r\n"))
 }
 
 /// Whether a server reaches another one, and both answer.

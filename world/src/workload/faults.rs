@@ -65,6 +65,8 @@ pub enum Fault {
     Isolated,
     /// A slot moves to another master.
     Move,
+    /// Something else puts these bytes in front of the tallies of a server, which are removed afterwards.
+    Forged([u8; 3]),
 }
 
 /// Why a replica takes over.
@@ -101,6 +103,7 @@ impl Fault {
             Self::Failover(Handover::Gone) => "lost primary",
             Self::Isolated => "isolation",
             Self::Move => "slot move",
+            Self::Forged(_) => "forged tallies",
         }
     }
 
@@ -138,8 +141,22 @@ pub(super) fn draw(seed: u64, topology: Topology, horizon_us: u64, processes: us
             FaultPlan { us, for_us: chance.spread(1_000, (horizon_us / 4).min(20_000_000)), at, fault }
         })
         .collect();
+    faults.extend(draw_forgery(seed, topology, horizon_us));
     faults.sort_by_key(|plan| plan.us);
     faults
+}
+
+/// One world in eight has forged tallies. Servers that follow each other would disagree about them.
+fn draw_forgery(seed: u64, topology: Topology, horizon_us: u64) -> Option<FaultPlan> {
+    // By a chance of its own, so that the other worlds stay as they are.
+    let mut chance = Chance::new(seed, "forgery");
+    let is_forged = topology == Topology::Server && chance.happens(0.125);
+    is_forged.then(|| FaultPlan {
+        us: chance.between(0, horizon_us),
+        for_us: chance.spread(1_000_000, 20_000_000),
+        at: 0,
+        fault: Fault::Forged([0; 3].map(|byte: u8| byte | chance.pick(&[0, 1, 0x7f, 0xff]))),
+    })
 }
 
 fn draw_fault(chance: &mut Chance, topology: Topology) -> Fault {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mlua::{ChunkMode, Function, Lua, LuaOptions, Result, StdLib, Table, Value};
+use mlua::{ChunkMode, Function, HookTriggers, Lua, LuaOptions, Result, StdLib, Table, Value, VmState};
 
 use super::failure::{CHUNK, answer, describe, one_line};
 use super::library::{self, hash};
@@ -20,6 +20,13 @@ use crate::server::state::State;
 
 /// Runs a function, and turns an error into an answer while the stack still shows where it happened.
 const RUNNER: &str = "local try, handle = xpcall, ... return function(script) return try(script, handle) end";
+
+/// What a script ends with that runs on.
+pub(crate) const OVERRUN: &str = "the script runs on";
+
+/// How many instructions of Lua a script may take: several times as many as the longest one.
+const MOST_STEPS: u32 = 100;
+const STEP: u32 = 100_000;
 
 /// The scripts of a server.
 #[derive(Debug)]
@@ -58,6 +65,12 @@ impl Scripts {
             lua.create_function(move |lua, error: Value| Ok(answer(lua, flavour, &shared.lock().sha1, &error)))?
         };
         let runner = lua.load(RUNNER).call(handler)?;
+        let watched = shared.clone();
+        lua.set_hook(HookTriggers::new().every_nth_instruction(STEP), move |_, _| {
+            let steps = &mut watched.lock().steps;
+            *steps += 1;
+            if *steps < MOST_STEPS { Ok(VmState::Continue) } else { Err(mlua::Error::runtime(OVERRUN)) }
+        })?;
         Ok(Self { lua, flavour, shared, runner, known: BTreeMap::new() })
     }
 
@@ -164,6 +177,7 @@ impl Scripts {
                 running.caller = caller;
                 running.sha1 = sha1;
                 running.has_written = false;
+                running.steps = 0;
                 running.was_full = state.is_out_of_memory();
                 std::mem::swap(&mut running.state, state);
             }

@@ -20,6 +20,8 @@ pub(crate) struct Running {
     pub(crate) has_written: bool,
     /// Whether the memory was full when the script began.
     pub(crate) was_full: bool,
+    /// How many steps it has taken, each of many instructions.
+    pub(crate) steps: u32,
 }
 
 /// A script that functions of Lua share.
@@ -36,6 +38,7 @@ impl Shared {
             arguments: Arguments::default(),
             has_written: false,
             was_full: false,
+            steps: 0,
         })))
     }
 

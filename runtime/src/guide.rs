@@ -61,6 +61,10 @@ pub mod recipes {}
 pub mod production {}
 
 #[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../guide/managed.md")]
+pub mod managed {}
+
+#[doc = include_str!("guide/links.md")]
 #[doc = include_str!("../guide/outages.md")]
 pub mod outages {}
 
@@ -81,7 +85,7 @@ mod tests {
     const LINKS: &str = include_str!("guide/links.md");
     const PICTURE: &str = include_str!("guide/picture.md");
 
-    const PAGES: [(&str, &str); 17] = [
+    const PAGES: [(&str, &str); 18] = [
         ("readme", include_str!("../guide/README.md")),
         ("attribute", include_str!("../guide/attribute.md")),
         ("algorithms", include_str!("../guide/algorithms.md")),
@@ -95,6 +99,7 @@ mod tests {
         ("prefetch", include_str!("../guide/prefetch.md")),
         ("recipes", include_str!("../guide/recipes.md")),
         ("production", include_str!("../guide/production.md")),
+        ("managed", include_str!("../guide/managed.md")),
         ("outages", include_str!("../guide/outages.md")),
         ("observability", include_str!("../guide/observability.md")),
         ("script", include_str!("../guide/script.md")),

@@ -42,6 +42,7 @@ pub use self::overrides::{Override, OverrideBuilder};
 #[cfg(feature = "testing")]
 use crate::context::Context;
 use crate::error::{BackendError, Error};
+use crate::observe::{ReportedOnce, log};
 use crate::policy::{Policy, registry};
 #[cfg(feature = "admin")]
 use crate::store::Redis;
@@ -70,13 +71,11 @@ per_process! {
 }
 
 per_process! {
-    static FALLBACK: Lazy<Limiter> = Lazy::new(|| {
-    tracing::info!(
-        "no limiter is installed, so limits hold within this process only; \
-         to share them, call `Limiter::connect(url).await?.install()?` at start-up"
-    );
-    Limiter::in_memory()
-});
+    static FALLBACK: Lazy<Limiter> = Lazy::new(Limiter::in_memory);
+}
+
+per_process! {
+    static FALLBACK_REPORTED: ReportedOnce = ReportedOnce::new();
 }
 
 /// Decides calls: in this process, or in Redis.
@@ -104,19 +103,25 @@ impl Limiter {
         if let Some(limiter) = Context::current().and_then(|context| context.test_limiter()?.downcast_ref()) {
             return limiter;
         }
-        INSTALLED.get().unwrap_or_else(|| &FALLBACK)
+        INSTALLED.get().unwrap_or_else(|| {
+            if FALLBACK_REPORTED.is_first() {
+                log::no_limiter_installed();
+            }
+            &FALLBACK
+        })
     }
 
     /// Finds out whether calls can be decided: for the readiness probe of a service.
     ///
-    /// It asks Redis whether it answers this limiter's user and may write, each master of a cluster at the same time. It
-    /// changes nothing there, and takes at most the [deadline](LimiterBuilder::deadline). While Redis is known to be away, it
+    /// It lets Redis decide some calls on keys that no limit has, and removes the keys: with the scripts and the permissions that
+    /// calls need, on each master of a cluster at the same time. Nothing is counted. It takes at most the
+    /// [deadline](LimiterBuilder::deadline). While Redis is known to be away, it
     /// returns at once, as a call does. In memory, calls can always be decided.
     ///
     /// # Errors
     ///
-    /// Redis, or each master of a cluster, does not answer in time, or answers with an error: is a replica, cannot persist
-    /// what it writes, or misses a permission. A server whose memory is full is not noticed.
+    /// Redis, or each master of a cluster, does not answer in time, or answers with an error: is a replica, is full,
+    /// cannot persist what it writes, refuses a command or a permission.
     ///
     /// # Examples
     ///

@@ -6,7 +6,11 @@ pub(crate) mod log;
 pub(crate) mod metrics;
 #[cfg(feature = "metrics")]
 mod prefetch_metrics;
+mod reported_once;
 mod rule;
+#[cfg(feature = "tracing-spans")]
+mod span;
+mod voice;
 
 /// Implements `Debug` by the name of a type, and by its fields that are given, or by values with names: all else may be
 /// personal, or mean nothing to a reader.
@@ -33,7 +37,11 @@ macro_rules! opaque_debug {
 pub(crate) use opaque_debug;
 
 pub(crate) use self::decision::{DecisionOutcome, Observation, Observed, PrefetchUse, Purpose};
+pub(crate) use self::reported_once::ReportedOnce;
 pub(crate) use self::rule::ObservedRule;
+pub(crate) use self::voice::Quiet;
+#[cfg(feature = "redis")]
+pub(crate) use self::voice::report;
 
 /// Defines a gauge: a number of things that the metrics of this process include as long as the gauge lives.
 macro_rules! gauge {

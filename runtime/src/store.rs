@@ -27,7 +27,10 @@ use self::no_redis as redis;
 #[cfg(feature = "tls")]
 pub use self::redis::Tls;
 #[cfg(feature = "admin")]
-pub(crate) use self::redis::{Access, CommandPurpose, Permission, Sample, ScriptState, ServerFacts, ServerInfo, Times};
+pub(crate) use self::redis::{
+    Access, CommandPurpose, Permission, RehearsedStep, SEVERAL_KEYS, Sample, ScriptState, ServerFacts, ServerInfo,
+    Times,
+};
 pub(crate) use self::redis::{Redis, have_clocks_differed, random_fraction};
 pub(crate) use self::redis_types::{Progress, RegistrationResult, Setup, StoredText};
 #[cfg(feature = "admin")]

@@ -9,7 +9,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::table::TextTable;
 
-/// Look at the servers: version, eviction, memory, persistence, clocks, latency, permissions; nothing is changed
+/// Look at the servers: version, eviction, memory, persistence, clocks, latency, permissions, and how they decide known calls
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DoctorCommand {

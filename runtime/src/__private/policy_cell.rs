@@ -12,7 +12,7 @@ use super::call::{LimitedCall, admission, blocking_admission};
 use super::values::{Texts, Values, subject};
 use crate::decision::Rejection;
 use crate::error::{BackendError, BackendErrorKind, Error};
-use crate::observe::log;
+use crate::observe::{Quiet, log};
 use crate::policy::{Policy, PolicyBuilder};
 use crate::subject::Subject;
 
@@ -187,6 +187,7 @@ impl PolicyCell {
 
     #[cold]
     fn built(&'static self) -> &'static Result<Policy, Rejection> {
+        let _quiet = Quiet::begin();
         self.policy.get_or_init(|| {
             let name = self.name.text();
             let built = self.build(name.clone());

@@ -228,7 +228,7 @@ impl RegisteredPolicy {
         let builder = self.subjects().fold(builder, |builder, RegisteredSubject { label, key }| {
             key.into_iter().fold(builder, |builder, key| builder.key_on(label.to_owned(), key.to_owned()))
         });
-        let policy = builder.build_registered()?;
+        let policy = builder.build_unlisted()?;
         policy.registration().set_done(NO_REGISTRY);
         Ok(policy)
     }

@@ -24,7 +24,8 @@ impl Limiter {
     ///
     /// It checks the version, eviction, memory, persistence, clock and latency of the server, the permissions of the
     /// user of the limiter, and whether other programs have keys with the prefix. If the user lacks the permission for
-    /// a check, that is a finding, too. Nothing is changed. It takes some dozens of round trips to each server, each of
+    /// a check, that is a finding, too. A known set of calls is decided, on keys that are then removed, and the answers are
+    /// compared with what they should be. Nothing else is changed. It takes some dozens of round trips to each server, each of
     /// which may take as long as a [decision](crate::LimiterBuilder::deadline).
     ///
     /// # Errors

@@ -64,6 +64,12 @@ impl TallyKey {
         Self(key)
     }
 
+    /// Returns a key of another form, that no tally has; `None` if it is too long for one.
+    #[cfg(feature = "redis")]
+    pub(crate) fn reserved(key: &str) -> Option<Self> {
+        ArrayString::from(key).ok().map(Self)
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

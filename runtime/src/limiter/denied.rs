@@ -6,13 +6,14 @@ mod sketch;
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, Once, PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 pub use self::listed::DeniedSubject;
 use self::sketch::{Sketch, SubjectId};
 use super::background::BackgroundTask;
 use crate::lock::lock;
-use crate::observe::{log, opaque_debug};
+use crate::observe::opaque_debug;
+use crate::observe::{ReportedOnce, log};
 use crate::system::RandomState;
 
 /// The most policies whose denials are counted: they may be built with a name for each call.
@@ -29,7 +30,7 @@ pub(super) struct DeniedSubjects {
     /// By the names of the policies.
     sketches: RwLock<HashMap<Box<str>, Mutex<Sketch>, RandomState>>,
     /// Reports once that there are too many policies.
-    too_many: Once,
+    too_many: ReportedOnce,
     /// The task that is about to publish them.
     publication: BackgroundTask,
 }
@@ -41,7 +42,7 @@ impl DeniedSubjects {
             most: NonZeroUsize::new(most)?,
             seed: RandomState::default(),
             sketches: RwLock::default(),
-            too_many: Once::new(),
+            too_many: ReportedOnce::new(),
             publication: BackgroundTask::default(),
         })
     }
@@ -60,7 +61,9 @@ impl DeniedSubjects {
             return lock(sketch).count(id, &self.seed);
         }
         drop(known);
-        self.too_many.call_once(|| log::too_many_policies_of_denials(MOST_POLICIES));
+        if self.too_many.is_first() {
+            log::too_many_policies_of_denials(MOST_POLICIES);
+        }
     }
 
     /// Visits the sketch of that policy, if there is one.

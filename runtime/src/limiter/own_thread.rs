@@ -24,6 +24,7 @@ impl Core {
         future: impl Future<Output = T> + Send + 'static,
         patience: Option<Duration>,
     ) -> Result<T, BackendError> {
+        self.runtimes.check_process()?;
         let runtime = self.thread()?;
         let (sender, output) = mpsc::sync_channel(1);
         let task = async move { drop(sender.send(future.await)) };
@@ -51,5 +52,37 @@ impl Core {
         }
         let failed = |error| BackendError::new(format!("the limiter could not start a thread: {error}"));
         self.runtimes.thread().map_err(failed)
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "redis")]
+mod tests {
+    use tallygate_rules::Rule;
+    use tokio::runtime::Builder;
+
+    use super::*;
+    use crate::error::BackendErrorKind;
+    use crate::limiter::Limiter;
+    use crate::policy::Policy;
+    use crate::subject::Subject;
+
+    #[test]
+    fn a_process_that_was_forked_off_is_told_so_at_once() {
+        // Nobody asks the server.
+        let limiter = Limiter::builder().connect_lazy("redis://127.0.0.1:1/").unwrap();
+        let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
+        let subject = Subject::everyone();
+        limiter.core.runtimes.fork();
+        let runtime = || Builder::new_current_thread().enable_all().build().unwrap();
+        let home = runtime();
+        home.block_on(async { limiter.core.runtimes.side() });
+        let plain = limiter.check(&policy, &subject).blocking_decide().unwrap_err();
+        let other = runtime().block_on(async { limiter.check(&policy, &subject).await.unwrap_err() });
+        let pinged = runtime().block_on(async { limiter.ping().await.unwrap_err() });
+        for error in [plain, other, pinged] {
+            assert_eq!(error.kind(), BackendErrorKind::Misuse);
+            assert!(error.to_string().contains("build the limiter after the fork"), "{error}");
+        }
     }
 }

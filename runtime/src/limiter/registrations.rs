@@ -3,15 +3,15 @@
 mod queue;
 mod writer;
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, Once};
 
 use self::queue::{PolicyText, RegistrationOutcome, RegistrationQueue};
 use super::background::{BackgroundTask, RunningTask};
 use crate::bounds::{DESCRIPTION_BYTES, MOST_POLICIES};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::lock::lock;
-use crate::observe::log;
+use crate::observe::{Quiet, ReportedOnce, log};
 use crate::policy::{Description, NO_REGISTRY, Policy};
 use crate::store::Progress;
 use crate::subject::filters::Secret;
@@ -28,9 +28,9 @@ pub(super) struct Registrations {
     /// The task that writes them.
     task: BackgroundTask,
     /// Reports once that there is no place.
-    no_place: Once,
+    no_place: ReportedOnce,
     /// Reports once that writing fails.
-    failure: Once,
+    failure: ReportedOnce,
 }
 
 impl Registrations {
@@ -40,8 +40,8 @@ impl Registrations {
             term: AtomicU64::new(term),
             queue: Mutex::new(RegistrationQueue::new(TokioInstant::now())),
             task: BackgroundTask::default(),
-            no_place: Once::new(),
-            failure: Once::new(),
+            no_place: ReportedOnce::new(),
+            failure: ReportedOnce::new(),
         }
     }
 
@@ -67,6 +67,7 @@ impl Registrations {
     /// Adds a policy that is to be registered, with the rules of the policy in force.
     fn push(&self, policy: &Policy, in_force: &Policy, is_shadow: bool, secret: &Secret) {
         let text = Description::of(in_force, is_shadow).with_secret(secret).write();
+        let _quiet = Quiet::begin();
         // Locked to the end: a renewal in between would begin another term, and the policy would not be registered in it.
         let mut queue = lock(&self.queue);
         let queued = match text.len() {
@@ -94,22 +95,25 @@ impl Registrations {
     }
 
     fn report_no_place(&self) {
-        self.no_place.call_once(|| log::no_place_for_policies(MOST_POLICIES));
+        if self.no_place.is_first() {
+            log::no_place_for_policies(MOST_POLICIES);
+        }
     }
 
     fn failed(&self, entries: Vec<PolicyText>, error: &BackendError) {
+        let _quiet = Quiet::begin();
         let mut queue = lock(&self.queue);
         queue.failed(entries, TokioInstant::now());
         match error.kind() {
-            // The outage is reported elsewhere.
-            BackendErrorKind::Away => {}
             BackendErrorKind::Wrong | BackendErrorKind::Misuse | BackendErrorKind::Unidentified => {
                 // From now on, nothing is registered.
                 self.term.store(NO_REGISTRY, Ordering::Relaxed);
                 queue.renew(TokioInstant::now());
                 log::not_registered(error, true);
             }
-            BackendErrorKind::Unknown => self.failure.call_once(|| log::not_registered(error, false)),
+            BackendErrorKind::Unknown if self.failure.is_first() => log::not_registered(error, false),
+            // The outage is reported elsewhere.
+            BackendErrorKind::Away | BackendErrorKind::Unknown => {}
         }
     }
 }

@@ -8,6 +8,8 @@ use super::log;
 use super::metrics::{Labels, PolicyMetrics};
 use super::opaque_debug;
 use super::rule::ObservedRule;
+#[cfg(feature = "tracing-spans")]
+use super::span::DecisionSpan;
 use crate::error::{BackendError, BackendErrorKind};
 #[cfg(feature = "metrics")]
 use crate::system::Instant;
@@ -137,7 +139,7 @@ pub(crate) struct Observation {
     #[cfg(feature = "metrics")]
     started: Instant,
     #[cfg(feature = "tracing-spans")]
-    span: tracing::Span,
+    span: DecisionSpan,
 }
 
 impl Observation {
@@ -149,7 +151,7 @@ impl Observation {
             #[cfg(feature = "metrics")]
             started: Instant::now(),
             #[cfg(feature = "tracing-spans")]
-            span: if purpose == Purpose::Peek { tracing::Span::none() } else { decide_span(policy) },
+            span: if purpose == Purpose::Peek { DecisionSpan::none() } else { DecisionSpan::begin(policy) },
         }
     }
 
@@ -158,7 +160,8 @@ impl Observation {
     #[inline]
     pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
         #[cfg(feature = "tracing-spans")]
-        let _entered = self.span.enter();
+        return self.span.within(work);
+        #[cfg(not(feature = "tracing-spans"))]
         work()
     }
 
@@ -177,11 +180,7 @@ impl Observation {
         #[cfg(any(feature = "metrics", feature = "tracing-spans"))]
         let (label, rule) = self.label(outcome);
         #[cfg(feature = "tracing-spans")]
-        {
-            self.span.record("outcome", tracing::field::display(label));
-            rule.inspect(|rule| _ = self.span.record("rule", rule.position));
-            self.span.record("decided_by", tracing::field::display(decided_by));
-        }
+        self.span.record(label, rule.map(|rule| rule.position), decided_by);
         #[cfg(feature = "metrics")]
         let labels = Labels { outcome: label, rule, decided_by };
         #[cfg(feature = "metrics")]
@@ -217,10 +216,4 @@ fn label_of(error: &BackendError) -> &'static str {
         BackendErrorKind::Unidentified => "unidentified",
         _ => "unavailable",
     }
-}
-
-#[cfg(feature = "tracing-spans")]
-fn decide_span(policy: &str) -> tracing::Span {
-    let empty = tracing::field::Empty;
-    tracing::debug_span!(target: log::TARGET, "decide", policy, outcome = empty, rule = empty, decided_by = empty)
 }

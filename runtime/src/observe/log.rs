@@ -6,18 +6,27 @@ use std::fmt::Display;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use tracing::Level;
 use tracing::level_filters::LevelFilter;
-use tracing::{Level, debug, error, info, warn};
 
 #[cfg(all(feature = "config", feature = "metrics"))]
 use super::metrics::count_lost_policies;
 #[cfg(feature = "metrics")]
 use super::metrics::count_warning;
 use super::rule::ObservedRule;
+use super::voice::{is_speaking, report, speak};
 use crate::bounds::shown_word;
 use crate::error::BackendError;
 use crate::lock::lock;
 use crate::system::TokioInstant;
+
+// A subscriber is told of none of these events within another one: it may have caused them itself.
+macro_rules! debug { ($($event:tt)*) => { _ = speak(|| tracing::debug!($($event)*)) }; }
+#[allow(unused_macros, reason = "only some features report mistakes")]
+macro_rules! error { ($($event:tt)*) => { _ = speak(|| tracing::error!($($event)*)) }; }
+#[allow(unused_macros, reason = "only some features report changes")]
+macro_rules! info { ($($event:tt)*) => { _ = speak(|| tracing::info!($($event)*)) }; }
+macro_rules! warn { ($($event:tt)*) => { _ = speak(|| tracing::warn!($($event)*)) }; }
 
 /// The target of all events.
 pub(super) const TARGET: &str = "tallygate";
@@ -81,7 +90,15 @@ impl LineBudget {
 /// Returns whether the log may show reports on decisions.
 #[inline]
 pub(crate) fn is_heard() -> bool {
-    LevelFilter::current() >= Level::DEBUG
+    LevelFilter::current() >= Level::DEBUG && !is_speaking()
+}
+
+/// Reports that limits are not shared, as no limiter is installed.
+pub(crate) fn no_limiter_installed() {
+    info!(
+        "no limiter is installed, so limits hold within this process only; \
+         to share them, call `Limiter::connect(url).await?.install()?` at start-up"
+    );
 }
 
 /// Reports a decision that the backend did not make.
@@ -106,10 +123,13 @@ pub(crate) fn decided_without_redis(policy: &str, decided_by: &str, error: &Back
 /// Reports, once, a mistake in the program that rejects every such call. The name of the policy, or the error with the
 /// place of the attribute, identifies the function: several functions may share a policy.
 pub(crate) fn misuse(policy: &str, error: &BackendError) {
-    static REPORTED: Reported = Reported::new();
-    if REPORTED.is_first(&format!("{policy}: {error}")) {
-        error!(target: TARGET, policy, %error, "calls are rejected, as the program makes them in a way that cannot be decided");
-    }
+    let (policy, error) = (policy.to_owned(), error.clone());
+    report(move || {
+        static REPORTED: Reported = Reported::new();
+        if REPORTED.is_first(&format!("{policy}: {error}")) {
+            tracing::error!(target: TARGET, policy = &*policy, %error, "calls are rejected, as the program makes them in a way that cannot be decided");
+        }
+    });
 }
 
 /// Reports a value that a message lacks. Nothing else depends on it.
@@ -202,8 +222,10 @@ pub(crate) fn not_settled(policy: &str, error: &BackendError, is_first: bool) {
 
 /// Reports that an override was set or cleared, for a policy or for one of its subjects.
 pub(crate) fn overridden(policy: &str) {
-    let policy = &*shown_word(policy);
-    info!(target: TARGET, policy, "rules were overridden, or an override was cleared");
+    let policy = shown_word(policy).into_owned();
+    report(move || {
+        tracing::info!(target: TARGET, policy = &*policy, "rules were overridden, or an override was cleared");
+    });
 }
 
 /// Reports a change that an operator has made through the routes of a service.
@@ -214,8 +236,10 @@ pub(crate) fn changed_by_operator(policy: &str, change: &str) {
 
 /// Reports an override that has expired.
 pub(crate) fn override_expired(policy: &str) {
-    let policy = &*shown_word(policy);
-    info!(target: TARGET, policy, "an override has expired");
+    let policy = shown_word(policy).into_owned();
+    report(move || {
+        tracing::info!(target: TARGET, policy = &*policy, "an override has expired");
+    });
 }
 
 /// Reports that the policies of a file are in force.
@@ -241,45 +265,65 @@ pub(crate) fn policies_lost(names: &[&str]) {
 /// Reports that a policy of a file does not fit that of the program.
 #[cfg(feature = "config")]
 pub(crate) fn policy_not_changed(policy: &str, mistake: &crate::error::Mistake) {
-    error!(target: TARGET, policy, %mistake, "a policy of the file does not fit that of the program, which keeps its own rules");
+    let (policy, mistake) = (policy.to_owned(), mistake.clone());
+    report(move || {
+        tracing::error!(target: TARGET, policy = &*policy, %mistake, "a policy of the file does not fit that of the program, which keeps its own rules");
+    });
 }
 
 /// Reports that there is more to say than the log is told.
 fn lines_left_out() {
-    warn!(target: TARGET, "there is more of this kind to report than the log gets in a minute; the rest is left out");
+    report(|| {
+        tracing::warn!(target: TARGET, "there is more of this kind to report than the log gets in a minute; the rest is left out");
+    });
 }
 
 /// Reports an override of a rule that the policy in this process does not have.
 pub(crate) fn override_without_rule(policy: &str, rule: &str) {
-    let (policy, rule) = (&*shown_word(policy), &*shown_word(rule));
-    warn!(target: TARGET, policy, rule, "an override is for a rule that the policy does not have; this part is ignored");
+    let (policy, rule) = (shown_word(policy).into_owned(), shown_word(rule).into_owned());
+    report(move || {
+        tracing::warn!(target: TARGET, policy = &*policy, rule = &*rule, "an override is for a rule that the policy does not have; this part is ignored");
+    });
 }
 
 /// Reports an override that cannot be read.
 pub(crate) fn override_ignored(policy: &str, mistake: &str) {
-    let (policy, mistake) = (&*shown_word(policy), &*shown_word(mistake));
-    warn!(target: TARGET, policy, mistake, "an override cannot be read and is ignored; set or clear it again");
+    let (policy, mistake) = (shown_word(policy).into_owned(), shown_word(mistake).into_owned());
+    report(move || {
+        tracing::warn!(target: TARGET, policy = &*policy, mistake = &*mistake, "an override cannot be read and is ignored; set or clear it again");
+    });
 }
 
 /// Reports that the overrides cannot be read.
 pub(crate) fn overrides_unread(error: &BackendError) {
-    warn!(target: TARGET, %error, "overrides cannot be read; the last known ones stay in force");
+    let error = error.clone();
+    report(move || {
+        tracing::warn!(target: TARGET, %error, "overrides cannot be read; the last known ones stay in force");
+    });
 }
 
 /// Reports that the policies of this process are not listed in Redis. No decision depends on the list.
 pub(crate) fn not_registered(error: &BackendError, is_final: bool) {
-    let goes_on = if is_final { "it is not tried again" } else { "it is tried again later" };
-    warn!(target: TARGET, %error, goes_on, "the policies of this process could not be listed in redis for tools; decisions do not depend on it");
+    let error = error.clone();
+    report(move || {
+        let goes_on = if is_final { "it is not tried again" } else { "it is tried again later" };
+        tracing::warn!(target: TARGET, %error, goes_on, "the policies of this process could not be listed in redis for tools; decisions do not depend on it");
+    });
 }
 
 /// Reports that the list of policies is full.
 pub(crate) fn no_place_for_policies(most: usize) {
-    warn!(target: TARGET, most, "there are too many policies to list all of them in redis for tools; decisions do not depend on it");
+    report(move || {
+        tracing::warn!(target: TARGET, most, "there are too many policies to list all of them in redis for tools; decisions do not depend on it");
+    });
 }
 
 /// Reports a policy whose description is too long for the list of policies.
 pub(crate) fn description_too_long(policy: &str) {
-    warn!(target: TARGET, policy, "a policy is not listed in redis for tools, as its rules and keys are too long; decisions do not depend on it");
+    let policy = policy.to_owned();
+    report(move || {
+        tracing::warn!(target: TARGET, policy = &*policy, "a policy is not listed in redis for tools, as its rules and keys are too long; decisions do not depend on it");
+    });
 }
 
 /// Reports that denied subjects could not be published.
@@ -289,17 +333,21 @@ pub(crate) fn denied_not_published(error: &BackendError) {
 
 /// Reports that there are more policies than those whose denied subjects are counted.
 pub(crate) fn too_many_policies_of_denials(most: usize) {
-    warn!(
-        target: TARGET,
-        most,
-        "there are too many policies to count the denied subjects of all of them; those of later ones are left out, and \
-         decisions do not depend on it"
-    );
+    report(move || {
+        tracing::warn!(
+            target: TARGET,
+            most,
+            "there are too many policies to count the denied subjects of all of them; those of later ones are left out, and \
+             decisions do not depend on it"
+        );
+    });
 }
 
 /// Reports that there are more overrides than are read.
 pub(crate) fn too_many_overrides(most: usize) {
-    warn!(target: TARGET, most, "there are too many overrides to read; the last known ones stay in force");
+    report(move || {
+        tracing::warn!(target: TARGET, most, "there are too many overrides to read; the last known ones stay in force");
+    });
 }
 
 /// Reports that a subject has come near the limit of this rule.

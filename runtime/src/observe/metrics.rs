@@ -1,7 +1,7 @@
 //! The metrics of decisions, warnings, tallies and overrides.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
 use metrics::{
@@ -12,6 +12,7 @@ use metrics::{
 use tallygate_rules::Rule;
 
 use super::prefetch_metrics::PrefetchMetrics;
+use super::reported_once::ReportedOnce;
 use super::rule::ObservedRule;
 
 const DECISIONS: &str = "tallygate_decisions_total";
@@ -229,8 +230,8 @@ impl Total {
 /// Gives the recorder the descriptions, once, with the first metric: the program installs its recorder before it
 /// serves.
 fn describe() {
-    static DESCRIBED: Once = Once::new();
-    DESCRIBED.call_once(|| {
+    static DESCRIBED: ReportedOnce = ReportedOnce::new();
+    if DESCRIBED.is_first() {
         describe_counter!(DECISIONS, Unit::Count, "Decisions by policy, rule that denied, outcome and who decided.");
         describe_histogram!(SECONDS, Unit::Seconds, "The time that a decision took, waiting for admission included.");
         describe_counter!(CACHED_DENIALS, Unit::Count, "Denials that this process answered from its cache.");
@@ -257,5 +258,5 @@ fn describe() {
                 "Files of limits that are not in force as they are now."
             );
         }
-    });
+    }
 }

@@ -1,8 +1,10 @@
 //! The metrics of calls that are taken ahead.
 
-use std::sync::{Once, OnceLock};
+use std::sync::OnceLock;
 
 use metrics::{Key, Label, Level, Metadata, Unit, describe_counter, with_recorder};
+
+use super::reported_once::ReportedOnce;
 
 const DECISIONS: &str = "tallygate_prefetch_decisions_total";
 const UNITS: &str = "tallygate_prefetch_units_total";
@@ -45,8 +47,8 @@ fn key(name: &'static str, policy: &str) -> Key {
 
 /// Gives the recorder the descriptions, once, with the first of these metrics.
 fn describe() {
-    static DESCRIBED: Once = Once::new();
-    DESCRIBED.call_once(|| {
+    static DESCRIBED: ReportedOnce = ReportedOnce::new();
+    if DESCRIBED.is_first() {
         describe_counter!(DECISIONS, Unit::Count, "Decisions of this process by what it has taken ahead from Redis.");
         describe_counter!(UNITS, Unit::Count, "What this process has taken ahead, used of it, and given back.");
         describe_counter!(
@@ -54,5 +56,5 @@ fn describe() {
             Unit::Count,
             "How often a ban or a reset of this process has ended what was taken ahead."
         );
-    });
+    }
 }

@@ -7,6 +7,7 @@ mod deployment;
 #[cfg(feature = "admin")]
 mod inspection;
 mod node;
+mod rehearsal;
 mod script;
 mod server;
 mod stored;
@@ -31,6 +32,8 @@ pub(crate) use self::inspection::{
     Access, CommandPurpose, KeyScan, Permission, Sample, ScriptState, ServerFacts, ServerInfo, Times,
 };
 use self::node::Step;
+#[cfg(feature = "admin")]
+pub(crate) use self::rehearsal::{RehearsedStep, SEVERAL_KEYS};
 use self::stored::overrides_key;
 use crate::call::{Call, ReturnedLeases, TallyId};
 use crate::decision::AdmittedAt;

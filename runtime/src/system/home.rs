@@ -15,6 +15,7 @@ use once_cell::sync::OnceCell;
 use tokio::runtime::Id;
 
 use super::{Handle, OwnRuntime, is_own_thread};
+use crate::error::BackendError;
 
 /// The runtimes of a limiter.
 #[derive(Default)]
@@ -48,6 +49,21 @@ impl Runtimes {
     /// The thread cannot be started.
     pub(crate) fn thread(&self) -> io::Result<&OwnRuntime> {
         self.thread.get_or_try_init(OwnRuntime::start)
+    }
+
+    /// Finds out whether the thread, if it has been started, is in this process.
+    ///
+    /// # Errors
+    ///
+    /// This process was forked off from the one with the thread.
+    pub(crate) fn check_process(&self) -> Result<(), BackendError> {
+        if self.thread.get().is_none_or(OwnRuntime::is_here) {
+            return Ok(());
+        }
+        Err(BackendError::misuse(
+            "this process was forked off after the limiter had begun to decide calls, and its thread is not in a fork; build \
+             the limiter after the fork, in each process",
+        ))
     }
 
     /// Runs a task in the background. If its runtime ends before the task has begun, the thread runs it.
@@ -90,6 +106,14 @@ impl Driver {
 
 #[cfg(feature = "redis")]
 impl Driver {
+    /// Finds out whether what drives it is in this process: see [`Runtimes::check_process`].
+    pub(crate) fn check_process(&self) -> Result<(), BackendError> {
+        match self.side {
+            Side::Home => Ok(()),
+            Side::Thread => self.runtimes.check_process(),
+        }
+    }
+
     /// Runs a task there; `None` without a runtime.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Option<tokio::task::JoinHandle<()>> {
         match (self.side, self.runtimes.thread()) {
@@ -123,5 +147,14 @@ impl Drop for HomeTask {
             let task = mem::replace(&mut self.task, Box::pin(async {}));
             runtimes.spawn_on_thread(task);
         }
+    }
+}
+
+#[cfg(test)]
+impl Runtimes {
+    /// Goes on as in a process that was forked off.
+    pub(crate) fn fork(&self) {
+        let thread = self.thread.get_or_init(|| OwnRuntime::start().unwrap().forked());
+        assert!(!thread.is_here());
     }
 }

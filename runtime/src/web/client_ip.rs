@@ -7,8 +7,6 @@ mod vectors;
 
 use std::fmt;
 use std::net::IpAddr;
-#[cfg(any(feature = "axum", feature = "actix"))]
-use std::sync::Once;
 
 use tallygate_rules::SubnetBits;
 
@@ -16,9 +14,9 @@ pub use self::source::ClientIpSource;
 pub(super) use self::source::networks;
 use crate::address::{Network, parse, without_ipv6_wrapping};
 use crate::context::Context;
-#[cfg(any(feature = "axum", feature = "actix"))]
-use crate::observe::log;
 use crate::observe::opaque_debug;
+#[cfg(any(feature = "axum", feature = "actix"))]
+use crate::observe::{ReportedOnce, log};
 
 /// The address of the client that a request comes from, as keys show it by `{@ip}`.
 ///
@@ -102,8 +100,10 @@ pub struct MissingClientIp;
 impl MissingClientIp {
     /// Reports it to the log, for the first request that fails because of it.
     pub(super) fn report(self) {
-        static REPORTED: Once = Once::new();
-        REPORTED.call_once(|| log::client_missing(&self));
+        static REPORTED: ReportedOnce = ReportedOnce::new();
+        if REPORTED.is_first() {
+            log::client_missing(&self);
+        }
     }
 }
 

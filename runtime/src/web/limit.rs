@@ -9,7 +9,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 use http::{Response, StatusCode};
 use tallygate_rules::Rule;
@@ -24,6 +24,7 @@ use crate::context::ContextKey;
 use crate::decision::Rejection;
 use crate::error::Error;
 use crate::limiter::Limiter;
+use crate::observe::ReportedOnce;
 use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::request_pattern::{PathPattern, check_method};
@@ -85,7 +86,7 @@ pub fn limit(policy: &Policy, key: &str) -> Result<Limit, Error> {
         key: ContextKey::parse(key)?,
         policy: with_template(policy, None, key),
         subjects: Vec::new(),
-        lack_of_keys: Arc::new(Once::new()),
+        lack_of_keys: Arc::new(ReportedOnce::new()),
         limiter: None,
         exemptions: Exemptions::default(),
         shadow: false,
@@ -123,7 +124,7 @@ impl Limit {
         labels::check(&self.settings.policy, &label)?;
         Ok(self.set(|settings| {
             // A clone with fewer keys may have reported those that it lacks.
-            settings.lack_of_keys = Arc::new(Once::new());
+            settings.lack_of_keys = Arc::new(ReportedOnce::new());
             settings.policy = with_template(&settings.policy, Some(label.clone()), text);
             settings.subjects.push((label, key));
         }))

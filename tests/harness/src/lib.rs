@@ -11,6 +11,7 @@
 pub mod bodies;
 pub mod clocked;
 pub mod cluster;
+pub mod clustered;
 pub mod fake;
 pub mod faketime;
 pub mod gauges;

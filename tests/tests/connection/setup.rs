@@ -4,10 +4,13 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use futures_util::future::join_all;
 use tallygate::{Error, ErrorKind, Limiter, LimiterBuilder, Policy, Rule, Subject};
+use tallygate_harness::clustered::Clustered;
 use tallygate_harness::load::admitted_at_once;
 use tallygate_harness::log::Log;
 use tallygate_harness::server::{self, Server, connected, free_port, patient};
+use tallygate_harness::until::until;
 
 const PASSWORD: &str = "s3cret-and-odd";
 
@@ -96,6 +99,71 @@ async fn a_wrong_password_is_an_error_that_does_not_show_it() {
     assert!(!logged.is_empty() && !logged.contains(PASSWORD) && !logged.contains("the-right-one"), "{logged}");
 }
 
+/// Whether this limiter can decide calls of its policies.
+async fn decides(limiter: &Limiter) -> bool {
+    let hour = Duration::from_secs(3_600);
+    let rules = [Rule::sliding_window(9, hour), Rule::fixed_window(9, hour)];
+    let policies = rules.map(|rule| Policy::builder("p").rule(rule).build().unwrap());
+    let mut decides = true;
+    for policy in policies.iter().chain(&policies) {
+        decides &= limiter.check(policy, &Subject::everyone()).await.is_ok();
+    }
+    decides
+}
+
+#[tokio::test]
+async fn a_limiter_is_ready_exactly_if_it_decides_calls() {
+    let server = Server::start();
+    server.ask::<()>("ACL SETUSER ready on nopass ~tallygate:* +@all");
+    let url = format!("redis://ready:any@127.0.0.1:{}/", server.port());
+    let limiter = connected(&patient(), &url).await;
+    assert!(limiter.ping().await.is_ok() && decides(&limiter).await);
+    for command in
+        ["evalsha", "eval", "time", "set", "append", "setrange", "getrange", "strlen", "pexpire", "pttl", "unlink"]
+    {
+        server.ask::<()>(&format!("ACL SETUSER ready -{command}"));
+        // They are sent by text again.
+        server.ask::<()>("SCRIPT FLUSH");
+        server.ask::<()>("FLUSHALL");
+        let (ping, decides) = (limiter.ping().await, decides(&limiter).await);
+        assert!(ping.is_err() || decides, "without {command}, it is ready and decides nothing");
+        let connected = patient().connect(&url).await;
+        assert_eq!(connected.is_ok(), ping.is_ok(), "{command}");
+        if let Err(error) = ping {
+            assert_says(&error.to_string(), &["permissions"]);
+        }
+        server.ask::<()>(&format!("ACL SETUSER ready +{command}"));
+    }
+    server.ask::<()>("ACL SETUSER ready resetkeys ~other:*");
+    assert!(limiter.ping().await.is_err() && patient().connect(&url).await.is_err());
+    server.ask::<()>("ACL SETUSER ready ~tallygate:*");
+    server.ask::<()>("CONFIG SET maxmemory 1");
+    let full = limiter.ping().await.unwrap_err();
+    assert_says(&full.to_string(), &["maxmemory"]);
+    assert!(!decides(&limiter).await && patient().connect(&url).await.is_err());
+    server.ask::<()>("CONFIG SET maxmemory 0");
+    assert!(limiter.ping().await.is_ok() && decides(&limiter).await);
+}
+
+#[tokio::test]
+async fn a_server_with_a_renamed_command_is_refused_at_start_up() {
+    for command in ["EVALSHA", "EVAL", "TIME", "UNLINK"] {
+        let server = Server::start_with(&["--rename-command", command, ""]);
+        assert_says(&refused(&server.url()).await, &["`url`", "renamed"]);
+    }
+}
+
+#[tokio::test]
+async fn what_a_limiter_tries_to_be_ready_counts_nothing_and_is_removed() {
+    let server = Server::start();
+    let limiter = Limiter::builder().registry(false).connect(&server.url()).await.unwrap();
+    for _ in 0..5 {
+        limiter.ping().await.unwrap();
+    }
+    until("nothing is left", || server.ask::<usize>("DBSIZE") == 0).await;
+    assert!(Limiter::policy("rehearsal").is_none());
+}
+
 /// A server answers a command that it does not know with what was sent.
 #[tokio::test]
 async fn an_error_that_quotes_what_was_sent_shows_neither_password_nor_subject() {
@@ -108,7 +176,7 @@ async fn an_error_that_quotes_what_was_sent_shows_neither_password_nor_subject()
     assert_says(&refused(&url).await, &["`url`"]);
 
     let server = Server::start_with(&["--rename-command", "EVALSHA", ""]);
-    let limiter = server.limiter().await;
+    let limiter = patient().connect_lazy(&server.url()).unwrap();
     let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
     let error = limiter.check(&policy, &Subject::of(PHONE)).await.unwrap_err();
     assert_says(&error.to_string(), &["EVALSHA"]);
@@ -195,4 +263,27 @@ async fn without_an_installed_limiter_memory_decides_and_says_so_once() {
     let error = Limiter::in_memory().install().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AlreadyInstalled);
     assert_says(&error.to_string(), &["installed already", "once"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_of_a_cluster_that_looks_like_one_server_is_asked_slot_by_slot_and_no_caller_sees_an_error() {
+    let server = Server::start();
+    let proxy = Clustered::start(server.port()).await;
+    let limiter = connected(&patient(), &proxy.url()).await;
+    let hour = Duration::from_secs(3_600);
+    let rules = [Rule::sliding_window(2, hour), Rule::fixed_window(2, hour)];
+    for (name, rule) in ["windows", "all"].into_iter().zip(rules) {
+        let policy = Policy::builder(name).rule(rule).build().unwrap();
+        for _ in 0..3 {
+            let subjects: Vec<_> = (0..100).map(Subject::of).collect();
+            let calls = subjects.iter().map(|subject| limiter.check(&policy, subject).into_future());
+            assert!(join_all(calls).await.iter().all(Result::is_ok));
+        }
+        let stored = (0..100).map(|subject| Subject::of(subject));
+        for subject in stored {
+            let decision = limiter.check(&policy, &subject).peek().report().await.unwrap();
+            assert_eq!(decision.report()[0].remaining(), 0, "each call is counted once");
+        }
+    }
+    assert!(proxy.refused() > 0, "calls were gathered at first");
 }

@@ -116,8 +116,9 @@ async fn denials_from_the_cache_and_of_the_standby_count() {
     let mut server = Server::start();
     let builder = builder().denial_cache(Duration::from_secs(10)).on_outage(OnOutage::Local);
     let limiter = connected(&builder, &server.url()).await;
+    let before = server.calls("evalsha");
     assert_eq!(call(&limiter, &policy("p"), "s", 5).await, 4);
-    assert!(server.calls("evalsha") < 5, "some are cached");
+    assert!(server.calls("evalsha") - before < 5, "some are cached");
     server.kill();
     // The standby admits one.
     assert_eq!(call(&limiter, &policy("p"), "t", 5).await, 4);

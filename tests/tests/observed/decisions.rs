@@ -194,10 +194,11 @@ async fn denials_from_the_cache_are_counted_apart_and_as_decisions_of_the_backen
     let server = Server::start();
     let builder = patient().denial_cache(Duration::from_secs(10));
     let (limiter, policy) = (connected(&builder, &server.url()).await, policy(1));
+    let before = server.calls("evalsha");
     for _ in 0..5 {
         let _ = limiter.check(&policy, &canary()).await.unwrap();
     }
-    let asked = u64::try_from(server.calls("evalsha")).unwrap();
+    let asked = u64::try_from(server.calls("evalsha") - before).unwrap();
     assert!(!limiter.check(&policy, &canary()).peek().await.unwrap().is_allowed());
     let mut counted: Vec<_> = Vec::new();
     for (key, _, _, value) in snapshots.snapshot().into_vec() {

@@ -5,3 +5,4 @@
 mod decisions;
 mod gauges;
 mod names;
+mod subscriber;

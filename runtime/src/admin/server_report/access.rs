@@ -1,7 +1,7 @@
 //! The permissions of the user of a limiter, and the script and the keys on the server.
 
 use crate::admin::finding::{Finding, Level};
-use crate::store::{Access, CommandPurpose, Permission, Sample, ScriptState, ServerInfo};
+use crate::store::{Access, CommandPurpose, Permission, RehearsedStep, SEVERAL_KEYS, Sample, ScriptState, ServerInfo};
 
 const PERMISSIONS: &str = "permissions";
 const KEYS: &str = "keys";
@@ -24,6 +24,9 @@ pub(super) enum LeaseUse {
 pub(super) fn judge(known: &ServerInfo, leases: LeaseUse) -> Vec<Finding> {
     let mut findings = permissions(&known.permissions, leases);
     findings.extend(known.script.map(script));
+    if read_only(&known.permissions).is_none() && known.script != Some(ScriptState::Disabled) {
+        findings.extend(known.rehearsed.iter().map(rehearsed));
+    }
     findings.push(keys(known.sample.as_ref()));
     findings
 }
@@ -108,6 +111,22 @@ fn script(state: ScriptState) -> Finding {
             Finding::problem(TOPIC, "scripts are disabled on the server, so calls are not decided")
                 .with_remedy("restart the server with its module `lua`")
         }
+    }
+}
+
+fn rehearsed(step: &RehearsedStep) -> Finding {
+    const TOPIC: &str = "decisions";
+    match &step.fault {
+        None => Finding::ok(TOPIC, format!("{}: known calls are decided as they should be", step.name)),
+        Some(fault) if step.name == SEVERAL_KEYS => {
+            let text = format!("{}: {fault}", step.name);
+            Finding::warning(TOPIC, text).with_remedy(
+                "the limiter asks slot by slot, but a call of a policy with several subjects is not decided: give it one \
+                 subject, or connect to the cluster itself by `redis+cluster://`",
+            )
+        }
+        Some(fault) => Finding::problem(TOPIC, format!("{}: {fault}", step.name))
+            .with_remedy("see the page on managed servers for what calls need of a server"),
     }
 }
 

@@ -1,12 +1,11 @@
 //! An override that is in force, and what it makes of policies.
 
-use std::sync::OnceLock;
-
 use hashbrown::HashMap;
 use tallygate_rules::Replacement;
 
 use super::target::OverrideTarget;
 use super::text;
+use crate::observe::ReportedOnce;
 use crate::observe::log::{self, LineBudget};
 use crate::policy::Policy;
 use crate::sync::{Mutex, lock};
@@ -21,7 +20,7 @@ const MOST_CHANGED: usize = 16;
 pub(super) struct ChangedPolicies {
     latest: Mutex<Vec<ChangedPolicy>>,
     /// Set once it was reported that the change does not fit a policy.
-    pub(super) reported: OnceLock<()>,
+    pub(super) reported: ReportedOnce,
 }
 
 /// A policy, and what a change makes of it on the subject of that label; `None` if it changes nothing.
@@ -110,9 +109,10 @@ impl ActiveOverride {
         let mut missing = single.iter().filter(|(id, _)| {
             !rules.iter().any(|rule| rule.has_id(id) && (self.any_subject || rule.label.as_deref() == label))
         });
-        if let Some((id, _)) = missing.next() {
-            let report = || lines.report(|| log::override_without_rule(policy.name(), &text::selector(id)));
-            self.changed.reported.get_or_init(report);
+        if let Some((id, _)) = missing.next()
+            && self.changed.reported.is_first()
+        {
+            lines.report(|| log::override_without_rule(policy.name(), &text::selector(id)));
         }
     }
 }

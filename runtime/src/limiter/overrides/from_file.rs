@@ -39,8 +39,11 @@ impl FromFile {
         let (change, changed) = self.changes.get(policy.name())?;
         changed.get(policy, None, || {
             let report = |mistakes: Vec<_>| {
-                let report = || mistakes.iter().for_each(|mistake| log::policy_not_changed(policy.name(), mistake));
-                changed.reported.get_or_init(report);
+                if changed.reported.is_first() {
+                    for mistake in &mistakes {
+                        log::policy_not_changed(policy.name(), mistake);
+                    }
+                }
             };
             change.apply(policy).map_err(report).ok()
         })

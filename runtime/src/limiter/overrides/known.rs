@@ -16,7 +16,7 @@ use crate::bounds::MOST_OVERRIDES;
 use crate::config::Policies;
 use crate::error::Error;
 use crate::observe::log::LineBudget;
-use crate::observe::{OverrideGauge, log, opaque_debug};
+use crate::observe::{OverrideGauge, Quiet, log, opaque_debug};
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -121,6 +121,8 @@ impl Overrides {
     /// Returns the policy that decides in place of this one, with the rules in force on each of these subjects; `None` if
     /// its own are.
     pub(in crate::limiter) fn in_force(&self, policy: &Policy, subjects: &[SubjectKey]) -> Option<Policy> {
+        // What an override does not fit is reported once it is not read any more.
+        let _quiet = Quiet::begin();
         let known = self.read();
         let find = |label, subject| known.table.get(&TargetKey { policy: policy.escaped_name(), label, subject });
         let of_policy = find(None, None).filter(|found| found.is_for_single_rules());
@@ -137,6 +139,7 @@ impl Overrides {
 
     /// The policy as a file changes it, without overrides; `None` if no file changes it.
     pub(in crate::limiter) fn changed_by_file(&self, policy: &Policy) -> Option<Policy> {
+        let _quiet = Quiet::begin();
         self.read().changed_by_file(policy)
     }
 

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use crate::error::BackendError;
 use crate::limiter::background::{BackgroundTask, RunningTask};
 use crate::micros;
-use crate::observe::log;
+use crate::observe::{Quiet, log};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, lock};
 use crate::system::TokioInstant;
@@ -60,6 +60,7 @@ impl RefreshTimer {
 
     pub(super) fn finish(&self, outcome: &Result<(), BackendError>) {
         let now = TokioInstant::now();
+        let _quiet = Quiet::begin();
         let mut state = lock(&self.state);
         if let Err(error) = outcome
             && !state.is_failing

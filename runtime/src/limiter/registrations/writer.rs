@@ -50,7 +50,8 @@ impl Core {
             let written = entries.iter().map(|(name, description)| (&**name, &**description));
             match stored.register(written, &looking).await {
                 Ok(registered) => {
-                    if lock(&self.registrations.queue).written(entries, registered, TokioInstant::now()) {
+                    let is_full = lock(&self.registrations.queue).written(entries, registered, TokioInstant::now());
+                    if is_full {
                         self.registrations.report_no_place();
                     }
                 }

@@ -34,11 +34,11 @@ impl PolicyBuilder {
         self.build_known(Shared::leaked, Vec::new(), prefetch)
     }
 
-    /// The same for a policy that another process has registered, whose texts it may have accepted. A file or an override may
-    /// have given it rules of which that process takes nothing ahead. It is not made known, as this process has it only for a
-    /// moment, beside one of its own.
-    #[cfg(feature = "admin")]
-    pub(crate) fn build_registered(self) -> Result<Policy, Error> {
+    /// The same for a policy that is not made known: one that another process has registered, or one of a rehearsal. Of the
+    /// former, that process may have accepted the texts, and a file or an override may have given it rules of which it takes
+    /// nothing ahead.
+    #[cfg(feature = "redis")]
+    pub(crate) fn build_unlisted(self) -> Result<Policy, Error> {
         self.build_as(Shared::counted, Vec::new(), Vec::new())
     }
 

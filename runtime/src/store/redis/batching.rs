@@ -83,6 +83,7 @@ impl Batcher {
     /// Lets a caller send its request by itself, or queues it and begins a turn if another one is allowed.
     fn enter(self: &Arc<Self>, request: Call<'_>, now: Instant, until: Instant) -> Result<Arrival<'_>, BackendError> {
         in_runtime()?;
+        self.server.driver.check_process()?;
         if lock(&self.queue).begin_alone() {
             return Ok(Arrival::Alone(Alone(self)));
         }

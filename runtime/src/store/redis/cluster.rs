@@ -51,7 +51,7 @@ impl Cluster {
         &self.setup.driver
     }
 
-    /// Finds the nodes, and finds out whether one of them answers and may write.
+    /// Finds the nodes, and finds out whether one of them can decide calls.
     pub(super) async fn reach(&self) -> Result<(), BackendError> {
         let longest = longest_explained(self.setup.deadline);
         // Long enough to ask one node after the other, and to report why they fail.
@@ -62,7 +62,7 @@ impl Cluster {
         mistake.cloned().map_or(Ok(()), Err)
     }
 
-    /// Finds out how many slots have a node that answers and may write. All nodes are asked at the same time.
+    /// Finds out how many slots have a node that can decide calls. All nodes are asked at the same time.
     pub(super) async fn ping(&self, until: Instant) -> Result<Readiness, BackendError> {
         self.topology.learn(until).await?;
         let primaries = self.topology.primaries();
@@ -70,15 +70,14 @@ impl Cluster {
         let moved = || BackendError::away("redis: the slots of a node have moved; ask again");
         let asked = primaries.iter().zip(keys).map(|(_, key)| async move {
             let key = key.ok_or_else(moved)?;
-            let probe = &self.setup.probe(&key);
             // A redirect is about the slot of the key that is asked for.
-            self.ask(Slot::of(&key), until, |step| step.query::<i64>(probe)).await
+            self.ask(Slot::of(&key), until, |step| step.rehearse(&key)).await
         });
         let answers = join_all(asked).await;
         let (mut ready, mut error) = (0, None);
         for ((_, slots), answer) in primaries.iter().zip(answers) {
             match answer {
-                Ok(_) => ready += slots,
+                Ok(()) => ready += slots,
                 Err(another) => {
                     error = Some(match error {
                         Some(error) => BackendError::or_mistake(error, another),
@@ -93,7 +92,7 @@ impl Cluster {
     }
 
     /// Returns for each of these nodes a key that never exists, in one of the slots that it serves.
-    fn keys_of(&self, primaries: &[(Arc<ClusterNode>, u16)]) -> Vec<Option<String>> {
+    pub(super) fn keys_of(&self, primaries: &[(Arc<ClusterNode>, u16)]) -> Vec<Option<String>> {
         let places: HashMap<_, _> =
             primaries.iter().enumerate().map(|(place, (primary, _))| (Arc::as_ptr(primary), place)).collect();
         let mut keys = vec![None; primaries.len()];

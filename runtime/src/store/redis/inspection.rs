@@ -1,10 +1,11 @@
-//! Facts about a server, found out without changing anything there.
+//! Facts about a server, found out without changing anything there but keys of its own, which it removes.
 
 pub(super) mod keys;
 mod permissions;
 
 use std::collections::HashMap;
 use std::iter;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::{Cmd, RedisResult, Value, cmd, from_redis_value};
@@ -18,8 +19,10 @@ use crate::bounds::shown_word;
 use crate::error::BackendError;
 use crate::micros;
 use crate::store::redis::connection::fault::is_without_scripts;
+use crate::store::redis::rehearsal::RehearsedStep;
 use crate::store::redis::script::run::{NodeRole, only};
 use crate::store::redis::server::Server;
+use crate::store::redis::stored::rehearsal_key;
 use crate::system::{Instant, unix};
 
 /// The most fields of `INFO` that are read. A server has some 150, and some for each database and replica.
@@ -48,6 +51,8 @@ pub(crate) struct ServerInfo {
     /// Whether the server knows the script; `None` if that cannot be found out.
     pub(crate) script: Option<ScriptState>,
     pub(crate) permissions: Vec<Permission>,
+    /// How known calls were decided.
+    pub(crate) rehearsed: Vec<RehearsedStep>,
     /// Some of the keys with the prefix; `None` where the user may not look for them.
     pub(crate) sample: Option<Sample>,
 }
@@ -78,10 +83,18 @@ impl Redis {
     pub(crate) async fn inspect(&self) -> Result<Vec<ServerFacts>, BackendError> {
         let until = self.until()?;
         match self.deployment() {
-            Deployment::Server(node) => Ok(vec![node.server().inspect(self.setup.deadline).await]),
+            Deployment::Server(node) => {
+                Ok(vec![node.server().inspect(self.setup.deadline, &rehearsal_key(&self.setup.prefix)).await])
+            }
             Deployment::Cluster(cluster) => {
                 let primaries = cluster.primaries(until).await?;
-                Ok(join_all(primaries.iter().map(|primary| primary.node.server().inspect(self.setup.deadline))).await)
+                let keys =
+                    cluster.keys_of(&primaries.iter().map(|primary| (Arc::clone(primary), 0)).collect::<Vec<_>>());
+                let inspected = primaries.iter().zip(keys).map(|(primary, key)| async {
+                    let key = key.unwrap_or_else(|| rehearsal_key(&self.setup.prefix));
+                    primary.node.server().inspect(self.setup.deadline, &key).await
+                });
+                Ok(join_all(inspected).await)
             }
         }
     }
@@ -89,17 +102,18 @@ impl Redis {
 
 impl Server {
     /// Finds out about this server. Each answer may take as long as a decision.
-    async fn inspect(&self, deadline: Duration) -> ServerFacts {
-        ServerFacts { place: self.connector.whereabouts().await, known: self.known(deadline).await }
+    async fn inspect(&self, deadline: Duration, key: &str) -> ServerFacts {
+        ServerFacts { place: self.connector.whereabouts().await, known: self.known(deadline, key).await }
     }
 
-    async fn known(&self, deadline: Duration) -> Result<ServerInfo, BackendError> {
+    async fn known(&self, deadline: Duration, key: &str) -> Result<ServerInfo, BackendError> {
         Ok(ServerInfo {
             info: self.try_one(&cmd("INFO"), deadline).await?.ok().as_ref().map(fields),
             save: self.save(deadline).await?,
             times: self.times(deadline).await?,
             script: self.script_state(deadline).await?,
             permissions: permissions::of(self, deadline).await?,
+            rehearsed: self.rehearse_each(key, deadline).await,
             sample: keys::sample(self, deadline).await?,
         })
     }

@@ -174,6 +174,11 @@ impl Step {
         self.node.server().query(command, self.until, self.role()).await
     }
 
+    /// Finds out whether the node can decide calls, by keys that begin so.
+    pub(super) async fn rehearse(self, key: &str) -> Result<(), BackendError> {
+        self.node.server().rehearse(key, self.until, self.role()).await
+    }
+
     /// Asks the server for its time.
     pub(super) async fn refresh_time(self) -> Result<(), BackendError> {
         self.node.server().refresh_time(self.until).await

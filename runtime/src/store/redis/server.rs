@@ -1,10 +1,10 @@
 //! The server: a connection, the scripts, and what is known of its clock.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
-use ::redis::{Cmd, FromRedisValue, RedisResult};
+use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult};
 
 use crate::call::{Call, TallyKey};
 use crate::clock::Clock;
@@ -15,7 +15,7 @@ use crate::store::redis::connection::greeting::Mode;
 use crate::store::redis::script::run::{NodeRole, Script, ScriptCall, only, run_each};
 use crate::store::redis::script::wire::{self, Reply};
 use crate::store::redis::script::{Form, ScriptQuestion, Scripts};
-use crate::store::redis::stored::ping_key;
+use crate::store::redis::stored::{ping_key, rehearsal_key};
 use crate::store::redis_types::Setup;
 use crate::system::Instant;
 use crate::system::home::Driver;
@@ -35,13 +35,12 @@ impl Setup {
 pub(super) struct Server {
     pub(super) connector: Connector,
     pub(super) driver: Driver,
-    /// See [`Setup::probe`].
-    probe: Cmd,
+    pub(super) setup: Setup,
     pub(super) scripts: Arc<Scripts>,
     /// What all keys begin with.
     pub(super) prefix: String,
-    /// Nodes of a cluster are only asked about one slot in one call of the script.
-    mode: Mode,
+    /// Whether one call of a script may be about one slot only: as at the nodes of a cluster, so behind some proxies.
+    is_asked_by_slot: AtomicBool,
     clock: Clock,
     /// How many microseconds the server's clock was ahead of this process's at the last answer.
     ahead_us: AtomicI64,
@@ -51,40 +50,46 @@ impl Server {
     pub(super) fn new(location: ServerLocation, mode: Mode, setup: &Setup) -> Self {
         let Setup { prefix, deadline, clock, driver, .. } = setup.clone();
         let probe = setup.probe(&ping_key(&prefix));
-        let target = ConnectTarget { location, mode, probe: probe.clone(), longest: longest_attempt(deadline) };
+        let target = ConnectTarget { location, mode, probe, longest: longest_attempt(deadline) };
         Self {
             connector: Connector::new(target, deadline, driver.clone()),
             driver,
-            probe,
+            setup: setup.clone(),
             scripts: Scripts::by(&clock),
             prefix,
-            mode,
+            is_asked_by_slot: AtomicBool::new(mode == Mode::Cluster),
             ahead_us: AtomicI64::new(0),
             clock,
         }
     }
 
-    /// Connects, and finds out whether the server answers and may write.
+    /// Connects, and finds out whether the server can decide calls.
     pub(super) async fn reach(&self, deadline: Duration) -> Result<(), BackendError> {
         self.connector.connect().await?;
         self.ping(Instant::now() + deadline).await
     }
 
-    /// Finds out whether the server answers and may write.
+    /// Finds out whether the server can decide calls.
     pub(super) async fn ping(&self, until: Instant) -> Result<(), BackendError> {
-        self.query::<i64>(&self.probe, until, NodeRole::Owner).await.map(drop)
+        self.rehearse(&rehearsal_key(&self.prefix), until, NodeRole::Owner).await
     }
 
     /// Sends several requests in one round trip. Each is decided on its own, and has an answer of its own.
     pub(super) async fn ask_each(&self, requests: &[Call<'_>], until: Instant) -> Vec<Result<Reply, BackendError>> {
-        match self.mode {
-            // Boxed, as it carries more.
-            Mode::Cluster => Box::pin(self.ask_by_slot(requests, until)).await,
-            Mode::Standalone | Mode::Sentinel => match self.ask(requests, until, NodeRole::Owner).await {
-                Ok(replies) => replies.into_iter().map(Ok).collect(),
-                Err(error) => vec![Err(error); requests.len()],
-            },
+        if !self.is_asked_by_slot() {
+            match self.ask(requests, until, NodeRole::Owner).await {
+                Ok(replies) => return replies.into_iter().map(Ok).collect(),
+                // Nothing was executed.
+                Err(_) if self.is_asked_by_slot() => {}
+                Err(error) => return vec![Err(error); requests.len()],
+            }
         }
+        // Boxed, as it carries more.
+        Box::pin(self.ask_by_slot(requests, until)).await
+    }
+
+    pub(super) fn is_asked_by_slot(&self) -> bool {
+        self.is_asked_by_slot.load(Ordering::Relaxed)
     }
 
     /// Sends several requests in one call. Each is decided on its own, in their order.
@@ -132,9 +137,14 @@ impl Server {
     ) -> Result<Vec<u8>, BackendError> {
         match role {
             NodeRole::Owner => {
-                self.connector
-                    .ask(until, async |connection| script.run(connection, keys.clone(), arguments).await)
-                    .await
+                let ran = async |connection: &mut _| {
+                    let answer = script.run(connection, keys.clone(), arguments).await;
+                    if answer.as_ref().is_err_and(is_cross_slot) {
+                        self.is_asked_by_slot.store(true, Ordering::Relaxed);
+                    }
+                    answer
+                };
+                self.connector.ask(until, ran).await
             }
             NodeRole::Importer => {
                 let call = ScriptCall { script, keys: keys.collect(), arguments: arguments.to_vec() };
@@ -187,4 +197,9 @@ impl Server {
         let ahead_us = server_us.cast_signed().wrapping_sub(self.clock.now_us().cast_signed());
         self.ahead_us.store(ahead_us, Ordering::Relaxed);
     }
+}
+
+/// Whether a server refuses to run a script on keys of several slots.
+fn is_cross_slot(error: &RedisError) -> bool {
+    error.code() == Some("CROSSSLOT")
 }

@@ -34,6 +34,11 @@ pub(crate) fn ping_key_in(prefix: &str, number: u32) -> String {
     format!("{prefix}:!ping{{{number}}}")
 }
 
+/// What the keys of a rehearsal begin with, where their slot does not matter. All of them are in the same.
+pub(crate) fn rehearsal_key(prefix: &str) -> String {
+    ping_key_in(prefix, 0)
+}
+
 /// Whether a key is one of these.
 #[cfg(feature = "admin")]
 pub(crate) fn is_reserved(prefix: &str, key: &str) -> bool {
@@ -43,7 +48,8 @@ pub(crate) fn is_reserved(prefix: &str, key: &str) -> bool {
         !policy.is_empty() && !period.is_empty() && period.bytes().all(|byte| byte.is_ascii_digit())
     });
     is_of_denials
-        || [overrides_key(prefix), policies_key(prefix), ping_key(prefix)].iter().any(|reserved| reserved == key)
+        || key.starts_with(&ping_key(prefix))
+        || [overrides_key(prefix), policies_key(prefix)].iter().any(|reserved| reserved == key)
 }
 
 #[cfg(all(test, feature = "admin"))]
@@ -56,6 +62,7 @@ mod tests {
             overrides_key("t"),
             policies_key("t"),
             ping_key("t"),
+            format!("{}/windows", rehearsal_key("t")),
             denials_key("t", "sms.send", 0),
             denials_key("t", "a%2Fb", 7),
         ] {

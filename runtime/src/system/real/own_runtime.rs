@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::convert::Infallible;
-use std::{io, thread};
+use std::{io, process, thread};
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
@@ -22,6 +22,8 @@ pub(crate) fn is_own_thread() -> bool {
 /// A runtime that a thread of its own drives until this is dropped. Nobody waits for the end of that thread.
 pub(crate) struct OwnRuntime {
     runtime: Handle,
+    /// A process that is forked off has a copy of this, and no thread.
+    process: u32,
     _dropped: oneshot::Sender<Infallible>,
 }
 
@@ -36,7 +38,18 @@ impl OwnRuntime {
             let _ = runtime.block_on(dropped);
         };
         thread::Builder::new().name("tallygate".to_owned()).spawn(drive)?;
-        Ok(Self { runtime: handle, _dropped: sender })
+        Ok(Self { runtime: handle, process: process::id(), _dropped: sender })
+    }
+
+    /// Whether the thread is in this process.
+    pub(crate) fn is_here(&self) -> bool {
+        self.process == process::id()
+    }
+
+    /// Returns what a process that is forked off has of it.
+    #[cfg(test)]
+    pub(crate) fn forked(self) -> Self {
+        Self { process: self.process ^ 1, ..self }
     }
 
     /// Runs a task, which logs as its caller does.

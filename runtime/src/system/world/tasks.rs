@@ -47,6 +47,10 @@ impl OwnRuntime {
     pub(crate) fn spawn(&self, _: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
         match *self {}
     }
+
+    pub(crate) fn is_here(&self) -> bool {
+        match *self {}
+    }
 }
 
 pub(crate) fn is_own_thread() -> bool {

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 use std::future::Future;
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 use http::StatusCode;
 
 use crate::context::{self, Context, Decisions, Maker, Messages};
-use crate::observe::log;
+use crate::observe::{ReportedOnce, log};
 use crate::web::client_ip::{ClientIp, ClientIpSource};
 use crate::web::fields::{Draft, Fields, whole_seconds};
 use crate::web::parts::Parts;
@@ -165,9 +165,9 @@ impl Settings {
 
 /// Reports to the log, once, that a layer is inside a limit.
 fn report_order(around: Option<&Context>) {
-    static REPORTED: Once = Once::new();
-    if !REPORTED.is_completed() && around.is_some_and(|around| around.maker() == Some(Maker::Limit)) {
-        REPORTED.call_once(log::layer_inside_limit);
+    static REPORTED: ReportedOnce = ReportedOnce::new();
+    if around.is_some_and(|around| around.maker() == Some(Maker::Limit)) && REPORTED.is_first() {
+        log::layer_inside_limit();
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a service asks before each request: whether it is limited, and by which check.
 
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 use ipnet::IpNet;
 
@@ -8,7 +8,7 @@ use super::effects::{Effects, Limited};
 use crate::call::CallOptions;
 use crate::context::{self, Context, ContextKey};
 use crate::limiter::{Check, Limiter};
-use crate::observe::log;
+use crate::observe::{ReportedOnce, log};
 use crate::policy::Policy;
 use crate::request_pattern::{PathPattern, shown_method, surely_contain};
 use crate::web::client_ip::ClientIp;
@@ -115,8 +115,10 @@ impl Exemptions {
         let is_exempt = |client: ClientIp| self.networks.iter().any(|network| network.contains(&client.address()));
         let exempt = parts.found_client().filter(|client| is_exempt(*client));
         if exempt.is_some_and(ClientIp::is_fallback) {
-            static REPORTED: Once = Once::new();
-            REPORTED.call_once(log::fallback_not_exempt);
+            static REPORTED: ReportedOnce = ReportedOnce::new();
+            if REPORTED.is_first() {
+                log::fallback_not_exempt();
+            }
         }
         exempt.is_some_and(|client| !client.is_fallback())
     }

@@ -1,23 +1,22 @@
 //! The labels of a policy's subjects beside the main one: each needs a key.
 
 use std::collections::BTreeSet;
-use std::sync::Once;
 
 use tallygate_rules::nearest;
 
 use crate::context::ContextKey;
 use crate::error::Error;
-use crate::observe::log;
+use crate::observe::{ReportedOnce, log};
 use crate::policy::Policy;
 
 /// Reports to the log, the first time, a subject of the policy that has no key: it fails every request, and in shadow
 /// nobody else would say so.
-pub(super) fn report_lack_of_keys(reported: &Once, policy: &Policy, subjects: &[(String, ContextKey)]) {
-    reported.call_once(|| {
-        if let Some(label) = left_out(policy, subjects) {
-            log::limit_lacks_key(policy.name(), label);
-        }
-    });
+pub(super) fn report_lack_of_keys(reported: &ReportedOnce, policy: &Policy, subjects: &[(String, ContextKey)]) {
+    if reported.is_first()
+        && let Some(label) = left_out(policy, subjects)
+    {
+        log::limit_lacks_key(policy.name(), label);
+    }
 }
 
 /// Checks that a policy has rules on the subject of that label.

@@ -1,12 +1,13 @@
 //! What a limit was told, and how it decides about a request by that.
 
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 use super::effects::{Effects, Limited};
 use super::gate::{Exemptions, Gate, Guard};
 use super::labels;
 use crate::context::ContextKey;
 use crate::limiter::Limiter;
+use crate::observe::ReportedOnce;
 use crate::policy::Policy;
 use crate::web::layer::Layer;
 use crate::web::parts::Parts;
@@ -19,7 +20,7 @@ pub(super) struct Settings {
     /// Other subjects of the policy, by their labels.
     pub(super) subjects: Vec<(String, ContextKey)>,
     /// Whether it was reported that a subject lacks a key.
-    pub(super) lack_of_keys: Arc<Once>,
+    pub(super) lack_of_keys: Arc<ReportedOnce>,
     /// `None` means the installed limiter.
     pub(super) limiter: Option<Limiter>,
     pub(super) exemptions: Exemptions,

@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use super::combine::combine;
 use crate::call::{Call, CallOptions, OwnedCall};
 use crate::error::BackendError;
+use crate::observe::report;
 use crate::policy::Policy;
 use crate::store::answer::{Answer, Outcome};
 use crate::store::redis::cluster::Cluster;
@@ -147,12 +148,12 @@ impl CountedCall {
         let parts = request.parts().enumerate().filter_map(|(index, part)| Some((part, charged(&index)?.1)));
         let refunded = join_all(parts.map(|(part, us)| self.undo_one(part, us, until))).await;
         for error in refunded.into_iter().filter_map(Result::err) {
-            tracing::debug!(%error, "a call that was denied stays counted by one of its subjects");
+            report(move || tracing::debug!(%error, "a call that was denied stays counted by one of its subjects"));
         }
         if let Some(denial) = request.as_denial().filter(|_| rest.counts_denial)
             && let Err(error) = self.cluster.decide_one(denial, until).await
         {
-            tracing::debug!(%error, "a denial is not counted towards a ban");
+            report(move || tracing::debug!(%error, "a denial is not counted towards a ban"));
         }
     }
 }

@@ -14,6 +14,7 @@ use super::survey::first_answer;
 use crate::error::BackendError;
 use crate::lock::lock;
 use crate::observe::log::LineBudget;
+use crate::observe::report;
 use crate::store::redis::connection::address::{Address, Host, ShortList};
 use crate::store::redis::connection::attempt::{ServerLocation, longest_explained};
 use crate::store::redis::connection::connect::in_runtime;
@@ -203,8 +204,11 @@ impl Topology {
         const BACK: &str = "a node of the redis cluster says again which slots the nodes serve";
         let was_reported = self.is_reported.swap(error.is_some(), Ordering::Relaxed);
         match error {
-            Some(error) if !was_reported => self.lines.report(|| tracing::warn!(%error, "{AWAY}")),
-            None if was_reported => self.lines.report(|| tracing::info!("{BACK}")),
+            Some(error) if !was_reported => {
+                let error = error.clone();
+                self.lines.report(|| report(move || tracing::warn!(%error, "{AWAY}")));
+            }
+            None if was_reported => self.lines.report(|| report(|| tracing::info!("{BACK}"))),
             _ => {}
         }
     }

@@ -8,6 +8,7 @@ use tokio::task::AbortHandle;
 use super::link::Link;
 use crate::error::BackendError;
 use crate::observe::log::LineBudget;
+use crate::observe::report;
 use crate::system::{Instant, random_fraction};
 
 /// The first pause between two attempts; it doubles with each further failure up to [`LONGEST_PAUSE`].
@@ -182,7 +183,9 @@ impl Breaker {
     pub(crate) fn open(&mut self, error: BackendError) {
         if !self.is_reported {
             self.is_reported = true;
-            self.lines.report(|| tracing::warn!(%error, "redis is away; calls go by `on_outage` until it is back"));
+            let error = error.clone();
+            let away = move || tracing::warn!(%error, "redis is away; calls go by `on_outage` until it is back");
+            self.lines.report(|| report(away));
         }
         self.phase = Phase::Away(error);
     }
@@ -193,7 +196,7 @@ impl Breaker {
         self.pause_until = None;
         if self.is_reported {
             self.is_reported = false;
-            self.lines.report(|| tracing::info!("redis is back"));
+            self.lines.report(|| report(|| tracing::info!("redis is back")));
         }
     }
 

@@ -74,6 +74,7 @@ impl Connector {
         until: Instant,
         question: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, RedisError>,
     ) -> Result<T, BackendError> {
+        self.reconnector.driver().check_process()?;
         let mut link = self.link(until).await.map_err(BackendError::into_refusal)?;
         link.record_question();
         match real_time::wait_until(until, question(link.connection())).await {

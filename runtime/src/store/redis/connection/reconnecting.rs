@@ -14,6 +14,7 @@ use super::link::Link;
 use super::real_time;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::lock::lock;
+use crate::observe::{Quiet, report};
 use crate::system::Instant;
 use crate::system::home::Driver;
 
@@ -79,6 +80,10 @@ impl Reconnector {
     /// When an attempt that begins now has ended.
     pub(crate) fn attempt_ends(&self) -> Instant {
         self.shared.target.ends()
+    }
+
+    pub(crate) fn driver(&self) -> &Driver {
+        &self.shared.driver
     }
 
     /// Where the server is.
@@ -165,7 +170,7 @@ impl Reconnector {
         match outcome {
             Ok(link) => {
                 self.shared.connections.fetch_add(1, Ordering::Relaxed);
-                tracing::debug!("connected to redis");
+                report(|| tracing::debug!("connected to redis"));
                 breaker.connect(link);
                 false
             }
@@ -182,8 +187,8 @@ impl Reconnector {
     }
 
     pub(crate) fn lock(&self) -> Locked<'_> {
-        let breaker = lock(&self.shared.breaker);
-        Locked { breaker, outage: &self.shared.outage }
+        let quiet = Quiet::begin();
+        Locked { breaker: lock(&self.shared.breaker), outage: &self.shared.outage, _quiet: quiet }
     }
 }
 
@@ -191,6 +196,8 @@ impl Reconnector {
 pub(crate) struct Locked<'a> {
     breaker: MutexGuard<'a, Breaker>,
     outage: &'a AtomicU8,
+    /// Ends behind the lock.
+    _quiet: Quiet,
 }
 
 impl Deref for Locked<'_> {

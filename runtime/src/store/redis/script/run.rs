@@ -23,6 +23,7 @@ pub(crate) struct Script {
 opaque_debug!(Script { sha1 });
 
 /// A call of a script on keys of one slot.
+#[derive(Clone)]
 pub(crate) struct ScriptCall<'a> {
     pub(crate) script: &'a Script,
     pub(crate) keys: Vec<TallyKey>,
@@ -93,7 +94,7 @@ pub(crate) async fn run_each(
     let mut answers = role.send(connection, calls.iter().map(by_name)).await?;
     let is_unknown = |answer: &RedisResult<_>| answer.as_ref().is_err_and(is_unknown);
     let unknown = calls.iter().zip(&answers).filter(|(_, answer)| is_unknown(answer));
-    let by_text: Vec<_> = unknown.map(|(call, _)| call.command("EVAL", &call.script.text)).collect();
+    let by_text: Vec<_> = unknown.map(|(call, _)| call.by_text()).collect();
     if !by_text.is_empty() {
         let again = role.send(connection, by_text.into_iter()).await?;
         answers.iter_mut().filter(|answer| is_unknown(answer)).zip(again).for_each(|(old, new)| *old = new);
@@ -102,6 +103,11 @@ pub(crate) async fn run_each(
 }
 
 impl ScriptCall<'_> {
+    /// The command that sends the script with its text.
+    pub(crate) fn by_text(&self) -> Cmd {
+        self.command("EVAL", &self.script.text)
+    }
+
     fn command(&self, name: &str, script: &str) -> Cmd {
         self.script.command(name, script, self.keys.iter().copied(), &self.arguments)
     }

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::lock::lock;
 use crate::observe::log::LineBudget;
+use crate::observe::{Quiet, report};
 use crate::store::redis::connection::address::Host;
 use crate::system::Instant;
 
@@ -75,6 +76,7 @@ impl SentinelAnswers {
     /// Records what a sentinel answers.
     pub(super) fn record(&self, sentinel: usize, answer: Result<Host, BackendError>) {
         *lock(&self.latest) = Instant::now();
+        let _quiet = Quiet::begin();
         match lock(&self.votes).record(sentinel, answer) {
             Verdict::Follow(host) => {
                 let term = self.term.of(&host);
@@ -96,8 +98,10 @@ impl Term {
         let mut current = lock(&self.host);
         if current.as_ref() != Some(host) {
             let Host { name, port } = host;
-            self.lines
-                .report(|| tracing::info!(host = name, port, "following the redis primary that the sentinels name"));
+            let (name, port) = (name.clone(), *port);
+            let following =
+                move || tracing::info!(host = &*name, port, "following the redis primary that the sentinels name");
+            self.lines.report(|| report(following));
             *current = Some(host.clone());
             self.number.fetch_add(1, Ordering::Relaxed);
         }

@@ -10,6 +10,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::votes::SentinelAnswers;
 use crate::error::BackendError;
+use crate::observe::report;
 use crate::store::redis::connection::address::{Address, Host};
 use crate::store::redis::connection::fault::{Fault, attempt_error, slow_attempt};
 use crate::store::redis::connection::greeting::{Greeting, Mode};
@@ -47,8 +48,8 @@ impl Watcher {
     pub(super) async fn watch(self) {
         while self.answers.strong_count() > 0 {
             if let Err(error) = self.observe().await {
-                tracing::debug!(%error, "a sentinel does not say where the redis primary is");
-                self.report(Err(error));
+                self.report(Err(error.clone()));
+                report(move || tracing::debug!(%error, "a sentinel does not say where the redis primary is"));
             }
             sleep(PERIOD.mul_f64(0.5 + random_fraction() / 2.0)).await;
         }

@@ -1,0 +1,45 @@
+//! The span of a decision. No subscriber is told of it within an event, or within what it is told of another one: it may have
+//! caused the decision itself.
+
+use tracing::field::{Empty, display};
+use tracing::{Span, debug_span};
+
+use super::log::TARGET;
+use super::voice::speak;
+
+/// The span of a decision.
+pub(super) struct DecisionSpan(Span);
+
+impl DecisionSpan {
+    pub(super) fn begin(policy: &str) -> Self {
+        let span = || debug_span!(target: TARGET, "decide", policy, outcome = Empty, rule = Empty, decided_by = Empty);
+        Self(speak(span).unwrap_or_else(Span::none))
+    }
+
+    pub(super) fn none() -> Self {
+        Self(Span::none())
+    }
+
+    /// Runs work inside the span.
+    pub(super) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
+        let entered = speak(|| self.0.enter());
+        let output = work();
+        speak(|| drop(entered));
+        output
+    }
+
+    pub(super) fn record(&self, outcome: &str, rule: Option<usize>, decided_by: &str) {
+        speak(|| {
+            self.0.record("outcome", display(outcome));
+            rule.inspect(|rule| _ = self.0.record("rule", rule));
+            self.0.record("decided_by", display(decided_by));
+        });
+    }
+}
+
+impl Drop for DecisionSpan {
+    fn drop(&mut self) {
+        let span = std::mem::replace(&mut self.0, Span::none());
+        speak(|| drop(span));
+    }
+}

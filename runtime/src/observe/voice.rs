@@ -1,0 +1,106 @@
+//! When the log may speak: never while this thread holds a lock or an initialisation of ours, and never within an event of
+//! ours.
+//!
+//! A subscriber may call a limited function. It would wait for ever for what its own thread holds. And if each denial logs a
+//! line, and each line is denied, there is no end.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+
+thread_local! {
+    static VOICE: Voice = const { Voice::new() };
+}
+
+type Event = Box<dyn FnOnce()>;
+
+/// What this thread may say.
+struct Voice {
+    /// How many locks and initialisations it holds during which something is reported.
+    quiet: Cell<usize>,
+    is_speaking: Cell<bool>,
+    kept: RefCell<VecDeque<Event>>,
+}
+
+/// Keeps the reports of this thread until it is dropped. Begun before a lock is taken, it ends after that.
+pub(crate) struct Quiet(PhantomData<*const ()>);
+
+impl Quiet {
+    #[must_use]
+    pub(crate) fn begin() -> Self {
+        with(|voice| voice.quiet.set(voice.quiet.get() + 1));
+        Self(PhantomData)
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        with(|voice| voice.quiet.set(voice.quiet.get().saturating_sub(1)));
+        say_kept();
+    }
+}
+
+/// Makes an event of one call, unless a subscriber has made this call for another event.
+pub(super) fn speak<T>(event: impl FnOnce() -> T) -> Option<T> {
+    if with(|voice| voice.is_speaking.replace(true)) == Some(true) {
+        return None;
+    }
+    let said = {
+        let _end = End;
+        event()
+    };
+    say_kept();
+    Some(said)
+}
+
+/// Makes an event that is not of each call: as soon as this thread may speak.
+pub(crate) fn report(event: impl FnOnce() + 'static) {
+    with(|voice| voice.kept.borrow_mut().push_back(Box::new(event)));
+    say_kept();
+}
+
+/// Whether this thread is within an event.
+pub(super) fn is_speaking() -> bool {
+    with(|voice| voice.is_speaking.get()) == Some(true)
+}
+
+fn say_kept() {
+    while let Some(Some(event)) = with(Voice::next) {
+        speak_one(event);
+    }
+}
+
+fn speak_one(event: Event) {
+    let _end = End;
+    event();
+}
+
+/// Ends an event, also where its subscriber panics.
+struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        with(|voice| voice.is_speaking.set(false));
+    }
+}
+
+impl Voice {
+    const fn new() -> Self {
+        Self { quiet: Cell::new(0), is_speaking: Cell::new(false), kept: RefCell::new(VecDeque::new()) }
+    }
+
+    /// Takes the next event that was kept, if this thread may speak, and begins it.
+    fn next(&self) -> Option<Event> {
+        if self.quiet.get() > 0 || self.is_speaking.get() {
+            return None;
+        }
+        let event = self.kept.borrow_mut().pop_front()?;
+        self.is_speaking.set(true);
+        Some(event)
+    }
+}
+
+/// `None` at the end of a thread, when it has no voice any more.
+fn with<T>(visit: impl FnOnce(&Voice) -> T) -> Option<T> {
+    VOICE.try_with(visit).ok()
+}

@@ -113,8 +113,8 @@ async fn a_tool_with_another_secret_than_the_program_says_so() {
          give the limiter theirs, or none if they have none"
     );
     // A subject as it stands in keys needs no secret.
-    let whole = listed.render(&other).main(subjects.main().clone()).values(["acme", "192.0.2.1"]).build().unwrap();
-    assert_eq!(whole, subjects);
+    let whole = listed.render(&other).main(subjects.main().clone());
+    assert_eq!(whole.named("@ip", "192.0.2.1").named("tenant", "acme").build().unwrap(), subjects);
 }
 
 #[tokio::test]

@@ -184,7 +184,7 @@ async fn clients_behind_a_proxy_have_tallies_of_their_own_and_others_cannot_choo
     assert_eq!(client.get_with("/once", &lines("203.0.113.9")).await.status, 429);
     assert_eq!(client.get_with("/once", &lines("2001:db8::7")).await.body, "2001:db8::/64");
     assert_eq!(client.get_with("/whoami", &lines("2001:db8::7")).await.body, "2001:db8::7");
-    assert_eq!(client.get("/once").await.problem().kind, "unavailable", "there is no user");
+    assert_eq!(client.get("/once").await.problem().kind, "unidentified", "there is no user");
 
     let client = Client::new(serve(Some(layer), None).await);
     assert_eq!(client.get_with("/once", &lines("203.0.113.9")).await.body, "127.0.0.1");

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use boon::{Compiler, Schemas};
 use serde_json::{Value, json};
+use tallygate::context::{self, Context};
 use tallygate::web::{self, Problem};
 use tallygate::{
     Ban, Denial, Limiter, Permit, Policy, PolicyBuilder, Rejection, Rule, Subject, TokenBucket, rate_limit,
@@ -267,6 +268,7 @@ async fn the_body_of_each_kind_of_rejection_is_as_its_schema_says() {
         rejected(policy(Rule::concurrency(1, MINUTE)), 2).await,
         rejected(one().ban(Ban::new(2, MINUTE, MINUTE)), 4).await,
         send_code().await.expect_err("there is no client"),
+        unidentified().await,
     ];
     let mut kinds = BTreeSet::new();
     for rejection in rejections {
@@ -280,6 +282,15 @@ async fn the_body_of_each_kind_of_rejection_is_as_its_schema_says() {
     let listed = schema["properties"]["kind"]["enum"].as_array().unwrap().iter();
     assert_eq!(kinds, listed.map(|kind| kind.as_str().unwrap().to_owned()).collect());
     assert!(schemas.validate(&json!({ "kind": "limited" }), index).is_err(), "the schema refuses what is no problem");
+}
+
+/// A rejection of a call that nobody has signed in for.
+async fn unidentified() -> Rejection {
+    let limiter = Limiter::in_memory();
+    let policy = Policy::builder("api").rule(Rule::sliding_window(1, MINUTE)).build().unwrap();
+    context::declare(["openapi_user"]);
+    let call = async { limiter.check(&policy, &limiter.subject().context("openapi_user").build()).await };
+    context::scope(Context::new(), call).await.unwrap_err().into()
 }
 
 #[test]

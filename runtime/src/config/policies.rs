@@ -15,6 +15,8 @@ use super::values;
 #[cfg(feature = "web")]
 use crate::bounds::MOST_PATHS;
 use crate::bounds::{FILE_BYTES, MOST_POLICIES};
+#[cfg(feature = "web")]
+use crate::context;
 use crate::error::{ConfigError, Mistake, Place};
 use crate::observe::opaque_debug;
 use crate::policy::Policy;
@@ -170,9 +172,13 @@ impl Policies {
         Vec::new()
     }
 
-    /// Returns the mistakes of keys that show a value which no layer of this process finds, unless those in force show it.
+    /// Returns the mistakes of keys that show a value which no layer of this process finds, once there is a layer, unless those in
+    /// force show it.
     #[cfg(feature = "web")]
     pub(crate) fn unknown_values(&self, in_force: Option<&Self>) -> Vec<Mistake> {
+        if !context::has_layers() {
+            return Vec::new();
+        }
         values::unknown(&self.inner.requests, in_force.map_or(&[], |in_force| &in_force.inner.requests)).collect()
     }
 

@@ -1,9 +1,14 @@
 //! The values of the context that requests have, as far as a file lists them.
 
+#[cfg(feature = "web")]
+use std::collections::HashSet;
+
 use super::lines::{At, Lines};
 #[cfg(feature = "web")]
 use super::request_limit::RequestLimit;
 use super::table::Table;
+#[cfg(feature = "web")]
+use crate::bounds::MOST_SUGGESTIONS;
 #[cfg(feature = "web")]
 use crate::context::{is_of_requests, is_unknown, known_value_meant, value_meant};
 #[cfg(feature = "web")]
@@ -30,8 +35,11 @@ fn is_name(name: &str) -> bool {
 /// Reports keys that show a value which is not listed.
 #[cfg(feature = "web")]
 pub(super) fn check(limits: &[RequestLimit], listed: &[String], lines: &mut Lines<'_>) {
-    for At { value: name, place } in shown(limits).filter(|shown| !listed.contains(&shown.value)) {
-        let meant = value_meant(name, listed.iter().map(String::as_str));
+    let known: HashSet<_> = listed.iter().collect();
+    let unlisted = shown(limits).filter(|shown| !known.contains(&shown.value));
+    for (number, At { value: name, place }) in unlisted.enumerate() {
+        let suggested = listed.iter().filter(|_| number < MOST_SUGGESTIONS);
+        let meant = value_meant(name, suggested.map(String::as_str));
         let remedy = if meant.is_empty() { "; add it there, if the program finds it in requests" } else { &meant };
         lines.report(*place, format!("`{{@{name}}}` is no value that `values` lists{remedy}"));
     }
@@ -52,10 +60,12 @@ pub(super) fn unlisted(limits: &[RequestLimit]) -> impl Iterator<Item = Mistake>
 /// What is wrong with values that no layer of this process finds, unless those in force show them.
 #[cfg(feature = "web")]
 pub(super) fn unknown(limits: &[RequestLimit], in_force: &[RequestLimit]) -> impl Iterator<Item = Mistake> {
-    let is_in_force = |name: &String| in_force.iter().flat_map(|limit| &limit.shown).any(|shown| shown.value == *name);
-    shown(limits).filter(move |shown| is_unknown(&shown.value) && !is_in_force(&shown.value)).map(|At { value: name, place }| {
-        let meant = known_value_meant(name);
-        let add = "; add it with `web::Layer::value`, or say with `context::declare` that contexts of the program have it";
+    let names_in_force: HashSet<_> = in_force.iter().flat_map(|limit| &limit.shown).map(|shown| &shown.value).collect();
+    let unknown = shown(limits).filter(move |shown| is_unknown(&shown.value) && !names_in_force.contains(&shown.value));
+    unknown.enumerate().map(|(number, At { value: name, place })| {
+        let meant = if number < MOST_SUGGESTIONS { known_value_meant(name) } else { String::new() };
+        let add =
+            "; add it with `web::Layer::value`, or say with `context::declare` that contexts of the program have it";
         let remedy = if meant.is_empty() { add } else { &meant };
         Mistake::new(*place, format!("no layer of this program finds `{{@{name}}}` in requests{remedy}"))
     })

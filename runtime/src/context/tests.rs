@@ -95,6 +95,10 @@ async fn a_call_whose_context_lacks_a_value_is_never_admitted_and_says_what_to_a
             "`{@ip}` needs the client's address, which the server does not know",
         ),
         (Some(Context::test()), "`{@user}` is a value that the context does not have; add it with `web::Layer::value`"),
+        (
+            Some(Context::test().with("usr", "zoe")),
+            "`{@user}` is a value that the context does not have; did you mean `usr`?",
+        ),
     ] {
         let make = async { subjects(&limiter) };
         let subjects = match context {

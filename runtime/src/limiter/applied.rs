@@ -7,8 +7,6 @@ use std::sync::atomic::Ordering;
 use super::Limiter;
 use crate::bounds::MOST_SUGGESTIONS;
 use crate::config::{Policies, PolicyChange};
-#[cfg(feature = "web")]
-use crate::context;
 use crate::error::{ConfigError, Mistake};
 use crate::observe::log;
 use crate::policy::registry;
@@ -130,8 +128,8 @@ impl Limiter {
     /// file in force shows may come from contexts of the program.
     #[cfg(feature = "web")]
     fn unknown_values(&self, policies: &Policies) -> Vec<Mistake> {
-        let is_known = self.core.limits_requests.load(Ordering::Relaxed) && context::has_layers();
-        if is_known { policies.unknown_values(self.applied().as_ref()) } else { Vec::new() }
+        let limits_requests = self.core.limits_requests.load(Ordering::Relaxed);
+        if limits_requests { policies.unknown_values(self.applied().as_ref()) } else { Vec::new() }
     }
 
     #[cfg(not(feature = "web"))]
@@ -166,12 +164,11 @@ impl Applied {
     /// process has made a layer, they are not looked at.
     #[must_use]
     pub fn unknown(&self) -> Vec<Mistake> {
-        let mut mistakes = self.unknown_policies();
         #[cfg(feature = "web")]
-        if context::has_layers() {
-            mistakes.extend(self.policies.unknown_values(None));
-        }
-        mistakes
+        let values = self.policies.unknown_values(None);
+        #[cfg(not(feature = "web"))]
+        let values = [];
+        self.unknown_policies().into_iter().chain(values).collect()
     }
 
     fn unknown_policies(&self) -> Vec<Mistake> {

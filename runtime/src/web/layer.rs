@@ -60,8 +60,8 @@ impl Layer {
         self.set(|settings| settings.client_ip = source)
     }
 
-    /// Adds a value that is found in each request, or replaces the value of that name. If a request has none, calls
-    /// whose key shows it are rejected.
+    /// Adds a value that is found in each request, or replaces the value of that name. If a request has none, calls whose key
+    /// shows it are rejected as [`Unidentified`](crate::RejectionKind::Unidentified), with the status 401.
     ///
     /// # Examples
     ///

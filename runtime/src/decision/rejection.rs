@@ -245,7 +245,7 @@ mod tests {
         let shown = "policy: \"sms\", kind: Limited, rule: Some(#0: 10 per 1d as daily), retry_after: Some(41.000001s)";
         assert_eq!(format!("{rejection:?}"), format!("Rejection {{ {shown}, .. }}"));
         let unavailable = Rejection::unavailable("sms", BackendError::new("redis: no answer within the deadline"));
-        let shown = "policy: \"sms\", kind: Unavailable, error: BackendError(\"redis: no answer within the deadline\")";
+        let shown = "policy: \"sms\", kind: Unavailable, error: redis: no answer within the deadline";
         assert_eq!(format!("{unavailable:?}"), format!("Rejection {{ {shown}, .. }}"));
     }
 

@@ -177,7 +177,7 @@ mod tests {
         assert!(Arc::ptr_eq(&error.inner, &clone.inner));
         assert_eq!(clone.source().unwrap().to_string(), "refused");
         assert_eq!(clone.kind(), BackendErrorKind::Away);
-        assert_eq!(format!("{clone:?}"), "BackendError(\"redis: refused\")");
+        assert_eq!(format!("{clone:?}"), "redis: refused");
         assert!(BackendError::new("redis: no answer within the deadline").source().is_none());
     }
 }

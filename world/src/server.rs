@@ -44,6 +44,7 @@ mod user;
 pub use self::cluster::{Cluster, ClusterNode};
 pub use self::flavour::Flavour;
 pub use self::machine::Server;
+#[cfg(tallygate_world)]
 pub(crate) use self::script::OVERRUN;
 pub use self::session::SessionId;
 pub use self::slot::slot;

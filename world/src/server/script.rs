@@ -9,4 +9,6 @@ mod struct_format;
 mod struct_library;
 mod values;
 
-pub(crate) use self::engine::{OVERRUN, Scripts};
+#[cfg(tallygate_world)]
+pub(crate) use self::engine::OVERRUN;
+pub(crate) use self::engine::Scripts;

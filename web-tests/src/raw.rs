@@ -7,7 +7,8 @@ use tokio::net::TcpStream;
 
 /// Sends a request by HTTP/1.1 with this target, byte for byte. Returns the status and the body of the answer.
 pub async fn ask(server: SocketAddr, method: &str, target: &str, fields: &[(&str, &str)]) -> (u16, String) {
-    let fields: String = fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let fields = fields.concat();
     let mut stream = BufReader::new(TcpStream::connect(server).await.expect("a connection"));
     let request = format!("{method} {target} HTTP/1.1\r\nhost: localhost\r\n{fields}\r\n");
     stream.write_all(request.as_bytes()).await.expect("the request is sent");

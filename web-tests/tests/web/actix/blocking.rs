@@ -35,7 +35,7 @@ fn routes(config: &mut ServiceConfig) {
 #[tokio::test]
 async fn they_are_decided_in_redis_by_each_worker_within_the_context_of_the_request() {
     let server = Server::start();
-    let limiter = Limiter::builder().deadline(std::time::Duration::from_secs(30)).connect_lazy(&server.url()).unwrap();
+    let limiter = Limiter::builder().deadline(std::time::Duration::from_secs(30)).connect_lazy(server.url()).unwrap();
     let limiter = Data::new(limiter);
     let address = run(move || {
         let server = HttpServer::new(move || {

@@ -108,7 +108,7 @@ async fn a_host_has_one_tally_by_both_versions_of_http() {
 async fn values_that_an_application_finds_know_the_host_and_all_cookies() {
     for http in [Http::One, Http::Two] {
         let layer = Layer::new()
-            .value("host", |parts| parts.host())
+            .value("host", |parts| parts.header_text("host"))
             .value("written", |parts| parts.header("host").map(str::to_owned))
             .value("cookies", |parts| parts.header_text("cookie"));
         let server = serve_limited(limit("{@host} {@written} {@cookies}"), layer).await;

@@ -59,7 +59,7 @@ async fn the_client_of_a_handler_is_the_one_that_keys_show() {
 async fn values_and_limits_see_that_client() {
     let test = Context::test();
     let ip = test.get("ip").unwrap().to_owned();
-    let find = |parts: &web::Parts<'_>| parts.client_ip().map(|client| client.address());
+    let find = |parts: &web::Parts<'_>| parts.client_ip().map(ClientIp::address);
     let policy =
         tallygate::Policy::builder("api").rule("1 per 1m".parse::<tallygate::Rule>().unwrap()).build().unwrap();
     let limit = web::limit(&policy, "{@client}").unwrap().limiter(&Limiter::in_memory());

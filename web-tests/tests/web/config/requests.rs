@@ -88,7 +88,7 @@ async fn policies_in_shadow_are_decided_beside_the_one_that_is_enforced_wherever
     let enforced = table("tried.enforced", 2, "");
     let last = table("tried.last", 9, "shadow = true\nrefund_if = 'failure'");
     for file in [[&first, &enforced, &last], [&enforced, &first, &last], [&last, &first, &enforced]] {
-        let policies = Policies::from_toml(&file.map(String::as_str).concat()).unwrap();
+        let policies = Policies::from_toml(file.map(String::as_str).concat()).unwrap();
         let limiter = Limiter::in_memory();
         limiter.apply(&policies).unwrap();
         let client = client(&limiter).await;

@@ -82,7 +82,7 @@ async fn an_alternative_limits_requests_that_lack_a_value() {
 #[test]
 fn a_file_may_list_the_values_that_the_program_finds() {
     let policy = "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip} {@user}'\nrules = ['1 per 1m']";
-    assert!(Policies::from_toml(&format!("values = ['user']\n{policy}")).unwrap().unlisted_values().is_empty());
+    assert!(Policies::from_toml(format!("values = ['user']\n{policy}")).unwrap().unlisted_values().is_empty());
     let unlisted = Policies::from_toml(policy).unwrap().unlisted_values();
     let message =
         "whether requests have `{@user}`, only the program knows; list its values, like `values = [\"user\"]`";
